@@ -1,0 +1,99 @@
+/**
+ * The identity assertion: how the gateway tells a service behind it who calls. A compact JWS (RFC 7515, HS256)
+ * that lives seconds and is bound to one audience, method and request target, so that a captured one opens
+ * nothing else. Both ends hold the same key, derived from the master key; HMAC costs microseconds per request
+ * where a fresh ES256 signature would cost more than the rest of the hot path.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+
+export const assertionLifetimeSeconds = 30;
+
+const claims = z.strictObject({
+  aud: z.string(),
+  method: z.string(),
+  target: z.string(),
+  iat: z.int(),
+  exp: z.int(),
+  kind: z.enum(['api_key', 'api_client', 'bearer']),
+  /** Key id or client id; a client's headers and all its tokens share it. */
+  id: z.string(),
+  /** Every tenant that the credential reaches, and those of them whose API access is off. */
+  tenants: z.array(z.string()),
+  tenants_disabled: z.array(z.string()),
+  scopes: z.array(z.string()),
+});
+
+export type AssertionClaims = z.infer<typeof claims>;
+
+/** Who calls, as the gateway established it. */
+export type AssertedCaller = Pick<AssertionClaims, 'kind' | 'id' | 'tenants' | 'tenants_disabled' | 'scopes'>;
+
+const header = Buffer.from(JSON.stringify({ alg: 'HS256', typ: 'orderpass-assertion+jwt' })).toString('base64url');
+
+const mac = (key: Buffer, input: string): string => createHmac('sha256', key).update(input).digest('base64url');
+
+export type SignAssertion = (caller: AssertedCaller, request: { method: string; target: string }) => string;
+
+/** `key`: 32 bytes. `audience`: name of the upstream. Returns the value of the assertion header. */
+export const createAssertionSigner = (deps: { key: Buffer; audience: string; now: () => number }): SignAssertion => {
+  return (caller, request) => {
+    const iat = Math.floor(deps.now() / 1000);
+    const payload: AssertionClaims = {
+      aud: deps.audience,
+      method: request.method,
+      target: request.target,
+      iat,
+      exp: iat + assertionLifetimeSeconds,
+      kind: caller.kind,
+      id: caller.id,
+      tenants: caller.tenants,
+      tenants_disabled: caller.tenants_disabled,
+      scopes: caller.scopes,
+    };
+    const input = `${header}.${Buffer.from(JSON.stringify(payload)).toString('base64url')}`;
+    return `${input}.${mac(deps.key, input)}`;
+  };
+};
+
+export type VerifyAssertion = (
+  value: string | undefined,
+  request: { method: string; target: string },
+) => AssertedCaller | undefined;
+
+/**
+ * Returns the caller, or undefined for anything that is not a fresh assertion for exactly this request.
+ * `leewaySeconds`: clocks of two machines may differ by that much.
+ */
+export const createAssertionVerifier = (deps: {
+  key: Buffer;
+  audience: string;
+  now: () => number;
+  leewaySeconds?: number;
+}): VerifyAssertion => {
+  const leeway = deps.leewaySeconds ?? 5;
+  return (value, request) => {
+    if (value === undefined) return undefined;
+    const parts = value.split('.');
+    if (parts.length !== 3 || parts[0] !== header) return undefined;
+    const expected = Buffer.from(mac(deps.key, `${parts[0]}.${parts[1]}`));
+    const given = Buffer.from(parts[2] ?? '');
+    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
+    const parsed = claims.safeParse(parseJson(Buffer.from(parts[1] ?? '', 'base64url').toString('utf8')));
+    if (!parsed.success) return undefined;
+    const now = deps.now() / 1000;
+    const { data } = parsed;
+    if (data.aud !== deps.audience || data.method !== request.method || data.target !== request.target)
+      return undefined;
+    if (data.exp + leeway <= now || data.iat - leeway > now) return undefined;
+    return data;
+  };
+};
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,157 @@
+/**
+ * The word for "this request is refused" that gateway, core and webhook engine share. One fault can be
+ * rendered in every dialect of the interface (envelope, RFC 9457 problem, OAuth); the code decides the
+ * status, the owner says who must act, and only `publicText` ever leaves the house.
+ */
+
+/** code: [status, owner, title of the problem document] */
+const table = {
+  INVALID_AUTH: [401, 'client', 'Authentication failed'],
+  INVALID_KEY: [401, 'client', 'API key refused'],
+  RESTAURANT_NOT_FOUND: [401, 'client', 'Restaurant is gone'],
+  API_DISABLED: [403, 'client', 'API access is off'],
+  INSUFFICIENT_SCOPE: [403, 'client', 'Scope missing'],
+  UNAUTHORIZED: [403, 'client', 'Not allowed'],
+  MISSING_PARAMETER: [400, 'client', 'Parameter missing'],
+  VALIDATION_ERROR: [400, 'client', 'Request not valid'],
+  INVALID_TOKEN: [400, 'client', 'Order token does not fit'],
+  INVALID_ACTION: [404, 'client', 'No such operation'],
+  NOT_FOUND: [404, 'client', 'Not found'],
+  CUSTOMER_NOT_FOUND: [404, 'client', 'Customer not found'],
+  CATEGORY_NOT_FOUND: [404, 'client', 'Category not found'],
+  PRODUCT_NOT_FOUND: [404, 'client', 'Product not found'],
+  METHOD_NOT_ALLOWED: [405, 'client', 'Method not allowed'],
+  REQUEST_TIMEOUT: [408, 'client', 'Request came too slowly'],
+  TIMEOUT: [409, 'client', 'Countdown is over'],
+  CONFLICT: [409, 'client', 'State forbids it'],
+  PAYLOAD_TOO_LARGE: [413, 'client', 'Body too large'],
+  URI_TOO_LONG: [414, 'client', 'URL too long'],
+  UNSUPPORTED_MEDIA_TYPE: [415, 'client', 'Media type not supported'],
+  PRODUCT_NOT_AVAILABLE: [422, 'client', 'Product not available'],
+  OPTION_NOT_FOUND: [422, 'client', 'Option not found'],
+  OPTION_VALUE_NOT_FOUND: [422, 'client', 'Option value not found'],
+  INVALID_ADDRESS: [422, 'client', 'Address not served'],
+  COUPON_ERROR: [422, 'client', 'Coupon refused'],
+  SUBRESTAURANT_NOT_FOUND: [422, 'client', 'Location not found'],
+  IMPORT_ERROR: [422, 'client', 'Import refused'],
+  CANNOT_APPLY: [422, 'client', 'Coupon does not apply'],
+  IDEMPOTENCY_KEY_REUSED: [422, 'client', 'Idempotency key used before'],
+  INSUFFICIENT_POINTS: [422, 'client', 'Not enough points'],
+  RATE_LIMIT_EXCEEDED: [429, 'client', 'Too many requests'],
+  HEADERS_TOO_LARGE: [431, 'client', 'Headers too large'],
+  INTERNAL_ERROR: [500, 'platform', 'Internal error'],
+  UPSTREAM_UNREACHABLE: [502, 'upstream', 'Upstream not reachable'],
+  OVERLOADED: [503, 'platform', 'Overloaded'],
+  UPSTREAM_TIMEOUT: [504, 'upstream', 'Upstream too slow'],
+} as const satisfies Record<string, readonly [number, FaultOwner, string]>;
+
+export type FaultOwner = 'client' | 'config' | 'upstream' | 'platform';
+export type FaultCode = keyof typeof table;
+
+/** Detail codes of `errors[]`; refusals of the domain repeat the fault code there. */
+export type DetailCode =
+  | 'REQUIRED'
+  | 'TYPE'
+  | 'FORMAT'
+  | 'RANGE'
+  | 'LENGTH'
+  | 'ENUM'
+  | 'DUPLICATE'
+  | 'CONFLICTING_VALUES'
+  | 'READ_ONLY'
+  | 'INVALID_JSON'
+  | 'TOO_DEEP'
+  | 'NOT_ENABLED'
+  | 'AMBIGUOUS_CREDENTIALS'
+  | 'UNSUPPORTED_VERSION'
+  | 'CURSOR_INVALID'
+  | 'CURSOR_EXPIRED'
+  | 'MIXED_PAGING'
+  | 'OPTION_COUNT'
+  | 'ORDER_MIN'
+  | 'CLOSED'
+  | 'TARGET_REFUSED'
+  | FaultCode;
+
+/** `pointer`: JSON pointer into a nested body, else the name of the parameter or header; `""` = the whole body. */
+export type FaultDetail = { pointer: string; code: DetailCode; message: string };
+
+export type FaultOptions = {
+  /** Status when it differs from the code's own (PRODUCT_NOT_FOUND is 422 inside a body). */
+  status?: number;
+  errors?: readonly FaultDetail[];
+  /** Members beside error and message: missing_scopes, retry_after, order, import. */
+  extra?: Readonly<Record<string, unknown>>;
+  /** Response headers, lower case: retry-after, allow. */
+  headers?: Readonly<Record<string, string>>;
+  /** For the log only; never sent. */
+  internalText?: string;
+  cause?: unknown;
+};
+
+/** A refusal with a stable code. `publicText` is for the caller and must never hold a secret or a stack. */
+export class Fault extends Error {
+  readonly code: FaultCode;
+  readonly status: number;
+  readonly owner: FaultOwner;
+  readonly publicText: string;
+  readonly internalText: string | undefined;
+  readonly errors: readonly FaultDetail[] | undefined;
+  readonly extra: Readonly<Record<string, unknown>> | undefined;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+
+  constructor(code: FaultCode, publicText: string, options: FaultOptions = {}) {
+    super(publicText, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'Fault';
+    this.code = code;
+    this.status = options.status ?? table[code][0];
+    this.owner = table[code][1];
+    this.publicText = publicText;
+    this.internalText = options.internalText;
+    this.errors = options.errors;
+    this.extra = options.extra;
+    this.headers = options.headers;
+  }
+}
+
+export const isFaultCode = (code: unknown): code is FaultCode => typeof code === 'string' && Object.hasOwn(table, code);
+
+export const faultTitle = (code: FaultCode): string => table[code][2];
+
+export const faultCodes = Object.keys(table) as FaultCode[];
+
+/** Status that a code has by itself. */
+export const faultStatus = (code: FaultCode): number => table[code][0];
+
+/** Our fault: the caller learns the request id and nothing else. */
+export const internalFault = (cause: unknown): Fault =>
+  new Fault('INTERNAL_ERROR', 'Something went wrong here; quote the request id when you ask for help', {
+    cause,
+    internalText: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
+  });
+
+/** All faults of a request's values in one answer; a missing one gives the answer its code (interface 6.1). */
+export const validationFault = (errors: readonly FaultDetail[]): Fault => {
+  const missing = errors.filter((error) => error.code === 'REQUIRED');
+  if (missing.length > 0) {
+    const names = missing.map((error) => error.pointer).join(', ');
+    return new Fault('MISSING_PARAMETER', `Missing: ${names}`.slice(0, 300), { errors });
+  }
+  return new Fault(
+    'VALIDATION_ERROR',
+    `${errors.length} ${errors.length === 1 ? 'value is' : 'values are'} not valid`,
+    {
+      errors,
+    },
+  );
+};
+
+/** Dialect b of interface 6.3. */
+export const envelopeOf = (fault: Fault, requestId: string): Record<string, unknown> => ({
+  success: false,
+  error: fault.code,
+  message: fault.publicText,
+  ...(fault.errors === undefined ? undefined : { errors: fault.errors }),
+  ...fault.extra,
+  request_id: requestId,
+});

@@ -1,0 +1,104 @@
+/**
+ * The home of a cluster: the folder that holds `postgres` (the cluster), its lock and folders of an unfinished first
+ * start. It is the data folder itself, unless the server's account cannot enter that; then it lies below a system
+ * folder and `postgres` in the data folder is a symbolic link to it.
+ */
+import { randomBytes } from 'node:crypto';
+import { lstat, mkdir, readlink, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Logger } from 'pino';
+import { type Account, canEnter, isRoot, unprivilegedAccount } from './account.ts';
+import { inspectCluster } from './cluster.ts';
+import { EmbeddedError, errorCode } from './errors.ts';
+import { dataSystemDirs, openSystemDir } from './system-dir.ts';
+
+export type Home = { folder: string; cluster: string };
+
+const clusterName = 'postgres';
+
+const homeAt = (folder: string): Home => ({ folder, cluster: path.join(folder, clusterName) });
+
+/** The home that the data folder has, undefined before the first start. Changes nothing. */
+export const findHome = async (dataDir: string): Promise<Home | undefined> => {
+  const place = path.join(dataDir, clusterName);
+  const found = await lstat(place).catch(ignoreAbsent);
+  if (found === undefined) return undefined;
+  if (!found.isSymbolicLink()) return homeAt(await realpath(dataDir));
+  const folder = path.dirname(path.resolve(await realpath(dataDir), await readlink(place)));
+  if ((await stat(folder).catch(ignoreAbsent)) !== undefined) return homeAt(folder);
+  // Starting empty here would look like a success and hide that the data stayed on another machine or image.
+  throw new EmbeddedError(
+    'DATA_DIR_DAMAGED',
+    `${place} points to data in ${folder}, which is not there. Bring that folder back, or remove the link to start empty`,
+  );
+};
+
+const ignoreAbsent = (error: unknown): undefined => {
+  if (errorCode(error) === 'ENOENT') return undefined;
+  throw error;
+};
+
+/** Finds or makes the home of the data folder, and says which account its server runs as. */
+export const openHome = async (
+  dataDir: string,
+  settings: { systemDirs?: readonly string[] },
+  log: Logger,
+): Promise<{ home: Home; account: Account }> => {
+  // The server passes through the data folder on the way to its own; it needs to list nothing there.
+  await mkdir(dataDir, { recursive: true, mode: isRoot() ? 0o711 : 0o700 });
+  const home = await findHome(dataDir);
+  const account = home === undefined ? await unprivilegedAccount() : await accountOf(home);
+  if (home !== undefined) {
+    if (await canEnter(home.folder, account)) return { home, account };
+    throw new EmbeddedError(
+      'DATA_DIR_FOREIGN',
+      `PostgreSQL runs as user ${account?.uid} and cannot enter ${home.folder}. Let that user pass through the folders above it (chmod o+x), or move the data folder`,
+    );
+  }
+  if (await canEnter(dataDir, account)) return { home: homeAt(await realpath(dataDir)), account };
+  return { home: await makeHomeElsewhere(dataDir, account, settings, log), account };
+};
+
+/** Data keeps its owner. Root can run the server as that owner, everybody else must be the owner. */
+const accountOf = async (home: Home): Promise<Account> => {
+  const owner = await stat(home.cluster).catch(ignoreAbsent);
+  if (owner === undefined) return unprivilegedAccount();
+  if (!isRoot() && owner.uid === process.getuid?.()) return undefined;
+  if (isRoot() && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
+  // Nothing to own yet: the remains are replaced by a cluster of the right owner.
+  if (isRoot() && (await inspectCluster(home.cluster)) !== 'complete') return unprivilegedAccount();
+  const advice = isRoot()
+    ? 'root, and PostgreSQL refuses to run as root: give it to another user (chown -R)'
+    : `user ${owner.uid}: start Orderpass as that user or as root`;
+  throw new EmbeddedError('DATA_DIR_FOREIGN', `the data in ${home.cluster} belongs to ${advice}`);
+};
+
+const makeHomeElsewhere = async (
+  dataDir: string,
+  account: Account,
+  settings: { systemDirs?: readonly string[] },
+  log: Logger,
+): Promise<Home> => {
+  const system = await openSystemDir(settings.systemDirs ?? dataSystemDirs, account);
+  if (system === undefined)
+    throw new EmbeddedError(
+      'DATA_DIR_FOREIGN',
+      `PostgreSQL runs as user ${account?.uid}, which cannot enter ${dataDir}, and there is no other place for the data. Choose a data folder that every user may pass through, or set DATABASE_URL`,
+    );
+  const home = homeAt(path.join(system, 'clusters', randomBytes(8).toString('hex')));
+  await mkdir(home.folder, { recursive: true, mode: 0o711 });
+  await writeFile(path.join(home.folder, 'belongs-to'), `${await realpath(dataDir)}\n`);
+  try {
+    await symlink(home.cluster, path.join(dataDir, clusterName));
+  } catch (error) {
+    await rm(home.folder, { recursive: true });
+    const other = errorCode(error) === 'EEXIST' ? await findHome(dataDir) : undefined;
+    if (other === undefined) throw error;
+    return other;
+  }
+  log.warn(
+    { dataDir, home: home.folder },
+    'PostgreSQL may not enter the data folder: its data is kept elsewhere, back up both',
+  );
+  return home;
+};

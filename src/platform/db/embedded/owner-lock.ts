@@ -1,0 +1,40 @@
+/** One Orderpass owns a home at a time. */
+import { open, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { EmbeddedError } from './errors.ts';
+import type { Home } from './home.ts';
+
+export type OwnerLock = { release(): void };
+
+const busy = 5;
+
+/**
+ * SQLite is here for its file lock, the one kernel lock that Node offers without an addon: it ends with the process,
+ * however that ends, so it can never be stale, and it holds between containers that share the folder. The file stays empty.
+ */
+export const lockHome = async (home: Home): Promise<OwnerLock> => {
+  const holder = path.join(home.folder, 'owner.pid');
+  const place = path.join(home.folder, 'owner.lock');
+  // Whoever may read the file could hold a lock on it and keep Orderpass from starting.
+  await (await open(place, 'a', 0o600)).close();
+  const file = new DatabaseSync(place);
+  try {
+    file.exec('pragma busy_timeout = 0; begin exclusive');
+  } catch (error) {
+    file.close();
+    if (!(error instanceof Error && 'errcode' in error && error.errcode === busy)) throw error;
+    const pid = (await readFile(holder, 'utf8').catch(() => '')).trim() || 'unknown';
+    throw new EmbeddedError(
+      'DATA_DIR_IN_USE',
+      `the data in ${home.cluster} is in use by another Orderpass (process ${pid}). Stop that one first, choose another data folder, or set DATABASE_URL so that both use one PostgreSQL server`,
+    );
+  }
+  try {
+    await writeFile(holder, `${process.pid}\n`);
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+  return { release: () => file.close() };
+};

@@ -1,0 +1,158 @@
+/** One run of the server on a cluster: start, wait until it answers, stop. */
+import path from 'node:path';
+import pg from 'pg';
+import type { Logger } from 'pino';
+import type { SocketConnection } from '../pool.ts';
+import type { Account } from './account.ts';
+import type { Binaries } from './binaries.ts';
+import { superuser } from './cluster.ts';
+import { EmbeddedError } from './errors.ts';
+import { clearLeftovers } from './leftover.ts';
+import { readPidFile } from './pid-file.ts';
+import type { ServerLog } from './server-log.ts';
+import { port } from './socket-folder.ts';
+import { startWatched, type Watched, within } from './watched.ts';
+
+export type ServerSettings = {
+  /** Without symbolic links: the server's working folder shows it so. */
+  cluster: string;
+  binaries: Binaries;
+  account: Account;
+  socketFolder: string;
+  serverLog: ServerLog;
+  extra: Readonly<Record<string, string>>;
+  log: Logger;
+};
+
+export type Server = { child: Watched; stop(): Promise<void> };
+
+export const database = 'orderpass';
+
+const startMs = 60_000;
+/** After a crash the server first replays its journal; cutting that short would only make it begin again. */
+const recoveryMs = 600_000;
+const pollMs = 10;
+const fastShutdownMs = 5_000;
+const immediateShutdownMs = 8_000;
+const connectMs = 5_000;
+
+export const connectionAt = (socketFolder: string, name = database): SocketConnection => ({
+  host: socketFolder,
+  port,
+  user: superuser,
+  database: name,
+});
+
+const postgresSettings = (settings: ServerSettings): Record<string, string> => ({
+  listen_addresses: '',
+  unix_socket_directories: `"${settings.socketFolder.replaceAll('"', '""')}"`,
+  unix_socket_permissions: '0700',
+  max_connections: '200',
+  shared_buffers: '128MB',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  log_destination: 'stderr',
+  logging_collector: 'off',
+  log_checkpoints: 'off',
+  log_line_prefix: '%m [%p] ',
+  // Statements and the details of errors hold customers' data.
+  log_min_error_statement: 'panic',
+  log_error_verbosity: 'terse',
+  // Statements here are short; compiling them costs more than it saves.
+  jit: 'off',
+  ...settings.extra,
+});
+
+export const startServer = async (settings: ServerSettings, signal: AbortSignal): Promise<Server> => {
+  const deadline = Date.now() + startMs;
+  for (;;) {
+    await clearLeftovers(settings.cluster, settings.log);
+    await settings.serverLog.bound();
+    const offset = await settings.serverLog.size();
+    const child = await launch(settings);
+    try {
+      await untilReady(child, settings, signal);
+      return { child, stop: () => stopServer(child) };
+    } catch (error) {
+      await stopServer(child);
+      const tail = await settings.serverLog.tail(offset);
+      // Backends of a server that was killed let go of their memory a moment later than it.
+      const passing = /is still in use|lock file ".*" already exists/.test(tail);
+      if (passing && Date.now() < deadline && !signal.aborted) continue;
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new EmbeddedError(
+        'POSTGRES_NOT_READY',
+        `PostgreSQL did not start: ${reason}. Its log (${settings.serverLog.path}) ends:\n${tail}`,
+        error,
+      );
+    }
+  }
+};
+
+const launch = async (settings: ServerSettings): Promise<Watched> => {
+  const args = ['-D', settings.cluster];
+  for (const [name, value] of Object.entries(postgresSettings(settings))) args.push('-c', `${name}=${value}`);
+  const output = await settings.serverLog.open();
+  try {
+    const command = path.join(settings.binaries.folder, 'bin', 'postgres');
+    return startWatched({ command, args, account: settings.account, logFd: output.fd });
+  } finally {
+    await output.close();
+  }
+};
+
+const untilReady = async (child: Watched, settings: ServerSettings, signal: AbortSignal): Promise<void> => {
+  let ended: string | undefined;
+  void child.exited.then((exit) => {
+    ended = `it ended with ${exit}`;
+  });
+  const startedAt = Date.now();
+  for (;;) {
+    if (ended !== undefined) throw new Error(ended);
+    if (signal.aborted) throw new Error('the start was cancelled');
+    const pidFile = await readPidFile(settings.cluster);
+    const isOurs = pidFile?.pid === child.pid;
+    if (isOurs && pidFile.status === 'ready') return ensureDatabase(settings.socketFolder);
+    if (Date.now() - startedAt > (isOurs ? recoveryMs : startMs)) throw new Error('it was not ready in time');
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+};
+
+/** Connects once, which proves that the server answers, and makes the database if a crash came before that. */
+const ensureDatabase = async (socketFolder: string): Promise<void> => {
+  try {
+    await withClient(connectionAt(socketFolder), async () => undefined);
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError && error.code === '3D000')) throw error;
+    await withClient(connectionAt(socketFolder, 'postgres'), (client) => client.query(`create database ${database}`));
+  }
+};
+
+export const withClient = async <T>(
+  connection: SocketConnection,
+  fn: (client: pg.Client) => Promise<T>,
+): Promise<T> => {
+  const client = new pg.Client({
+    ...connection,
+    ssl: false,
+    connectionTimeoutMillis: connectMs,
+    application_name: 'orderpass start',
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return await fn(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+};
+
+/** Fast shutdown first; the immediate one loses nothing that was committed, the next start replays the journal. */
+const stopServer = async (child: Watched): Promise<void> => {
+  child.kill('SIGINT');
+  if (await within(child.exited, fastShutdownMs)) return;
+  child.kill('SIGQUIT');
+  if (await within(child.exited, immediateShutdownMs)) return;
+  child.kill('SIGKILL');
+  await child.exited;
+};

@@ -1,0 +1,121 @@
+/**
+ * platform/db owns the way to PostgreSQL, the only durable store, and knows no feature.
+ *
+ * - `openStore` gives a pool and a query builder: to the server of `databaseUrl`, or else to the PostgreSQL that comes
+ *   with Orderpass and is run on the data folder (`embedded.ts`, its parts in `embedded/`).
+ * - `migrate.ts` brings the schema of every feature up to date; features bring their own numbered SQL files.
+ * - `transaction.ts` is the unit of work and tells a passing trouble (503) from a fault (500).
+ * - `outbox.ts` and `receipts.ts` are what every feature writes in the transaction of its change: events and answers
+ *   to idempotent requests. Their tables are the migrations of this folder.
+ *
+ * What a row means is the business of the features' stores: each has its own PostgreSQL schema and its own SQL.
+ */
+import type { Kysely } from 'kysely';
+import type pg from 'pg';
+import type { Logger } from 'pino';
+import { type Embedded, EmbeddedError, embeddedConnection, startEmbedded } from './embedded.ts';
+import { loadMigrations } from './migrate.ts';
+import { connectionUrl, createDatabase, createPool, type SocketConnection } from './pool.ts';
+
+export { EmbeddedError } from './embedded.ts';
+
+export const platformMigrations = loadMigrations('platform', new URL('./migrations/', import.meta.url));
+
+export type StoreSettings = { dataDir: string; databaseUrl?: string; poolMax?: number; applicationName: string };
+
+export type Store = {
+  pool: pg.Pool;
+  db: Kysely<unknown>;
+  /** The address of the database, in the form of `DATABASE_URL`. */
+  url: string;
+  embedded: boolean;
+  /** Our own PostgreSQL was initialised by this start: the store is empty. */
+  freshlyCreated: boolean;
+  close(): Promise<void>;
+};
+
+const poolEndMs = 5_000;
+const handOverMs = 3_000;
+const startingMs = 60_000;
+const guestsMs = 30_000;
+const pollMs = 50;
+
+/**
+ * `exclusive` is for the process that owns the data folder: it runs the server and fails if another one does already.
+ * Otherwise a running server is shared, and one is run for the time of the call if there is none.
+ */
+export const openStore = async (
+  settings: StoreSettings,
+  log: Logger,
+  { exclusive }: { exclusive: boolean },
+): Promise<Store> => {
+  if (settings.databaseUrl !== undefined) return connect(settings, settings.databaseUrl, log);
+  if (exclusive) return connect(settings, await retryWhileInUse(() => own(settings, log), handOverMs), log);
+  const found = await retryWhileInUse(async () => (await shared(settings)) ?? (await own(settings, log)), startingMs);
+  return connect(settings, 'host' in found ? found : { ...found, stop: () => afterGuests(found, log) }, log);
+};
+
+/** Another process may be about to end (a command that used the store) or about to be ready. */
+const retryWhileInUse = async <T>(open: () => Promise<T>, timeoutMs: number): Promise<T> => {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    try {
+      return await open();
+    } catch (error) {
+      const inUse = error instanceof EmbeddedError && error.code === 'DATA_DIR_IN_USE';
+      if (!inUse || Date.now() > deadline) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+};
+
+const own = (settings: StoreSettings, log: Logger): Promise<Embedded> =>
+  startEmbedded({ dataDir: settings.dataDir, log });
+
+const shared = async (settings: StoreSettings): Promise<SocketConnection | undefined> =>
+  (await embeddedConnection(settings.dataDir))?.connection;
+
+const connect = (settings: StoreSettings, target: Embedded | SocketConnection | string, log: Logger): Store => {
+  const owned = typeof target === 'object' && 'stop' in target ? target : undefined;
+  const connection = typeof target === 'object' && 'stop' in target ? target.connection : target;
+  const { applicationName, poolMax } = settings;
+  const pool = createPool({ connection, applicationName, ...(poolMax === undefined ? {} : { max: poolMax }) }, log);
+  const closeOnce = async (): Promise<void> => {
+    // Somebody who never gives a connection back must not keep the process from ending.
+    const timeout = new Promise((resolve) => setTimeout(resolve, poolEndMs).unref());
+    await Promise.race([pool.end(), timeout]);
+    await owned?.stop();
+  };
+  let closing: Promise<void> | undefined;
+  return {
+    pool,
+    db: createDatabase(pool),
+    url: typeof connection === 'string' ? connection : connectionUrl(connection),
+    embedded: typeof connection !== 'string',
+    freshlyCreated: owned?.freshlyCreated === true,
+    close: () => {
+      closing ??= closeOnce();
+      return closing;
+    },
+  };
+};
+
+/** Other commands may have found the server that this command runs; they finish before it goes. */
+const afterGuests = async (owned: Embedded, log: Logger): Promise<void> => {
+  const pool = createPool({ connection: owned.connection, max: 1, applicationName: 'orderpass hand-over' }, log);
+  const deadline = Date.now() + guestsMs;
+  try {
+    while (Date.now() < deadline) {
+      const { rows } = await pool.query<{ guests: number }>(
+        `select count(*) as guests from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+      );
+      if (rows[0]?.guests === 0) break;
+      await new Promise((resolve) => setTimeout(resolve, pollMs));
+    }
+  } catch (error) {
+    log.warn({ err: error }, 'could not see whether other commands still use the store');
+  } finally {
+    await pool.end();
+    await owned.stop();
+  }
+};

@@ -1,0 +1,119 @@
+/** Forward-only, numbered migrations. Each feature has its own list and its own PostgreSQL schema. */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Pool, PoolClient } from 'pg';
+import type { Logger } from 'pino';
+
+export type Migration = { feature: string; number: number; name: string; sql: string };
+
+export type MigrationErrorCode = 'MIGRATION_CHANGED' | 'DATABASE_NEWER' | 'MIGRATION_FAILED' | 'MIGRATIONS_INVALID';
+
+export class MigrationError extends Error {
+  readonly code: MigrationErrorCode;
+  constructor(code: MigrationErrorCode, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'MigrationError';
+    this.code = code;
+  }
+}
+
+/** Any constant does, as long as no other lock of this product uses it. */
+const lockKey = 7203517000;
+const lockWait = '5min';
+
+const fileName = /^(\d{4})-([a-z0-9-]+)\.sql$/;
+
+/** Reads `0001-some-name.sql`, `0002-…` of a folder, in order. Called once at start. */
+export const loadMigrations = (feature: string, folder: URL): Migration[] => {
+  const names = readdirSync(folder)
+    .filter((name) => name.endsWith('.sql'))
+    .sort();
+  return names.map((file, index) => {
+    const [, number, name] = fileName.exec(file) ?? [];
+    if (number === undefined || name === undefined || Number(number) !== index + 1)
+      throw new MigrationError('MIGRATIONS_INVALID', `${feature}: migration ${file} does not continue 0001, 0002, …`);
+    // A checkout with Windows line ends is the same migration.
+    const sql = readFileSync(new URL(file, folder), 'utf8').replaceAll('\r\n', '\n');
+    return { feature, number: index + 1, name, sql };
+  });
+};
+
+type Applied = { feature: string; number: number; name: string; sha256: string };
+
+const digest = (migration: Migration): string => createHash('sha256').update(migration.sql).digest('hex');
+const keyOf = (entry: { feature: string; number: number }): string => `${entry.feature}/${entry.number}`;
+const titleOf = (entry: Applied | Migration): string =>
+  `${entry.feature}/${String(entry.number).padStart(4, '0')}-${entry.name}`;
+
+/** Applies what is missing and returns it. Any number of starters may call this at the same moment. */
+export const migrate = async (
+  pool: Pool,
+  migrations: readonly Migration[],
+  { log }: { log: Logger },
+): Promise<Migration[]> => {
+  const client = await pool.connect();
+  try {
+    // A migration of a large table may take long; waiting for another starter has its own bound.
+    await client.query(`set statement_timeout = 0; set lock_timeout = '${lockWait}'`);
+    await client.query('select pg_advisory_lock($1)', [lockKey]);
+    await client.query(`
+      create schema if not exists platform;
+      create table if not exists platform.migrations (
+        feature text not null,
+        number integer not null,
+        name text not null,
+        sha256 text not null,
+        applied_at timestamptz not null default now(),
+        primary key (feature, number)
+      )`);
+    const { rows } = await client.query<Applied>('select feature, number, name, sha256 from platform.migrations');
+    const pending = findPending(migrations, rows);
+    for (const migration of pending) await apply(client, migration, log);
+    return pending;
+  } finally {
+    // Closing the session gives the lock back and forgets the session's settings, whatever state it is in.
+    client.release(true);
+  }
+};
+
+/** What is to be applied, in the order given. Refuses a database that these migrations do not describe. */
+const findPending = (migrations: readonly Migration[], applied: readonly Applied[]): Migration[] => {
+  const known = new Map(migrations.map((migration) => [keyOf(migration), migration]));
+  if (known.size !== migrations.length)
+    throw new MigrationError('MIGRATIONS_INVALID', 'two migrations have the same feature and number');
+  const done = new Set<string>();
+  for (const entry of applied) {
+    const migration = known.get(keyOf(entry));
+    if (migration === undefined)
+      throw new MigrationError(
+        'DATABASE_NEWER',
+        `the database has migration ${titleOf(entry)}, which this version does not know: it was written by a newer version. Start that version, or restore a backup made before it`,
+      );
+    if (digest(migration) !== entry.sha256)
+      throw new MigrationError(
+        'MIGRATION_CHANGED',
+        `migration ${titleOf(entry)} was changed after it had been applied. Put the file back and add a new migration for the change`,
+      );
+    done.add(keyOf(entry));
+  }
+  return migrations.filter((migration) => !done.has(keyOf(migration)));
+};
+
+/** The statements and the row that remembers them commit together, so a crash leaves either both or none. */
+const apply = async (client: PoolClient, migration: Migration, log: Logger): Promise<void> => {
+  try {
+    await client.query('begin');
+    await client.query(migration.sql);
+    await client.query('insert into platform.migrations (feature, number, name, sha256) values ($1, $2, $3, $4)', [
+      migration.feature,
+      migration.number,
+      migration.name,
+      digest(migration),
+    ]);
+    await client.query('commit');
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new MigrationError('MIGRATION_FAILED', `migration ${titleOf(migration)} failed: ${reason}`, error);
+  }
+  log.info({ migration: titleOf(migration) }, 'migration applied');
+};

@@ -1,0 +1,111 @@
+/**
+ * The transactional outbox: a change and its event commit together. The outbox also knows which kinds a tenant has
+ * switched on and the last recorded seq of each entity, since both decide what is written in the transaction of the
+ * change. Whoever records an event holds a row lock on its entity, so seqs of one entity are recorded in order.
+ */
+import { type Kysely, sql } from 'kysely';
+import { buildEventBody, type RecordedEvent } from '#src/contract/event.ts';
+import { newId } from '../ids.ts';
+
+export type EventDraft = {
+  tenant: string;
+  kind: string;
+  event: string;
+  /** Uid of the entity whose seq this is. */
+  entity: string;
+  seq: number;
+  created: Date;
+  /** Name and value of the object member of the body. Called only when the kind is on. */
+  object: string;
+  value: () => Record<string, unknown> | Promise<Record<string, unknown>>;
+  trailing?: Record<string, unknown>;
+};
+
+/** Channel on which a commit wakes the dispatcher; a hint only, polling is the truth. */
+export const outboxChannel = 'orderpass_outbox';
+
+/** Writes the event if the tenant has its kind switched on; returns it, or undefined when the kind is off. */
+export const recordEvent = async (tx: Kysely<unknown>, draft: EventDraft): Promise<RecordedEvent | undefined> => {
+  const { rows } = await sql<{ last: number | null }>`
+    select (select last_seq from outbox.heads where tenant = ${draft.tenant} and kind = ${draft.kind} and entity = ${draft.entity}) as last
+    from outbox.switches where tenant = ${draft.tenant} and kind = ${draft.kind} and enabled`.execute(tx);
+  const state = rows[0];
+  if (state === undefined) return undefined;
+  const id = newId('evt', draft.created.getTime());
+  const event: RecordedEvent = {
+    id,
+    tenant: draft.tenant,
+    kind: draft.kind,
+    event: draft.event,
+    entity: draft.entity,
+    seq: draft.seq,
+    previousSeq: state.last,
+    created: draft.created,
+    body: buildEventBody({
+      event: draft.event,
+      object: draft.object,
+      value: await draft.value(),
+      id,
+      created: draft.created,
+      restuid: draft.tenant,
+      seq: draft.seq,
+      previousSeq: state.last,
+      ...(draft.trailing === undefined ? undefined : { trailing: draft.trailing }),
+    }),
+  };
+  await sql`
+    with head as (
+      insert into outbox.heads (tenant, kind, entity, last_seq)
+      values (${event.tenant}, ${event.kind}, ${event.entity}, ${event.seq})
+      on conflict (tenant, kind, entity) do update set last_seq = excluded.last_seq
+    ), hint as (select pg_notify(${outboxChannel}, ''))
+    insert into outbox.events (id, tenant, kind, event, entity, seq, previous_seq, created, body)
+    select ${event.id}, ${event.tenant}, ${event.kind}, ${event.event}, ${event.entity}, ${event.seq}::bigint,
+      ${event.previousSeq}::bigint, ${event.created}::timestamptz, ${event.body} from hint`.execute(tx);
+  return event;
+};
+
+/** Switches kinds on or off for a tenant; kinds that are not named stay. */
+export const setKinds = async (
+  tx: Kysely<unknown>,
+  tenant: string,
+  kinds: Readonly<Record<string, boolean>>,
+): Promise<void> => {
+  for (const [kind, enabled] of Object.entries(kinds)) {
+    await sql`
+      insert into outbox.switches (tenant, kind, enabled) values (${tenant}, ${kind}, ${enabled})
+      on conflict (tenant, kind) do update set enabled = excluded.enabled`.execute(tx);
+  }
+};
+
+export const enabledKinds = async (db: Kysely<unknown>, tenant: string): Promise<Record<string, boolean>> => {
+  const { rows } = await sql<{ kind: string; enabled: boolean }>`
+    select kind, enabled from outbox.switches where tenant = ${tenant}`.execute(db);
+  return Object.fromEntries(rows.map((row) => [row.kind, row.enabled]));
+};
+
+export type ClaimedEvent = RecordedEvent & { position: number };
+
+/**
+ * The oldest events that have no deliveries yet, in the order of their recording. Call in a transaction that holds
+ * `lockDispatch`; mark them in the same transaction.
+ */
+export const claimEvents = async (tx: Kysely<unknown>, limit: number): Promise<ClaimedEvent[]> => {
+  const { rows } = await sql<ClaimedEvent>`
+    select position, id, tenant, kind, event, entity, seq, previous_seq as "previousSeq", created, body
+    from outbox.events where dispatched_at is null order by position limit ${limit}`.execute(tx);
+  return rows;
+};
+
+/**
+ * Only one dispatcher at a time: two would see seq 1 and seq 2 of an entity in either order. The work under the lock
+ * is one insert per batch, so one is enough. False: another one is at it.
+ */
+export const lockDispatch = async (tx: Kysely<unknown>): Promise<boolean> => {
+  const { rows } = await sql<{ held: boolean }>`select pg_try_advisory_xact_lock(7203517001) as held`.execute(tx);
+  return rows[0]?.held === true;
+};
+
+export const markDispatched = async (tx: Kysely<unknown>, positions: readonly number[], at: Date): Promise<void> => {
+  await sql`update outbox.events set dispatched_at = ${at} where position = any(${positions}::bigint[])`.execute(tx);
+};

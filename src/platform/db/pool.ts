@@ -1,0 +1,69 @@
+/** Connections to PostgreSQL: a bounded pool, the types it hands out, and the query builder on top of it. */
+import { Kysely, PostgresDialect } from 'kysely';
+import pg from 'pg';
+import type { Logger } from 'pino';
+
+/** Where a PostgreSQL listens on a Unix socket. `host` is the folder of the socket. */
+export type SocketConnection = { host: string; port: number; user: string; database: string };
+
+export type PoolSettings = {
+  /** A connection to our own server or a `postgresql://` address. */
+  connection: SocketConnection | string;
+  max?: number;
+  /** Shown in pg_stat_activity, so that an operator sees whose connection it is. */
+  applicationName: string;
+};
+
+const maxDefault = 10;
+const connectTimeoutMs = 5_000;
+const statementTimeoutMs = 30_000;
+const idleInTransactionTimeoutMs = 30_000;
+const keepAliveDelayMs = 10_000;
+
+const int8 = 20;
+const date = 1082;
+
+/** `int8` as a number, `date` as `YYYY-MM-DD`; `timestamptz` stays a Date and `numeric` a string. */
+const createTypes = (): pg.CustomTypesConfig => {
+  const types = new pg.TypeOverrides();
+  types.setTypeParser(int8, (text: string) => {
+    const value = Number(text);
+    // Rounding an amount or a sequence number without a word would be worse than failing the query.
+    if (!Number.isSafeInteger(value)) throw new RangeError('an int8 value is outside the safe integers');
+    return value;
+  });
+  types.setTypeParser(date, (text: string) => text);
+  return types;
+};
+
+export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
+  const { connection } = settings;
+  const pool = new pg.Pool({
+    // A Unix socket never speaks TLS; without the word a PGSSLMODE of the environment would ask for it.
+    ...(typeof connection === 'string' ? { connectionString: connection } : { ...connection, ssl: false }),
+    max: settings.max ?? maxDefault,
+    application_name: settings.applicationName,
+    connectionTimeoutMillis: connectTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveDelayMs,
+    types: createTypes(),
+  });
+  const report = (error: Error): void => log.warn({ err: error }, 'a database connection was lost');
+  // The pool listens only while a client is idle. A connection that breaks between two statements of a transaction
+  // would otherwise be an unhandled 'error' event and end the process.
+  pool.on('connect', (client) => client.on('error', report));
+  pool.on('error', () => undefined);
+  return pool;
+};
+
+/** `close` ends the pool, not `destroy()` of the result: kysely ends only a pool that it has used. */
+export const createDatabase = (pool: pg.Pool): Kysely<unknown> =>
+  new Kysely({ dialect: new PostgresDialect({ pool }) });
+
+/** The address that `DATABASE_URL`, `psql` and pg understand for a server on a Unix socket. */
+export const connectionUrl = (connection: SocketConnection): string => {
+  const query = new URLSearchParams({ host: connection.host, port: String(connection.port) });
+  return `postgresql://${encodeURIComponent(connection.user)}@/${encodeURIComponent(connection.database)}?${query}`;
+};

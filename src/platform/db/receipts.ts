@@ -1,0 +1,55 @@
+/**
+ * Receipts of idempotent requests (interface 8): one row per (owner, key), written in the transaction of the change
+ * that it answers for, so that a crash between commit and answer still finds the answer on the next try.
+ */
+import { type Kysely, sql } from 'kysely';
+
+export type Receipt = {
+  requestHash: Buffer;
+  /** Canonical JSON of the request, null when it was too long to keep. */
+  request: string | null;
+  status: number;
+  body: string;
+  headers: Record<string, string>;
+  expires: Date;
+};
+
+/** True when this transaction now holds the key; false while another one does. Released with the transaction. */
+export const tryLockKey = async (tx: Kysely<unknown>, owner: string, key: string): Promise<boolean> => {
+  // A collision of two keys in the 64-bit lock space makes one of them wait for a retry, never share a receipt.
+  const { rows } = await sql<{ held: boolean }>`
+    select pg_try_advisory_xact_lock(hashtextextended(${`${owner} ${key}`}, 8)) as held`.execute(tx);
+  return rows[0]?.held === true;
+};
+
+export const findReceipt = async (
+  tx: Kysely<unknown>,
+  owner: string,
+  key: string,
+  now: Date,
+): Promise<Receipt | undefined> => {
+  const { rows } = await sql<Receipt>`
+    select request_hash as "requestHash", request, status, body, headers, expires
+    from platform.receipts where owner = ${owner} and key = ${key} and expires > ${now}`.execute(tx);
+  return rows[0];
+};
+
+/** Replaces an expired receipt of the same key. */
+export const saveReceipt = async (tx: Kysely<unknown>, owner: string, key: string, receipt: Receipt): Promise<void> => {
+  await sql`
+    insert into platform.receipts (owner, key, request_hash, request, status, body, headers, expires)
+    values (${owner}, ${key}, ${receipt.requestHash}, ${receipt.request}, ${receipt.status}, ${receipt.body},
+      ${JSON.stringify(receipt.headers)}::jsonb, ${receipt.expires})
+    on conflict (owner, key) do update set request_hash = excluded.request_hash, request = excluded.request,
+      status = excluded.status, body = excluded.body, headers = excluded.headers, expires = excluded.expires`.execute(
+    tx,
+  );
+};
+
+/** Deletes at most `limit` expired receipts; returns how many went. */
+export const deleteExpiredReceipts = async (db: Kysely<unknown>, now: Date, limit: number): Promise<number> => {
+  const result = await sql`
+    delete from platform.receipts where (owner, key) in
+      (select owner, key from platform.receipts where expires <= ${now} order by expires limit ${limit})`.execute(db);
+  return Number(result.numAffectedRows ?? 0n);
+};

@@ -1,0 +1,57 @@
+/**
+ * First step of the internal listener: request id, one access line, and every failure as an envelope. What is not a
+ * Fault shows nothing but the request id; a database that is away is 503 with Retry-After, since a retry will help.
+ */
+import type { Context, Middleware, Next } from 'koa';
+import { envelopeOf, Fault, internalFault } from '#src/contract/fault.ts';
+import { dialectHeader, requestIdHeader } from '#src/contract/headers.ts';
+import { isTransient } from '../db/transaction.ts';
+import { newId } from '../ids.ts';
+import type { Logger } from '../log.ts';
+
+const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** The caller's id when it is well-formed, else a new one. */
+export const requestIdOf = (value: string | readonly string[] | undefined): string =>
+  typeof value === 'string' && requestIdPattern.test(value) ? value : newId('req');
+
+export const createErrorBoundary = (deps: { log: Logger }): Middleware => {
+  return async (ctx: Context, next: Next) => {
+    const requestId = requestIdOf(ctx.req.headers[requestIdHeader]);
+    const gone = new AbortController();
+    ctx.res.once('close', () => gone.abort());
+    ctx.state.requestId = requestId;
+    ctx.state.signal = gone.signal;
+    ctx.set(requestIdHeader, requestId);
+    ctx.set('cache-control', 'no-store');
+    try {
+      await next();
+      if (ctx.status === 404 && ctx.body === undefined) throw new Fault('INVALID_ACTION', 'No such operation');
+    } catch (error) {
+      const fault = faultOf(error);
+      if (fault.status >= 500)
+        deps.log.error(
+          { request_id: requestId, code: fault.code, err: fault.cause ?? fault, detail: fault.internalText },
+          'request failed',
+        );
+      const dialect = ctx.response.get(dialectHeader);
+      ctx.status = fault.status;
+      for (const [name, value] of Object.entries(fault.headers ?? {})) ctx.set(name, value);
+      if (dialect !== '') ctx.set(dialectHeader, dialect);
+      ctx.set('content-type', 'application/json; charset=utf-8');
+      ctx.body = JSON.stringify(envelopeOf(fault, requestId));
+    }
+  };
+};
+
+/** Any thrown value as a Fault. */
+export const faultOf = (error: unknown): Fault => {
+  if (error instanceof Fault) return error;
+  if (isTransient(error)) {
+    return new Fault('OVERLOADED', 'The service is not available right now; try again shortly', {
+      headers: { 'retry-after': '2' },
+      cause: error,
+    });
+  }
+  return internalFault(error);
+};

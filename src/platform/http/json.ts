@@ -1,0 +1,39 @@
+/** JSON in one agreed order, so that two texts of the same value compare equal. */
+
+/** Members sorted by name at every level. Depth is bounded by the body reader. */
+export const canonicalJson = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (typeof value === 'object' && value !== null) {
+    const record = value as Record<string, unknown>;
+    const members = Object.keys(record)
+      .sort()
+      .filter((name) => record[name] !== undefined)
+      .map((name) => `${JSON.stringify(name)}:${canonicalJson(record[name])}`);
+    return `{${members.join(',')}}`;
+  }
+  return JSON.stringify(value) ?? 'null';
+};
+
+/** Path to the first place where two JSON values differ, in the member order of `right`; undefined when they are equal. */
+export const firstDifference = (left: unknown, right: unknown): string[] | undefined => {
+  if (canonicalJson(left) === canonicalJson(right)) return undefined;
+  if (Array.isArray(left) && Array.isArray(right)) {
+    const length = Math.max(left.length, right.length);
+    for (let i = 0; i < length; i += 1) {
+      const inner = i < left.length && i < right.length ? firstDifference(left[i], right[i]) : [];
+      if (inner !== undefined) return [String(i), ...inner];
+    }
+    return [];
+  }
+  if (isRecord(left) && isRecord(right)) {
+    for (const name of new Set([...Object.keys(right), ...Object.keys(left)])) {
+      const present = Object.hasOwn(left, name) && Object.hasOwn(right, name);
+      const inner = present ? firstDifference(left[name], right[name]) : [];
+      if (inner !== undefined) return [name, ...inner];
+    }
+  }
+  return [];
+};
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

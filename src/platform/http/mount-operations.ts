@@ -1,0 +1,132 @@
+/**
+ * Turns operations into routes of the internal listener. The order of the steps is policy (interface 6.2, steps 9-17):
+ * size and syntax, restaurant, parameters, scopes that depend on them, idempotency, then the operation in one transaction.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Context } from 'koa';
+import Router from 'koa-router';
+import type { Kysely } from 'kysely';
+import type { AssertedCaller, VerifyAssertion } from '#src/contract/assertion.ts';
+import { Fault, internalFault, validationFault } from '#src/contract/fault.ts';
+import { assertionHeader, dialectHeader } from '#src/contract/headers.ts';
+import type { Clock } from '../clock.ts';
+import { inTransaction } from '../db/transaction.ts';
+import type { Operation } from './operation.ts';
+import { type BodyBounds, readJsonObject } from './read-body.ts';
+import { resolveRestaurant } from './restaurant.ts';
+import { readIdempotencyKey, runOnce, type WireAnswer } from './run-once.ts';
+import { mergeParameters, parseParameters, readQuery } from './validate.ts';
+
+export type OperationDeps = { db: Kysely<unknown>; verifyAssertion: VerifyAssertion; clock: Clock };
+
+const defaultBounds: BodyBounds = { bytesMax: 1024 * 1024, timeoutMs: 30_000 };
+
+/** Routes for `operations` under `prefix`, to be mounted inside the error boundary. */
+export const mountOperations = (operations: readonly Operation[], prefix: string, deps: OperationDeps): Router => {
+  const router = new Router({ prefix, strict: true, sensitive: true });
+  for (const operation of operations) {
+    const handler = (ctx: Context): Promise<void> => serve(operation, prefix, deps, ctx);
+    if (operation.method === 'GET') router.get(operation.path, handler);
+    else router.post(operation.path, handler);
+  }
+  return router;
+};
+
+const serve = async (operation: Operation, prefix: string, deps: OperationDeps, ctx: Context): Promise<void> => {
+  const caller = callerOf(ctx.req, deps.verifyAssertion);
+  const query = readQuery(ctx.querystring);
+  const body = operation.method === 'POST' ? await readJsonObject(ctx.req, operation.body ?? defaultBounds) : undefined;
+  if (body !== undefined && Object.hasOwn(body, 'access_token')) throw tokenInBody(ctx);
+  const shape = operation.params.shape;
+  const merged = mergeParameters(shape, query.values, body);
+  const restuid = operation.restaurant === false ? '' : resolveRestaurant(caller, restuidOf(merged));
+  const params = parseParameters(operation.params, merged.values, [...query.errors, ...merged.errors]);
+  requireScopes(caller, operation.scopesOf?.(params) ?? []);
+
+  const run = async (db: Kysely<unknown>): Promise<WireAnswer> => {
+    const answer = await operation.handle({
+      params,
+      caller,
+      restuid,
+      requestId: String(ctx.state.requestId),
+      now: deps.clock.now(),
+      db,
+      signal: ctx.state.signal as AbortSignal,
+    });
+    return { status: 200, body: render(operation, answer.body), headers: { ...answer.headers } };
+  };
+  if (operation.method === 'GET') return send(ctx, await run(deps.db));
+  const key = readIdempotencyKey(ctx.req.headers['idempotency-key']);
+  const answer = await inTransaction(deps.db, (tx) =>
+    key === undefined
+      ? run(tx)
+      : runOnce(
+          tx,
+          {
+            owner: caller.id,
+            key,
+            path: `${prefix}${operation.path}`,
+            query: query.values,
+            body,
+            requestId: String(ctx.state.requestId),
+          },
+          deps.clock.now(),
+          () => run(tx),
+        ),
+  );
+  send(ctx, answer);
+};
+
+/** What leaves is what the schema allows, so a column added to a row can never leak into an answer. */
+const render = (operation: Operation, body: unknown): string => {
+  const parsed = operation.answer.safeParse(body);
+  if (!parsed.success)
+    throw internalFault(new Error(`answer of ${operation.path} breaks its schema: ${parsed.error.message}`));
+  return JSON.stringify({ success: true, ...(parsed.data as object) });
+};
+
+const send = (ctx: Context, answer: WireAnswer): void => {
+  ctx.status = answer.status;
+  ctx.set('content-type', 'application/json; charset=utf-8');
+  for (const [name, value] of Object.entries(answer.headers)) ctx.set(name, value);
+  ctx.body = answer.body;
+};
+
+const callerOf = (request: IncomingMessage, verify: VerifyAssertion): AssertedCaller => {
+  const value = request.headers[assertionHeader];
+  const caller = verify(typeof value === 'string' ? value : undefined, {
+    method: request.method ?? '',
+    target: request.url ?? '',
+  });
+  if (caller !== undefined) return caller;
+  throw new Fault('INVALID_AUTH', 'This service answers the gateway only', {
+    internalText: 'identity assertion missing or not valid',
+  });
+};
+
+const restuidOf = (merged: { values: Record<string, unknown>; errors: readonly { pointer: string }[] }): unknown => {
+  const conflict = merged.errors.find((error) => error.pointer === 'restuid');
+  if (conflict !== undefined)
+    throw validationFault([
+      { pointer: 'restuid', code: 'CONFLICTING_VALUES', message: 'differs between query and body' },
+    ]);
+  return merged.values.restuid;
+};
+
+/** RFC 6750 section 2 allows one way to send a token here: the Authorization header. */
+const tokenInBody = (ctx: Context): Fault => {
+  ctx.set(dialectHeader, 'oauth');
+  return new Fault('VALIDATION_ERROR', 'Send the access token in the Authorization header, not in the body', {
+    errors: [
+      { pointer: 'access_token', code: 'AMBIGUOUS_CREDENTIALS', message: 'belongs into the Authorization header' },
+    ],
+  });
+};
+
+const requireScopes = (caller: AssertedCaller, needed: readonly string[]): void => {
+  const missing = needed.filter((scope) => !caller.scopes.includes(scope));
+  if (missing.length === 0) return;
+  throw new Fault('INSUFFICIENT_SCOPE', `This operation needs the scope ${missing.join(' ')}`, {
+    extra: { missing_scopes: missing },
+  });
+};

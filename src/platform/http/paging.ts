@@ -1,0 +1,121 @@
+/**
+ * Lists by page and by cursor (interface 7). A cursor is opaque and signed: it names the list, restaurant and filters
+ * that it belongs to, the last item's sort key, the page it leads to and the total of its first page.
+ */
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+import { validationFault } from '#src/contract/fault.ts';
+import { canonicalJson } from './json.ts';
+import { integer, optional, text } from './values.ts';
+
+const pageMax = 1_000_000;
+
+/** Parameters of a list without cursor. */
+export const pageParams = {
+  page: optional(integer({ min: 1, max: pageMax })),
+  pagesize: optional(integer({ min: 1, max: 100 })),
+};
+
+/** Parameters of the lists that offer a cursor. */
+export const cursorParams = { ...pageParams, cursor: optional(text({ max: 2000 })) };
+
+export const pageAnswer = {
+  page: z.int(),
+  pagesize: z.int(),
+  total_count: z.int(),
+  more: z.boolean(),
+  next_cursor: z.string().nullable(),
+};
+
+/** What a store needs to read one page: rows after `after` (keyset) or from `offset`; ask for `limit` + 1 to learn `more`. */
+export type PageQuery<K> = {
+  page: number;
+  pagesize: number;
+  offset: number;
+  after: K | undefined;
+  /** Known under a cursor; to be counted otherwise. */
+  total: number | undefined;
+};
+
+export type Cursors = {
+  /** Throws CURSOR_INVALID, MIXED_PAGING. `scope`: list name, restaurant and filters as JSON values. */
+  read<K>(
+    params: { page?: number | undefined; pagesize?: number | undefined; cursor?: string | undefined },
+    scope: unknown,
+  ): PageQuery<K>;
+  /** Members of the answer; `last` is the sort key of the last item shown. */
+  answer<K>(
+    query: PageQuery<K>,
+    scope: unknown,
+    result: { more: boolean; total: number; last: K | undefined },
+  ): PageAnswer;
+};
+
+export type PageAnswer = {
+  page: number;
+  pagesize: number;
+  total_count: number;
+  more: boolean;
+  next_cursor: string | null;
+};
+
+const cursorInvalid = () =>
+  validationFault([
+    { pointer: 'cursor', code: 'CURSOR_INVALID', message: 'does not belong to this list with these filters' },
+  ]);
+
+type Payload = { s: string; k: unknown; p: number; t: number };
+
+export const createCursors = (key: Buffer): Cursors => {
+  const sign = (text: string): string => createHmac('sha256', key).update(text).digest('base64url').slice(0, 22);
+  const scopeHash = (scope: unknown): string =>
+    createHash('sha256').update(canonicalJson(scope)).digest('base64url').slice(0, 16);
+
+  const decode = (cursor: string, scope: unknown): Payload => {
+    const [text = '', mac = '', ...rest] = cursor.split('.');
+    const expected = Buffer.from(sign(text));
+    const given = Buffer.from(mac);
+    if (rest.length > 0 || given.length !== expected.length || !timingSafeEqual(given, expected)) throw cursorInvalid();
+    // Only we can have signed it, so its shape is ours; what remains to check is whether it is for this list.
+    const payload = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Payload;
+    if (payload.s !== scopeHash(scope)) throw cursorInvalid();
+    return payload;
+  };
+
+  return {
+    read: <K>(
+      params: { page?: number | undefined; pagesize?: number | undefined; cursor?: string | undefined },
+      scope: unknown,
+    ): PageQuery<K> => {
+      const pagesize = params.pagesize ?? 100;
+      if (params.cursor === undefined) {
+        const page = params.page ?? 1;
+        return { page, pagesize, offset: (page - 1) * pagesize, after: undefined, total: undefined };
+      }
+      if (params.page !== undefined) {
+        throw validationFault([{ pointer: 'cursor', code: 'MIXED_PAGING', message: 'cannot be combined with page' }]);
+      }
+      const payload = decode(params.cursor, scope);
+      return { page: payload.p, pagesize, offset: 0, after: payload.k as K, total: payload.t };
+    },
+    answer: (query, scope, result) => {
+      const text = result.more
+        ? Buffer.from(
+            JSON.stringify({
+              s: scopeHash(scope),
+              k: result.last,
+              p: query.page + 1,
+              t: result.total,
+            } satisfies Payload),
+          ).toString('base64url')
+        : undefined;
+      return {
+        page: query.page,
+        pagesize: query.pagesize,
+        total_count: result.total,
+        more: result.more,
+        next_cursor: text === undefined ? null : `${text}.${sign(text)}`,
+      };
+    },
+  };
+};

@@ -1,0 +1,124 @@
+/**
+ * Reading a request body with a bound on bytes and time (interface 1 and 9.3). The bound holds while reading: a body
+ * without a declared length is cut off at the first byte too many, so at most the limit is ever in memory.
+ */
+import type { IncomingMessage } from 'node:http';
+import { Fault, validationFault } from '#src/contract/fault.ts';
+
+export type BodyBounds = { bytesMax: number; timeoutMs: number };
+
+const levelsMax = 64;
+
+/** The raw body. Throws PAYLOAD_TOO_LARGE or REQUEST_TIMEOUT. */
+export const readBody = (request: IncomingMessage, bounds: BodyBounds): Promise<Buffer> => {
+  const tooLarge = (): Fault => new Fault('PAYLOAD_TOO_LARGE', `The body may have at most ${bounds.bytesMax} bytes`);
+  if (Number(request.headers['content-length'] ?? 0) > bounds.bytesMax) return Promise.reject(tooLarge());
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const timer = setTimeout(
+      () => finish(new Fault('REQUEST_TIMEOUT', `The body did not arrive within ${bounds.timeoutMs / 1000} s`)),
+      bounds.timeoutMs,
+    );
+    const finish = (fault?: Error): void => {
+      clearTimeout(timer);
+      request.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
+      if (fault === undefined) return resolve(Buffer.concat(chunks, bytes));
+      // Left flowing without a listener the rest is thrown away as it comes; nothing more is kept.
+      request.resume();
+      reject(fault);
+    };
+    const onData = (chunk: Buffer): void => {
+      bytes += chunk.length;
+      if (bytes > bounds.bytesMax) return finish(tooLarge());
+      chunks.push(chunk);
+    };
+    const onEnd = (): void => finish();
+    const onError = (error: Error): void => finish(error);
+    const onClose = (): void =>
+      finish(new Fault('REQUEST_TIMEOUT', 'The connection closed before the body was complete'));
+    request.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose);
+  });
+};
+
+/**
+ * A JSON object from a body, undefined for an empty one (whose content type does not matter). Throws
+ * UNSUPPORTED_MEDIA_TYPE for another type or an encoding, VALIDATION_ERROR with pointer "" for what is not a clean object.
+ */
+export const readJsonObject = async (
+  request: IncomingMessage,
+  bounds: BodyBounds,
+): Promise<Record<string, unknown> | undefined> => {
+  assertNotEncoded(request);
+  const declared = request.headers['content-length'];
+  const mayHaveBody = request.headers['transfer-encoding'] !== undefined || Number(declared ?? 0) > 0;
+  if (!mayHaveBody) return undefined;
+  if (Number(declared ?? 0) > bounds.bytesMax) await readBody(request, bounds);
+  const json = isJson(request.headers['content-type']);
+  // An empty chunked body is only known to be empty after reading, so the type is judged after the first look.
+  const raw = await readBody(request, bounds);
+  if (raw.length === 0) return undefined;
+  if (!json) throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json');
+  return parseJsonObject(raw);
+};
+
+const assertNotEncoded = (request: IncomingMessage): void => {
+  const encoding = request.headers['content-encoding'];
+  if (encoding === undefined || encoding === '' || encoding.toLowerCase() === 'identity') return;
+  throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body without Content-Encoding');
+};
+
+const isJson = (contentType: string | undefined): boolean =>
+  contentType !== undefined && contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
+
+const broken = (message: string, code: 'INVALID_JSON' | 'TOO_DEEP' = 'INVALID_JSON'): Fault =>
+  validationFault([{ pointer: '', code, message }]);
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Strict JSON object: UTF-8, no U+0000, at most 64 levels. */
+export const parseJsonObject = (raw: Buffer): Record<string, unknown> => {
+  let text: string;
+  try {
+    text = utf8.decode(raw);
+  } catch {
+    throw broken('the body is not valid UTF-8');
+  }
+  // Depth is counted before parsing: a parser that recurses must never see what is too deep.
+  if (depthOf(text) > levelsMax) throw broken(`the body has more than ${levelsMax} levels`, 'TOO_DEEP');
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw broken('the body is not valid JSON');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw broken('the body must be a JSON object');
+  // An escaped or raw U+0000 could not be stored; only texts that can hold one are searched.
+  if ((text.includes('\\u0000') || text.includes('\0')) && holdsNul(value)) throw broken('a string holds U+0000');
+  return value as Record<string, unknown>;
+};
+
+const depthOf = (text: string): number => {
+  let depth = 0;
+  let deepest = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i += 1) {
+    const code = text.charCodeAt(i);
+    if (inString) {
+      if (code === 92) i += 1;
+      else if (code === 34) inString = false;
+    } else if (code === 34) inString = true;
+    else if (code === 123 || code === 91) {
+      depth += 1;
+      if (depth > deepest) deepest = depth;
+    } else if (code === 125 || code === 93) depth -= 1;
+  }
+  return deepest;
+};
+
+const holdsNul = (value: unknown): boolean => {
+  if (typeof value === 'string') return value.includes('\0');
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([name, inner]) => name.includes('\0') || holdsNul(inner));
+};

@@ -1,0 +1,27 @@
+/** Which restaurant a request is about (interface 3.3), decided from the asserted caller and the named `restuid` alone. */
+import type { AssertedCaller } from '#src/contract/assertion.ts';
+import { Fault, validationFault } from '#src/contract/fault.ts';
+
+/** The same answer whether the named restaurant exists or not, so that nothing can be probed. */
+export const resolveRestaurant = (caller: AssertedCaller, named: unknown): string => {
+  if (named !== undefined && named !== null && named !== '' && typeof named !== 'string') {
+    throw validationFault([{ pointer: 'restuid', code: 'TYPE', message: 'must be a string' }]);
+  }
+  const restuid = typeof named === 'string' && named !== '' ? named : onlyOne(caller);
+  if (!caller.tenants.includes(restuid)) {
+    throw caller.kind === 'api_key'
+      ? new Fault('INVALID_KEY', 'This API key belongs to another restaurant')
+      : new Fault('UNAUTHORIZED', 'This restaurant is not granted to the client');
+  }
+  if (caller.tenants_disabled.includes(restuid))
+    throw new Fault('API_DISABLED', 'API access is off for this restaurant');
+  return restuid;
+};
+
+const onlyOne = (caller: AssertedCaller): string => {
+  const [first, ...others] = caller.tenants;
+  if (first !== undefined && others.length === 0) return first;
+  throw validationFault([
+    { pointer: 'restuid', code: 'REQUIRED', message: 'is required: the client has several restaurants' },
+  ]);
+};

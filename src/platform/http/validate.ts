@@ -1,0 +1,106 @@
+/** From what a caller sent to typed parameters, with every fault named at once (interface 1, 6.1, 6.2 step 12). */
+import type { z } from 'zod';
+import type { DetailCode, FaultDetail } from '#src/contract/fault.ts';
+import { validationFault } from '#src/contract/fault.ts';
+
+/** Issues as `errors[]`: a nested path becomes a JSON pointer, a top-level one the bare name. */
+export const detailsOf = (error: z.ZodError): FaultDetail[] =>
+  error.issues.map((issue) => ({
+    pointer: pointerOf(issue.path),
+    code: codeOf(issue),
+    message: messageOf(issue),
+  }));
+
+/** RFC 6901 below the top level, the parameter's name on it. */
+export const pointerOf = (path: readonly PropertyKey[]): string =>
+  path.length <= 1
+    ? String(path[0] ?? '')
+    : `/${path.map((part) => String(part).replaceAll('~', '~0').replaceAll('/', '~1')).join('/')}`;
+
+type Issue = z.ZodError['issues'][number];
+
+const codeOf = (issue: Issue): DetailCode => {
+  switch (issue.code) {
+    case 'custom': {
+      const code: unknown = issue.params?.code;
+      return typeof code === 'string' ? (code as DetailCode) : 'FORMAT';
+    }
+    case 'invalid_type':
+      return issue.input === undefined && issue.message.includes('undefined') ? 'REQUIRED' : 'TYPE';
+    case 'too_small':
+    case 'too_big':
+      return issue.origin === 'string' || issue.origin === 'array' ? 'LENGTH' : 'RANGE';
+    case 'invalid_value':
+      return 'ENUM';
+    default:
+      return 'FORMAT';
+  }
+};
+
+const messageOf = (issue: Issue): string => {
+  if (issue.code === 'invalid_type') {
+    return codeOf(issue) === 'REQUIRED' ? 'is required' : `must be ${article(issue.expected)}`;
+  }
+  return issue.message;
+};
+
+const article = (type: string): string => (/^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`);
+
+/** Names in a query; a name given twice and a value that holds U+0000 are faults, an empty value is absent. */
+export const readQuery = (search: string): { values: Record<string, string>; errors: FaultDetail[] } => {
+  const values: Record<string, string> = Object.create(null);
+  const errors: FaultDetail[] = [];
+  if (search === '') return { values, errors };
+  const seen = new Set<string>();
+  for (const [name, value] of new URLSearchParams(search)) {
+    if (seen.has(name)) {
+      if (!errors.some((error) => error.pointer === name))
+        errors.push({ pointer: name, code: 'DUPLICATE', message: 'is given twice' });
+      continue;
+    }
+    seen.add(name);
+    if (value.includes('\0') || name.includes('\0'))
+      errors.push({ pointer: name.replaceAll('\0', ''), code: 'FORMAT', message: 'must not hold U+0000' });
+    else if (value !== '') values[name] = value;
+  }
+  return { values, errors };
+};
+
+/** One set of parameters from query and body; the same name in both must mean the same value after conversion. */
+export const mergeParameters = (
+  shape: Readonly<Record<string, z.ZodType>>,
+  query: Readonly<Record<string, string>>,
+  body: Readonly<Record<string, unknown>> | undefined,
+): { values: Record<string, unknown>; errors: FaultDetail[] } => {
+  if (body === undefined) return { values: { ...query }, errors: [] };
+  const errors: FaultDetail[] = [];
+  for (const [name, inQuery] of Object.entries(query)) {
+    if (!Object.hasOwn(body, name)) continue;
+    if (!sameValue(shape[name], inQuery, body[name])) {
+      errors.push({ pointer: name, code: 'CONFLICTING_VALUES', message: 'differs between query and body' });
+    }
+  }
+  return { values: { ...query, ...body }, errors };
+};
+
+const sameValue = (type: z.ZodType | undefined, left: string, right: unknown): boolean => {
+  if (type === undefined) return left === String(right);
+  const parsedLeft = type.safeParse(left);
+  const parsedRight = type.safeParse(right);
+  if (parsedLeft.success && parsedRight.success)
+    return JSON.stringify(parsedLeft.data) === JSON.stringify(parsedRight.data);
+  return left === String(right);
+};
+
+/** Parses merged values; `earlier` faults (duplicates, conflicts) join the schema's own in one answer. */
+export const parseParameters = <T>(
+  type: z.ZodType<T>,
+  values: Record<string, unknown>,
+  earlier: readonly FaultDetail[],
+): T => {
+  const parsed = type.safeParse(values);
+  if (parsed.success && earlier.length === 0) return parsed.data;
+  const named = new Set(earlier.map((error) => error.pointer));
+  const own = parsed.success ? [] : detailsOf(parsed.error).filter((error) => !named.has(error.pointer));
+  throw validationFault([...earlier, ...own]);
+};

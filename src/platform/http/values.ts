@@ -1,0 +1,206 @@
+/**
+ * The value types of interface 2 as zod schemas. Every parameter may come from a query (always a string) or from JSON,
+ * so each type accepts both forms and gives one. Issues carry the detail code of interface 6.1 in `params.code`.
+ */
+import { z } from 'zod';
+import type { DetailCode } from '#src/contract/fault.ts';
+
+type Verdict<T> = { value: T } | { code: DetailCode; message: string };
+
+const convert = <T>(read: (input: unknown) => Verdict<T>): z.ZodType<T> =>
+  z.unknown().transform((input, ctx): T => {
+    // A missing required member: zod passes undefined through `unknown`, so the refusal is made here.
+    if (input === undefined || input === null) {
+      ctx.addIssue({ code: 'custom', message: 'is required', params: { code: 'REQUIRED' } });
+      return z.NEVER;
+    }
+    const verdict = read(input);
+    if ('value' in verdict) return verdict.value;
+    ctx.addIssue({ code: 'custom', message: verdict.message, params: { code: verdict.code } });
+    return z.NEVER;
+  }) as unknown as z.ZodType<T>;
+
+type Optional<T> = z.ZodType<T | undefined>;
+
+/** Absent, null and the empty query value all mean "not given". */
+export const optional = <T>(type: z.ZodType<T>): Optional<T> =>
+  z.preprocess((input) => (input === null ? undefined : input), type.optional()) as unknown as Optional<T>;
+
+export const withDefault = <T>(type: z.ZodType<T>, value: T): z.ZodType<T> =>
+  optional(type).transform((given) => given ?? value);
+
+/** Distinguishes "not named" (undefined) from "clear it" (null or an empty string): customer/update. */
+export const clearable = <T>(type: z.ZodType<T>): z.ZodType<T | null | undefined> =>
+  z
+    .unknown()
+    .optional()
+    .transform((input, ctx): T | null | undefined => {
+      if (input === undefined) return undefined;
+      if (input === null || (typeof input === 'string' && input.trim() === '')) return null;
+      const parsed = type.safeParse(input);
+      if (parsed.success) return parsed.data;
+      for (const issue of parsed.error.issues) ctx.addIssue({ ...issue } as Parameters<typeof ctx.addIssue>[0]);
+      return z.NEVER;
+    });
+
+/** Trimmed text of `min` (default 1) to `max` (default 255) characters; an empty one counts as missing. */
+export const text = (
+  bounds: { min?: number; max?: number; pattern?: RegExp; format?: string } = {},
+): z.ZodType<string> => {
+  const { min = 1, max = 255 } = bounds;
+  return convert((input) => {
+    if (typeof input !== 'string' && typeof input !== 'number') return { code: 'TYPE', message: 'must be a string' };
+    const value = String(input).trim();
+    if (value === '' && min > 0) return { code: 'REQUIRED', message: 'is required' };
+    const length = [...value].length;
+    if (length < min || length > max) return { code: 'LENGTH', message: `must have ${min} to ${max} characters` };
+    if (value.includes('\0')) return { code: 'FORMAT', message: 'must not hold U+0000' };
+    if (bounds.pattern !== undefined && !bounds.pattern.test(value)) {
+      return { code: 'FORMAT', message: `must be ${bounds.format ?? 'of the documented form'}` };
+    }
+    return { value };
+  });
+};
+
+/** Free text that may be empty: trimmed, and null when nothing is left (interface 2, "string"). */
+export const looseText = (max: number): z.ZodType<string | null | undefined> =>
+  optional(text({ min: 0, max })).transform((value) => (value === undefined ? undefined : value === '' ? null : value));
+
+export const uid = (): z.ZodType<string> => text({ max: 64, pattern: /^[A-Za-z0-9._-]+$/, format: 'an id' });
+
+/** At most 254 characters, one `@` with text on both sides; kept as sent, compared without case. */
+export const email = (): z.ZodType<string> =>
+  text({ max: 254, pattern: /^[^@\s]+@[^@\s]+$/, format: 'an email address' });
+
+const numeric = (input: unknown): number | undefined => {
+  if (typeof input === 'number' && Number.isFinite(input)) return input;
+  if (typeof input === 'string' && /^\s*[+-]?\d{1,15}(\.\d{1,15})?\s*$/.test(input)) return Number(input);
+  return undefined;
+};
+
+const between = (min: number, max: number): string => `must be between ${min} and ${max}`;
+
+export const integer = (bounds: { min: number; max: number }): z.ZodType<number> =>
+  convert((input) => {
+    const value = numeric(input);
+    if (value === undefined) return { code: 'TYPE', message: 'must be an integer' };
+    if (!Number.isInteger(value)) return { code: 'FORMAT', message: 'must be an integer' };
+    if (value < bounds.min || value > bounds.max) return { code: 'RANGE', message: between(bounds.min, bounds.max) };
+    return { value };
+  });
+
+const hasDecimals = (value: number, decimals: number): boolean => {
+  const factor = 10 ** decimals;
+  return Math.abs(value * factor - Math.round(value * factor)) < 1e-6 * Math.max(1, Math.abs(value));
+};
+
+/** `decimals` (default 2): more are refused with FORMAT, never rounded. `above`: exclusive lower bound. */
+export const decimal = (bounds: {
+  min: number;
+  max: number;
+  decimals?: number;
+  above?: boolean;
+}): z.ZodType<number> => {
+  const { decimals = 2 } = bounds;
+  return convert((input) => {
+    const value = numeric(input);
+    if (value === undefined) return { code: 'TYPE', message: 'must be a number' };
+    if (!hasDecimals(value, decimals)) return { code: 'FORMAT', message: `must have at most ${decimals} decimals` };
+    if (bounds.above === true && value <= bounds.min)
+      return { code: 'RANGE', message: `must be above ${bounds.min} and at most ${bounds.max}` };
+    if (value < bounds.min || value > bounds.max) return { code: 'RANGE', message: between(bounds.min, bounds.max) };
+    return { value };
+  });
+};
+
+/** An amount in major units (12.5) as integer minor units of a two-decimal scale (1250). */
+export const money = (bounds: { min?: number; max?: number; above?: boolean } = {}): z.ZodType<number> =>
+  decimal({
+    min: bounds.min ?? 0,
+    max: bounds.max ?? 1_000_000,
+    ...(bounds.above === true ? { above: true } : undefined),
+  }).transform((value) => Math.round(value * 100));
+
+export const boolean = (): z.ZodType<boolean> =>
+  convert((input) => {
+    if (input === true || input === 1 || input === '1' || input === 'true') return { value: true };
+    if (input === false || input === 0 || input === '0' || input === 'false') return { value: false };
+    return { code: 'TYPE', message: 'must be true or false' };
+  });
+
+export const flag = (): z.ZodType<boolean> =>
+  convert((input) => {
+    if (input === 1 || input === '1') return { value: true };
+    if (input === 0 || input === '0') return { value: false };
+    return { code: 'ENUM', message: 'must be 0 or 1' };
+  });
+
+export const oneOf = <const T extends string>(values: readonly T[]): z.ZodType<T> =>
+  convert((input) => {
+    const found = values.find((value) => value === (typeof input === 'number' ? String(input) : input));
+    return found === undefined ? { code: 'ENUM', message: `must be one of ${values.join(', ')}` } : { value: found };
+  });
+
+const isDay = (value: string): boolean => {
+  const match = /^(\d{4})-(\d{2})-(\d{2})$/.exec(value);
+  if (match === null) return false;
+  const date = new Date(`${value}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().slice(0, 10) === value;
+};
+
+/** A day, `YYYY-MM-DD`. */
+export const date = (): z.ZodType<string> =>
+  convert((input) =>
+    typeof input === 'string' && isDay(input.trim())
+      ? { value: input.trim() }
+      : { code: typeof input === 'string' ? 'FORMAT' : 'TYPE', message: 'must be a date, YYYY-MM-DD' },
+  );
+
+const dateTimePattern = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/;
+
+/** RFC 3339 with offset. */
+export const dateTime = (): z.ZodType<Date> =>
+  convert((input) => {
+    if (typeof input !== 'string') return { code: 'TYPE', message: 'must be a date-time' };
+    const match = dateTimePattern.exec(input.trim());
+    const parsed = new Date(input.trim().replace(' ', 'T').toUpperCase());
+    if (match === null || !isDay(match[1] ?? '') || Number.isNaN(parsed.getTime())) {
+      return { code: 'FORMAT', message: 'must be a date-time with offset, such as 2026-03-01T19:30:00+01:00' };
+    }
+    return { value: parsed };
+  });
+
+/** A JSON array, or the comma-separated form of a query. */
+export const list = <T>(item: z.ZodType<T>, bounds: { min?: number; max: number }): z.ZodType<T[]> => {
+  const { min = 0, max } = bounds;
+  return z
+    .unknown()
+    .transform((input, ctx): unknown => {
+      const items = typeof input === 'string' ? input.split(',').filter((part) => part !== '') : input;
+      if (input === undefined || input === null) {
+        ctx.addIssue({ code: 'custom', message: 'is required', params: { code: 'REQUIRED' } });
+        return z.NEVER;
+      }
+      if (!Array.isArray(items)) {
+        ctx.addIssue({ code: 'custom', message: 'must be an array', params: { code: 'TYPE' } });
+        return z.NEVER;
+      }
+      if (items.length < min || items.length > max) {
+        ctx.addIssue({ code: 'custom', message: `must have ${min} to ${max} items`, params: { code: 'LENGTH' } });
+        return z.NEVER;
+      }
+      return items;
+    })
+    .pipe(z.array(item)) as unknown as z.ZodType<T[]>;
+};
+
+/** Named by the system only: whoever sends it is told so. */
+export const readOnly = (): z.ZodType<undefined> =>
+  z
+    .unknown()
+    .optional()
+    .transform((input, ctx): undefined => {
+      if (input !== undefined)
+        ctx.addIssue({ code: 'custom', message: 'is set by the system', params: { code: 'READ_ONLY' } });
+      return undefined;
+    });

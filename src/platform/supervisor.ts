@@ -1,0 +1,43 @@
+/**
+ * Runs the services of a role side by side. A service is a name and a `run` that lasts until its signal is aborted.
+ * One that fails is started again with a growing pause, and the others go on.
+ */
+import type { Logger } from './log.ts';
+
+export type Service = { name: string; run(signal: AbortSignal): Promise<void> };
+
+const pauseMsMin = 100;
+const pauseMsMax = 10_000;
+
+/** Resolves when every service has ended after `signal` was aborted. */
+export const supervise = async (services: readonly Service[], signal: AbortSignal, log: Logger): Promise<void> => {
+  await Promise.all(services.map((service) => keepRunning(service, signal, log)));
+};
+
+const keepRunning = async (service: Service, signal: AbortSignal, log: Logger): Promise<void> => {
+  let pauseMs = pauseMsMin;
+  while (!signal.aborted) {
+    const startedAt = Date.now();
+    try {
+      await service.run(signal);
+    } catch (error) {
+      log.error({ service: service.name, err: error }, 'service failed');
+    }
+    if (Date.now() - startedAt > pauseMsMax) pauseMs = pauseMsMin;
+    if (!signal.aborted) await pause(pauseMs, signal);
+    pauseMs = Math.min(pauseMs * 2, pauseMsMax);
+  }
+};
+
+/** Resolves after `ms` or at once when the signal is aborted; never rejects. */
+export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const timer = setTimeout(done, ms);
+    function done(): void {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    }
+    signal.addEventListener('abort', done, { once: true });
+  });
