@@ -1,7 +1,7 @@
 /** Forward-only, numbered migrations. Each feature has its own list and its own PostgreSQL schema. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Pool, PoolClient } from 'pg';
+import pg from 'pg';
 import type { Logger } from 'pino';
 
 export type Migration = { feature: string; number: number; name: string; sql: string };
@@ -47,7 +47,7 @@ const titleOf = (entry: Applied | Migration): string =>
 
 /** Applies what is missing and returns it. Any number of starters may call this at the same moment. */
 export const migrate = async (
-  pool: Pool,
+  pool: pg.Pool,
   migrations: readonly Migration[],
   { log }: { log: Logger },
 ): Promise<Migration[]> => {
@@ -100,7 +100,7 @@ const findPending = (migrations: readonly Migration[], applied: readonly Applied
 };
 
 /** The statements and the row that remembers them commit together, so a crash leaves either both or none. */
-const apply = async (client: PoolClient, migration: Migration, log: Logger): Promise<void> => {
+const apply = async (client: pg.PoolClient, migration: Migration, log: Logger): Promise<void> => {
   try {
     await client.query('begin');
     await client.query(migration.sql);
@@ -112,8 +112,19 @@ const apply = async (client: PoolClient, migration: Migration, log: Logger): Pro
     ]);
     await client.query('commit');
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new MigrationError('MIGRATION_FAILED', `migration ${titleOf(migration)} failed: ${reason}`, error);
+    throw new MigrationError(
+      'MIGRATION_FAILED',
+      `migration ${titleOf(migration)} failed${reasonOf(error, migration)}`,
+      error,
+    );
   }
   log.info({ migration: titleOf(migration) }, 'migration applied');
+};
+
+/** PostgreSQL counts characters; whoever mends the file counts lines. */
+const reasonOf = (error: unknown, migration: Migration): string => {
+  if (!(error instanceof Error)) return `: ${String(error)}`;
+  const position = error instanceof pg.DatabaseError ? Number(error.position) : Number.NaN;
+  if (Number.isNaN(position)) return `: ${error.message}`;
+  return ` in line ${migration.sql.slice(0, position).split('\n').length}: ${error.message}`;
 };

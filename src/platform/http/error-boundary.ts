@@ -4,7 +4,7 @@
  */
 import type { Context, Middleware, Next } from 'koa';
 import { envelopeOf, Fault, internalFault } from '#src/contract/fault.ts';
-import { dialectHeader, requestIdHeader } from '#src/contract/headers.ts';
+import { requestIdHeader } from '#src/contract/headers.ts';
 import { isTransient } from '../db/transaction.ts';
 import { newId } from '../ids.ts';
 import type { Logger } from '../log.ts';
@@ -34,10 +34,8 @@ export const createErrorBoundary = (deps: { log: Logger }): Middleware => {
           { request_id: requestId, code: fault.code, err: fault.cause ?? fault, detail: fault.internalText },
           'request failed',
         );
-      const dialect = ctx.response.get(dialectHeader);
       ctx.status = fault.status;
       for (const [name, value] of Object.entries(fault.headers ?? {})) ctx.set(name, value);
-      if (dialect !== '') ctx.set(dialectHeader, dialect);
       ctx.set('content-type', 'application/json; charset=utf-8');
       ctx.body = JSON.stringify(envelopeOf(fault, requestId));
     }

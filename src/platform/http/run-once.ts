@@ -25,9 +25,9 @@ export type IdempotentRequest = {
 const keptMs = 48 * 3600 * 1000;
 const requestCharactersMax = 256 * 1024;
 
-/** Undefined without the header. Throws VALIDATION_ERROR for a malformed key. */
+/** Undefined without the header. Throws VALIDATION_ERROR for a malformed or empty key: its sender counts on it. */
 export const readIdempotencyKey = (value: string | readonly string[] | undefined): string | undefined => {
-  if (value === undefined || value === '') return undefined;
+  if (value === undefined) return undefined;
   if (typeof value === 'string' && /^[\x21-\x7e]{1,255}$/.test(value)) return value;
   throw new Fault('VALIDATION_ERROR', '1 value is not valid', {
     errors: [{ pointer: 'Idempotency-Key', code: 'FORMAT', message: 'must be 1 to 255 visible ASCII characters' }],

@@ -26,7 +26,8 @@ const codeOf = (issue: Issue): DetailCode => {
       return typeof code === 'string' ? (code as DetailCode) : 'FORMAT';
     }
     case 'invalid_type':
-      return issue.input === undefined && issue.message.includes('undefined') ? 'REQUIRED' : 'TYPE';
+      // zod drops the input of an issue; its message still says what came. null is "not given" as everywhere else.
+      return /received (undefined|null)$/.test(issue.message) ? 'REQUIRED' : 'TYPE';
     case 'too_small':
     case 'too_big':
       return issue.origin === 'string' || issue.origin === 'array' ? 'LENGTH' : 'RANGE';
@@ -66,6 +67,9 @@ export const readQuery = (search: string): { values: Record<string, string>; err
   return { values, errors };
 };
 
+/** Belongs to every operation, so no operation names it. */
+const tenantName = 'restuid';
+
 /** One set of parameters from query and body; the same name in both must mean the same value after conversion. */
 export const mergeParameters = (
   shape: Readonly<Record<string, z.ZodType>>,
@@ -75,7 +79,8 @@ export const mergeParameters = (
   if (body === undefined) return { values: { ...query }, errors: [] };
   const errors: FaultDetail[] = [];
   for (const [name, inQuery] of Object.entries(query)) {
-    if (!Object.hasOwn(body, name)) continue;
+    // Names that mean nothing here are ignored, so they cannot contradict each other either.
+    if (!Object.hasOwn(body, name) || !(Object.hasOwn(shape, name) || name === tenantName)) continue;
     if (!sameValue(shape[name], inQuery, body[name])) {
       errors.push({ pointer: name, code: 'CONFLICTING_VALUES', message: 'differs between query and body' });
     }

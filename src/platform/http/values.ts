@@ -53,7 +53,7 @@ export const text = (
     const value = String(input).trim();
     if (value === '' && min > 0) return { code: 'REQUIRED', message: 'is required' };
     const length = [...value].length;
-    if (length < min || length > max) return { code: 'LENGTH', message: `must have ${min} to ${max} characters` };
+    if (length < min || length > max) return { code: 'LENGTH', message: `must have ${span(min, max)} characters` };
     if (value.includes('\0')) return { code: 'FORMAT', message: 'must not hold U+0000' };
     if (bounds.pattern !== undefined && !bounds.pattern.test(value)) {
       return { code: 'FORMAT', message: `must be ${bounds.format ?? 'of the documented form'}` };
@@ -72,6 +72,8 @@ export const uid = (): z.ZodType<string> => text({ max: 64, pattern: /^[A-Za-z0-
 export const email = (): z.ZodType<string> =>
   text({ max: 254, pattern: /^[^@\s]+@[^@\s]+$/, format: 'an email address' });
 
+const span = (min: number, max: number): string => (min === max ? String(min) : `${min} to ${max}`);
+
 const numeric = (input: unknown): number | undefined => {
   if (typeof input === 'number' && Number.isFinite(input)) return input;
   if (typeof input === 'string' && /^\s*[+-]?\d{1,15}(\.\d{1,15})?\s*$/.test(input)) return Number(input);
@@ -89,9 +91,15 @@ export const integer = (bounds: { min: number; max: number }): z.ZodType<number>
     return { value };
   });
 
-const hasDecimals = (value: number, decimals: number): boolean => {
-  const factor = 10 ** decimals;
-  return Math.abs(value * factor - Math.round(value * factor)) < 1e-6 * Math.max(1, Math.abs(value));
+/**
+ * Decimals as written, trailing zeros aside: 12.50 has one. Judged on the text, since a tolerance on the binary value
+ * would round what is only nearly right.
+ */
+const decimalsOf = (input: unknown, value: number): number => {
+  const written = typeof input === 'string' ? input.trim() : String(value);
+  const [digits = '', exponent = '0'] = written.toLowerCase().split('e');
+  const fraction = (digits.split('.')[1] ?? '').replace(/0+$/, '');
+  return Math.max(0, fraction.length - Number(exponent));
 };
 
 /** `decimals` (default 2): more are refused with FORMAT, never rounded. `above`: exclusive lower bound. */
@@ -105,7 +113,8 @@ export const decimal = (bounds: {
   return convert((input) => {
     const value = numeric(input);
     if (value === undefined) return { code: 'TYPE', message: 'must be a number' };
-    if (!hasDecimals(value, decimals)) return { code: 'FORMAT', message: `must have at most ${decimals} decimals` };
+    if (decimalsOf(input, value) > decimals)
+      return { code: 'FORMAT', message: `must have at most ${decimals} decimals` };
     if (bounds.above === true && value <= bounds.min)
       return { code: 'RANGE', message: `must be above ${bounds.min} and at most ${bounds.max}` };
     if (value < bounds.min || value > bounds.max) return { code: 'RANGE', message: between(bounds.min, bounds.max) };
@@ -186,7 +195,7 @@ export const list = <T>(item: z.ZodType<T>, bounds: { min?: number; max: number 
         return z.NEVER;
       }
       if (items.length < min || items.length > max) {
-        ctx.addIssue({ code: 'custom', message: `must have ${min} to ${max} items`, params: { code: 'LENGTH' } });
+        ctx.addIssue({ code: 'custom', message: `must have ${span(min, max)} items`, params: { code: 'LENGTH' } });
         return z.NEVER;
       }
       return items;
@@ -204,3 +213,12 @@ export const readOnly = (): z.ZodType<undefined> =>
         ctx.addIssue({ code: 'custom', message: 'is set by the system', params: { code: 'READ_ONLY' } });
       return undefined;
     });
+
+/** At least one of the members must be given. Judged also when others have faults, so that all come in one answer. */
+export const requireOneOf = <T extends z.ZodObject>(object: T, names: readonly (keyof z.infer<T> & string)[]): T =>
+  object.refine((value) => names.some((name) => value[name] !== undefined && value[name] !== null), {
+    path: names.slice(0, 1),
+    message: `${names.join(' or ')} is required`,
+    params: { code: 'REQUIRED' },
+    when: () => true,
+  });

@@ -1,12 +1,12 @@
 /** Finds the PostgreSQL that npm installed and sees to it that the server's account can run it. */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { chmod, copyFile, lstat, mkdir, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
+import { chmod, copyFile, lstat, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { type Account, runAs } from './account.ts';
 import { EmbeddedError } from './errors.ts';
-import { binarySystemDirs, isOurs, openSystemDir } from './system-dir.ts';
+import { binarySystemDirs, isOurs, makeFolder, openSystemDir } from './system-dir.ts';
 
 export type Binaries = { folder: string; major: number };
 
@@ -99,7 +99,7 @@ const copyBinaries = async (folder: string, system: string): Promise<string> => 
   const copy = path.join(system, `postgres-${wanted}`);
   if (await isCopy(copy, wanted)) return copy;
   const fresh = `${copy}.new-${randomBytes(6).toString('hex')}`;
-  await mkdir(fresh, { mode: 0o755 });
+  await makeFolder(fresh, 0o755);
   try {
     for (const entry of entries) await copyEntry(folder, fresh, entry);
     // A damaged copy makes way; a server that still runs from it keeps its open files.
@@ -121,7 +121,7 @@ const isCopy = async (copy: string, wanted: string): Promise<boolean> =>
 const copyEntry = async (folder: string, fresh: string, entry: Entry): Promise<void> => {
   const from = path.join(folder, entry.name);
   const to = path.join(fresh, entry.name);
-  await mkdir(path.dirname(to), { mode: 0o755, recursive: true });
+  await makeFolder(path.dirname(to), 0o755);
   if (entry.kind === 'link') return symlink(await readlink(from), to);
   await copyFile(from, to, constants.COPYFILE_FICLONE);
   await chmod(to, (entry.mode & 0o100) === 0 ? 0o644 : 0o755);

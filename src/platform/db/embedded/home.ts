@@ -4,13 +4,13 @@
  * folder and `postgres` in the data folder is a symbolic link to it.
  */
 import { randomBytes } from 'node:crypto';
-import { lstat, mkdir, readlink, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { lstat, readlink, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
 import { type Account, canEnter, isRoot, unprivilegedAccount } from './account.ts';
 import { inspectCluster } from './cluster.ts';
 import { EmbeddedError, errorCode } from './errors.ts';
-import { dataSystemDirs, openSystemDir } from './system-dir.ts';
+import { dataSystemDirs, makeFolder, openSystemDir } from './system-dir.ts';
 
 export type Home = { folder: string; cluster: string };
 
@@ -45,7 +45,7 @@ export const openHome = async (
   log: Logger,
 ): Promise<{ home: Home; account: Account }> => {
   // The server passes through the data folder on the way to its own; it needs to list nothing there.
-  await mkdir(dataDir, { recursive: true, mode: isRoot() ? 0o711 : 0o700 });
+  await makeFolder(dataDir, isRoot() ? 0o711 : 0o700);
   const home = await findHome(dataDir);
   const account = home === undefined ? await unprivilegedAccount() : await accountOf(home);
   if (home !== undefined) {
@@ -86,7 +86,7 @@ const makeHomeElsewhere = async (
       `PostgreSQL runs as user ${account?.uid}, which cannot enter ${dataDir}, and there is no other place for the data. Choose a data folder that every user may pass through, or set DATABASE_URL`,
     );
   const home = homeAt(path.join(system, 'clusters', randomBytes(8).toString('hex')));
-  await mkdir(home.folder, { recursive: true, mode: 0o711 });
+  await makeFolder(home.folder, 0o711);
   await writeFile(path.join(home.folder, 'belongs-to'), `${await realpath(dataDir)}\n`);
   try {
     await symlink(home.cluster, path.join(dataDir, clusterName));

@@ -19,6 +19,7 @@ export const clearLeftovers = async (cluster: string, log: Logger): Promise<void
   const pidFile = await readPidFile(cluster);
   if (pidFile === undefined) return;
   await endServer(cluster, pidFile.pid, log);
+  // A server that was ended took its file with it; one that was killed left it.
   if (isAlive(pidFile.pid)) await disownPidFile(cluster);
   // A pid file that came with a copy of the cluster names the folder of another server.
   if (pidFile.cluster === (await realpath(cluster)) && (await isOwnSocketFolder(pidFile.socketFolder, cluster)))

@@ -7,17 +7,20 @@ export type PidFile = { pid: number; cluster: string; port: number; socketFolder
 
 const place = (cluster: string): string => path.join(cluster, 'postmaster.pid');
 
-/** Undefined when there is none, which is also how a clean shutdown leaves the cluster. */
-export const readPidFile = async (cluster: string): Promise<PidFile | undefined> => {
-  let text: string;
+const readText = async (cluster: string): Promise<string | undefined> => {
   try {
-    text = await readFile(place(cluster), 'utf8');
+    return await readFile(place(cluster), 'utf8');
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes(errorCode(error))) return undefined;
     throw error;
   }
-  const lines = text.split('\n');
-  const [pid, folder = '', , port, socketFolder = '', , , status = ''] = lines;
+};
+
+/** Undefined when there is none, which is also how a clean shutdown leaves the cluster. */
+export const readPidFile = async (cluster: string): Promise<PidFile | undefined> => {
+  const text = await readText(cluster);
+  if (text === undefined) return undefined;
+  const [pid, folder = '', , port, socketFolder = '', , , status = ''] = text.split('\n');
   return { pid: Number(pid), cluster: folder, port: Number(port), socketFolder, status: status.trim() };
 };
 
@@ -29,6 +32,6 @@ const noSuchPid = 99_999_999;
  * changed: the file also names the shared memory by which PostgreSQL notices backends that outlived their server.
  */
 export const disownPidFile = async (cluster: string): Promise<void> => {
-  const text = await readFile(place(cluster), 'utf8');
-  await writeFile(place(cluster), [noSuchPid, ...text.split('\n').slice(1)].join('\n'));
+  const text = await readText(cluster);
+  if (text !== undefined) await writeFile(place(cluster), [noSuchPid, ...text.split('\n').slice(1)].join('\n'));
 };

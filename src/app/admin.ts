@@ -1,0 +1,71 @@
+/**
+ * What the command line may do to an installation, running or not: each function is one transaction over the features
+ * that it touches, so that a restaurant never exists for the core and not for the gateway.
+ */
+import type { Kysely } from 'kysely';
+import { Fault } from '#src/contract/fault.ts';
+import { createCredentials } from '#src/gateway/index.ts';
+import { createRestaurant, findRestaurant, type NewRestaurant } from '#src/ordering/index.ts';
+import { enabledKinds, setKinds } from '#src/platform/db/outbox.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { Logger } from '#src/platform/log.ts';
+import { createEndpoint, type EndpointsDeps } from '#src/webhooks/index.ts';
+import type { Settings } from './config.ts';
+import { type Installation, openInstallation } from './installation.ts';
+import { allMigrations } from './migrations.ts';
+
+/** Kinds of events that a restaurant switches on and off (interface 12.1). */
+export const eventKinds = ['customers', 'orders', 'loyaltylog', 'menu'] as const;
+
+export type Admin = ReturnType<typeof createAdmin>;
+
+export const createAdmin = (installation: Installation, settings: Settings) => {
+  const { store, box, clock } = installation;
+  const credentials = createCredentials({ db: store.db, box, clock });
+  return {
+    createRestaurant: (restaurant: NewRestaurant): Promise<{ restuid: string }> =>
+      inTransaction(store.db, async (tx) => {
+        const { uid } = await createRestaurant(tx, restaurant, clock.now());
+        await credentials.createTenant(uid, tx);
+        return { restuid: uid };
+      }),
+    createKey: credentials.createApiKey,
+    revokeKey: credentials.revokeApiKey,
+    createClient: credentials.createClient,
+    disableClient: credentials.disableClient,
+    createEndpoint: async (endpoint: { tenant: string; url: string; kinds?: readonly string[] }) => {
+      await assertRestaurant(store.db, endpoint.tenant);
+      return createEndpoint(endpointsDeps(installation, settings), { ...endpoint, owner: { kind: 'panel', id: 'cli' } });
+    },
+    /** Returns what is on afterwards. */
+    setNotifications: async (restuid: string, kinds: Record<string, boolean>): Promise<Record<string, boolean>> => {
+      await assertRestaurant(store.db, restuid);
+      await inTransaction(store.db, (tx) => setKinds(tx, restuid, kinds));
+      const now = await enabledKinds(store.db, restuid);
+      return Object.fromEntries(eventKinds.map((kind) => [kind, now[kind] ?? false]));
+    },
+    countMigrations: async (): Promise<number> => allMigrations.length,
+    close: (): Promise<void> => store.close(),
+  };
+};
+
+const assertRestaurant = async (db: Kysely<unknown>, restuid: string): Promise<void> => {
+  if ((await findRestaurant(db, restuid)) === undefined) throw new Fault('NOT_FOUND', `There is no restaurant ${restuid}`);
+};
+
+/** `allowedOrigins`: receivers of our own. */
+export const endpointsDeps = (
+  { store, box, clock }: Installation,
+  settings: Settings,
+  allowedOrigins: readonly string[] = [],
+): EndpointsDeps => ({
+  db: store.db,
+  box,
+  clock,
+  rules: { allowPrivate: settings.webhooks.allow_private_targets, allowedOrigins },
+  kinds: eventKinds,
+});
+
+/** Opens the installation for one command; the caller closes it. */
+export const openAdmin = async (settings: Settings, log: Logger): Promise<Admin> =>
+  createAdmin(await openInstallation(settings, log, { exclusive: false }), settings);

@@ -1,0 +1,279 @@
+/**
+ * Every setting of the program, read once: schema defaults < `--config` file (JSON) < environment < flags. All problems
+ * are found together, with their paths, before any socket opens. The only file that reads `process.env`.
+ */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { gatewaySettings } from '#src/gateway/config.ts';
+import { orderingSettings } from '#src/ordering/config.ts';
+import { webhooksSettings } from '#src/webhooks/config.ts';
+
+const secret = true;
+
+const loopbackHosts = new Set(['127.0.0.1', 'localhost', '[::1]']);
+
+const isOrigin = (value: string): boolean => {
+  if (!URL.canParse(value)) return false;
+  const url = new URL(value);
+  if (url.origin !== value) return false;
+  return url.protocol === 'https:' || (url.protocol === 'http:' && loopbackHosts.has(url.hostname));
+};
+
+/** Numbers arrive as text from the environment and as numbers from a file. */
+const port = (value: number) => z.coerce.number().int().min(0).max(65_535).default(value);
+
+export const settingsSchema = z.strictObject({
+  role: z
+    .enum(['all', 'gateway', 'ordering', 'worker'])
+    .default('all')
+    .meta({ description: 'What this process runs: everything, or one service of several', env: 'ORDERPASS_ROLE' }),
+  host: z
+    .string()
+    .min(1)
+    .default('127.0.0.1')
+    .meta({ description: 'Address of the public listener', env: 'ORDERPASS_HOST' }),
+  port: port(8080).meta({ description: 'Port of the public listener; 0 takes a free one', env: 'PORT' }),
+  origin: z
+    .string()
+    .refine(isOrigin, 'must be https://host[:port] without a path; plain http only for loopback')
+    .optional()
+    .meta({ description: 'Public address: issuer and links. Default http://127.0.0.1:PORT', env: 'ORDERPASS_ORIGIN' }),
+  internal_host: z
+    .string()
+    .min(1)
+    .default('127.0.0.1')
+    .meta({ description: 'Address of the internal listener of the ordering core', env: 'ORDERPASS_INTERNAL_HOST' }),
+  internal_port: port(0).meta({
+    description: 'Port of the internal listener; 0 takes a free one (role all only)',
+    env: 'ORDERPASS_INTERNAL_PORT',
+  }),
+  data_dir: z
+    .string()
+    .min(1)
+    .default('./data')
+    .meta({ description: 'Folder of the embedded PostgreSQL and of the master key', env: 'ORDERPASS_DATA_DIR' }),
+  database_url: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://')
+    .optional()
+    .meta({ description: 'PostgreSQL to use instead of the embedded one', env: 'DATABASE_URL', secret }),
+  database_connections_max: z.coerce.number().int().min(2).max(500).default(20).meta({
+    description: 'Connections to PostgreSQL that this process may hold',
+    env: 'ORDERPASS_DATABASE_CONNECTIONS_MAX',
+  }),
+  redis_url: z
+    .string()
+    .regex(/^rediss?:\/\//, 'must begin with redis:// or rediss://')
+    .optional()
+    .meta({
+      description: 'Redis for state that several gateways share; accepted, not used by this version',
+      env: 'REDIS_URL',
+      secret,
+    }),
+  master_key: z.string().optional().meta({
+    description: '32 bytes as base64 or hex; every other key is derived from it. Default: made once in the data folder',
+    env: 'ORDERPASS_MASTER_KEY',
+    secret,
+  }),
+  master_key_file: z
+    .string()
+    .optional()
+    .meta({ description: 'File that holds the master key', env: 'ORDERPASS_MASTER_KEY_FILE' }),
+  environment: z
+    .string()
+    .default('development')
+    .meta({ description: '`production` makes no demo restaurant', env: 'NODE_ENV' }),
+  log_level: z
+    .enum(['debug', 'info', 'warn', 'error', 'silent'])
+    .default('warn')
+    .meta({ description: 'Least severe lines that the log (stderr) shows', env: 'ORDERPASS_LOG_LEVEL' }),
+  gateway: gatewaySettings.prefault({}),
+  ordering: orderingSettings.prefault({}),
+  webhooks: webhooksSettings.prefault({}),
+});
+
+export type Settings = z.infer<typeof settingsSchema>;
+
+export type SettingField = {
+  path: string;
+  env: string | undefined;
+  description: string;
+  secret: boolean;
+  defaultText: string;
+};
+
+/** A setting that cannot be used: where, and what to change. */
+export type SettingProblem = { path: string; message: string };
+
+export class SettingsError extends Error {
+  readonly problems: readonly SettingProblem[];
+  constructor(problems: readonly SettingProblem[]) {
+    super(problems.map((problem) => `${problem.path}: ${problem.message}`).join('\n'));
+    this.name = 'SettingsError';
+    this.problems = problems;
+  }
+}
+
+/** Every field with its environment name, from the schema itself: the start, `config print` and the README read this list. */
+export const settingFields = (schema: z.ZodType = settingsSchema, prefix = ''): SettingField[] => {
+  const shape = shapeOf(schema);
+  if (shape === undefined) return [];
+  return Object.entries(shape).flatMap(([name, field]) => {
+    const path = prefix === '' ? name : `${prefix}.${name}`;
+    const meta = field.meta();
+    if (meta?.description === undefined) return settingFields(field, path);
+    return [
+      {
+        path,
+        env: typeof meta.env === 'string' ? meta.env : undefined,
+        description: meta.description,
+        secret: meta.secret === true,
+        defaultText: defaultTextOf(field),
+      },
+    ];
+  });
+};
+
+const shapeOf = (schema: z.ZodType): Record<string, z.ZodType> | undefined => {
+  if (schema instanceof z.ZodObject) return schema.shape as Record<string, z.ZodType>;
+  if (schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault || schema instanceof z.ZodOptional) {
+    return shapeOf(schema.unwrap() as z.ZodType);
+  }
+  return undefined;
+};
+
+const defaultTextOf = (field: z.ZodType): string => {
+  const parsed = field.safeParse(undefined);
+  if (!parsed.success || parsed.data === undefined) return '';
+  return typeof parsed.data === 'string' ? parsed.data : JSON.stringify(parsed.data);
+};
+
+export type SettingsSource = {
+  env: Readonly<Record<string, string | undefined>>;
+  configFile?: string | undefined;
+  /** Path of a field → value, from the command line. */
+  flags?: Readonly<Record<string, unknown>>;
+};
+
+/** Raw settings joined in their order of precedence, before validation; also for printing what is not valid. */
+export const collectSettings = (source: SettingsSource): Record<string, unknown> => {
+  const raw = source.configFile === undefined ? {} : readConfigFile(source.configFile);
+  for (const field of settingFields()) {
+    const value = field.env === undefined ? undefined : source.env[field.env];
+    if (value !== undefined && value !== '') setAt(raw, field.path, value);
+  }
+  for (const [path, value] of Object.entries(source.flags ?? {})) if (value !== undefined) setAt(raw, path, value);
+  return raw;
+};
+
+/** The settings, frozen. Throws SettingsError with every problem at once. */
+export const loadSettings = (source: SettingsSource): Settings => {
+  const parsed = settingsSchema.safeParse(collectSettings(source));
+  if (!parsed.success) {
+    throw new SettingsError(
+      parsed.error.issues.map((issue) => ({ path: nameOf(issue.path.join('.')), message: issue.message })),
+    );
+  }
+  const problems = contradictions(parsed.data);
+  if (problems.length > 0) throw new SettingsError(problems);
+  return Object.freeze(parsed.data);
+};
+
+/** What the environment of this process and an optional file say. */
+export const loadProcessSettings = (
+  options: { configFile?: string | undefined; flags?: Record<string, unknown> } = {},
+): Settings => loadSettings({ env: process.env, configFile: options.configFile, flags: options.flags ?? {} });
+
+export const processSettingsSource = (configFile?: string): SettingsSource => ({ env: process.env, configFile });
+
+const contradictions = (settings: Settings): SettingProblem[] => {
+  const rows: [boolean, string, string][] = [
+    [
+      settings.role !== 'all' && settings.database_url === undefined,
+      'database_url',
+      `role ${settings.role} runs beside others, so it needs DATABASE_URL: the embedded store belongs to role all`,
+    ],
+    [
+      settings.role === 'gateway' && Object.keys(settings.gateway.upstreams).length === 0,
+      'gateway.upstreams',
+      'role gateway needs the address of the ordering core',
+    ],
+    [settings.role === 'ordering' && settings.internal_port === 0, 'internal_port', 'role ordering needs a fixed port'],
+    [
+      settings.master_key !== undefined && settings.master_key_file !== undefined,
+      'master_key_file',
+      'give the master key once: as value or as file',
+    ],
+    [
+      settings.environment === 'production' && settings.role === 'gateway' && settings.origin === undefined,
+      'origin',
+      'a gateway in production needs its public address',
+    ],
+  ];
+  return rows.filter(([broken]) => broken).map(([, path, message]) => ({ path: nameOf(path), message }));
+};
+
+/** People set the environment name, so problems name it beside the path. */
+const nameOf = (path: string): string => {
+  const env = settingFields().find((field) => field.path === path)?.env;
+  return env === undefined ? path : `${path} (${env})`;
+};
+
+/** The result with secrets masked, one line per field, for `config print`. Works on settings that are not valid too. */
+export const maskedSettings = (source: SettingsSource): Record<string, unknown> => {
+  const raw = collectSettings(source);
+  const parsed = settingsSchema.safeParse(raw);
+  const shown: Record<string, unknown> = parsed.success ? (parsed.data as Record<string, unknown>) : raw;
+  const result: Record<string, unknown> = {};
+  for (const field of settingFields()) {
+    const value = getAt(shown, field.path);
+    result[field.path] = value === undefined ? null : field.secret ? '********' : value;
+  }
+  return result;
+};
+
+/** The settings as the README shows them. */
+export const settingsTable = (): string =>
+  [
+    '| Setting | Environment | Default | Meaning |',
+    '| --- | --- | --- | --- |',
+    ...settingFields().map(
+      ({ path, env, defaultText, description }) =>
+        `| \`${path}\` | ${env === undefined ? '' : `\`${env}\``} | ${defaultText === '' ? '' : `\`${defaultText}\``} | ${description.replaceAll('|', '\\|')} |`,
+    ),
+  ].join('\n');
+
+const readConfigFile = (path: string): Record<string, unknown> => {
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(resolve(path), 'utf8'));
+  } catch (error) {
+    throw new SettingsError([{ path, message: error instanceof Error ? error.message : 'cannot be read' }]);
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new SettingsError([{ path, message: 'must hold a JSON object' }]);
+  }
+  return value as Record<string, unknown>;
+};
+
+const setAt = (target: Record<string, unknown>, path: string, value: unknown): void => {
+  const names = path.split('.');
+  const last = names.pop() ?? '';
+  let holder = target;
+  for (const name of names) {
+    const inner = holder[name];
+    if (typeof inner !== 'object' || inner === null) holder[name] = {};
+    holder = holder[name] as Record<string, unknown>;
+  }
+  holder[last] = value;
+};
+
+const getAt = (source: Record<string, unknown>, path: string): unknown => {
+  let value: unknown = source;
+  for (const name of path.split('.')) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = (value as Record<string, unknown>)[name];
+  }
+  return value;
+};

@@ -1,0 +1,70 @@
+/**
+ * Sockets: the public listener of the gateway and the internal one of the ordering core. A listener that stops lets what
+ * runs finish, within a bound.
+ */
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Koa from 'koa';
+import { createAssertionVerifier } from '#src/contract/assertion.ts';
+import { createErrorBoundary } from '#src/platform/http/error-boundary.ts';
+import { mountOperations } from '#src/platform/http/mount-operations.ts';
+import type { Operation } from '#src/platform/http/operation.ts';
+import type { Installation } from './installation.ts';
+
+export type Listener = { url: string; port: number; close(graceMs: number): Promise<void> };
+
+export const listen = async (server: Server, host: string, port: number): Promise<Listener> => {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const { port: taken } = server.address() as AddressInfo;
+  const name = host.includes(':') ? `[${host}]` : host;
+  return { url: `http://${name}:${taken}`, port: taken, close: (graceMs) => closeWithin(server, graceMs) };
+};
+
+const closeWithin = (server: Server, graceMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    const force = setTimeout(() => server.closeAllConnections(), graceMs);
+    server.close(() => {
+      clearTimeout(force);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+
+/** Audience of the assertions that the core accepts: the upstream's name in the route table. */
+export const orderingAudience = 'ordering';
+
+/** The core as a request listener: assertion, operations, one error boundary. */
+export const createInternalHandler = (
+  installation: Installation,
+  operations: readonly Operation[],
+): RequestListener => {
+  const app = new Koa();
+  app.use(createErrorBoundary({ log: installation.log }));
+  const router = mountOperations(operations, '/api', {
+    db: installation.store.db,
+    clock: installation.clock,
+    verifyAssertion: createAssertionVerifier({
+      key: installation.box.derive('assertion'),
+      audience: orderingAudience,
+      now: () => installation.clock.now().getTime(),
+    }),
+  });
+  app.use(router.routes());
+  const handle = app.callback();
+  return (request, response) => void handle(request, response);
+};
+
+/** Assertions of clients with many restaurants are long; only the gateway can send them, so the bound may be wide. */
+export const internalServerOptions: ServerOptions = {
+  maxHeaderSize: 256 * 1024,
+  keepAliveTimeout: 65_000,
+  requestTimeout: 150_000,
+};
+
+export const createInternalServer = (handler: RequestListener): Server => createServer(internalServerOptions, handler);

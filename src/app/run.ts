@@ -1,0 +1,151 @@
+/**
+ * Starts a role and stops it again. Shutdown goes backwards: stop accepting, let what runs finish within a bound, end the
+ * workers, close the store.
+ */
+import { createServer, type RequestListener } from 'node:http';
+import { resolve } from 'node:path';
+import { createGateway, type Gateway, gatewayServerOptions, onClientError } from '#src/gateway/index.ts';
+import { createOrdering } from '#src/ordering/index.ts';
+import type { Logger } from '#src/platform/log.ts';
+import { type Service, supervise } from '#src/platform/supervisor.ts';
+import { createWebhooks } from '#src/webhooks/index.ts';
+import type { Settings } from './config.ts';
+import { createDemo, type Demo } from './demo/demo.ts';
+import { type Installation, openInstallation } from './installation.ts';
+import { createInternalHandler, createInternalServer, type Listener, listen, orderingAudience } from './listeners.ts';
+
+export type Program = {
+  /** Where the public listener answers; undefined for roles without one. */
+  publicUrl: string | undefined;
+  internalUrl: string | undefined;
+  /** The demo, where this start has one whose credentials were not shown yet. */
+  demo: Demo | undefined;
+  stop(): Promise<void>;
+};
+
+const graceMs = 3_000;
+
+type Running = { stops: (() => Promise<void>)[]; services: Service[] };
+
+/** Resolves when everything listens. Throws when it cannot start, with nothing left open. */
+export const startProgram = async (settings: Settings, log: Logger): Promise<Program> => {
+  const installation = await openInstallation(settings, log, { exclusive: settings.role === 'all' });
+  const running: Running = { stops: [() => installation.store.close()], services: [] };
+  const stop = once(() => stopAll(running));
+  try {
+    const internal = runsOrdering(settings) ? await startOrdering(settings, installation, running) : undefined;
+    const front = runsGateway(settings) ? await startGateway(settings, installation, internal, running) : undefined;
+    startWorkers(settings, installation, front, running);
+    const ended = new AbortController();
+    const supervised = supervise(running.services, ended.signal, log);
+    running.stops.push(async () => {
+      ended.abort();
+      await supervised;
+    });
+    return { publicUrl: front?.listener.url, internalUrl: internal?.url, demo: front?.demo, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+};
+
+const runsGateway = ({ role }: Settings): boolean => role === 'all' || role === 'gateway';
+const runsOrdering = ({ role }: Settings): boolean => role === 'all' || role === 'ordering';
+const runsWorker = ({ role }: Settings): boolean => role === 'all' || role === 'worker';
+
+const startOrdering = async (settings: Settings, installation: Installation, running: Running): Promise<Listener> => {
+  const ordering = createOrdering(orderingDeps(settings, installation));
+  const server = createInternalServer(createInternalHandler(installation, ordering.operations));
+  // Loopback, or the private network that the operator named: the core trusts assertions, not addresses.
+  const listener = await listen(server, settings.internal_host, settings.internal_port);
+  running.stops.push(() => listener.close(graceMs));
+  return listener;
+};
+
+const orderingDeps = (settings: Settings, { store, box, clock, log }: Installation) => ({
+  db: store.db,
+  cursorKey: box.derive('cursor'),
+  clock,
+  log,
+  settings: settings.ordering,
+});
+
+type Front = { listener: Listener; demo: Demo | undefined; ownOrigin: string };
+
+const startGateway = async (
+  settings: Settings,
+  installation: Installation,
+  internal: Listener | undefined,
+  running: Running,
+): Promise<Front> => {
+  // The port may be chosen by the system, and the issuer contains it, so the socket comes first and the handler after.
+  let handle: RequestListener = (_request, response) => response.writeHead(503, { 'retry-after': '1' }).end();
+  const server = createServer(gatewayServerOptions, (request, response) => handle(request, response));
+  server.on('clientError', onClientError);
+  const listener = await listen(server, settings.host, settings.port);
+  running.stops.push(() => listener.close(graceMs));
+  const ownOrigin = `http://127.0.0.1:${listener.port}`;
+  const gateway: Gateway = await createGateway({
+    settings: settings.gateway,
+    origin: settings.origin ?? ownOrigin,
+    db: installation.store.db,
+    pool: installation.store.pool,
+    box: installation.box,
+    clock: installation.clock,
+    log: installation.log,
+    upstreams: {
+      ...settings.gateway.upstreams,
+      ...(internal === undefined ? undefined : { [orderingAudience]: internal.url }),
+    },
+  });
+  running.stops.push(() => gateway.close());
+  running.services.push(...gateway.services);
+  const demo = hasDemo(settings, installation)
+    ? await createDemo({ installation, settings, dataDir: resolve(settings.data_dir), origin: ownOrigin })
+    : undefined;
+  handle = (request, response) =>
+    demo?.receiver.accepts(request) ? demo.receiver.listener(request, response) : gateway.handler(request, response);
+  server.on('checkContinue', gateway.continueHandler);
+  server.on('upgrade', (_request, socket) => socket.destroy());
+  return { listener, demo, ownOrigin };
+};
+
+/** The demo belongs to a trial on one machine: never where a real store or a production setting is named. */
+const hasDemo = (settings: Settings, { store }: Installation): boolean =>
+  settings.role === 'all' && store.embedded && settings.environment !== 'production';
+
+const startWorkers = (
+  settings: Settings,
+  installation: Installation,
+  front: Front | undefined,
+  running: Running,
+): void => {
+  if (!runsWorker(settings)) return;
+  const { store, box, clock, log } = installation;
+  const webhooks = createWebhooks({
+    db: store.db,
+    pool: store.pool,
+    box,
+    clock,
+    log,
+    settings: settings.webhooks,
+    rules: {
+      allowPrivate: settings.webhooks.allow_private_targets,
+      allowedOrigins: front?.demo === undefined ? [] : [front.ownOrigin],
+    },
+  });
+  running.services.push(...webhooks.services, ...createOrdering(orderingDeps(settings, installation)).services);
+};
+
+/** Last opened, first closed; one that fails does not keep the others open. */
+const stopAll = async ({ stops }: Running): Promise<void> => {
+  for (const stop of stops.reverse()) await stop().catch(() => undefined);
+};
+
+const once = (action: () => Promise<void>): (() => Promise<void>) => {
+  let running: Promise<void> | undefined;
+  return () => {
+    running ??= action();
+    return running;
+  };
+};

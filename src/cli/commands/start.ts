@@ -1,0 +1,82 @@
+import type { Command } from 'commander';
+import { loadProcessSettings } from '#src/app/config.ts';
+import type { DemoCredentials } from '#src/app/demo/demo.ts';
+import { startProgram } from '#src/app/run.ts';
+import { createLog } from '#src/platform/log.ts';
+import type { Output } from '../output.ts';
+import { configFileOf } from '../with-admin.ts';
+
+export const startCommand = (program: Command, output: Output): void => {
+  program
+    .command('start', { isDefault: false })
+    .description('start the role of this process (default: everything) and run until it is told to stop')
+    .action(async (_options: unknown, command: Command) => {
+      const settings = loadProcessSettings({ configFile: configFileOf(command) });
+      const log = createLog(settings.log_level);
+      const stopping = waitForSignal();
+      const running = await startProgram(settings, log);
+      const { demo, publicUrl, internalUrl } = running;
+      const where = publicUrl ?? internalUrl;
+      output.line(where === undefined ? `Orderpass runs as ${settings.role}` : `Orderpass listens on ${where}`);
+      if (demo?.fresh !== undefined && publicUrl !== undefined) {
+        for (const line of introduction(demo.fresh, publicUrl)) output.line(line);
+        await demo.markShown();
+      }
+      await stopping;
+      await running.stop();
+    });
+};
+
+/** The first signal asks for a clean stop; a second one ends the process at once. */
+const waitForSignal = (): Promise<void> =>
+  new Promise((resolve) => {
+    let asked = false;
+    const onSignal = (): void => {
+      if (asked) process.exit(130);
+      asked = true;
+      resolve();
+    };
+    process.on('SIGINT', onSignal);
+    process.on('SIGTERM', onSignal);
+  });
+
+const introduction = (demo: DemoCredentials, url: string): string[] => {
+  const order = {
+    client: { first_name: 'Ada', email: 'ada@example.com' },
+    dmethod: '0t',
+    table: '7',
+    payment_method: 'cash',
+    payment_method_sub: 'cash',
+    creator: 'restaurant',
+    details: [
+      {
+        product: { uid: demo.productUid },
+        quantity: 2,
+        options: [{ uid: demo.sizeOption.uid, values: [{ uid: demo.sizeOption.valueUid }] }],
+      },
+    ],
+  };
+  return [
+    '',
+    `A demo restaurant was made, ${demo.restaurantName} (${demo.restuid}). Its credentials are shown only now:`,
+    '',
+    `  API key         ${demo.apiKey}`,
+    `  Client id       ${demo.clientId}`,
+    `  Client secret   ${demo.clientSecret}`,
+    `  Webhook secret  ${demo.webhookSecret}`,
+    '',
+    '1. Get a token',
+    '',
+    `curl -s ${url}/api/oauth/token -d grant_type=client_credentials -d client_id=${demo.clientId} -d client_secret=${demo.clientSecret}`,
+    '',
+    '2. Insert an order',
+    '',
+    `curl -s ${url}/api/order/create -H 'X-Client-Id: ${demo.clientId}' -H 'X-Client-Secret: ${demo.clientSecret}' -H 'Content-Type: application/json' -d '${JSON.stringify(order)}'`,
+    '',
+    '3. See the webhooks that it caused',
+    '',
+    `curl -s ${url}/demo/receiver/deliveries`,
+    '',
+    `The same in a browser: ${url}/demo/receiver`,
+  ];
+};

@@ -1,0 +1,29 @@
+#!/usr/bin/env node
+// The program needs Node 24; where the PATH has an older one, the runtime that the project brings is used instead.
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const main = fileURLToPath(new URL('../main.ts', import.meta.url));
+
+const ownNode = () => {
+  try {
+    return join(dirname(createRequire(import.meta.url).resolve('node/package.json')), 'bin', 'node');
+  } catch {
+    return undefined;
+  }
+};
+
+if (Number(process.versions.node.split('.')[0]) >= 24) {
+  await import(main);
+} else {
+  const node = ownNode();
+  if (node === undefined) {
+    process.stderr.write(`orderpass needs Node 24 or newer, this is ${process.version}; run npm ci to get it\n`);
+    process.exit(1);
+  }
+  const child = spawn(node, [main, ...process.argv.slice(2)], { stdio: 'inherit' });
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
+  child.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1));
+}

@@ -1,0 +1,135 @@
+/**
+ * From what a request presents to who it is (interface 3.2 and step 6 of 6.2). Synchronous when everything is remembered,
+ * so the hot path neither waits nor allocates a promise.
+ */
+import { Fault, faultTitle } from '#src/contract/fault.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { CredentialCache } from '../credentials/credential-cache.ts';
+import { type ClientRecord, isOver, type KeyRecord, provesClient } from '../credentials/credential-records.ts';
+import { noCredential } from '../faults.ts';
+import type { CredentialKind, Principal } from '../principal.ts';
+import { type BearerTokens, notValid, type VerifiedToken } from './bearer-tokens.ts';
+import type { Presented } from './read-credential.ts';
+
+/** Throws, or rejects with, the Fault of interface 3.2. */
+export type Authenticate = (presented: Presented) => Principal | Promise<Principal>;
+
+type AuthenticatorDeps = {
+  credentials: Pick<CredentialCache, 'findKey' | 'findClient'>;
+  tokens: BearerTokens;
+  box: Pick<SecretBox, 'digest'>;
+  clock: Clock;
+  /** Every scope, in the sequence of the route table. */
+  allScopes: readonly string[];
+  /** What every API key holds. */
+  apiKeyScopes: readonly string[];
+};
+
+export const createAuthenticator = (deps: AuthenticatorDeps): Authenticate => {
+  const { credentials, tokens, clock } = deps;
+  const principals = createPrincipals(deps);
+
+  const authenticateKey = (record: KeyRecord | undefined): Principal => {
+    if (record === undefined || isOver(record.expiresMs, clock.now().getTime())) throw keyRefused();
+    return principals.ofKey(record);
+  };
+
+  const authenticateClient = (record: ClientRecord | undefined, secret: string): Principal => {
+    if (!provesClient(deps.box, record, secret, clock.now().getTime()) || record === undefined) throw clientRefused();
+    return principals.ofClient(record);
+  };
+
+  const authenticateToken = (token: VerifiedToken, record: ClientRecord | undefined): Principal => {
+    if (record === undefined || record.disabled || !record.mayUseTokens) throw notValid();
+    return principals.ofToken(token, record);
+  };
+
+  const byToken = (token: VerifiedToken): Principal | Promise<Principal> =>
+    follow(credentials.findClient(token.clientId), (record) => authenticateToken(token, record));
+
+  const identify = (presented: Presented): Principal | Promise<Principal> => {
+    switch (presented.kind) {
+      case 'api_key':
+        return follow(credentials.findKey(presented.key), authenticateKey);
+      case 'client': {
+        const { id, secret } = presented;
+        return follow(credentials.findClient(id), (record) => authenticateClient(record, secret));
+      }
+      case 'bearer':
+        return follow(tokens.verify(presented.token), byToken);
+      case 'refused':
+        throw presented.fault;
+      case 'none':
+        throw noCredential();
+    }
+  };
+
+  return (presented) => follow(identify(presented), requireApiOn);
+};
+
+/** Applies `next` at once to a value, later to a promise. */
+const follow = <T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> =>
+  value instanceof Promise ? value.then(next) : next(value);
+
+const keyRefused = (): Fault => new Fault('INVALID_KEY', 'The API key is not valid');
+
+/** One text for an unknown client, a disabled one and a wrong or ended secret. */
+const clientRefused = (): Fault => new Fault('INVALID_AUTH', 'Client authentication failed');
+
+/** A caller with several tenants is judged when it has said which one it means. */
+const requireApiOn = (principal: Principal): Principal => {
+  const { tenants, tenantsDisabled } = principal;
+  if (tenants.length === 1 && tenantsDisabled.length === 1) {
+    throw new Fault('API_DISABLED', faultTitle('API_DISABLED'));
+  }
+  return principal;
+};
+
+const requireReach = (record: KeyRecord | ClientRecord, kind: CredentialKind): void => {
+  if (record.tenants.length > 0) return;
+  if (!record.lostTenant) throw new Fault('UNAUTHORIZED', 'Nothing is granted to this client any more');
+  if (kind === 'bearer') throw notValid();
+  throw new Fault('RESTAURANT_NOT_FOUND', faultTitle('RESTAURANT_NOT_FOUND'));
+};
+
+/** Callers, made once per record and shared by all its requests: a record never changes, it is replaced. */
+const createPrincipals = (deps: Pick<AuthenticatorDeps, 'allScopes' | 'apiKeyScopes'>) => {
+  const all = new Set(deps.allScopes);
+  const keyScopes = new Set(deps.apiKeyScopes);
+  const made = new WeakMap<KeyRecord | ClientRecord, Principal>();
+
+  const make = (
+    record: KeyRecord | ClientRecord,
+    kind: CredentialKind,
+    id: string,
+    scopes: ReadonlySet<string>,
+  ): Principal => {
+    requireReach(record, kind);
+    return Object.freeze({ kind, id, tenants: record.tenants, tenantsDisabled: record.tenantsDisabled, scopes });
+  };
+
+  const scopesOf = ({ scopes }: ClientRecord): ReadonlySet<string> =>
+    scopes === null ? all : new Set(deps.allScopes.filter((scope) => scopes.includes(scope)));
+
+  const remember = (record: KeyRecord | ClientRecord, principal: Principal): Principal => {
+    made.set(record, principal);
+    return principal;
+  };
+
+  return {
+    ofKey: (record: KeyRecord): Principal =>
+      made.get(record) ?? remember(record, make(record, 'api_key', record.keyId, keyScopes)),
+    ofClient: (record: ClientRecord): Principal =>
+      made.get(record) ?? remember(record, make(record, 'api_client', record.clientId, scopesOf(record))),
+    /** What the token names and the client still holds. */
+    ofToken: (token: VerifiedToken, record: ClientRecord): Principal => {
+      if (token.caller?.record === record) return token.caller.principal;
+      const held = scopesOf(record);
+      const scopes = new Set(token.scopes.filter((scope) => held.has(scope)));
+      const principal = make(record, 'bearer', record.clientId, scopes);
+      token.caller = { record, principal };
+      return principal;
+    },
+  };
+};

@@ -1,0 +1,115 @@
+/**
+ * Access tokens that this gateway issued (RFC 9068). A verified one is remembered by its own text, since verifying costs
+ * more than the rest of a request; what can change meanwhile (its end, its signing key, its client) is looked at on each
+ * use.
+ */
+import type { KeyObject } from 'node:crypto';
+import { errors, type JWTPayload, type JWTVerifyResult, jwtVerify } from 'jose';
+import { Fault } from '#src/contract/fault.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import type { ClientRecord } from '../credentials/credential-records.ts';
+import { createRecentMap } from '../credentials/recent-map.ts';
+import type { Principal } from '../principal.ts';
+
+export type VerifiedToken = {
+  clientId: string;
+  scopes: readonly string[];
+  kid: string;
+  expiresMs: number;
+  /** Caller made from the client as it was at `record`; another record needs another caller. */
+  caller: { record: ClientRecord; principal: Principal } | undefined;
+};
+
+export type BearerTokens = {
+  /** Throws, or rejects with, INVALID_AUTH. Synchronous for a token that was verified before. */
+  verify(token: string): VerifiedToken | Promise<VerifiedToken>;
+};
+
+type BearerTokensDeps = {
+  origin: string;
+  clock: Clock;
+  /** Public key that may have signed a token, while it counts. */
+  findKey: (kid: string) => KeyObject | undefined;
+  entriesMax?: number;
+};
+
+const entriesMaxDefault = 20_000;
+/** Ours have some 800 characters with all scopes; much longer text is not even parsed. */
+const tokenLengthMax = 4_096;
+
+export const createBearerTokens = (deps: BearerTokensDeps): BearerTokens => {
+  const verified = createRecentMap<string, VerifiedToken>(deps.entriesMax ?? entriesMaxDefault);
+  const verifyNew = async (token: string): Promise<VerifiedToken> => {
+    const entry = await verifyToken(deps, token);
+    verified.set(token, entry);
+    return entry;
+  };
+  return {
+    verify: (token) => {
+      const entry = verified.get(token);
+      if (entry === undefined) return verifyNew(token);
+      if (deps.clock.now().getTime() >= entry.expiresMs) {
+        verified.delete(token);
+        throw expired();
+      }
+      if (deps.findKey(entry.kid) === undefined) {
+        verified.delete(token);
+        throw notValid();
+      }
+      return entry;
+    },
+  };
+};
+
+const expired = (): Fault => new Fault('INVALID_AUTH', 'The access token expired');
+
+/** One text for all that is wrong with a token, its client included. */
+export const notValid = (cause?: unknown): Fault =>
+  new Fault('INVALID_AUTH', 'The access token is not valid', { cause });
+
+const verifyToken = async (deps: BearerTokensDeps, token: string): Promise<VerifiedToken> => {
+  if (token.length > tokenLengthMax || !hasCanonicalSignature(token)) throw notValid();
+  let result: JWTVerifyResult;
+  try {
+    // The key comes from our own set by its id and never from the token (jwk, jku, x5c); `algorithms` stops "none" and
+    // HMAC with the public key as its secret (RFC 8725 sections 2.1 and 3.1).
+    result = await jwtVerify(token, (header) => keyFor(deps, header.kid), {
+      algorithms: ['ES256'],
+      typ: 'at+jwt',
+      issuer: deps.origin,
+      audience: deps.origin,
+      clockTolerance: 0,
+      currentDate: deps.clock.now(),
+      requiredClaims: ['iss', 'aud', 'sub', 'client_id', 'scope', 'iat', 'exp', 'jti'],
+    });
+  } catch (error) {
+    if (error instanceof errors.JWTExpired) throw expired();
+    throw notValid(error);
+  }
+  return toVerified(result.payload, result.protectedHeader.kid);
+};
+
+const keyFor = (deps: BearerTokensDeps, kid: string | undefined): KeyObject => {
+  const key = kid === undefined ? undefined : deps.findKey(kid);
+  if (key === undefined) throw notValid();
+  return key;
+};
+
+/** base64url leaves bits over in the last character; with other ones in it the same signature would have several texts. */
+const hasCanonicalSignature = (token: string): boolean => {
+  const signature = token.slice(token.lastIndexOf('.') + 1);
+  return Buffer.from(signature, 'base64url').toString('base64url') === signature;
+};
+
+const toVerified = (payload: JWTPayload, kid: string | undefined): VerifiedToken => {
+  const { client_id: clientId, scope, exp, sub, aud } = payload;
+  if (typeof clientId !== 'string' || sub !== clientId || typeof aud !== 'string') throw notValid();
+  if (typeof scope !== 'string' || typeof exp !== 'number' || kid === undefined) throw notValid();
+  return {
+    clientId,
+    scopes: scope.split(' ').filter((name) => name !== ''),
+    kid,
+    expiresMs: exp * 1000,
+    caller: undefined,
+  };
+};

@@ -1,0 +1,55 @@
+/**
+ * Interface 6.2, steps 5 and 6: which credential is presented, and whose it is. Tokens in places where RFC 6750 allows
+ * them and this server does not are looked for here too, since they decide how a refusal is spelled.
+ */
+import { formHoldsToken, jsonHoldsToken } from '../edge/find-token.ts';
+import { announcesBody, mediaTypeOf } from '../edge/limit-body.ts';
+import { readBodyPrefix } from '../edge/read-body-prefix.ts';
+import type { Exchange, Step } from '../exchange.ts';
+import { tokenInBody } from '../faults.ts';
+import type { Principal } from '../principal.ts';
+import { type Presented, readCredential } from './read-credential.ts';
+
+export type IdentifyCallerDeps = {
+  /** Answers at once when it can; a promise costs the hot path a turn of the event loop. */
+  authenticate: (presented: Presented) => Principal | Promise<Principal>;
+};
+
+const searchedBytesMax = 64 * 1024;
+
+export const createIdentifyCaller = ({ authenticate }: IdentifyCallerDeps): Step => {
+  const identify = (exchange: Exchange, presented: Presented): void | Promise<void> => {
+    const found = authenticate(presented);
+    if (!(found instanceof Promise)) {
+      exchange.principal = found;
+      return;
+    }
+    return found.then((principal) => {
+      exchange.principal = principal;
+    });
+  };
+  return (exchange) => {
+    const presented = readCredential(exchange.req.rawHeaders, exchange.search);
+    if (!announcesBody(exchange) || !mayHoldToken(exchange, presented)) return identify(exchange, presented);
+    return refuseTokenInBody(exchange).then(() => identify(exchange, presented));
+  };
+};
+
+const formType = 'application/x-www-form-urlencoded';
+
+/** A form is refused in any case and so may be read here; JSON beside a credential is read by the service behind. */
+const mayHoldToken = ({ req }: Exchange, presented: Presented): boolean => {
+  const type = mediaTypeOf(req.headers['content-type']);
+  return type === formType || (type === 'application/json' && presented.kind === 'none');
+};
+
+const refuseTokenInBody = async (exchange: Exchange): Promise<void> => {
+  const timeoutMs = exchange.route?.bodyTimeoutMs ?? 0;
+  const prefix = await readBodyPrefix(exchange, searchedBytesMax, timeoutMs);
+  exchange.body = prefix.length === 0 ? 'empty' : 'seen';
+  // Names and structure are ASCII, so the bytes may be read as Latin-1: broken UTF-8 cannot hide a name.
+  const text = prefix.toString('latin1');
+  const isForm = mediaTypeOf(exchange.req.headers['content-type']) === formType;
+  exchange.tokenInBody = isForm ? formHoldsToken(text) : jsonHoldsToken(text);
+  if (exchange.tokenInBody) throw tokenInBody();
+};

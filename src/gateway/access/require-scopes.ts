@@ -1,0 +1,14 @@
+/** Interface 6.2, step 7: the scopes of the route, in the sequence of the table. */
+import type { Step } from '../exchange.ts';
+import { insufficientScope } from '../faults.ts';
+
+export const createRequireScopes = (): Step => {
+  return ({ route, principal }) => {
+    if (route === undefined || principal === undefined) throw new Error('scopes are checked after route and caller');
+    for (const scope of route.scopes) {
+      if (!principal.scopes.has(scope)) {
+        throw insufficientScope(route.scopes.filter((name) => !principal.scopes.has(name)));
+      }
+    }
+  };
+};

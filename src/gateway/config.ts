@@ -1,0 +1,169 @@
+/**
+ * What the gateway is told: its settings, and the route table, which is the only place where it meets the trade of the
+ * service behind it. Both are checked completely before any socket opens.
+ */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { oauthSettings } from './oauth/config.ts';
+
+const number = (min: number, max: number, value: number) => z.coerce.number().int().min(min).max(max).default(value);
+
+/** `ordering=http://10.0.0.5:8081,other=http://10.0.0.6:8081` from the environment, an object from a file. */
+const upstreams = z.preprocess(
+  (value) => (typeof value === 'string' ? parsePairs(value) : value),
+  z.record(
+    z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, 'a name of lower-case letters, digits and hyphens'),
+    z.string().refine(isUpstreamUrl, 'must be http://host[:port] or https://host[:port], without a path'),
+  ),
+);
+
+export const gatewaySettings = z.strictObject({
+  realm: z
+    .string()
+    .regex(/^[A-Za-z0-9 ._-]{1,64}$/, 'at most 64 letters, digits, spaces, dots, hyphens and underscores')
+    .default('orderpass')
+    .meta({ description: 'Realm that challenges name', env: 'ORDERPASS_REALM' }),
+  routes_file: z
+    .string()
+    .min(1)
+    .default(fileURLToPath(new URL('../../config/routes.json', import.meta.url)))
+    .meta({ description: 'Route table (JSON): operations, scopes, limits, upstreams', env: 'ORDERPASS_ROUTES_FILE' }),
+  upstreams: upstreams.default({}).meta({
+    description: 'Addresses of the services behind the gateway, as name=url pairs; role all fills in its own',
+    env: 'ORDERPASS_UPSTREAMS',
+  }),
+  url_bytes_max: number(256, 16_384, 8_192).meta({
+    description: 'Longest request target (414)',
+    env: 'ORDERPASS_URL_BYTES_MAX',
+  }),
+  header_bytes_max: number(1_024, 16_384, 16_384).meta({
+    description: 'All header fields of a request together (431)',
+    env: 'ORDERPASS_HEADER_BYTES_MAX',
+  }),
+  upstream_connect_timeout_ms: number(50, 60_000, 5_000).meta({
+    description: 'Time to open a connection to an upstream (502)',
+    env: 'ORDERPASS_UPSTREAM_CONNECT_TIMEOUT_MS',
+  }),
+  upstream_connections_max: number(1, 10_000, 256).meta({
+    description: 'Connections to one upstream',
+    env: 'ORDERPASS_UPSTREAM_CONNECTIONS_MAX',
+  }),
+  upstream_waiting_max: number(0, 100_000, 1_024).meta({
+    description: 'Requests that may wait for a connection to one upstream; more are refused (503)',
+    env: 'ORDERPASS_UPSTREAM_WAITING_MAX',
+  }),
+  ...oauthSettings.shape,
+});
+
+export type GatewaySettings = z.infer<typeof gatewaySettings>;
+
+const kind = z.enum(['api_key', 'api_client', 'bearer']);
+
+const routeSchema = z.strictObject({
+  id: z.string().regex(/^[a-z0-9._-]{1,64}$/),
+  method: z.enum(['GET', 'POST']),
+  path: z.string().regex(/^(\/[A-Za-z0-9._-]+)+$/, 'an absolute path without a trailing slash'),
+  scopes: z.array(z.string()),
+  kinds: z.array(kind).min(1),
+  class: z.enum(['R', 'W', 'H']),
+  bodyBytesMax: z
+    .int()
+    .min(0)
+    .default(1024 * 1024),
+  bodyTimeoutMs: z.int().min(10).default(30_000),
+  /** How long the upstream may be silent, first after the request, then between two pieces of its answer. */
+  answerTimeoutMs: z.int().min(10).default(30_000),
+  upstream: z.string(),
+});
+
+const routeTable = z
+  .strictObject({
+    /** In the sequence that every list of scopes follows. */
+    scopes: z.array(
+      z.strictObject({
+        name: z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,64}$/, 'a scope token of RFC 6749'),
+        description: z.string().min(1),
+      }),
+    ),
+    /** What every API key holds. */
+    apiKeyScopes: z.array(z.string()),
+    routes: z.array(routeSchema).min(1),
+  })
+  .superRefine((table, context) => {
+    for (const [path, message] of contradictions(table)) context.addIssue({ code: 'custom', path, message });
+  });
+
+export type RouteTable = z.infer<typeof routeTable>;
+export type Route = RouteTable['routes'][number];
+
+type Place = (string | number)[];
+
+const contradictions = (table: RouteTable): [Place, string][] => {
+  const known = new Set(table.scopes.map(({ name }) => name));
+  const found: [Place, string][] = [];
+  if (known.size !== table.scopes.length) found.push([['scopes'], 'a scope is listed twice']);
+  for (const [index, scope] of table.apiKeyScopes.entries()) {
+    if (!known.has(scope)) found.push([['apiKeyScopes', index], `no such scope: ${scope}`]);
+  }
+  const seen = new Set<string>();
+  for (const [index, route] of table.routes.entries()) {
+    for (const name of [route.id, `${route.method} ${route.path}`]) {
+      if (seen.has(name)) found.push([['routes', index], `${name} is listed twice`]);
+      seen.add(name);
+    }
+    const missing = route.scopes.filter((scope) => !known.has(scope));
+    if (missing.length > 0) found.push([['routes', index, 'scopes'], `no such scope: ${missing.join(' ')}`]);
+    // The scopes decide who may pass; `kinds` states the intention, and the two may not drift apart.
+    const opensToKeys = route.scopes.every((scope) => table.apiKeyScopes.includes(scope));
+    if (opensToKeys !== route.kinds.includes('api_key')) {
+      found.push([['routes', index, 'kinds'], 'api_key must be listed exactly when API keys hold every scope']);
+    }
+  }
+  return found;
+};
+
+/** A route table that cannot be used: every problem with its path. */
+export class RouteTableError extends Error {
+  constructor(file: string, problems: readonly string[]) {
+    super(`${file}: ${problems.join('; ')}`);
+    this.name = 'RouteTableError';
+  }
+}
+
+/** Throws RouteTableError with all problems together. `upstreams`: names that have an address. */
+export const loadRouteTable = (file: string, upstreamNames: readonly string[]): RouteTable => {
+  const parsed = routeTable.safeParse(readJson(file));
+  if (!parsed.success) {
+    throw new RouteTableError(
+      file,
+      parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`),
+    );
+  }
+  const lost = [...new Set(parsed.data.routes.map(({ upstream }) => upstream))].filter(
+    (name) => !upstreamNames.includes(name),
+  );
+  if (lost.length > 0) throw new RouteTableError(file, [`no address for upstream ${lost.join(', ')}`]);
+  return parsed.data;
+};
+
+const readJson = (file: string): unknown => {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw new RouteTableError(file, [error instanceof Error ? error.message : String(error)]);
+  }
+};
+
+function isUpstreamUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const url = new URL(value);
+  return (url.protocol === 'http:' || url.protocol === 'https:') && url.origin === value.replace(/\/$/, '');
+}
+
+/** Text that is not made of pairs is left as it is, for the schema to complain about. */
+const parsePairs = (text: string): unknown => {
+  const pairs = text.split(',').map((part) => part.trim().split(/=(.*)/s, 2));
+  if (pairs.some((pair) => pair.length !== 2)) return text;
+  return Object.fromEntries(pairs.map(([name, url]) => [name, url]));
+};

@@ -1,0 +1,180 @@
+/**
+ * What this process remembers of keys and clients, so that the hot path asks nobody. Everything remembered belongs to one
+ * epoch. A background service reads the epoch about every 400 ms (a notification makes it read at once) and forgets
+ * everything when it has moved. Whoever asks while the last reading is older than `trustMs` waits for a new one first:
+ * a process that may have missed a change never answers from memory. So a revoked credential is refused by every gateway
+ * within a second, whatever happens to notifications, connections or this process's clock.
+ */
+import type { Kysely } from 'kysely';
+import type { Pool } from 'pg';
+import { Fault } from '#src/contract/fault.ts';
+import { faultOf } from '#src/platform/http/error-boundary.ts';
+import type { Logger } from '#src/platform/log.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { Service } from '#src/platform/supervisor.ts';
+import { answerInTime, LateAnswer } from './answer-in-time.ts';
+import { readEpoch } from './credential-epoch-store.ts';
+import { type ClientRecord, type KeyRecord, toClientRecord, toKeyRecord } from './credential-records.ts';
+import { findApiKey, findClient } from './credential-store.ts';
+import { isApiKey, isClientId } from './credential-values.ts';
+import { createEpochWatch } from './epoch-watch.ts';
+import { createRecentMap, type RecentMap } from './recent-map.ts';
+
+export type CredentialCache = {
+  /** undefined: unknown or revoked. A promise only when the store must be asked; it rejects with OVERLOADED. */
+  findKey(value: string): Found<KeyRecord>;
+  findClient(clientId: string): Found<ClientRecord>;
+  /** Keeps the cache confirmed; without it every request past `trustMs` asks the store itself. */
+  service: Service;
+};
+
+export type Found<T> = T | undefined | Promise<T | undefined>;
+
+type CredentialCacheDeps = {
+  db: Kysely<unknown>;
+  pool: Pool;
+  box: Pick<SecretBox, 'digest'>;
+  log: Logger;
+  /** Keys, and clients, that are remembered at most. */
+  entriesMax?: number;
+  /** What else belongs to an epoch (signing keys). A failure leaves the new epoch unconfirmed. */
+  onChange?: () => Promise<void>;
+  /** Monotonic milliseconds. */
+  elapsedMs?: () => number;
+};
+
+/** Below one second by what a request itself may take. */
+const trustMs = 900;
+/** For one question to the store. */
+const storeWaitMsMax = 1_500;
+const entriesMaxDefault = 20_000;
+const readingsMax = 2;
+const loadsMax = 256;
+
+/** One kind of credential: what is remembered, what is being read, and how. */
+type Shelf<T> = {
+  known: RecentMap<string, T>;
+  loading: Map<string, Promise<T | undefined>>;
+  read: (name: string) => Promise<T | undefined>;
+};
+
+const createShelf = <T>(entriesMax: number, read: Shelf<T>['read']): Shelf<T> => ({
+  known: createRecentMap<string, T>(entriesMax),
+  loading: new Map(),
+  read,
+});
+
+/** Readings that run are not shared any more either: they may have begun before the change. */
+const forget = <T>(shelf: Shelf<T>): void => {
+  shelf.known.clear();
+  shelf.loading = new Map();
+};
+
+export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCache => {
+  const { db, pool, box, log } = deps;
+  const elapsedMs = deps.elapsedMs ?? (() => performance.now());
+  const entriesMax = deps.entriesMax ?? entriesMaxDefault;
+  const keys = createShelf(entriesMax, async (value) => toKeyRecord(await findApiKey(db, box.digest(value))));
+  const clients = createShelf(entriesMax, async (clientId) => toClientRecord(await findClient(db, clientId)));
+  // Unknown ones are remembered apart: whoever sends invented values must not push out the real ones.
+  const unknown = createRecentMap<string, true>(entriesMax);
+  let epoch = -1;
+  let generation = 0;
+  let confirmedAtMs = Number.NEGATIVE_INFINITY;
+  let reading: Promise<void> | undefined;
+
+  /** `askedAtMs`: before the epoch was read, since all that is known is how things were then. */
+  const confirm = async (current: number, askedAtMs: number): Promise<void> => {
+    if (askedAtMs <= confirmedAtMs) return;
+    if (current !== epoch) {
+      generation += 1;
+      forget(keys);
+      forget(clients);
+      unknown.clear();
+      await deps.onChange?.();
+      epoch = current;
+    }
+    confirmedAtMs = Math.max(confirmedAtMs, askedAtMs);
+  };
+
+  const readAndConfirm = async (): Promise<void> => {
+    const askedAtMs = elapsedMs();
+    await confirm(await readEpoch(db), askedAtMs);
+  };
+
+  const readNow = (): Promise<void> => {
+    reading ??= answerInTime(readAndConfirm(), storeWaitMsMax).finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  };
+
+  /** Waits until nothing that is remembered can be older than `trustMs`. A shared reading may itself be too old by then. */
+  const beSure = async (): Promise<void> => {
+    for (let attempt = 0; attempt < readingsMax; attempt += 1) {
+      await readNow();
+      if (elapsedMs() - confirmedAtMs <= trustMs) return;
+    }
+    throw cannotCheck('the store answers too slowly');
+  };
+
+  const load = <T>(shelf: Shelf<T>, name: string): Promise<T | undefined> => {
+    const running = shelf.loading.get(name);
+    if (running !== undefined) return running;
+    // Each invented credential of the right build costs a query; they must not fill the pool for everybody else.
+    if (shelf.loading.size >= loadsMax) return Promise.reject(cannotCheck('too many look-ups at once'));
+    const started = loadAndKeep(shelf, name);
+    shelf.loading.set(name, started);
+    return started;
+  };
+
+  const loadAndKeep = async <T>(shelf: Shelf<T>, name: string): Promise<T | undefined> => {
+    const { loading } = shelf;
+    const startedIn = generation;
+    try {
+      const record = await answerInTime(shelf.read(name), storeWaitMsMax);
+      // Read before the change that started a new generation, it could outlive that change in the cache.
+      if (startedIn !== generation) return record;
+      if (record === undefined) unknown.set(name, true);
+      else shelf.known.set(name, record);
+      return record;
+    } finally {
+      loading.delete(name);
+    }
+  };
+
+  const recall = <T>(shelf: Shelf<T>, name: string): Found<T> => {
+    const found = shelf.known.get(name);
+    if (found !== undefined) return found;
+    return unknown.get(name) === undefined ? load(shelf, name) : undefined;
+  };
+
+  const find = <T>(shelf: Shelf<T>, name: string): Found<T> => {
+    if (elapsedMs() - confirmedAtMs > trustMs) return orFault(beSure().then(() => recall(shelf, name)));
+    const found = recall(shelf, name);
+    return found instanceof Promise ? orFault(found) : found;
+  };
+
+  return {
+    findKey: (value) => (isApiKey(value) ? find(keys, value) : undefined),
+    findClient: (clientId) => (isClientId(clientId) ? find(clients, clientId) : undefined),
+    service: createEpochWatch({ pool, log, elapsedMs, confirm }),
+  };
+};
+
+/** A store that cannot be asked is a 503 that a retry may cure; anything else is a defect. */
+const orFault = async <T>(work: Promise<T>): Promise<T> => {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof LateAnswer) throw cannotCheck(error);
+    const fault = faultOf(error);
+    throw fault.code === 'OVERLOADED' ? cannotCheck(error) : fault;
+  }
+};
+
+const cannotCheck = (cause: unknown): Fault =>
+  new Fault('OVERLOADED', 'Credentials cannot be checked right now; try again shortly', {
+    headers: { 'retry-after': '2' },
+    cause,
+  });

@@ -1,0 +1,71 @@
+/** Rows in the form that requests need: judged once when they are read, not on every use. */
+import { timingSafeEqual } from 'node:crypto';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { ClientRow, KeyRow, SecretRow, TenantState } from './credential-store.ts';
+
+type Reach = {
+  /** Live tenants. */
+  tenants: readonly string[];
+  /** Those of them whose API access is off. */
+  tenantsDisabled: readonly string[];
+  /** At least one of its tenants has been removed. */
+  lostTenant: boolean;
+};
+
+export type KeyRecord = Reach & { keyId: string; expiresMs: number | null };
+
+export type ClientRecord = Reach & {
+  clientId: string;
+  /** null: all. */
+  scopes: readonly string[] | null;
+  mayUseTokens: boolean;
+  disabled: boolean;
+  secrets: readonly SecretRow[];
+  /** Secrets that were found right before: a digest costs some 10 µs, on every request. */
+  proven: Map<string, SecretRow>;
+};
+
+const reachOf = (states: readonly TenantState[]): Reach => {
+  const live = states.filter(({ gone }) => !gone);
+  return {
+    tenants: Object.freeze(live.map(({ id }) => id)),
+    tenantsDisabled: Object.freeze(live.filter(({ apiEnabled }) => !apiEnabled).map(({ id }) => id)),
+    lostTenant: live.length < states.length,
+  };
+};
+
+export const toKeyRecord = (row: KeyRow | undefined): KeyRecord | undefined =>
+  row === undefined ? undefined : { keyId: row.keyId, expiresMs: row.expiresMs, ...reachOf([row.tenant]) };
+
+export const toClientRecord = (row: ClientRow | undefined): ClientRecord | undefined => {
+  if (row === undefined) return undefined;
+  const { clientId, scopes, mayUseTokens, disabled, secrets } = row;
+  return { clientId, scopes, mayUseTokens, disabled, secrets, proven: new Map(), ...reachOf(row.tenants) };
+};
+
+export const isOver = (expiresMs: number | null, nowMs: number): boolean => expiresMs !== null && nowMs >= expiresMs;
+
+/** Compared for clients that do not exist; no secret has this digest, as HMAC-SHA-256 of anything is not all zero. */
+const nothing: SecretRow = { secretId: '', digest: Buffer.alloc(32), expiresMs: null };
+
+/**
+ * Is this a live secret of that client? An unknown client goes the same way as a wrong secret, so that neither the answer
+ * nor its time tells which ids exist.
+ */
+export const provesClient = (
+  box: Pick<SecretBox, 'digest'>,
+  client: ClientRecord | undefined,
+  secret: string,
+  nowMs: number,
+): boolean => {
+  const before = client?.proven.get(secret);
+  if (before !== undefined) return !client?.disabled && !isOver(before.expiresMs, nowMs);
+  const digest = box.digest(secret);
+  const candidates = client === undefined || client.secrets.length === 0 ? [nothing] : client.secrets;
+  let match: SecretRow | undefined;
+  for (const candidate of candidates) if (timingSafeEqual(candidate.digest, digest)) match = candidate;
+  if (client === undefined || client.disabled || match === undefined || match === nothing) return false;
+  if (isOver(match.expiresMs, nowMs)) return false;
+  client.proven.set(secret, match);
+  return true;
+};

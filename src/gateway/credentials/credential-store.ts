@@ -1,0 +1,172 @@
+/** SQL of tenants, API keys and API clients. Changes are made by `credentials.ts`, which raises the epoch with each. */
+import { type Kysely, sql } from 'kysely';
+
+type Db = Kysely<unknown>;
+
+export type TenantState = { id: string; apiEnabled: boolean; gone: boolean };
+
+export type KeyRow = { keyId: string; expiresMs: number | null; tenant: TenantState };
+
+export type SecretRow = { secretId: string; digest: Buffer; expiresMs: number | null };
+
+export type ClientRow = {
+  clientId: string;
+  /** null: all. */
+  scopes: readonly string[] | null;
+  mayUseTokens: boolean;
+  disabled: boolean;
+  /** Not revoked; the caller looks at `expiresMs`. */
+  secrets: readonly SecretRow[];
+  /** Granted and not withdrawn, gone ones included. */
+  tenants: readonly TenantState[];
+};
+
+/** A key that is not revoked, by its digest. */
+export const findApiKey = async (db: Db, digest: Buffer): Promise<KeyRow | undefined> => {
+  const { rows } = await sql<{ key_id: string; expires: Date | null; id: string; api_enabled: boolean; gone: boolean }>`
+    select k.key_id, k.expires, t.id, t.api_enabled, t.gone_at is not null as gone
+    from gateway.api_keys k join gateway.tenants t on t.id = k.tenant
+    where k.digest = ${digest} and k.revoked_at is null`.execute(db);
+  const row = rows[0];
+  if (row === undefined) return undefined;
+  return {
+    keyId: row.key_id,
+    expiresMs: row.expires?.getTime() ?? null,
+    tenant: { id: row.id, apiEnabled: row.api_enabled, gone: row.gone },
+  };
+};
+
+/** The client with its live secrets and grants, in one statement: one snapshot, and one cost for known and unknown ids. */
+export const findClient = async (db: Db, clientId: string): Promise<ClientRow | undefined> => {
+  const { rows } = await sql<{
+    client_id: string;
+    scopes: string[] | null;
+    may_use_tokens: boolean;
+    disabled: boolean;
+    secrets: { id: string; digest: string; expires: number | null }[];
+    tenants: { id: string; enabled: boolean; gone: boolean }[];
+  }>`
+    select c.client_id, c.scopes, c.may_use_tokens, c.disabled_at is not null as disabled,
+      (select coalesce(json_agg(json_build_object('id', s.secret_id, 'digest', encode(s.digest, 'hex'),
+         'expires', floor(extract(epoch from s.expires) * 1000)) order by s.created, s.secret_id), '[]')
+       from gateway.client_secrets s where s.client_id = c.client_id and s.revoked_at is null) as secrets,
+      (select coalesce(json_agg(json_build_object('id', t.id, 'enabled', t.api_enabled,
+         'gone', t.gone_at is not null) order by t.id), '[]')
+       from gateway.client_tenants g join gateway.tenants t on t.id = g.tenant
+       where g.client_id = c.client_id and g.withdrawn_at is null) as tenants
+    from gateway.clients c where c.client_id = ${clientId}`.execute(db);
+  const row = rows[0];
+  if (row === undefined) return undefined;
+  return {
+    clientId: row.client_id,
+    scopes: row.scopes,
+    mayUseTokens: row.may_use_tokens,
+    disabled: row.disabled,
+    secrets: row.secrets.map(({ id, digest, expires }) => ({
+      secretId: id,
+      digest: Buffer.from(digest, 'hex'),
+      expiresMs: expires,
+    })),
+    tenants: row.tenants.map(({ id, enabled, gone }) => ({ id, apiEnabled: enabled, gone })),
+  };
+};
+
+export const insertTenant = async (db: Db, id: string, now: Date): Promise<void> => {
+  await sql`insert into gateway.tenants (id, created) values (${id}, ${now})`.execute(db);
+};
+
+/** Each of the following returns false when there is nothing with that id to change. */
+const changed = async (statement: ReturnType<typeof sql>, db: Db): Promise<boolean> =>
+  ((await statement.execute(db)).numAffectedRows ?? 0n) > 0n;
+
+export const updateTenantApi = (db: Db, id: string, enabled: boolean): Promise<boolean> =>
+  changed(sql`update gateway.tenants set api_enabled = ${enabled} where id = ${id}`, db);
+
+export const markTenantGone = (db: Db, id: string, now: Date): Promise<boolean> =>
+  changed(sql`update gateway.tenants set gone_at = coalesce(gone_at, ${now}) where id = ${id}`, db);
+
+export const tenantExists = async (db: Db, id: string): Promise<boolean> =>
+  (await sql`select 1 from gateway.tenants where id = ${id} and gone_at is null`.execute(db)).rows.length > 0;
+
+export type NewKeyRow = {
+  tenant: string;
+  keyId: string;
+  name: string;
+  digest: Buffer;
+  created: Date;
+  expires: Date | null;
+};
+
+export const insertApiKey = async (db: Db, key: NewKeyRow): Promise<void> => {
+  await sql`
+    insert into gateway.api_keys (tenant, key_id, name, digest, created, expires)
+    values (${key.tenant}, ${key.keyId}, ${key.name}, ${key.digest}, ${key.created}, ${key.expires})`.execute(db);
+};
+
+/** Revoking twice keeps the first time and reason. */
+export const markKeyRevoked = (db: Db, keyId: string, reason: string, now: Date): Promise<boolean> =>
+  changed(
+    sql`update gateway.api_keys
+        set revoked_at = coalesce(revoked_at, ${now}), revoked_reason = coalesce(revoked_reason, ${reason})
+        where key_id = ${keyId}`,
+    db,
+  );
+
+export type NewClientRow = { clientId: string; name: string; scopes: readonly string[] | null; created: Date };
+
+export const insertClient = async (db: Db, client: NewClientRow): Promise<void> => {
+  await sql`
+    insert into gateway.clients (client_id, name, scopes, created)
+    values (${client.clientId}, ${client.name}, ${client.scopes}::text[], ${client.created})`.execute(db);
+};
+
+export const clientExists = async (db: Db, clientId: string): Promise<boolean> =>
+  (await sql`select 1 from gateway.clients where client_id = ${clientId}`.execute(db)).rows.length > 0;
+
+export const markClientDisabled = (db: Db, clientId: string, now: Date): Promise<boolean> =>
+  changed(
+    sql`update gateway.clients set disabled_at = coalesce(disabled_at, ${now}) where client_id = ${clientId}`,
+    db,
+  );
+
+export const updateClientScopes = (db: Db, clientId: string, scopes: readonly string[] | null): Promise<boolean> =>
+  changed(sql`update gateway.clients set scopes = ${scopes}::text[] where client_id = ${clientId}`, db);
+
+export const updateClientTokens = (db: Db, clientId: string, mayUseTokens: boolean): Promise<boolean> =>
+  changed(sql`update gateway.clients set may_use_tokens = ${mayUseTokens} where client_id = ${clientId}`, db);
+
+export type NewSecretRow = {
+  secretId: string;
+  clientId: string;
+  digest: Buffer;
+  created: Date;
+  expires: Date | null;
+};
+
+export const insertSecret = async (db: Db, secret: NewSecretRow): Promise<void> => {
+  await sql`
+    insert into gateway.client_secrets (secret_id, client_id, digest, created, expires)
+    values (${secret.secretId}, ${secret.clientId}, ${secret.digest}, ${secret.created}, ${secret.expires})`.execute(
+    db,
+  );
+};
+
+export const markSecretRevoked = (db: Db, secretId: string, now: Date): Promise<boolean> =>
+  changed(
+    sql`update gateway.client_secrets set revoked_at = coalesce(revoked_at, ${now}) where secret_id = ${secretId}`,
+    db,
+  );
+
+/** Granting again what was withdrawn makes it live again. */
+export const insertGrant = async (db: Db, clientId: string, tenant: string, now: Date): Promise<void> => {
+  await sql`
+    insert into gateway.client_tenants (tenant, client_id, granted_at) values (${tenant}, ${clientId}, ${now})
+    on conflict (tenant, client_id) do update set granted_at = excluded.granted_at, withdrawn_at = null`.execute(db);
+};
+
+export const markGrantWithdrawn = (db: Db, clientId: string, tenant: string, now: Date): Promise<boolean> =>
+  changed(
+    sql`update gateway.client_tenants set withdrawn_at = coalesce(withdrawn_at, ${now})
+        where tenant = ${tenant} and client_id = ${clientId}`,
+    db,
+  );

@@ -1,0 +1,66 @@
+/**
+ * The texts that callers hold. Everything is base62, so a double click selects all of it and no transport changes it.
+ *
+ *   key     opk_ <id 12> _ <random 43> <checksum 6>      key id    = opk_<id>
+ *   secret  ops_ <id 12> _ <random 43> <checksum 6>      secret id = ops_<id>
+ *   client  opc_ <id 24> <checksum 6>
+ *
+ * 43 base62 characters hold 256 random bits. The checksum is the CRC-32 of all that stands before it: it proves nothing
+ * (anyone can compute it), but a mistyped, cut or invented value is refused without asking the store, and scanners can
+ * tell a leaked key from a random word. The id part is public: it names the key in lists and logs.
+ */
+import { randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const idLength = 12;
+const randomLength = 43;
+const checksumLength = 6;
+const clientIdLength = 24;
+
+export type IssuedValue = { id: string; value: string };
+
+const base62 = (number: bigint, length: number): string => {
+  let rest = number;
+  let text = '';
+  for (let i = 0; i < length; i += 1) {
+    text = `${digits[Number(rest % 62n)]}${text}`;
+    rest /= 62n;
+  }
+  return text;
+};
+
+const random62 = (bytes: number, length: number): string =>
+  base62(BigInt(`0x${randomBytes(bytes).toString('hex')}`), length);
+
+const checksumOf = (text: string): string => base62(BigInt(crc32(text)), checksumLength);
+
+const issue = (prefix: 'opk_' | 'ops_'): IssuedValue => {
+  // 71 bits of id: unique without asking, and says nothing about the random part.
+  const id = `${prefix}${random62(9, idLength)}`;
+  const body = `${id}_${random62(32, randomLength)}`;
+  return { id, value: body + checksumOf(body) };
+};
+
+export const newApiKey = (): IssuedValue => issue('opk_');
+export const newClientSecret = (): IssuedValue => issue('ops_');
+
+export const newClientId = (): string => {
+  const body = `opc_${random62(18, clientIdLength)}`;
+  return body + checksumOf(body);
+};
+
+const valueLength = 4 + idLength + 1 + randomLength + checksumLength;
+
+/** A value of the right build; whether it was ever issued only the store knows. Cost: one length check for most garbage. */
+const isWellFormed = (text: string, prefix: string, length: number): boolean =>
+  text.length === length &&
+  text.startsWith(prefix) &&
+  checksumOf(text.slice(0, -checksumLength)) === text.slice(-checksumLength);
+
+export const isApiKey = (text: string): boolean => isWellFormed(text, 'opk_', valueLength);
+export const isClientSecret = (text: string): boolean => isWellFormed(text, 'ops_', valueLength);
+export const isClientId = (text: string): boolean => isWellFormed(text, 'opc_', 4 + clientIdLength + checksumLength);
+
+/** Public id of a key or secret, from its value. */
+export const idOfValue = (value: string): string => value.slice(0, 4 + idLength);

@@ -1,0 +1,165 @@
+/**
+ * What may be done to tenants, API keys and API clients. Each function is one transaction, or part of the caller's when
+ * `tx` is given, and raises the epoch in it, so that every gateway hears of the change (see credential-cache.ts).
+ * Values are returned once and kept as digests only. Names that do not exist are a NOT_FOUND fault.
+ */
+import type { Kysely, Transaction } from 'kysely';
+import { Fault, validationFault } from '#src/contract/fault.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { raiseEpoch } from './credential-epoch-store.ts';
+import * as store from './credential-store.ts';
+import { newApiKey, newClientId, newClientSecret } from './credential-values.ts';
+
+type Tx = Transaction<unknown>;
+
+export type CredentialsDeps = {
+  db: Kysely<unknown>;
+  box: Pick<SecretBox, 'digest'>;
+  clock: Clock;
+  /** Scopes that exist; without the list any name is taken. */
+  scopes?: readonly string[];
+};
+
+export type NewApiKey = { tenant: string; name: string; expires?: Date };
+export type NewClient = { name: string; tenants: readonly string[]; scopes?: readonly string[] };
+
+export type Credentials = ReturnType<typeof createCredentials>;
+
+export const createCredentials = (deps: CredentialsDeps) => ({
+  ...tenantChanges(deps),
+  ...keyChanges(deps),
+  ...clientChanges(deps),
+  ...secretChanges(deps),
+});
+
+const change = <T>({ db }: CredentialsDeps, tx: Tx | undefined, work: (tx: Tx) => Promise<T>): Promise<T> => {
+  const run = async (inner: Tx): Promise<T> => {
+    const result = await work(inner);
+    await raiseEpoch(inner);
+    return result;
+  };
+  return tx === undefined ? inTransaction(db, run) : run(tx);
+};
+
+const assertFound = (found: boolean, what: string, id: string): void => {
+  if (!found) throw new Fault('NOT_FOUND', `There is no ${what} ${id}`);
+};
+
+const tenantChanges = (deps: CredentialsDeps) => ({
+  createTenant: (id: string, tx?: Tx): Promise<void> =>
+    change(deps, tx, (inner) => store.insertTenant(inner, id, deps.clock.now())),
+
+  setTenantApiEnabled: (id: string, enabled: boolean, tx?: Tx): Promise<void> =>
+    change(deps, tx, async (inner) => assertFound(await store.updateTenantApi(inner, id, enabled), 'tenant', id)),
+
+  /** For good: its keys and grants stay, and lead nowhere. */
+  removeTenant: (id: string, tx?: Tx): Promise<void> =>
+    change(deps, tx, async (inner) =>
+      assertFound(await store.markTenantGone(inner, id, deps.clock.now()), 'tenant', id),
+    ),
+});
+
+const keyChanges = (deps: CredentialsDeps) => ({
+  createApiKey: ({ tenant, name, expires }: NewApiKey, tx?: Tx): Promise<{ key_id: string; api_key: string }> =>
+    change(deps, tx, async (inner) => {
+      assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
+      const { id, value } = newApiKey();
+      const digest = deps.box.digest(value);
+      const created = deps.clock.now();
+      await store.insertApiKey(inner, { tenant, keyId: id, name, digest, created, expires: expires ?? null });
+      return { key_id: id, api_key: value };
+    }),
+
+  revokeApiKey: (keyId: string, tx?: Tx, reason = 'revoked'): Promise<void> =>
+    change(deps, tx, async (inner) =>
+      assertFound(await store.markKeyRevoked(inner, keyId, reason, deps.clock.now()), 'key', keyId),
+    ),
+});
+
+const assertScopesExist = (deps: CredentialsDeps, scopes: readonly string[]): void => {
+  const unknown = scopes.filter((scope) => deps.scopes?.includes(scope) === false);
+  if (unknown.length === 0) return;
+  throw validationFault(
+    unknown.map((scope) => ({ pointer: 'scope', code: 'ENUM', message: `no such scope: ${scope}` })),
+  );
+};
+
+const clientChanges = (deps: CredentialsDeps) => ({
+  /** Without `scopes` the client holds all, later ones included. */
+  createClient: (
+    { name, tenants, scopes }: NewClient,
+    tx?: Tx,
+  ): Promise<{ client_id: string; client_secret: string; secret_id: string }> =>
+    change(deps, tx, async (inner) => {
+      if (scopes !== undefined) assertScopesExist(deps, scopes);
+      const created = deps.clock.now();
+      const clientId = newClientId();
+      await store.insertClient(inner, { clientId, name, scopes: scopes ?? null, created });
+      for (const tenant of tenants) {
+        assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
+        await store.insertGrant(inner, clientId, tenant, created);
+      }
+      const secret = await issueSecret(deps, inner, clientId, null);
+      return { client_id: clientId, ...secret };
+    }),
+
+  disableClient: (clientId: string, tx?: Tx): Promise<void> =>
+    change(deps, tx, async (inner) =>
+      assertFound(await store.markClientDisabled(inner, clientId, deps.clock.now()), 'client', clientId),
+    ),
+
+  /** null: all. Tokens that are out lose what the client loses. */
+  setClientScopes: (clientId: string, scopes: readonly string[] | null, tx?: Tx): Promise<void> =>
+    change(deps, tx, async (inner) => {
+      if (scopes !== null) assertScopesExist(deps, scopes);
+      assertFound(await store.updateClientScopes(inner, clientId, scopes), 'client', clientId);
+    }),
+
+  /** Without this right the client gets no tokens, and those that it has are refused. */
+  setClientMayUseTokens: (clientId: string, mayUseTokens: boolean, tx?: Tx): Promise<void> =>
+    change(deps, tx, async (inner) =>
+      assertFound(await store.updateClientTokens(inner, clientId, mayUseTokens), 'client', clientId),
+    ),
+
+  grantTenant: (clientId: string, tenant: string, tx?: Tx): Promise<void> =>
+    change(deps, tx, async (inner) => {
+      assertFound(await store.clientExists(inner, clientId), 'client', clientId);
+      assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
+      await store.insertGrant(inner, clientId, tenant, deps.clock.now());
+    }),
+
+  withdrawTenant: (clientId: string, tenant: string, tx?: Tx): Promise<void> =>
+    change(deps, tx, async (inner) =>
+      assertFound(await store.markGrantWithdrawn(inner, clientId, tenant, deps.clock.now()), 'grant of', tenant),
+    ),
+});
+
+type IssuedSecret = { client_secret: string; secret_id: string };
+
+const issueSecret = async (
+  deps: CredentialsDeps,
+  tx: Tx,
+  clientId: string,
+  expires: Date | null,
+): Promise<IssuedSecret> => {
+  const { id, value } = newClientSecret();
+  const digest = deps.box.digest(value);
+  await store.insertSecret(tx, { secretId: id, clientId, digest, created: deps.clock.now(), expires });
+  return { client_secret: value, secret_id: id };
+};
+
+const secretChanges = (deps: CredentialsDeps) => ({
+  /** One more live secret; the earlier ones stay until they expire or are revoked. */
+  addClientSecret: (clientId: string, expires: Date | null = null, tx?: Tx): Promise<IssuedSecret> =>
+    change(deps, tx, async (inner) => {
+      assertFound(await store.clientExists(inner, clientId), 'client', clientId);
+      return issueSecret(deps, inner, clientId, expires);
+    }),
+
+  revokeClientSecret: (secretId: string, tx?: Tx): Promise<void> =>
+    change(deps, tx, async (inner) =>
+      assertFound(await store.markSecretRevoked(inner, secretId, deps.clock.now()), 'secret', secretId),
+    ),
+});

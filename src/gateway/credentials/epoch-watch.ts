@@ -1,0 +1,92 @@
+/**
+ * Reads the epoch again and again over a connection of its own. The notification of a change makes it read at once and is
+ * a hint only: one that gets lost costs at most one interval.
+ */
+import type { Pool, PoolClient } from 'pg';
+import type { Logger } from '#src/platform/log.ts';
+import { pause, type Service } from '#src/platform/supervisor.ts';
+import { answerInTime } from './answer-in-time.ts';
+import { listenOn, readEpochOn } from './credential-epoch-store.ts';
+
+type EpochWatchDeps = {
+  pool: Pool;
+  log: Logger;
+  elapsedMs: () => number;
+  confirm: (epoch: number, askedAtMs: number) => Promise<void>;
+};
+
+const intervalMs = 400;
+const answerMsMax = 2_000;
+const reconnectMs = 250;
+
+export const createEpochWatch = (deps: EpochWatchDeps): Service => ({
+  name: 'credential-watch',
+  run: async (signal) => {
+    while (!signal.aborted) {
+      try {
+        await watchConnection(deps, signal);
+      } catch (error) {
+        // Requests confirm for themselves meanwhile, so there is nothing to give up.
+        deps.log.warn({ err: error }, 'credential changes are not heard of; connecting again');
+        await pause(reconnectMs, signal);
+      }
+    }
+  },
+});
+
+const watchConnection = async (deps: EpochWatchDeps, signal: AbortSignal): Promise<void> => {
+  const client = await deps.pool.connect();
+  const wake = createWake(signal);
+  client.on('notification', wake.now);
+  client.on('error', wake.now);
+  try {
+    await answerInTime(listenOn(client), answerMsMax);
+    while (!signal.aborted) {
+      await answerInTime(readAndConfirm(deps, client), answerMsMax);
+      await wake.wait(intervalMs);
+    }
+  } finally {
+    release(client, wake);
+  }
+};
+
+const readAndConfirm = async (deps: EpochWatchDeps, client: PoolClient): Promise<void> => {
+  const askedAtMs = deps.elapsedMs();
+  await deps.confirm(await readEpochOn(client), askedAtMs);
+};
+
+/** Closed, not given back: it listens, and it may be broken. */
+const release = (client: PoolClient, wake: Wake): void => {
+  wake.close();
+  client.off('notification', wake.now);
+  client.off('error', wake.now);
+  client.release(true);
+};
+
+type Wake = { now(): void; wait(ms: number): Promise<void>; close(): void };
+
+/** Ends its wait after `ms`, or when called for, or when the signal is aborted. A call during no wait ends the next. */
+const createWake = (signal: AbortSignal): Wake => {
+  let called = false;
+  let end: (() => void) | undefined;
+  const now = (): void => {
+    called = true;
+    end?.();
+  };
+  signal.addEventListener('abort', now);
+  return {
+    now,
+    wait: async (ms) => {
+      if (!called) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const timer = setTimeout(resolve, ms);
+        end = resolve;
+        await promise;
+        clearTimeout(timer);
+        end = undefined;
+      }
+      called = false;
+    },
+    close: () => signal.removeEventListener('abort', now),
+  };
+};

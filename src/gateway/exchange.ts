@@ -1,0 +1,64 @@
+/** One request on its way through the pipeline: what the steps have found out so far. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Route } from './config.ts';
+import type { Principal } from './principal.ts';
+
+export type Exchange = {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly requestId: string;
+  /** As sent; HEAD and GET share a route but not this. */
+  readonly method: string;
+  /** The raw request target; nothing in it is ever decoded or resolved. */
+  readonly target: string;
+  readonly path: string;
+  /** Raw query without its question mark. */
+  readonly search: string;
+  readonly startedAtMs: number;
+  route: Route | undefined;
+  principal: Principal | undefined;
+  /** A token was found in the body, which counts as a Bearer credential (interface 3.2). */
+  tokenInBody: boolean;
+  /** What is known of the body: nothing to forward, a body of unknown or known length, or one that was looked into. */
+  body: 'none' | 'unread' | 'empty' | 'seen';
+  /** The client waits for 100 Continue, which it gets only when its body is wanted. */
+  awaitsContinue: boolean;
+  /** Value of the assertion header, set by the last step before forwarding. */
+  assertion: string;
+  /** Somebody has answered, or is about to: the remaining steps do not run. */
+  answered: boolean;
+  /** Code of the refusal, for the log. */
+  refusal: string | undefined;
+};
+
+/** A step refuses by throwing a Fault, answers by itself and sets `answered`, or lets the request go on. */
+export type Step = (exchange: Exchange) => void | Promise<void>;
+
+export const createExchange = (
+  req: IncomingMessage,
+  res: ServerResponse,
+  requestId: string,
+  startedAtMs: number,
+  awaitsContinue: boolean,
+): Exchange => {
+  const target = req.url ?? '';
+  const mark = target.indexOf('?');
+  return {
+    req,
+    res,
+    requestId,
+    method: req.method ?? '',
+    target,
+    path: mark === -1 ? target : target.slice(0, mark),
+    search: mark === -1 ? '' : target.slice(mark + 1),
+    startedAtMs,
+    route: undefined,
+    principal: undefined,
+    tokenInBody: false,
+    body: 'none',
+    awaitsContinue,
+    assertion: '',
+    answered: false,
+    refusal: undefined,
+  };
+};

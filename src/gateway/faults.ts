@@ -1,0 +1,73 @@
+/** Every refusal that the gateway itself can give. Codes and statuses are interface 6.1. */
+import { Fault, validationFault } from '#src/contract/fault.ts';
+
+export const noSuchOperation = (): Fault => new Fault('INVALID_ACTION', 'No such operation');
+
+export const methodNotAllowed = (allow: string): Fault =>
+  new Fault('METHOD_NOT_ALLOWED', `Allowed here: ${allow}`, { headers: { allow } });
+
+export const unsupportedVersion = (): Fault =>
+  validationFault([
+    {
+      pointer: 'X-Api-Version',
+      code: 'UNSUPPORTED_VERSION',
+      message: 'this server speaks 1.0.0; send 1, 1.x or 1.x.y',
+    },
+  ]);
+
+export const malformedRequest = (pointer: string, message: string): Fault =>
+  validationFault([{ pointer, code: 'FORMAT', message }]);
+
+export const uriTooLong = (bytesMax: number): Fault =>
+  new Fault('URI_TOO_LONG', `The request target may have at most ${bytesMax} bytes`);
+
+export const headersTooLarge = (bytesMax: number): Fault =>
+  new Fault('HEADERS_TOO_LARGE', `The header fields may have at most ${bytesMax} bytes together`);
+
+export const bodyTooLarge = (bytesMax: number): Fault =>
+  new Fault('PAYLOAD_TOO_LARGE', `The body may have at most ${bytesMax} bytes`);
+
+export const bodyTooSlow = (timeoutMs: number): Fault =>
+  new Fault('REQUEST_TIMEOUT', `The body did not arrive within ${timeoutMs / 1000} s`);
+
+export const requestTooSlow = (): Fault => new Fault('REQUEST_TIMEOUT', 'The request did not arrive in time');
+
+export const bodyCut = (): Fault => new Fault('REQUEST_TIMEOUT', 'The connection closed before the body was complete');
+
+export const unsupportedMediaType = (): Fault =>
+  new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json, without Content-Encoding');
+
+export const noCredential = (): Fault => new Fault('INVALID_AUTH', 'No credential');
+
+/** RFC 6750 section 2 knows three ways to send a token; this server takes the header only. */
+export const tokenInBody = (): Fault =>
+  validationFault([
+    { pointer: 'access_token', code: 'AMBIGUOUS_CREDENTIALS', message: 'belongs into the Authorization header' },
+  ]);
+
+export const insufficientScope = (missing: readonly string[]): Fault =>
+  new Fault(
+    'INSUFFICIENT_SCOPE',
+    `This operation needs the scope${missing.length === 1 ? '' : 's'} ${missing.join(' ')}`,
+    { extra: { missing_scopes: missing } },
+  );
+
+export const upstreamUnreachable = (cause: unknown): Fault =>
+  new Fault('UPSTREAM_UNREACHABLE', 'The service behind this address gave no usable answer; try again shortly', {
+    cause,
+  });
+
+export const upstreamTimeout = (cause: unknown): Fault =>
+  new Fault('UPSTREAM_TIMEOUT', 'The service behind this address did not answer in time', { cause });
+
+export const overloaded = (internalText: string): Fault =>
+  new Fault('OVERLOADED', 'Too many requests are waiting here; try again shortly', {
+    headers: { 'retry-after': '1' },
+    internalText,
+  });
+
+export const storeUnavailable = (cause: unknown): Fault =>
+  new Fault('OVERLOADED', 'The service is not available right now; try again shortly', {
+    headers: { 'retry-after': '2' },
+    cause,
+  });

@@ -1,0 +1,11 @@
+/** What an operator may set about tokens. */
+import { z } from 'zod';
+
+export const oauthSettings = z.strictObject({
+  token_lifetime: z.coerce.number().int().min(60).max(86_400).default(3_600).meta({
+    description: 'Seconds that an access token is valid',
+    env: 'ORDERPASS_TOKEN_LIFETIME_SECONDS',
+  }),
+});
+
+export type OAuthSettings = z.infer<typeof oauthSettings>;

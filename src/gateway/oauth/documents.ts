@@ -1,0 +1,41 @@
+/** The public documents of interface 4.3: where everything is, and with which keys tokens are signed. */
+import type { SigningKeys } from './signing-keys.ts';
+import { tokenPath } from './token-issuer.ts';
+
+type DocumentsDeps = {
+  origin: string;
+  allScopes: readonly string[];
+  keys: Pick<SigningKeys, 'jwks'>;
+};
+
+const jwksPath = '/api/oauth/jwks';
+
+/** Path → body. A document is written out once and again only when what it is made from is another object. */
+export const createDocuments = ({ origin, allScopes, keys }: DocumentsDeps): ReadonlyMap<string, () => string> => {
+  const server = JSON.stringify({
+    issuer: origin,
+    token_endpoint: origin + tokenPath,
+    jwks_uri: origin + jwksPath,
+    scopes_supported: allScopes,
+    response_types_supported: [],
+    grant_types_supported: ['client_credentials'],
+    token_endpoint_auth_methods_supported: ['client_secret_post', 'client_secret_basic'],
+  });
+  const resource = JSON.stringify({
+    resource: origin,
+    authorization_servers: [origin],
+    scopes_supported: allScopes,
+    bearer_methods_supported: ['header'],
+  });
+  let written: { jwks: object; text: string } | undefined;
+  const jwksText = (): string => {
+    const jwks = keys.jwks();
+    if (written?.jwks !== jwks) written = { jwks, text: JSON.stringify(jwks) };
+    return written.text;
+  };
+  return new Map([
+    [jwksPath, jwksText],
+    ['/.well-known/oauth-authorization-server', () => server],
+    ['/.well-known/oauth-protected-resource', () => resource],
+  ]);
+};

@@ -1,0 +1,106 @@
+/**
+ * The OAuth side of the gateway as Koa middleware: the token endpoint and the public documents. Other paths are passed on.
+ * Revocation, introspection and private_key_jwt are not offered, so no document names them.
+ */
+import type { Context, Middleware } from 'koa';
+import { errors } from 'oidc-provider';
+import { faultOf } from '#src/platform/http/error-boundary.ts';
+import type { Logger } from '#src/platform/log.ts';
+import { methodNotAllowed } from '../faults.ts';
+import { createDocuments } from './documents.ts';
+import {
+  errorAnswer,
+  invalidClient,
+  invalidRequest,
+  type OAuthAnswer,
+  OAuthRefusal,
+  serverError,
+  temporarilyUnavailable,
+} from './oauth-answers.ts';
+import { readTokenRequest } from './read-token-request.ts';
+import type { SigningKeys } from './signing-keys.ts';
+import { createTokenIssuer, type TokenIssuerDeps, tokenPath } from './token-issuer.ts';
+
+export type OAuthDeps = Omit<TokenIssuerDeps, 'keys'> & {
+  realm: string;
+  log: Logger;
+  keys: Pick<SigningKeys, 'current' | 'jwks'>;
+};
+
+/** Expects `ctx.state.requestId`. Throws METHOD_NOT_ALLOWED for documents; the token endpoint answers everything itself. */
+export const createOAuth = (deps: OAuthDeps): Middleware => {
+  const answerToken = createTokenEndpoint(deps);
+  const documents = createDocuments(deps);
+  return async (ctx, next) => {
+    if (ctx.path === tokenPath) return write(ctx, await answerToken(ctx));
+    const document = documents.get(ctx.path);
+    if (document === undefined) return next();
+    serveDocument(ctx, document);
+  };
+};
+
+const documentMethods = 'GET, HEAD, OPTIONS';
+
+const serveDocument = (ctx: Context, document: () => string): void => {
+  if (ctx.method === 'OPTIONS') {
+    ctx.status = 204;
+    ctx.set('allow', documentMethods);
+    return;
+  }
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(documentMethods);
+  ctx.status = 200;
+  ctx.set('cache-control', 'public, max-age=300');
+  ctx.set('content-type', 'application/json; charset=utf-8');
+  ctx.body = document();
+};
+
+const write = (ctx: Context, { status, headers, body }: OAuthAnswer): void => {
+  ctx.status = status;
+  for (const [name, value] of Object.entries(headers)) ctx.set(name, value);
+  ctx.set('cache-control', 'no-store');
+  if (status === 204) return;
+  ctx.set('content-type', 'application/json; charset=utf-8');
+  ctx.body = JSON.stringify(body);
+};
+
+const createTokenEndpoint = (deps: OAuthDeps): ((ctx: Context) => Promise<OAuthAnswer>) => {
+  const issue = createTokenIssuer(deps);
+  const answer = async (ctx: Context): Promise<OAuthAnswer> => {
+    const form = await readTokenRequest(ctx.req, ctx.querystring);
+    const { access_token, expires_in, scope } = await issue(ctx, form);
+    return { status: 200, headers: {}, body: { access_token, token_type: 'Bearer', expires_in, scope } };
+  };
+  return async (ctx) => {
+    const requestId = String(ctx.state.requestId);
+    if (ctx.method === 'OPTIONS') return { status: 204, headers: { allow: 'POST' }, body: {} };
+    try {
+      if (ctx.method !== 'POST') throw invalidRequest('This address takes POST only', 405, { allow: 'POST' });
+      return await answer(ctx);
+    } catch (error) {
+      const refusal = toRefusal(error);
+      if (refusal.status >= 500) deps.log.error({ request_id: requestId, err: error }, 'token request failed');
+      return errorAnswer(withChallenge(refusal, ctx, deps.realm), deps.origin, requestId);
+    }
+  };
+};
+
+/** RFC 6749 section 5.2: who tried the Authorization header is told the scheme that it takes. */
+const withChallenge = (refusal: OAuthRefusal, ctx: Context, realm: string): OAuthRefusal =>
+  refusal.error === 'invalid_client' && ctx.headers.authorization
+    ? new OAuthRefusal(refusal.error, refusal.status, refusal.description, {
+        ...refusal.headers,
+        'www-authenticate': `Basic realm="${realm}"`,
+      })
+    : refusal;
+
+/** Whatever was thrown, as one of the errors of interface 4.1; what nobody foresaw tells nothing. */
+const toRefusal = (error: unknown): OAuthRefusal => {
+  if (error instanceof OAuthRefusal) return error;
+  if (error instanceof errors.OIDCProviderError && error.statusCode < 500) {
+    if (error.error === 'invalid_client') return invalidClient();
+    return new OAuthRefusal(error.error, error.statusCode, sentence(error.error_description ?? error.error));
+  }
+  return faultOf(error).code === 'OVERLOADED' ? temporarilyUnavailable() : serverError();
+};
+
+const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,0 +1,86 @@
+/**
+ * Paths that the gateway answers by itself: health, the OAuth endpoints and the public documents. They go through Koa;
+ * comfort matters more than microseconds here.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import Koa, { type Middleware } from 'koa';
+import type { WriteFault } from './edge/write-answer.ts';
+import type { Exchange } from './exchange.ts';
+import { methodNotAllowed, noSuchOperation } from './faults.ts';
+
+type OwnPathsDeps = {
+  /** Answers /api/oauth/* and /.well-known/*; passes on what it does not know. */
+  oauth: Middleware;
+  /** Rejects when the store cannot be reached. */
+  checkStore: () => Promise<void>;
+  edgeHeaders: (requestId: string) => string[];
+  writeFault: WriteFault;
+};
+
+export type OwnPaths = {
+  owns: (path: string) => boolean;
+  serve: (exchange: Exchange) => void;
+};
+
+export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
+  const app = new Koa();
+  const exchanges = new WeakMap<IncomingMessage, Exchange>();
+  app.use(async (ctx, next) => {
+    const exchange = exchanges.get(ctx.req);
+    if (exchange === undefined) throw new Error('a request came past the gateway');
+    ctx.state.requestId = exchange.requestId;
+    setHeaders(ctx.res, deps.edgeHeaders(exchange.requestId));
+    try {
+      await next();
+      if (ctx.status === 404 && ctx.body === undefined && !ctx.res.headersSent) throw noSuchOperation();
+    } catch (thrown) {
+      ctx.respond = false;
+      for (const name of ctx.res.getHeaderNames()) if (!ctx.res.headersSent) ctx.res.removeHeader(name);
+      deps.writeFault(exchange, thrown);
+    }
+  });
+  app.use(createHealth(deps.checkStore));
+  app.use(deps.oauth);
+  const handle = app.callback();
+  return {
+    owns: (path) =>
+      path.startsWith('/api/oauth/') || path.startsWith('/.well-known/') || path === '/healthz' || path === '/readyz',
+    serve: (exchange) => {
+      exchanges.set(exchange.req, exchange);
+      // The first middleware catches everything, so nothing is left to reject.
+      void handle(exchange.req, exchange.res);
+    },
+  };
+};
+
+const setHeaders = (res: ServerResponse, headers: readonly string[]): void => {
+  for (let i = 0; i + 1 < headers.length; i += 2) res.setHeader(headers[i] ?? '', headers[i + 1] ?? '');
+};
+
+/** `/healthz`: the process answers. `/readyz`: it can also reach its store, so traffic may be sent to it. */
+const createHealth = (checkStore: () => Promise<void>): Middleware => {
+  return async (ctx, next) => {
+    if (ctx.path !== '/healthz' && ctx.path !== '/readyz') return next();
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed('GET, HEAD');
+    ctx.set('cache-control', 'no-store');
+    const ready = ctx.path === '/healthz' || (await reaches(checkStore));
+    ctx.status = ready ? 200 : 503;
+    if (!ready) ctx.set('retry-after', '1');
+    ctx.body = { status: ready ? 'ok' : 'unavailable' };
+  };
+};
+
+const checkTimeoutMs = 2_000;
+
+const reaches = async (checkStore: () => Promise<void>): Promise<boolean> => {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error('the store does not answer')), checkTimeoutMs);
+  try {
+    await Promise.race([checkStore(), late]);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    clearTimeout(timer);
+  }
+};

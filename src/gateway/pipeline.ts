@@ -1,0 +1,53 @@
+/**
+ * The way of a request to an upstream. The list is policy: its sequence is interface 6.2, and the first step that fails
+ * answers. Steps run one after the other without a promise unless one needs to wait, since this is the hot path.
+ */
+import { createIdentifyCaller, type IdentifyCallerDeps } from './access/identify-caller.ts';
+import { createRequireScopes } from './access/require-scopes.ts';
+import { createCheckVersion } from './edge/check-version.ts';
+import { createLimitBody } from './edge/limit-body.ts';
+import type { WriteAnswer, WriteFault } from './edge/write-answer.ts';
+import type { Exchange, Step } from './exchange.ts';
+import { createMatchRoute } from './routing/match-route.ts';
+import type { CompiledRoutes } from './routing/route-table.ts';
+
+export type PipelineDeps = IdentifyCallerDeps & {
+  routes: CompiledRoutes;
+  assertIdentity: Step;
+  forward: Step;
+  write: WriteAnswer;
+  writeFault: WriteFault;
+};
+
+export type Pipeline = (exchange: Exchange) => void;
+
+/** Step 1 (size of the head) is taken before, for every path of the listener. */
+export const createPipeline = (deps: PipelineDeps): Pipeline => {
+  const answerOptions = (exchange: Exchange, allow: string): void =>
+    deps.write(exchange, { status: 204, headers: ['allow', allow], body: undefined });
+  const steps: readonly Step[] = [
+    createMatchRoute({ routes: deps.routes, answerOptions }), // 2, 3
+    createCheckVersion(), // 4
+    createIdentifyCaller(deps), // 5, 6
+    createRequireScopes(), // 7
+    createLimitBody(), // 9
+    deps.assertIdentity,
+    deps.forward,
+  ];
+  const runFrom = (exchange: Exchange, first: number): void => {
+    try {
+      for (let index = first; index < steps.length && !exchange.answered; index += 1) {
+        const pending = steps[index]?.(exchange);
+        if (pending === undefined) continue;
+        pending.then(
+          () => runFrom(exchange, index + 1),
+          (thrown: unknown) => deps.writeFault(exchange, thrown),
+        );
+        return;
+      }
+    } catch (thrown) {
+      deps.writeFault(exchange, thrown);
+    }
+  };
+  return (exchange) => runFrom(exchange, 0);
+};

@@ -1,0 +1,13 @@
+/** Who the gateway found behind a credential. Immutable; shared by all requests of one cached credential. */
+
+export type CredentialKind = 'api_key' | 'api_client' | 'bearer';
+
+export type Principal = {
+  kind: CredentialKind;
+  /** Key id or client id: what limits, idempotency and the audit count by. */
+  id: string;
+  /** Tenants that the credential reaches now, and those of them whose API access is off. */
+  tenants: readonly string[];
+  tenantsDisabled: readonly string[];
+  scopes: ReadonlySet<string>;
+};

@@ -1,0 +1,30 @@
+/** Interface 6.2, steps 2 and 3: which operation is meant. Nobody's credential has been looked at yet. */
+import type { Step } from '../exchange.ts';
+import { methodNotAllowed, noSuchOperation } from '../faults.ts';
+import type { CompiledRoutes } from './route-table.ts';
+
+type MatchRouteDeps = {
+  routes: CompiledRoutes;
+  answerOptions: (exchange: Parameters<Step>[0], allow: string) => void;
+};
+
+/**
+ * The raw path must be equal to a listed one. Nothing is decoded, folded or resolved, so `..`, `//`, `%2F`, another
+ * case, `*` and absolute-form targets are simply paths that do not exist; what was checked here is byte for byte what
+ * the upstream will see.
+ */
+export const createMatchRoute = ({ routes, answerOptions }: MatchRouteDeps): Step => {
+  return (exchange) => {
+    const place = routes.get(exchange.path);
+    // A fragment has no place in a request target (RFC 9112 section 3.2); two parsers could cut it differently.
+    if (place === undefined || exchange.search.includes('#')) throw noSuchOperation();
+    const route = place.byMethod.get(exchange.method);
+    if (route !== undefined) {
+      exchange.route = route;
+      return;
+    }
+    if (exchange.method !== 'OPTIONS') throw methodNotAllowed(place.allow);
+    exchange.answered = true;
+    answerOptions(exchange, place.allow);
+  };
+};

@@ -1,0 +1,142 @@
+/** Pure: what an upstream's error answer says, as a fault of ours. */
+import { type DetailCode, Fault, type FaultCode, type FaultDetail, isFaultCode } from '#src/contract/fault.ts';
+import { fixedSentences } from '../edge/dialects.ts';
+import { mediaTypeOf } from '../edge/limit-body.ts';
+
+export type Refusal = {
+  fault: Fault;
+  /** The upstream named one of our codes, so there is a page about it. */
+  codeKnown: boolean;
+  /** Id that the body carries: a replayed answer keeps its first one. */
+  requestId: string | undefined;
+  /** The body is an envelope already. */
+  isEnvelope: boolean;
+};
+
+/** Interface 6.3, last paragraph: a status without an envelope. */
+const codesByStatus: Readonly<Record<number, FaultCode>> = {
+  400: 'VALIDATION_ERROR',
+  401: 'INVALID_AUTH',
+  403: 'UNAUTHORIZED',
+  404: 'NOT_FOUND',
+  405: 'METHOD_NOT_ALLOWED',
+  408: 'REQUEST_TIMEOUT',
+  409: 'CONFLICT',
+  413: 'PAYLOAD_TOO_LARGE',
+  414: 'URI_TOO_LONG',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+  429: 'RATE_LIMIT_EXCEEDED',
+  431: 'HEADERS_TOO_LARGE',
+  500: 'INTERNAL_ERROR',
+  502: 'UPSTREAM_UNREACHABLE',
+  503: 'OVERLOADED',
+  504: 'UPSTREAM_TIMEOUT',
+};
+
+const codeFor = (status: number): FaultCode =>
+  codesByStatus[status] ?? (status < 500 ? 'VALIDATION_ERROR' : 'INTERNAL_ERROR');
+
+const fixedSentenceFor = (status: number): string =>
+  fixedSentences[status] ?? (status < 500 ? 'The request was refused' : 'The service behind this address failed');
+
+const messageCharactersMax = 2_048;
+const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
+
+type RefusalParts = {
+  status: number;
+  contentType: string | undefined;
+  /** Decoded; undefined when it could not be, or is too long. */
+  body: Buffer | undefined;
+  retryAfter: string | undefined;
+};
+
+/** `scopes`: every scope there is, in the sequence in which they are listed. */
+export const readRefusal = (parts: RefusalParts, scopes: readonly string[]): Refusal => {
+  const { status } = parts;
+  const text = textOf(parts);
+  const json = text === undefined ? undefined : jsonOf(parts.contentType, text);
+  const isEnvelope = json !== undefined && json.success === false && typeof json.error === 'string';
+  const named = isEnvelope && isFaultCode(json.error) ? json.error : undefined;
+  const message =
+    (json === undefined ? plainText(parts.contentType, text) : messageOf(json)) ?? fixedSentenceFor(status);
+  const errors = json === undefined ? [] : errorsOf(json.errors);
+  const fault = new Fault(named ?? codeFor(status), isEnvelope || status < 500 ? message : fixedSentenceFor(status), {
+    status,
+    ...(errors.length > 0 ? { errors } : undefined),
+    extra: { ...(isEnvelope ? membersOf(json) : waitOf(parts)), ...missingScopesOf(status, json, scopes) },
+  });
+  const id = isEnvelope ? json.request_id : undefined;
+  return {
+    fault,
+    codeKnown: named !== undefined,
+    requestId: typeof id === 'string' && requestIdPattern.test(id) ? id : undefined,
+    isEnvelope,
+  };
+};
+
+const textOf = ({ body, contentType }: RefusalParts): string | undefined => {
+  if (body === undefined || body.length === 0) return undefined;
+  const charset = /;\s*charset="?([^";\s]+)/i.exec(contentType ?? '')?.[1] ?? 'utf-8';
+  try {
+    return new TextDecoder(charset, { fatal: true }).decode(body);
+  } catch {
+    // Neither the charset that is claimed, nor one that exists.
+    return undefined;
+  }
+};
+
+const jsonOf = (contentType: string | undefined, text: string): Record<string, unknown> | undefined => {
+  const type = mediaTypeOf(contentType);
+  if (type !== 'application/json' && !type.endsWith('+json')) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const sayable = (value: unknown): string | undefined =>
+  typeof value === 'string' && value.trim() !== '' ? value.trim().slice(0, messageCharactersMax) : undefined;
+
+const plainText = (contentType: string | undefined, text: string | undefined): string | undefined =>
+  mediaTypeOf(contentType) === 'text/plain' ? sayable(text) : undefined;
+
+const messageOf = (json: Record<string, unknown>): string | undefined =>
+  sayable(json.message) ?? sayable(json.error_description) ?? sayable(json.detail) ?? sayable(json.title);
+
+/** Entries that do not look like ours are left out. */
+const errorsOf = (value: unknown): FaultDetail[] => {
+  if (!Array.isArray(value)) return [];
+  return value.filter(
+    (entry): entry is { pointer: string; code: DetailCode; message: string } =>
+      typeof entry === 'object' &&
+      entry !== null &&
+      typeof entry.pointer === 'string' &&
+      typeof entry.code === 'string' &&
+      typeof entry.message === 'string',
+  );
+};
+
+/** The members that 6.1 adds to an envelope. */
+const membersOf = (json: Record<string, unknown>): Record<string, unknown> => {
+  const { success: _success, error: _error, message: _message, errors: _errors, request_id: _id, ...others } = json;
+  return others;
+};
+
+const waitOf = ({ status, retryAfter }: RefusalParts): Record<string, unknown> =>
+  status === 429 ? { retry_after: /^\d{1,9}$/.test(retryAfter ?? '') ? Number(retryAfter) : 1 } : {};
+
+const missingScopesOf = (
+  status: number,
+  json: Record<string, unknown> | undefined,
+  scopes: readonly string[],
+): Record<string, unknown> => {
+  const named: unknown = json?.missing_scopes;
+  if (status !== 403 || !Array.isArray(named)) return {};
+  // Only scopes that exist here, since they are quoted in a header.
+  const missing = scopes.filter((scope) => named.includes(scope));
+  return missing.length > 0 ? { missing_scopes: missing } : {};
+};

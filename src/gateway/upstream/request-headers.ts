@@ -1,0 +1,96 @@
+/**
+ * Which header fields go on to an upstream. What the client says about itself to the gateway stays here: credentials,
+ * everything hop-by-hop, every name that only the gateway may set. The new fields are added after the removal, so a client
+ * cannot name one of them in `Connection` and have it dropped.
+ */
+import { assertionHeader, requestIdHeader } from '#src/contract/headers.ts';
+import type { Exchange } from '../exchange.ts';
+
+/** RFC 9110 section 7.6.1, and what older software treats the same way. */
+export const hopByHop: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-authentication-info',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+]);
+
+const stopped: ReadonlySet<string> = new Set([
+  ...hopByHop,
+  // Credentials: the signed assertion takes their place.
+  'authorization',
+  'x-api-key',
+  'x-client-id',
+  'x-client-secret',
+  'cookie',
+  'dpop',
+  // Answered or set here.
+  'host',
+  'expect',
+  'content-length',
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-forwarded-proto',
+  'x-real-ip',
+  'via',
+  requestIdHeader,
+]);
+
+/** Frameworks that map headers to variables fold `_` and `-` together, so a reserved name has two spellings. */
+export const reserved = /^(x[-_]orderpass[-_]|proxy-)/;
+
+const letterX = 120;
+const letterP = 112;
+
+const isReserved = (name: string): boolean => {
+  const first = name.charCodeAt(0);
+  return (first === letterX || first === letterP) && reserved.test(name);
+};
+
+/** Lower-case names listed in `Connection`, which are hop-by-hop for this message. */
+export const connectionNames = (value: string | undefined): readonly string[] => {
+  if (value === undefined || value === 'keep-alive' || value === 'close') return [];
+  return value
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim());
+};
+
+export type ForwardedFacts = { proto: string; host: string };
+
+/** A flat list of names and values for undici. */
+export const buildRequestHeaders = (exchange: Exchange, facts: ForwardedFacts): string[] => {
+  const { headers } = exchange.req;
+  const listed = connectionNames(headers.connection);
+  const forwarded: string[] = [];
+  const withBody = exchange.body === 'unread';
+  for (const name in headers) {
+    if (stopped.has(name) || isReserved(name) || listed.includes(name)) continue;
+    if (!withBody && name.startsWith('content-')) continue;
+    const value = headers[name];
+    // Only set-cookie comes as a list, and it has no place in a request.
+    if (typeof value === 'string') forwarded.push(name, value);
+  }
+  if (withBody && headers['content-length'] !== undefined) forwarded.push('content-length', headers['content-length']);
+  forwarded.push(
+    requestIdHeader,
+    exchange.requestId,
+    assertionHeader,
+    exchange.assertion,
+    'x-forwarded-for',
+    exchange.req.socket.remoteAddress ?? 'unknown',
+    'x-forwarded-proto',
+    facts.proto,
+    'x-forwarded-host',
+    facts.host,
+  );
+  return forwarded;
+};

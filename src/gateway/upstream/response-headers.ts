@@ -1,0 +1,75 @@
+/** Which header fields of an upstream's answer leave the house. */
+import type { IncomingHttpHeaders } from 'node:http';
+import { connectionNames, hopByHop, reserved } from './request-headers.ts';
+
+/** Set by the gateway, or telling what runs behind it. `www-authenticate` is the gateway's word alone. */
+const stopped: ReadonlySet<string> = new Set([
+  ...hopByHop,
+  'x-request-id',
+  'x-api-version',
+  'x-content-type-options',
+  'strict-transport-security',
+  'www-authenticate',
+  'server',
+  'x-powered-by',
+]);
+
+/** They describe a body that is replaced. */
+const ofReplacedBody: ReadonlySet<string> = new Set([
+  'accept-ranges',
+  'cache-control',
+  'content-digest',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'content-length',
+  'content-location',
+  'content-md5',
+  'content-range',
+  'content-type',
+  'digest',
+  'etag',
+  'expires',
+  'last-modified',
+  'repr-digest',
+  'set-cookie',
+]);
+
+export type UpstreamHeaders = IncomingHttpHeaders;
+
+const letterX = 120;
+const letterP = 112;
+
+const leaves = (name: string, listed: readonly string[]): boolean => {
+  if (stopped.has(name) || listed.includes(name)) return false;
+  const first = name.charCodeAt(0);
+  return (first !== letterX && first !== letterP) || !reserved.test(name);
+};
+
+const pushValues = (into: string[], name: string, value: string | string[] | undefined): void => {
+  if (typeof value === 'string') into.push(name, value);
+  else if (value !== undefined) for (const one of value) into.push(name, one);
+};
+
+const connectionOf = (headers: UpstreamHeaders): string | undefined => {
+  // undici gives a list for a field that came more than once, also for this one.
+  const value: unknown = headers.connection;
+  return Array.isArray(value) ? value.join(',') : (value as string | undefined);
+};
+
+/** Appends to `into` what belongs to an answer that is passed on with its body. */
+export const passHeaders = (headers: UpstreamHeaders, into: string[]): string[] => {
+  const listed = connectionNames(connectionOf(headers));
+  for (const name in headers) if (leaves(name, listed)) pushValues(into, name, headers[name]);
+  return into;
+};
+
+/** What stays of an answer whose body the gateway has written anew: `Retry-After` and other fields about the request. */
+export const passHeadersWithoutBody = (headers: UpstreamHeaders): string[] => {
+  const listed = connectionNames(connectionOf(headers));
+  const kept: string[] = [];
+  for (const name in headers) {
+    if (leaves(name, listed) && !ofReplacedBody.has(name)) pushValues(kept, name, headers[name]);
+  }
+  return kept;
+};

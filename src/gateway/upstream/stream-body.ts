@@ -1,0 +1,62 @@
+/** A request body on its way to an upstream: counted, timed, with backpressure, never more than a piece in memory. */
+import { Readable } from 'node:stream';
+import { inviteBody } from '../edge/read-body-prefix.ts';
+import type { Exchange } from '../exchange.ts';
+import { bodyCut, bodyTooLarge, bodyTooSlow } from '../faults.ts';
+
+type BodyBounds = { bodyBytesMax: number; bodyTimeoutMs: number };
+
+/**
+ * The stream fails with PAYLOAD_TOO_LARGE at the first byte too many, REQUEST_TIMEOUT when the body does not arrive in
+ * time or the client goes away. The time that the upstream takes to read is not charged to the client.
+ */
+export const createBodyStream = (exchange: Exchange, { bodyBytesMax, bodyTimeoutMs }: BodyBounds): Readable => {
+  const { req } = exchange;
+  let bytes = 0;
+  let leftMs = bodyTimeoutMs;
+  let waitingSince = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const wait = (): void => {
+    if (timer !== undefined || req.complete) return;
+    waitingSince = performance.now();
+    timer = setTimeout(() => stream.destroy(bodyTooSlow(bodyTimeoutMs)), Math.max(leftMs, 1));
+  };
+  const stopWaiting = (): void => {
+    if (timer === undefined) return;
+    clearTimeout(timer);
+    timer = undefined;
+    leftMs -= performance.now() - waitingSince;
+  };
+  const onData = (chunk: Buffer): void => {
+    bytes += chunk.length;
+    if (bytes > bodyBytesMax) {
+      stream.destroy(bodyTooLarge(bodyBytesMax));
+      return;
+    }
+    if (stream.push(chunk)) return;
+    req.pause();
+    stopWaiting();
+  };
+  const onEnd = (): void => {
+    stopWaiting();
+    stream.push(null);
+  };
+  const onCut = (): void => {
+    if (!req.complete) stream.destroy(bodyCut());
+  };
+  const stream = new Readable({
+    read() {
+      wait();
+      req.resume();
+    },
+    destroy(error, callback) {
+      stopWaiting();
+      req.off('data', onData).off('end', onEnd).off('close', onCut).off('error', onCut);
+      if (!req.complete) req.pause();
+      callback(error);
+    },
+  });
+  req.on('data', onData).on('end', onEnd).on('close', onCut).on('error', onCut);
+  inviteBody(exchange);
+  return stream;
+};

@@ -1,0 +1,153 @@
+/**
+ * An upstream's error answer in the caller's dialect (interface 6.3). Bodies are read within bounds on bytes and time;
+ * what is beyond them is never waited for. Only an envelope too long to read is passed on as it streams.
+ */
+import type { Dispatcher } from 'undici';
+import { dialectHeader } from '#src/contract/headers.ts';
+import { carriesBearer } from '../access/carries-bearer.ts';
+import {
+  type DialectSettings,
+  isOAuthStatus,
+  jsonType,
+  type RenderedFault,
+  renderEnvelope,
+  renderOAuth,
+  renderProblem,
+  wantsProblem,
+} from '../edge/dialects.ts';
+import type { WriteAnswer, WriteFault } from '../edge/write-answer.ts';
+import type { Exchange } from '../exchange.ts';
+import { upstreamUnreachable } from '../faults.ts';
+import { decodeBody } from './decode-body.ts';
+import { type Refusal, readRefusal } from './read-refusal.ts';
+import { passHeadersWithoutBody, type UpstreamHeaders } from './response-headers.ts';
+
+const bodyBytesMax = 64 * 1024;
+/** A long report that has to be turned into a problem document. */
+const reportBytesMax = 4 * 1024 * 1024;
+const bodyTimeoutMs = 5_000;
+
+type Controller = Dispatcher.DispatchController;
+
+/** Receives the body of one error answer. `fail` ends it early with what has come so far. */
+export type ErrorCollector = {
+  push(chunk: Buffer): void;
+  end(): void;
+  fail(error: Error): void;
+};
+
+type TranslateDeps = {
+  write: WriteAnswer;
+  writeFault: WriteFault;
+  dialects: DialectSettings;
+  /** All scopes, in their sequence. */
+  scopes: readonly string[];
+};
+
+export type ErrorAnswer = {
+  status: number;
+  headers: UpstreamHeaders;
+  controller: Controller;
+  /** Passes a body on that is an envelope already and too long to be read; called with what came so far. */
+  passOn: (collected: readonly Buffer[]) => void;
+};
+
+export type TranslateError = (exchange: Exchange, answer: ErrorAnswer) => ErrorCollector;
+
+const envelopeStart = /^\s*\{\s*"success"\s*:\s*false\b/;
+
+export const createTranslateError = (deps: TranslateDeps): TranslateError => {
+  return (exchange, answer) => {
+    const { status, headers, controller } = answer;
+    const dialect = dialectOf(exchange, status, headers);
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    let finished = false;
+    const finish = (body: Buffer | undefined): void => {
+      if (finished) return;
+      finished = true;
+      clearTimeout(timer);
+      writeRefusal(deps, exchange, answer, dialect, body);
+    };
+    const stop = (): void => {
+      finish(undefined);
+      controller.abort(new Error('the rest of an error body is not wanted'));
+    };
+    const timer = setTimeout(stop, bodyTimeoutMs);
+    return {
+      push: (chunk) => {
+        if (finished) return;
+        chunks.push(chunk);
+        bytes += chunk.length;
+        if (bytes <= bodyBytesMax) return;
+        if (dialect === 'oauth' || !isLongEnvelope(headers, chunks)) return stop();
+        if (dialect === 'problem') {
+          if (bytes > reportBytesMax) stop();
+          return;
+        }
+        finished = true;
+        clearTimeout(timer);
+        answer.passOn(chunks);
+      },
+      end: () => finish(Buffer.concat(chunks, bytes)),
+      fail: (error) => {
+        // Dialect a needs the status alone and so survives a wrong length; half an envelope would be a wrong answer.
+        if (dialect === 'oauth') return finish(Buffer.concat(chunks, bytes));
+        if (finished) return;
+        finished = true;
+        clearTimeout(timer);
+        deps.writeFault(exchange, upstreamUnreachable(error));
+      },
+    };
+  };
+};
+
+type Dialect = 'oauth' | 'problem' | 'envelope';
+
+const dialectOf = (exchange: Exchange, status: number, headers: UpstreamHeaders): Dialect => {
+  if (isOAuthStatus(status) && (headers[dialectHeader] === 'oauth' || carriesBearer(exchange))) return 'oauth';
+  return wantsProblem(exchange.req.headers.accept) ? 'problem' : 'envelope';
+};
+
+const isLongEnvelope = (headers: UpstreamHeaders, chunks: readonly Buffer[]): boolean =>
+  headers['content-encoding'] === undefined &&
+  /^application\/json\b/i.test(headers['content-type'] ?? '') &&
+  envelopeStart.test(chunks[0]?.subarray(0, 128).toString('latin1') ?? '');
+
+const writeRefusal = (
+  deps: TranslateDeps,
+  exchange: Exchange,
+  { status, headers }: ErrorAnswer,
+  dialect: Dialect,
+  body: Buffer | undefined,
+): void => {
+  const bytesMax = dialect === 'problem' ? reportBytesMax : bodyBytesMax;
+  const decoded = body === undefined ? undefined : decodeBody(body, headers['content-encoding'], bytesMax);
+  const retryAfter = headers['retry-after'];
+  const contentType = headers['content-type'];
+  const refusal = readRefusal({ status, contentType, body: decoded, retryAfter }, deps.scopes);
+  exchange.refusal = refusal.fault.code;
+  const rendered = render(refusal, exchange, dialect, deps.dialects, decoded);
+  const kept = passHeadersWithoutBody(headers);
+  const own = ['content-type', rendered.contentType, 'cache-control', 'no-store'];
+  if (rendered.challenge !== undefined) own.push('www-authenticate', rendered.challenge);
+  if ((status === 429 || status === 503) && retryAfter === undefined) own.push('retry-after', '1');
+  deps.write(exchange, { status, headers: own.concat(kept), body: rendered.body });
+};
+
+type RenderedRefusal = Omit<RenderedFault, 'body'> & { body: string | Buffer };
+
+const render = (
+  { fault, codeKnown, requestId, isEnvelope }: Refusal,
+  exchange: Exchange,
+  dialect: Dialect,
+  dialects: DialectSettings,
+  decoded: Buffer | undefined,
+): RenderedRefusal => {
+  const id = requestId ?? exchange.requestId;
+  if (dialect === 'oauth') return renderOAuth(fault, id, dialects, codeKnown);
+  if (dialect === 'problem') return renderProblem(fault, id, dialects);
+  const rendered = renderEnvelope(fault, id, dialects);
+  // An envelope stays as it is, byte for byte: a repeated answer must be equal to the first.
+  return isEnvelope && decoded !== undefined ? { ...rendered, contentType: jsonType, body: decoded } : rendered;
+};

@@ -1,0 +1,29 @@
+/**
+ * Orders in a customer's statistics. The snapshot rule of interface 10.2: neither function raises the record's seq nor
+ * records an event, ever. Both belong into the transaction that changes the order, whose customer they lock.
+ */
+import type { Kysely } from 'kysely';
+import { addOrder, type RemainingDates, type StatisticsChange, takeOrderOut } from './statistics-store.ts';
+
+/** `total` in hundredths; `date`: when the order was received. */
+export type CountedOrder = { dmethod: string; creator: string; total: number; date: Date };
+
+type Counting = { restuid: string; customerUid: string; order: CountedOrder };
+
+const changeOf = ({ restuid, customerUid, order }: Counting, orders: 1 | -1): StatisticsChange => ({
+  restuid,
+  customerUid,
+  orders,
+  pickup: order.dmethod === '0',
+  delivery: order.dmethod === '1',
+  offline: order.creator === 'restaurant',
+  total: order.total,
+});
+
+/** The order counts from now on. */
+export const countOrder = (tx: Kysely<unknown>, counting: Counting): Promise<void> =>
+  addOrder(tx, changeOf(counting, 1), counting.order.date);
+
+/** As if the order never was. `remaining`: dates over the customer's other counted orders, null without any. */
+export const uncountOrder = (tx: Kysely<unknown>, counting: Counting & { remaining: RemainingDates }): Promise<void> =>
+  takeOrderOut(tx, changeOf(counting, -1), counting.remaining);

@@ -1,0 +1,93 @@
+/** A customer as callers and receivers see it (interface 10.2). */
+import { z } from 'zod';
+import { toWire } from '../money.ts';
+import type { Restaurant } from '../restaurants/restaurant.ts';
+import { isoDate, legacyDate } from '../venue-time.ts';
+import type { Customer } from './customer.ts';
+
+const text = z.string().nullable();
+
+export const customerAnswer = z.object({
+  uid: z.string(),
+  added: z.string(),
+  added_iso: z.string(),
+  email: text,
+  first_name: text,
+  last_name: text,
+  phone: text,
+  address: text,
+  number: text,
+  city: text,
+  province: text,
+  zip: text,
+  country: text,
+  code: text,
+  subrestaurant_uid: text,
+  subrestaurant_code: text,
+  signup_uid: text,
+  signedup: z.boolean(),
+  signup_deleted: text,
+  signup_deleted_iso: text,
+  devices_unregistered: text,
+  devices_unregistered_iso: text,
+  orders_count: z.int(),
+  pickup_orders_count: z.int(),
+  delivery_orders_count: z.int(),
+  offline_orders_count: z.int(),
+  first_order: text,
+  first_order_iso: text,
+  last_order: text,
+  last_order_iso: text,
+  last_offline_order: text,
+  last_offline_order_iso: text,
+  orders_total: z.number(),
+  loyalty_points: z.number(),
+  loyalty_seq: z.int(),
+});
+
+export type CustomerView = z.infer<typeof customerAnswer>;
+
+export const customerView = (
+  customer: Customer,
+  restaurant: Pick<Restaurant, 'timeZone' | 'apiTimeZone'>,
+): CustomerView => {
+  const legacy = (date: Date | null): string | null => legacyDate(date, restaurant.apiTimeZone);
+  const iso = (date: Date | null): string | null => isoDate(date, restaurant.timeZone);
+  return {
+    uid: customer.uid,
+    added: legacy(customer.added) ?? '',
+    added_iso: iso(customer.added) ?? '',
+    email: customer.email,
+    first_name: customer.first_name,
+    last_name: customer.last_name,
+    phone: customer.phone,
+    address: customer.address,
+    number: customer.number,
+    city: customer.city,
+    province: customer.province,
+    zip: customer.zip,
+    country: customer.country,
+    code: customer.code,
+    subrestaurant_uid: customer.subrestaurant_uid,
+    subrestaurant_code: customer.subrestaurant_code,
+    signup_uid: customer.signup_uid,
+    signedup: customer.signup_uid !== null,
+    signup_deleted: legacy(customer.signup_deleted),
+    signup_deleted_iso: iso(customer.signup_deleted),
+    devices_unregistered: legacy(customer.devices_unregistered),
+    devices_unregistered_iso: iso(customer.devices_unregistered),
+    orders_count: customer.orders_count,
+    pickup_orders_count: customer.pickup_orders_count,
+    delivery_orders_count: customer.delivery_orders_count,
+    offline_orders_count: customer.offline_orders_count,
+    first_order: legacy(customer.first_order),
+    first_order_iso: iso(customer.first_order),
+    last_order: legacy(customer.last_order),
+    last_order_iso: iso(customer.last_order),
+    last_offline_order: legacy(customer.last_offline_order),
+    last_offline_order_iso: iso(customer.last_offline_order),
+    orders_total: toWire(customer.orders_total),
+    loyalty_points: toWire(customer.loyalty_points),
+    loyalty_seq: customer.loyalty_seq,
+  };
+};

@@ -1,0 +1,79 @@
+/** Which customer an order belongs to (interface 11.1, "Customer"). An order never edits an existing record. */
+import type { Kysely } from 'kysely';
+import { newId } from '#src/platform/ids.ts';
+import { type Customer, type WritableMembers, writableMembers } from './customer.ts';
+import { recordCustomerChange } from './customer-event.ts';
+import { type CountedOrder, countOrder } from './customer-statistics.ts';
+import { insertCustomer, lockCustomer, lockCustomerByPhone } from './customer-store.ts';
+
+export type OrderingClient = {
+  first_name: string | null;
+  last_name: string | null;
+  email: string | null;
+  phone: string | null;
+};
+
+export type Matching = {
+  restuid: string;
+  client: OrderingClient;
+  subrestaurantUid: string | null;
+  now: Date;
+  /** Counted before a new customer is announced, so that the event shows the statistics that commit with it. */
+  order?: CountedOrder;
+};
+
+const attemptsMax = 3;
+
+/**
+ * By email without case, else by phone digits (several: the oldest), else a new record with customer.changed. The row
+ * stays locked until the transaction ends. Undefined for a client without email and phone.
+ */
+export const matchOrCreateCustomer = async (
+  tx: Kysely<unknown>,
+  matching: Matching,
+): Promise<{ uid: string; created: boolean } | undefined> => {
+  const { restuid, client, order } = matching;
+  if (client.email === null && client.phone === null) return undefined;
+  for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
+    const known = await findMatch(tx, restuid, client);
+    if (known !== undefined) {
+      if (order !== undefined) await countOrder(tx, { restuid, customerUid: known.uid, order });
+      return { uid: known.uid, created: false };
+    }
+    const made = await makeCustomer(tx, matching);
+    if (made !== undefined) return { uid: made, created: true };
+    // Another order made this email's customer between the look and the insert; now it can be seen.
+  }
+  throw new Error('the customer of an order could neither be found nor made');
+};
+
+const findMatch = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  { email, phone }: OrderingClient,
+): Promise<Customer | undefined> => {
+  const byEmail = email === null ? undefined : await lockCustomer(tx, restuid, { email });
+  if (byEmail !== undefined) return byEmail;
+  const digits = phone === null ? '' : phone.replaceAll(/[^0-9]/g, '');
+  return digits === '' ? undefined : lockCustomerByPhone(tx, restuid, digits);
+};
+
+const makeCustomer = async (
+  tx: Kysely<unknown>,
+  { restuid, client, subrestaurantUid, now, order }: Matching,
+): Promise<string | undefined> => {
+  const uid = newId('cus', now.getTime());
+  const given: Partial<WritableMembers> = { ...client, subrestaurant_uid: subrestaurantUid };
+  const members = Object.fromEntries(writableMembers.map((name) => [name, given[name] ?? null])) as WritableMembers;
+  if (!(await insertCustomer(tx, restuid, uid, members, now))) return undefined;
+  if (order !== undefined) await countOrder(tx, { restuid, customerUid: uid, order });
+  await recordCustomerChange(tx, {
+    restuid,
+    customerUid: uid,
+    seq: 1,
+    change: 'created',
+    changedFields: writableMembers.filter((name) => members[name] !== null),
+    now,
+  });
+  return uid;
+};

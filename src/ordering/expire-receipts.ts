@@ -1,0 +1,19 @@
+/** Receipts of idempotent requests are kept 48 hours (interface 8); this service deletes what is older. */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { deleteExpiredReceipts } from '#src/platform/db/receipts.ts';
+import { pause, type Service } from '#src/platform/supervisor.ts';
+
+const everyMs = 10 * 60_000;
+const batchMax = 1000;
+
+export const createReceiptExpiry = (deps: { db: Kysely<unknown>; clock: Clock }): Service => ({
+  name: 'expire-receipts',
+  run: async (signal) => {
+    while (!signal.aborted) {
+      // In batches, so that a backlog never holds many rows at once.
+      while (!signal.aborted && (await deleteExpiredReceipts(deps.db, deps.clock.now(), batchMax)) === batchMax);
+      await pause(everyMs, signal);
+    }
+  },
+});

@@ -1,0 +1,59 @@
+/**
+ * ordering owns the restaurant core: restaurants and locations, customers, the loyalty ledger, menus and orders. It
+ * knows its caller only from the gateway's assertion and is reached over the internal listener alone.
+ *
+ * - `createOrdering` gives its operations (each folder's routes.ts: parameters, answer, handler) and its services.
+ * - A request's way: platform/http (assertion, parameters, idempotency, one transaction) -> routes -> use case (a verb:
+ *   create-customer.ts) -> store (SQL, `*-store.ts`). Refusals of the domain are returned values until routes.ts turns
+ *   them into faults; events are recorded in the transaction of their change (platform/db/outbox.ts).
+ * - Amounts and points are hundredths inside (money.ts), times are Dates (venue-time.ts).
+ *
+ * Credentials, scopes and rate limits belong to the gateway; sending events belongs to webhooks.
+ */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { loadMigrations } from '#src/platform/db/migrate.ts';
+import type { Operation } from '#src/platform/http/operation.ts';
+import { createCursors } from '#src/platform/http/paging.ts';
+import type { Logger } from '#src/platform/log.ts';
+import type { Service } from '#src/platform/supervisor.ts';
+import { accountOperations } from './account/routes.ts';
+import type { OrderingSettings } from './config.ts';
+import { customerOperations } from './customers/routes.ts';
+import { createReceiptExpiry } from './expire-receipts.ts';
+import { loyaltyOperations } from './loyalty/routes.ts';
+import { menuOperations } from './menus/routes.ts';
+import { orderOperations } from './orders/routes.ts';
+import { createTimeOutOrders } from './orders/time-out-orders.ts';
+
+export { importMenu, MenuRefused } from './menus/import/import-menu.ts';
+export { listProducts } from './menus/menu-store.ts';
+export { createRestaurant, type NewRestaurant, RestaurantRefused } from './restaurants/create-restaurant.ts';
+export { findRestaurant, hasRestaurants } from './restaurants/restaurant-store.ts';
+
+export const orderingMigrations = loadMigrations('ordering', new URL('./migrations/', import.meta.url));
+
+export type OrderingDeps = {
+  db: Kysely<unknown>;
+  /** 32 bytes: signs the cursors of lists. */
+  cursorKey: Buffer;
+  clock: Clock;
+  log: Logger;
+  settings: OrderingSettings;
+};
+
+export type Ordering = { operations: Operation[]; services: Service[] };
+
+export const createOrdering = (deps: OrderingDeps): Ordering => {
+  const cursors = createCursors(deps.cursorKey);
+  return {
+    operations: [
+      ...customerOperations({ cursors }),
+      ...loyaltyOperations({ cursors }),
+      ...menuOperations({ cursors }),
+      ...orderOperations({ cursors }),
+      ...accountOperations,
+    ],
+    services: [createReceiptExpiry(deps), createTimeOutOrders(deps)],
+  };
+};

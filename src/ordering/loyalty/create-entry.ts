@@ -1,0 +1,65 @@
+/** loyaltylog/create (interface 11.4): points moved by hand. */
+import type { Kysely } from 'kysely';
+import type { CustomerAddress } from '../customers/customer.ts';
+import { lockCustomer } from '../customers/customer-store.ts';
+import type { Restaurant } from '../restaurants/restaurant.ts';
+import { findLocation } from '../restaurants/restaurant-store.ts';
+import { pointsOfValue, postEntry } from './ledger.ts';
+import type { LoyaltyEntry } from './loyalty-entry.ts';
+
+/** Hundredths. */
+export type Amount = { points: number } | { value: number };
+
+export type Movement = {
+  customer: CustomerAddress;
+  diffOp: 'add' | 'subtract';
+  amount: Amount;
+  notes: string | null;
+  subrestaurantUid: string | null;
+};
+
+export type MovementResult =
+  | { kind: 'posted'; entry: LoyaltyEntry }
+  | { kind: 'insufficient'; balance: number }
+  | { kind: 'no_customer' }
+  | { kind: 'no_location' }
+  /** Points have no value in this restaurant. */
+  | { kind: 'no_value' }
+  /** The value is worth less than the smallest part of a point. */
+  | { kind: 'too_small' }
+  | { kind: 'above_max' };
+
+/** Largest balance (interface 2), in hundredths of a point. */
+const balanceMax = 10_000_000_00;
+
+export const createEntry = async (
+  tx: Kysely<unknown>,
+  restaurant: Restaurant,
+  movement: Movement,
+  now: Date,
+): Promise<MovementResult> => {
+  const { amount, diffOp, subrestaurantUid } = movement;
+  if ('value' in amount && restaurant.pointValue === null) return { kind: 'no_value' };
+  const diffPoints = 'points' in amount ? amount.points : pointsOfValue(amount.value, restaurant.pointValue ?? 1);
+  if (diffPoints === 0) return { kind: 'too_small' };
+  const customer = await lockCustomer(tx, restaurant.uid, movement.customer);
+  if (customer === undefined) return { kind: 'no_customer' };
+  if (subrestaurantUid !== null && (await findLocation(tx, restaurant.uid, subrestaurantUid)) === undefined)
+    return { kind: 'no_location' };
+  if (diffOp === 'add' && customer.loyalty_points + diffPoints > balanceMax) return { kind: 'above_max' };
+  const result = await postEntry(tx, {
+    restuid: restaurant.uid,
+    customerUid: customer.uid,
+    type: 'manual',
+    inputType: 'points' in amount ? 'points' : 'value',
+    diffOp,
+    diffPoints,
+    diffValue: 'value' in amount ? amount.value : null,
+    notes: movement.notes,
+    subrestaurantUid,
+    now,
+  });
+  // A manual entry has no cause that could have made one before.
+  if (result.kind === 'exists') throw new Error('a manual entry found an earlier one');
+  return result;
+};

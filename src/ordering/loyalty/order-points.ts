@@ -1,0 +1,68 @@
+/** What orders do to the ledger (interface 10.4): closing gives points, redeeming takes them, cancelling reverses both. */
+import type { Kysely } from 'kysely';
+import { lockCustomer } from '../customers/customer-store.ts';
+import { divideHalfUp, toScaled } from '../money.ts';
+import { findRestaurant } from '../restaurants/restaurant-store.ts';
+import { findEntryByCause, listEntriesOfOrder } from './ledger-store.ts';
+import { type PostResult, postEntry } from './post-entry.ts';
+
+type OfOrder = { restuid: string; orderUid: string; customerUid: string; now: Date };
+
+type OrderContext = OfOrder & { usedCouponCode?: string | null; subrestaurantUid?: string | null };
+
+/** `points` in hundredths. `insufficient` says the balance; nothing was taken then. */
+export const redeemPoints = (tx: Kysely<unknown>, order: OrderContext & { points: number }): Promise<PostResult> => {
+  const { points, ...rest } = order;
+  return postEntry(tx, { ...rest, type: 'redemption', inputType: 'points', diffOp: 'subtract', diffPoints: points });
+};
+
+/** `base`: line totals minus discounts, in hundredths. `nothing`: the order earns no points. */
+export const creditClosedOrder = async (
+  tx: Kysely<unknown>,
+  order: OrderContext & { base: number },
+): Promise<PostResult | { kind: 'nothing' }> => {
+  const { base, ...rest } = order;
+  const restaurant = await findRestaurant(tx, order.restuid);
+  if (restaurant === undefined || base <= 0) return { kind: 'nothing' };
+  const points = divideHalfUp(BigInt(base) * toScaled(restaurant.pointsPerUnit, 2), 100n);
+  if (points === 0) return { kind: 'nothing' };
+  return postEntry(tx, {
+    ...rest,
+    type: 'order',
+    inputType: 'value',
+    diffOp: 'add',
+    diffPoints: points,
+    diffValue: base,
+  });
+};
+
+/**
+ * Takes back what the order gave, at most the balance, then gives back what it redeemed; each entry is reversed at most
+ * once. A removed customer's ledger stays as it is.
+ */
+export const reverseOrderPoints = async (tx: Kysely<unknown>, order: OfOrder): Promise<void> => {
+  const { restuid, orderUid, customerUid, now } = order;
+  const customer = await lockCustomer(tx, restuid, { uid: customerUid });
+  if (customer === undefined) return;
+  const entries = (await listEntriesOfOrder(tx, restuid, orderUid)).filter(
+    (entry) => entry.customerUid === customerUid,
+  );
+  const given = entries.find((entry) => entry.type === 'order');
+  const taken = entries.find((entry) => entry.type === 'redemption');
+  const reversal = { restuid, customerUid, orderUid, type: 'order_cancelled', inputType: 'points', now } as const;
+  if (given !== undefined && (await isOpen(tx, restuid, given.uid))) {
+    const diffPoints = Math.min(given.diffPoints, customer.loyalty_points);
+    if (diffPoints > 0)
+      await postEntry(tx, { ...reversal, ...placeOf(given), reversedUid: given.uid, diffOp: 'subtract', diffPoints });
+  }
+  if (taken !== undefined) {
+    const { uid: reversedUid, diffPoints } = taken;
+    await postEntry(tx, { ...reversal, ...placeOf(taken), reversedUid, diffOp: 'add', diffPoints });
+  }
+};
+
+const placeOf = (entry: { subrestaurantUid: string | null }) => ({ subrestaurantUid: entry.subrestaurantUid });
+
+/** The balance of a second reversal would be another one, so it is asked before the amount is worked out. */
+const isOpen = async (tx: Kysely<unknown>, restuid: string, reversedUid: string): Promise<boolean> =>
+  (await findEntryByCause(tx, restuid, reversedUid, 'order_cancelled')) === undefined;

@@ -1,0 +1,140 @@
+/**
+ * Movements of points. Every one locks the customer first, so parallel calls queue up: the balance never falls below
+ * zero, seq has no gaps, and a cause that is sent twice is credited once. Must run inside a transaction.
+ */
+import type { Kysely } from 'kysely';
+import { recordEvent } from '#src/platform/db/outbox.ts';
+import { newId } from '#src/platform/ids.ts';
+import { lockCustomer } from '../customers/customer-store.ts';
+import { divideHalfUp, toScaled } from '../money.ts';
+import type { Restaurant } from '../restaurants/restaurant.ts';
+import { findRestaurant } from '../restaurants/restaurant-store.ts';
+import { findEntry, findEntryByCause, insertEntry } from './ledger-store.ts';
+import type { EntryType, LoyaltyEntry } from './loyalty-entry.ts';
+import { loyaltyView } from './loyalty-view.ts';
+
+/** Points and values in hundredths; `diffPoints` above 0. */
+export type NewEntry = {
+  restuid: string;
+  customerUid: string;
+  type: EntryType;
+  inputType: 'points' | 'value';
+  diffOp: 'add' | 'subtract';
+  diffPoints: number;
+  diffValue?: number | null;
+  notes?: string | null;
+  orderUid?: string | null;
+  /** Entry that this one reverses. */
+  reversedUid?: string | null;
+  /** Coupon that the order used. */
+  usedCouponCode?: string | null;
+  /** Coupon that was bought. */
+  couponCode?: string | null;
+  subrestaurantUid?: string | null;
+  now: Date;
+};
+
+export type PostResult =
+  | { kind: 'posted'; entry: LoyaltyEntry }
+  /** `balance` in hundredths of a point. */
+  | { kind: 'insufficient'; balance: number }
+  /** Unknown or removed: nothing is credited to nobody. */
+  | { kind: 'no_customer' }
+  /** The cause has made its entry before; nothing happened now. */
+  | { kind: 'exists'; entry: LoyaltyEntry };
+
+/** Posts the entry and records loyaltylog.created. */
+export const postEntry = async (tx: Kysely<unknown>, entry: NewEntry): Promise<PostResult> => {
+  const result = await writeEntry(tx, entry);
+  if (result.kind === 'posted') await recordEntryCreated(tx, entry.restuid, result.entry);
+  return result;
+};
+
+/** Posts without the event, for a use case whose own event comes first; `recordEntryCreated` must follow. */
+export const writeEntry = async (tx: Kysely<unknown>, entry: NewEntry): Promise<PostResult> => {
+  const restaurant = await findRestaurant(tx, entry.restuid);
+  const customer = await lockCustomer(tx, entry.restuid, { uid: entry.customerUid });
+  if (restaurant === undefined || customer === undefined) return { kind: 'no_customer' };
+  const cause = causeOf(entry);
+  const earlier = cause === null ? undefined : await findEntryByCause(tx, entry.restuid, cause, entry.type);
+  if (earlier !== undefined) return { kind: 'exists', entry: earlier };
+  const balance = customer.loyalty_points + (entry.diffOp === 'add' ? entry.diffPoints : -entry.diffPoints);
+  if (balance < 0) return { kind: 'insufficient', balance: customer.loyalty_points };
+  const posted: LoyaltyEntry = {
+    uid: newId('loy', entry.now.getTime()),
+    customerUid: entry.customerUid,
+    seq: customer.loyalty_seq + 1,
+    loyaltyPoints: balance,
+    type: entry.type,
+    inputType: entry.inputType,
+    diffOp: entry.diffOp,
+    diffPoints: entry.diffPoints,
+    diffValue: entry.diffValue ?? null,
+    diffLeftValue: valueOfPoints(entry.diffPoints, restaurant),
+    loyaltyLeftValue: valueOfPoints(balance, restaurant),
+    currency: restaurant.currency,
+    created: entry.now,
+    notes: entry.notes ?? null,
+    orderUid: entry.orderUid ?? null,
+    reversedUid: entry.reversedUid ?? null,
+    couponCode: entry.couponCode ?? null,
+    usedCouponCode: entry.usedCouponCode ?? null,
+    subrestaurantUid: entry.subrestaurantUid ?? null,
+  };
+  await insertEntry(tx, entry.restuid, posted, cause);
+  return { kind: 'posted', entry: posted };
+};
+
+/** What an entry happens at most once for (interface 10.4, last column). */
+const causeOf = (entry: NewEntry): string | null => {
+  switch (entry.type) {
+    case 'order':
+    case 'redemption':
+      return entry.orderUid ?? null;
+    case 'order_cancelled':
+      return entry.reversedUid ?? null;
+    case 'signup':
+      return entry.customerUid;
+    case 'coupon':
+      return entry.couponCode ?? null;
+    case 'manual':
+      return null;
+  }
+};
+
+const valueDigits = 4;
+
+/** Points in hundredths → their money in hundredths; null when points have no value here. */
+export const valueOfPoints = (
+  points: number,
+  restaurant: Pick<Restaurant, 'pointValue' | 'currency'>,
+): number | null =>
+  restaurant.pointValue === null
+    ? null
+    : divideHalfUp(
+        BigInt(points) * toScaled(restaurant.pointValue, valueDigits),
+        10n ** BigInt(valueDigits),
+        restaurant.currency,
+      );
+
+/** Money in hundredths → points in hundredths, by the point value. */
+export const pointsOfValue = (value: number, pointValue: number): number =>
+  divideHalfUp(BigInt(value) * 10n ** BigInt(valueDigits), toScaled(pointValue, valueDigits));
+
+export const recordEntryCreated = async (tx: Kysely<unknown>, restuid: string, entry: LoyaltyEntry): Promise<void> => {
+  await recordEvent(tx, {
+    tenant: restuid,
+    kind: 'loyaltylog',
+    event: 'loyaltylog.created',
+    entity: entry.customerUid,
+    seq: entry.seq,
+    created: entry.created,
+    object: 'loyaltylog',
+    value: async () => {
+      const restaurant = await findRestaurant(tx, restuid);
+      const shown = await findEntry(tx, restuid, entry.uid);
+      if (restaurant === undefined || shown === undefined) throw new Error('a posted entry is gone');
+      return loyaltyView(shown, restaurant);
+    },
+  });
+};

@@ -1,0 +1,190 @@
+/** Operations on the loyalty log (interface 11.4). */
+import { z } from 'zod';
+import { Fault, validationFault } from '#src/contract/fault.ts';
+import { type Operation, operation } from '#src/platform/http/operation.ts';
+import { type Cursors, cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
+import {
+  date,
+  email,
+  looseText,
+  money,
+  oneOf,
+  optional,
+  requireOneOf,
+  text,
+  uid,
+  withDefault,
+} from '#src/platform/http/values.ts';
+import { isExpressible, toWire } from '../money.ts';
+import { requireRestaurant } from '../restaurants/require-restaurant.ts';
+import type { Restaurant } from '../restaurants/restaurant.ts';
+import { endOfDay, startOfDay } from '../venue-time.ts';
+import { createEntry, type MovementResult } from './create-entry.ts';
+import { countEntries, type EntryFilter, type EntryKey, findEntry, listEntries } from './ledger-store.ts';
+import { entryTypes } from './loyalty-entry.ts';
+import { loyaltyAnswer, loyaltyView } from './loyalty-view.ts';
+
+const one = z.object({ loyaltylog: loyaltyAnswer });
+
+const listParams = z.object({
+  ...cursorParams,
+  client_uid: optional(text({ max: 64 })),
+  client_email: optional(text({ max: 254 })),
+  order_uid: optional(text({ max: 64 })),
+  type: optional(oneOf(entryTypes)),
+  date_from: optional(date()),
+  date_to: optional(date()),
+});
+
+const diff = () => optional(money({ max: 1_000_000, above: true }));
+
+const createParams = requireOneOf(
+  z.object({
+    client_uid: optional(uid()),
+    client_email: optional(email()),
+    diff_op: oneOf(['add', 'subtract']),
+    input_type: withDefault(oneOf(['points', 'value']), 'points'),
+    diff_points: diff(),
+    diff_value: diff(),
+    notes: looseText(500),
+    subrestaurant_uid: optional(uid()),
+  }),
+  ['client_uid', 'client_email'],
+).superRefine(
+  (value, ctx) => {
+    const name = value.input_type === 'value' ? 'diff_value' : 'diff_points';
+    if (value[name] !== undefined) return;
+    ctx.addIssue({ code: 'custom', path: [name], message: 'is required', params: { code: 'REQUIRED' } });
+  },
+  { when: () => true },
+);
+
+export const loyaltyOperations = (deps: { cursors: Cursors }): Operation[] => [
+  listOperation(deps.cursors),
+  readOperation,
+  createOperation,
+];
+
+const readOperation = operation({
+  method: 'GET',
+  path: '/loyaltylog/get',
+  summary: 'One entry of the loyalty log',
+  params: z.object({ uid: uid() }),
+  answer: one,
+  handle: async ({ db, restuid, params }) => {
+    const restaurant = await requireRestaurant(db, restuid);
+    const entry = await findEntry(db, restuid, params.uid);
+    if (entry === undefined) throw new Fault('NOT_FOUND', 'No such entry');
+    return { body: { loyaltylog: loyaltyView(entry, restaurant) } };
+  },
+});
+
+const createOperation = operation({
+  method: 'POST',
+  path: '/loyaltylog/create',
+  summary: 'Moves points by hand',
+  params: createParams,
+  answer: one,
+  handle: async ({ db, restuid, params, now }) => {
+    const restaurant = await requireRestaurant(db, restuid);
+    const amount = amountOf(params, restaurant);
+    const result = await createEntry(
+      db,
+      restaurant,
+      {
+        customer: { uid: params.client_uid, email: params.client_email },
+        diffOp: params.diff_op,
+        amount,
+        notes: params.notes ?? null,
+        subrestaurantUid: params.subrestaurant_uid ?? null,
+      },
+      now,
+    );
+    if (result.kind !== 'posted') throw refusalOf(result, params.input_type);
+    const entry = await findEntry(db, restuid, result.entry.uid);
+    if (entry === undefined) throw new Error('a posted entry is gone');
+    return { body: { loyaltylog: loyaltyView(entry, restaurant) } };
+  },
+});
+
+const listOperation = (cursors: Cursors): Operation =>
+  operation({
+    method: 'GET',
+    path: '/loyaltylog/list',
+    summary: 'Entries of the loyalty log, newest first',
+    params: listParams,
+    answer: z.object({ loyaltylogs: z.array(loyaltyAnswer), ...pageAnswer }),
+    handle: async ({ db, restuid, params }) => {
+      const restaurant = await requireRestaurant(db, restuid);
+      const { page: _page, pagesize: _pagesize, cursor: _cursor, ...named } = params;
+      const scope = { list: 'loyaltylogs', restuid, ...named };
+      const query = cursors.read<EntryKey>(params, scope);
+      const filter = filterOf(named, restaurant);
+      const { after, offset, pagesize } = query;
+      const rows = await listEntries(db, restuid, filter, { after, offset, limit: pagesize + 1 });
+      const total = query.total ?? (await countEntries(db, restuid, filter));
+      const shown = rows.slice(0, pagesize);
+      const last = shown.at(-1);
+      const result = {
+        more: rows.length > pagesize,
+        total,
+        last: last === undefined ? undefined : { created: last.created.toISOString(), uid: last.uid },
+      };
+      return {
+        body: {
+          loyaltylogs: shown.map((entry) => loyaltyView(entry, restaurant)),
+          ...cursors.answer(query, scope, result),
+        },
+      };
+    },
+  });
+
+type Filters = Omit<z.infer<typeof listParams>, 'page' | 'pagesize' | 'cursor'>;
+
+const filterOf = (named: Filters, { apiTimeZone }: Restaurant): EntryFilter => ({
+  clientUid: named.client_uid,
+  clientEmail: named.client_email,
+  orderUid: named.order_uid,
+  type: named.type,
+  createdFrom: named.date_from === undefined ? undefined : startOfDay(named.date_from, apiTimeZone),
+  createdBefore: named.date_to === undefined ? undefined : endOfDay(named.date_to, apiTimeZone),
+});
+
+/** The member that input_type asks for; the schema has made sure that it is there. */
+const amountOf = (
+  params: z.infer<typeof createParams>,
+  restaurant: Restaurant,
+): { points: number } | { value: number } => {
+  if (params.input_type === 'points') return { points: params.diff_points ?? 0 };
+  const value = params.diff_value ?? 0;
+  if (isExpressible(value, restaurant.currency)) return { value };
+  throw validationFault([{ pointer: 'diff_value', code: 'FORMAT', message: `${restaurant.currency} has no decimals` }]);
+};
+
+const refusalOf = (result: Exclude<MovementResult, { kind: 'posted' }>, inputType: 'points' | 'value'): Fault => {
+  const pointer = inputType === 'points' ? 'diff_points' : 'diff_value';
+  switch (result.kind) {
+    case 'no_customer':
+      return new Fault('CUSTOMER_NOT_FOUND', 'No such customer');
+    case 'insufficient': {
+      const message = `at most ${toWire(result.balance)}`;
+      return new Fault('INSUFFICIENT_POINTS', `The balance is ${toWire(result.balance)} points`, {
+        errors: [{ pointer, code: 'INSUFFICIENT_POINTS', message }],
+      });
+    }
+    case 'no_location': {
+      const message = 'No such location';
+      return new Fault('SUBRESTAURANT_NOT_FOUND', message, {
+        errors: [{ pointer: 'subrestaurant_uid', code: 'SUBRESTAURANT_NOT_FOUND', message }],
+      });
+    }
+    case 'no_value':
+      return validationFault([
+        { pointer: 'input_type', code: 'NOT_ENABLED', message: 'points have no value in this restaurant' },
+      ]);
+    case 'too_small':
+      return validationFault([{ pointer, code: 'RANGE', message: 'is worth less than the smallest part of a point' }]);
+    case 'above_max':
+      return validationFault([{ pointer, code: 'RANGE', message: 'would lift the balance above 10000000 points' }]);
+  }
+};

@@ -1,0 +1,33 @@
+/** Gives a restaurant a menu without a request, for the panel's side of the house: demo and administration. */
+import type { Kysely } from 'kysely';
+import { requireRestaurant } from '../../restaurants/require-restaurant.ts';
+import { type ImportOutcome, runImport } from './run-import.ts';
+
+export type MenuToImport = {
+  restuid: string;
+  /** Client id whose elements these become; null: the panel's, which no client's import reaches. */
+  owner: string | null;
+  posUid: string;
+  mode: 'replace' | 'merge';
+  /** As in the body of menu/import. */
+  categories: readonly unknown[];
+  products: readonly unknown[];
+  now: Date;
+};
+
+/** A menu that cannot be taken as it is; the message names the first faults. */
+export class MenuRefused extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'MenuRefused';
+  }
+}
+
+/** Applies the menu in the caller's transaction. Throws MenuRefused when something is wrong with it. */
+export const importMenu = async (tx: Kysely<unknown>, menu: MenuToImport): Promise<ImportOutcome> => {
+  const { currency } = await requireRestaurant(tx, menu.restuid);
+  const outcome = await runImport(tx, { ...menu, currency, maxRemovalPercent: 100, confirmRemoval: true });
+  if (outcome.applied) return outcome;
+  const first = outcome.errors.slice(0, 5).map(({ pointer, code, message }) => `${pointer}: ${code}, ${message}`);
+  throw new MenuRefused(`${outcome.errorCount} faults in the menu: ${first.join('; ')}`);
+};

@@ -1,0 +1,81 @@
+/**
+ * Moves of an order: confirm, close, cancel, and the end of its countdown. The order's row is locked first and its
+ * customer after it, so that an order leaves a state exactly once, with one event, whatever runs in parallel.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import { uncountOrder } from '../customers/customer-statistics.ts';
+import { lockCustomer } from '../customers/customer-store.ts';
+import { creditClosedOrder, reverseOrderPoints } from '../loyalty/ledger.ts';
+import type { Restaurant } from '../restaurants/restaurant.ts';
+import type { Order } from './order.ts';
+import { lockOrder, remainingDates, updateOrderState } from './order-store.ts';
+import { eventOfMove, recordOrderEvent } from './record-order-event.ts';
+import { type IllegalMove, type Move, type MoveDetails, moveOrder } from './transitions.ts';
+
+export type ChangeResult =
+  | { kind: 'changed'; order: Order }
+  | { kind: 'not_found' }
+  | { kind: 'wrong_token' }
+  | { kind: 'refused'; code: IllegalMove; order: Order };
+
+type Change = MoveDetails & { uid: string; token: string; move: Move };
+
+export const changeOrder = async (
+  tx: Kysely<unknown>,
+  restaurant: Restaurant,
+  change: Change,
+): Promise<ChangeResult> => {
+  const order = await lockOrder(tx, restaurant.uid, change.uid);
+  if (order === undefined) return { kind: 'not_found' };
+  if (!isSame(order.token, change.token)) return { kind: 'wrong_token' };
+  const result = moveOrder(order, change.move, change);
+  if (result.kind === 'refused') return result;
+  await carryOut(tx, restaurant, change.move, result.order, change.now);
+  return { kind: 'changed', order: result.order };
+};
+
+const isSame = (expected: string, given: string): boolean => {
+  const left = Buffer.from(expected);
+  const right = Buffer.from(given);
+  return left.length === right.length && timingSafeEqual(left, right);
+};
+
+/** Writes a legal move and all that follows from it; the caller holds the order's row. */
+export const carryOut = async (
+  tx: Kysely<unknown>,
+  restaurant: Restaurant,
+  move: Move,
+  order: Order,
+  now: Date,
+): Promise<void> => {
+  await updateOrderState(tx, order);
+  if (move === 'cancel' || move === 'time_out') await takeOut(tx, order);
+  await recordOrderEvent(tx, eventOfMove[move], order, restaurant, now);
+  if (order.customerUid === null) return;
+  const { restuid, uid: orderUid, customerUid } = order;
+  if (move === 'close') {
+    const base = order.linesTotal - (order.coupon?.discount ?? 0) - (order.loyaltyDiscount ?? 0);
+    const usedCouponCode = order.coupon?.code ?? null;
+    await creditClosedOrder(tx, {
+      restuid,
+      orderUid,
+      customerUid,
+      usedCouponCode,
+      subrestaurantUid: order.locationUid,
+      base,
+      now,
+    });
+  }
+  if (move === 'cancel' || move === 'time_out') await reverseOrderPoints(tx, { restuid, orderUid, customerUid, now });
+};
+
+/** Out of the statistics, as if it never was. */
+const takeOut = async (tx: Kysely<unknown>, order: Order): Promise<void> => {
+  const { restuid, customerUid, dmethod, creator, total, date } = order;
+  if (customerUid === null) return;
+  // Locked before the remaining orders are read: an order that comes in now is counted after.
+  await lockCustomer(tx, restuid, { uid: customerUid });
+  const remaining = await remainingDates(tx, { ...order, customerUid });
+  await uncountOrder(tx, { restuid, customerUid, order: { dmethod, creator, total, date }, remaining });
+};

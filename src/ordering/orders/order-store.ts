@@ -1,0 +1,118 @@
+/** Orders in PostgreSQL. */
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Order } from './order.ts';
+import { countedStatuses } from './transitions.ts';
+
+export const orderColumns = sql`
+  restuid, uid, token, seq, status, number, date, updated, customer_uid as "customerUid", client, details, dmethod, fee,
+  payment_method as "paymentMethod", payment_method_sub as "paymentMethodSub", paid, lines_total as "linesTotal", coupon,
+  redeemed_points as "redeemedPoints", loyalty_discount as "loyaltyDiscount", total, currency,
+  location_uid as "locationUid", location_code as "locationCode", time_zone as "timeZone", notes, language, creator,
+  table_name as "table", pickup_date as "pickupDate", delivery_date as "deliveryDate", address, deliverypoint,
+  external_id as "externalId", external_owner as "externalOwner", confirmed, countdown_minutes as "countdownMinutes",
+  countdown_started as "countdownStarted", countdown_end as "countdownEnd", settled,
+  confirmation_text as "confirmationText", cancelled, cancel_reason as "cancelReason", cancelled_by as "cancelledBy"`;
+
+const json = (value: unknown): RawBuilder<unknown> =>
+  value === null ? sql`null::jsonb` : sql`${JSON.stringify(value)}::jsonb`;
+
+/** First answer to an order with an external id, and the hash of what was sent. */
+export type ExternalReceipt = { hash: Buffer; receipt: unknown };
+
+export const insertOrder = async (
+  tx: Kysely<unknown>,
+  order: Order,
+  external: ExternalReceipt | undefined,
+): Promise<void> => {
+  await sql`
+    insert into ordering.orders (restuid, uid, token, seq, status, number, date, updated, customer_uid, client, details,
+      dmethod, fee, payment_method, payment_method_sub, paid, lines_total, coupon, redeemed_points, loyalty_discount, total,
+      currency, location_uid, location_code, time_zone, notes, language, creator, table_name, pickup_date, delivery_date,
+      address, deliverypoint, external_id, external_owner, external_hash, receipt, confirmed, countdown_minutes,
+      countdown_started, countdown_end, settled)
+    values (${order.restuid}, ${order.uid}, ${order.token}, ${order.seq}, ${order.status}, ${order.number}, ${order.date},
+      ${order.updated}, ${order.customerUid}, ${json(order.client)}, ${json(order.details)}, ${order.dmethod}, ${order.fee},
+      ${order.paymentMethod}, ${order.paymentMethodSub}, ${order.paid}, ${order.linesTotal}, ${json(order.coupon)},
+      ${order.redeemedPoints}, ${order.loyaltyDiscount}, ${order.total}, ${order.currency}, ${order.locationUid},
+      ${order.locationCode}, ${order.timeZone}, ${order.notes}, ${order.language}, ${order.creator}, ${order.table},
+      ${order.pickupDate}, ${order.deliveryDate}, ${json(order.address)}, ${json(order.deliverypoint)},
+      ${order.externalId}, ${order.externalOwner}, ${external?.hash ?? null}, ${json(external?.receipt ?? null)},
+      ${order.confirmed}, ${order.countdownMinutes}, ${order.countdownStarted}, ${order.countdownEnd}, ${order.settled})`.execute(
+    tx,
+  );
+};
+
+/** Writes what a move changes; the caller holds the row. */
+export const updateOrderState = async (tx: Kysely<unknown>, order: Order): Promise<void> => {
+  await sql`
+    update ordering.orders set seq = ${order.seq}, status = ${order.status}, updated = ${order.updated},
+      confirmed = ${order.confirmed}, settled = ${order.settled}, confirmation_text = ${order.confirmationText},
+      paid = ${order.paid}, cancelled = ${order.cancelled}, cancel_reason = ${order.cancelReason},
+      cancelled_by = ${order.cancelledBy}
+    where restuid = ${order.restuid} and uid = ${order.uid}`.execute(tx);
+};
+
+export const findOrder = async (db: Kysely<unknown>, restuid: string, uid: string): Promise<Order | undefined> => {
+  const { rows } = await sql<Order>`
+    select ${orderColumns} from ordering.orders where restuid = ${restuid} and uid = ${uid}`.execute(db);
+  return rows[0];
+};
+
+/** The row stays locked until the transaction ends: an order makes one move at a time. */
+export const lockOrder = async (tx: Kysely<unknown>, restuid: string, uid: string): Promise<Order | undefined> => {
+  const { rows } = await sql<Order>`
+    select ${orderColumns} from ordering.orders where restuid = ${restuid} and uid = ${uid} for update`.execute(tx);
+  return rows[0];
+};
+
+export const findOrderByExternalId = async (
+  db: Kysely<unknown>,
+  restuid: string,
+  owner: string,
+  externalId: string,
+): Promise<(Order & { externalHash: Buffer; receipt: unknown }) | undefined> => {
+  const { rows } = await sql<Order & { externalHash: Buffer; receipt: unknown }>`
+    select ${orderColumns}, external_hash as "externalHash", receipt from ordering.orders
+    where restuid = ${restuid} and external_owner = ${owner} and external_id = ${externalId}`.execute(db);
+  return rows[0];
+};
+
+/** Two orders with one external id never run side by side: the second waits and then sees the first. */
+export const lockExternalId = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  owner: string,
+  externalId: string,
+): Promise<void> => {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`${restuid} ${owner} ${externalId}`}, 11))`.execute(tx);
+};
+
+export type RemainingDates = { firstOrder: Date | null; lastOrder: Date | null; lastOfflineOrder: Date | null };
+
+/** Dates over the customer's counted orders but one, from the index of the customer's orders. */
+export const remainingDates = async (
+  tx: Kysely<unknown>,
+  order: Order & { customerUid: string },
+): Promise<RemainingDates> => {
+  const { rows } = await sql<RemainingDates>`
+    select min(date) as "firstOrder", max(date) as "lastOrder",
+      max(date) filter (where creator = 'restaurant') as "lastOfflineOrder"
+    from ordering.orders where restuid = ${order.restuid} and customer_uid = ${order.customerUid}
+      and status = any(${countedStatuses}::text[]) and uid <> ${order.uid}`.execute(tx);
+  return rows[0] ?? { firstOrder: null, lastOrder: null, lastOfflineOrder: null };
+};
+
+/** Erases who the customer was from their orders; totals and lines stay. */
+export const forgetClient = async (tx: Kysely<unknown>, restuid: string, customerUid: string): Promise<void> => {
+  await sql`
+    update ordering.orders set client = null, address = null
+    where restuid = ${restuid} and customer_uid = ${customerUid}`.execute(tx);
+};
+
+/** New orders whose countdown has ended, each for the one worker that gets it. */
+export const lockOverdueOrders = async (tx: Kysely<unknown>, now: Date, limit: number): Promise<Order[]> => {
+  const { rows } = await sql<Order>`
+    select ${orderColumns} from ordering.orders where status = 'new' and countdown_end <= ${now}
+    order by countdown_end limit ${limit} for update skip locked`.execute(tx);
+  return rows;
+};

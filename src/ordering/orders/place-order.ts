@@ -1,0 +1,202 @@
+/**
+ * Takes an order (interface 11.1): everything is checked against the menu, the location and the ledger, priced here, and
+ * written with its customer, statistics, points and events in the one transaction of the request.
+ */
+import { createHash } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import { canonicalJson } from '#src/platform/http/json.ts';
+import { newId, newToken } from '#src/platform/ids.ts';
+import { matchOrCreateCustomer } from '../customers/match-customer.ts';
+import { redeemPoints } from '../loyalty/ledger.ts';
+import type { Location, Restaurant } from '../restaurants/restaurant.ts';
+import { listLocations, nextOrderNumber } from '../restaurants/restaurant-store.ts';
+import type { SentLine } from './choose-options.ts';
+import type { Order, OrderAddress, OrderClient, PaymentMethod } from './order.ts';
+import { findOrderByExternalId, insertOrder, lockExternalId } from './order-store.ts';
+import { receiptView } from './order-view.ts';
+import { type PricedOrder, priceOrder } from './price-order.ts';
+import { recordOrderEvent } from './record-order-event.ts';
+import { type Refusal, refuse } from './refusal.ts';
+import { moveOrder } from './transitions.ts';
+
+export type SentOrder = {
+  client: OrderClient;
+  dmethod: string;
+  payment_method: PaymentMethod;
+  payment_method_sub: string | null;
+  details: SentLine[];
+  subrestaurant_uid: string | null;
+  pickup: { date: Date } | null;
+  delivery: { date: Date; address: OrderAddress | null; deliverypoint: { uid: string } | null } | null;
+  table: string | null;
+  coupon: { code: string } | null;
+  redeem_points: number | null;
+  language: string | null;
+  notes: string | null;
+  creator: 'customer' | 'restaurant';
+  external_id: string | null;
+};
+
+export type PlaceResult =
+  | { kind: 'placed'; order: Order; receipt: Record<string, unknown> }
+  /** The same order with the same external id came before. */
+  | { kind: 'repeated'; receipt: unknown }
+  | { kind: 'external_conflict'; uid: string }
+  | { kind: 'insufficient_points'; balance: number }
+  | Refusal;
+
+type Placing = { restaurant: Restaurant; sent: SentOrder; clientId: string; now: Date };
+
+export const placeOrder = async (tx: Kysely<unknown>, placing: Placing): Promise<PlaceResult> => {
+  const { restaurant, sent, clientId, now } = placing;
+  const hash = hashOf(sent);
+  if (sent.external_id !== null) {
+    await lockExternalId(tx, restaurant.uid, clientId, sent.external_id);
+    const earlier = await findOrderByExternalId(tx, restaurant.uid, clientId, sent.external_id);
+    if (earlier?.externalHash.equals(hash) === true) return { kind: 'repeated', receipt: earlier.receipt };
+    if (earlier !== undefined) return { kind: 'external_conflict', uid: earlier.uid };
+  }
+  const location = await chooseLocation(tx, restaurant, sent);
+  if ('kind' in location) return location;
+  const priced = await priceOrder(tx, { restaurant, location, sent, now });
+  if ('kind' in priced) return priced;
+  return write(tx, placing, location, priced, hash);
+};
+
+/** Of the values, not of the text: spacing, order of members and "1" for 1 make no difference. */
+const hashOf = (sent: SentOrder): Buffer =>
+  createHash('sha256')
+    .update(canonicalJson(JSON.parse(JSON.stringify(sent))))
+    .digest();
+
+const chooseLocation = async (
+  tx: Kysely<unknown>,
+  restaurant: Restaurant,
+  sent: SentOrder,
+): Promise<Location | Refusal> => {
+  const visible = await listLocations(tx, restaurant.uid, { visibleOnly: true });
+  const pointer = 'subrestaurant_uid';
+  if (sent.subrestaurant_uid !== null) {
+    const named = visible.find(({ uid }) => uid === sent.subrestaurant_uid);
+    return named ?? refuse([{ pointer, code: 'SUBRESTAURANT_NOT_FOUND', message: 'No such location' }]);
+  }
+  const [first, ...others] = visible;
+  if (first === undefined)
+    return refuse([{ pointer, code: 'SUBRESTAURANT_NOT_FOUND', message: 'The restaurant has no location' }]);
+  if (others.length > 0)
+    return refuse([{ pointer, code: 'REQUIRED', message: 'is required: the restaurant has several locations' }]);
+  return first;
+};
+
+const write = async (
+  tx: Kysely<unknown>,
+  { restaurant, sent, clientId, now }: Placing,
+  location: Location,
+  priced: PricedOrder,
+  hash: Buffer,
+): Promise<PlaceResult> => {
+  const counted = { dmethod: sent.dmethod, creator: sent.creator, total: priced.total, date: now };
+  // The customer's row is locked first, then the counter's: every order takes its locks in this sequence.
+  const customer = await matchOrCreateCustomer(tx, {
+    restuid: restaurant.uid,
+    client: sent.client,
+    subrestaurantUid: location.uid,
+    now,
+    order: counted,
+  });
+  if (sent.redeem_points !== null && customer === undefined) {
+    return refuse([
+      { pointer: 'redeem_points', code: 'NOT_ENABLED', message: 'needs a customer: give an email or a phone' },
+    ]);
+  }
+  const uid = newId('ord', now.getTime());
+  if (sent.redeem_points !== null && customer !== undefined) {
+    const { restuid, customerUid } = { restuid: restaurant.uid, customerUid: customer.uid };
+    const taken = await redeemPoints(tx, {
+      restuid,
+      orderUid: uid,
+      customerUid,
+      points: sent.redeem_points,
+      subrestaurantUid: location.uid,
+      now,
+    });
+    if (taken.kind === 'insufficient') return { kind: 'insufficient_points', balance: taken.balance };
+    if (taken.kind !== 'posted') throw new Error(`points of a new order were not taken: ${taken.kind}`);
+  }
+  const number = await nextOrderNumber(tx, restaurant.uid);
+  const first = newOrder({ restaurant, sent, clientId, now }, location, priced, {
+    uid,
+    number,
+    customerUid: customer?.uid ?? null,
+  });
+  const order = afterCreation(first, restaurant, now);
+  const receipt = receiptView(order);
+  await insertOrder(tx, order, sent.external_id === null ? undefined : { hash, receipt });
+  await recordOrderEvent(tx, 'order.new', first, restaurant, now);
+  if (order.confirmed) await recordOrderEvent(tx, 'order.confirmed', order, restaurant, now);
+  else if (order.countdownEnd !== null) await recordOrderEvent(tx, 'order.countdown_started', order, restaurant, now);
+  return { kind: 'placed', order, receipt };
+};
+
+const newOrder = (
+  { restaurant, sent, clientId, now }: Placing,
+  location: Location,
+  priced: PricedOrder,
+  identity: { uid: string; number: number; customerUid: string | null },
+): Order => ({
+  restuid: restaurant.uid,
+  ...identity,
+  token: newToken(),
+  seq: 1,
+  status: 'new',
+  date: now,
+  updated: now,
+  client: sent.client,
+  details: priced.lines,
+  dmethod: sent.dmethod,
+  fee: priced.fee,
+  paymentMethod: sent.payment_method,
+  paymentMethodSub: sent.payment_method === 'cash' ? sent.payment_method_sub : null,
+  paid: sent.payment_method === 'external' || sent.payment_method === 'online',
+  linesTotal: priced.linesTotal,
+  coupon: null,
+  redeemedPoints: sent.redeem_points,
+  loyaltyDiscount: sent.redeem_points === null ? null : priced.loyaltyDiscount,
+  total: priced.total,
+  currency: restaurant.currency,
+  locationUid: location.uid,
+  locationCode: location.code,
+  timeZone: location.timeZone,
+  notes: sent.notes,
+  language: sent.language ?? restaurant.language,
+  creator: sent.creator,
+  table: sent.dmethod === '0t' ? sent.table : null,
+  pickupDate: sent.pickup?.date ?? null,
+  deliveryDate: sent.delivery?.date ?? null,
+  address: priced.address,
+  deliverypoint: priced.deliverypoint,
+  externalId: sent.external_id,
+  externalOwner: sent.external_id === null ? null : clientId,
+  confirmed: false,
+  countdownMinutes: null,
+  countdownStarted: null,
+  countdownEnd: null,
+  settled: null,
+  confirmationText: null,
+  cancelled: null,
+  cancelReason: null,
+  cancelledBy: null,
+});
+
+/** Confirmed at once where nobody has to confirm, else on its countdown where there is one (interface 10.7). */
+const afterCreation = (order: Order, restaurant: Restaurant, now: Date): Order => {
+  if (order.creator === 'restaurant' || !restaurant.confirmationRequired) {
+    const moved = moveOrder(order, 'confirm', { now });
+    if (moved.kind !== 'moved') throw new Error('a new order cannot be confirmed');
+    return moved.order;
+  }
+  const minutes = restaurant.countdownMinutes;
+  if (minutes === 0) return order;
+  const countdownEnd = new Date(now.getTime() + minutes * 60_000);
+  return { ...order, seq: order.seq + 1, countdownMinutes: minutes, countdownStarted: now, countdownEnd };
+};

@@ -1,0 +1,57 @@
+/** Events of an order (interface 12.1), recorded in the transaction of the change. */
+import type { Kysely } from 'kysely';
+import { recordEvent } from '#src/platform/db/outbox.ts';
+import type { Restaurant } from '../restaurants/restaurant.ts';
+import type { Order } from './order.ts';
+import { confirmationView, orderView } from './order-view.ts';
+import type { Move } from './transitions.ts';
+
+export type OrderEvent =
+  | 'order.new'
+  | 'order.countdown_started'
+  | 'order.timeout'
+  | 'order.confirmed'
+  | 'order.closed'
+  | 'order.cancelled';
+
+export const eventOfMove: Readonly<Record<Move, OrderEvent>> = {
+  confirm: 'order.confirmed',
+  close: 'order.closed',
+  cancel: 'order.cancelled',
+  time_out: 'order.timeout',
+};
+
+/** `order` as it is after the change; its seq is the event's. */
+export const recordOrderEvent = async (
+  tx: Kysely<unknown>,
+  event: OrderEvent,
+  order: Order,
+  restaurant: Restaurant,
+  now: Date,
+): Promise<void> => {
+  await recordEvent(tx, {
+    tenant: order.restuid,
+    kind: 'orders',
+    event,
+    entity: order.uid,
+    seq: order.seq,
+    created: now,
+    object: 'order',
+    value: () => bodyOf(event, order, restaurant),
+  });
+};
+
+const bodyOf = (event: OrderEvent, order: Order, restaurant: Restaurant): Record<string, unknown> => {
+  const { uid, token } = order;
+  const {
+    closed: _closed,
+    text: _text,
+    date: _date,
+    date_iso: _dateIso,
+    ...countdown
+  } = confirmationView(order, restaurant);
+  if (event === 'order.countdown_started') return { uid, token, confirmation: countdown };
+  if (event === 'order.timeout')
+    return { uid, token, confirmation: { confirmed: countdown.confirmed, timeout: countdown.timeout } };
+  return orderView(order, restaurant);
+};

@@ -1,0 +1,138 @@
+/** Operations on orders (interface 11.1). */
+import { z } from 'zod';
+import { Fault } from '#src/contract/fault.ts';
+import { type Operation, type OperationInput, operation } from '#src/platform/http/operation.ts';
+import type { Cursors } from '#src/platform/http/paging.ts';
+import { optional, requireOneOf, text, uid } from '#src/platform/http/values.ts';
+import { toWire } from '../money.ts';
+import { requireRestaurant } from '../restaurants/require-restaurant.ts';
+import { type ChangeResult, changeOrder } from './change-order.ts';
+import { createParams } from './create-params.ts';
+import { listOperation } from './list-operation.ts';
+import { findOrder, findOrderByExternalId } from './order-store.ts';
+import { orderAnswer, orderView, receiptAnswer, stateAnswer, stateView } from './order-view.ts';
+import { type PlaceResult, placeOrder } from './place-order.ts';
+import { faultOfRefusal } from './refusal.ts';
+import type { Move } from './transitions.ts';
+
+export const orderOperations = (deps: { cursors: Cursors }): Operation[] => [
+  listOperation(deps.cursors),
+  getOperation,
+  createOperation,
+  moveOperation('confirm', 'Confirms an order', { text: optional(text({ max: 500 })) }),
+  moveOperation('close', 'Closes a confirmed order', {}),
+  moveOperation('cancel', 'Cancels an order', { reason: optional(text({ max: 500 })) }),
+];
+
+const getOperation = operation({
+  method: 'GET',
+  path: '/orders/get',
+  summary: 'One order, by uid or by the external id that the same client gave',
+  params: requireOneOf(z.object({ uid: optional(uid()), external_id: optional(text({ max: 100 })) }), [
+    'uid',
+    'external_id',
+  ]),
+  answer: z.object({ order: orderAnswer }),
+  handle: async ({ db, restuid, params, caller }) => {
+    const restaurant = await requireRestaurant(db, restuid);
+    const { uid: orderUid, external_id: externalId } = params;
+    const order =
+      orderUid !== undefined
+        ? await findOrder(db, restuid, orderUid)
+        : await findOrderByExternalId(db, restuid, caller.id, externalId ?? '');
+    const fits =
+      order !== undefined &&
+      (externalId === undefined || (order.externalId === externalId && order.externalOwner === caller.id));
+    if (!fits) throw new Fault('NOT_FOUND', 'No such order');
+    return { body: { order: orderView(order, restaurant) } };
+  },
+});
+
+const createOperation = operation({
+  method: 'POST',
+  path: '/order/create',
+  summary: 'Inserts an order; prices are always the server’s',
+  params: createParams,
+  answer: z.object({ order: receiptAnswer }),
+  handle: async ({ db, restuid, params, caller, now }) => {
+    const restaurant = await requireRestaurant(db, restuid);
+    const result = await placeOrder(db, { restaurant, sent: params, clientId: caller.id, now });
+    if (result.kind === 'placed') return { body: { order: result.receipt } };
+    if (result.kind === 'repeated')
+      return { body: { order: result.receipt }, headers: { 'idempotent-replayed': 'true' } };
+    throw faultOfPlacing(result);
+  },
+});
+
+const faultOfPlacing = (result: Exclude<PlaceResult, { kind: 'placed' | 'repeated' }>): Fault => {
+  switch (result.kind) {
+    case 'refused':
+      return faultOfRefusal(result);
+    case 'external_conflict':
+      return new Fault('CONFLICT', 'Another order has this external_id', { extra: { order: { uid: result.uid } } });
+    case 'insufficient_points': {
+      const message = `at most ${toWire(result.balance)}`;
+      return new Fault('INSUFFICIENT_POINTS', `The balance is ${toWire(result.balance)} points`, {
+        errors: [{ pointer: 'redeem_points', code: 'INSUFFICIENT_POINTS', message }],
+      });
+    }
+  }
+};
+
+type MoveParams = { uid: string; token: string; text?: string | undefined; reason?: string | undefined };
+
+const moveOperation = (move: Exclude<Move, 'time_out'>, summary: string, more: Record<string, z.ZodType>): Operation =>
+  operation({
+    method: 'POST',
+    path: `/order/${move}`,
+    summary,
+    params: z.object({ uid: uid(), token: text({ max: 128 }), ...more }),
+    answer: z.object({ order: stateAnswer }),
+    handle: async ({ db, restuid, params, now }: OperationInput<MoveParams>) => {
+      const restaurant = await requireRestaurant(db, restuid);
+      const { uid: orderUid, token } = params;
+      const result = await changeOrder(db, restaurant, {
+        uid: orderUid,
+        token,
+        move,
+        now,
+        by: 'api',
+        text: params.text ?? null,
+        reason: params.reason ?? null,
+      });
+      if (result.kind !== 'changed') throw faultOfChange(result, move, (order) => stateView(order, restaurant));
+      return { body: { order: stateView(result.order, restaurant) } };
+    },
+  });
+
+type State = Parameters<typeof stateView>[0];
+
+const faultOfChange = (
+  result: Exclude<ChangeResult, { kind: 'changed' }>,
+  move: Move,
+  view: (order: State) => Record<string, unknown>,
+): Fault => {
+  switch (result.kind) {
+    case 'not_found':
+      return new Fault('NOT_FOUND', 'No such order');
+    case 'wrong_token':
+      return new Fault('INVALID_TOKEN', 'The token does not fit this order', {
+        errors: [{ pointer: 'token', code: 'INVALID_TOKEN', message: 'does not fit this order' }],
+      });
+    case 'refused': {
+      const state = view(result.order);
+      const message =
+        result.code === 'TIMEOUT'
+          ? `The countdown ended at ${String((state.confirmation as Record<string, unknown>).countdown_end_iso)}`
+          : `A ${result.order.status} order cannot be ${pastOf[move]}`;
+      return new Fault(result.code, message, { extra: { order: state } });
+    }
+  }
+};
+
+const pastOf: Readonly<Record<Move, string>> = {
+  confirm: 'confirmed',
+  close: 'closed',
+  cancel: 'cancelled',
+  time_out: 'timed out',
+};

@@ -1,0 +1,85 @@
+/** Makes a restaurant with one location, ready to take orders. For the command line and the demo. */
+import type { Kysely } from 'kysely';
+import { newId } from '#src/platform/ids.ts';
+import { isTimeZone } from '../venue-time.ts';
+import type { DeliveryZone, Restaurant } from './restaurant.ts';
+import { createRestaurant as insertRestaurant, saveLocation } from './restaurant-store.ts';
+
+export type NewRestaurant = {
+  name: string;
+  /** IANA name; default UTC. */
+  timeZone?: string;
+  /** ISO 4217 with 0 or 2 minor digits; default EUR. */
+  currency?: string;
+  /** Zones of the first location; default none, which delivers everywhere. */
+  zones?: readonly DeliveryZone[];
+} & Partial<
+  Pick<
+    Restaurant,
+    'language' | 'confirmationRequired' | 'countdownMinutes' | 'pointsPerUnit' | 'pointValue' | 'signupPoints'
+  >
+>;
+
+/** A restaurant that cannot be made as asked; the message is for the person who asked. */
+export class RestaurantRefused extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'RestaurantRefused';
+  }
+}
+
+const namesMax = 255;
+
+/** Throws RestaurantRefused with every problem at once. */
+export const createRestaurant = async (
+  tx: Kysely<unknown>,
+  { zones = [], timeZone = 'UTC', currency = 'EUR', ...rest }: NewRestaurant,
+  now: Date,
+): Promise<{ uid: string; locationUid: string }> => {
+  const name = rest.name.trim();
+  const problems = [
+    name === '' || [...name].length > namesMax ? `the name must have 1 to ${namesMax} characters` : undefined,
+    isTimeZone(timeZone) ? undefined : `${timeZone} is not a time zone; use an IANA name such as Europe/Rome`,
+    isUsableCurrency(currency) ? undefined : `${currency} is not an ISO 4217 currency with 0 or 2 minor digits`,
+  ].filter((problem) => problem !== undefined);
+  if (problems.length > 0) throw new RestaurantRefused(problems.join('; '));
+  const uid = newId('rst', now.getTime());
+  const locationUid = newId('loc', now.getTime());
+  await insertRestaurant(tx, { ...rest, uid, name, timeZone, currency });
+  await saveLocation(tx, {
+    uid: locationUid,
+    restuid: uid,
+    name,
+    at: null,
+    code: null,
+    address: null,
+    city: null,
+    province: null,
+    zip: null,
+    country: null,
+    phone: null,
+    email: null,
+    lat: null,
+    lng: null,
+    timeZone,
+    hidden: false,
+    position: 0,
+    dmethods: [
+      { code: '0', name: 'Pickup' },
+      { code: '1', name: 'Delivery' },
+      { code: '0t', name: 'At the table' },
+    ],
+    deliverypoints: [],
+    zones,
+    hours: null,
+  });
+  return { uid, locationUid };
+};
+
+/** Intl knows every ISO 4217 code; amounts here are hundredths, so three minor digits cannot be kept. */
+const isUsableCurrency = (code: string): boolean => {
+  if (!Intl.supportedValuesOf('currency').includes(code)) return false;
+  const digits = new Intl.NumberFormat('en', { style: 'currency', currency: code }).resolvedOptions()
+    .maximumFractionDigits;
+  return digits === 0 || digits === 2;
+};

@@ -1,0 +1,12 @@
+/** The restaurant that a request speaks for. The gateway granted it, so its absence is that of the credential's own. */
+import type { Kysely } from 'kysely';
+import { Fault } from '#src/contract/fault.ts';
+import type { Restaurant } from './restaurant.ts';
+import { findRestaurant } from './restaurant-store.ts';
+
+/** Throws RESTAURANT_NOT_FOUND. */
+export const requireRestaurant = async (db: Kysely<unknown>, restuid: string): Promise<Restaurant> => {
+  const restaurant = await findRestaurant(db, restuid);
+  if (restaurant === undefined) throw new Fault('RESTAURANT_NOT_FOUND', 'The restaurant of this credential is gone');
+  return restaurant;
+};

@@ -1,0 +1,94 @@
+/**
+ * Times as the interface shows them: a legacy date in the API time zone of the restaurant, its ISO twin with the offset
+ * of the venue, and the days that date filters mean. Zones are IANA names; formatters are kept because making one is slow.
+ */
+
+const formatters = new Map<string, Intl.DateTimeFormat>();
+
+const formatterOf = (zone: string): Intl.DateTimeFormat => {
+  let formatter = formatters.get(zone);
+  if (formatter === undefined) {
+    formatter = new Intl.DateTimeFormat('en-GB', {
+      timeZone: zone,
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: '2-digit',
+      day: '2-digit',
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+    });
+    formatters.set(zone, formatter);
+  }
+  return formatter;
+};
+
+type Parts = { year: string; month: string; day: string; hour: string; minute: string; second: string };
+
+const partsIn = (date: Date, zone: string): Parts => {
+  const parts: Parts = { year: '', month: '', day: '', hour: '', minute: '', second: '' };
+  for (const { type, value } of formatterOf(zone).formatToParts(date)) {
+    if (type in parts) parts[type as keyof Parts] = value;
+  }
+  parts.year = parts.year.padStart(4, '0');
+  return parts;
+};
+
+/** An IANA name; an offset such as +01:00, which Intl knows too, is none. */
+export const isTimeZone = (zone: string): boolean => {
+  if (!/^[A-Za-z]/.test(zone)) return false;
+  try {
+    formatterOf(zone);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** `2026-03-01 19:30:00` in `zone`; null stays null. */
+export const legacyDate = (date: Date | null, zone: string): string | null => {
+  if (date === null) return null;
+  const { year, month, day, hour, minute, second } = partsIn(date, zone);
+  return `${year}-${month}-${day} ${hour}:${minute}:${second}`;
+};
+
+/** `2026-03-01T19:30:00+01:00` in `zone`, whole seconds; null stays null. */
+export const isoDate = (date: Date | null, zone: string): string | null => {
+  if (date === null) return null;
+  const { year, month, day, hour, minute, second } = partsIn(date, zone);
+  const minutes = offsetMinutes(date, zone);
+  const sign = minutes < 0 ? '-' : '+';
+  const pad = (value: number): string => String(value).padStart(2, '0');
+  const offset = `${sign}${pad(Math.floor(Math.abs(minutes) / 60))}:${pad(Math.abs(minutes) % 60)}`;
+  return `${year}-${month}-${day}T${hour}:${minute}:${second}${offset}`;
+};
+
+/** Minutes that `zone` is ahead of UTC at `date`. */
+const offsetMinutes = (date: Date, zone: string): number => {
+  const { year, month, day, hour, minute, second } = partsIn(date, zone);
+  const local = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second));
+  return Math.round((local - Math.floor(date.getTime() / 1000) * 1000) / 60_000);
+};
+
+/** First instant of the day `YYYY-MM-DD` in `zone`. */
+export const startOfDay = (day: string, zone: string): Date => firstInstant(new Date(`${day}T00:00:00Z`), zone);
+
+/** First instant after the day `YYYY-MM-DD` in `zone`: the exclusive end of an inclusive day filter. */
+export const endOfDay = (day: string, zone: string): Date =>
+  firstInstant(new Date(new Date(`${day}T00:00:00Z`).getTime() + 24 * hourMs), zone);
+
+const hourMs = 3_600_000;
+
+/**
+ * `midnight`: the day as if the zone were UTC. Offsets lie between -12 and +14 hours, so those just outside that span are
+ * the ones before and after a change of the clock near midnight. Where midnight is skipped, the earlier candidate still
+ * belongs to the day before; where it comes twice, the earlier one is the start.
+ */
+const firstInstant = (midnight: Date, zone: string): Date => {
+  const shift = (offset: number): number => midnight.getTime() - offset * 60_000;
+  const before = shift(offsetMinutes(new Date(midnight.getTime() - 15 * hourMs), zone));
+  const after = shift(offsetMinutes(new Date(midnight.getTime() + 13 * hourMs), zone));
+  const earlier = Math.min(before, after);
+  const local = earlier + offsetMinutes(new Date(earlier), zone) * 60_000;
+  return new Date(local < midnight.getTime() ? Math.max(before, after) : earlier);
+};

@@ -1,0 +1,31 @@
+/** Settings of the webhook engine, described field by field. */
+import { z } from 'zod';
+
+const truth = z.preprocess(
+  (value) => (value === 'true' || value === '1' ? true : value === 'false' || value === '0' ? false : value),
+  z.boolean(),
+);
+
+const number = (min: number, max: number, value: number) => z.coerce.number().int().min(min).max(max).default(value);
+
+export const webhooksSettings = z.strictObject({
+  allow_private_targets: truth.default(false).meta({
+    description: 'Webhooks may go to http, loopback and private addresses; for trials and closed networks',
+    env: 'ORDERPASS_ALLOW_PRIVATE_TARGETS',
+  }),
+  signature_header: z
+    .string()
+    .regex(/^[A-Za-z0-9-]{1,64}$/, 'at most 64 letters, digits and hyphens')
+    .default('X-Orderpass-Signature')
+    .meta({ description: 'Name of the header with the plain hex signature', env: 'ORDERPASS_SIGNATURE_HEADER' }),
+  concurrency_max: number(1, 10_000, 64).meta({
+    description: 'Deliveries that one worker sends at the same time',
+    env: 'ORDERPASS_WEBHOOK_CONCURRENCY_MAX',
+  }),
+  endpoint_concurrency_max: number(1, 1_000, 8).meta({
+    description: 'Of them, to one endpoint: a slow receiver holds no more than that',
+    env: 'ORDERPASS_WEBHOOK_ENDPOINT_CONCURRENCY_MAX',
+  }),
+});
+
+export type WebhooksSettings = z.infer<typeof webhooksSettings>;

@@ -1,0 +1,94 @@
+/**
+ * Where webhooks may go (interface 12.4): https to public addresses, checked when an endpoint is made and again at each
+ * connection, which then goes to the very address that was checked. Otherwise a name that resolves to a public address
+ * today and to the metadata service tomorrow would make the worker a door into the private network.
+ */
+import { BlockList, isIP } from 'node:net';
+
+export type TargetRules = {
+  /** http, loopback and private addresses too. */
+  allowPrivate: boolean;
+  /** Origins that are allowed whatever they are: the receiver of the demo. */
+  allowedOrigins: readonly string[];
+};
+
+/** All addresses of a name. */
+export type Resolve = (hostname: string) => Promise<readonly string[]>;
+
+export type TargetVerdict =
+  | { kind: 'allowed'; address: string }
+  | { kind: 'refused'; reason: string }
+  | { kind: 'unresolved'; reason: string };
+
+const urlCharactersMax = 2048;
+
+const blocked = new BlockList();
+for (const [network, prefix] of [
+  ['0.0.0.0', 8], // this network
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10], // shared address space of carriers
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16], // link-local, cloud metadata
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24], // documentation
+  ['192.88.99.0', 24], // 6to4 relays
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15], // benchmarks
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 4], // multicast
+  ['240.0.0.0', 4], // reserved, broadcast
+] as const) {
+  blocked.addSubnet(network, prefix, 'ipv4');
+}
+
+/** Only global unicast is public in IPv6, and parts of that carry an IPv4 address or lead nowhere. */
+const globalUnicast = new BlockList();
+globalUnicast.addSubnet('2000::', 3, 'ipv6');
+const notGlobal = new BlockList();
+for (const [network, prefix] of [
+  ['2001::', 23], // IETF protocols, Teredo
+  ['2001:db8::', 32], // documentation
+  ['2002::', 16], // 6to4
+  ['3fff::', 20], // documentation
+] as const) {
+  notGlobal.addSubnet(network, prefix, 'ipv6');
+}
+
+/** True for addresses that anybody on the internet could have reached anyway. */
+export const isPublicAddress = (address: string): boolean => {
+  const version = isIP(address);
+  if (version === 4) return !blocked.check(address, 'ipv4');
+  if (version !== 6 || address.includes('%')) return false;
+  // Mapped (::ffff:a.b.c.d), NAT64 and all else outside 2000::/3 is refused as a whole.
+  return globalUnicast.check(address, 'ipv6') && !notGlobal.check(address, 'ipv6');
+};
+
+/** What is wrong with the address as written; undefined when nothing is. */
+export const urlProblem = (text: string, rules: TargetRules): string | undefined => {
+  if (text.length > urlCharactersMax) return `must have at most ${urlCharactersMax} characters`;
+  if (!URL.canParse(text)) return 'must be an absolute URL';
+  const url = new URL(text);
+  if (url.username !== '' || url.password !== '') return 'must not hold credentials';
+  if (url.hash !== '' || text.includes('#')) return 'must not hold a fragment';
+  if (url.protocol === 'https:' || rules.allowedOrigins.includes(url.origin)) return undefined;
+  if (url.protocol === 'http:' && rules.allowPrivate) return undefined;
+  return 'must begin with https://';
+};
+
+/** Resolves and judges the host of a URL whose text was found right; the connection must go to `address`. */
+export const checkTarget = async (url: URL, rules: TargetRules, resolve: Resolve): Promise<TargetVerdict> => {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const addresses = isIP(host) === 0 ? await resolve(host).catch(() => []) : [host];
+  const [address] = addresses;
+  if (address === undefined) return { kind: 'unresolved', reason: `${host} has no address` };
+  if (rules.allowPrivate || rules.allowedOrigins.includes(url.origin)) return { kind: 'allowed', address };
+  // One private address among several is enough: which of them a connection takes is not ours to trust.
+  const bad = addresses.find((one) => !isPublicAddress(one));
+  if (bad === undefined) return { kind: 'allowed', address };
+  return {
+    kind: 'refused',
+    reason: bad === host ? `${bad} is a private address` : `${host} leads to ${bad}, a private address`,
+  };
+};

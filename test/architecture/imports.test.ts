@@ -1,0 +1,158 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { expect, test } from 'vitest';
+
+const root = resolve(import.meta.dirname, '../..');
+const src = join(root, 'src');
+
+const filesBelow = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.(ts|mjs)$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name));
+
+type Import = { from: string; to: string; isLocal: boolean };
+
+/** Static, dynamic and re-exporting imports; local targets as paths below src. */
+const importsOf = (file: string): Import[] => {
+  const text = readFileSync(file, 'utf8');
+  const found = [...text.matchAll(/(?:from\s+|import\s*\(\s*|import\s+)'([^']+)'/g)].map((match) => match[1] ?? '');
+  return found.map((name) => {
+    const from = relative(src, file);
+    if (name.startsWith('#src/')) return { from, to: name.slice('#src/'.length), isLocal: true };
+    if (name.startsWith('.')) return { from, to: relative(src, resolve(dirname(file), name)), isLocal: true };
+    return { from, to: name, isLocal: false };
+  });
+};
+
+const all = filesBelow(src).flatMap(importsOf);
+const local = all.filter((entry) => entry.isLocal);
+const foreign = all.filter((entry) => !entry.isLocal);
+const top = (path: string): string => path.split('/')[0] ?? '';
+const features = ['gateway', 'ordering', 'webhooks', 'panel'];
+
+const broken = (rule: string, entries: readonly Import[]): string[] =>
+  entries.map(({ from, to }) => `${from} imports ${to}: ${rule}`);
+
+test('the walls are read from real imports', () => {
+  expect(local.length).toBeGreaterThan(100);
+  expect(foreign.length).toBeGreaterThan(20);
+});
+
+test('main imports cli, cli imports app, and nothing imports them back', () => {
+  const rule = 'the way is main -> cli -> app -> features -> platform -> contract';
+  const allowed: Record<string, string[]> = {
+    'main.ts': ['cli'],
+    cli: ['cli', 'app', 'platform', 'contract', 'main.ts'],
+    app: ['app', ...features, 'platform', 'contract'],
+    ...Object.fromEntries(features.map((feature) => [feature, [feature, 'platform', 'contract']])),
+    platform: ['platform', 'contract'],
+    contract: ['contract'],
+  };
+  expect(
+    broken(
+      rule,
+      local.filter(({ from, to }) => !(allowed[top(from)] ?? []).includes(top(to))),
+    ),
+  ).toEqual([]);
+});
+
+test('the app reaches a feature only through its index and its config', () => {
+  const rule = 'a feature is entered by index.ts or config.ts';
+  const wrong = local.filter(
+    ({ from, to }) => top(from) === 'app' && features.includes(top(to)) && !/^[a-z]+\/(index|config)\.ts$/.test(to),
+  );
+  expect(broken(rule, wrong)).toEqual([]);
+});
+
+test('the contract needs no package but zod and jose', () => {
+  const wrong = foreign.filter(
+    ({ from, to }) => top(from) === 'contract' && !['zod', 'jose'].includes(to) && !to.startsWith('node:'),
+  );
+  expect(broken('contract is words, not machinery', wrong)).toEqual([]);
+});
+
+test('each package stays behind its wall', () => {
+  const walls: Record<string, RegExp> = {
+    'koa-router': /^(.*\/routes\.ts|app\/listeners\.ts|platform\/http\/mount-operations\.ts)$/,
+    'oidc-provider': /^gateway\/oauth\//,
+    'http-proxy': /^gateway\/upstream\//,
+    pg: /^(platform\/db\/|webhooks\/|gateway\/credentials\/|gateway\/index\.ts)/,
+    commander: /^cli\//,
+  };
+  const wrong = foreign.filter(({ from, to }) => walls[to] !== undefined && !walls[to].test(from));
+  expect(broken('this package belongs elsewhere', wrong)).toEqual([]);
+});
+
+const textOf = (file: string): string => readFileSync(file, 'utf8');
+
+test('process.env is read in app/config.ts only', () => {
+  const readers = filesBelow(src).filter((file) => textOf(file).includes('process.env'));
+  expect(readers.map((file) => relative(src, file))).toEqual(['app/config.ts']);
+});
+
+test('SQL stands in stores, migrations and platform/db only', () => {
+  const wrong = filesBelow(src)
+    .filter((file) => /import \{[^}]*\bsql\b[^}]*\} from 'kysely'/.test(textOf(file)))
+    .map((file) => relative(src, file))
+    .filter((file) => !/(^platform\/db\/|store\.ts$|\/store\/|platform\/http\/run-once\.ts$)/.test(file));
+  expect(wrong).toEqual([]);
+});
+
+/** Words of one trade; `client` and `table` are common words and do not count. */
+const orderingWords = /\b(restaurants?|orders?|menus?|customers?|loyalty|coupons?|products?|restuid)\b/i;
+
+test('gateway and webhooks know no ordering word', () => {
+  const wrong = ['gateway', 'webhooks'].flatMap((feature) =>
+    filesBelow(join(src, feature)).flatMap((file) =>
+      textOf(file)
+        .split('\n')
+        .map((line, index) => ({ line, place: `${relative(src, file)}:${index + 1}` }))
+        .filter(({ line }) =>
+          orderingWords.test(
+            line.replaceAll(
+              /\bin order\b|\border of\b|\border by\b|\bin (this|that|the|its|their) order\b|\border:/gi,
+              '',
+            ),
+          ),
+        )
+        .map(({ place, line }) => `${place} ${line.trim()}`),
+    ),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('every feature opens with what it owns, and no file is a drawer for anything', () => {
+  for (const feature of features.filter((name) => readdirSync(src).includes(name))) {
+    expect(textOf(join(src, feature, 'index.ts')).startsWith('/**'), `${feature}/index.ts opens with a header`).toBe(
+      true,
+    );
+  }
+  const drawers = filesBelow(src).filter((file) =>
+    /(^|\/)(utils?|helpers?|common|manager|services?)(\.ts|\/)/.test(relative(src, file)),
+  );
+  expect(drawers).toEqual([]);
+});
+
+test('ls src shows the architecture in at most ten names', () => {
+  expect(readdirSync(src).length).toBeLessThanOrEqual(10);
+});
+
+test('the top level holds what the house allows and nothing else', () => {
+  const allowed = [
+    'package.json',
+    'tsconfig.json',
+    'src',
+    'config',
+    'test',
+    'docker-compose.yml',
+    'README.md',
+    'package-lock.json',
+    'LICENSE',
+    'biome.json',
+  ];
+  const passing = ['node_modules', 'data', 'coverage'];
+  const others = readdirSync(root).filter(
+    (name) => !name.startsWith('.') && !allowed.includes(name) && !passing.includes(name),
+  );
+  expect(others).toEqual([]);
+});

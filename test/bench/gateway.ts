@@ -1,0 +1,80 @@
+/** The gateway for the bench, as the program builds it: embedded PostgreSQL, migrations, a client, a token. */
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  createCredentials,
+  createGateway,
+  gatewayMigrations,
+  gatewayServerOptions,
+  gatewaySettings,
+  onClientError,
+} from '#src/gateway/index.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { openStore, platformMigrations } from '#src/platform/db/index.ts';
+import { migrate } from '#src/platform/db/migrate.ts';
+import { createLog } from '#src/platform/log.ts';
+import { createSecretBox } from '#src/platform/secret-box.ts';
+import { supervise } from '#src/platform/supervisor.ts';
+
+type BenchGateway = { url: string; authorization: string; close: () => Promise<void> };
+
+export const startBenchGateway = async (upstreamUrl: string): Promise<BenchGateway> => {
+  const folder = await mkdtemp(join(tmpdir(), 'orderpass-bench-'));
+  // Started by root, the database server runs as a user that must be able to enter.
+  await chmod(folder, 0o755);
+  // The level that the program starts with.
+  const log = createLog('warn');
+  const settings = { dataDir: join(folder, 'data'), applicationName: 'bench' };
+  const store = await openStore(settings, log, { exclusive: true });
+  const { db, pool } = store;
+  await migrate(pool, [...platformMigrations, ...gatewayMigrations], { log });
+  const box = createSecretBox(randomBytes(32));
+  const server = createServer(gatewayServerOptions);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const gateway = await createGateway({
+    settings: gatewaySettings.parse({}),
+    origin: url,
+    db,
+    pool,
+    box,
+    clock: systemClock,
+    log,
+    upstreams: { ordering: upstreamUrl },
+  });
+  server.on('request', gateway.handler).on('checkContinue', gateway.continueHandler).on('clientError', onClientError);
+  const ended = new AbortController();
+  const services = supervise(gateway.services, ended.signal, log);
+  const credentials = createCredentials({ db, box, clock: systemClock });
+  await credentials.createTenant('rst_1');
+  const client = await credentials.createClient({ name: 'bench', tenants: ['rst_1'] });
+  const authorization = await fetchToken(url, client);
+  return {
+    url,
+    authorization,
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      ended.abort();
+      await services;
+      await gateway.close();
+      await store.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+const fetchToken = async (url: string, client: { client_id: string; client_secret: string }): Promise<string> => {
+  const { client_id, client_secret } = client;
+  const response = await fetch(`${url}/api/oauth/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret }),
+  });
+  const answer = (await response.json()) as { access_token?: string };
+  if (answer.access_token === undefined) throw new Error(`no token: ${JSON.stringify(answer)}`);
+  return `Bearer ${answer.access_token}`;
+};

@@ -1,0 +1,67 @@
+/** Upstream and load generator of the bench, in one process so that they share a core. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createInterface } from 'node:readline';
+import { Client, type Dispatcher } from 'undici';
+
+const body = JSON.stringify({ success: true, items: 'x'.repeat(990) });
+
+const upstream = createServer((_req, res) => {
+  res.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length });
+  res.end(body);
+});
+upstream.keepAliveTimeout = 600_000;
+await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+
+type Order = { url: string; path: string; headers: Record<string, string>; ms: number };
+
+/** As many requests as go, one at a time on each connection. */
+const run = async ({ url, path, headers, ms }: Order): Promise<{ requests: number; failures: number; ms: number }> => {
+  const clients = Array.from({ length: connections }, () => new Client(url, { pipelining: 1 }));
+  const startedAt = performance.now();
+  const end = startedAt + ms;
+  let requests = 0;
+  let failures = 0;
+  const drive = (client: Client): Promise<void> =>
+    new Promise((resolve) => {
+      const next = (): void => {
+        if (performance.now() >= end) return resolve();
+        let bytes = 0;
+        let status = 0;
+        const handler: Dispatcher.DispatchHandler = {
+          onRequestStart: () => undefined,
+          onResponseStart: (_controller, code) => {
+            status = code;
+          },
+          onResponseData: (_controller, chunk) => {
+            bytes += chunk.length;
+          },
+          onResponseEnd: () => {
+            requests += 1;
+            if (status !== 200 || bytes !== body.length) failures += 1;
+            next();
+          },
+          onResponseError: () => {
+            failures += 1;
+            next();
+          },
+        };
+        client.dispatch({ path, method: 'GET', headers }, handler);
+      };
+      next();
+    });
+  await Promise.all(clients.map(drive));
+  const took = performance.now() - startedAt;
+  await Promise.all(clients.map((client) => client.destroy()));
+  return { requests, failures, ms: took };
+};
+
+const connections = Number(process.argv[2] ?? 32);
+
+const say = (value: object): void => {
+  process.stdout.write(`${JSON.stringify(value)}\n`);
+};
+
+say({ url: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}` });
+for await (const line of createInterface({ input: process.stdin })) say(await run(JSON.parse(line) as Order));
+process.exit(0);

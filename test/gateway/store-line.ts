@@ -1,0 +1,60 @@
+/** A line to the store that a test can cut or freeze, as a failing network or server would. */
+import { connect, createServer, type Socket } from 'node:net';
+import pg from 'pg';
+import { pino } from 'pino';
+import { createPool } from '#src/platform/db/pool.ts';
+import { listen } from './public-door.ts';
+
+export type StoreLine = {
+  pool: pg.Pool;
+  /** Connections break, new ones are refused. */
+  cut(): Promise<void>;
+  /** Connections stay and nothing comes through any more; new ones are taken and silent. */
+  freeze(): void;
+  restore(): Promise<void>;
+  close(): Promise<void>;
+};
+
+export const openStoreLine = async (databaseUrl: string): Promise<StoreLine> => {
+  const { host, port, user, database } = new pg.Client({ connectionString: databaseUrl });
+  const target = host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port };
+  const sockets = new Set<Socket>();
+  let frozen = false;
+  const track = (socket: Socket): Socket => {
+    sockets.add(socket);
+    return socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+  };
+  const server = createServer((near) => {
+    track(near);
+    if (frozen) return;
+    const far = track(connect(target));
+    near.on('data', (chunk) => frozen || far.write(chunk)).on('close', () => far.destroy());
+    far.on('data', (chunk) => frozen || near.write(chunk)).on('close', () => near.destroy());
+  });
+  const address = new URL(await listen(server));
+  const stop = async (): Promise<void> => {
+    const closed = new Promise((resolve) => server.close(resolve));
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  const connection = `postgresql://${encodeURIComponent(user ?? '')}@${address.host}/${database}`;
+  const pool = createPool({ connection, applicationName: 'test-line' }, pino({ level: 'silent' }));
+  return {
+    pool,
+    cut: stop,
+    freeze: () => {
+      frozen = true;
+    },
+    restore: async () => {
+      frozen = false;
+      for (const socket of sockets) socket.destroy();
+      if (!server.listening)
+        await new Promise<void>((resolve) => server.listen(Number(address.port), '127.0.0.1', resolve));
+    },
+    close: async () => {
+      frozen = false;
+      await pool.end();
+      if (server.listening) await stop();
+    },
+  };
+};

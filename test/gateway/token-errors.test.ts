@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newClientId, newClientSecret } from '#src/gateway/credentials/credential-values.ts';
+import { knock, type Reply, sendRaw } from './public-door.ts';
+import { basic, openStand, pick, postToken, type Stand, withoutRequestId } from './stand.ts';
+import { openStoreLine } from './store-line.ts';
+
+let stand: Stand;
+let tenant: string;
+let client: { client_id: string; client_secret: string };
+const grant = { grant_type: 'client_credentials' };
+
+beforeAll(async () => {
+  stand = await openStand();
+  tenant = await stand.createTenant();
+  client = pick(await stand.createClient([tenant]));
+});
+
+afterAll(() => stand.close());
+
+const expectRefusal = (reply: Reply, status: number, error: string): void => {
+  expect([reply.status, reply.json?.error]).toEqual([status, error]);
+  expect(Object.keys(reply.json)).toEqual(['error', 'error_description', 'error_uri', 'request_id']);
+  expect(reply.json.error_description).toMatch(/^[\x20\x21\x23-\x5b\x5d-\x7e]+$/);
+  expect(reply.json.error_uri).toBe(`${stand.url}/docs/errors#${error}`);
+  expect(reply.json.request_id).toBe(reply.headers['x-request-id']);
+  expect(reply.headers['cache-control']).toBe('no-store');
+  expect(reply.headers['content-type']).toMatch(/^application\/json/);
+};
+
+test('A-034 grant_type missing is invalid_request; any other grant is unsupported, before the client is looked at', async () => {
+  expectRefusal(await postToken(stand.url, client), 400, 'invalid_request');
+  expectRefusal(await postToken(stand.url, { ...client, grant_type: '' }), 400, 'invalid_request');
+  for (const grant_type of ['password', 'authorization_code', 'refresh_token', 'CLIENT_CREDENTIALS', 'implicit']) {
+    expectRefusal(await postToken(stand.url, { ...client, grant_type }), 400, 'unsupported_grant_type');
+    expectRefusal(await postToken(stand.url, { grant_type, scope: '"' }), 400, 'unsupported_grant_type');
+    expectRefusal(await postToken(stand.url, { grant_type }, basic('x', 'y')), 400, 'unsupported_grant_type');
+  }
+});
+
+test('A-035 client_id or client_secret missing is invalid_request', async () => {
+  expectRefusal(await postToken(stand.url, grant), 400, 'invalid_request');
+  expectRefusal(await postToken(stand.url, { ...grant, client_id: client.client_id }), 400, 'invalid_request');
+  expectRefusal(await postToken(stand.url, { ...grant, client_secret: client.client_secret }), 400, 'invalid_request');
+  expectRefusal(await postToken(stand.url, { ...grant, ...client, client_secret: '' }), 400, 'invalid_request');
+  expectRefusal(await postToken(stand.url, grant, basic(client.client_id, '')), 400, 'invalid_request');
+  expectRefusal(await postToken(stand.url, grant, basic('', client.client_secret)), 400, 'invalid_request');
+});
+
+test('A-036 unknown client, wrong secret and disabled client get one answer, with a Basic challenge for Basic', async () => {
+  const disabled = await stand.createClient([tenant]);
+  await stand.credentials.disableClient(disabled.client_id);
+  const wrong = newClientSecret().value;
+  const tries = [
+    { client_id: newClientId(), client_secret: wrong },
+    { client_id: 'nobody', client_secret: wrong },
+    { client_id: 'nul\u0000', client_secret: wrong },
+    { client_id: client.client_id, client_secret: wrong },
+    { client_id: client.client_id, client_secret: 'x' },
+    pick(disabled),
+  ];
+  const byForm = [];
+  for (const one of tries) byForm.push(await postToken(stand.url, { ...grant, ...one }));
+  for (const reply of byForm) {
+    expectRefusal(reply, 401, 'invalid_client');
+    expect(reply.headers['www-authenticate']).toBeUndefined();
+    expect(withoutRequestId(reply)).toEqual(withoutRequestId(byForm[0] as Reply));
+  }
+  for (const { client_id, client_secret } of tries.filter((one) => !one.client_id.includes('\u0000'))) {
+    const reply = await postToken(stand.url, grant, basic(client_id, client_secret));
+    expectRefusal(reply, 401, 'invalid_client');
+    expect(reply.headers['www-authenticate']).toBe('Basic realm="orderpass"');
+    expect(withoutRequestId(reply)).toEqual(withoutRequestId(byForm[0] as Reply));
+  }
+});
+
+test('A-037 other content types, query parameters, repeated parameters and two methods are invalid_request', async () => {
+  const json = { 'content-type': 'application/json' };
+  expectRefusal(await postToken(stand.url, JSON.stringify({ ...grant, ...client }), json), 400, 'invalid_request');
+  expectRefusal(await knock(stand.url, 'POST', '/api/oauth/token'), 400, 'invalid_request');
+  const query = `/api/oauth/token?${new URLSearchParams({ ...grant, ...client })}`;
+  expectRefusal(await postToken(stand.url, '', {}, query), 400, 'invalid_request');
+  expectRefusal(
+    await postToken(stand.url, { ...grant, ...client }, {}, '/api/oauth/token?scope='),
+    400,
+    'invalid_request',
+  );
+  for (const name of ['scope', 'client_id', 'client_secret', 'grant_type', 'resource']) {
+    const pairs = Object.entries({ scope: 'read:orders', resource: stand.url, ...grant, ...client });
+    const again = pairs.find(([known]) => known === name) ?? [name, 'x'];
+    expectRefusal(await postToken(stand.url, [...pairs, again]), 400, 'invalid_request');
+  }
+  const header = basic(client.client_id, client.client_secret);
+  expectRefusal(await postToken(stand.url, { ...grant, ...client }, header), 400, 'invalid_request');
+  expectRefusal(
+    await postToken(stand.url, { ...grant, ...client }, { 'content-encoding': 'gzip' }),
+    400,
+    'invalid_request',
+  );
+});
+
+test('malformed Basic headers and other schemes are invalid_request', async () => {
+  const id = Buffer.from(client.client_id).toString('base64');
+  for (const authorization of [
+    'Basic',
+    'Basic !!!',
+    `Basic ${id}`,
+    'Basic a b',
+    `Bearer ${client.client_secret}`,
+    'Negotiate abc',
+    basic('%zz', 'x').authorization ?? '',
+  ]) {
+    expectRefusal(await postToken(stand.url, grant, { authorization }), 400, 'invalid_request');
+  }
+});
+
+test('two Authorization headers are refused whichever of them is right', async () => {
+  const { authorization } = basic(client.client_id, client.client_secret);
+  const body = new URLSearchParams(grant).toString();
+  const answer = await sendRaw(
+    Number(new URL(stand.url).port),
+    [
+      'POST /api/oauth/token HTTP/1.1',
+      'Host: x',
+      'Connection: close',
+      'Content-Type: application/x-www-form-urlencoded',
+      `Content-Length: ${body.length}`,
+      `Authorization: ${authorization}`,
+      'Authorization: Basic eDp5',
+      '',
+      body,
+    ].join('\r\n'),
+  );
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+  expect(answer).toContain('"error":"invalid_request"');
+});
+
+test('A-039 nothing left of the grant is invalid_grant; a client without the token right is unauthorized_client', async () => {
+  const own = await stand.createTenant();
+  const withdrawn = await stand.createClient([own]);
+  await stand.credentials.withdrawTenant(withdrawn.client_id, own);
+  expectRefusal(await postToken(stand.url, { ...grant, ...pick(withdrawn) }), 400, 'invalid_grant');
+  const left = await stand.createClient([own]);
+  await stand.credentials.removeTenant(own);
+  expectRefusal(await postToken(stand.url, { ...grant, ...pick(left) }), 400, 'invalid_grant');
+
+  const without = await stand.createClient([tenant]);
+  await stand.credentials.setClientMayUseTokens(without.client_id, false);
+  expectRefusal(await postToken(stand.url, { ...grant, ...pick(without) }), 400, 'unauthorized_client');
+  expectRefusal(
+    await postToken(stand.url, { ...grant, ...pick(without), client_secret: 'wrong' }),
+    401,
+    'invalid_client',
+  );
+});
+
+test('A-041 Accept changes nothing; other methods get 405 with Allow in the OAuth shape', async () => {
+  const accept = { accept: 'application/problem+json' };
+  expectRefusal(await postToken(stand.url, { ...grant, ...client, client_secret: 'x' }, accept), 401, 'invalid_client');
+  expectRefusal(
+    await postToken(
+      stand.url,
+      { ...grant, ...client, client_secret: 'x' },
+      { accept: 'text/html', origin: 'https://x.example' },
+    ),
+    401,
+    'invalid_client',
+  );
+  for (const method of ['GET', 'PUT', 'DELETE']) {
+    const reply = await knock(stand.url, method, '/api/oauth/token');
+    expectRefusal(reply, 405, 'invalid_request');
+    expect(reply.headers.allow).toBe('POST');
+  }
+});
+
+test('a form over 64 KiB is 413 in the OAuth shape, declared or chunked', async () => {
+  const body = `${new URLSearchParams({ ...grant, ...client })}&x=${'y'.repeat(64 * 1024)}`;
+  expectRefusal(await postToken(stand.url, body), 413, 'invalid_request');
+  expectRefusal(await postToken(stand.url, body, { 'transfer-encoding': 'chunked' }), 413, 'invalid_request');
+  const fits = `${new URLSearchParams({ ...grant, ...client })}&x=`.padEnd(64 * 1024, 'y');
+  expect((await postToken(stand.url, fits)).status).toBe(200);
+  expect((await postToken(stand.url, fits, { 'transfer-encoding': 'chunked' })).status).toBe(200);
+});
+
+test('a store that is away is temporarily_unavailable with Retry-After', async () => {
+  const line = await openStoreLine(stand.database.url);
+  const door = await stand.openDoor({ pool: line.pool });
+  try {
+    expect((await postToken(door.url, { ...grant, ...client })).status).toBe(200);
+    await line.cut();
+    await expect
+      .poll(async () => (await postToken(door.url, { ...grant, ...client })).status, { timeout: 5_000 })
+      .toBe(503);
+    const away = await postToken(door.url, { ...grant, ...client });
+    expectRefusal(away, 503, 'temporarily_unavailable');
+    expect(away.headers['retry-after']).toBe('2');
+  } finally {
+    await door.close();
+    await line.close();
+  }
+});
+
+test('a fault inside is server_error and tells nothing', async () => {
+  const { pool } = stand.database;
+  const unseen = { client_id: newClientId(), client_secret: newClientSecret().value };
+  await pool.query('alter table gateway.clients rename to clients_away');
+  const fault = await postToken(stand.url, { ...grant, ...unseen });
+  await pool.query('alter table gateway.clients_away rename to clients');
+  expectRefusal(fault, 500, 'server_error');
+  expect(fault.text).not.toMatch(/clients|relation|select|stack/i);
+  expectRefusal(await postToken(stand.url, { ...grant, ...unseen }), 401, 'invalid_client');
+});

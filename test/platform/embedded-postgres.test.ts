@@ -1,0 +1,228 @@
+import { cp, mkdir, readdir, readFile, rm, stat, symlink, truncate, unlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { serversOf } from '#src/platform/db/embedded/leftover.ts';
+import { embeddedConnection, startEmbedded } from '#src/platform/db/embedded.ts';
+import { openStore, type Store } from '#src/platform/db/index.ts';
+import { createPool } from '#src/platform/db/pool.ts';
+import { type Folder, makeFolder, query, startOwner, untilNoServer } from '../support/store-owner.ts';
+
+const log = pino({ level: 'silent' });
+
+let folder: Folder;
+beforeEach(async () => {
+  folder = await makeFolder();
+});
+afterEach(() => folder.remove());
+
+/** A finished first start with one row in it. */
+const initialise = async (): Promise<void> => {
+  const first = await startEmbedded({ dataDir: folder.dataDir, log });
+  try {
+    expect(first.freshlyCreated).toBe(true);
+    await query(first.connection, 'create table dishes (name text)', `insert into dishes values ('soup')`);
+  } finally {
+    await first.stop();
+  }
+};
+
+const expectDishes = async (): Promise<void> => {
+  const again = await startEmbedded({ dataDir: folder.dataDir, log });
+  try {
+    expect(again.freshlyCreated).toBe(false);
+    expect(await query(again.connection, 'select name from dishes')).toEqual([{ name: 'soup' }]);
+  } finally {
+    await again.stop();
+  }
+};
+
+describe('a start', () => {
+  test('initialises an absent data folder and the next one keeps the data', async () => {
+    await initialise();
+    await expectDishes();
+    expect(await serversOf(folder.cluster)).toEqual([]);
+  });
+
+  test('gives a server that answers on a socket which only its own user can reach, in UTC and with checksums', async () => {
+    const embedded = await startEmbedded({ dataDir: folder.dataDir, log });
+    try {
+      expect((await stat(embedded.connection.host)).mode & 0o777).toBe(0o700);
+      const names = [
+        'listen_addresses',
+        'timezone',
+        'data_checksums',
+        'fsync',
+        'synchronous_commit',
+        'server_encoding',
+      ];
+      const columns = names.map((name) => `current_setting('${name}') as ${name}`).join(', ');
+      expect(await query(embedded.connection, `select ${columns}`)).toEqual([
+        {
+          listen_addresses: '',
+          timezone: 'UTC',
+          data_checksums: 'on',
+          fsync: 'on',
+          synchronous_commit: 'on',
+          server_encoding: 'UTF8',
+        },
+      ]);
+    } finally {
+      await Promise.all([embedded.stop(), embedded.stop()]);
+    }
+  });
+
+  test('works where the path is too long for a Unix socket, and other processes find the server there', async () => {
+    const dataDir = path.join(folder.path, 'x'.repeat(90), 'y'.repeat(90), 'data');
+    const embedded = await startEmbedded({ dataDir, log });
+    const { host } = embedded.connection;
+    try {
+      expect(await embeddedConnection(dataDir)).toEqual({ connection: embedded.connection });
+      expect((await stat(host)).mode & 0o777).toBe(0o700);
+    } finally {
+      await embedded.stop();
+    }
+    await expect(stat(host)).rejects.toThrow('ENOENT');
+  });
+
+  test('repairs a half-initialised folder and removes what an interrupted first start left', async () => {
+    await mkdir(path.join(folder.cluster, 'global'), { recursive: true });
+    await mkdir(path.join(folder.dataDir, 'postgres.new-0123456789ab', 'base'), { recursive: true });
+    await writeFile(path.join(folder.cluster, 'postgresql.conf'), '');
+    await initialise();
+    await expectDishes();
+    expect((await readdir(folder.dataDir)).filter((name) => name.includes('.new-'))).toEqual([]);
+  });
+
+  test('refuses a folder with databases and a missing pg_control, and deletes nothing', async () => {
+    await initialise();
+    const control = path.join(folder.cluster, 'global', 'pg_control');
+    const content = await readFile(control);
+    await truncate(control);
+    await expect(startEmbedded({ dataDir: folder.dataDir, log })).rejects.toMatchObject({ code: 'DATA_DIR_DAMAGED' });
+    await writeFile(control, content);
+    await expectDishes();
+  });
+
+  test('refuses the data of another major version with the number of both', async () => {
+    await initialise();
+    await writeFile(path.join(folder.cluster, 'PG_VERSION'), '17\n');
+    await expect(startEmbedded({ dataDir: folder.dataDir, log })).rejects.toMatchObject({
+      code: 'DATA_DIR_OTHER_VERSION',
+      message: expect.stringMatching(/PostgreSQL 17.*carries 18/),
+    });
+    await writeFile(path.join(folder.cluster, 'PG_VERSION'), '18\n');
+    await expectDishes();
+  });
+
+  test('that fails names the end of the server log', async () => {
+    const extraSettings = { shared_buffers: 'plenty' };
+    await expect(startEmbedded({ dataDir: folder.dataDir, log, extraSettings })).rejects.toMatchObject({
+      code: 'POSTGRES_NOT_READY',
+      message: expect.stringContaining('invalid value for parameter "shared_buffers"'),
+    });
+  });
+
+  test('is not held up by a stale postmaster.pid whose number belongs to another process by now', async () => {
+    await initialise();
+    const stale = [process.pid, folder.cluster, 1_700_000_000, 5432, folder.cluster, '', '  5432  1', 'ready', ''];
+    await writeFile(path.join(folder.cluster, 'postmaster.pid'), stale.join('\n'));
+    await writeFile(path.join(folder.cluster, '.s.PGSQL.5432.lock'), stale.join('\n'));
+    expect(await embeddedConnection(folder.dataDir)).toBeUndefined();
+    await expectDishes();
+  });
+});
+
+describe('one owner', () => {
+  test('a second start on the same data folder is refused with what to do, and the first is not disturbed', async () => {
+    const owner = await startOwner(folder);
+    try {
+      const second = startEmbedded({ dataDir: folder.dataDir, log });
+      await expect(second).rejects.toMatchObject({
+        code: 'DATA_DIR_IN_USE',
+        message: expect.stringMatching(new RegExp(`process ${owner.child.pid}.*DATABASE_URL`)),
+      });
+      expect(await query(owner.connection, 'select 1 as one')).toEqual([{ one: 1 }]);
+    } finally {
+      await owner.stop();
+    }
+    await untilNoServer(folder.cluster);
+  });
+
+  test('of several first starts at the same moment exactly one owns the folder', async () => {
+    const starts = await Promise.allSettled(
+      Array.from({ length: 4 }, () => startEmbedded({ dataDir: folder.dataDir, log })),
+    );
+    const won = starts.filter((start) => start.status === 'fulfilled');
+    await Promise.all(won.map((start) => start.value.stop()));
+    expect(won).toHaveLength(1);
+    const lost = starts.filter((start) => start.status === 'rejected').map((start) => start.reason.code);
+    expect(lost).toEqual(['DATA_DIR_IN_USE', 'DATA_DIR_IN_USE', 'DATA_DIR_IN_USE']);
+  });
+
+  test('a command shares the server of the owner, and leaves it running', async () => {
+    const owner = await openStore({ dataDir: folder.dataDir, applicationName: 'owner' }, log, { exclusive: true });
+    try {
+      const command = await openStore({ dataDir: folder.dataDir, applicationName: 'command' }, log, {
+        exclusive: false,
+      });
+      await command.pool.query('create table dishes ()');
+      await command.close();
+      expect((await owner.pool.query(`select to_regclass('dishes')::text as found`)).rows).toEqual([
+        { found: 'dishes' },
+      ]);
+      expect([owner.freshlyCreated, command.freshlyCreated]).toEqual([true, false]);
+    } finally {
+      await owner.close();
+    }
+  });
+
+  test('commands without an owner run the server for their time, and none takes it from another', async () => {
+    const open = (): Promise<Store> =>
+      openStore({ dataDir: folder.dataDir, applicationName: 'command' }, log, { exclusive: false });
+    const commands = await Promise.all([open(), open(), open()]);
+    await Promise.all(
+      commands.map(async (command) => {
+        await command.pool.query('select pg_sleep(0.1)');
+        await command.close();
+      }),
+    );
+    expect(await serversOf(folder.cluster)).toEqual([]);
+  });
+
+  test('the address of the store works as DATABASE_URL of another process', async () => {
+    const owner = await openStore({ dataDir: folder.dataDir, applicationName: 'owner' }, log, { exclusive: true });
+    try {
+      const other = createPool({ connection: owner.url, max: 1, applicationName: 'other' }, log);
+      expect((await other.query(`select current_setting('application_name') as name`)).rows).toEqual([
+        { name: 'other' },
+      ]);
+      await other.end();
+    } finally {
+      await owner.close();
+    }
+  });
+
+  test('a copied data folder never leads to the server of the original', async () => {
+    const owner = await startOwner(folder);
+    try {
+      const copy = path.join(folder.path, 'copy');
+      await mkdir(path.join(copy, 'postgres'), { recursive: true });
+      await cp(path.join(folder.cluster, 'postmaster.pid'), path.join(copy, 'postgres', 'postmaster.pid'));
+      expect(await embeddedConnection(folder.dataDir)).toBeDefined();
+      expect(await embeddedConnection(copy)).toBeUndefined();
+    } finally {
+      await owner.stop();
+    }
+  });
+
+  test('a link to data that is not there is an error and not an empty store', async () => {
+    await mkdir(folder.dataDir);
+    await symlink(path.join(folder.path, 'gone', 'postgres'), folder.cluster);
+    await expect(startEmbedded({ dataDir: folder.dataDir, log })).rejects.toMatchObject({ code: 'DATA_DIR_DAMAGED' });
+    await unlink(folder.cluster);
+    await initialise();
+    await rm(path.join(folder.dataDir, 'owner.pid'));
+    await expectDishes();
+  });
+});

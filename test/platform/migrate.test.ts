@@ -1,0 +1,127 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { allMigrations } from '#src/app/migrations.ts';
+import { loadMigrations, type Migration, migrate } from '#src/platform/db/migrate.ts';
+import { createPool } from '#src/platform/db/pool.ts';
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+const log = pino({ level: 'silent' });
+
+const first: Migration = {
+  feature: 'kitchen',
+  number: 1,
+  name: 'ovens',
+  sql: 'create schema kitchen; create table kitchen.ovens (id int8 primary key, lit boolean not null)',
+};
+const second: Migration = {
+  feature: 'kitchen',
+  number: 2,
+  name: 'first-oven',
+  sql: 'insert into kitchen.ovens values (1, true)',
+};
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await createEmptyDatabase();
+});
+afterEach(() => database.drop());
+
+const recorded = async (): Promise<string[]> => {
+  const { rows } = await database.pool.query<{ key: string }>(
+    `select feature || '/' || number as key from platform.migrations order by feature, number`,
+  );
+  return rows.map((row) => row.key);
+};
+
+const tableOf = async (name: string): Promise<string | null> => {
+  const { rows } = await database.pool.query<{ found: string | null }>('select to_regclass($1)::text as found', [name]);
+  return rows[0]?.found ?? null;
+};
+
+describe('migrations', () => {
+  test('are applied once, in order, and a second start finds nothing to do', async () => {
+    expect(await migrate(database.pool, [first, second], { log })).toEqual([first, second]);
+    expect(await migrate(database.pool, [first, second], { log })).toEqual([]);
+    expect(await recorded()).toEqual(['kitchen/1', 'kitchen/2']);
+  });
+
+  test('of many starters at the same moment are applied once each', async () => {
+    const pools = Array.from({ length: 6 }, () =>
+      createPool({ connection: database.url, max: 1, applicationName: 'starter' }, log),
+    );
+    try {
+      const results = await Promise.all(pools.map((pool) => migrate(pool, [first, second], { log })));
+      expect(results.flat()).toEqual([first, second]);
+    } finally {
+      await Promise.all(pools.map((pool) => pool.end()));
+    }
+    const { rows } = await database.pool.query('select id, lit from kitchen.ovens');
+    expect(rows).toEqual([{ id: 1, lit: true }]);
+  });
+
+  test('that were changed after they had been applied are refused by name', async () => {
+    await migrate(database.pool, [first], { log });
+    const changed = { ...first, sql: `${first.sql}; create table kitchen.sinks ()` };
+    await expect(migrate(database.pool, [changed, second], { log })).rejects.toMatchObject({
+      code: 'MIGRATION_CHANGED',
+      message: expect.stringContaining('kitchen/0001-ovens'),
+    });
+    expect(await recorded()).toEqual(['kitchen/1']);
+  });
+
+  test('of a newer version in the database are refused and nothing is changed', async () => {
+    await migrate(database.pool, [first, second], { log });
+    const other: Migration = { feature: 'cellar', number: 1, name: 'barrels', sql: 'create schema cellar' };
+    await expect(migrate(database.pool, [first, other], { log })).rejects.toMatchObject({
+      code: 'DATABASE_NEWER',
+      message: expect.stringContaining('kitchen/0002-first-oven'),
+    });
+    expect(await recorded()).toEqual(['kitchen/1', 'kitchen/2']);
+  });
+
+  test('that fail leave nothing half done, keep the ones before, and succeed once they are right', async () => {
+    const broken = {
+      ...second,
+      sql: 'create table kitchen.sinks (id int8); insert into kitchen.ovens values (null, null)',
+    };
+    await expect(migrate(database.pool, [first, broken], { log })).rejects.toMatchObject({
+      code: 'MIGRATION_FAILED',
+      message: expect.stringContaining('kitchen/0002-first-oven'),
+    });
+    expect(await tableOf('kitchen.sinks')).toBeNull();
+    expect(await recorded()).toEqual(['kitchen/1']);
+    expect(await migrate(database.pool, [first, second], { log })).toEqual([second]);
+  });
+
+  test('of this version are complete in a database cloned for a test', async () => {
+    const clone = await createTestDatabase();
+    try {
+      expect(await migrate(clone.pool, allMigrations, { log })).toEqual([]);
+    } finally {
+      await clone.drop();
+    }
+  });
+
+  test('files are read in the order of their numbers', () => {
+    const folder = new URL('../../src/platform/db/migrations/', import.meta.url);
+    const numbers = loadMigrations('platform', folder).map((migration) => migration.number);
+    expect(numbers[0]).toBe(1);
+    expect(numbers).toEqual(numbers.map((_, index) => index + 1));
+  });
+});
+
+describe('values', () => {
+  test('int8 is a number, date is text, timestamptz is a Date, and an int8 that would be rounded is an error', async () => {
+    const { rows } = await database.pool.query(
+      `select 42::int8 as total, '2026-02-28'::date as day, '2026-02-28T10:00:00Z'::timestamptz as at`,
+    );
+    expect(rows).toEqual([{ total: 42, day: '2026-02-28', at: new Date('2026-02-28T10:00:00Z') }]);
+    await expect(database.pool.query('select 9007199254740993::int8 as total')).rejects.toThrow('safe integers');
+    expect((await database.pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+  });
+
+  test('lower() knows every script and sorting goes by code point', async () => {
+    const { rows } = await database.pool.query(`select lower('ÄÖÜÉЖ') as lower, ('Z' < 'a') as code_point`);
+    expect(rows).toEqual([{ lower: 'äöüéж', code_point: true }]);
+  });
+});

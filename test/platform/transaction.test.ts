@@ -1,0 +1,93 @@
+import { sql, type Transaction } from 'kysely';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createPool } from '#src/platform/db/pool.ts';
+import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
+import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createEmptyDatabase();
+  await database.pool.query('create table tables (number int8 primary key, guests int8 not null)');
+  await database.pool.query('insert into tables values (1, 0), (2, 0)');
+});
+afterAll(() => database.drop());
+
+const guests = async (): Promise<number[]> => {
+  const { rows } = await database.pool.query<{ guests: number }>('select guests from tables order by number');
+  return rows.map((row) => row.guests);
+};
+
+const seat = (tx: Transaction<unknown>, number: number): Promise<unknown> =>
+  sql`update tables set guests = guests + 1 where number = ${number}`.execute(tx);
+
+const failure = async (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+describe('a unit of work', () => {
+  test('that throws leaves nothing', async () => {
+    const work = inTransaction(database.db, async (tx) => {
+      await seat(tx, 1);
+      throw new Error('the kitchen is closed');
+    });
+    await expect(work).rejects.toThrow('the kitchen is closed');
+    expect(await guests()).toEqual([0, 0]);
+  });
+
+  test('in a deadlock with another one is repeated, and both are done once', async () => {
+    // Each holds one row before it asks for the other one's.
+    const bothHold = Promise.withResolvers<void>();
+    let holding = 0;
+    const seatBoth = (first: number, second: number): Promise<void> =>
+      inTransaction(database.db, async (tx) => {
+        await seat(tx, first);
+        holding += 1;
+        if (holding === 2) bothHold.resolve();
+        await bothHold.promise;
+        await seat(tx, second);
+      });
+    await Promise.all([seatBoth(1, 2), seatBoth(2, 1)]);
+    expect(await guests()).toEqual([2, 2]);
+    expect(holding).toBe(3);
+  });
+
+  test('that meets a conflict each time gives up after four tries', async () => {
+    let tries = 0;
+    const work = inTransaction(database.db, async (tx) => {
+      tries += 1;
+      await sql`do $$ begin raise exception 'conflict' using errcode = '40001'; end $$`.execute(tx);
+    });
+    expect(isTransient(await failure(work))).toBe(true);
+    expect(tries).toBe(4);
+  });
+});
+
+describe('a passing trouble is told from a fault', () => {
+  test('when the connection is ended by the server, also between two statements', async () => {
+    const work = inTransaction(database.db, async (tx) => {
+      const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx);
+      await database.pool.query('select pg_terminate_backend($1, 5000)', [rows[0]?.pid]);
+      await seat(tx, 1);
+    });
+    expect(isTransient(await failure(work))).toBe(true);
+    expect(await guests()).toEqual([2, 2]);
+  });
+
+  test('when nobody listens, on TCP and on a socket', async () => {
+    for (const connection of ['postgresql://nobody@127.0.0.1:1/none', 'postgresql://nobody@/none?host=/nonexistent']) {
+      const pool = createPool({ connection, applicationName: 'test' }, pino({ level: 'silent' }));
+      expect(isTransient(await failure(pool.query('select 1')))).toBe(true);
+      await pool.end();
+    }
+  });
+
+  test('and not when the statement is wrong, a rule of the data is broken or a file is absent', async () => {
+    for (const statement of ['select from nowhere', 'insert into tables values (1, 0)', 'select 1 / 0'])
+      expect(isTransient(await failure(database.pool.query(statement)))).toBe(false);
+    expect(isTransient(Object.assign(new Error('ENOENT'), { code: 'ENOENT', syscall: 'open' }))).toBe(false);
+    expect(isTransient(undefined)).toBe(false);
+  });
+});

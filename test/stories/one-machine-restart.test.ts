@@ -1,0 +1,125 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { makeDataDir, type RunningProgram, runJson, startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+const dataDir = (): string => {
+  const data = makeDataDir();
+  closers.push(data.remove);
+  return data.path;
+};
+
+const start = async (env: Record<string, string>): Promise<RunningProgram> => {
+  const program = await startProgram(env);
+  closers.push(() => program.kill());
+  return program;
+};
+
+const shown = (program: RunningProgram, name: string): string =>
+  new RegExp(`${name} +(\\S+)`).exec(program.output())?.[1] ?? '';
+
+test('a second start prints only where it listens, and Ctrl-C stops cleanly within 5 s', async () => {
+  const env = { ORDERPASS_DATA_DIR: dataDir() };
+  const first = await start(env);
+  await until(() => first.output().includes('/demo/receiver\n'));
+  const asked = Date.now();
+  expect(await first.stop()).toBe(0);
+  expect(Date.now() - asked).toBeLessThan(5000);
+  expect(first.errors()).toBe('');
+
+  const second = await start(env);
+  expect((await fetch(`${second.url}/healthz`)).status).toBe(200);
+  expect(await second.stop()).toBe(0);
+  expect(second.output()).toBe(`Orderpass listens on ${second.url}\n`);
+  expect(second.errors()).toBe('');
+});
+
+/** A receiver that can be away: refuses until it is told to accept. */
+const startReceiver = async () => {
+  const received: { id: string; event: string }[] = [];
+  let accept = false;
+  let refused = 0;
+  const server: Server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      if (accept) {
+        const { event } = JSON.parse(Buffer.concat(chunks).toString()) as { event: string };
+        received.push({ id: String(request.headers['webhook-id']), event });
+      } else refused += 1;
+      response.writeHead(accept ? 204 : 500).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(() => server.close().closeAllConnections());
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    received,
+    refused: () => refused,
+    acceptNow: () => {
+      accept = true;
+    },
+  };
+};
+
+test('kill -9 and a new start lose no order and no webhook, and a retry of the order makes no second one (A-120, A-129)', async () => {
+  const env = { ORDERPASS_DATA_DIR: dataDir(), ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true' };
+  const receiver = await startReceiver();
+  const first = await start(env);
+  await until(() => first.output().includes('/demo/receiver\n'));
+  const restuid = /\((rst_\w+)\)/.exec(first.output())?.[1] ?? '';
+  await runJson(['endpoint', 'create', '--restaurant', restuid, '--url', receiver.url, '--kinds', 'orders'], env);
+  const headers = {
+    'x-client-id': shown(first, 'Client id'),
+    'x-client-secret': shown(first, 'Client secret'),
+    'content-type': 'application/json',
+    'idempotency-key': 'story-1',
+  };
+  const body = /-d '(\{.*\})'/.exec(first.output())?.[1] ?? '';
+  const create = async (url: string): Promise<{ status: number; text: string; replayed: string | null }> => {
+    const response = await fetch(`${url}/api/order/create`, { method: 'POST', headers, body });
+    return {
+      status: response.status,
+      text: await response.text(),
+      replayed: response.headers.get('idempotent-replayed'),
+    };
+  };
+  const created = await create(first.url);
+  expect(created.status).toBe(200);
+  await until(() => receiver.refused() > 0);
+  await first.kill();
+
+  receiver.acceptNow();
+  const second = await start(env);
+  expect(await create(second.url)).toEqual({ ...created, replayed: 'true' });
+  const list = await fetch(`${second.url}/api/orders/list`, { headers: { 'x-api-key': shown(first, 'API key') } });
+  expect(await list.json()).toMatchObject({ total_count: 1 });
+  await until(() => receiver.received.length >= 2, 25_000);
+  expect(receiver.received.map(({ event }) => event)).toEqual(['order.new', 'order.confirmed']);
+  expect(await second.stop()).toBe(0);
+});
+
+test('two installations run side by side on other ports and folders and know nothing of each other', async () => {
+  const [left, right] = await Promise.all([
+    start({ ORDERPASS_DATA_DIR: dataDir() }),
+    start({ ORDERPASS_DATA_DIR: dataDir() }),
+  ]);
+  await until(() => left.output().includes('/demo/receiver\n') && right.output().includes('/demo/receiver\n'));
+  const read = (url: string, key: string): Promise<Response> =>
+    fetch(`${url}/api/menu/categories`, { headers: { 'x-api-key': key } });
+  expect((await read(left.url, shown(left, 'API key'))).status).toBe(200);
+  expect((await read(right.url, shown(left, 'API key'))).status).toBe(401);
+  expect((await read(right.url, shown(right, 'API key'))).status).toBe(200);
+});
+
+test('a data folder that is in use is refused with a sentence that says so', async () => {
+  const env = { ORDERPASS_DATA_DIR: dataDir() };
+  await start(env);
+  await expect(startProgram(env)).rejects.toThrow(/in use/);
+});

@@ -1,0 +1,57 @@
+/** A database of its own for a test file, with every schema and no rows. */
+import { randomBytes } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import pg from 'pg';
+import { pino } from 'pino';
+import { inject } from 'vitest';
+import { createDatabase, createPool } from '#src/platform/db/pool.ts';
+import { databaseUrl, run } from './test-server.ts';
+
+export type TestDatabase = {
+  /** For DATABASE_URL of a program. */
+  url: string;
+  pool: pg.Pool;
+  db: Kysely<unknown>;
+  /** Ends the pool and removes the database, also under programs that still use it. */
+  drop(): Promise<void>;
+};
+
+const cloneMs = 20_000;
+const sourceInUse = '55006';
+
+export const createTestDatabase = async (): Promise<TestDatabase> => {
+  const { template } = inject('testServer');
+  return open((name) => `create database ${name} template ${template}`);
+};
+
+/** Without any schema, for tests of the migrations themselves. */
+export const createEmptyDatabase = (): Promise<TestDatabase> => open((name) => `create database ${name}`);
+
+const open = async (statement: (name: string) => string): Promise<TestDatabase> => {
+  const server = inject('testServer');
+  const name = `orderpass_test_${randomBytes(6).toString('hex')}`;
+  await retryWhileInUse(() => run(server.url, statement(name)));
+  const url = databaseUrl(server.url, name);
+  const pool = createPool({ connection: url, applicationName: 'test' }, pino({ level: 'silent' }));
+  let ended: Promise<void> | undefined;
+  const drop = async (): Promise<void> => {
+    ended ??= pool.end();
+    await ended;
+    await run(server.url, `drop database if exists ${name} with (force)`);
+  };
+  return { url, pool, db: createDatabase(pool), drop };
+};
+
+/** The source may have a visitor for a moment: a background worker of the server, or another clone. */
+const retryWhileInUse = async (clone: () => Promise<void>): Promise<void> => {
+  const deadline = Date.now() + cloneMs;
+  for (;;) {
+    try {
+      return await clone();
+    } catch (error) {
+      const busy = error instanceof pg.DatabaseError && error.code === sourceInUse;
+      if (!busy || Date.now() > deadline) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+};

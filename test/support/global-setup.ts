@@ -1,0 +1,65 @@
+/**
+ * One PostgreSQL for the whole run, with a template database that holds every feature's schema. It is the one that
+ * comes with Orderpass, or the one of TEST_DATABASE_URL, whose user must be allowed to create databases.
+ */
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { pino } from 'pino';
+import type { TestProject } from 'vitest/node';
+import { allMigrations } from '#src/app/migrations.ts';
+import { startEmbedded } from '#src/platform/db/embedded.ts';
+import { migrate } from '#src/platform/db/migrate.ts';
+import { connectionUrl, createPool } from '#src/platform/db/pool.ts';
+import { databaseUrl, run } from './test-server.ts';
+
+/** The data of a test run may be lost with the machine. */
+const fastSettings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
+
+const log = pino({ level: 'error' }, pino.destination(2));
+
+export default async (project: TestProject): Promise<() => Promise<void>> => {
+  const server = await openServer();
+  const template = `orderpass_template_${randomBytes(6).toString('hex')}`;
+  try {
+    await createTemplate(server.url, template);
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+  project.provide('testServer', { url: server.url, template });
+  return async () => {
+    await dropTemplate(server.url, template).finally(() => server.close());
+  };
+};
+
+const openServer = async (): Promise<{ url: string; close(): Promise<void> }> => {
+  const given = process.env.TEST_DATABASE_URL;
+  if (given !== undefined && given !== '') return { url: given, close: async () => undefined };
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'orderpass-test-'));
+  // Started by root, the server runs as a user that must be able to enter.
+  await chmod(folder, 0o755);
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  const dataDir = path.join(folder, 'data');
+  const embedded = await startEmbedded({ dataDir, log, extraSettings: fastSettings }).catch(async (error: unknown) => {
+    await remove();
+    throw error;
+  });
+  return { url: connectionUrl(embedded.connection), close: () => embedded.stop().finally(remove) };
+};
+
+const createTemplate = async (url: string, template: string): Promise<void> => {
+  await run(url, `create database ${template}`);
+  const pool = createPool({ connection: databaseUrl(url, template), max: 1, applicationName: 'template' }, log);
+  try {
+    await migrate(pool, allMigrations, { log });
+  } finally {
+    await pool.end();
+  }
+  // A template that nobody can connect to is never busy when it is cloned.
+  await run(url, `alter database ${template} with allow_connections false`);
+};
+
+const dropTemplate = (url: string, template: string): Promise<void> =>
+  run(url, `drop database if exists ${template} with (force)`);

@@ -1,0 +1,100 @@
+/** Starts the real program as a child process, as `npm start` does, and talks to it over HTTP. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+export const root = resolve(import.meta.dirname, '../..');
+const main = join(root, 'src/main.ts');
+
+export type RunningProgram = {
+  url: string;
+  /** Everything on stdout so far. */
+  output(): string;
+  errors(): string;
+  child: ChildProcess;
+  /** SIGINT, as Ctrl-C; resolves to the exit code. */
+  stop(): Promise<number | null>;
+  /** SIGKILL, as a crash. */
+  kill(): Promise<void>;
+};
+
+/** A folder for one test's data that an unprivileged database server may enter. */
+export const makeDataDir = (): { path: string; remove(): void } => {
+  const path = mkdtempSync(join(tmpdir(), 'orderpass-'));
+  chmodSync(path, 0o755);
+  return { path: join(path, 'data'), remove: () => rmSync(path, { recursive: true, force: true }) };
+};
+
+const plainEnv = (): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(process.env).filter(
+      (entry): entry is [string, string] =>
+        entry[1] !== undefined && !/^(ORDERPASS_|DATABASE_URL|REDIS_URL|PORT$|NODE_ENV|VITEST)/.test(entry[0]),
+    ),
+  );
+
+/** Starts the program and waits until it says where it listens. */
+export const startProgram = async (env: Record<string, string>): Promise<RunningProgram> => {
+  const child = spawn(process.execPath, [main, 'start'], {
+    cwd: root,
+    env: { ...plainEnv(), PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  let errors = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    errors += chunk.toString();
+  });
+  const exited = new Promise<number | null>((resolveExit) => child.once('exit', (code) => resolveExit(code)));
+  const url = await new Promise<string>((resolveUrl, reject) => {
+    const look = (): void => {
+      const match = /^Orderpass (?:listens on (\S+)|runs as)/m.exec(output);
+      if (match !== null) resolveUrl(match[1] ?? '');
+    };
+    child.stdout.on('data', look);
+    void exited.then((code) => reject(new Error(`the program ended with ${code}\n${output}\n${errors}`)));
+  });
+  return {
+    url,
+    output: () => output,
+    errors: () => errors,
+    child,
+    stop: () => {
+      child.kill('SIGINT');
+      return exited;
+    },
+    kill: async () => {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+};
+
+export type CommandResult = { code: number; stdout: string; stderr: string };
+
+/** One command of the command line, as a script would call it. */
+export const runCommand = (args: readonly string[], env: Record<string, string>): Promise<CommandResult> =>
+  new Promise((resolveResult) => {
+    execFile(
+      process.execPath,
+      [main, ...args],
+      { cwd: root, env: { ...plainEnv(), ...env } },
+      (error, stdout, stderr) => {
+        resolveResult({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : 1, stdout, stderr });
+      },
+    );
+  });
+
+/** One command with `--json`; its object. Throws with the error text when the command fails. */
+export const runJson = async (
+  args: readonly string[],
+  env: Record<string, string>,
+): Promise<Record<string, string>> => {
+  const result = await runCommand([...args, '--json'], env);
+  if (result.code !== 0) throw new Error(`${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
+  return JSON.parse(result.stdout) as Record<string, string>;
+};
