@@ -4,6 +4,7 @@
  */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
+import { loadScopeNames, routesFileOf } from '#src/gateway/config.ts';
 import { createCredentials } from '#src/gateway/index.ts';
 import { createRestaurant, findRestaurant, type NewRestaurant } from '#src/ordering/index.ts';
 import { enabledKinds, setKinds } from '#src/platform/db/outbox.ts';
@@ -21,7 +22,8 @@ export type Admin = ReturnType<typeof createAdmin>;
 
 export const createAdmin = (installation: Installation, settings: Settings) => {
   const { store, box, clock } = installation;
-  const credentials = createCredentials({ db: store.db, box, clock });
+  const scopes = loadScopeNames(routesFileOf(settings.gateway));
+  const credentials = createCredentials({ db: store.db, box, clock, scopes });
   return {
     createRestaurant: (restaurant: NewRestaurant): Promise<{ restuid: string }> =>
       inTransaction(store.db, async (tx) => {

@@ -24,11 +24,10 @@ export const gatewaySettings = z.strictObject({
     .regex(/^[A-Za-z0-9 ._-]{1,64}$/, 'at most 64 letters, digits, spaces, dots, hyphens and underscores')
     .default('orderpass')
     .meta({ description: 'Realm that challenges name', env: 'ORDERPASS_REALM' }),
-  routes_file: z
-    .string()
-    .min(1)
-    .default(fileURLToPath(new URL('../../config/routes.json', import.meta.url)))
-    .meta({ description: 'Route table (JSON): operations, scopes, limits, upstreams', env: 'ORDERPASS_ROUTES_FILE' }),
+  routes_file: z.string().min(1).optional().meta({
+    description: 'Route table (JSON): operations, scopes, limits, upstreams. Default: `config/routes.json` of the program',
+    env: 'ORDERPASS_ROUTES_FILE',
+  }),
   upstreams: upstreams.default({}).meta({
     description: 'Addresses of the services behind the gateway, as name=url pairs; role all fills in its own',
     env: 'ORDERPASS_UPSTREAMS',
@@ -57,6 +56,10 @@ export const gatewaySettings = z.strictObject({
 });
 
 export type GatewaySettings = z.infer<typeof gatewaySettings>;
+
+/** The route table that the settings name, or the one that comes with the program. */
+export const routesFileOf = (settings: Pick<GatewaySettings, 'routes_file'>): string =>
+  settings.routes_file ?? fileURLToPath(new URL('../../config/routes.json', import.meta.url));
 
 const kind = z.enum(['api_key', 'api_client', 'bearer']);
 
@@ -135,10 +138,7 @@ export class RouteTableError extends Error {
 export const loadRouteTable = (file: string, upstreamNames: readonly string[]): RouteTable => {
   const parsed = routeTable.safeParse(readJson(file));
   if (!parsed.success) {
-    throw new RouteTableError(
-      file,
-      parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`),
-    );
+    throw new RouteTableError(file, problemsOf(parsed.error));
   }
   const lost = [...new Set(parsed.data.routes.map(({ upstream }) => upstream))].filter(
     (name) => !upstreamNames.includes(name),
@@ -146,6 +146,16 @@ export const loadRouteTable = (file: string, upstreamNames: readonly string[]): 
   if (lost.length > 0) throw new RouteTableError(file, [`no address for upstream ${lost.join(', ')}`]);
   return parsed.data;
 };
+
+/** Names of the scopes that exist, in their sequence. Throws RouteTableError. */
+export const loadScopeNames = (file: string): string[] => {
+  const parsed = routeTable.safeParse(readJson(file));
+  if (!parsed.success) throw new RouteTableError(file, problemsOf(parsed.error));
+  return parsed.data.scopes.map(({ name }) => name);
+};
+
+const problemsOf = (error: z.ZodError): string[] =>
+  error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
 
 const readJson = (file: string): unknown => {
   try {

@@ -20,7 +20,7 @@ import type { Service } from '#src/platform/supervisor.ts';
 import { createAuthenticator } from './access/authenticate.ts';
 import { createBearerTokens } from './access/bearer-tokens.ts';
 import { assemble, type PublicDoor } from './assemble.ts';
-import { type GatewaySettings, loadRouteTable } from './config.ts';
+import { type GatewaySettings, loadRouteTable, routesFileOf } from './config.ts';
 import { createCredentialCache } from './credentials/credential-cache.ts';
 import { readEpoch } from './credentials/credential-epoch-store.ts';
 import { createOAuth } from './oauth/oauth.ts';
@@ -51,7 +51,7 @@ export type Gateway = PublicDoor & { services: Service[] };
 /** Rejects when the route table cannot be used or the store cannot be read. */
 export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const { settings, origin, db, pool, box, clock, log } = deps;
-  const table = loadRouteTable(settings.routes_file, Object.keys(deps.upstreams));
+  const table = loadRouteTable(routesFileOf(settings), Object.keys(deps.upstreams));
   const allScopes = table.scopes.map(({ name }) => name);
   const keys = await openSigningKeys({ db, box, clock });
   const credentials = createCredentialCache({ db, pool, box, log, onChange: keys.reload });

@@ -18,7 +18,7 @@ test('every path that the README names exists', () => {
 });
 
 test('every npm script that the README names exists', () => {
-  const named = [...readme.matchAll(/npm (?:run (?:-s )?)?(\w+)/g)]
+  const named = [...readme.matchAll(/`npm (?:run (?:-s )?)?(\w+)/g)]
     .map((match) => match[1] ?? '')
     .filter((name) => name !== 'ci');
   expect(named.filter((name) => name !== 'run' && manifest.scripts[name] === undefined)).toEqual([]);

@@ -106,8 +106,8 @@ test('A-009: a client that sends without end gets its 413, and its upstream requ
     .on('close', () => {
       closed = true;
     });
-  const pump = (): void => {
-    if (!closed) socket.write(piece, pump);
+  const pump = (failed?: Error | null): void => {
+    if (failed === undefined || failed === null) socket.write(piece, pump);
   };
   pump();
   await until(() => closed);

@@ -54,8 +54,13 @@ const reasons: Readonly<Record<number, string>> = {
 
 /** Listener for `clientError`. */
 export const onClientError = (error: ParserError, socket: Duplex): void => {
-  if (error.code === 'ECONNRESET' || !socket.writable || hasAnswered(socket)) {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
+    return;
+  }
+  if (hasAnswered(socket)) {
+    // What was written goes out; a half answer lacks its end and is seen to.
+    socket.end(() => socket.destroy());
     return;
   }
   const fault = faultFor(error);

@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Fault, internalFault } from '#src/contract/fault.ts';
 import type { Logger } from '#src/platform/log.ts';
-import type { Exchange } from '../exchange.ts';
 import { carriesBearer } from '../access/carries-bearer.ts';
+import type { Exchange } from '../exchange.ts';
 import {
   type DialectSettings,
   isOAuthStatus,

@@ -1,7 +1,6 @@
 /** customer/remove (interface 11.2): the record loses everything personal, orders and ledger keep its uid. */
 import type { Kysely } from 'kysely';
 import { forgetClient } from '../orders/order-store.ts';
-import { forgetClient } from '../orders/order-store.ts';
 import type { CustomerAddress } from './customer.ts';
 import { recordCustomerChange } from './customer-event.ts';
 import { eraseCustomer, lockCustomer } from './customer-store.ts';
@@ -16,7 +15,6 @@ export const removeCustomer = async (
   const customer = await lockCustomer(tx, restuid, address);
   if (customer === undefined) return false;
   await eraseCustomer(tx, restuid, customer.uid, now);
-  await forgetClient(tx, restuid, customer.uid);
   await forgetClient(tx, restuid, customer.uid);
   const seq = customer.seq + 1;
   await recordCustomerChange(tx, {

@@ -50,7 +50,10 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
     keepAliveInitialDelayMillis: keepAliveDelayMs,
     types: createTypes(),
   });
-  const report = (error: Error): void => log.warn({ err: error }, 'a database connection was lost');
+  const report = (error: Error): void => {
+    // The server of a closing pool may be stopped before the last goodbye is said.
+    if (!pool.ending) log.warn({ err: error }, 'a database connection was lost');
+  };
   // The pool listens only while a client is idle. A connection that breaks between two statements of a transaction
   // would otherwise be an unhandled 'error' event and end the process.
   pool.on('connect', (client) => client.on('error', report));

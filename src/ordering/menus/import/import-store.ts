@@ -34,15 +34,19 @@ export const loadCurrentMenu = async (
   owner: string | null,
 ): Promise<Omit<CurrentMenu, 'version'>> => {
   const own = sql`restuid = ${restuid} and coalesce(owner_client, '') = coalesce(${owner}::text, '') and ext_id is not null`;
-  const categories = await sql<StoredCategory>`
-    select uid, name, description, image, url, hidden, position, subrestaurant_uids, ext_id, options, pos_uid,
-      removed_at is not null as removed
-    from ordering.categories where ${own}`.execute(tx);
-  const products = await sql<StoredProduct>`
-    select uid, category_uid, name, ingredients, price, prices_table, image, allergens, symbols, suggested,
-      price_sale_alert, price_sale_badge, checkout_selling, url, hidden, position, subrestaurant_uids, ext_id,
-      inherits_options, options, copied_options, pos_uid, removed_at is not null as removed
-    from ordering.products where ${own}`.execute(tx);
+  const categories = await readInPages((after) =>
+    sql<StoredCategory>`
+      select uid, name, description, image, url, hidden, position, subrestaurant_uids, ext_id, options, pos_uid,
+        removed_at is not null as removed
+      from ordering.categories where ${own} and ext_id > ${after} order by ext_id limit ${pageRows}`.execute(tx),
+  );
+  const products = await readInPages((after) =>
+    sql<StoredProduct>`
+      select uid, category_uid, name, ingredients, price, prices_table, image, allergens, symbols, suggested,
+        price_sale_alert, price_sale_badge, checkout_selling, url, hidden, position, subrestaurant_uids, ext_id,
+        inherits_options, options, copied_options, pos_uid, removed_at is not null as removed
+      from ordering.products where ${own} and ext_id > ${after} order by ext_id limit ${pageRows}`.execute(tx),
+  );
   const shared = await sql<{ uid: string }>`
     select distinct p.category_uid as uid
     from ordering.products p join ordering.categories c on c.restuid = p.restuid and c.uid = p.category_uid
@@ -50,10 +54,27 @@ export const loadCurrentMenu = async (
       and coalesce(c.owner_client, '') = coalesce(${owner}::text, '')
       and (coalesce(p.owner_client, '') <> coalesce(${owner}::text, '') or p.ext_id is null)`.execute(tx);
   return {
-    categories: categories.rows,
-    products: products.rows,
+    categories,
+    products,
     sharedCategories: new Set(shared.rows.map(({ uid }) => uid)),
   };
+};
+
+/** Documents are parsed as they arrive: rows that come all at once would hold up other requests. */
+const pageRows = 200;
+
+/** Rows by ext_id; "" sorts before every one. */
+const readInPages = async <T extends { ext_id: string | null }>(
+  read: (after: string) => Promise<{ rows: T[] }>,
+): Promise<T[]> => {
+  const all: T[] = [];
+  for (let after = ''; ; ) {
+    const { rows } = await read(after);
+    all.push(...rows);
+    const last = rows.at(-1)?.ext_id;
+    if (rows.length < pageRows || typeof last !== 'string') return all;
+    after = last;
+  }
 };
 
 type Target = { restuid: string; owner: string | null; now: Date; pace: Pace };
