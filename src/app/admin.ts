@@ -37,7 +37,10 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
     disableClient: credentials.disableClient,
     createEndpoint: async (endpoint: { tenant: string; url: string; kinds?: readonly string[] }) => {
       await assertRestaurant(store.db, endpoint.tenant);
-      return createEndpoint(endpointsDeps(installation, settings), { ...endpoint, owner: { kind: 'panel', id: 'cli' } });
+      return createEndpoint(endpointsDeps(installation, settings), {
+        ...endpoint,
+        owner: { kind: 'panel', id: 'cli' },
+      });
     },
     /** Returns what is on afterwards. */
     setNotifications: async (restuid: string, kinds: Record<string, boolean>): Promise<Record<string, boolean>> => {
@@ -52,7 +55,8 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
 };
 
 const assertRestaurant = async (db: Kysely<unknown>, restuid: string): Promise<void> => {
-  if ((await findRestaurant(db, restuid)) === undefined) throw new Fault('NOT_FOUND', `There is no restaurant ${restuid}`);
+  if ((await findRestaurant(db, restuid)) === undefined)
+    throw new Fault('NOT_FOUND', `There is no restaurant ${restuid}`);
 };
 
 /** `allowedOrigins`: receivers of our own. */

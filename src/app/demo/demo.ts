@@ -145,14 +145,27 @@ const zones = [
       [43.75, 11.22],
     ],
   },
-  { name: 'Firenze', fee: 350, orderMin: 1500, zips: ['50121', '50122', '50123', '50124', '50125', '50126', '50127', '50129'] },
+  {
+    name: 'Firenze',
+    fee: 350,
+    orderMin: 1500,
+    zips: ['50121', '50122', '50123', '50124', '50125', '50126', '50127', '50129'],
+  },
 ] as const;
 
 const makeRestaurant = async ({ installation }: DemoDeps, tx: Kysely<unknown>): Promise<string> => {
   const now = installation.clock.now();
   const { uid } = await createRestaurant(
     tx,
-    { name: restaurantName, timeZone: 'Europe/Rome', currency: 'EUR', zones, pointsPerUnit: 1, pointValue: 0.05, signupPoints: 1000 },
+    {
+      name: restaurantName,
+      timeZone: 'Europe/Rome',
+      currency: 'EUR',
+      zones,
+      pointsPerUnit: 1,
+      pointValue: 0.05,
+      signupPoints: 1000,
+    },
     now,
   );
   await importMenu(tx, {
@@ -177,6 +190,7 @@ const findDemoProduct = async (
   const [sale] = items;
   const size = sale?.options.find((option) => option.primary);
   const value = size?.option_values[0];
-  if (sale === undefined || size === undefined || value === undefined) throw new Error('the demo menu has no Margherita');
+  if (sale === undefined || size === undefined || value === undefined)
+    throw new Error('the demo menu has no Margherita');
   return { productUid: sale.product.uid, sizeOption: { uid: size.uid, valueUid: value.uid } };
 };
