@@ -76,6 +76,20 @@ test('the upstream’s hop-by-hop headers, trailers and those named in its Conne
   await raw.close();
 });
 
+test('a wish to change the protocol is not granted: the request is answered as a plain one', async () => {
+  for (const wish of ['h2c', 'websocket']) {
+    const headers = {
+      ...door.asKey,
+      connection: 'Upgrade, HTTP2-Settings',
+      upgrade: wish,
+      'http2-settings': 'AAMAAABk',
+    };
+    const answer = await knock(door.url, 'GET', '/api/orders/list', { headers });
+    expect([answer.status, answer.headers.upgrade]).toEqual([200, undefined]);
+    expect(upstream.seen.at(-1)?.headers.upgrade).toBeUndefined();
+  }
+});
+
 /** What a second parser could take for a second request. */
 const smuggled = 'GET /api/orders/get HTTP/1.1\r\nHost: x\r\n\r\n';
 

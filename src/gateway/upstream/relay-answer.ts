@@ -34,103 +34,126 @@ const stalledMs = 30_000;
 
 const clientGone = new Error('the client closed the connection');
 
-export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEvents): Relay => {
-  const { res } = exchange;
-  let controller: Controller | undefined;
-  let abortReason: Error | undefined;
-  let waiting: NodeJS.Timeout | undefined;
-  let collector: ErrorCollector | undefined;
-  let sawAnswer = false;
-  let asksAgain = false;
-  let settled = false;
+/** One exchange with an upstream. */
+type State = {
+  readonly deps: RelayDeps;
+  readonly exchange: Exchange;
+  readonly events: RelayEvents;
+  readonly onClose: () => void;
+  controller: Controller | undefined;
+  /** Set before the upstream has the request: it is broken off as soon as it would start. */
+  abortReason: Error | undefined;
+  waiting: NodeJS.Timeout | undefined;
+  collector: ErrorCollector | undefined;
+  sawAnswer: boolean;
+  asksAgain: boolean;
+  settled: boolean;
   /** Bytes that are still missing from an answer of known length; -1 when it is not known. */
-  let missing = -1;
+  missing: number;
+};
 
-  const settle = (): boolean => {
-    if (settled) return false;
-    settled = true;
-    clearTimeout(waiting);
-    res.off('close', onClose);
-    events.onSettled();
-    return true;
+export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEvents): Relay => {
+  const state: State = {
+    deps,
+    exchange,
+    events,
+    onClose: () => fail(state, clientGone),
+    controller: undefined,
+    abortReason: undefined,
+    waiting: undefined,
+    collector: undefined,
+    sawAnswer: false,
+    asksAgain: false,
+    settled: false,
+    missing: -1,
   };
-
-  const fail = (error: Error): void => {
-    if (!settle()) return;
-    abortReason = error;
-    controller?.abort(error);
-    if (error === clientGone) return;
-    if (collector !== undefined) collector.fail(error);
-    else if (res.headersSent) cut(exchange);
-    else events.onFailure(error, sawAnswer);
-  };
-
-  const onClose = (): void => fail(clientGone);
-
-  const begin = (status: number, headers: UpstreamHeaders): void => {
-    const all = passHeaders(headers, deps.edgeHeaders(exchange.requestId));
-    if (headers['cache-control'] === undefined) all.push('cache-control', 'no-store');
-    const length = headers['content-length'];
-    if (length !== undefined && exchange.method !== 'HEAD') missing = Number(length);
-    res.writeHead(status, all);
-  };
-
-  const pass = (chunk: Buffer): void => {
-    if (missing === chunk.length) {
-      missing = 0;
-      endWith(res, chunk);
-      return;
-    }
-    missing -= chunk.length;
-    if (!res.write(chunk)) pauseUntilDrained(res, controller, fail);
-  };
-
-  res.once('close', onClose);
-
+  exchange.res.once('close', state.onClose);
   return {
-    fail,
+    fail: (error) => fail(state, error),
     limitWaiting: (ms, fault) => {
-      if (controller === undefined && !settled) waiting = setTimeout(() => fail(fault()), ms);
+      if (state.controller === undefined && !state.settled) state.waiting = setTimeout(() => fail(state, fault()), ms);
     },
     handler: {
-      onRequestStart: (started) => {
-        controller = started;
-        clearTimeout(waiting);
-        if (abortReason !== undefined) started.abort(abortReason);
+      onRequestStart: (controller) => {
+        state.controller = controller;
+        clearTimeout(state.waiting);
+        if (state.abortReason !== undefined) controller.abort(state.abortReason);
       },
-      onResponseStart: (answering, status, headers) => {
-        if (status < 200 || settled) return;
-        sawAnswer = true;
-        if (status < 400) return begin(status, headers);
-        if (events.asksAgain) {
-          asksAgain = true;
-          return;
-        }
-        collector = deps.translate(exchange, {
-          status,
-          headers,
-          controller: answering,
-          passOn: (collected) => {
-            collector = undefined;
-            begin(status, headers);
-            if (exchange.method !== 'HEAD') for (const chunk of collected) pass(chunk);
-          },
-        });
+      onResponseStart: (controller, status, headers) => {
+        // Informational answers (RFC 9110 section 15.2) concern this hop only.
+        if (status >= 200 && !state.settled) startAnswer(state, controller, status, headers);
       },
       onResponseData: (_controller, chunk) => {
-        if (settled) return;
-        if (collector !== undefined) collector.push(chunk);
-        else if (exchange.method !== 'HEAD') pass(chunk);
+        if (state.settled) return;
+        if (state.collector !== undefined) state.collector.push(chunk);
+        else if (exchange.method !== 'HEAD') pass(state, chunk);
       },
-      onResponseEnd: () => {
-        if (!settle()) return;
-        if (asksAgain) return events.onErrorWithoutBody();
-        if (collector !== undefined) return collector.end();
-        if (!res.writableEnded) res.end();
-      },
-      onResponseError: (_controller, error) => fail(error),
+      onResponseEnd: () => endAnswer(state),
+      onResponseError: (_controller, error) => fail(state, error),
     },
   };
+};
+
+const settle = (state: State): boolean => {
+  if (state.settled) return false;
+  state.settled = true;
+  clearTimeout(state.waiting);
+  state.exchange.res.off('close', state.onClose);
+  state.events.onSettled();
+  return true;
+};
+
+const fail = (state: State, error: Error): void => {
+  if (!settle(state)) return;
+  state.abortReason = error;
+  state.controller?.abort(error);
+  if (error === clientGone) return;
+  if (state.collector !== undefined) state.collector.fail(error);
+  else if (state.exchange.res.headersSent) cut(state.exchange);
+  else state.events.onFailure(error, state.sawAnswer);
+};
+
+const startAnswer = (state: State, controller: Controller, status: number, headers: UpstreamHeaders): void => {
+  state.sawAnswer = true;
+  if (status < 400) return begin(state, status, headers);
+  if (state.events.asksAgain) {
+    state.asksAgain = true;
+    return;
+  }
+  const passOn = (collected: readonly Buffer[]): void => {
+    state.collector = undefined;
+    begin(state, status, headers);
+    if (state.exchange.method !== 'HEAD') for (const chunk of collected) pass(state, chunk);
+  };
+  state.collector = state.deps.translate(state.exchange, { status, headers, controller, passOn });
+};
+
+const begin = (state: State, status: number, headers: UpstreamHeaders): void => {
+  const { deps, exchange } = state;
+  const all = passHeaders(headers, deps.edgeHeaders(exchange.requestId));
+  if (headers['cache-control'] === undefined) all.push('cache-control', 'no-store');
+  const length = headers['content-length'];
+  if (length !== undefined && exchange.method !== 'HEAD') state.missing = Number(length);
+  exchange.res.writeHead(status, all);
+};
+
+const pass = (state: State, chunk: Buffer): void => {
+  const { res } = state.exchange;
+  if (state.missing === chunk.length) {
+    state.missing = 0;
+    endWith(res, chunk);
+    return;
+  }
+  state.missing -= chunk.length;
+  if (!res.write(chunk)) pauseUntilDrained(state);
+};
+
+const endAnswer = (state: State): void => {
+  if (!settle(state)) return;
+  const { res } = state.exchange;
+  if (state.asksAgain) state.events.onErrorWithoutBody();
+  else if (state.collector !== undefined) state.collector.end();
+  else if (!res.writableEnded) res.end();
 };
 
 /** Above this a copy costs more than a second write. */
@@ -153,14 +176,12 @@ const cut = ({ req, res }: Exchange): void => {
   else res.destroy();
 };
 
-const pauseUntilDrained = (
-  res: ServerResponse,
-  controller: Controller | undefined,
-  fail: (error: Error) => void,
-): void => {
+const pauseUntilDrained = (state: State): void => {
+  const { controller, exchange } = state;
+  const { res } = exchange;
   if (controller === undefined || controller.paused) return;
   controller.pause();
-  const stalled = setTimeout(() => fail(new Error('the client takes nothing of its answer')), stalledMs);
+  const stalled = setTimeout(() => fail(state, new Error('the client takes nothing of its answer')), stalledMs);
   const go = (): void => {
     clearTimeout(stalled);
     res.off('drain', go).off('close', go);

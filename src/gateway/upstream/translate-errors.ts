@@ -57,48 +57,40 @@ export type TranslateError = (exchange: Exchange, answer: ErrorAnswer) => ErrorC
 const envelopeStart = /^\s*\{\s*"success"\s*:\s*false\b/;
 
 export const createTranslateError = (deps: TranslateDeps): TranslateError => {
-  return (exchange, answer) => {
-    const { status, headers, controller } = answer;
-    const dialect = dialectOf(exchange, status, headers);
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    let finished = false;
-    const finish = (body: Buffer | undefined): void => {
+  return (exchange, answer) => collect(deps, exchange, answer, dialectOf(exchange, answer.status, answer.headers));
+};
+
+const collect = (deps: TranslateDeps, exchange: Exchange, answer: ErrorAnswer, dialect: Dialect): ErrorCollector => {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  let finished = false;
+  const finish = (action: () => void): void => {
+    if (finished) return;
+    finished = true;
+    clearTimeout(timer);
+    action();
+  };
+  const write = (body: Buffer | undefined) => (): void => writeRefusal(deps, exchange, answer, dialect, body);
+  const stop = (): void => {
+    finish(write(undefined));
+    answer.controller.abort(new Error('the rest of an error body is not wanted'));
+  };
+  const timer = setTimeout(stop, bodyTimeoutMs);
+  return {
+    push: (chunk) => {
       if (finished) return;
-      finished = true;
-      clearTimeout(timer);
-      writeRefusal(deps, exchange, answer, dialect, body);
-    };
-    const stop = (): void => {
-      finish(undefined);
-      controller.abort(new Error('the rest of an error body is not wanted'));
-    };
-    const timer = setTimeout(stop, bodyTimeoutMs);
-    return {
-      push: (chunk) => {
-        if (finished) return;
-        chunks.push(chunk);
-        bytes += chunk.length;
-        if (bytes <= bodyBytesMax) return;
-        if (dialect === 'oauth' || !isLongEnvelope(headers, chunks)) return stop();
-        if (dialect === 'problem') {
-          if (bytes > reportBytesMax) stop();
-          return;
-        }
-        finished = true;
-        clearTimeout(timer);
-        answer.passOn(chunks);
-      },
-      end: () => finish(Buffer.concat(chunks, bytes)),
-      fail: (error) => {
-        // Dialect a needs the status alone and so survives a wrong length; half an envelope would be a wrong answer.
-        if (dialect === 'oauth') return finish(Buffer.concat(chunks, bytes));
-        if (finished) return;
-        finished = true;
-        clearTimeout(timer);
-        deps.writeFault(exchange, upstreamUnreachable(error));
-      },
-    };
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes <= bodyBytesMax) return;
+      if (dialect === 'oauth' || bytes > reportBytesMax || !isLongEnvelope(answer.headers, chunks)) stop();
+      else if (dialect === 'envelope') finish(() => answer.passOn(chunks));
+    },
+    end: () => finish(write(Buffer.concat(chunks, bytes))),
+    fail: (error) => {
+      // Dialect a needs the status alone and so survives a wrong length; half an envelope would be a wrong answer.
+      if (dialect === 'oauth') finish(write(Buffer.concat(chunks, bytes)));
+      else finish(() => deps.writeFault(exchange, upstreamUnreachable(error)));
+    },
   };
 };
 

@@ -55,6 +55,8 @@ export const text = (
     const length = [...value].length;
     if (length < min || length > max) return { code: 'LENGTH', message: `must have ${span(min, max)} characters` };
     if (value.includes('\0')) return { code: 'FORMAT', message: 'must not hold U+0000' };
+    // Half of a surrogate pair is no character: PostgreSQL refuses it in JSON, and elsewhere it would become another text.
+    if (!value.isWellFormed()) return { code: 'FORMAT', message: 'must be valid Unicode' };
     if (bounds.pattern !== undefined && !bounds.pattern.test(value)) {
       return { code: 'FORMAT', message: `must be ${bounds.format ?? 'of the documented form'}` };
     }

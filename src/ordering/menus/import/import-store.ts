@@ -27,25 +27,37 @@ export const raiseVersion = async (tx: Kysely<unknown>, restuid: string): Promis
   return version;
 };
 
-/** Everything of a locked menu that `owner` (null: the panel) has ever imported. */
+/** Ext_ids that an import names. */
+export type NamedElements = { categories: readonly string[]; products: readonly string[] };
+
+/**
+ * What `owner` (null: the panel) has in a locked menu, and of what it removed that which is `named` again: the rest of the
+ * removed ones may be a long history.
+ */
 export const loadCurrentMenu = async (
   tx: Kysely<unknown>,
   restuid: string,
   owner: string | null,
+  named: NamedElements,
 ): Promise<Omit<CurrentMenu, 'version'>> => {
+  const wanted = (extIds: readonly string[]) => sql`(removed_at is null or ext_id = any(${extIds}::text[]))`;
   const own = sql`restuid = ${restuid} and coalesce(owner_client, '') = coalesce(${owner}::text, '') and ext_id is not null`;
   const categories = await readInPages((after) =>
     sql<StoredCategory>`
       select uid, name, description, image, url, hidden, position, subrestaurant_uids, ext_id, options, pos_uid,
         removed_at is not null as removed
-      from ordering.categories where ${own} and ext_id > ${after} order by ext_id limit ${pageRows}`.execute(tx),
+      from ordering.categories where ${own} and ${wanted(named.categories)} and ext_id > ${after} order by ext_id limit ${pageRows}`.execute(
+      tx,
+    ),
   );
   const products = await readInPages((after) =>
     sql<StoredProduct>`
       select uid, category_uid, name, ingredients, price, prices_table, image, allergens, symbols, suggested,
         price_sale_alert, price_sale_badge, checkout_selling, url, hidden, position, subrestaurant_uids, ext_id,
         inherits_options, options, copied_options, pos_uid, removed_at is not null as removed
-      from ordering.products where ${own} and ext_id > ${after} order by ext_id limit ${pageRows}`.execute(tx),
+      from ordering.products where ${own} and ${wanted(named.products)} and ext_id > ${after} order by ext_id limit ${pageRows}`.execute(
+      tx,
+    ),
   );
   const shared = await sql<{ uid: string }>`
     select distinct p.category_uid as uid

@@ -48,7 +48,8 @@ export const runImport = async (tx: Kysely<unknown>, request: ImportRequest): Pr
   for (const field of request.unknownFields ?? []) findings.unknownField('import', `/${field}`, undefined, field);
   const sent = await readElements(request, { findings, pace, currency: request.currency });
   const baseVersion = await lockMenu(tx, restuid);
-  const current = { version: baseVersion, ...(await loadCurrentMenu(tx, restuid, owner)) };
+  const named = { categories: extIdsOf(sent.categories), products: extIdsOf(sent.products) };
+  const current = { version: baseVersion, ...(await loadCurrentMenu(tx, restuid, owner, named)) };
   const newUid = (prefix: string): string => newId(prefix, now.getTime());
   const { changes, removals } = await planImport(current, sent, request, { findings, ledger, pace, newUid });
   const { errors, warnings, errorCount } = findings;
@@ -71,6 +72,8 @@ export const runImport = async (tx: Kysely<unknown>, request: ImportRequest): Pr
   await recordMenuChange(tx, { restuid, version, previousVersion: baseVersion, changes, now });
   return { ...outcome, applied: true, version };
 };
+
+const extIdsOf = (elements: readonly { extId: string }[]): string[] => elements.map(({ extId }) => extId);
 
 const changesMenu = ({ categories, products, removedCategories, removedProducts }: ImportChanges): boolean =>
   [categories, products, removedCategories, removedProducts].some((elements) => elements.length > 0);

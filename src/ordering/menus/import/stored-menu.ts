@@ -16,7 +16,7 @@ export type StoredProduct = Product & {
 
 export type CurrentMenu = {
   version: number;
-  /** Elements of the owner that have an ext_id, removed ones too. */
+  /** Elements of the owner that have an ext_id; of the removed ones those that are sent again. */
   categories: StoredCategory[];
   products: StoredProduct[];
   /** Categories of the owner in which somebody else has a product. */
