@@ -54,6 +54,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   const pipeline = createPipeline({
     routes: compileRoutes(table),
     authenticate: deps.authenticate,
+    recordUse: deps.recordUse,
     assertIdentity: createAssertIdentity(signFor),
     forward: createForward({
       upstreams,

@@ -37,6 +37,13 @@ export const bodyCut = (): Fault => new Fault('REQUEST_TIMEOUT', 'The connection
 export const unsupportedMediaType = (): Fault =>
   new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json, without Content-Encoding');
 
+/** `reason`: as the operator gave it. */
+export const quarantined = (what: string, reason: string): Fault =>
+  new Fault('UNAUTHORIZED', quarantineText(what, reason));
+
+export const quarantineText = (what: string, reason: string): string =>
+  `This ${what} is quarantined: ${reason}. Contact support to have it checked and made active again`;
+
 export const noCredential = (): Fault => new Fault('INVALID_AUTH', 'No credential');
 
 /** RFC 6750 section 2 knows three ways to send a token; this server takes the header only. */

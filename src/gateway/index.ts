@@ -23,8 +23,12 @@ import { assemble, type PublicDoor } from './assemble.ts';
 import { type GatewaySettings, loadRouteTable, routesFileOf } from './config.ts';
 import { createCredentialCache } from './credentials/credential-cache.ts';
 import { readEpoch } from './credentials/credential-epoch-store.ts';
+import { createCredentialUse } from './credentials/credential-use.ts';
+import { createRevokeToken } from './credentials/revoke-token.ts';
 import { createOAuth } from './oauth/oauth.ts';
 import { openSigningKeys } from './oauth/signing-keys.ts';
+import { tokenPath } from './oauth/token-issuer.ts';
+import { markAssertionUsed } from './oauth/used-assertion-store.ts';
 
 export { type GatewaySettings, gatewaySettings } from './config.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
@@ -53,17 +57,27 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const { settings, origin, db, pool, box, clock, log } = deps;
   const table = loadRouteTable(routesFileOf(settings), Object.keys(deps.upstreams));
   const allScopes = table.scopes.map(({ name }) => name);
-  const keys = await openSigningKeys({ db, box, clock });
-  const credentials = createCredentialCache({ db, pool, box, log, onChange: keys.reload });
-  const authenticate = createAuthenticator({
+  const keys = await openSigningKeys({ db, box, clock, settings });
+  const credentials = createCredentialCache({ db, pool, box, clock, log, onChange: keys.reload });
+  const use = createCredentialUse({ db, clock, log });
+  const tokens = createBearerTokens({ origin, clock, findKey: keys.find });
+  const { authenticate, inspectToken } = createAuthenticator({
     credentials,
-    tokens: createBearerTokens({ origin, clock, findKey: keys.find }),
+    tokens,
     box,
     clock,
     allScopes,
     apiKeyScopes: table.apiKeyScopes,
   });
-  const oauth = createOAuth({ origin, box, clock, settings, allScopes, keys, credentials, realm: settings.realm, log });
+  const oauth = createOAuth({
+    ...{ origin, box, clock, settings, allScopes, keys, credentials, realm: settings.realm, log },
+    ...{ tokens, inspectToken, recordUse: use.record, revokeToken: createRevokeToken({ db, clock }) },
+    assertions: {
+      clock,
+      audiences: [origin, origin + tokenPath],
+      markUsed: (assertion, now) => markAssertionUsed(db, assertion, now),
+    },
+  });
   const door = assemble({
     settings,
     origin,
@@ -73,10 +87,11 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     clock,
     log,
     authenticate,
+    recordUse: use.record,
     oauth,
     checkStore: async () => {
       await readEpoch(db);
     },
   });
-  return { ...door, services: [credentials.service] };
+  return { ...door, services: [credentials.service, use.service, keys.service] };
 };

@@ -6,6 +6,8 @@ export type Principal = {
   kind: CredentialKind;
   /** Key id or client id: what limits, idempotency and the audit count by. */
   id: string;
+  /** What was presented, for the use of credentials: key id, secret id, or client id for a token. */
+  credentialId: string;
   /** Tenants that the credential reaches now, and those of them whose API access is off. */
   tenants: readonly string[];
   tenantsDisabled: readonly string[];

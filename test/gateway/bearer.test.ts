@@ -24,7 +24,14 @@ beforeAll(async () => {
   stand = await openStand();
   tenant = await stand.createTenant();
   client = await stand.createClient([tenant]);
-  key = (await openSigningKeys({ db: stand.database.db, box: stand.box, clock: stand.clock })).current();
+  key = (
+    await openSigningKeys({
+      db: stand.database.db,
+      box: stand.box,
+      clock: stand.clock,
+      settings: { token_lifetime: 3_600, signing_key_days: 90 },
+    })
+  ).current();
 });
 
 afterAll(() => stand.close());

@@ -6,6 +6,8 @@ let stand: Stand;
 const server = '/.well-known/oauth-authorization-server';
 const resource = '/.well-known/oauth-protected-resource';
 const jwks = '/api/oauth/jwks';
+const methods = ['client_secret_post', 'client_secret_basic', 'private_key_jwt'];
+const algorithms = ['ES256', 'EdDSA', 'PS256', 'RS256'];
 
 beforeAll(async () => {
   stand = await openStand();
@@ -23,10 +25,19 @@ test('A-046 the authorization server names itself, its reachable endpoints and a
     scopes_supported: scopes,
     response_types_supported: [],
     grant_types_supported: ['client_credentials'],
-    token_endpoint_auth_methods_supported: ['client_secret_post', 'client_secret_basic'],
+    token_endpoint_auth_methods_supported: methods,
+    token_endpoint_auth_signing_alg_values_supported: algorithms,
+    revocation_endpoint: `${stand.url}/api/oauth/revoke`,
+    revocation_endpoint_auth_methods_supported: methods,
+    revocation_endpoint_auth_signing_alg_values_supported: algorithms,
+    introspection_endpoint: `${stand.url}/api/oauth/introspect`,
+    introspection_endpoint_auth_methods_supported: methods,
+    introspection_endpoint_auth_signing_alg_values_supported: algorithms,
   });
   expect(json.scopes_supported).toHaveLength(13);
-  expect((await knock(stand.url, 'POST', new URL(json.token_endpoint).pathname)).status).toBe(400);
+  for (const endpoint of [json.token_endpoint, json.revocation_endpoint, json.introspection_endpoint]) {
+    expect((await knock(stand.url, 'POST', new URL(endpoint).pathname)).status).toBe(400);
+  }
   expect((await knock(stand.url, 'GET', new URL(json.jwks_uri).pathname)).status).toBe(200);
 });
 
@@ -73,8 +84,8 @@ test('what the library behind the token endpoint could serve is not reachable', 
     ['GET', '/jwks'],
     ['POST', '/token'],
     ['GET', '/api/oauth/auth'],
-    ['POST', '/api/oauth/introspect'],
-    ['POST', '/api/oauth/revoke'],
+    ['POST', '/api/oauth/introspection'],
+    ['POST', '/token/revocation'],
     ['POST', '/api/oauth/token/'],
     ['POST', '/API/oauth/token'],
     ['GET', '/session/end'],

@@ -6,6 +6,7 @@ import { createTestDatabase } from '../support/database.ts';
 import { knock } from './public-door.ts';
 import { bearer, openStand, read, type Stand, tokenOf } from './stand.ts';
 
+const settings = { token_lifetime: 3_600, signing_key_days: 90 };
 let stand: Stand;
 
 beforeAll(async () => {
@@ -17,7 +18,7 @@ afterAll(() => stand.close());
 test('processes that start together on an empty store agree on one key', async () => {
   const database = await createTestDatabase();
   try {
-    const deps = { db: database.db, box: stand.box, clock: stand.clock };
+    const deps = { db: database.db, box: stand.box, clock: stand.clock, settings };
     const opened = await Promise.all(Array.from({ length: 8 }, () => openSigningKeys(deps)));
     expect(new Set(opened.map((keys) => keys.current().kid)).size).toBe(1);
     const { rows } = await database.pool.query('select kid from gateway.signing_keys');
@@ -33,13 +34,13 @@ test('the private key is kept sealed: another master key cannot open it', async 
   );
   expect(rows).toHaveLength(1);
   const { db } = stand.database;
-  const keys = await openSigningKeys({ db, box: stand.box, clock: stand.clock });
+  const keys = await openSigningKeys({ db, box: stand.box, clock: stand.clock, settings });
   const { d } = keys.current().privateKey.export({ format: 'jwk' });
   expect(d).toBeTypeOf('string');
   expect(rows[0]?.text).not.toContain(d);
   expect(rows[0]?.sealed.toString('latin1')).not.toContain(d);
   const other = createSecretBox(Buffer.alloc(32, 1));
-  await expect(openSigningKeys({ db, box: other, clock: stand.clock })).rejects.toThrow();
+  await expect(openSigningKeys({ db, box: other, clock: stand.clock, settings })).rejects.toThrow();
 });
 
 test('the published set names use, algorithm and thumbprint, and nothing private', async () => {
@@ -71,7 +72,7 @@ test('a new key signs without a restart, tokens of the old one work until it is 
 
   // What a rotation does: another store makes the key, the row is added, the epoch is raised.
   const elsewhere = await createTestDatabase();
-  const made = await openSigningKeys({ db: elsewhere.db, box: stand.box, clock: stand.clock });
+  const made = await openSigningKeys({ db: elsewhere.db, box: stand.box, clock: stand.clock, settings });
   const { rows } = await elsewhere.pool.query('select * from gateway.signing_keys');
   const [row] = rows;
   const { pool } = stand.database;

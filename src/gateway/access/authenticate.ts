@@ -7,7 +7,8 @@ import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { CredentialCache } from '../credentials/credential-cache.ts';
 import { type ClientRecord, isOver, type KeyRecord, provesClient } from '../credentials/credential-records.ts';
-import { noCredential } from '../faults.ts';
+import type { SecretRow } from '../credentials/credential-store.ts';
+import { noCredential, quarantined } from '../faults.ts';
 import type { CredentialKind, Principal } from '../principal.ts';
 import { type BearerTokens, notValid, type VerifiedToken } from './bearer-tokens.ts';
 import type { Presented } from './read-credential.ts';
@@ -16,7 +17,7 @@ import type { Presented } from './read-credential.ts';
 export type Authenticate = (presented: Presented) => Principal | Promise<Principal>;
 
 type AuthenticatorDeps = {
-  credentials: Pick<CredentialCache, 'findKey' | 'findClient'>;
+  credentials: Pick<CredentialCache, 'findKey' | 'findClient' | 'isTokenRevoked' | 'tokenVersion'>;
   tokens: BearerTokens;
   box: Pick<SecretBox, 'digest'>;
   clock: Clock;
@@ -26,25 +27,51 @@ type AuthenticatorDeps = {
   apiKeyScopes: readonly string[];
 };
 
-export const createAuthenticator = (deps: AuthenticatorDeps): Authenticate => {
+export type Authenticator = {
+  authenticate: Authenticate;
+  /** What a token says and whom it stands for now. Rejects like `authenticate`, except that API access may be off. */
+  inspectToken(token: string): Promise<{ token: VerifiedToken; principal: Principal }>;
+};
+
+export const createAuthenticator = (deps: AuthenticatorDeps): Authenticator => {
   const { credentials, tokens, clock } = deps;
   const principals = createPrincipals(deps);
 
   const authenticateKey = (record: KeyRecord | undefined): Principal => {
     if (record === undefined || isOver(record.expiresMs, clock.now().getTime())) throw keyRefused();
+    if (record.quarantinedReason !== null) throw quarantined('API key', record.quarantinedReason);
     return principals.ofKey(record);
   };
 
   const authenticateClient = (record: ClientRecord | undefined, secret: string): Principal => {
-    if (!provesClient(deps.box, record, secret, clock.now().getTime()) || record === undefined) throw clientRefused();
-    return principals.ofClient(record);
+    const proof = provesClient(deps.box, record, secret, clock.now().getTime());
+    if (proof === undefined || record === undefined) throw clientRefused();
+    if (record.quarantinedReason !== null) throw quarantined('API client', record.quarantinedReason);
+    if (proof.quarantinedReason !== null) throw quarantined('client secret', proof.quarantinedReason);
+    return principals.ofClient(record, proof);
   };
 
-  const authenticateToken = (token: VerifiedToken, record: ClientRecord | undefined): Principal => {
-    if (record === undefined || record.disabled || !record.mayUseTokens) throw notValid();
+  const judgeToken = (token: VerifiedToken, record: ClientRecord, revoked: boolean): Principal => {
+    if (revoked) throw notValid();
+    if (record.quarantinedReason !== null) throw quarantined('API client', record.quarantinedReason);
     return principals.ofToken(token, record);
   };
 
+  const authenticateToken = (
+    token: VerifiedToken,
+    record: ClientRecord | undefined,
+  ): Principal | Promise<Principal> => {
+    if (record === undefined || record.disabled || !record.mayUseTokens) throw notValid();
+    if (record.tokensNotBeforeMs !== null && token.issuedMs < record.tokensNotBeforeMs) throw notValid();
+    const version = credentials.tokenVersion();
+    if (token.aliveAt === version) return judgeToken(token, record, false);
+    return follow(credentials.isTokenRevoked(token.jti), (revoked) => {
+      if (!revoked) token.aliveAt = version;
+      return judgeToken(token, record, revoked);
+    });
+  };
+
+  // The client first: asking for it makes sure that this process has heard of every revocation.
   const byToken = (token: VerifiedToken): Principal | Promise<Principal> =>
     follow(credentials.findClient(token.clientId), (record) => authenticateToken(token, record));
 
@@ -65,7 +92,13 @@ export const createAuthenticator = (deps: AuthenticatorDeps): Authenticate => {
     }
   };
 
-  return (presented) => follow(identify(presented), requireApiOn);
+  return {
+    authenticate: (presented) => follow(identify(presented), requireApiOn),
+    inspectToken: async (text) => {
+      const token = await tokens.verify(text);
+      return { token, principal: await byToken(token) };
+    },
+  };
 };
 
 /** Applies `next` at once to a value, later to a promise. */
@@ -97,22 +130,30 @@ const requireReach = (record: KeyRecord | ClientRecord, kind: CredentialKind): v
 const createPrincipals = (deps: Pick<AuthenticatorDeps, 'allScopes' | 'apiKeyScopes'>) => {
   const all = new Set(deps.allScopes);
   const keyScopes = new Set(deps.apiKeyScopes);
-  const made = new WeakMap<KeyRecord | ClientRecord, Principal>();
+  const made = new WeakMap<KeyRecord | SecretRow, Principal>();
 
   const make = (
     record: KeyRecord | ClientRecord,
     kind: CredentialKind,
     id: string,
     scopes: ReadonlySet<string>,
+    credentialId = id,
   ): Principal => {
     requireReach(record, kind);
-    return Object.freeze({ kind, id, tenants: record.tenants, tenantsDisabled: record.tenantsDisabled, scopes });
+    return Object.freeze({
+      kind,
+      id,
+      credentialId,
+      tenants: record.tenants,
+      tenantsDisabled: record.tenantsDisabled,
+      scopes,
+    });
   };
 
   const scopesOf = ({ scopes }: ClientRecord): ReadonlySet<string> =>
     scopes === null ? all : new Set(deps.allScopes.filter((scope) => scopes.includes(scope)));
 
-  const remember = (record: KeyRecord | ClientRecord, principal: Principal): Principal => {
+  const remember = (record: KeyRecord | SecretRow, principal: Principal): Principal => {
     made.set(record, principal);
     return principal;
   };
@@ -120,8 +161,9 @@ const createPrincipals = (deps: Pick<AuthenticatorDeps, 'allScopes' | 'apiKeySco
   return {
     ofKey: (record: KeyRecord): Principal =>
       made.get(record) ?? remember(record, make(record, 'api_key', record.keyId, keyScopes)),
-    ofClient: (record: ClientRecord): Principal =>
-      made.get(record) ?? remember(record, make(record, 'api_client', record.clientId, scopesOf(record))),
+    ofClient: (record: ClientRecord, secret: SecretRow): Principal =>
+      made.get(secret) ??
+      remember(secret, make(record, 'api_client', record.clientId, scopesOf(record), secret.secretId)),
     /** What the token names and the client still holds. */
     ofToken: (token: VerifiedToken, record: ClientRecord): Principal => {
       if (token.caller?.record === record) return token.caller.principal;

@@ -15,7 +15,11 @@ export type VerifiedToken = {
   clientId: string;
   scopes: readonly string[];
   kid: string;
+  jti: string;
+  issuedMs: number;
   expiresMs: number;
+  /** Number of the revocations (credential-cache.ts) at which the token was found alive. */
+  aliveAt: number;
   /** Caller made from the client as it was at `record`; another record needs another caller. */
   caller: { record: ClientRecord; principal: Principal } | undefined;
 };
@@ -102,14 +106,18 @@ const hasCanonicalSignature = (token: string): boolean => {
 };
 
 const toVerified = (payload: JWTPayload, kid: string | undefined): VerifiedToken => {
-  const { client_id: clientId, scope, exp, sub, aud } = payload;
+  const { client_id: clientId, scope, iat, exp, sub, aud, jti } = payload;
   if (typeof clientId !== 'string' || sub !== clientId || typeof aud !== 'string') throw notValid();
   if (typeof scope !== 'string' || typeof exp !== 'number' || kid === undefined) throw notValid();
+  if (typeof jti !== 'string' || typeof iat !== 'number') throw notValid();
   return {
     clientId,
     scopes: scope.split(' ').filter((name) => name !== ''),
     kid,
+    jti,
+    issuedMs: iat * 1000,
     expiresMs: exp * 1000,
+    aliveAt: -1,
     caller: undefined,
   };
 };

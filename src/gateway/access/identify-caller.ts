@@ -13,20 +13,24 @@ import { type Presented, readCredential } from './read-credential.ts';
 export type IdentifyCallerDeps = {
   /** Answers at once when it can; a promise costs the hot path a turn of the event loop. */
   authenticate: (presented: Presented) => Principal | Promise<Principal>;
+  /** Told of each credential that was accepted, with the address of the peer. */
+  recordUse: (credentialId: string, address: string | undefined) => void;
 };
 
 const searchedBytesMax = 64 * 1024;
 
-export const createIdentifyCaller = ({ authenticate }: IdentifyCallerDeps): Step => {
+export const createIdentifyCaller = ({ authenticate, recordUse }: IdentifyCallerDeps): Step => {
+  const accept = (exchange: Exchange, principal: Principal): void => {
+    exchange.principal = principal;
+    recordUse(principal.credentialId, exchange.req.socket.remoteAddress);
+  };
   const identify = (exchange: Exchange, presented: Presented): void | Promise<void> => {
     const found = authenticate(presented);
     if (!(found instanceof Promise)) {
-      exchange.principal = found;
+      accept(exchange, found);
       return;
     }
-    return found.then((principal) => {
-      exchange.principal = principal;
-    });
+    return found.then((principal) => accept(exchange, principal));
   };
   return (exchange) => {
     const presented = readCredential(exchange.req.rawHeaders, exchange.search);

@@ -8,22 +8,30 @@
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import { Fault } from '#src/contract/fault.ts';
+import type { Clock } from '#src/platform/clock.ts';
 import { faultOf } from '#src/platform/http/error-boundary.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { answerInTime, LateAnswer } from './answer-in-time.ts';
-import { readEpoch } from './credential-epoch-store.ts';
+import { type Epoch, readEpoch } from './credential-epoch-store.ts';
 import { type ClientRecord, type KeyRecord, toClientRecord, toKeyRecord } from './credential-records.ts';
 import { findApiKey, findClient } from './credential-store.ts';
 import { isApiKey, isClientId } from './credential-values.ts';
 import { createEpochWatch } from './epoch-watch.ts';
 import { createRecentMap, type RecentMap } from './recent-map.ts';
+import { createRevokedTokens, type RevokedTokens } from './revoked-tokens.ts';
 
 export type CredentialCache = {
   /** undefined: unknown or revoked. A promise only when the store must be asked; it rejects with OVERLOADED. */
   findKey(value: string): Found<KeyRecord>;
   findClient(clientId: string): Found<ClientRecord>;
+  /** Counts only right after `findClient` has answered, which makes sure that this process has heard of everything. */
+  isTokenRevoked(jti: string): boolean | Promise<boolean>;
+  /** This process knows of every change that was committed before the call. Rejects when the store cannot be asked. */
+  refresh(): Promise<void>;
+  /** A token that was not revoked at this number needs no second look. */
+  tokenVersion: RevokedTokens['version'];
   /** Keeps the cache confirmed; without it every request past `trustMs` asks the store itself. */
   service: Service;
 };
@@ -35,6 +43,10 @@ type CredentialCacheDeps = {
   pool: Pool;
   box: Pick<SecretBox, 'digest'>;
   log: Logger;
+  clock: Clock;
+  /** See revoked-tokens.ts. */
+  observeLag?: (seconds: number) => void;
+  revokedTokensMax?: number;
   /** Keys, and clients, that are remembered at most. */
   entriesMax?: number;
   /** What else belongs to an epoch (signing keys). A failure leaves the new epoch unconfirmed. */
@@ -72,6 +84,12 @@ const forget = <T>(shelf: Shelf<T>): void => {
 
 export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCache => {
   const { db, pool, box, log } = deps;
+  const revoked = createRevokedTokens({
+    db,
+    clock: deps.clock,
+    observeLag: deps.observeLag,
+    entriesMax: deps.revokedTokensMax,
+  });
   const elapsedMs = deps.elapsedMs ?? (() => performance.now());
   const entriesMax = deps.entriesMax ?? entriesMaxDefault;
   const keys = createShelf(entriesMax, async (value) => toKeyRecord(await findApiKey(db, box.digest(value))));
@@ -84,15 +102,16 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
   let reading: Promise<void> | undefined;
 
   /** `askedAtMs`: before the epoch was read, since all that is known is how things were then. */
-  const confirm = async (current: number, askedAtMs: number): Promise<void> => {
+  const confirm = async (current: Epoch, askedAtMs: number): Promise<void> => {
     if (askedAtMs <= confirmedAtMs) return;
-    if (current !== epoch) {
+    await revoked.load(current.tokens);
+    if (current.credentials !== epoch) {
       generation += 1;
       forget(keys);
       forget(clients);
       unknown.clear();
       await deps.onChange?.();
-      epoch = current;
+      epoch = current.credentials;
     }
     confirmedAtMs = Math.max(confirmedAtMs, askedAtMs);
   };
@@ -158,6 +177,12 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
   return {
     findKey: (value) => (isApiKey(value) ? find(keys, value) : undefined),
     findClient: (clientId) => (isClientId(clientId) ? find(clients, clientId) : undefined),
+    isTokenRevoked: (jti) => {
+      const found = revoked.has(jti);
+      return found instanceof Promise ? orFault(answerInTime(found, storeWaitMsMax)) : found;
+    },
+    refresh: () => answerInTime(readAndConfirm(), storeWaitMsMax),
+    tokenVersion: revoked.version,
     service: createEpochWatch({ pool, log, elapsedMs, confirm }),
   };
 };

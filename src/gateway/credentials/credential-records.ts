@@ -1,7 +1,7 @@
 /** Rows in the form that requests need: judged once when they are read, not on every use. */
-import { timingSafeEqual } from 'node:crypto';
+import { createPublicKey, type JsonWebKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import type { ClientRow, KeyRow, SecretRow, TenantState } from './credential-store.ts';
+import type { ClientKeyRow, ClientRow, KeyRow, SecretRow, TenantState } from './credential-store.ts';
 
 type Reach = {
   /** Live tenants. */
@@ -12,15 +12,23 @@ type Reach = {
   lostTenant: boolean;
 };
 
-export type KeyRecord = Reach & { keyId: string; expiresMs: number | null };
+export type KeyRecord = Reach & { keyId: string; expiresMs: number | null; quarantinedReason: string | null };
+
+/** Public key of a client, for its assertions. */
+export type ClientKey = { keyId: string; kty: string; publicKey: KeyObject };
 
 export type ClientRecord = Reach & {
   clientId: string;
   /** null: all. */
   scopes: readonly string[] | null;
   mayUseTokens: boolean;
+  mayIntrospect: boolean;
   disabled: boolean;
+  quarantinedReason: string | null;
+  /** Tokens issued before are refused. */
+  tokensNotBeforeMs: number | null;
   secrets: readonly SecretRow[];
+  keys: readonly ClientKey[];
   /** Secrets that were found right before: a digest costs some 10 µs, on every request. */
   proven: Map<string, SecretRow>;
 };
@@ -35,37 +43,50 @@ const reachOf = (states: readonly TenantState[]): Reach => {
 };
 
 export const toKeyRecord = (row: KeyRow | undefined): KeyRecord | undefined =>
-  row === undefined ? undefined : { keyId: row.keyId, expiresMs: row.expiresMs, ...reachOf([row.tenant]) };
+  row === undefined
+    ? undefined
+    : {
+        keyId: row.keyId,
+        expiresMs: row.expiresMs,
+        quarantinedReason: row.quarantinedReason,
+        ...reachOf([row.tenant]),
+      };
 
 export const toClientRecord = (row: ClientRow | undefined): ClientRecord | undefined => {
   if (row === undefined) return undefined;
-  const { clientId, scopes, mayUseTokens, disabled, secrets } = row;
-  return { clientId, scopes, mayUseTokens, disabled, secrets, proven: new Map(), ...reachOf(row.tenants) };
+  const { tenants, keys, ...rest } = row;
+  return { ...rest, keys: keys.map(toClientKey), proven: new Map(), ...reachOf(tenants) };
 };
+
+const toClientKey = ({ keyId, jwk }: ClientKeyRow): ClientKey => ({
+  keyId,
+  kty: String(jwk.kty),
+  publicKey: createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' }),
+});
 
 export const isOver = (expiresMs: number | null, nowMs: number): boolean => expiresMs !== null && nowMs >= expiresMs;
 
 /** Compared for clients that do not exist; no secret has this digest, as HMAC-SHA-256 of anything is not all zero. */
-const nothing: SecretRow = { secretId: '', digest: Buffer.alloc(32), expiresMs: null };
+const nothing: SecretRow = { secretId: '', digest: Buffer.alloc(32), expiresMs: null, quarantinedReason: null };
 
 /**
- * Is this a live secret of that client? An unknown client goes the same way as a wrong secret, so that neither the answer
- * nor its time tells which ids exist.
+ * The live secret of that client that this is, or undefined. An unknown client goes the same way as a wrong secret, so that
+ * neither the answer nor its time tells which ids exist. Quarantine is for the caller to look at.
  */
 export const provesClient = (
   box: Pick<SecretBox, 'digest'>,
   client: ClientRecord | undefined,
   secret: string,
   nowMs: number,
-): boolean => {
+): SecretRow | undefined => {
   const before = client?.proven.get(secret);
-  if (before !== undefined) return !client?.disabled && !isOver(before.expiresMs, nowMs);
+  if (before !== undefined) return client?.disabled || isOver(before.expiresMs, nowMs) ? undefined : before;
   const digest = box.digest(secret);
   const candidates = client === undefined || client.secrets.length === 0 ? [nothing] : client.secrets;
   let match: SecretRow | undefined;
   for (const candidate of candidates) if (timingSafeEqual(candidate.digest, digest)) match = candidate;
-  if (client === undefined || client.disabled || match === undefined || match === nothing) return false;
-  if (isOver(match.expiresMs, nowMs)) return false;
+  if (client === undefined || client.disabled || match === undefined || match === nothing) return undefined;
+  if (isOver(match.expiresMs, nowMs)) return undefined;
   client.proven.set(secret, match);
-  return true;
+  return match;
 };

@@ -5,26 +5,50 @@ type Db = Kysely<unknown>;
 
 export type TenantState = { id: string; apiEnabled: boolean; gone: boolean };
 
-export type KeyRow = { keyId: string; expiresMs: number | null; tenant: TenantState };
+export type KeyRow = {
+  keyId: string;
+  expiresMs: number | null;
+  quarantinedReason: string | null;
+  tenant: TenantState;
+};
 
-export type SecretRow = { secretId: string; digest: Buffer; expiresMs: number | null };
+export type SecretRow = {
+  secretId: string;
+  digest: Buffer;
+  expiresMs: number | null;
+  quarantinedReason: string | null;
+};
+
+export type ClientKeyRow = { keyId: string; jwk: Readonly<Record<string, unknown>> };
 
 export type ClientRow = {
   clientId: string;
   /** null: all. */
   scopes: readonly string[] | null;
   mayUseTokens: boolean;
+  mayIntrospect: boolean;
   disabled: boolean;
+  quarantinedReason: string | null;
+  /** Tokens issued before are refused. */
+  tokensNotBeforeMs: number | null;
   /** Not revoked; the caller looks at `expiresMs`. */
   secrets: readonly SecretRow[];
+  keys: readonly ClientKeyRow[];
   /** Granted and not withdrawn, gone ones included. */
   tenants: readonly TenantState[];
 };
 
 /** A key that is not revoked, by its digest. */
 export const findApiKey = async (db: Db, digest: Buffer): Promise<KeyRow | undefined> => {
-  const { rows } = await sql<{ key_id: string; expires: Date | null; id: string; api_enabled: boolean; gone: boolean }>`
-    select k.key_id, k.expires, t.id, t.api_enabled, t.gone_at is not null as gone
+  const { rows } = await sql<{
+    key_id: string;
+    expires: Date | null;
+    quarantined_reason: string | null;
+    id: string;
+    api_enabled: boolean;
+    gone: boolean;
+  }>`
+    select k.key_id, k.expires, k.quarantined_reason, t.id, t.api_enabled, t.gone_at is not null as gone
     from gateway.api_keys k join gateway.tenants t on t.id = k.tenant
     where k.digest = ${digest} and k.revoked_at is null`.execute(db);
   const row = rows[0];
@@ -32,6 +56,7 @@ export const findApiKey = async (db: Db, digest: Buffer): Promise<KeyRow | undef
   return {
     keyId: row.key_id,
     expiresMs: row.expires?.getTime() ?? null,
+    quarantinedReason: row.quarantined_reason,
     tenant: { id: row.id, apiEnabled: row.api_enabled, gone: row.gone },
   };
 };
@@ -42,14 +67,21 @@ export const findClient = async (db: Db, clientId: string): Promise<ClientRow | 
     client_id: string;
     scopes: string[] | null;
     may_use_tokens: boolean;
+    may_introspect: boolean;
     disabled: boolean;
-    secrets: { id: string; digest: string; expires: number | null }[];
+    quarantined_reason: string | null;
+    tokens_not_before: Date | null;
+    secrets: { id: string; digest: string; expires: number | null; quarantined: string | null }[];
+    keys: { id: string; jwk: Record<string, unknown> }[];
     tenants: { id: string; enabled: boolean; gone: boolean }[];
   }>`
-    select c.client_id, c.scopes, c.may_use_tokens, c.disabled_at is not null as disabled,
+    select c.client_id, c.scopes, c.may_use_tokens, c.may_introspect, c.disabled_at is not null as disabled,
+      c.quarantined_reason, c.tokens_not_before,
       (select coalesce(json_agg(json_build_object('id', s.secret_id, 'digest', encode(s.digest, 'hex'),
-         'expires', floor(extract(epoch from s.expires) * 1000)) order by s.created, s.secret_id), '[]')
+         'expires', floor(extract(epoch from s.expires) * 1000), 'quarantined', s.quarantined_reason) order by s.created, s.secret_id), '[]')
        from gateway.client_secrets s where s.client_id = c.client_id and s.revoked_at is null) as secrets,
+      (select coalesce(json_agg(json_build_object('id', k.key_id, 'jwk', k.jwk) order by k.created, k.key_id), '[]')
+       from gateway.client_keys k where k.client_id = c.client_id and k.revoked_at is null) as keys,
       (select coalesce(json_agg(json_build_object('id', t.id, 'enabled', t.api_enabled,
          'gone', t.gone_at is not null) order by t.id), '[]')
        from gateway.client_tenants g join gateway.tenants t on t.id = g.tenant
@@ -61,12 +93,17 @@ export const findClient = async (db: Db, clientId: string): Promise<ClientRow | 
     clientId: row.client_id,
     scopes: row.scopes,
     mayUseTokens: row.may_use_tokens,
+    mayIntrospect: row.may_introspect,
     disabled: row.disabled,
-    secrets: row.secrets.map(({ id, digest, expires }) => ({
+    quarantinedReason: row.quarantined_reason,
+    tokensNotBeforeMs: row.tokens_not_before?.getTime() ?? null,
+    secrets: row.secrets.map(({ id, digest, expires, quarantined }) => ({
       secretId: id,
       digest: Buffer.from(digest, 'hex'),
       expiresMs: expires,
+      quarantinedReason: quarantined,
     })),
+    keys: row.keys.map(({ id, jwk }) => ({ keyId: id, jwk })),
     tenants: row.tenants.map(({ id, enabled, gone }) => ({ id, apiEnabled: enabled, gone })),
   };
 };

@@ -3,27 +3,25 @@
  * `tx` is given, and raises the epoch in it, so that every gateway hears of the change (see credential-cache.ts).
  * Values are returned once and kept as digests only. Names that do not exist are a NOT_FOUND fault.
  */
-import type { Kysely, Transaction } from 'kysely';
-import { Fault, validationFault } from '#src/contract/fault.ts';
-import type { Clock } from '#src/platform/clock.ts';
-import { inTransaction } from '#src/platform/db/transaction.ts';
-import type { SecretBox } from '#src/platform/secret-box.ts';
-import { raiseEpoch } from './credential-epoch-store.ts';
+import { validationFault } from '#src/contract/fault.ts';
+import { assertFound, type CredentialsDeps, change, signature, type Tx } from './credential-change.ts';
+import { type IssuedSecret, issueSecret, rotations } from './credential-rotation.ts';
+import { insertStateChange, updateClientIntrospection } from './credential-state-store.ts';
+import { stateChanges } from './credential-states.ts';
 import * as store from './credential-store.ts';
-import { newApiKey, newClientId, newClientSecret } from './credential-values.ts';
+import { newApiKey, newClientId } from './credential-values.ts';
+import { credentialViews } from './show-credentials.ts';
 
-type Tx = Transaction<unknown>;
-
-export type CredentialsDeps = {
-  db: Kysely<unknown>;
-  box: Pick<SecretBox, 'digest'>;
-  clock: Clock;
-  /** Scopes that exist; without the list any name is taken. */
-  scopes?: readonly string[];
-};
+export type { CredentialsDeps } from './credential-change.ts';
 
 export type NewApiKey = { tenant: string; name: string; expires?: Date };
-export type NewClient = { name: string; tenants: readonly string[]; scopes?: readonly string[] };
+export type NewClient = {
+  name: string;
+  tenants: readonly string[];
+  scopes?: readonly string[];
+  /** May ask about tokens of everybody (RFC 7662). */
+  mayIntrospect?: boolean;
+};
 
 export type Credentials = ReturnType<typeof createCredentials>;
 
@@ -32,20 +30,10 @@ export const createCredentials = (deps: CredentialsDeps) => ({
   ...keyChanges(deps),
   ...clientChanges(deps),
   ...secretChanges(deps),
+  ...stateChanges(deps),
+  ...rotations(deps),
+  ...credentialViews(deps),
 });
-
-const change = <T>({ db }: CredentialsDeps, tx: Tx | undefined, work: (tx: Tx) => Promise<T>): Promise<T> => {
-  const run = async (inner: Tx): Promise<T> => {
-    const result = await work(inner);
-    await raiseEpoch(inner);
-    return result;
-  };
-  return tx === undefined ? inTransaction(db, run) : run(tx);
-};
-
-const assertFound = (found: boolean, what: string, id: string): void => {
-  if (!found) throw new Fault('NOT_FOUND', `There is no ${what} ${id}`);
-};
 
 const tenantChanges = (deps: CredentialsDeps) => ({
   createTenant: (id: string, tx?: Tx): Promise<void> =>
@@ -73,10 +61,19 @@ const keyChanges = (deps: CredentialsDeps) => ({
     }),
 
   revokeApiKey: (keyId: string, tx?: Tx, reason = 'revoked'): Promise<void> =>
-    change(deps, tx, async (inner) =>
-      assertFound(await store.markKeyRevoked(inner, keyId, reason, deps.clock.now()), 'key', keyId),
-    ),
+    change(deps, tx, async (inner) => {
+      assertFound(await store.markKeyRevoked(inner, keyId, reason, deps.clock.now()), 'key', keyId);
+      await noteRevoked(deps, inner, 'api_key', keyId, reason);
+    }),
 });
+
+const noteRevoked = (
+  deps: CredentialsDeps,
+  tx: Tx,
+  kind: 'api_key' | 'client' | 'secret',
+  id: string,
+  reason: string,
+): Promise<void> => insertStateChange(tx, { kind, credential: id, state: 'revoked', ...signature(deps, reason) });
 
 const assertScopesExist = (deps: CredentialsDeps, scopes: readonly string[]): void => {
   const unknown = scopes.filter((scope) => deps.scopes?.includes(scope) === false);
@@ -89,7 +86,7 @@ const assertScopesExist = (deps: CredentialsDeps, scopes: readonly string[]): vo
 const clientChanges = (deps: CredentialsDeps) => ({
   /** Without `scopes` the client holds all, later ones included. */
   createClient: (
-    { name, tenants, scopes }: NewClient,
+    { name, tenants, scopes, mayIntrospect }: NewClient,
     tx?: Tx,
   ): Promise<{ client_id: string; client_secret: string; secret_id: string }> =>
     change(deps, tx, async (inner) => {
@@ -97,6 +94,7 @@ const clientChanges = (deps: CredentialsDeps) => ({
       const created = deps.clock.now();
       const clientId = newClientId();
       await store.insertClient(inner, { clientId, name, scopes: scopes ?? null, created });
+      if (mayIntrospect === true) await updateClientIntrospection(inner, clientId, true);
       for (const tenant of tenants) {
         assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
         await store.insertGrant(inner, clientId, tenant, created);
@@ -105,10 +103,12 @@ const clientChanges = (deps: CredentialsDeps) => ({
       return { client_id: clientId, ...secret };
     }),
 
-  disableClient: (clientId: string, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) =>
-      assertFound(await store.markClientDisabled(inner, clientId, deps.clock.now()), 'client', clientId),
-    ),
+  /** For good. */
+  disableClient: (clientId: string, tx?: Tx, reason = 'disabled'): Promise<void> =>
+    change(deps, tx, async (inner) => {
+      assertFound(await store.markClientDisabled(inner, clientId, deps.clock.now()), 'client', clientId);
+      await noteRevoked(deps, inner, 'client', clientId, reason);
+    }),
 
   /** null: all. Tokens that are out lose what the client loses. */
   setClientScopes: (clientId: string, scopes: readonly string[] | null, tx?: Tx): Promise<void> =>
@@ -136,20 +136,6 @@ const clientChanges = (deps: CredentialsDeps) => ({
     ),
 });
 
-type IssuedSecret = { client_secret: string; secret_id: string };
-
-const issueSecret = async (
-  deps: CredentialsDeps,
-  tx: Tx,
-  clientId: string,
-  expires: Date | null,
-): Promise<IssuedSecret> => {
-  const { id, value } = newClientSecret();
-  const digest = deps.box.digest(value);
-  await store.insertSecret(tx, { secretId: id, clientId, digest, created: deps.clock.now(), expires });
-  return { client_secret: value, secret_id: id };
-};
-
 const secretChanges = (deps: CredentialsDeps) => ({
   /** One more live secret; the earlier ones stay until they expire or are revoked. */
   addClientSecret: (clientId: string, expires: Date | null = null, tx?: Tx): Promise<IssuedSecret> =>
@@ -159,7 +145,8 @@ const secretChanges = (deps: CredentialsDeps) => ({
     }),
 
   revokeClientSecret: (secretId: string, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) =>
-      assertFound(await store.markSecretRevoked(inner, secretId, deps.clock.now()), 'secret', secretId),
-    ),
+    change(deps, tx, async (inner) => {
+      assertFound(await store.markSecretRevoked(inner, secretId, deps.clock.now()), 'secret', secretId);
+      await noteRevoked(deps, inner, 'secret', secretId, 'revoked');
+    }),
 });

@@ -6,13 +6,13 @@ import type { Pool, PoolClient } from 'pg';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { answerInTime } from './answer-in-time.ts';
-import { listenOn, readEpochOn } from './credential-epoch-store.ts';
+import { type Epoch, listenOn, readEpochOn } from './credential-epoch-store.ts';
 
 type EpochWatchDeps = {
   pool: Pool;
   log: Logger;
   elapsedMs: () => number;
-  confirm: (epoch: number, askedAtMs: number) => Promise<void>;
+  confirm: (epoch: Epoch, askedAtMs: number) => Promise<void>;
 };
 
 const intervalMs = 400;

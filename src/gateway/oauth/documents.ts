@@ -1,6 +1,7 @@
 /** The public documents of interface 4.3: where everything is, and with which keys tokens are signed. */
 import type { SigningKeys } from './signing-keys.ts';
 import { tokenPath } from './token-issuer.ts';
+import { assertionAlgorithms } from './verify-assertion.ts';
 
 type DocumentsDeps = {
   origin: string;
@@ -9,6 +10,10 @@ type DocumentsDeps = {
 };
 
 const jwksPath = '/api/oauth/jwks';
+export const revocationPath = '/api/oauth/revoke';
+export const introspectionPath = '/api/oauth/introspect';
+
+const authMethods = ['client_secret_post', 'client_secret_basic', 'private_key_jwt'];
 
 /** Path → body. A document is written out once and again only when what it is made from is another object. */
 export const createDocuments = ({ origin, allScopes, keys }: DocumentsDeps): ReadonlyMap<string, () => string> => {
@@ -19,7 +24,14 @@ export const createDocuments = ({ origin, allScopes, keys }: DocumentsDeps): Rea
     scopes_supported: allScopes,
     response_types_supported: [],
     grant_types_supported: ['client_credentials'],
-    token_endpoint_auth_methods_supported: ['client_secret_post', 'client_secret_basic'],
+    token_endpoint_auth_methods_supported: authMethods,
+    token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    revocation_endpoint: origin + revocationPath,
+    revocation_endpoint_auth_methods_supported: authMethods,
+    revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    introspection_endpoint: origin + introspectionPath,
+    introspection_endpoint_auth_methods_supported: authMethods,
+    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
   });
   const resource = JSON.stringify({
     resource: origin,

@@ -1,6 +1,10 @@
 /** Answers of the OAuth POST endpoints: one shape for every error, whatever `Accept` says (interface 4.1). */
 
-export type OAuthAnswer = { status: number; headers: Readonly<Record<string, string>>; body: Record<string, unknown> };
+export type OAuthAnswer = {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  body: Record<string, unknown> | undefined;
+};
 
 /** A refusal of RFC 6749 section 5.2. `description` never holds what the caller sent. */
 export class OAuthRefusal extends Error {

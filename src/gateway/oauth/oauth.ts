@@ -1,13 +1,15 @@
 /**
- * The OAuth side of the gateway as Koa middleware: the token endpoint and the public documents. Other paths are passed on.
- * Revocation, introspection and private_key_jwt are not offered, so no document names them.
+ * The OAuth side of the gateway as Koa middleware: token endpoint, revocation, introspection and the public documents.
+ * Other paths are passed on.
  */
 import type { Context, Middleware } from 'koa';
 import { errors } from 'oidc-provider';
 import { faultOf } from '#src/platform/http/error-boundary.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { methodNotAllowed } from '../faults.ts';
-import { createDocuments } from './documents.ts';
+import { type AuthenticateClientDeps, createAuthenticateClient } from './authenticate-client.ts';
+import { createDocuments, introspectionPath, revocationPath } from './documents.ts';
+import { createIntrospect, type IntrospectDeps } from './introspect.ts';
 import {
   errorAnswer,
   invalidClient,
@@ -17,22 +19,28 @@ import {
   serverError,
   temporarilyUnavailable,
 } from './oauth-answers.ts';
-import { readTokenRequest } from './read-token-request.ts';
+import { type Form, readOAuthForm, readTokenRequest } from './read-token-request.ts';
+import { createRevoke, type RevokeDeps } from './revoke.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { createTokenIssuer, type TokenIssuerDeps, tokenPath } from './token-issuer.ts';
 
-export type OAuthDeps = Omit<TokenIssuerDeps, 'keys'> & {
-  realm: string;
-  log: Logger;
-  keys: Pick<SigningKeys, 'current' | 'jwks'>;
-};
+export type OAuthDeps = Omit<TokenIssuerDeps, 'keys' | 'credentials'> &
+  Omit<AuthenticateClientDeps, 'credentials'> &
+  RevokeDeps &
+  IntrospectDeps & {
+    realm: string;
+    log: Logger;
+    keys: Pick<SigningKeys, 'current' | 'jwks'>;
+    credentials: TokenIssuerDeps['credentials'] & RevokeDeps['credentials'];
+  };
 
-/** Expects `ctx.state.requestId`. Throws METHOD_NOT_ALLOWED for documents; the token endpoint answers everything itself. */
+/** Expects `ctx.state.requestId`. Throws METHOD_NOT_ALLOWED for documents; the endpoints answer everything themselves. */
 export const createOAuth = (deps: OAuthDeps): Middleware => {
-  const answerToken = createTokenEndpoint(deps);
+  const endpoints = createEndpoints(deps);
   const documents = createDocuments(deps);
   return async (ctx, next) => {
-    if (ctx.path === tokenPath) return write(ctx, await answerToken(ctx));
+    const endpoint = endpoints.get(ctx.path);
+    if (endpoint !== undefined) return write(ctx, await endpoint(ctx));
     const document = documents.get(ctx.path);
     if (document === undefined) return next();
     serveDocument(ctx, document);
@@ -59,26 +67,69 @@ const write = (ctx: Context, { status, headers, body }: OAuthAnswer): void => {
   for (const [name, value] of Object.entries(headers)) ctx.set(name, value);
   ctx.set('cache-control', 'no-store');
   if (status === 204) return;
+  if (body === undefined) {
+    ctx.body = '';
+    ctx.remove('content-type');
+    return;
+  }
   ctx.set('content-type', 'application/json; charset=utf-8');
   ctx.body = JSON.stringify(body);
 };
 
-const createTokenEndpoint = (deps: OAuthDeps): ((ctx: Context) => Promise<OAuthAnswer>) => {
+type Endpoint = (ctx: Context) => Promise<OAuthAnswer>;
+
+const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
+  const authenticate = createAuthenticateClient(deps);
   const issue = createTokenIssuer(deps);
-  const answer = async (ctx: Context): Promise<OAuthAnswer> => {
-    const form = await readTokenRequest(ctx.req, ctx.querystring);
-    const { access_token, expires_in, scope } = await issue(ctx, form);
-    return { status: 200, headers: {}, body: { access_token, token_type: 'Bearer', expires_in, scope } };
-  };
+  const revoke = createRevoke(deps);
+  const introspect = createIntrospect(deps);
+  const answers: [string, Endpoint][] = [
+    [
+      tokenPath,
+      async (ctx) => {
+        const form = await readTokenRequest(ctx.req, ctx.querystring);
+        const { access_token, expires_in, scope } = await issue(ctx, form, await authenticate(ctx.req, form));
+        return { status: 200, headers: {}, body: { access_token, token_type: 'Bearer', expires_in, scope } };
+      },
+    ],
+    [
+      revocationPath,
+      async (ctx) => {
+        const form = await readOAuthForm(ctx.req, ctx.querystring);
+        await revoke(await authenticate(ctx.req, form), requireToken(form));
+        return { status: 200, headers: {}, body: undefined };
+      },
+    ],
+    [
+      introspectionPath,
+      async (ctx) => {
+        const form = await readOAuthForm(ctx.req, ctx.querystring);
+        return {
+          status: 200,
+          headers: {},
+          body: await introspect(await authenticate(ctx.req, form), requireToken(form)),
+        };
+      },
+    ],
+  ];
+  return new Map(answers.map(([path, answer]) => [path, createEndpoint(deps, answer)]));
+};
+
+const requireToken = ({ token }: Form): string => {
+  if (token === undefined) throw invalidRequest('token is missing');
+  return token;
+};
+
+const createEndpoint = (deps: OAuthDeps, answer: Endpoint): Endpoint => {
   return async (ctx) => {
     const requestId = String(ctx.state.requestId);
-    if (ctx.method === 'OPTIONS') return { status: 204, headers: { allow: 'POST' }, body: {} };
+    if (ctx.method === 'OPTIONS') return { status: 204, headers: { allow: 'POST' }, body: undefined };
     try {
       if (ctx.method !== 'POST') throw invalidRequest('This address takes POST only', 405, { allow: 'POST' });
       return await answer(ctx);
     } catch (error) {
       const refusal = toRefusal(error);
-      if (refusal.status >= 500) deps.log.error({ request_id: requestId, err: error }, 'token request failed');
+      if (refusal.status >= 500) deps.log.error({ request_id: requestId, err: error }, 'OAuth request failed');
       return errorAnswer(withChallenge(refusal, ctx, deps.realm), deps.origin, requestId);
     }
   };

@@ -1,12 +1,12 @@
 /**
- * The front of the token endpoint: everything of interface 4.1 that is checked before the client is looked at, in the
- * sequence of its table. The body that comes out has every known field at most once.
+ * The front of the OAuth POST endpoints: everything of interface 4.1 that is checked before the client is looked at, in
+ * the sequence of its table. The form that comes out has every known field at most once.
  */
 import type { IncomingMessage } from 'node:http';
 import { parse } from 'node:querystring';
 import { Fault } from '#src/contract/fault.ts';
 import { readBody } from '#src/platform/http/read-body.ts';
-import { invalidClient, invalidRequest, OAuthRefusal } from './oauth-answers.ts';
+import { invalidRequest, OAuthRefusal } from './oauth-answers.ts';
 
 const fields = [
   'grant_type',
@@ -16,36 +16,31 @@ const fields = [
   'resource',
   'client_assertion',
   'client_assertion_type',
+  'token',
 ] as const;
+
+/** A field without a value is absent. */
+export type Form = Partial<Record<(typeof fields)[number], string>>;
 
 const formBounds = { bytesMax: 64 * 1024, timeoutMs: 30_000 };
 
-/** The form's bytes. Throws OAuthRefusal. `search`: the query without its question mark. */
-export const readTokenRequest = async (req: IncomingMessage, search: string): Promise<Buffer> => {
+/** Throws OAuthRefusal. `search`: the query without its question mark. */
+export const readOAuthForm = async (req: IncomingMessage, search: string): Promise<Form> => {
   // A query ends up in logs, so a secret in it is refused rather than used (RFC 6749 section 2.3.1).
   if (search !== '') throw invalidRequest('Send the parameters in the form body, not in the query');
   assertForm(req);
-  const body = await readForm(req);
-  const form = parseForm(body.toString('utf8'));
+  return parseForm((await readForm(req)).toString('utf8'));
+};
+
+/** The same for the token endpoint, which has one grant. */
+export const readTokenRequest = async (req: IncomingMessage, search: string): Promise<Form> => {
+  const form = await readOAuthForm(req, search);
   if (form.grant_type === undefined) throw invalidRequest('grant_type is missing');
   if (form.grant_type !== 'client_credentials') {
     throw new OAuthRefusal('unsupported_grant_type', 400, 'The only grant type is client_credentials');
   }
-  assertOneMethod(form, readAuthorization(req));
-  return body.length > providerBytesMax ? shrink(req, form) : body;
+  return form;
 };
-
-/** oidc-provider takes no longer form, so one that is long by fields that nobody knows goes on without them. */
-const providerBytesMax = 56 * 1024;
-
-const shrink = (req: IncomingMessage, form: Form): Buffer => {
-  const body = Buffer.from(new URLSearchParams(form as Record<string, string>).toString());
-  // The body is read; the provider compares this with what it is given.
-  if (req.headers['content-length'] !== undefined) req.headers['content-length'] = String(body.length);
-  return body;
-};
-
-type Form = Partial<Record<(typeof fields)[number], string>>;
 
 const assertForm = (req: IncomingMessage): void => {
   const type = req.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
@@ -68,7 +63,7 @@ const readForm = async (req: IncomingMessage): Promise<Buffer> => {
   }
 };
 
-/** A field without a value counts as absent; fields that nobody knows are ignored, however often they come. */
+/** Fields that nobody knows are ignored, however often they come. */
 const parseForm = (text: string): Form => {
   const parsed = parse(text, undefined, undefined, { maxKeys: 0 });
   const form: Form = {};
@@ -79,25 +74,4 @@ const parseForm = (text: string): Form => {
     } else if (value !== undefined) throw invalidRequest(`${name} must not be sent twice`);
   }
   return form;
-};
-
-/** Of two headers node keeps the first; another reader may take the second. */
-const readAuthorization = ({ rawHeaders }: IncomingMessage): string | undefined => {
-  let found: string | undefined;
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    const value = rawHeaders[i + 1];
-    if (rawHeaders[i]?.toLowerCase() !== 'authorization' || value === undefined || value === '') continue;
-    if (found !== undefined) throw invalidRequest('Authorization must not be sent twice');
-    found = value;
-  }
-  return found;
-};
-
-const assertOneMethod = (form: Form, authorization: string | undefined): void => {
-  const methods = [authorization, form.client_secret, form.client_assertion].filter((value) => value !== undefined);
-  if (methods.length > 1) throw invalidRequest('Use one way of client authentication, not several');
-  if (form.client_assertion !== undefined) throw invalidClient();
-  if (authorization !== undefined) return;
-  if (form.client_id === undefined) throw invalidRequest('client_id is missing');
-  if (form.client_secret === undefined) throw invalidRequest('client_secret is missing');
 };

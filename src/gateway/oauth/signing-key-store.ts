@@ -4,18 +4,32 @@ import { type Kysely, sql } from 'kysely';
 
 type Db = Kysely<unknown>;
 
-export type SigningKeyRow = { kid: string; publicJwk: JWK; privateSealed: Buffer; notBefore: Date };
+export type SigningKeyRow = {
+  kid: string;
+  publicJwk: JWK;
+  privateSealed: Buffer;
+  notBefore: Date;
+  /** Longest life of a token that any gateway may have signed with it, in seconds. */
+  tokenSecondsMax: number;
+};
 
 /** Keys that still count, the one that became usable last first. */
 export const listSigningKeys = async (db: Db): Promise<SigningKeyRow[]> => {
-  const { rows } = await sql<{ kid: string; public_jwk: JWK; private_sealed: Buffer; not_before: Date }>`
-    select kid, public_jwk, private_sealed, not_before
+  const { rows } = await sql<{
+    kid: string;
+    public_jwk: JWK;
+    private_sealed: Buffer;
+    not_before: Date;
+    token_seconds_max: number;
+  }>`
+    select kid, public_jwk, private_sealed, not_before, token_seconds_max
     from gateway.signing_keys where retired_at is null order by not_before desc, kid`.execute(db);
   return rows.map((row) => ({
     kid: row.kid,
     publicJwk: row.public_jwk,
     privateSealed: row.private_sealed,
     notBefore: row.not_before,
+    tokenSecondsMax: row.token_seconds_max,
   }));
 };
 
@@ -29,8 +43,22 @@ export const lockSigningKeys = async (tx: Db): Promise<void> => {
 
 export const insertSigningKey = async (tx: Db, key: SigningKeyRow, created: Date): Promise<void> => {
   await sql`
-    insert into gateway.signing_keys (kid, public_jwk, private_sealed, created, not_before)
-    values (${key.kid}, ${JSON.stringify(key.publicJwk)}::jsonb, ${key.privateSealed}, ${created}, ${key.notBefore})`.execute(
-    tx,
-  );
+    insert into gateway.signing_keys (kid, public_jwk, private_sealed, created, not_before, token_seconds_max)
+    values (${key.kid}, ${JSON.stringify(key.publicJwk)}::jsonb, ${key.privateSealed}, ${created}, ${key.notBefore},
+      ${key.tokenSecondsMax})`.execute(tx);
+};
+
+/** False when every key that counts knew of lives as long as that. */
+export const raiseTokenSeconds = async (tx: Db, seconds: number): Promise<boolean> => {
+  const { numAffectedRows } = await sql`
+    update gateway.signing_keys set token_seconds_max = ${seconds}
+    where retired_at is null and token_seconds_max < ${seconds}`.execute(tx);
+  return (numAffectedRows ?? 0n) > 0n;
+};
+
+/** For good; what signed once cannot sign again. */
+export const retireSigningKeys = async (tx: Db, kids: readonly string[], now: Date): Promise<void> => {
+  await sql`
+    update gateway.signing_keys set retired_at = ${now}, private_sealed = ''::bytea
+    where kid = any (${kids}::text[]) and retired_at is null`.execute(tx);
 };

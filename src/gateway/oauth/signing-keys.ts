@@ -1,15 +1,25 @@
 /**
  * The keys of access tokens: ES256 (an RS256 signature takes over a millisecond), private part sealed under the master
- * key. The newest usable key signs, every key that is not retired verifies and is published, so that keys can be changed
- * without a break.
+ * key. The newest usable key signs; every key whose tokens may still live verifies and is published, so that keys can be
+ * changed without a break (rotate-signing-key.ts).
  */
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto';
-import { calculateJwkThumbprint, type JWK } from 'jose';
+import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
+import type { JWK } from 'jose';
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { insertSigningKey, listSigningKeys, lockSigningKeys, type SigningKeyRow } from './signing-key-store.ts';
+import { pause, type Service } from '#src/platform/supervisor.ts';
+import { raiseEpoch } from '../credentials/credential-epoch-store.ts';
+import type { OAuthSettings } from './config.ts';
+import { endOf, generateSigningKey, isOld, rotateOldSigningKey, sealLabel } from './rotate-signing-key.ts';
+import {
+  insertSigningKey,
+  listSigningKeys,
+  lockSigningKeys,
+  raiseTokenSeconds,
+  type SigningKeyRow,
+} from './signing-key-store.ts';
 
 export type SigningKey = { kid: string; privateKey: KeyObject; publicKey: KeyObject };
 
@@ -22,66 +32,120 @@ export type SigningKeys = {
   jwks(): { keys: JWK[] };
   /** Reads the keys again. */
   reload(): Promise<void>;
+  /** Replaces a key that is too old. */
+  service: Service;
 };
 
-type SigningKeysDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'seal' | 'open'>; clock: Clock };
+type SigningKeysDeps = {
+  db: Kysely<unknown>;
+  box: Pick<SecretBox, 'seal' | 'open'>;
+  clock: Clock;
+  settings: Pick<OAuthSettings, 'token_lifetime' | 'signing_key_days'>;
+};
 
-const sealLabel = (kid: string): string => `signing-key/${kid}`;
+const ageCheckMs = 60_000;
 
 /** Makes the first key when there is none. */
 export const openSigningKeys = async (deps: SigningKeysDeps): Promise<SigningKeys> => {
-  await inTransaction(deps.db, async (tx) => {
-    await lockSigningKeys(tx);
-    if ((await listSigningKeys(tx)).length > 0) return;
-    const now = deps.clock.now();
-    await insertSigningKey(tx, await generateKey(deps.box, now), now);
-  });
+  const { db, clock, settings } = deps;
+  await inTransaction(db, (tx) => settleKeys(deps, tx));
+  await rotateOldSigningKey(deps, settings.signing_key_days);
   let loaded = await loadKeys(deps, undefined);
+  const now = (): number => clock.now().getTime();
   return {
-    current: () => loaded.current(deps.clock.now()),
-    find: (kid) => loaded.byKid.get(kid)?.publicKey,
-    jwks: () => loaded.jwks,
+    current: () => loaded.current(now()),
+    find: (kid) => {
+      const key = loaded.byKid.get(kid);
+      return key !== undefined && now() < key.endsMs ? key.publicKey : undefined;
+    },
+    jwks: () => loaded.jwks(now()),
     reload: async () => {
       loaded = await loadKeys(deps, loaded);
+    },
+    service: {
+      name: 'signing-key-age',
+      run: async (signal) => {
+        while (!signal.aborted) {
+          await pause(ageCheckMs, signal);
+          // Looked at in memory first: the lock is for the one time in months that it takes.
+          if (!signal.aborted && isOld(loaded.newest, settings.signing_key_days, clock.now())) {
+            await rotateOldSigningKey(deps, settings.signing_key_days);
+          }
+        }
+      },
     },
   };
 };
 
-const generateKey = async (box: Pick<SecretBox, 'seal'>, now: Date): Promise<SigningKeyRow> => {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const publicJwk = publicKey.export({ format: 'jwk' }) as JWK;
-  const kid = await calculateJwkThumbprint(publicJwk);
-  const privateText = JSON.stringify(privateKey.export({ format: 'jwk' }));
-  return { kid, publicJwk, privateSealed: box.seal(privateText, sealLabel(kid)), notBefore: now };
+/** Makes the first key, and tells the keys that there is how long the tokens of this process live. */
+const settleKeys = async ({ box, clock, settings }: SigningKeysDeps, tx: Kysely<unknown>): Promise<void> => {
+  await lockSigningKeys(tx);
+  const tokenSecondsMax = settings.token_lifetime;
+  if ((await listSigningKeys(tx)).length === 0) {
+    const now = clock.now();
+    await insertSigningKey(tx, await generateSigningKey(box, { notBefore: now, tokenSecondsMax }), now);
+  } else if (await raiseTokenSeconds(tx, tokenSecondsMax)) {
+    await raiseEpoch(tx);
+  }
 };
 
+type OpenKey = SigningKey & { notBeforeMs: number; endsMs: number };
+
 type Loaded = {
-  byKid: ReadonlyMap<string, SigningKey>;
-  jwks: { keys: JWK[] };
-  current: (now: Date) => SigningKey;
+  rows: readonly SigningKeyRow[];
+  newest: SigningKeyRow;
+  byKid: ReadonlyMap<string, OpenKey>;
+  jwks: (nowMs: number) => { keys: JWK[] };
+  current: (nowMs: number) => SigningKey;
 };
 
 const loadKeys = async (deps: SigningKeysDeps, before: Loaded | undefined): Promise<Loaded> => {
   const rows = await listSigningKeys(deps.db);
-  const isSame = before?.byKid.size === rows.length && rows.every(({ kid }) => before.byKid.has(kid));
   // Everything made from a key set compares by identity, so an unchanged set stays the same object.
-  if (before !== undefined && isSame) return before;
-  const keys = rows.map((row) => ({ notBefore: row.notBefore, key: openKey(deps.box, row) }));
+  if (before !== undefined && isSame(before.rows, rows)) return before;
+  const [newest] = rows;
+  if (newest === undefined) throw new Error('no signing key is left');
+  const keys = rows.map((row, index) => openKey(deps.box, row, endOf(rows, index), before?.byKid.get(row.kid)));
+  let published: { kids: string; jwks: { keys: JWK[] } } | undefined;
   return {
-    byKid: new Map(keys.map(({ key }) => [key.kid, key])),
-    jwks: { keys: rows.map(({ kid, publicJwk }) => publishedJwk(kid, publicJwk)) },
-    current: (now) => {
-      const usable = keys.find(({ notBefore }) => notBefore.getTime() <= now.getTime()) ?? keys.at(-1);
+    rows,
+    newest,
+    byKid: new Map(keys.map((key) => [key.kid, key])),
+    jwks: (nowMs) => {
+      const live = rows.filter((_row, index) => nowMs < endOf(rows, index));
+      const kids = live.map(({ kid }) => kid).join(' ');
+      if (published?.kids !== kids) {
+        published = { kids, jwks: { keys: live.map(({ kid, publicJwk }) => publishedJwk(kid, publicJwk)) } };
+      }
+      return published.jwks;
+    },
+    current: (nowMs) => {
+      const usable = keys.find(({ notBeforeMs }) => notBeforeMs <= nowMs) ?? keys.at(-1);
       if (usable === undefined) throw new Error('no signing key is left');
-      return usable.key;
+      return usable;
     },
   };
 };
 
-const openKey = (box: Pick<SecretBox, 'open'>, row: SigningKeyRow): SigningKey => {
+const isSame = (before: readonly SigningKeyRow[], rows: readonly SigningKeyRow[]): boolean =>
+  before.length === rows.length &&
+  rows.every(({ kid, tokenSecondsMax }, index) => {
+    const other = before[index];
+    return other?.kid === kid && other.tokenSecondsMax === tokenSecondsMax;
+  });
+
+/** `before`: the same key as opened earlier; it stays the same object while nothing about it changes. */
+const openKey = (
+  box: Pick<SecretBox, 'open'>,
+  row: SigningKeyRow,
+  endsMs: number,
+  before: OpenKey | undefined,
+): OpenKey => {
+  if (before !== undefined) return Object.assign(before, { endsMs });
   const key: unknown = JSON.parse(box.open(row.privateSealed, sealLabel(row.kid)));
   const privateKey = createPrivateKey({ key: key as JsonWebKey, format: 'jwk' });
-  return { kid: row.kid, privateKey, publicKey: createPublicKey(privateKey) };
+  const publicKey = createPublicKey(privateKey);
+  return { kid: row.kid, privateKey, publicKey, notBeforeMs: row.notBefore.getTime(), endsMs };
 };
 
 /** Public members by name, so that nothing else can ever get into the document. */

@@ -1,8 +1,9 @@
 /**
- * oidc-provider, set up for one grant and one kind of token. It authenticates the client, checks resource and scope, and
- * makes the JWT; clients and their secrets come from the credential cache, and what is allowed to them is decided here.
- * Nothing of its other endpoints is reachable: only prepared token requests are put into it.
+ * oidc-provider, set up for one grant and one kind of token. It checks resource and scope and makes the JWT. The client
+ * has been authenticated before (authenticate-client.ts, for all endpoints alike), and what is allowed to it is decided
+ * here. Nothing of its other endpoints is reachable: only requests that were written here are put into it.
  */
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import Provider, {
@@ -12,18 +13,15 @@ import Provider, {
   errors,
   type KoaContextWithOIDC,
 } from 'oidc-provider';
-import type { Clock } from '#src/platform/clock.ts';
-import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { CredentialCache } from '../credentials/credential-cache.ts';
-import { type ClientRecord, provesClient } from '../credentials/credential-records.ts';
+import type { ClientRecord } from '../credentials/credential-records.ts';
 import type { OAuthSettings } from './config.ts';
+import type { Form } from './read-token-request.ts';
 import type { SigningKey, SigningKeys } from './signing-keys.ts';
 import { TokenKey } from './token-key.ts';
 
 export type TokenIssuerDeps = {
   origin: string;
-  box: Pick<SecretBox, 'digest'>;
-  clock: Clock;
   settings: Pick<OAuthSettings, 'token_lifetime'>;
   /** Names of all scopes, in the sequence of the route table. */
   allScopes: readonly string[];
@@ -37,26 +35,40 @@ export type Issued = {
   scope: string;
 };
 
-/** Resolves with the token, or rejects with the provider's error or whatever failed. `form`: the body, already checked. */
-export type IssueToken = (ctx: Context, form: Buffer) => Promise<Issued>;
+/** Resolves with the token, or rejects with the provider's error or whatever failed. `client`: it has proven itself. */
+export type IssueToken = (ctx: Context, form: Form, client: ClientRecord) => Promise<Issued>;
 
 export const tokenPath = '/api/oauth/token';
 
 export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
   let made: { key: SigningKey; run: IssueToken } | undefined;
-  return (ctx, form) => {
+  return (ctx, form, client) => {
     const key = deps.keys.current();
     // The provider's key set is fixed when it is made, so another key is another provider.
     if (made?.key !== key) made = { key, run: mount(createProvider(deps, key)) };
-    return made.run(ctx, form);
+    return made.run(ctx, form, client);
   };
+};
+
+/** Known to this process only: with it a request in the provider's hands shows that the client has been authenticated. */
+const handover = randomBytes(32).toString('base64url');
+
+const handOver = ({ scope, resource }: Form, { clientId }: ClientRecord): Buffer => {
+  const fields = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_id: clientId,
+    client_secret: handover,
+  });
+  if (scope !== undefined) fields.set('scope', scope);
+  if (resource !== undefined) fields.set('resource', resource);
+  return Buffer.from(fields.toString());
 };
 
 const corsHeader = 'access-control-allow-origin';
 
 /**
- * Runs the provider's own stack on our context, the way koa-mount does, with two differences: the body has been read, so
- * it is handed over again, and the outcome is returned instead of being left as the answer.
+ * Runs the provider's own stack on our context, the way koa-mount does, with two differences: it gets a body that was
+ * written here, and the outcome is returned instead of being left as the answer.
  */
 const mount = (provider: Provider): IssueToken => {
   const [stack] = provider.middleware;
@@ -65,25 +77,36 @@ const mount = (provider: Provider): IssueToken => {
   const keep = (ctx: object, error: unknown): void => void failures.set(ctx, error);
   provider.on('grant.error', keep);
   provider.on('server_error', keep);
-  return async (ctx, form) => {
+  return async (ctx, form, client) => {
     const { req } = ctx;
-    ctx.req = replayed(form);
+    const { headers } = req;
+    const body = handOver(form, client);
+    ctx.req = replayed(body);
+    req.headers = handedHeaders(headers, body.length);
     // The provider leaves CORS alone when somebody before it has decided.
     ctx.set(corsHeader, '');
     try {
       await stack(ctx, passOn);
     } finally {
       ctx.req = req;
+      req.headers = headers;
       ctx.remove(corsHeader);
       ctx.remove('www-authenticate');
     }
     const failure = failures.get(ctx);
     if (failure !== undefined) throw failure;
-    const body: unknown = ctx.body;
-    if (!isIssued(body)) throw new Error('oidc-provider gave no token and no error');
-    return body;
+    const answer: unknown = ctx.body;
+    if (!isIssued(answer)) throw new Error('oidc-provider gave no token and no error');
+    return answer;
   };
 };
+
+/** Only what belongs to the body: other headers could mean something to the provider that they do not mean here. */
+const handedHeaders = ({ host }: IncomingMessage['headers'], length: number): IncomingMessage['headers'] => ({
+  ...(host === undefined ? undefined : { host }),
+  'content-type': 'application/x-www-form-urlencoded',
+  'content-length': String(length),
+});
 
 const passOn = (): Promise<void> => Promise.resolve();
 
@@ -107,13 +130,13 @@ const createProvider = (deps: TokenIssuerDeps, key: SigningKey): Provider => {
   // The library would serialise, hash and look up the metadata of a client on each request; the records of the cache
   // already are the same object until the client changes.
   const clients = new WeakMap<ClientRecord, InstanceType<typeof provider.Client>>();
-  const stranger = makeClient(deps, provider, undefined);
+  const stranger = makeClient(provider, undefined);
   provider.Client.find = async (clientId: string) => {
     const record = await deps.credentials.findClient(clientId);
     if (record === undefined) return stranger;
     let client = clients.get(record);
     if (client === undefined) {
-      client = makeClient(deps, provider, record);
+      client = makeClient(provider, record);
       clients.set(record, client);
     }
     return client;
@@ -125,11 +148,8 @@ type ProviderClient = InstanceType<Provider['Client']>;
 
 const recordOf = new WeakMap<ProviderClient, ClientRecord>();
 
-/**
- * An unknown client is a client that no secret proves, so it goes exactly the way of a wrong secret. The provider wants a
- * secret in the metadata; it gets a word that is compared with nothing.
- */
-const makeClient = (deps: TokenIssuerDeps, provider: Provider, record: ClientRecord | undefined): ProviderClient => {
+/** The provider wants a secret in the metadata; it gets a word that is compared with nothing. */
+const makeClient = (provider: Provider, record: ClientRecord | undefined): ProviderClient => {
   const Client = provider.Client as unknown as new (metadata: ClientMetadata) => ProviderClient;
   const client = new Client({
     client_id: record?.clientId ?? 'unknown',
@@ -141,8 +161,7 @@ const makeClient = (deps: TokenIssuerDeps, provider: Provider, record: ClientRec
   });
   if (record !== undefined) recordOf.set(client, record);
   return Object.assign(client, {
-    compareClientSecret: (secret: string): boolean =>
-      provesClient(deps.box, record, secret, deps.clock.now().getTime()),
+    compareClientSecret: (secret: string): boolean => secret === handover && record?.disabled === false,
     // Asked right after the secret has been proven: what the client may do at all.
     grantTypeAllowed: (): boolean => {
       if (record?.mayUseTokens !== true) throw new errors.UnauthorizedClient('This client may not use tokens');

@@ -1,0 +1,58 @@
+/** SQL that shows credentials to people: ended and revoked ones too, and never a digest. */
+import { type Kysely, sql } from 'kysely';
+
+type Db = Kysely<unknown>;
+
+export type ShownRow = {
+  id: string;
+  name: string;
+  created: Date;
+  expires: Date | null;
+  revoked: boolean;
+  quarantinedReason: string | null;
+};
+
+export type ShownClientRow = ShownRow & {
+  scopes: string[] | null;
+  mayUseTokens: boolean;
+  mayIntrospect: boolean;
+  tokensNotBefore: Date | null;
+  tenants: string[];
+};
+
+/** By age. Without `clientId` all. */
+export const listClients = async (db: Db, clientId?: string): Promise<ShownClientRow[]> =>
+  (
+    await sql<ShownClientRow>`
+      select c.client_id as id, c.name, c.created, null::timestamptz as expires, c.disabled_at is not null as revoked,
+        c.quarantined_reason as "quarantinedReason", c.scopes, c.may_use_tokens as "mayUseTokens",
+        c.may_introspect as "mayIntrospect", c.tokens_not_before as "tokensNotBefore",
+        array(select tenant from gateway.client_tenants g
+              where g.client_id = c.client_id and g.withdrawn_at is null order by tenant) as tenants
+      from gateway.clients c where ${clientId ?? null}::text is null or c.client_id = ${clientId ?? null}
+      order by c.created, c.client_id`.execute(db)
+  ).rows;
+
+export const listSecrets = async (db: Db, clientId: string): Promise<ShownRow[]> =>
+  (
+    await sql<ShownRow>`
+      select secret_id as id, '' as name, created, expires, revoked_at is not null as revoked,
+        quarantined_reason as "quarantinedReason"
+      from gateway.client_secrets where client_id = ${clientId} order by created, secret_id`.execute(db)
+  ).rows;
+
+export const listClientKeys = async (db: Db, clientId: string): Promise<ShownRow[]> =>
+  (
+    await sql<ShownRow>`
+      select key_id as id, coalesce(jwk->>'kty', '') as name, created, null::timestamptz as expires,
+        revoked_at is not null as revoked, null::text as "quarantinedReason"
+      from gateway.client_keys where client_id = ${clientId} order by created, key_id`.execute(db)
+  ).rows;
+
+export const listApiKeys = async (db: Db, tenant: string): Promise<ShownRow[]> =>
+  (
+    await sql<ShownRow>`
+      select key_id as id, name, created, expires, revoked_at is not null as revoked,
+        quarantined_reason as "quarantinedReason"
+      from gateway.api_keys where tenant = ${tenant} order by created, key_id`.execute(db)
+  ).rows;

@@ -1,0 +1,107 @@
+/** SQL of the states of credentials: quarantine, ends, and the history of both. */
+import { type Kysely, sql } from 'kysely';
+
+type Db = Kysely<unknown>;
+
+export type CredentialKind = 'client' | 'secret' | 'client_key' | 'api_key';
+
+export type StateChange = {
+  kind: CredentialKind | 'token' | 'tokens';
+  credential: string;
+  state: 'active' | 'quarantined' | 'revoked' | 'expiring';
+  reason: string;
+  actor: string;
+  at: Date;
+};
+
+export const insertStateChange = async (tx: Db, entry: StateChange): Promise<void> => {
+  await sql`
+    insert into gateway.credential_changes (kind, credential, state, reason, actor, at)
+    values (${entry.kind}, ${entry.credential}, ${entry.state}, ${entry.reason}, ${entry.actor}, ${entry.at})`.execute(
+    tx,
+  );
+};
+
+/** The last change of each. */
+export const findLastChanges = async (db: Db, credentials: readonly string[]): Promise<Map<string, StateChange>> => {
+  const { rows } = await sql<StateChange>`
+    select distinct on (credential) kind, credential, state, reason, actor, at from gateway.credential_changes
+    where credential = any (${credentials}::text[]) order by credential, id desc`.execute(db);
+  return new Map(rows.map((row) => [row.credential, row]));
+};
+
+const changed = async (statement: ReturnType<typeof sql>, db: Db): Promise<boolean> =>
+  ((await statement.execute(db)).numAffectedRows ?? 0n) > 0n;
+
+/** null: out of quarantine. False when there is none with that id. */
+export const updateClientQuarantine = (tx: Db, clientId: string, reason: string | null): Promise<boolean> =>
+  changed(sql`update gateway.clients set quarantined_reason = ${reason} where client_id = ${clientId}`, tx);
+
+export const updateSecretQuarantine = (tx: Db, secretId: string, reason: string | null): Promise<boolean> =>
+  changed(sql`update gateway.client_secrets set quarantined_reason = ${reason} where secret_id = ${secretId}`, tx);
+
+export const updateKeyQuarantine = (tx: Db, keyId: string, reason: string | null): Promise<boolean> =>
+  changed(sql`update gateway.api_keys set quarantined_reason = ${reason} where key_id = ${keyId}`, tx);
+
+export const isClientDisabled = async (tx: Db, clientId: string): Promise<boolean> =>
+  (await sql`select 1 from gateway.clients where client_id = ${clientId} and disabled_at is not null`.execute(tx)).rows
+    .length > 0;
+
+/** Never earlier than before: what was refused stays refused. */
+export const updateTokensNotBefore = (tx: Db, clientId: string, before: Date): Promise<boolean> =>
+  changed(
+    sql`update gateway.clients set tokens_not_before = greatest(tokens_not_before, ${before}) where client_id = ${clientId}`,
+    tx,
+  );
+
+export const updateClientIntrospection = (tx: Db, clientId: string, mayIntrospect: boolean): Promise<boolean> =>
+  changed(sql`update gateway.clients set may_introspect = ${mayIntrospect} where client_id = ${clientId}`, tx);
+
+/** Live secrets of the client end at `end` unless they end earlier; their ids. */
+export const limitSecrets = async (tx: Db, clientId: string, end: Date, now: Date): Promise<string[]> => {
+  const { rows } = await sql<{ secret_id: string }>`
+    update gateway.client_secrets set expires = least(expires, ${end})
+    where client_id = ${clientId} and revoked_at is null and (expires is null or expires > ${now})
+    returning secret_id`.execute(tx);
+  return rows.map(({ secret_id }) => secret_id);
+};
+
+/** The live key ends at `end` unless it ends earlier. Undefined when there is no live key with that id. */
+export const limitKey = async (
+  tx: Db,
+  keyId: string,
+  end: Date,
+  now: Date,
+): Promise<{ tenant: string; name: string } | undefined> => {
+  const { rows } = await sql<{ tenant: string; name: string }>`
+    update gateway.api_keys set expires = least(expires, ${end})
+    where key_id = ${keyId} and revoked_at is null and (expires is null or expires > ${now})
+    returning tenant, name`.execute(tx);
+  return rows[0];
+};
+
+export const revokeTenantKeys = async (tx: Db, tenant: string, reason: string, now: Date): Promise<string[]> => {
+  const { rows } = await sql<{ key_id: string }>`
+    update gateway.api_keys set revoked_at = ${now}, revoked_reason = ${reason}
+    where tenant = ${tenant} and revoked_at is null returning key_id`.execute(tx);
+  return rows.map(({ key_id }) => key_id);
+};
+
+/** False when the client has a key with that id already. */
+export const insertClientKey = (
+  tx: Db,
+  key: { clientId: string; keyId: string; jwk: object; created: Date },
+): Promise<boolean> =>
+  changed(
+    sql`insert into gateway.client_keys (client_id, key_id, jwk, created)
+        values (${key.clientId}, ${key.keyId}, ${JSON.stringify(key.jwk)}::jsonb, ${key.created})
+        on conflict (client_id, key_id) do nothing`,
+    tx,
+  );
+
+export const markClientKeyRevoked = (tx: Db, clientId: string, keyId: string, now: Date): Promise<boolean> =>
+  changed(
+    sql`update gateway.client_keys set revoked_at = coalesce(revoked_at, ${now})
+        where client_id = ${clientId} and key_id = ${keyId}`,
+    tx,
+  );

@@ -1,0 +1,51 @@
+/** SQL of how credentials are used: last use, and calls by the minute for the last ones. */
+import { type Kysely, sql } from 'kysely';
+
+type Db = Kysely<unknown>;
+
+export type UseRow = { credential: string; calls: number; lastUsed: Date; address: string };
+
+/** Adds what one process counted. One statement; rows in one sequence, so that two processes cannot block each other. */
+export const addUses = async (db: Db, uses: readonly UseRow[]): Promise<void> => {
+  const rows = [...uses].sort((a, b) => (a.credential < b.credential ? -1 : 1));
+  await sql`
+    with used as (
+      select * from unnest(${rows.map((row) => row.credential)}::text[], ${rows.map((row) => row.calls)}::bigint[],
+        ${rows.map((row) => row.lastUsed)}::timestamptz[], ${rows.map((row) => row.address)}::text[])
+        as u (credential, calls, last_used, address)
+    ), last as (
+      insert into gateway.credential_use as held (credential, last_used, last_address)
+      select credential, last_used, address from used
+      on conflict (credential) do update set last_used = excluded.last_used, last_address = excluded.last_address
+      where held.last_used <= excluded.last_used
+    )
+    insert into gateway.credential_calls as held (credential, minute, calls)
+    select credential, date_trunc('minute', last_used), calls from used
+    on conflict (credential, minute) do update set calls = held.calls + excluded.calls`.execute(db);
+};
+
+/** Nobody asks for minutes of long ago. */
+export const deleteOldCalls = async (db: Db, before: Date): Promise<void> => {
+  await sql`
+    delete from gateway.credential_calls where ctid = any (array(
+      select ctid from gateway.credential_calls where minute < ${before} limit 10000 for update skip locked))`.execute(
+    db,
+  );
+};
+
+export type Use = { calls5m: number; lastUsed: Date | null; lastAddress: string | null };
+
+/** Credentials without any use are missing in the result. */
+export const findUses = async (db: Db, credentials: readonly string[], now: Date): Promise<Map<string, Use>> => {
+  const { rows } = await sql<{ credential: string; last_used: Date; last_address: string; calls: number }>`
+    select u.credential, u.last_used, u.last_address,
+      (select coalesce(sum(c.calls), 0)::bigint from gateway.credential_calls c
+       where c.credential = u.credential and c.minute > ${now}::timestamptz - interval '5 minutes') as calls
+    from gateway.credential_use u where u.credential = any (${credentials}::text[])`.execute(db);
+  return new Map(
+    rows.map((row) => [
+      row.credential,
+      { calls5m: Number(row.calls), lastUsed: row.last_used, lastAddress: row.last_address },
+    ]),
+  );
+};

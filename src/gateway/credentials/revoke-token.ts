@@ -1,0 +1,24 @@
+/** Ends one access token before its time. */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import { raiseTokenEpoch } from './credential-epoch-store.ts';
+import { insertStateChange } from './credential-state-store.ts';
+import { deleteEndedRevocations, insertRevokedToken } from './revoked-token-store.ts';
+
+export type RevokedToken = { jti: string; clientId: string; expiresMs: number };
+
+/** `by`: why, and who asked. When it resolves the revocation is on its way to every gateway. */
+export type RevokeToken = (token: RevokedToken, by: { reason: string; actor: string }) => Promise<void>;
+
+export const createRevokeToken =
+  ({ db, clock }: { db: Kysely<unknown>; clock: Clock }): RevokeToken =>
+  ({ jti, clientId, expiresMs }, by) =>
+    inTransaction(db, async (tx) => {
+      const now = clock.now();
+      await deleteEndedRevocations(tx, now);
+      await insertStateChange(tx, { kind: 'token', credential: jti, state: 'revoked', ...by, at: now });
+      // Last before the row itself: the epoch stays locked to the end, which puts revocations in one line.
+      const epoch = await raiseTokenEpoch(tx);
+      await insertRevokedToken(tx, { jti, clientId, expires: new Date(expiresMs) }, epoch, now);
+    });

@@ -1,0 +1,144 @@
+/** Credentials as the command line shows them: state with reason, actor and time, and how they are used. */
+import { Fault } from '#src/contract/fault.ts';
+import type { CredentialsDeps } from './credential-change.ts';
+import * as lists from './credential-list-store.ts';
+import { findLastChanges, type StateChange } from './credential-state-store.ts';
+import { findUses, type Use } from './credential-use-store.ts';
+
+export type CredentialState = 'active' | 'quarantined' | 'revoked' | 'expired';
+
+export type ShownCredential = {
+  id: string;
+  state: CredentialState;
+  /** Of the last change of its state; null for one that is as it was made. */
+  reason: string | null;
+  actor: string | null;
+  changed: string | null;
+  created: string;
+  expires: string | null;
+  calls_5m: number;
+  last_used: string | null;
+  last_address: string | null;
+};
+
+export type ShownSecret = ShownCredential & { safe_to_retire: boolean };
+
+export type ShownClient = {
+  client_id: string;
+  name: string;
+  state: CredentialState;
+  reason: string | null;
+  actor: string | null;
+  changed: string | null;
+  created: string;
+  tenants: string[];
+  /** null: all. */
+  scopes: string[] | null;
+  may_use_tokens: boolean;
+  may_introspect: boolean;
+  tokens_not_before: string | null;
+};
+
+/** Calls are counted by the minute and written every few seconds, so this is where "not used" begins. */
+export const quietMs = 5 * 60_000;
+
+export const isStillUsed = (use: Use | undefined, nowMs: number): boolean =>
+  use?.lastUsed != null && nowMs - use.lastUsed.getTime() < quietMs;
+
+const stateOf = (row: lists.ShownRow, nowMs: number): CredentialState => {
+  if (row.revoked) return 'revoked';
+  if (row.expires !== null && row.expires.getTime() <= nowMs) return 'expired';
+  return row.quarantinedReason === null ? 'active' : 'quarantined';
+};
+
+const changeOf = (last: StateChange | undefined) => ({
+  reason: last?.reason ?? null,
+  actor: last?.actor ?? null,
+  changed: last?.at.toISOString() ?? null,
+});
+
+/** `idOf`: under which name changes and uses of a row are kept. */
+const showRows = async (
+  deps: CredentialsDeps,
+  rows: readonly lists.ShownRow[],
+  idOf = (row: lists.ShownRow): string => row.id,
+): Promise<{ shown: ShownCredential; row: lists.ShownRow; use: Use | undefined }[]> => {
+  const ids = rows.map(idOf);
+  const now = deps.clock.now();
+  const [uses, changes] = [await findUses(deps.db, ids, now), await findLastChanges(deps.db, ids)];
+  return rows.map((row) => {
+    const use = uses.get(idOf(row));
+    const shown = {
+      id: row.id,
+      state: stateOf(row, now.getTime()),
+      ...changeOf(changes.get(idOf(row))),
+      created: row.created.toISOString(),
+      expires: row.expires?.toISOString() ?? null,
+      calls_5m: use?.calls5m ?? 0,
+      last_used: use?.lastUsed?.toISOString() ?? null,
+      last_address: use?.lastAddress ?? null,
+    };
+    return { shown, row, use };
+  });
+};
+
+/** Name of a client's key in history and use: two clients may have keys of one name. */
+export const clientKeyName = (clientId: string, keyId: string): string => `${clientId}/${keyId}`;
+
+/** Live credentials with which the client can authenticate. */
+const countLive = (shown: readonly ShownCredential[]): number =>
+  shown.filter(({ state }) => state === 'active' || state === 'quarantined').length;
+
+const showSecrets = async (deps: CredentialsDeps, clientId: string) => {
+  const nowMs = deps.clock.now().getTime();
+  const secrets = await showRows(deps, await lists.listSecrets(deps.db, clientId));
+  const keys = await showRows(deps, await lists.listClientKeys(deps.db, clientId), (row) =>
+    clientKeyName(clientId, row.id),
+  );
+  const live = countLive(secrets.map(({ shown }) => shown)) + countLive(keys.map(({ shown }) => shown));
+  return {
+    secrets: secrets.map(({ shown, use }): ShownSecret => {
+      const isLive = countLive([shown]) === 1;
+      return { ...shown, safe_to_retire: isLive && live > 1 && !isStillUsed(use, nowMs) };
+    }),
+    keys: keys.map(({ shown, row }) => ({ ...shown, type: row.name })),
+  };
+};
+
+const showClient = async (deps: CredentialsDeps, row: lists.ShownClientRow): Promise<ShownClient> => {
+  const last = (await findLastChanges(deps.db, [row.id])).get(row.id);
+  return {
+    client_id: row.id,
+    name: row.name,
+    state: stateOf(row, deps.clock.now().getTime()),
+    ...changeOf(last),
+    created: row.created.toISOString(),
+    tenants: row.tenants,
+    scopes: row.scopes,
+    may_use_tokens: row.mayUseTokens,
+    may_introspect: row.mayIntrospect,
+    tokens_not_before: row.tokensNotBefore?.toISOString() ?? null,
+  };
+};
+
+export const credentialViews = (deps: CredentialsDeps) => ({
+  listClients: async (): Promise<ShownClient[]> => {
+    const shown: ShownClient[] = [];
+    for (const row of await lists.listClients(deps.db)) shown.push(await showClient(deps, row));
+    return shown;
+  },
+
+  /** With secrets, keys and their use. NOT_FOUND. */
+  showClient: async (clientId: string) => {
+    const [row] = await lists.listClients(deps.db, clientId);
+    if (row === undefined) throw new Fault('NOT_FOUND', `There is no client ${clientId}`);
+    return { ...(await showClient(deps, row)), ...(await showSecrets(deps, clientId)) };
+  },
+
+  showSecrets: async (clientId: string): Promise<ShownSecret[]> => (await showSecrets(deps, clientId)).secrets,
+
+  listApiKeys: async (tenant: string): Promise<(ShownCredential & { name: string })[]> => {
+    const rows = await showRows(deps, await lists.listApiKeys(deps.db, tenant));
+    return rows.map(({ shown, row }) => ({ ...shown, name: row.name }));
+  },
+});

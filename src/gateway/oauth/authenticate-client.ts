@@ -1,0 +1,67 @@
+/** Client authentication of the three OAuth POST endpoints: one way in, one refusal for whatever is wrong. */
+import type { IncomingMessage } from 'node:http';
+import type { Clock } from '#src/platform/clock.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { CredentialCache } from '../credentials/credential-cache.ts';
+import { type ClientRecord, provesClient } from '../credentials/credential-records.ts';
+import { clientKeyName } from '../credentials/show-credentials.ts';
+import { quarantineText } from '../faults.ts';
+import { invalidClient, OAuthRefusal } from './oauth-answers.ts';
+import { type ClientProof, readClientProof } from './read-client-proof.ts';
+import type { Form } from './read-token-request.ts';
+import { clientOfAssertion, type VerifyAssertionDeps, verifyAssertion } from './verify-assertion.ts';
+
+export type AuthenticateClientDeps = {
+  box: Pick<SecretBox, 'digest'>;
+  clock: Clock;
+  credentials: Pick<CredentialCache, 'findClient'>;
+  assertions: VerifyAssertionDeps;
+  /** Told of each credential that was proven, with the address of the peer. */
+  recordUse: (credentialId: string, address: string | undefined) => void;
+};
+
+/** Rejects with invalid_request, invalid_client, or unauthorized_client for a quarantined client or secret. */
+export type AuthenticateClient = (req: IncomingMessage, form: Form) => Promise<ClientRecord>;
+
+type Proven = { record: ClientRecord; credentialId: string; quarantine: string | undefined };
+
+export const createAuthenticateClient = (deps: AuthenticateClientDeps): AuthenticateClient => {
+  const prove = (proof: ClientProof): Promise<Proven | undefined> =>
+    proof.method === 'secret' ? proveBySecret(deps, proof) : proveByAssertion(deps, proof);
+  return async (req, form) => {
+    const proven = await prove(readClientProof(form, req.rawHeaders));
+    if (proven === undefined) throw invalidClient();
+    deps.recordUse(proven.credentialId, req.socket.remoteAddress);
+    if (proven.quarantine !== undefined) throw new OAuthRefusal('unauthorized_client', 400, proven.quarantine);
+    return proven.record;
+  };
+};
+
+const proveBySecret = async (
+  deps: AuthenticateClientDeps,
+  { clientId, secret }: Extract<ClientProof, { method: 'secret' }>,
+): Promise<Proven | undefined> => {
+  const record = await deps.credentials.findClient(clientId);
+  const proof = provesClient(deps.box, record, secret, deps.clock.now().getTime());
+  if (proof === undefined || record === undefined) return undefined;
+  const quarantine =
+    quarantineOf(record) ??
+    (proof.quarantinedReason === null ? undefined : quarantineText('client secret', proof.quarantinedReason));
+  return { record, credentialId: proof.secretId, quarantine };
+};
+
+const proveByAssertion = async (
+  deps: AuthenticateClientDeps,
+  { clientId, assertion }: Extract<ClientProof, { method: 'assertion' }>,
+): Promise<Proven | undefined> => {
+  const named = clientOfAssertion(assertion);
+  if (named === undefined || (clientId !== undefined && clientId !== named)) return undefined;
+  const record = await deps.credentials.findClient(named);
+  if (record === undefined || record.disabled) return undefined;
+  const key = await verifyAssertion(deps.assertions, record, assertion);
+  if (key === undefined) return undefined;
+  return { record, credentialId: clientKeyName(record.clientId, key.keyId), quarantine: quarantineOf(record) };
+};
+
+const quarantineOf = ({ quarantinedReason }: ClientRecord): string | undefined =>
+  quarantinedReason === null ? undefined : quarantineText('API client', quarantinedReason);

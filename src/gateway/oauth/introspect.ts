@@ -1,0 +1,46 @@
+/** RFC 7662: whether a token is good now, and what for. Says of every other value the same, and nothing more. */
+import { Fault } from '#src/contract/fault.ts';
+import type { Authenticator } from '../access/authenticate.ts';
+import type { ClientRecord } from '../credentials/credential-records.ts';
+import { OAuthRefusal } from './oauth-answers.ts';
+
+export type IntrospectDeps = {
+  origin: string;
+  allScopes: readonly string[];
+  inspectToken: Authenticator['inspectToken'];
+  /** Seam of the rate limits: throws slow_down for a client that asked too often. */
+  chargeIntrospection?: ((clientId: string) => void | Promise<void>) | undefined;
+};
+
+/** Rejects with OAuthRefusal, or with the Fault of a store that is away. */
+export const createIntrospect =
+  (deps: IntrospectDeps) =>
+  async (client: ClientRecord, text: string): Promise<Record<string, unknown>> => {
+    if (!client.mayIntrospect) {
+      throw new OAuthRefusal('unauthorized_client', 400, 'This client may not ask about tokens');
+    }
+    await deps.chargeIntrospection?.(client.clientId);
+    try {
+      return await describe(deps, text);
+    } catch (error) {
+      // A quarantined client, or one without any grant, is refused by the operations too, though with another word.
+      if (error instanceof Fault && (error.status === 401 || error.status === 403)) return { active: false };
+      throw error;
+    }
+  };
+
+const describe = async (deps: IntrospectDeps, text: string): Promise<Record<string, unknown>> => {
+  const { token, principal } = await deps.inspectToken(text);
+  return {
+    active: true,
+    scope: deps.allScopes.filter((scope) => principal.scopes.has(scope)).join(' '),
+    client_id: token.clientId,
+    sub: token.clientId,
+    token_type: 'Bearer',
+    exp: token.expiresMs / 1000,
+    iat: token.issuedMs / 1000,
+    iss: deps.origin,
+    aud: deps.origin,
+    jti: token.jti,
+  };
+};

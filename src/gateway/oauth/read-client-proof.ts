@@ -1,0 +1,69 @@
+/** Pure: by which one of the three methods does a request authenticate its client (RFC 6749 section 2.3, RFC 7523)? */
+import { invalidRequest } from './oauth-answers.ts';
+import type { Form } from './read-token-request.ts';
+
+export type ClientProof =
+  | { method: 'secret'; clientId: string; secret: string }
+  /** `clientId`: as named beside the assertion, which names it too. */
+  | { method: 'assertion'; clientId: string | undefined; assertion: string };
+
+export const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+
+/** Throws invalid_request. `rawHeaders`: names and values in turn, as node gives them. */
+export const readClientProof = (form: Form, rawHeaders: readonly string[]): ClientProof => {
+  const authorization = readAuthorization(rawHeaders);
+  const methods = [authorization, form.client_secret, form.client_assertion].filter((value) => value !== undefined);
+  if (methods.length > 1) throw invalidRequest('Use one way of client authentication, not several');
+  if (form.client_assertion !== undefined) {
+    if (form.client_assertion_type !== assertionType) {
+      throw invalidRequest(`client_assertion_type must be ${assertionType}`);
+    }
+    return { method: 'assertion', clientId: form.client_id, assertion: form.client_assertion };
+  }
+  if (authorization !== undefined) return readBasic(authorization, form.client_id);
+  if (form.client_id === undefined) throw invalidRequest('client_id is missing');
+  if (form.client_secret === undefined) throw invalidRequest('client_secret is missing');
+  return { method: 'secret', clientId: form.client_id, secret: form.client_secret };
+};
+
+/** Of two headers node keeps the first; another reader may take the second. */
+const readAuthorization = (rawHeaders: readonly string[]): string | undefined => {
+  let found: string | undefined;
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const value = rawHeaders[i + 1];
+    if (rawHeaders[i]?.toLowerCase() !== 'authorization' || value === undefined || value === '') continue;
+    if (found !== undefined) throw invalidRequest('Authorization must not be sent twice');
+    found = value;
+  }
+  return found;
+};
+
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
+const visible = /^[\x20-\x7e]+$/;
+
+/** Both parts are form-encoded before they are joined (RFC 6749 section 2.3.1). */
+const readBasic = (authorization: string, named: string | undefined): ClientProof => {
+  const malformed = 'The Authorization header must be Basic with the form-encoded client id and secret';
+  const [scheme, value, ...more] = authorization.split(' ');
+  if (scheme?.toLowerCase() !== 'basic' || value === undefined || more.length > 0 || !base64.test(value)) {
+    throw invalidRequest(malformed);
+  }
+  const text = Buffer.from(value, 'base64').toString('utf8');
+  const colon = text.indexOf(':');
+  const clientId = decode(text.slice(0, Math.max(0, colon)));
+  const secret = decode(text.slice(colon + 1));
+  if (clientId === undefined || secret === undefined) throw invalidRequest(malformed);
+  if (named !== undefined && named !== clientId) {
+    throw invalidRequest('client_id in the form differs from the one in the Authorization header');
+  }
+  return { method: 'secret', clientId, secret };
+};
+
+const decode = (text: string): string | undefined => {
+  try {
+    const decoded = decodeURIComponent(text.replaceAll('+', '%20'));
+    return visible.test(decoded) ? decoded : undefined;
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,22 @@
+/** SQL that lets each client assertion in once, whichever gateway gets it. */
+import { type Kysely, sql } from 'kysely';
+
+type Db = Kysely<unknown>;
+
+/** False: it was used before. `expires`: from when on nobody would accept it any more. */
+export const markAssertionUsed = async (
+  db: Db,
+  assertion: { clientId: string; jti: string; expires: Date },
+  now: Date,
+): Promise<boolean> => {
+  const { clientId, jti, expires } = assertion;
+  // Some ended ones go with each new one, so that the table is as long as five minutes of traffic.
+  const { rows } = await sql`
+    with ended as (
+      delete from gateway.used_assertions where ctid = any (array(
+        select ctid from gateway.used_assertions where expires < ${now} order by expires limit 20 for update skip locked))
+    )
+    insert into gateway.used_assertions (client_id, jti, expires) values (${clientId}, ${jti}, ${expires})
+    on conflict (client_id, jti) do nothing returning 1`.execute(db);
+  return rows.length > 0;
+};
