@@ -2,10 +2,11 @@
  * What the command line may do to an installation, running or not: each function is one transaction over the features
  * that it touches, so that a restaurant never exists for the core and not for the gateway.
  */
+import { userInfo } from 'node:os';
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import { loadScopeNames, routesFileOf } from '#src/gateway/config.ts';
-import { createCredentials } from '#src/gateway/index.ts';
+import { createCredentials, revokePresentedToken, rotateSigningKey } from '#src/gateway/index.ts';
 import { createRestaurant, findRestaurant, type NewRestaurant } from '#src/ordering/index.ts';
 import { enabledKinds, setKinds } from '#src/platform/db/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
@@ -23,7 +24,8 @@ export type Admin = ReturnType<typeof createAdmin>;
 export const createAdmin = (installation: Installation, settings: Settings) => {
   const { store, box, clock } = installation;
   const scopes = loadScopeNames(routesFileOf(settings.gateway));
-  const credentials = createCredentials({ db: store.db, box, clock, scopes });
+  const actor = `cli:${userName()}`;
+  const credentials = createCredentials({ db: store.db, box, clock, scopes, actor });
   return {
     createRestaurant: (restaurant: NewRestaurant): Promise<{ restuid: string }> =>
       inTransaction(store.db, async (tx) => {
@@ -35,6 +37,10 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
     revokeKey: credentials.revokeApiKey,
     createClient: credentials.createClient,
     disableClient: credentials.disableClient,
+    /** Everything else that may be done to credentials, see gateway/credentials. */
+    credentials,
+    revokeToken: (token: string) => revokePresentedToken({ db: store.db, clock }, token, actor),
+    rotateSigningKey: () => rotateSigningKey({ db: store.db, box, clock }),
     createEndpoint: async (endpoint: { tenant: string; url: string; kinds?: readonly string[] }) => {
       await assertRestaurant(store.db, endpoint.tenant);
       return createEndpoint(endpointsDeps(installation, settings), {
@@ -52,6 +58,15 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
     countMigrations: async (): Promise<number> => allMigrations.length,
     close: (): Promise<void> => store.close(),
   };
+};
+
+/** Who sits at the command line, for the history; a container may have no name for its user. */
+const userName = (): string => {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'unknown';
+  }
 };
 
 const assertRestaurant = async (db: Kysely<unknown>, restuid: string): Promise<void> => {

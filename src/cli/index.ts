@@ -12,7 +12,9 @@ import { keyCommands } from './commands/key.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { notificationsCommands } from './commands/notifications.ts';
 import { restaurantCommands } from './commands/restaurant.ts';
+import { signingKeyCommands } from './commands/signing-key.ts';
 import { startCommand } from './commands/start.ts';
+import { tokenCommands } from './commands/token.ts';
 import { createOutput, type Output, UsageError } from './output.ts';
 
 /** Runs one command; resolves to the exit code. */
@@ -39,6 +41,8 @@ const createProgram = (output: Output): Command => {
     restaurantCommands,
     keyCommands,
     clientCommands,
+    tokenCommands,
+    signingKeyCommands,
     endpointCommands,
     notificationsCommands,
     configCommands,

@@ -23,6 +23,11 @@ export const createOutput = (options: { json: boolean }) => {
       }
       if (note !== undefined) process.stdout.write(`\n${note}\n`);
     },
+    /** A list: one line for each item, or one JSON object with the list as its member `name`. */
+    list(name: string, items: readonly Readonly<Record<string, unknown>>[], empty = 'none'): void {
+      if (options.json) process.stdout.write(`${JSON.stringify({ [name]: items })}\n`);
+      else process.stdout.write(items.length === 0 ? `${empty}\n` : items.map((item) => `${toLine(item)}\n`).join(''));
+    },
     line(text: string): void {
       process.stdout.write(`${text}\n`);
     },
@@ -34,4 +39,16 @@ export const createOutput = (options: { json: boolean }) => {
     },
     exitCode: (): number => code,
   };
+};
+
+/** Members that say something, `name=value`, first the id. */
+export const toLine = (item: Readonly<Record<string, unknown>>): string =>
+  Object.entries(item)
+    .filter(([, value]) => value !== null && value !== '')
+    .map(([name, value], index) => (index === 0 ? String(value) : `${name}=${toText(value)}`))
+    .join('  ');
+
+const toText = (value: unknown): string => {
+  const text = Array.isArray(value) ? value.join(',') : String(value);
+  return /\s/.test(text) ? JSON.stringify(text) : text;
 };

@@ -32,7 +32,10 @@ import { markAssertionUsed } from './oauth/used-assertion-store.ts';
 
 export { type GatewaySettings, gatewaySettings } from './config.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
+export type { CredentialState, ShownClient, ShownCredential } from './credentials/show-credentials.ts';
 export { gatewayServerOptions, onClientError } from './edge/client-error.ts';
+export { type PresentedToken, revokePresentedToken } from './oauth/revoke-presented-token.ts';
+export { type RotatedKey, rotateSigningKey } from './oauth/rotate-signing-key.ts';
 
 export const gatewayMigrations = loadMigrations('gateway', new URL('./migrations/', import.meta.url));
 

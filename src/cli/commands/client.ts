@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
 import type { Output } from '../output.ts';
 import { withAdmin } from '../with-admin.ts';
+import { clientSecretCommands } from './client-secrets.ts';
+import { clientStateCommands } from './client-states.ts';
 
-type CreateOptions = { name: string; restaurant: string[]; scope?: string };
+type CreateOptions = { name: string; restaurant: string[]; scope?: string; introspect?: boolean };
 
 const append = (value: string, earlier: string[] | undefined): string[] => [...(earlier ?? []), value];
 
@@ -14,12 +16,14 @@ export const clientCommands = (program: Command, output: Output): void => {
     .requiredOption('--name <name>', 'who the client is')
     .requiredOption('--restaurant <restuid...>', 'restaurants that it may reach; give it once per restaurant', append)
     .option('--scope <scopes>', 'space-separated scopes (default all)')
+    .option('--introspect', 'it may ask about tokens of everybody (RFC 7662)')
     .action(async (options: CreateOptions, command: Command) => {
       const scopes = options.scope?.split(/\s+/).filter((scope) => scope !== '');
       const made = await withAdmin(command, (admin) =>
         admin.createClient({
           name: options.name,
           tenants: options.restaurant,
+          ...(options.introspect === true ? { mayIntrospect: true } : undefined),
           ...(scopes === undefined || scopes.length === 0 ? undefined : { scopes }),
         }),
       );
@@ -33,4 +37,6 @@ export const clientCommands = (program: Command, output: Output): void => {
       await withAdmin(command, (admin) => admin.disableClient(options.clientId));
       output.result({ client_id: options.clientId, disabled: true });
     });
+  clientSecretCommands(group, output);
+  clientStateCommands(group, output);
 };

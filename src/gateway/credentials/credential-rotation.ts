@@ -37,7 +37,7 @@ export const issueSecret = async (
 
 export const rotations = (deps: CredentialsDeps) => ({
   /** A new secret; the earlier ones end `overlapHours` (0 to 720) from now, or when they would have ended before. */
-  rotateClientSecret: (clientId: string, overlapHours: number, tx?: Tx): Promise<IssuedSecret> => {
+  rotateClientSecret: async (clientId: string, overlapHours: number, tx?: Tx): Promise<IssuedSecret> => {
     const end = endOf(deps, overlapHours);
     return change(deps, tx, async (inner) => {
       assertFound(await store.clientExists(inner, clientId), 'client', clientId);
@@ -66,7 +66,7 @@ export const rotations = (deps: CredentialsDeps) => ({
   },
 
   /** A new key of the same tenant and name; the old one ends `overlapHours` (0 to 720) from now. */
-  rotateApiKey: (keyId: string, overlapHours: number, tx?: Tx): Promise<{ key_id: string; api_key: string }> => {
+  rotateApiKey: async (keyId: string, overlapHours: number, tx?: Tx): Promise<{ key_id: string; api_key: string }> => {
     const end = endOf(deps, overlapHours);
     return change(deps, tx, async (inner) => {
       const created = deps.clock.now();

@@ -25,7 +25,7 @@ const assertReason = (reason: string): void => {
 
 export const stateChanges = (deps: CredentialsDeps) => ({
   /** Refused with 403 and `reason` by every gateway within a second, until it is reactivated. */
-  quarantine: (kind: Quarantinable, id: string, reason: string, tx?: Tx): Promise<void> => {
+  quarantine: async (kind: Quarantinable, id: string, reason: string, tx?: Tx): Promise<void> => {
     assertReason(reason);
     return change(deps, tx, async (inner) => {
       assertFound(await updates[kind](inner, id, reason), wordOf[kind], id);
@@ -39,7 +39,7 @@ export const stateChanges = (deps: CredentialsDeps) => ({
   },
 
   /** Ends a quarantine. What was revoked stays so: CONFLICT. */
-  reactivate: (kind: Quarantinable, id: string, reason: string, tx?: Tx): Promise<void> => {
+  reactivate: async (kind: Quarantinable, id: string, reason: string, tx?: Tx): Promise<void> => {
     assertReason(reason);
     return change(deps, tx, async (inner) => {
       assertFound(await updates[kind](inner, id, null), wordOf[kind], id);
@@ -60,7 +60,7 @@ export const stateChanges = (deps: CredentialsDeps) => ({
    * Refuses every token of the client that was issued before `before` (default now). Tokens carry whole seconds, so one
    * that is issued in the same second is refused as well; the next request for a token gives a good one.
    */
-  revokeClientTokens: (clientId: string, before = deps.clock.now(), tx?: Tx): Promise<void> => {
+  revokeClientTokens: async (clientId: string, before = deps.clock.now(), tx?: Tx): Promise<void> => {
     if (before.getTime() > deps.clock.now().getTime()) {
       throw new Fault('VALIDATION_ERROR', 'The time must not lie ahead: tokens that come later would be refused');
     }

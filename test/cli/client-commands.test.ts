@@ -1,0 +1,233 @@
+import { spawn } from 'node:child_process';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import {
+  type CommandResult,
+  type RunningProgram,
+  root,
+  runCommand,
+  runJson,
+  startProgram,
+} from '../support/program.ts';
+import { until } from '../support/until.ts';
+
+let database: TestDatabase;
+let env: Record<string, string>;
+let program: RunningProgram;
+let folder: string;
+let restuid: string;
+let other: string;
+let client: string[];
+let clientId: string;
+let secret: string;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  env = {
+    DATABASE_URL: database.url,
+    ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64'),
+    NODE_ENV: 'production',
+  };
+  folder = mkdtempSync(join(tmpdir(), 'orderpass-cli-'));
+  restuid = String((await runJson(['restaurant', 'create', '--name', 'Da Ada'], env)).restuid);
+  other = String((await runJson(['restaurant', 'create', '--name', 'Da Bea'], env)).restuid);
+  const made = await runJson(['client', 'create', '--name', 'Till', '--restaurant', restuid, '--introspect'], env);
+  clientId = String(made.client_id);
+  secret = String(made.client_secret);
+  client = ['--client-id', clientId];
+  program = await startProgram(env);
+}, 60_000);
+
+afterAll(async () => {
+  await program?.stop();
+  rmSync(folder, { recursive: true, force: true });
+  await database?.drop();
+});
+
+const json = (...args: string[]) => runJson(args, env) as Promise<Record<string, unknown>>;
+
+const post = (path: string, fields: Record<string, string>): Promise<Response> =>
+  fetch(`${program.url}${path}`, { method: 'POST', body: new URLSearchParams(fields) });
+
+const token = async (client_secret = secret): Promise<string> => {
+  const answer = await post('/api/oauth/token', {
+    grant_type: 'client_credentials',
+    client_id: clientId,
+    client_secret,
+  });
+  return String(((await answer.json()) as { access_token: string }).access_token);
+};
+
+const list = async (headers: Record<string, string>): Promise<number> =>
+  (await fetch(`${program.url}/api/orders/list`, { headers })).status;
+const byToken = (value: string): Promise<number> => list({ authorization: `Bearer ${value}` });
+const bySecret = (value: string): Promise<number> => list({ 'x-client-id': clientId, 'x-client-secret': value });
+
+const runWithInput = (args: string[], input: string): Promise<CommandResult> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, [join(root, 'src/main.ts'), ...args], {
+      cwd: root,
+      env: { PATH: process.env.PATH ?? '', ...env },
+    });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (chunk: Buffer) => {
+      stdout += chunk.toString();
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      stderr += chunk.toString();
+    });
+    child.on('close', (code) => resolve({ code: code ?? 1, stdout, stderr }));
+    child.stdin.end(input);
+  });
+
+test('client list and show tell rights, state and secrets, and never a secret', async () => {
+  const { clients } = (await json('client', 'list')) as { clients: Record<string, unknown>[] };
+  expect(clients).toHaveLength(1);
+  expect(clients[0]).toMatchObject({
+    client_id: clientId,
+    name: 'Till',
+    state: 'active',
+    restaurants: [restuid],
+    scopes: null,
+    may_introspect: true,
+  });
+  const shown = await json('client', 'show', ...client);
+  expect(shown).toMatchObject({ client_id: clientId, restaurants: [restuid], keys: [] });
+  expect((shown.secrets as object[])[0]).toMatchObject({ state: 'active', calls_5m: 0, safe_to_retire: false });
+  const people = await runCommand(['client', 'show', ...client], env);
+  expect(people.stdout).toMatch(/^secret {2}ops_\w{12} {2}state=active/m);
+  expect(people.stdout + JSON.stringify(shown)).not.toContain(secret);
+});
+
+test('rotate-secret gives a second secret; retire-secret refuses the last one, and --force ends it', async () => {
+  const made = await json('client', 'rotate-secret', ...client, '--overlap-hours', '24');
+  expect(Object.keys(made).sort()).toEqual(['client_secret', 'secret_id']);
+  const fresh = String(made.client_secret);
+  await until(async () => (await bySecret(fresh)) === 200);
+  const shown = (await json('client', 'show', ...client)) as { secrets: { id: string; safe_to_retire: boolean }[] };
+  const old = shown.secrets.find(({ id }) => id !== made.secret_id);
+  expect(old?.safe_to_retire).toBe(true);
+  const people = await runCommand(['client', 'show', ...client], env);
+  expect(people.stdout).toContain('safe to retire');
+  await json('client', 'retire-secret', ...client, '--secret-id', String(old?.id));
+  await until(async () => (await bySecret(secret)) === 401);
+  expect(await bySecret(fresh)).toBe(200);
+  const last = ['client', 'retire-secret', ...client, '--secret-id', String(made.secret_id)];
+  const refused = await runCommand(last, env);
+  expect([refused.code, refused.stderr.includes('--force')]).toEqual([1, true]);
+  secret = String((await json('client', 'rotate-secret', ...client)).client_secret);
+  await json(...last, '--force');
+  await until(async () => (await bySecret(fresh)) === 401);
+  expect(await bySecret(secret)).toBe(200);
+});
+
+test('add-key takes a public JWK and refuses a private one without showing it', async () => {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const file = join(folder, 'key.json');
+  writeFileSync(file, JSON.stringify({ ...publicKey.export({ format: 'jwk' }), kid: 'till-1' }));
+  expect(await json('client', 'add-key', ...client, '--jwk', file)).toEqual({ client_id: clientId, key_id: 'till-1' });
+  const jwk = privateKey.export({ format: 'jwk' });
+  writeFileSync(file, JSON.stringify(jwk));
+  const refused = await runCommand(['client', 'add-key', ...client, '--jwk', file], env);
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain('private');
+  expect(refused.stderr).not.toContain(jwk.d);
+  expect((await runCommand(['client', 'add-key', ...client, '--jwk', join(folder, 'absent')], env)).code).toBe(1);
+  const { keys } = (await json('client', 'show', ...client)) as { keys: object[] };
+  expect(keys).toEqual([expect.objectContaining({ id: 'till-1', type: 'OKP', state: 'active' })]);
+  await json('client', 'revoke-key', ...client, '--key-id', 'till-1');
+});
+
+test('quarantine, reactivate, scopes, grant and withdraw reach the running gateway', async () => {
+  const value = await token();
+  expect(await byToken(value)).toBe(200);
+  await json('client', 'quarantine', ...client, '--reason', 'under review');
+  await until(async () => (await byToken(value)) === 403);
+  expect(await json('client', 'show', ...client)).toMatchObject({ state: 'quarantined', reason: 'under review' });
+  expect(String((await json('client', 'show', ...client)).actor)).toMatch(/^cli:/);
+  await json('client', 'reactivate', ...client, '--reason', 'cleared');
+  await until(async () => (await byToken(value)) === 200);
+
+  expect(await json('client', 'scopes', ...client, '--scope', 'read:menu write:orders')).toMatchObject({
+    scopes: ['read:menu', 'write:orders'],
+  });
+  await until(async () => (await byToken(value)) === 403);
+  await json('client', 'scopes', ...client, '--scope', 'all');
+  await until(async () => (await byToken(value)) === 200);
+
+  await json('client', 'grant', ...client, '--restaurant', other);
+  await until(async () => (await byToken(value)) === 400);
+  await json('client', 'withdraw', ...client, '--restaurant', other);
+  await until(async () => (await byToken(value)) === 200);
+});
+
+test('token revoke takes the token from standard input; what is no token of ours is exit code 1', async () => {
+  const value = await token();
+  expect(await byToken(value)).toBe(200);
+  const revoked = await runWithInput(['token', 'revoke', '--json'], `${value}\n`);
+  expect(revoked.stderr).toBe('');
+  expect(JSON.parse(revoked.stdout)).toMatchObject({ client_id: clientId, revoked: true, jti: expect.any(String) });
+  await until(async () => (await byToken(value)) === 401, 1_000);
+  for (const [input, code] of [
+    ['garbage', 1],
+    [`${value.slice(0, -6)}AAAAAA`, 1],
+    ['', 2],
+  ] as const) {
+    const result = await runWithInput(['token', 'revoke', '--json'], input);
+    expect([input, result.code, result.stdout]).toEqual([input, code, '']);
+    if (input !== '') expect(result.stderr).not.toContain(input);
+  }
+});
+
+test('revoke-tokens ends the tokens of a client from before a time', async () => {
+  const value = await token();
+  await json('client', 'revoke-tokens', ...client, '--before', '2020-01-01T00:00:00Z');
+  expect(await byToken(value)).toBe(200);
+  await json('client', 'revoke-tokens', ...client);
+  await until(async () => (await byToken(value)) === 401, 1_000);
+  await until(async () => (await byToken(await token())) === 200);
+  for (const [before, code] of [
+    ['yesterday', 2],
+    ['2999-01-01T00:00:00Z', 1],
+  ] as const) {
+    expect((await runCommand(['client', 'revoke-tokens', ...client, '--before', before], env)).code).toBe(code);
+  }
+});
+
+test('key list, rotate, quarantine and revoke of a whole restaurant', async () => {
+  const made = await json('key', 'create', '--restaurant', restuid, '--name', 'kitchen');
+  const rotated = await json('key', 'rotate', '--key-id', String(made.key_id), '--overlap-hours', '0');
+  await until(async () => (await list({ 'x-api-key': String(made.api_key) })) === 401);
+  expect(await list({ 'x-api-key': String(rotated.api_key) })).toBe(200);
+  const { keys } = (await json('key', 'list', '--restaurant', restuid)) as { keys: object[] };
+  expect(keys).toEqual([
+    expect.objectContaining({ key_id: made.key_id, name: 'kitchen', state: 'expired' }),
+    expect.objectContaining({ key_id: rotated.key_id, name: 'kitchen', state: 'active' }),
+  ]);
+  const id = ['--key-id', String(rotated.key_id)];
+  await json('key', 'quarantine', ...id, '--reason', 'seen elsewhere');
+  await until(async () => (await list({ 'x-api-key': String(rotated.api_key) })) === 403);
+  await json('key', 'reactivate', ...id, '--reason', 'checked');
+  await until(async () => (await list({ 'x-api-key': String(rotated.api_key) })) === 200);
+  expect(await json('key', 'revoke', '--restaurant', restuid)).toMatchObject({
+    key_ids: expect.arrayContaining([rotated.key_id]),
+  });
+  await until(async () => (await list({ 'x-api-key': String(rotated.api_key) })) === 401, 1_000);
+  expect((await runCommand(['key', 'revoke'], env)).code).toBe(2);
+});
+
+test('signing-key rotate lists a new key ten minutes ahead', async () => {
+  const listed = async (): Promise<string[]> => {
+    const { keys } = (await (await fetch(`${program.url}/api/oauth/jwks`)).json()) as { keys: { kid: string }[] };
+    return keys.map(({ kid }) => kid);
+  };
+  const before = await listed();
+  const made = await json('signing-key', 'rotate');
+  expect(Math.round((Date.parse(String(made.signs_from)) - Date.now()) / 60_000)).toBe(10);
+  await until(async () => (await listed()).join() === [made.kid, ...before].join());
+  expect((await runCommand(['signing-key', 'rotate'], env)).code).toBe(1);
+});
