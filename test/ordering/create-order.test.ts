@@ -300,6 +300,12 @@ test('what is blank is nothing, and members of another method are neither judged
     delivery: null,
     details: [{ notes: null }],
   });
+  const past = { date: '2020-01-01T00:00:00Z' };
+  const atTable = await shop.placed({ dmethod: '0t', table: '7', pickup: past, delivery: past });
+  expect(await shop.read(atTable.uid)).toMatchObject({ table: '7', pickup: null, delivery: null });
+  const delivery = { date: at(), address: { street: 'Via Roma', city: 'Firenze' } };
+  const home = await shop.placed({ dmethod: '1', table: '7', pickup: past, delivery });
+  expect(await shop.read(home.uid)).toMatchObject({ table: null, pickup: null, delivery: { address: { kms: null } } });
 });
 
 test('dates reach from 5 minutes ago to 365 days ahead', async () => {

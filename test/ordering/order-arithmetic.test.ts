@@ -174,7 +174,11 @@ test('the pure arithmetic of a line is exact for any choice', () => {
         7,
       );
       const change = values.reduce((sum, v) => sum + (v.operator === '+' ? 1 : -1) * v.operand * v.quantity, 0);
-      expect(line).toEqual({ price, priceOptions: Math.max(-price, change), total: Math.max(0, price + change) * 7 });
+      expect(line).toEqual({
+        price,
+        priceOptions: Math.max(0 - price, change),
+        total: Math.max(0, price + change) * 7,
+      });
     }),
   );
 });
