@@ -106,7 +106,6 @@ const startGateway = async (
   handle = (request, response) =>
     demo?.receiver.accepts(request) ? demo.receiver.listener(request, response) : gateway.handler(request, response);
   server.on('checkContinue', gateway.continueHandler);
-  server.on('upgrade', (_request, socket) => socket.destroy());
   return { listener, demo, ownOrigin };
 };
 

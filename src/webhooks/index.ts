@@ -43,17 +43,18 @@ export type WebhooksDeps = {
   rules: TargetRules;
   resolve?: Resolve;
   random?: () => number;
+  /** An attempt as a whole: name, connection, TLS and answer. Default 15 s (interface 12.4). */
+  attemptTimeoutMs?: number;
 };
 
-/** An attempt as a whole: name, connection, TLS and answer. */
-const attemptMs = 15_000;
+const attemptTimeoutMsDefault = 15_000;
 
 export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
   const { db, pool, clock, log, settings } = deps;
   const { send, close } = createSend({
     rules: deps.rules,
     resolve: deps.resolve ?? resolveByDns,
-    timeoutMs: attemptMs,
+    timeoutMs: deps.attemptTimeoutMs ?? attemptTimeoutMsDefault,
   });
   const keys = createSigningKeys(deps);
   const deliver = createDeliver({

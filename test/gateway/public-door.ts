@@ -120,7 +120,7 @@ export const openDoor = async (
       ended.abort();
       await services;
       await gateway.close();
-      await rm(folder, { recursive: true });
+      await rm(folder, { recursive: true, force: true });
       await database.drop();
     },
   };

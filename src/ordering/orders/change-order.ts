@@ -1,15 +1,15 @@
 /**
- * Moves of an order: confirm, close, cancel, and the end of its countdown. The order's row is locked first and its
- * customer after it, so that an order leaves a state exactly once, with one event, whatever runs in parallel.
+ * Moves of an order: confirm, close, cancel, and the end of its countdown. The order's row is locked, so that it leaves a
+ * state exactly once, with one event, whatever runs in parallel. Locks are taken in one sequence everywhere, customer
+ * before order (also by order/create and customer/remove), so that no two requests wait for each other.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { uncountOrder } from '../customers/customer-statistics.ts';
-import { lockCustomer } from '../customers/customer-store.ts';
 import { creditClosedOrder, reverseOrderPoints } from '../loyalty/ledger.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
 import type { Order } from './order.ts';
-import { lockOrder, remainingDates, updateOrderState } from './order-store.ts';
+import { lockCustomerOfOrder, lockOrder, remainingDates, updateOrderState } from './order-store.ts';
 import { eventOfMove, recordOrderEvent } from './record-order-event.ts';
 import { type IllegalMove, type Move, type MoveDetails, moveOrder } from './transitions.ts';
 
@@ -26,7 +26,7 @@ export const changeOrder = async (
   restaurant: Restaurant,
   change: Change,
 ): Promise<ChangeResult> => {
-  const order = await lockOrder(tx, restaurant.uid, change.uid);
+  const order = await lockForMove(tx, restaurant.uid, change.uid, change.move);
   if (order === undefined) return { kind: 'not_found' };
   if (!isSame(order.token, change.token)) return { kind: 'wrong_token' };
   const result = moveOrder(order, change.move, change);
@@ -35,13 +35,24 @@ export const changeOrder = async (
   return { kind: 'changed', order: result.order };
 };
 
+/** Confirming leaves the customer alone, so it does not wait for what else happens to them. */
+export const lockForMove = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  uid: string,
+  move: Move,
+): Promise<Order | undefined> => {
+  if (move !== 'confirm') await lockCustomerOfOrder(tx, restuid, uid);
+  return lockOrder(tx, restuid, uid);
+};
+
 const isSame = (expected: string, given: string): boolean => {
   const left = Buffer.from(expected);
   const right = Buffer.from(given);
   return left.length === right.length && timingSafeEqual(left, right);
 };
 
-/** Writes a legal move and all that follows from it; the caller holds the order's row. */
+/** Writes a legal move and all that follows from it; the caller has locked for it. */
 export const carryOut = async (
   tx: Kysely<unknown>,
   restaurant: Restaurant,
@@ -70,12 +81,10 @@ export const carryOut = async (
   if (move === 'cancel' || move === 'time_out') await reverseOrderPoints(tx, { restuid, orderUid, customerUid, now });
 };
 
-/** Out of the statistics, as if it never was. */
+/** Out of the statistics, as if it never was. The customer is locked: an order that comes in now is counted after. */
 const takeOut = async (tx: Kysely<unknown>, order: Order): Promise<void> => {
   const { restuid, customerUid, dmethod, creator, total, date } = order;
   if (customerUid === null) return;
-  // Locked before the remaining orders are read: an order that comes in now is counted after.
-  await lockCustomer(tx, restuid, { uid: customerUid });
   const remaining = await remainingDates(tx, { ...order, customerUid });
   await uncountOrder(tx, { restuid, customerUid, order: { dmethod, creator, total, date }, remaining });
 };

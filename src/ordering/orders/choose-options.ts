@@ -50,7 +50,12 @@ export const chooseLine = (
       chosen.push({ option, values: values.chosen });
     }
   }
-  if (details.length === 0) details.push(...countFaults(offered, chosen, sent.options, pointer));
+  if (details.length === 0) {
+    const choosable = offered.filter((option) =>
+      option.option_values.some((value) => isOffered(value, primaryValues, locationUid)),
+    );
+    details.push(...countFaults(choosable, chosen, sent.options, pointer));
+  }
   return details.length > 0 ? details : { sale, options: chosen };
 };
 
@@ -86,14 +91,17 @@ const isOffered = (value: OptionValue, primaryValues: ReadonlySet<string>, locat
   return only.length === 0 || only.some((uid) => primaryValues.has(uid));
 };
 
-/** Too few or too many values: 0 means no bound, except that a single option takes one value once. */
+/**
+ * Too few or too many values: 0 means no bound, except that a single option takes one value once. An option none of
+ * whose values is offered with this choice asks for nothing.
+ */
 const countFaults = (
-  offered: readonly Option[],
+  choosable: readonly Option[],
   chosen: readonly ChosenOption[],
   sent: readonly SentOption[],
   pointer: string,
 ): FaultDetail[] =>
-  offered.flatMap((option) => {
+  choosable.flatMap((option) => {
     const values = chosen.find((entry) => entry.option.uid === option.uid)?.values ?? [];
     const message = countFault(option, values);
     if (message === undefined) return [];

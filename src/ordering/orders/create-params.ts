@@ -13,7 +13,13 @@ import {
   uid,
 } from '#src/platform/http/values.ts';
 
-const orNull = <T>(type: z.ZodType<T>): z.ZodType<T | null> => optional(type).transform((value) => value ?? null);
+/** Absent, null and blank all mean that there is nothing: what is empty after trimming is null (interface 2). */
+const orNull = <T>(type: z.ZodType<T>): z.ZodType<T | null> =>
+  z
+    .preprocess((input) => (isBlank(input) ? undefined : input), optional(type))
+    .transform((value) => value ?? null) as unknown as z.ZodType<T | null>;
+
+const isBlank = (input: unknown): boolean => typeof input === 'string' && input.trim() === '';
 
 const country = text({ min: 2, max: 2, pattern: /^[A-Za-z]{2}$/, format: 'a country of two letters' });
 const language = text({ min: 2, max: 2, pattern: /^[A-Za-z]{2}$/, format: 'a language of two letters' });
@@ -22,7 +28,7 @@ const address = z.object({
   place_id: orNull(text({ max: 256 })),
   street: orNull(text({ max: 200 })),
   number: orNull(text({ max: 20 })),
-  city: orNull(text({ max: 200 })),
+  city: orNull(text({ max: 100 })),
   province: orNull(text({ max: 100 })),
   zip: orNull(text({ max: 20 })),
   country: orNull(country),
@@ -63,7 +69,7 @@ const members = z.object({
   }),
   dmethod,
   payment_method: oneOf(['cash', 'invoice', 'external']),
-  payment_method_sub: orNull(text({ max: 20 })),
+  payment_method_sub: orNull(text()),
   details: list(line, { min: 1, max: 200 }),
   subrestaurant_uid: orNull(uid()),
   pickup: orNull(z.object({ date: dateTime() })),

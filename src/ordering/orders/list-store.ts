@@ -19,11 +19,15 @@ export type OrderFilter = {
 /** Sort key: newest first, ties by uid descending. */
 export type OrderKey = { date: string; uid: string };
 
+/** A single status is compared as such, so that its index also gives the sequence of the list. */
+const havingStatus = (wanted: readonly Status[]): RawBuilder<unknown> =>
+  wanted.length === 1 ? sql`status = ${wanted[0]}` : sql`status = any(${wanted}::text[])`;
+
 const matching = (restuid: string, filter: OrderFilter): RawBuilder<unknown> =>
   sql.join(
     [
       sql`restuid = ${restuid}`,
-      ...(filter.statuses === undefined ? [] : [sql`status = any(${filter.statuses}::text[])`]),
+      ...(filter.statuses === undefined ? [] : [havingStatus(filter.statuses)]),
       ...(filter.closed === undefined ? [] : [filter.closed ? sql`status = 'closed'` : sql`status <> 'closed'`]),
       ...(filter.dateFrom === undefined ? [] : [sql`date >= ${filter.dateFrom}`]),
       ...(filter.dateBefore === undefined ? [] : [sql`date < ${filter.dateBefore}`]),

@@ -89,16 +89,32 @@ export const lockExternalId = async (
 
 export type RemainingDates = { firstOrder: Date | null; lastOrder: Date | null; lastOfflineOrder: Date | null };
 
-/** Dates over the customer's counted orders but one, from the index of the customer's orders. */
+/** The customer of an order, also a removed one, is locked until the transaction ends; nothing for an order without. */
+export const lockCustomerOfOrder = async (tx: Kysely<unknown>, restuid: string, uid: string): Promise<void> => {
+  await sql`
+    select 1 from ordering.customers where restuid = ${restuid}
+      and uid = (select customer_uid from ordering.orders where restuid = ${restuid} and uid = ${uid})
+    for update`.execute(tx);
+};
+
+/**
+ * Dates over the customer's counted orders but one: the ends of the index of the customer's orders, however many there
+ * are. An order that was not made by the restaurant leaves the date of the last such order as it is.
+ */
 export const remainingDates = async (
   tx: Kysely<unknown>,
   order: Order & { customerUid: string },
 ): Promise<RemainingDates> => {
+  const { restuid, uid, customerUid, creator } = order;
+  const counted = sql`
+    select date from ordering.orders where restuid = ${restuid} and customer_uid = ${customerUid}
+      and status = any(${countedStatuses}::text[]) and uid <> ${uid}`;
   const { rows } = await sql<RemainingDates>`
-    select min(date) as "firstOrder", max(date) as "lastOrder",
-      max(date) filter (where creator = 'restaurant') as "lastOfflineOrder"
-    from ordering.orders where restuid = ${order.restuid} and customer_uid = ${order.customerUid}
-      and status = any(${countedStatuses}::text[]) and uid <> ${order.uid}`.execute(tx);
+    select (${counted} order by date limit 1) as "firstOrder", (${counted} order by date desc limit 1) as "lastOrder",
+      case when ${creator}::text = 'restaurant'
+        then (${counted} and creator = 'restaurant' order by date desc limit 1)
+        else (select last_offline_order from ordering.customers where restuid = ${restuid} and uid = ${customerUid})
+      end as "lastOfflineOrder"`.execute(tx);
   return rows[0] ?? { firstOrder: null, lastOrder: null, lastOfflineOrder: null };
 };
 
@@ -109,10 +125,14 @@ export const forgetClient = async (tx: Kysely<unknown>, restuid: string, custome
     where restuid = ${restuid} and customer_uid = ${customerUid}`.execute(tx);
 };
 
-/** New orders whose countdown has ended, each for the one worker that gets it. */
-export const lockOverdueOrders = async (tx: Kysely<unknown>, now: Date, limit: number): Promise<Order[]> => {
-  const { rows } = await sql<Order>`
-    select ${orderColumns} from ordering.orders where status = 'new' and countdown_end <= ${now}
-    order by countdown_end limit ${limit} for update skip locked`.execute(tx);
+/** New orders whose countdown has ended, the longest first; not locked, so each is to be judged again under its lock. */
+export const listOverdueOrders = async (
+  db: Kysely<unknown>,
+  now: Date,
+  limit: number,
+): Promise<{ restuid: string; uid: string }[]> => {
+  const { rows } = await sql<{ restuid: string; uid: string }>`
+    select restuid, uid from ordering.orders where status = 'new' and countdown_end <= ${now}
+    order by countdown_end limit ${limit}`.execute(db);
   return rows;
 };

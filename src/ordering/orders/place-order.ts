@@ -48,8 +48,9 @@ export type PlaceResult =
 type Placing = { restaurant: Restaurant; sent: SentOrder; clientId: string; now: Date };
 
 export const placeOrder = async (tx: Kysely<unknown>, placing: Placing): Promise<PlaceResult> => {
-  const { restaurant, sent, clientId, now } = placing;
-  const hash = hashOf(sent);
+  const { restaurant, clientId, now } = placing;
+  const hash = hashOf(placing.sent);
+  const sent = relevantOf(placing.sent);
   if (sent.external_id !== null) {
     await lockExternalId(tx, restaurant.uid, clientId, sent.external_id);
     const earlier = await findOrderByExternalId(tx, restaurant.uid, clientId, sent.external_id);
@@ -60,14 +61,31 @@ export const placeOrder = async (tx: Kysely<unknown>, placing: Placing): Promise
   if ('kind' in location) return location;
   const priced = await priceOrder(tx, { restaurant, location, sent, now });
   if ('kind' in priced) return priced;
-  return write(tx, placing, location, priced, hash);
+  return write(tx, { ...placing, sent }, location, priced, hash);
 };
 
-/** Of the values, not of the text: spacing, order of members and "1" for 1 make no difference. */
-const hashOf = (sent: SentOrder): Buffer =>
-  createHash('sha256')
-    .update(canonicalJson(JSON.parse(JSON.stringify(sent))))
+/**
+ * Of the values, not of the text: spacing, order of members and "1" for 1 make no difference. Members without a value
+ * are left out: an external id is kept for ever, and a member that a later version adds must not make another order of it.
+ */
+const hashOf = (sent: SentOrder): Buffer => {
+  const given = JSON.stringify(sent, (_name, value: unknown) => (value === null ? undefined : value));
+  return createHash('sha256')
+    .update(canonicalJson(JSON.parse(given)))
     .digest();
+};
+
+/** Without the members that belong to another method (interface 10.6): they are neither judged nor kept. */
+const relevantOf = (sent: SentOrder): SentOrder => {
+  const isDelivered = sent.dmethod === '1' || sent.dmethod === '20';
+  return {
+    ...sent,
+    payment_method_sub: sent.payment_method === 'cash' ? sent.payment_method_sub : null,
+    pickup: isDelivered || sent.dmethod === '0t' ? null : sent.pickup,
+    delivery: isDelivered ? sent.delivery : null,
+    table: sent.dmethod === '0t' ? sent.table : null,
+  };
+};
 
 const chooseLocation = async (
   tx: Kysely<unknown>,
@@ -156,7 +174,7 @@ const newOrder = (
   dmethod: sent.dmethod,
   fee: priced.fee,
   paymentMethod: sent.payment_method,
-  paymentMethodSub: sent.payment_method === 'cash' ? sent.payment_method_sub : null,
+  paymentMethodSub: sent.payment_method_sub,
   paid: sent.payment_method === 'external' || sent.payment_method === 'online',
   linesTotal: priced.linesTotal,
   coupon: null,
@@ -170,7 +188,7 @@ const newOrder = (
   notes: sent.notes,
   language: sent.language ?? restaurant.language,
   creator: sent.creator,
-  table: sent.dmethod === '0t' ? sent.table : null,
+  table: sent.table,
   pickupDate: sent.pickup?.date ?? null,
   deliveryDate: sent.delivery?.date ?? null,
   address: priced.address,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Fault } from '#src/contract/fault.ts';
 import { type Operation, type OperationInput, operation } from '#src/platform/http/operation.ts';
 import type { Cursors } from '#src/platform/http/paging.ts';
-import { optional, requireOneOf, text, uid } from '#src/platform/http/values.ts';
+import { looseText, optional, requireOneOf, text, uid } from '#src/platform/http/values.ts';
 import { toWire } from '../money.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import { type ChangeResult, changeOrder } from './change-order.ts';
@@ -19,9 +19,9 @@ export const orderOperations = (deps: { cursors: Cursors }): Operation[] => [
   listOperation(deps.cursors),
   getOperation,
   createOperation,
-  moveOperation('confirm', 'Confirms an order', { text: optional(text({ max: 500 })) }),
+  moveOperation('confirm', 'Confirms an order', { text: looseText(500) }),
   moveOperation('close', 'Closes a confirmed order', {}),
-  moveOperation('cancel', 'Cancels an order', { reason: optional(text({ max: 500 })) }),
+  moveOperation('cancel', 'Cancels an order', { reason: looseText(500) }),
 ];
 
 const getOperation = operation({
@@ -79,14 +79,14 @@ const faultOfPlacing = (result: Exclude<PlaceResult, { kind: 'placed' | 'repeate
   }
 };
 
-type MoveParams = { uid: string; token: string; text?: string | undefined; reason?: string | undefined };
+type MoveParams = { uid: string; token: string; text?: string | null | undefined; reason?: string | null | undefined };
 
 const moveOperation = (move: Exclude<Move, 'time_out'>, summary: string, more: Record<string, z.ZodType>): Operation =>
   operation({
     method: 'POST',
     path: `/order/${move}`,
     summary,
-    params: z.object({ uid: uid(), token: text({ max: 128 }), ...more }),
+    params: z.object({ uid: uid(), token: text(), ...more }),
     answer: z.object({ order: stateAnswer }),
     handle: async ({ db, restuid, params, now }: OperationInput<MoveParams>) => {
       const restaurant = await requireRestaurant(db, restuid);

@@ -5,8 +5,8 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { findRestaurant } from '../restaurants/restaurant-store.ts';
-import { carryOut } from './change-order.ts';
-import { lockOverdueOrders } from './order-store.ts';
+import { carryOut, lockForMove } from './change-order.ts';
+import { listOverdueOrders } from './order-store.ts';
 import { moveOrder } from './transitions.ts';
 
 const pollMs = 1000;
@@ -23,15 +23,30 @@ export const createTimeOutOrders = (deps: { db: Kysely<unknown>; clock: Clock; l
   },
 });
 
-/** One batch in one transaction; rows that another worker or a confirm holds are left to it. Returns how many there were. */
-export const timeOutOnce = (db: Kysely<unknown>, now: Date): Promise<number> =>
-  inTransaction(db, async (tx) => {
-    const orders = await lockOverdueOrders(tx, now, batchMax);
-    for (const order of orders) {
-      const restaurant = await findRestaurant(tx, order.restuid);
-      const result = moveOrder(order, 'time_out', { now });
-      if (restaurant !== undefined && result.kind === 'moved')
-        await carryOut(tx, restaurant, 'time_out', result.order, now);
+/**
+ * One batch, each order in a transaction of its own: a worker that meets a confirm or another worker at an order waits
+ * for it and then finds it settled. One that fails does not keep the others waiting; the first failure is thrown at the
+ * end. Returns how many orders timed out.
+ */
+export const timeOutOnce = async (db: Kysely<unknown>, now: Date): Promise<number> => {
+  const failures: unknown[] = [];
+  let count = 0;
+  for (const { restuid, uid } of await listOverdueOrders(db, now, batchMax)) {
+    try {
+      if (await inTransaction(db, (tx) => timeOut(tx, restuid, uid, now))) count += 1;
+    } catch (error) {
+      failures.push(error);
     }
-    return orders.length;
-  });
+  }
+  if (failures.length > 0) throw failures[0];
+  return count;
+};
+
+const timeOut = async (tx: Kysely<unknown>, restuid: string, uid: string, now: Date): Promise<boolean> => {
+  const order = await lockForMove(tx, restuid, uid, 'time_out');
+  const restaurant = await findRestaurant(tx, restuid);
+  if (order === undefined || restaurant === undefined) return false;
+  const result = moveOrder(order, 'time_out', { now });
+  if (result.kind === 'moved') await carryOut(tx, restaurant, 'time_out', result.order, now);
+  return result.kind === 'moved';
+};

@@ -41,18 +41,22 @@ export const moveOrder = (
   move: Move,
   details: MoveDetails,
 ): { kind: 'moved'; order: Order } | { kind: 'refused'; code: IllegalMove; order: Order } => {
-  if (move === 'confirm' && countdownIsOver(order, details.now)) {
-    return { kind: 'refused', code: 'TIMEOUT', order: apply(order, 'time_out', 'timed_out', details) };
-  }
   const cell = table[move][order.status];
-  if ('refused' in cell) return { kind: 'refused', code: cell.refused, order };
-  return { kind: 'moved', order: apply(order, move, cell.to, details) };
+  if (move === 'time_out' || !countdownIsOver(order, details.now)) {
+    if ('refused' in cell) return { kind: 'refused', code: cell.refused, order };
+    return { kind: 'moved', order: apply(order, move, cell.to, details) };
+  }
+  // Who was told that the order timed out must not find it alive afterwards, so every move sees it as it will be.
+  const over = apply(order, 'time_out', 'timed_out', details);
+  const refusal = table[move].timed_out;
+  return { kind: 'refused', code: 'refused' in refusal ? refusal.refused : 'CONFLICT', order: over };
 };
 
 const apply = (order: Order, move: Move, status: Status, { now, text, reason, by }: MoveDetails): Order => {
-  // A countdown ends when it ends, not when somebody notices.
+  // A countdown ends when it ends, not when somebody notices; but `updated` is when it was written, or a reader who asks
+  // for what was updated since the last time would never see it.
   const at = move === 'time_out' && order.countdownEnd !== null ? order.countdownEnd : now;
-  const moved: Order = { ...order, status, seq: order.seq + 1, updated: at, settled: order.settled ?? at };
+  const moved: Order = { ...order, status, seq: order.seq + 1, updated: now, settled: order.settled ?? at };
   switch (move) {
     case 'confirm':
       return { ...moved, confirmed: true, confirmationText: text ?? null };
