@@ -8,7 +8,7 @@ import { createGateway, type Gateway, gatewayServerOptions, onClientError } from
 import { createOrdering } from '#src/ordering/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type Service, supervise } from '#src/platform/supervisor.ts';
-import { createWebhooks } from '#src/webhooks/index.ts';
+import { createSigningKeys, createWebhooks } from '#src/webhooks/index.ts';
 import type { Settings } from './config.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
 import { type Installation, openInstallation } from './installation.ts';
@@ -85,6 +85,13 @@ const startGateway = async (
   const listener = await listen(server, settings.host, settings.port);
   running.stops.push(() => listener.close(graceMs));
   const ownOrigin = `http://127.0.0.1:${listener.port}`;
+  const webhookKeys = JSON.stringify(
+    await createSigningKeys({
+      db: installation.store.db,
+      box: installation.box,
+      clock: installation.clock,
+    }).publicJwks(),
+  );
   const gateway: Gateway = await createGateway({
     settings: settings.gateway,
     origin: settings.origin ?? ownOrigin,
@@ -93,6 +100,7 @@ const startGateway = async (
     box: installation.box,
     clock: installation.clock,
     log: installation.log,
+    moreDocuments: { '/.well-known/webhook-keys': () => webhookKeys },
     upstreams: {
       ...settings.gateway.upstreams,
       ...(internal === undefined ? undefined : { [orderingAudience]: internal.url }),

@@ -50,6 +50,8 @@ export type GatewayDeps = {
   log: Logger;
   /** Name in the route table -> address. */
   upstreams: Readonly<Record<string, string>>;
+  /** Path below /.well-known/ → body: public documents of other parts, served as the gateway's own. */
+  moreDocuments?: Readonly<Record<string, () => string>>;
 };
 
 /** To be served with `gatewayServerOptions`; `handler` for `request`, `continueHandler` for `checkContinue`. */
@@ -74,6 +76,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   });
   const oauth = createOAuth({
     ...{ origin, box, clock, settings, allScopes, keys, credentials, realm: settings.realm, log },
+    moreDocuments: deps.moreDocuments,
     ...{ tokens, inspectToken, recordUse: use.record, revokeToken: createRevokeToken({ db, clock }) },
     assertions: {
       clock,

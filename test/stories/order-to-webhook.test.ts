@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import type { JsonWebKey } from 'node:crypto';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeDataDir, type RunningProgram, startProgram } from '../support/program.ts';
@@ -114,6 +115,15 @@ test('all three kinds of credential read the same data (A-014)', async () => {
   const byToken = await read({ authorization: `Bearer ${token}` });
   expect(byHeaders).toEqual(byKey);
   expect(byToken).toEqual(byKey);
+});
+
+test('the published webhook key is the one that signs deliveries (A-130)', async () => {
+  const answer = await fetch(`${program.url}/.well-known/webhook-keys`);
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get('cache-control')).toBe('public, max-age=300');
+  const { keys } = (await answer.json()) as { keys: JsonWebKey[] };
+  expect(keys).toMatchObject([{ kty: 'OKP', crv: 'Ed25519', use: 'sig', kid: expect.any(String) }]);
+  expect(keys[0]).not.toHaveProperty('d');
 });
 
 test('the demo restaurant has a menu of at least 40 products with options and a delivery zone', async () => {

@@ -7,6 +7,8 @@ type DocumentsDeps = {
   origin: string;
   allScopes: readonly string[];
   keys: Pick<SigningKeys, 'jwks'>;
+  /** Path below /.well-known/ → body: public documents that another part of the house gives. */
+  moreDocuments?: Readonly<Record<string, () => string>> | undefined;
 };
 
 const jwksPath = '/api/oauth/jwks';
@@ -16,7 +18,12 @@ export const introspectionPath = '/api/oauth/introspect';
 const authMethods = ['client_secret_post', 'client_secret_basic', 'private_key_jwt'];
 
 /** Path → body. A document is written out once and again only when what it is made from is another object. */
-export const createDocuments = ({ origin, allScopes, keys }: DocumentsDeps): ReadonlyMap<string, () => string> => {
+export const createDocuments = ({
+  origin,
+  allScopes,
+  keys,
+  moreDocuments = {},
+}: DocumentsDeps): ReadonlyMap<string, () => string> => {
   const server = JSON.stringify({
     issuer: origin,
     token_endpoint: origin + tokenPath,
@@ -49,5 +56,6 @@ export const createDocuments = ({ origin, allScopes, keys }: DocumentsDeps): Rea
     [jwksPath, jwksText],
     ['/.well-known/oauth-authorization-server', () => server],
     ['/.well-known/oauth-protected-resource', () => resource],
+    ...Object.entries(moreDocuments),
   ]);
 };

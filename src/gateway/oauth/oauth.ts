@@ -32,6 +32,7 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys' | 'credentials'> &
     log: Logger;
     keys: Pick<SigningKeys, 'current' | 'jwks'>;
     credentials: TokenIssuerDeps['credentials'] & RevokeDeps['credentials'];
+    moreDocuments?: Readonly<Record<string, () => string>> | undefined;
   };
 
 /** Expects `ctx.state.requestId`. Throws METHOD_NOT_ALLOWED for documents; the endpoints answer everything themselves. */
