@@ -5,14 +5,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
-import { inTransaction } from '#src/platform/db/transaction.ts';
+import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
-import type { Service } from '#src/platform/supervisor.ts';
+import { pause, type Service } from '#src/platform/supervisor.ts';
 import type { WebhooksSettings } from './config.ts';
-import { type ClaimedDelivery, claimDeliveries, recordAttempt, returnLease } from './delivery-store.ts';
-import { disableEndpoint } from './endpoint-store.ts';
+import { type ClaimedDelivery, claimDeliveries, type Outcome, recordAttempt, returnLease } from './delivery-store.ts';
+import { disableEndpoint, lockEndpoint } from './endpoint-store.ts';
 import { nextDelayMs, parseRetryAfter } from './retry-schedule.ts';
-import type { Send, SendResult } from './send.ts';
+import type { Failure, Send, SendResult } from './send.ts';
 import { createWake, type Wake } from './wake.ts';
 
 export type DeliverDeps = {
@@ -27,16 +27,21 @@ export type DeliverDeps = {
   random: () => number;
 };
 
-/** Longer than an attempt can take, so that a lease never ends under a worker that lives. */
+/** Longer than an attempt can take, so that a lease never ends under a worker that lives; what a dead one had is taken over. */
 const leaseMs = 25_000;
 const pollMs = 250;
 const returnedMs = 5_000;
+const repeatMs = 500;
+/** At the end of the service: for attempts to finish, then for their leases to be given back. */
 const drainMs = 2_000;
+const returnMs = 500;
 
 export type Deliver = { service: Service; wake(): void };
 
 export const createDeliver = (deps: DeliverDeps): Deliver => {
   let current: Wake | undefined;
+  // Outlives a run that failed: its attempts go on, and hold their places.
+  const running: Running = new Map();
   return {
     wake: () => current?.now(),
     service: {
@@ -44,16 +49,15 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
       run: async (signal) => {
         const wake = createWake(signal);
         current = wake;
-        const running = new Map<string, Set<Promise<void>>>();
-        try {
-          while (!signal.aborted) {
-            const claimed = await claim(deps, running);
-            for (const delivery of claimed) start(deps, delivery, running, signal, wake);
-            if (claimed.length === 0 || free(deps, running) === 0) await wake.wait(pollMs);
-          }
-        } finally {
-          await drained(running);
+        const cut = new AbortController();
+        while (!signal.aborted) {
+          const claimed = await claim(deps, running);
+          for (const delivery of claimed) start(deps, delivery, running, cut.signal, wake);
+          if (claimed.length === 0 || free(deps, running) === 0) await wake.wait(pollMs);
         }
+        await finished(running, drainMs);
+        cut.abort();
+        await finished(running, returnMs);
       },
     },
   };
@@ -70,26 +74,23 @@ const free = ({ settings }: DeliverDeps, running: Running): number => {
 const claim = async (deps: DeliverDeps, running: Running): Promise<ClaimedDelivery[]> => {
   const limit = free(deps, running);
   if (limit <= 0) return [];
+  const { concurrency_max, endpoint_concurrency_max } = deps.settings;
+  // The last quarter of the places is for endpoints that have none: a handful of slow receivers cannot take them all.
+  const perEndpoint = limit > concurrency_max / 4 ? endpoint_concurrency_max : 1;
   const now = deps.clock.now();
   return claimDeliveries(deps.db, now, {
     limit,
-    perEndpoint: deps.settings.endpoint_concurrency_max,
+    perEndpoint,
     inFlight: Object.fromEntries([...running].map(([uid, ofEndpoint]) => [uid, ofEndpoint.size])),
     leaseToken: randomUUID(),
     leaseUntil: new Date(now.getTime() + leaseMs),
   });
 };
 
-const start = (
-  deps: DeliverDeps,
-  delivery: ClaimedDelivery,
-  running: Running,
-  signal: AbortSignal,
-  wake: Wake,
-): void => {
+const start = (deps: DeliverDeps, delivery: ClaimedDelivery, running: Running, cut: AbortSignal, wake: Wake): void => {
   const ofEndpoint = running.get(delivery.endpointUid) ?? new Set();
   running.set(delivery.endpointUid, ofEndpoint);
-  const work = attempt(deps, delivery, signal)
+  const work = attempt(deps, delivery, cut)
     .catch((error: unknown) => deps.log.error({ delivery: delivery.uid, err: error }, 'an attempt was not recorded'))
     .finally(() => {
       ofEndpoint.delete(work);
@@ -99,13 +100,15 @@ const start = (
   ofEndpoint.add(work);
 };
 
-/** What runs may finish; what does not is repeated by whoever takes the lease next. */
-const drained = async (running: Running): Promise<void> => {
+/** Waits for what runs, within a bound. */
+const finished = async (running: Running, timeoutMs: number): Promise<void> => {
   const all = [...running.values()].flatMap((ofEndpoint) => [...ofEndpoint]);
-  await Promise.race([Promise.all(all), new Promise((resolve) => setTimeout(resolve, drainMs).unref())]);
+  const over = new AbortController();
+  await Promise.race([Promise.all(all), pause(timeoutMs, over.signal)]);
+  over.abort();
 };
 
-const attempt = async (deps: DeliverDeps, delivery: ClaimedDelivery, signal: AbortSignal): Promise<void> => {
+const attempt = async (deps: DeliverDeps, delivery: ClaimedDelivery, cut: AbortSignal): Promise<void> => {
   const started = deps.clock.now();
   let headers: Record<string, string>;
   try {
@@ -116,9 +119,18 @@ const attempt = async (deps: DeliverDeps, delivery: ClaimedDelivery, signal: Abo
     throw error;
   }
   const startedMs = performance.now();
-  const result = await deps.send(delivery.url, headers, delivery.body, signal);
-  if (signal.aborted && result.failure !== null) return returnLease(deps.db, delivery, started);
-  await record(deps, delivery, result, started, Math.round(performance.now() - startedMs));
+  const result = await deps.send(delivery.url, headers, delivery.body, cut);
+  // Cut short by our own end: another worker sends it again, under the same number.
+  if (cut.aborted && result.status === null) return returnLease(deps.db, delivery, started);
+  for (;;) {
+    try {
+      return await record(deps, delivery, result, started);
+    } catch (error) {
+      // A word from the receiver is worth keeping while the lease lasts: without it everything is sent again.
+      if (cut.aborted || !isTransient(error) || performance.now() - startedMs > leaseMs) throw error;
+      await pause(repeatMs, cut);
+    }
+  }
 };
 
 const record = async (
@@ -126,27 +138,23 @@ const record = async (
   delivery: ClaimedDelivery,
   result: SendResult,
   started: Date,
-  totalMs: number,
 ): Promise<void> => {
   const now = deps.clock.now();
   const asked = result.status === 429 || result.status === 503 ? parseRetryAfter(result.retryAfter, now) : undefined;
-  const delayMs = nextDelayMs(delivery.attemptsCount + 1, asked, deps.random());
-  const outcome =
-    result.failure === null
-      ? ({ state: 'succeeded', nextAttemptAt: null } as const)
-      : delayMs === undefined
-        ? ({ state: 'exhausted', nextAttemptAt: null } as const)
-        : ({ state: 'pending', nextAttemptAt: new Date(now.getTime() + delayMs) } as const);
+  const { address, status, failure, response, timings } = result;
+  const kept = { started, address, status, failure, retryAfterSeconds: asked ?? null, response, timings };
+  const outcome = outcomeOf(failure, nextDelayMs(delivery.attemptsCount + 1, asked, deps.random()), now);
   await inTransaction(deps.db, async (tx) => {
-    const { address, status, failure, response } = result;
-    const held = await recordAttempt(
-      tx,
-      delivery,
-      { started, totalMs, address, status, failure, retryAfterSeconds: asked ?? null, response },
-      outcome,
-      now,
-    );
     // 410: the receiver says that it wants nothing more, ever (interface 12.4).
-    if (held && status === 410) await disableEndpoint(tx, delivery.endpointUid, 'gone', now);
+    const gone = status === 410;
+    if (gone) await lockEndpoint(tx, delivery.endpointUid);
+    const held = await recordAttempt(tx, delivery, kept, outcome, now);
+    if (held && gone) await disableEndpoint(tx, delivery.endpointUid, 'gone', now);
   });
+};
+
+const outcomeOf = (failure: Failure | null, delayMs: number | undefined, now: Date): Outcome => {
+  if (failure === null) return { state: 'succeeded', nextAttemptAt: null };
+  if (delayMs === undefined) return { state: 'exhausted', nextAttemptAt: null };
+  return { state: 'pending', nextAttemptAt: new Date(now.getTime() + delayMs) };
 };

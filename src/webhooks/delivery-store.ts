@@ -1,31 +1,86 @@
 /** Deliveries and attempts in PostgreSQL. Each statement says what it guarantees. */
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { ClaimedEvent } from '#src/platform/db/outbox.ts';
 import { newId } from '#src/platform/ids.ts';
+
+type Target = { uid: string; endpointUid: string; event: ClaimedEvent };
 
 /**
  * One delivery per event and subscribed endpoint, however often the event is dispatched. It waits when an earlier one of
  * the same entity is not finished at that endpoint. Events must come in their sequence, under the dispatch lock.
  */
-export const insertDeliveries = async (tx: Kysely<unknown>, event: ClaimedEvent, now: Date): Promise<number> => {
-  const { rows } = await sql<{ uid: string }>`
-    select uid from webhooks.endpoints where tenant = ${event.tenant} and enabled and ${event.kind} = any(kinds)`.execute(
-    tx,
+export const insertDeliveries = async (
+  tx: Kysely<unknown>,
+  events: readonly ClaimedEvent[],
+  now: Date,
+): Promise<void> => {
+  const endpoints = await lockSubscribed(tx, [...new Set(events.map(({ tenant }) => tenant))]);
+  const targets: Target[] = events.flatMap((event) =>
+    endpoints
+      .filter(({ tenant, kinds }) => tenant === event.tenant && kinds.includes(event.kind))
+      .map(({ uid }) => ({ uid: newId('dlv', now.getTime()), endpointUid: uid, event })),
   );
-  for (const endpoint of rows) {
-    await sql`
-      insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, body, state,
-        next_attempt_at, created)
-      select ${event.tenant}, ${newId('dlv', now.getTime())}, ${endpoint.uid}, ${event.id}, ${event.event}, ${event.kind},
-        ${event.entity}, ${event.seq}, ${event.position}, ${event.body},
-        case when earlier then 'waiting' else 'pending' end, case when earlier then null else ${now}::timestamptz end, ${now}
-      from (select exists (
-        select from webhooks.deliveries where endpoint_uid = ${endpoint.uid} and kind = ${event.kind}
-          and entity = ${event.entity} and state in ('pending', 'waiting')
-      ) as earlier) as unfinished
-      on conflict (endpoint_uid, event_id) do nothing`.execute(tx);
-  }
-  return rows.length;
+  if (targets.length === 0) return;
+  const unfinished = await lockUnfinished(tx, targets);
+  const first = targets.map((target) => {
+    const lane = laneOf(target.endpointUid, target.event);
+    const isFirst = !unfinished.has(lane);
+    unfinished.add(lane);
+    return isFirst;
+  });
+  const column = <T>(of: (event: ClaimedEvent) => T): T[] => events.map(of);
+  await sql`
+    insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, body, state,
+      next_attempt_at, created)
+    select event.tenant, target.uid, target.endpoint_uid, event.id, event.event, event.kind, event.entity, event.seq,
+      event.position, event.body, case when target.first then 'pending' else 'waiting' end,
+      case when target.first then ${now}::timestamptz end, ${now}::timestamptz
+    from unnest(${targets.map(({ uid }) => uid)}::text[], ${targets.map(({ endpointUid }) => endpointUid)}::text[],
+        ${targets.map(({ event }) => event.id)}::text[], ${first}::boolean[]) as target (uid, endpoint_uid, event_id, first)
+      join unnest(${column(({ id }) => id)}::text[], ${column(({ tenant }) => tenant)}::text[],
+        ${column(({ event }) => event)}::text[], ${column(({ kind }) => kind)}::text[],
+        ${column(({ entity }) => entity)}::text[], ${column(({ seq }) => seq)}::bigint[],
+        ${column(({ position }) => position)}::bigint[], ${column(({ body }) => body)}::text[])
+        as event (id, tenant, event, kind, entity, seq, position, body) on event.id = target.event_id
+    on conflict (endpoint_uid, event_id) do nothing`.execute(tx);
+};
+
+/** What is kept in order: the events of one entity at one endpoint. */
+const laneOf = (endpointUid: string, { kind, entity }: { kind: string; entity: string }): string =>
+  JSON.stringify([endpointUid, kind, entity]);
+
+type Subscribed = { tenant: string; uid: string; kinds: string[] };
+
+/**
+ * Enabled endpoints. The lock makes whoever disables one wait until its deliveries exist, and then cancels them too;
+ * one that is being disabled now is waited for and left out.
+ */
+const lockSubscribed = async (tx: Kysely<unknown>, tenants: readonly string[]): Promise<Subscribed[]> => {
+  const { rows } = await sql<Subscribed>`
+    select tenant, uid, kinds from webhooks.endpoints where tenant = any(${tenants}::text[]) and enabled
+    order by uid for share`.execute(tx);
+  return rows;
+};
+
+/**
+ * The lanes that have an unfinished delivery. The lock on the last of each keeps it unfinished until the new one exists:
+ * were it to finish in between, it would find nobody to release, and the new one would wait for ever.
+ */
+const lockUnfinished = async (tx: Kysely<unknown>, targets: readonly Target[]): Promise<Set<string>> => {
+  const lanes = new Map(targets.map((target) => [laneOf(target.endpointUid, target.event), target]));
+  const distinct = [...lanes.values()];
+  const { rows } = await sql<{ endpointUid: string; kind: string; entity: string }>`
+    select last.endpoint_uid as "endpointUid", last.kind, last.entity
+    from unnest(${distinct.map(({ endpointUid }) => endpointUid)}::text[],
+      ${distinct.map(({ event }) => event.kind)}::text[],
+      ${distinct.map(({ event }) => event.entity)}::text[]) as lane (endpoint_uid, kind, entity)
+    cross join lateral (
+      select endpoint_uid, kind, entity from webhooks.deliveries as delivery
+      where delivery.endpoint_uid = lane.endpoint_uid and delivery.kind = lane.kind and delivery.entity = lane.entity
+        and state in ('pending', 'waiting')
+      order by position desc limit 1 for no key update
+    ) as last`.execute(tx);
+  return new Set(rows.map((row) => laneOf(row.endpointUid, row)));
 };
 
 export type ClaimedDelivery = {
@@ -50,35 +105,62 @@ export type ClaimBounds = {
   leaseUntil: Date;
 };
 
-/** How many due deliveries are looked at for one claim: a bound on its cost. */
+/** How many due deliveries are looked at before endpoints are gone through one by one: a bound on a claim's cost. */
 const lookedAtMax = 500;
 
-/** Due deliveries that nobody holds, each now leased to the caller; two workers never get the same one. */
+/** Due deliveries of one endpoint that nobody holds. The bounds on both columns keep the planner to the index on both. */
+const dueOf = (endpointUid: RawBuilder<unknown>, now: Date): RawBuilder<unknown> => sql`
+  webhooks.deliveries as delivery
+  where state = 'pending' and (delivery.endpoint_uid, next_attempt_at) >= (${endpointUid}, '-infinity')
+    and (delivery.endpoint_uid, next_attempt_at) <= (${endpointUid}, ${now})
+    and (lease_until is null or lease_until <= ${now})
+  order by delivery.endpoint_uid, next_attempt_at`;
+
+/**
+ * Due deliveries that nobody holds, each now leased to the caller; two workers never get the same one. Endpoints come in
+ * turn, those with the fewest in flight first. When the oldest due ones are too many to see who else has some, the
+ * endpoints with pending deliveries are stepped through by index, so that no backlog is read and none hides another.
+ */
 export const claimDeliveries = async (
   db: Kysely<unknown>,
   now: Date,
   bounds: ClaimBounds,
 ): Promise<ClaimedDelivery[]> => {
-  const full = Object.entries(bounds.inFlight)
-    .filter(([, count]) => count >= bounds.perEndpoint)
-    .map(([uid]) => uid);
+  const { limit, perEndpoint, leaseToken, leaseUntil } = bounds;
+  const inFlight = JSON.stringify(bounds.inFlight);
   const { rows } = await sql<ClaimedDelivery>`
-    with due as (
-      select uid, endpoint_uid, next_attempt_at from webhooks.deliveries
-      where state = 'pending' and next_attempt_at <= ${now} and (lease_until is null or lease_until <= ${now})
-        and endpoint_uid <> all(${full}::text[])
+    with recursive oldest as materialized (
+      select endpoint_uid from webhooks.deliveries where state = 'pending' and next_attempt_at <= ${now}
       order by next_attempt_at limit ${lookedAtMax}
+    ), stepped (endpoint_uid) as (
+      (select endpoint_uid from webhooks.deliveries
+        where state = 'pending' and (select count(*) from oldest) = ${lookedAtMax}
+        order by endpoint_uid, next_attempt_at limit 1)
+      union all
+      select (select after.endpoint_uid from webhooks.deliveries as after
+        where after.state = 'pending' and after.endpoint_uid > stepped.endpoint_uid
+        order by after.endpoint_uid, after.next_attempt_at limit 1)
+      from stepped where stepped.endpoint_uid is not null
+    ), turn as (
+      select candidate.endpoint_uid, busy, first.next_attempt_at
+      from (select endpoint_uid from oldest union select endpoint_uid from stepped) as candidate
+      cross join lateral (select coalesce((${inFlight}::jsonb ->> candidate.endpoint_uid)::int, 0) as busy) as own
+      cross join lateral (select next_attempt_at from ${dueOf(sql`candidate.endpoint_uid`, now)} limit 1) as first
+      where busy < ${perEndpoint}::int
+      order by busy, first.next_attempt_at limit ${limit}
     ), fair as (
-      select uid, row_number() over (partition by endpoint_uid order by next_attempt_at)
-        + coalesce((${JSON.stringify(bounds.inFlight)}::jsonb ->> endpoint_uid)::int, 0) as place
-      from due
+      select due.uid, due.next_attempt_at,
+        busy + row_number() over (partition by turn.endpoint_uid order by due.next_attempt_at) as place
+      from turn cross join lateral (
+        select uid, next_attempt_at from ${dueOf(sql`turn.endpoint_uid`, now)} limit ${perEndpoint}::int - busy
+      ) as due
     ), chosen as (
       select uid from webhooks.deliveries
-      where uid in (select uid from fair where place <= ${bounds.perEndpoint})
+      where uid in (select uid from fair order by place, next_attempt_at limit ${limit})
         and state = 'pending' and (lease_until is null or lease_until <= ${now})
-      order by next_attempt_at limit ${bounds.limit} for update skip locked
+      for no key update skip locked
     )
-    update webhooks.deliveries as delivery set lease_token = ${bounds.leaseToken}, lease_until = ${bounds.leaseUntil}
+    update webhooks.deliveries as delivery set lease_token = ${leaseToken}, lease_until = ${leaseUntil}
     from chosen, webhooks.endpoints as endpoint
     where delivery.uid = chosen.uid and endpoint.uid = delivery.endpoint_uid
     returning delivery.tenant, delivery.uid, delivery.endpoint_uid as "endpointUid", delivery.event_id as "eventId",
@@ -100,12 +182,18 @@ export const returnLease = async (
 
 export type AttemptRecord = {
   started: Date;
-  totalMs: number;
   address: string | null;
   status: number | null;
   failure: string | null;
   retryAfterSeconds: number | null;
   response: string | null;
+  timings: {
+    dns: number | null;
+    connect: number | null;
+    tls: number | null;
+    firstByte: number | null;
+    total: number;
+  };
 };
 
 export type Outcome =
@@ -124,20 +212,27 @@ export const recordAttempt = async (
   now: Date,
 ): Promise<boolean> => {
   const finished = outcome.state === 'pending' ? null : now;
+  const { timings } = attempt;
   const { rows } = await sql<{ kind: string; entity: string }>`
-    update webhooks.deliveries set state = ${outcome.state}, attempts_count = attempts_count + 1,
-      next_attempt_at = ${outcome.nextAttemptAt}, lease_token = null, lease_until = null, finished = ${finished}
-    where uid = ${delivery.uid} and lease_token = ${delivery.leaseToken} and state = 'pending'
-    returning kind, entity`.execute(tx);
-  const [done] = rows;
-  if (done === undefined) return false;
-  await sql`
-    insert into webhooks.attempts (tenant, uid, delivery_uid, number, started, address, total_ms, status, failure,
-      retry_after_seconds, response)
-    values (${delivery.tenant}, ${newId('att', attempt.started.getTime())}, ${delivery.uid}, ${delivery.attemptsCount + 1},
-      ${attempt.started}, ${attempt.address}, ${attempt.totalMs}, ${attempt.status}, ${attempt.failure},
-      ${attempt.retryAfterSeconds}, ${attempt.response})`.execute(tx);
-  if (finished !== null) await releaseNext(tx, delivery.endpointUid, done.kind, done.entity, now);
+    with held as (
+      update webhooks.deliveries set state = ${outcome.state}, attempts_count = attempts_count + 1,
+        next_attempt_at = ${outcome.nextAttemptAt}, lease_token = null, lease_until = null, finished = ${finished}
+      where uid = ${delivery.uid} and lease_token = ${delivery.leaseToken} and state = 'pending'
+      returning tenant, uid, attempts_count, kind, entity
+    ), kept as (
+      insert into webhooks.attempts (tenant, uid, delivery_uid, number, started, address, status, failure,
+        retry_after_seconds, response, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms)
+      select tenant, ${newId('att', attempt.started.getTime())}, uid, attempts_count, ${attempt.started}::timestamptz,
+        ${attempt.address}, ${attempt.status}::smallint, ${attempt.failure}, ${attempt.retryAfterSeconds}::integer,
+        ${attempt.response}, ${timings.dns}::integer, ${timings.connect}::integer, ${timings.tls}::integer,
+        ${timings.firstByte}::integer, ${timings.total}::integer
+      from held
+    )
+    select kind, entity from held`.execute(tx);
+  const [held] = rows;
+  if (held === undefined) return false;
+  // A statement of its own: it must see what the dispatcher committed while the one above waited for its lock.
+  if (finished !== null) await releaseNext(tx, delivery.endpointUid, held.kind, held.entity, now);
   return true;
 };
 

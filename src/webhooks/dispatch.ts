@@ -4,12 +4,11 @@ import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
 import { claimEvents, lockDispatch, markDispatched, outboxChannel } from '#src/platform/db/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
-import type { Logger } from '#src/platform/log.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { insertDeliveries } from './delivery-store.ts';
 import { createWake, type Wake } from './wake.ts';
 
-type DispatchDeps = { db: Kysely<unknown>; pool: Pool; clock: Clock; log: Logger; onDeliveries: () => void };
+type DispatchDeps = { db: Kysely<unknown>; pool: Pool; clock: Clock; onDeliveries: () => void };
 
 const batchMax = 200;
 const pollMs = 500;
@@ -18,15 +17,17 @@ export const createDispatch = (deps: DispatchDeps): Service => ({
   name: 'webhook-dispatch',
   run: async (signal) => {
     const wake = createWake(signal);
-    const stopListening = await listen(deps, wake);
+    const hints = await listen(deps, wake);
     try {
       while (!signal.aborted) {
+        // The service fails and is started again, with a connection that hears hints.
+        if (hints.lost !== undefined) throw hints.lost;
         const claimed = await dispatchOnce(deps.db, deps.clock.now());
         if (claimed > 0) deps.onDeliveries();
         if (claimed < batchMax) await wake.wait(pollMs);
       }
     } finally {
-      stopListening();
+      hints.stop();
     }
   },
 });
@@ -36,29 +37,37 @@ export const dispatchOnce = (db: Kysely<unknown>, now: Date): Promise<number> =>
   inTransaction(db, async (tx) => {
     if (!(await lockDispatch(tx))) return 0;
     const events = await claimEvents(tx, batchMax);
-    for (const event of events) await insertDeliveries(tx, event, now);
-    if (events.length > 0)
-      await markDispatched(
-        tx,
-        events.map(({ position }) => position),
-        now,
-      );
+    if (events.length === 0) return 0;
+    const positions = events.map(({ position }) => position);
+    await insertDeliveries(tx, events, now);
+    await markDispatched(tx, positions, now);
     return events.length;
   });
 
-/** Hints over a connection of its own. When it is lost the service fails and is started again with a new one. */
-const listen = async (deps: DispatchDeps, wake: Wake): Promise<() => void> => {
-  const client: PoolClient = await deps.pool.connect();
-  const onError = (error: Error): void => {
-    deps.log.warn({ err: error }, 'the dispatcher hears no hints any more and goes on by polling');
+type Hints = { lost: Error | undefined; stop(): void };
+
+/** Hints over a connection of its own, which nobody else may use: it listens. */
+const listen = async ({ pool }: DispatchDeps, wake: Wake): Promise<Hints> => {
+  const client: PoolClient = await pool.connect();
+  const hints: Hints = {
+    lost: undefined,
+    stop: () => {
+      client.off('notification', wake.now);
+      client.off('error', onError);
+      client.release(true);
+    },
   };
+  function onError(error: Error): void {
+    hints.lost = error;
+    wake.now();
+  }
   client.on('notification', wake.now);
   client.on('error', onError);
-  await client.query(`listen ${outboxChannel}`);
-  return () => {
-    client.off('notification', wake.now);
-    client.off('error', onError);
-    // Closed, not given back: it listens, and it may be broken.
-    client.release(true);
-  };
+  try {
+    await client.query(`listen ${outboxChannel}`);
+  } catch (error) {
+    hints.stop();
+    throw error;
+  }
+  return hints;
 };

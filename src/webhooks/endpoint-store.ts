@@ -19,13 +19,16 @@ export const insertEndpoint = async (db: Kysely<unknown>, row: EndpointRow): Pro
       ${row.secret}, ${row.created})`.execute(db);
 };
 
+/** Holds off other creations of the same owner until the transaction ends, so that none is counted too late. */
 export const countEndpoints = async (
-  db: Kysely<unknown>,
+  tx: Kysely<unknown>,
   owner: { tenant: string; kind: string; id: string },
 ): Promise<number> => {
+  const name = JSON.stringify(['webhooks.endpoints', owner.tenant, owner.kind, owner.id]);
+  await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(tx);
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from webhooks.endpoints
-    where tenant = ${owner.tenant} and owner_kind = ${owner.kind} and owner_id = ${owner.id}`.execute(db);
+    where tenant = ${owner.tenant} and owner_kind = ${owner.kind} and owner_id = ${owner.id}`.execute(tx);
   return rows[0]?.count ?? 0;
 };
 
@@ -41,17 +44,24 @@ export const updateEndpointUrl = async (
   return (result.numAffectedRows ?? 0n) > 0n;
 };
 
-/** Nothing more is sent to it; what was still to be sent is cancelled. */
+/** Before any of its deliveries, as the dispatcher does: two that take the same locks in another order block each other. */
+export const lockEndpoint = async (tx: Kysely<unknown>, uid: string): Promise<void> => {
+  await sql`select from webhooks.endpoints where uid = ${uid} for no key update`.execute(tx);
+};
+
+/**
+ * Nothing more is sent to it; what was still to be sent is cancelled. Two statements: the second sees the deliveries that
+ * were made while the first waited.
+ */
 export const disableEndpoint = async (
-  db: Kysely<unknown>,
+  tx: Kysely<unknown>,
   uid: string,
   reason: 'gone' | 'failing' | 'owner',
   now: Date,
 ): Promise<void> => {
+  await sql`update webhooks.endpoints set enabled = false, disabled_reason = ${reason} where uid = ${uid}`.execute(tx);
   await sql`
-    with disabled as (
-      update webhooks.endpoints set enabled = false, disabled_reason = ${reason} where uid = ${uid} returning uid
-    )
-    update webhooks.deliveries set state = 'cancelled', finished = ${now}, next_attempt_at = null, lease_token = null
-    where endpoint_uid in (select uid from disabled) and state in ('pending', 'waiting')`.execute(db);
+    update webhooks.deliveries set state = 'cancelled', finished = ${now}, next_attempt_at = null, lease_token = null,
+      lease_until = null
+    where endpoint_uid = ${uid} and state in ('pending', 'waiting')`.execute(tx);
 };

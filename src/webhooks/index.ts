@@ -3,8 +3,8 @@
  * and nothing of what an event is about.
  *
  * - `dispatch.ts` turns each recorded event into one delivery per subscribed endpoint, under a lock, in their sequence.
- * - `deliver.ts` claims due deliveries under a lease, sends them (`send.ts`, after `target.ts` has judged the address),
- *   and records the attempt; `retry-schedule.ts` says when the next one is. A later event of an entity waits at an
+ * - `deliver.ts` claims due deliveries under a lease, sends them (`send.ts` over `connections.ts`, after `target.ts`
+ *   has judged the addresses), and records the attempt; `retry-schedule.ts` says when the next one is. A later event of an entity waits at an
  *   endpoint until the earlier one is finished there; nothing else waits.
  * - `sign.ts` and `signing-keys.ts` sign; `endpoints.ts` makes endpoints, whose secrets are kept sealed.
  *
@@ -21,7 +21,8 @@ import type { WebhooksSettings } from './config.ts';
 import { createDeliver } from './deliver.ts';
 import type { ClaimedDelivery } from './delivery-store.ts';
 import { createDispatch } from './dispatch.ts';
-import { endpointSecretLabel, resolveByDns } from './endpoints.ts';
+import { endpointSecretLabel } from './endpoints.ts';
+import { resolverFor } from './resolve.ts';
 import { createSend } from './send.ts';
 import { signHex, signV1, signV1a } from './sign.ts';
 import { createSigningKeys, type SigningKeys } from './signing-keys.ts';
@@ -53,7 +54,7 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
   const { db, pool, clock, log, settings } = deps;
   const { send, close } = createSend({
     rules: deps.rules,
-    resolve: deps.resolve ?? resolveByDns,
+    resolve: deps.resolve ?? resolverFor(deps.rules),
     timeoutMs: deps.attemptTimeoutMs ?? attemptTimeoutMsDefault,
   });
   const keys = createSigningKeys(deps);
@@ -66,13 +67,11 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
     random: deps.random ?? Math.random,
     headersFor: (delivery, timestampSeconds) => headersOf(deps, keys, delivery, timestampSeconds),
   });
-  const dispatch = createDispatch({ db, pool, clock, log, onDeliveries: deliver.wake });
+  const dispatch = createDispatch({ db, pool, clock, onDeliveries: deliver.wake });
   const run = async (signal: AbortSignal): Promise<void> => {
-    try {
-      await deliver.service.run(signal);
-    } finally {
-      await close();
-    }
+    await deliver.service.run(signal);
+    // Not after a failure: attempts of a run that failed go on, and the next run uses the same connections.
+    await close();
   };
   return { services: [dispatch, { name: deliver.service.name, run }] };
 };

@@ -19,12 +19,13 @@ export const retryDelaysSeconds: readonly number[] = [
 
 export const attemptsMax = retryDelaysSeconds.length + 1;
 
+/** A receiver can put an attempt off by a day, whatever it asks for. */
 const retryAfterSecondsMax = 24 * hour;
 const jitterMax = 0.1;
 
 /**
  * Milliseconds until the next attempt, undefined when `attemptsMade` was the last. `random` in [0, 1) spreads receivers
- * that failed together; a receiver's Retry-After can only make it later, by at most a day.
+ * that failed together; a receiver's Retry-After can only make it later.
  */
 export const nextDelayMs = (
   attemptsMade: number,
@@ -34,14 +35,13 @@ export const nextDelayMs = (
   const delay = retryDelaysSeconds[attemptsMade - 1];
   if (delay === undefined) return undefined;
   const planned = delay * (1 + random * jitterMax);
-  const asked = Math.min(retryAfterSeconds ?? 0, retryAfterSecondsMax);
-  return Math.round(Math.max(planned, asked) * 1000);
+  return Math.round(Math.max(planned, retryAfterSeconds ?? 0) * 1000);
 };
 
-/** Retry-After as seconds from `now`: a number of seconds or an HTTP date (RFC 9110 section 10.2.3). */
+/** Retry-After as 0 to 86400 seconds from `now`: a number of seconds or an HTTP date (RFC 9110 section 10.2.3). */
 export const parseRetryAfter = (value: string | undefined, now: Date): number | undefined => {
   if (value === undefined) return undefined;
-  if (/^\d{1,9}$/.test(value.trim())) return Number(value);
-  const at = Date.parse(value);
-  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now.getTime()) / 1000));
+  const text = value.trim();
+  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - now.getTime()) / 1000);
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(0, seconds), retryAfterSecondsMax);
 };

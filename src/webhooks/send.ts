@@ -1,13 +1,23 @@
 /**
- * One POST to a receiver over undici: to the address that was checked, without following redirects, 15 s in all, at most
- * 16 KiB of the answer kept. Never throws: whatever happens is the result of an attempt.
+ * One POST to a receiver: to an address that was checked, without following redirects, 15 s in all, at most 16 KiB of
+ * the answer kept. Never throws: whatever happens is the result of an attempt.
  */
-import { isIP } from 'node:net';
-import { Agent, type Dispatcher, request } from 'undici';
+import { performance } from 'node:perf_hooks';
+import type { Dispatcher } from 'undici';
+import { type Connection, createConnections } from './connections.ts';
 import type { Resolve, TargetRules } from './target.ts';
 import { checkTarget, urlProblem } from './target.ts';
 
 export type Failure = 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'status' | 'redirect' | 'target_refused';
+
+/** Milliseconds; null for a part that was not reached, 0 for one that a kept connection spared. */
+export type Timings = {
+  dns: number | null;
+  connect: number | null;
+  tls: number | null;
+  firstByte: number | null;
+  total: number;
+};
 
 export type SendResult = {
   address: string | null;
@@ -15,7 +25,9 @@ export type SendResult = {
   /** null: the receiver has it. */
   failure: Failure | null;
   retryAfter: string | undefined;
+  /** The start of the answer's body, or why nothing was sent. */
   response: string | null;
+  timings: Timings;
 };
 
 export type Send = (
@@ -28,29 +40,57 @@ export type Send = (
 type SendDeps = { rules: TargetRules; resolve: Resolve; timeoutMs: number };
 
 const responseBytesMax = 16 * 1024;
-const agentsMax = 512;
 
 export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void> } => {
-  const agents = createPinnedAgents(deps.timeoutMs);
+  const connections = createConnections(deps.timeoutMs);
   const send: Send = async (url, headers, body, signal) => {
-    const refused = (failure: Failure, response: string): SendResult => ({
+    const elapsed = stopwatch();
+    const unsent = (failure: Failure, response: string, dns: number | null): SendResult => ({
       address: null,
       status: null,
       failure,
       retryAfter: undefined,
       response,
+      timings: { dns, connect: null, tls: null, firstByte: null, total: elapsed() },
     });
     const problem = urlProblem(url, deps.rules);
-    if (problem !== undefined) return refused('target_refused', problem);
+    if (problem !== undefined) return unsent('target_refused', problem, null);
     const parsed = new URL(url);
     const within = AbortSignal.any([signal, AbortSignal.timeout(deps.timeoutMs)]);
     const verdict = await Promise.race([checkTarget(parsed, deps.rules, deps.resolve), aborted(within)]);
-    if (verdict === undefined) return refused('timeout', 'the name was not resolved in time');
-    if (verdict.kind === 'refused') return refused('target_refused', verdict.reason);
-    if (verdict.kind === 'unresolved') return refused('dns', verdict.reason);
-    return post(agents.to(parsed.origin, verdict.address), verdict.address, { url, headers, body, within });
+    const dns = elapsed();
+    if (verdict === undefined) return unsent('timeout', 'the name was not resolved in time', dns);
+    if (verdict.kind === 'refused') return unsent('target_refused', verdict.reason, dns);
+    if (verdict.kind === 'unresolved') return unsent('dns', verdict.reason, dns);
+    const connection = connections.take(parsed.origin, verdict.addresses);
+    const { reusable, firstByteMs, ...outcome } = await post(connection, {
+      url: parsed,
+      headers,
+      body,
+      within,
+      elapsed,
+    });
+    const opening = connection.takeOpening();
+    const reached = connection.address() !== null;
+    connections.giveBack(connection, reusable);
+    return {
+      ...outcome,
+      address: connection.address() ?? verdict.addresses[0],
+      timings: {
+        dns,
+        connect: opening?.connectMs ?? (reached ? 0 : null),
+        tls: opening === undefined ? (reached && parsed.protocol === 'https:' ? 0 : null) : opening.tlsMs,
+        firstByte: firstByteMs,
+        total: elapsed(),
+      },
+    };
   };
-  return { send, close: agents.close };
+  return { send, close: connections.close };
+};
+
+const stopwatch = (): (() => number) => {
+  const startedMs = performance.now();
+  return () => Math.round(performance.now() - startedMs);
 };
 
 const aborted = (signal: AbortSignal): Promise<undefined> =>
@@ -59,37 +99,40 @@ const aborted = (signal: AbortSignal): Promise<undefined> =>
     signal.addEventListener('abort', () => resolve(undefined), { once: true });
   });
 
-type Post = { url: string; headers: Record<string, string>; body: string; within: AbortSignal };
+type Post = {
+  url: URL;
+  headers: Record<string, string>;
+  body: string;
+  within: AbortSignal;
+  elapsed: () => number;
+};
 
-const post = async (
-  dispatcher: Dispatcher,
-  address: string,
-  { url, headers, body, within }: Post,
-): Promise<SendResult> => {
-  let status: number | null = null;
+type PostOutcome = Pick<SendResult, 'status' | 'failure' | 'retryAfter' | 'response'> & {
+  firstByteMs: number | null;
+  reusable: boolean;
+};
+
+const post = async ({ client }: Connection, { url, headers, body, within, elapsed }: Post): Promise<PostOutcome> => {
+  let answer: Dispatcher.ResponseData;
   try {
-    const answer = await request(url, { dispatcher, method: 'POST', headers, body, signal: within });
-    status = answer.statusCode;
-    const retryAfter = answer.headers['retry-after'];
-    return {
-      address,
-      status,
-      failure: failureOf(status),
-      retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
-      response: await readStart(answer.body),
-    };
+    const path = `${url.pathname}${url.search}`;
+    answer = await client.request({ path, method: 'POST', headers, body, signal: within });
   } catch (error) {
-    // A receiver that has said 2xx has the event, even when the rest of its answer never comes.
-    if (status !== null && failureOf(status) === null)
-      return { address, status, failure: null, retryAfter: undefined, response: null };
-    return {
-      address,
-      status,
-      failure: within.aborted ? 'timeout' : classify(error),
-      retryAfter: undefined,
-      response: null,
-    };
+    const failure = within.aborted ? 'timeout' : classify(error);
+    return { status: null, failure, retryAfter: undefined, response: null, firstByteMs: null, reusable: false };
   }
+  const firstByteMs = elapsed();
+  const retryAfter = answer.headers['retry-after'];
+  // The status is the receiver's word: what becomes of the rest of its answer does not change it.
+  const { text, ended } = await readStart(answer.body);
+  return {
+    status: answer.statusCode,
+    failure: failureOf(answer.statusCode),
+    retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
+    response: text,
+    firstByteMs,
+    reusable: ended,
+  };
 };
 
 const failureOf = (status: number): Failure | null => {
@@ -98,63 +141,29 @@ const failureOf = (status: number): Failure | null => {
 };
 
 /** The first bytes of the answer as text; the rest is not read. */
-const readStart = async (body: Dispatcher.ResponseData['body']): Promise<string> => {
+const readStart = async (body: Dispatcher.ResponseData['body']): Promise<{ text: string; ended: boolean }> => {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes >= responseBytesMax) break;
+  let ended = false;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes >= responseBytesMax) break;
+    }
+    ended = bytes < responseBytesMax;
+  } catch {
+    // Cut off or too slow: what came is kept.
   }
   // PostgreSQL keeps no U+0000.
-  return Buffer.concat(chunks).subarray(0, responseBytesMax).toString('utf8').replaceAll('\0', '\ufffd');
+  const text = Buffer.concat(chunks).subarray(0, responseBytesMax).toString('utf8').replaceAll('\0', '\ufffd');
+  return { text, ended };
 };
 
 const classify = (error: unknown): Failure => {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')
-    return 'timeout';
+  if (/^(UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT|ETIMEDOUT)$/.test(code)) return 'timeout';
   if (['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL', 'EACCES'].includes(code)) return 'connect';
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'dns';
   if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code) || code === 'EPROTO') return 'tls';
   return 'reset';
-};
-
-/** Kept-alive connections by origin and address: one that was opened to a checked address is never used for another. */
-const createPinnedAgents = (timeoutMs: number) => {
-  const agents = new Map<string, Agent>();
-  const open = (address: string): Agent =>
-    new Agent({
-      connections: 16,
-      keepAliveTimeout: 10_000,
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
-      connect: {
-        timeout: timeoutMs,
-        lookup: (_host, options, done) => {
-          const family = isIP(address);
-          if (options.all === true) done(null, [{ address, family }]);
-          else done(null, address, family);
-        },
-      },
-    });
-  return {
-    to: (origin: string, address: string): Agent => {
-      const key = `${origin} ${address}`;
-      const known = agents.get(key);
-      agents.delete(key);
-      const agent = known ?? open(address);
-      agents.set(key, agent);
-      const [oldest] = agents;
-      if (agents.size > agentsMax && oldest !== undefined) {
-        agents.delete(oldest[0]);
-        void oldest[1].close();
-      }
-      return agent;
-    },
-    close: async (): Promise<void> => {
-      await Promise.all([...agents.values()].map((agent) => agent.destroy()));
-      agents.clear();
-    },
-  };
 };

@@ -16,7 +16,7 @@ export type TargetRules = {
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
 export type TargetVerdict =
-  | { kind: 'allowed'; address: string }
+  | { kind: 'allowed'; addresses: readonly [string, ...string[]] }
   | { kind: 'refused'; reason: string }
   | { kind: 'unresolved'; reason: string };
 
@@ -77,18 +77,18 @@ export const urlProblem = (text: string, rules: TargetRules): string | undefined
   return 'must begin with https://';
 };
 
-/** Resolves and judges the host of a URL whose text was found right; the connection must go to `address`. */
+/** Resolves and judges the host of a URL whose text was found right; the connection must go to one of `addresses`. */
 export const checkTarget = async (url: URL, rules: TargetRules, resolve: Resolve): Promise<TargetVerdict> => {
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  const addresses = isIP(host) === 0 ? await resolve(host).catch(() => []) : [host];
-  const [address] = addresses;
-  if (address === undefined) return { kind: 'unresolved', reason: `${host} has no address` };
-  if (rules.allowPrivate || rules.allowedOrigins.includes(url.origin)) return { kind: 'allowed', address };
+  const [first, ...rest] = isIP(host) === 0 ? await resolve(host).catch(() => []) : [host];
+  if (first === undefined) return { kind: 'unresolved', reason: `${host} has no address` };
+  const addresses = [first, ...rest] as const;
+  if (rules.allowPrivate || rules.allowedOrigins.includes(url.origin)) return { kind: 'allowed', addresses };
   // One private address among several is enough: which of them a connection takes is not ours to trust.
-  const bad = addresses.find((one) => !isPublicAddress(one));
-  if (bad === undefined) return { kind: 'allowed', address };
+  if (addresses.every(isPublicAddress)) return { kind: 'allowed', addresses };
+  // Not which one: the answer would map the names of the private network for whoever asks.
   return {
     kind: 'refused',
-    reason: bad === host ? `${bad} is a private address` : `${host} leads to ${bad}, a private address`,
+    reason: isIP(host) === 0 ? `${host} leads to a private address` : `${host} is a private address`,
   };
 };

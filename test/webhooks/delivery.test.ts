@@ -105,7 +105,8 @@ test('410 disables the endpoint at once: what waits is cancelled and nothing mor
     return rows[0]?.enabled === false;
   });
   await engine.record({ entity: 'cus_1', seq: 3 });
-  await until(() => alive.received.length === 3);
+  await until(async () => (await engine.deliveries()).filter(({ state }) => state === 'succeeded').length === 3);
+  expect(alive.received).toHaveLength(3);
   expect(gone.received).toHaveLength(1);
   const states = (await engine.deliveries()).map(({ state }) => state).sort();
   expect(states).toEqual(['cancelled', 'cancelled', 'succeeded', 'succeeded', 'succeeded']);

@@ -9,8 +9,10 @@ import { supervise } from '#src/platform/supervisor.ts';
 import { webhooksSettings } from '#src/webhooks/config.ts';
 import { createEndpoint, createWebhooks, type Resolve, type TargetRules } from '#src/webhooks/index.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { draftOf, tenant } from './event-draft.ts';
 
-export const tenant = 'rst_test';
+export { draftOf, tenant } from './event-draft.ts';
+
 export const kinds = ['customers', 'orders', 'loyaltylog', 'menu'];
 
 export type DeliveryRow = {
@@ -67,6 +69,7 @@ export const startEngine = async () => {
     db,
     url: database.url,
     masterKey,
+    box,
     clock,
     advance: (ms: number): void => {
       skewMs += ms;
@@ -105,17 +108,6 @@ export const startEngine = async () => {
     },
   };
 };
-
-export const draftOf = (draft: Partial<EventDraft> & { entity: string; seq: number }, now: Date): EventDraft => ({
-  tenant,
-  kind: 'customers',
-  event: 'customer.changed',
-  created: now,
-  object: 'customer',
-  value: () => ({ uid: draft.entity }),
-  trailing: { change: 'updated', changed_fields: ['phone'] },
-  ...draft,
-});
 
 const deliveriesOf = async (db: Kysely<unknown>): Promise<DeliveryRow[]> => {
   const { rows } = await sql<DeliveryRow>`

@@ -41,7 +41,7 @@ test('a Standard Webhooks library, plain HMAC code and the published Ed25519 key
   engine.startWorker();
   const event = await engine.record({ entity: 'cus_1', seq: 1 });
   await until(() => receiver.received.length === 1);
-  const [{ headers, body } = { headers: {}, body: '' }] = receiver.received;
+  const [{ headers, body } = { headers: {} as Record<string, string>, body: '' }] = receiver.received;
   expect(body).toBe(event?.body);
   expect(headers).toMatchObject({
     'content-type': 'application/json',

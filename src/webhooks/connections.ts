@@ -1,0 +1,126 @@
+/**
+ * Connections to receivers. One carries one request at a time, so its timings belong to that attempt; it goes only to
+ * addresses that were checked, and is kept for the next request to the very same origin and addresses.
+ */
+import { isIP, Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
+import { buildConnector, Client } from 'undici';
+
+export type Connection = {
+  client: Client;
+  /** What opening it took; undefined when it was open already. Reading resets. */
+  takeOpening(): Opening | undefined;
+  /** The address at its other end; null before it is open. */
+  address(): string | null;
+};
+
+export type Opening = { connectMs: number; tlsMs: number | null };
+
+export type Connections = {
+  take(origin: string, addresses: readonly string[]): Connection;
+  /** `reusable`: the last answer was read to its end. */
+  giveBack(connection: Connection, reusable: boolean): void;
+  close(): Promise<void>;
+};
+
+const idleMax = 256;
+const keepAliveMs = 4_000;
+const keepAliveMsMax = 60_000;
+
+export const createConnections = (timeoutMs: number): Connections => {
+  const idle = new Map<string, Connection[]>();
+  const keys = new Map<Connection, string>();
+  let idleCount = 0;
+
+  const end = (connection: Connection): void => {
+    keys.delete(connection);
+    void connection.client.destroy().catch(() => undefined);
+  };
+  const endOldest = (): void => {
+    const [oldest] = idle;
+    if (oldest === undefined) return;
+    const connection = oldest[1].shift();
+    if (oldest[1].length === 0) idle.delete(oldest[0]);
+    if (connection === undefined) return;
+    idleCount -= 1;
+    end(connection);
+  };
+  return {
+    take: (origin, addresses) => {
+      const key = `${origin} ${[...addresses].sort().join(' ')}`;
+      const kept = idle.get(key);
+      const connection = kept?.pop();
+      if (kept?.length === 0) idle.delete(key);
+      if (connection !== undefined) {
+        idleCount -= 1;
+        return connection;
+      }
+      const opened = open(origin, addresses, timeoutMs);
+      keys.set(opened, key);
+      return opened;
+    },
+    giveBack: (connection, reusable) => {
+      const key = keys.get(connection);
+      if (key === undefined || !reusable) return end(connection);
+      const kept = idle.get(key) ?? [];
+      // Put last again: the first of the map is what was not used for longest.
+      idle.delete(key);
+      idle.set(key, [...kept, connection]);
+      idleCount += 1;
+      if (idleCount > idleMax) endOldest();
+    },
+    close: async () => {
+      await Promise.all([...keys.keys()].map(({ client }) => client.destroy()));
+      keys.clear();
+      idle.clear();
+      idleCount = 0;
+    },
+  };
+};
+
+const open = (origin: string, addresses: readonly string[], timeoutMs: number): Connection => {
+  let opening: Opening | undefined;
+  let address: string | null = null;
+  const checked = addresses.map((one) => ({ address: one, family: isIP(one) }));
+  const connect = buildConnector({
+    timeout: timeoutMs,
+    allowH2: false,
+    // No second question to the name server: its answer could be another one.
+    lookup: (_host, options, done) => {
+      const [first] = checked;
+      if (options.all === true) done(null, checked);
+      else done(null, first?.address ?? '', first?.family);
+    },
+  });
+  const client = new Client(origin, {
+    pipelining: 1,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveMaxTimeout: keepAliveMsMax,
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    connect: (options, callback) => {
+      const startedMs = performance.now();
+      let connectedMs = startedMs;
+      const onConnect = (socket: Socket): void => {
+        connectedMs = performance.now();
+        opening = { connectMs: Math.round(connectedMs - startedMs), tlsMs: null };
+        address = socket.remoteAddress ?? null;
+      };
+      const socket: unknown = connect(options, (...result) => {
+        if (opening !== undefined && options.protocol === 'https:' && result[1] !== null)
+          opening.tlsMs = Math.round(performance.now() - connectedMs);
+        callback(...result);
+      });
+      if (socket instanceof Socket) socket.once('connect', () => onConnect(socket));
+    },
+  });
+  return {
+    client,
+    takeOpening: () => {
+      const taken = opening;
+      opening = undefined;
+      return taken;
+    },
+    address: () => address,
+  };
+};

@@ -1,0 +1,132 @@
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { until } from '../support/until.ts';
+import { startReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts';
+import { type Engine, startEngine } from './engine.ts';
+import { type Killable, spawnWorker } from './spawn-worker.ts';
+
+let engine: Engine;
+let receiver: WebhookReceiver;
+const children: Killable[] = [];
+
+beforeEach(async () => {
+  engine = await startEngine();
+  receiver = await startReceiver();
+  await engine.addEndpoint(receiver.url);
+});
+
+afterEach(async () => {
+  await Promise.all(children.splice(0).map((child) => child.kill()));
+  await engine.close();
+  await receiver.close();
+});
+
+const spawn = (): Killable => {
+  const child = spawnWorker('deliver', engine.url, engine.masterKey.toString('base64'));
+  children.push(child);
+  return child;
+};
+
+const seqsOf = (entity: string): number[] =>
+  receiver.received
+    .map(({ body }) => JSON.parse(body) as { customer: { uid: string }; seq: number })
+    .filter(({ customer }) => customer.uid === entity)
+    .map(({ seq }) => seq);
+
+const header = (index: number, name: string): string => String(receiver.received[index]?.headers[name]);
+
+const finished = async (count: number): Promise<boolean> =>
+  (await engine.deliveries()).filter(({ state }) => state === 'succeeded').length === count;
+
+test('what a worker was sending when it was killed is sent again within 30 s under the same webhook-id, and not before its lease is over', async () => {
+  receiver.behave(() => undefined);
+  const child = spawn();
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await engine.record({ entity: 'cus_1', seq: 2 });
+  await until(() => receiver.received.length === 1);
+  await child.kill();
+
+  receiver.behave(status(204));
+  engine.startWorker();
+  await engine.record({ entity: 'cus_2', seq: 1 });
+  await until(() => finished(1));
+  // The other customer's event shows that the new worker works; the dead one's is still leased.
+  expect(seqsOf('cus_1')).toEqual([1]);
+
+  engine.advance(30_000);
+  await until(() => finished(3));
+  expect(seqsOf('cus_1')).toEqual([1, 1, 2]);
+  const repeated = receiver.received.findIndex(({ body }, index) => index > 0 && body.includes('cus_1'));
+  for (const name of ['webhook-id', 'x-orderpass-delivery', 'x-orderpass-attempt'])
+    expect(header(repeated, name)).toBe(header(0, name));
+  expect(receiver.received[repeated]?.body).toBe(receiver.received[0]?.body);
+});
+
+test('workers that are killed one after the other lose nothing and turn no order around (A-138)', async () => {
+  receiver.behave((response, _request, number) => {
+    setTimeout(() => response.writeHead(204).end(), (number * 7) % 12);
+  });
+  const entities = 6;
+  const eventsEach = 30;
+  const producing = Promise.all(
+    Array.from({ length: entities }, async (_, entity) => {
+      for (let seq = 1; seq <= eventsEach; seq += 1) await engine.record({ entity: `cus_${entity}`, seq });
+    }),
+  );
+  for (let kill = 1; kill <= 3; kill += 1) {
+    const before = receiver.received.length;
+    const child = spawn();
+    await until(() => receiver.received.length >= before + 10);
+    await child.kill();
+    // What it held is free: the next one's clock is this machine's, so the leases are moved instead.
+    await sql`update webhooks.deliveries set lease_until = lease_until - interval '30 seconds'
+      where lease_until is not null`.execute(engine.db);
+  }
+  await producing;
+  engine.startWorker();
+  await until(() => finished(entities * eventsEach), 30_000);
+  for (let entity = 0; entity < entities; entity += 1) {
+    const steps = seqsOf(`cus_${entity}`).filter((seq, index, all) => seq !== all[index - 1]);
+    expect(steps).toEqual(Array.from({ length: eventsEach }, (_, index) => index + 1));
+  }
+}, 90_000);
+
+test('a worker that was taken for dead cannot write its outcome over that of the one that took over', async () => {
+  let answerLate: (() => void) | undefined;
+  receiver.behave((response, _request, number) => {
+    if (number === 1) answerLate = () => response.writeHead(500).end();
+    else response.writeHead(204).end();
+  });
+  engine.startWorker();
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await until(() => answerLate !== undefined);
+  engine.advance(26_000);
+  engine.startWorker();
+  await until(() => finished(1));
+  answerLate?.();
+  await engine.record({ entity: 'cus_1', seq: 2 });
+  await until(() => finished(2));
+  const [first] = await engine.deliveries();
+  expect(first).toMatchObject({ state: 'succeeded', attempts_count: 1 });
+  expect(await engine.attempts(first?.uid ?? '')).toMatchObject([{ number: 1, status: 204, failure: null }]);
+});
+
+test('a worker that is told to stop lets a running attempt finish, and cuts one that hangs without counting it', async () => {
+  receiver.behave((response, { body }) => {
+    if (body.includes('cus_late')) setTimeout(() => response.writeHead(204).end(), 500);
+  });
+  const stop = engine.startWorker();
+  await engine.record({ entity: 'cus_late', seq: 1 });
+  await engine.record({ entity: 'cus_hanging', seq: 1 });
+  await until(() => receiver.received.length === 2);
+  await stop();
+  const [late, hanging] = await engine.deliveries();
+  expect(late).toMatchObject({ entity: 'cus_late', state: 'succeeded', attempts_count: 1 });
+  expect(hanging).toMatchObject({ entity: 'cus_hanging', state: 'pending', attempts_count: 0 });
+
+  // Its lease was given back: the next worker sends it without waiting for the lease to end.
+  receiver.behave(status(204));
+  engine.startWorker();
+  await until(() => finished(2));
+  expect(header(2, 'x-orderpass-attempt')).toBe('1');
+});

@@ -1,0 +1,25 @@
+/** A child process that a test kills. */
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+
+export type Killable = {
+  /** SIGKILL; resolves when the process is gone. */
+  kill(): Promise<void>;
+  /** Resolves to the signal that ended it. */
+  ended: Promise<NodeJS.Signals | null>;
+};
+
+/** Runs worker.ts. */
+export const spawnWorker = (...args: string[]): Killable => {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'worker.ts'), ...args], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const ended = new Promise<NodeJS.Signals | null>((resolve) => child.once('exit', (_code, signal) => resolve(signal)));
+  return {
+    ended,
+    kill: async () => {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+};

@@ -1,0 +1,111 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { isPublicAddress, urlProblem } from '#src/webhooks/target.ts';
+import { until } from '../support/until.ts';
+import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
+import { type Engine, startEngine } from './engine.ts';
+
+let engine: Engine;
+let receiver: WebhookReceiver;
+
+beforeEach(async () => {
+  engine = await startEngine();
+  receiver = await startReceiver();
+});
+
+afterEach(async () => {
+  await engine.close();
+  await receiver.close();
+});
+
+const strict = { allowPrivate: false, allowedOrigins: [] };
+
+test('every private, loopback, link-local, mapped and metadata address is refused when the endpoint is made, however it is spelled (A-139)', async () => {
+  const hosts = [
+    '127.0.0.1',
+    '10.1.2.3',
+    '172.16.0.1',
+    '192.168.1.1',
+    '169.254.169.254',
+    '100.64.0.1',
+    '0.0.0.0',
+    '224.0.0.1',
+    '255.255.255.255',
+    '[::1]',
+    '[::]',
+    '[::ffff:10.0.0.1]',
+    '[::ffff:7f00:1]',
+    '[fe80::1]',
+    '[fc00::1]',
+    '[ff02::1]',
+    '[64:ff9b::a00:1]',
+    '[2002:a00:1::]',
+    '2130706433',
+    '0x7f.1',
+    '0177.0.0.1',
+    '127.1',
+  ];
+  for (const host of hosts) {
+    await expect(engine.addEndpoint(`https://${host}/hook`, { rules: strict }), host).rejects.toMatchObject({
+      code: 'VALIDATION_ERROR',
+      errors: [{ pointer: 'url', code: 'TARGET_REFUSED' }],
+    });
+  }
+  const inward = { rules: strict, resolve: async () => ['93.184.216.34', '10.0.0.7'] };
+  await expect(engine.addEndpoint('https://till.example/hook', inward)).rejects.toMatchObject({
+    errors: [{ message: 'till.example leads to a private address' }],
+  });
+  const outward = { rules: strict, resolve: async () => ['93.184.216.34'] };
+  await expect(engine.addEndpoint('https://till.example/hook', outward)).resolves.toHaveProperty('secret');
+});
+
+test('http, credentials, fragments and addresses that are too long are refused by name', () => {
+  const rules = strict;
+  expect(urlProblem('http://till.example/', rules)).toContain('https');
+  expect(urlProblem('https://user:pw@till.example/', rules)).toContain('credentials');
+  expect(urlProblem('https://till.example/#x', rules)).toContain('fragment');
+  expect(urlProblem(`https://till.example/${'x'.repeat(2048)}`, rules)).toContain('2048');
+  expect(urlProblem('till.example', rules)).toContain('absolute');
+  expect(urlProblem('https://till.example/hook', rules)).toBeUndefined();
+});
+
+test('public addresses are public', () => {
+  for (const address of ['93.184.216.34', '8.8.8.8', '172.32.0.1', '2606:2800:220:1::1', '2a00:1450:4001::1']) {
+    expect({ address, isPublic: isPublicAddress(address) }).toEqual({ address, isPublic: true });
+  }
+  for (const address of ['', 'till.example', '2001:db8::1', 'fe80::1%eth0'])
+    expect(isPublicAddress(address)).toBe(false);
+});
+
+test('a name that leads inside later is a failed attempt, and not one packet goes there (A-139)', async () => {
+  let addresses = ['93.184.216.34'];
+  const resolve = async (): Promise<string[]> => addresses;
+  await engine.addEndpoint(`https://till.example:${receiver.port}/hook`, { rules: strict, resolve });
+  const open = await startReceiver();
+  await engine.addEndpoint(open.url);
+  addresses = ['127.0.0.1'];
+  // The second endpoint's origin is allowed by name, as the demo's receiver is; its delivery shows that the worker works.
+  const stop = engine.startWorker({
+    resolve,
+    rules: { allowPrivate: false, allowedOrigins: [new URL(open.url).origin] },
+  });
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await until(async () => (await engine.deliveries()).filter(({ attempts_count: count }) => count === 1).length === 2);
+  const failures: (string | null | undefined)[] = [];
+  for (const { uid } of await engine.deliveries()) failures.push((await engine.attempts(uid))[0]?.failure);
+  expect(failures.sort()).toEqual([null, 'target_refused'].sort());
+  expect(open.received).toHaveLength(1);
+  expect(receiver.connections()).toBe(0);
+  await stop();
+  await open.close();
+});
+
+test('the connection goes to the address that was checked, not to what the name says a moment later', async () => {
+  const resolve = async (): Promise<string[]> => ['127.0.0.1'];
+  const rules = { allowPrivate: false, allowedOrigins: [`http://till.invalid:${receiver.port}`] };
+  await engine.addEndpoint(`http://till.invalid:${receiver.port}/hook`, { rules, resolve });
+  engine.startWorker({ resolve, rules });
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  // The name has no address in any real resolver: only the pinned one can have led here.
+  await until(() => receiver.received.length === 1);
+  expect(receiver.received[0]?.headers.host).toBe(`till.invalid:${receiver.port}`);
+});

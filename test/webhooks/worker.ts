@@ -1,0 +1,38 @@
+/**
+ * A process of its own for tests that kill one: `deliver` runs a worker, `record` writes one event and dies after the
+ * commit, `change` dies before it.
+ */
+import { pino } from 'pino';
+import { systemClock } from '#src/platform/clock.ts';
+import { recordEvent } from '#src/platform/db/outbox.ts';
+import { createDatabase, createPool } from '#src/platform/db/pool.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import { createSecretBox } from '#src/platform/secret-box.ts';
+import { supervise } from '#src/platform/supervisor.ts';
+import { webhooksSettings } from '#src/webhooks/config.ts';
+import { createWebhooks } from '#src/webhooks/index.ts';
+import { draftOf } from './event-draft.ts';
+
+const [, , mode = '', url = '', masterKey = '', entity = ''] = process.argv;
+const log = pino({ level: 'silent' });
+const pool = createPool({ connection: url, applicationName: 'worker' }, log);
+const db = createDatabase(pool);
+const die = (): void => void process.kill(process.pid, 'SIGKILL');
+
+if (mode === 'deliver') {
+  const { services } = createWebhooks({
+    db,
+    pool,
+    box: createSecretBox(Buffer.from(masterKey, 'base64')),
+    clock: systemClock,
+    log,
+    settings: webhooksSettings.parse({}),
+    rules: { allowPrivate: true, allowedOrigins: [] },
+  });
+  await supervise(services, new AbortController().signal, log);
+}
+await inTransaction(db, async (tx) => {
+  await recordEvent(tx, draftOf({ entity, seq: 1 }, systemClock.now()));
+  if (mode === 'change') die();
+});
+die();
