@@ -11,6 +11,7 @@ import { pause, type Service } from '#src/platform/supervisor.ts';
 import type { WebhooksSettings } from './config.ts';
 import { type ClaimedDelivery, claimDeliveries, type Outcome, recordAttempt, returnLease } from './delivery-store.ts';
 import { disableEndpoint, lockEndpoint } from './endpoint-store.ts';
+import { createPlaces, type Room } from './places.ts';
 import { nextDelayMs, parseRetryAfter } from './retry-schedule.ts';
 import type { Failure, Send, SendResult } from './send.ts';
 import { createWake, type Wake } from './wake.ts';
@@ -35,85 +36,83 @@ const repeatMs = 500;
 /** At the end of the service: for attempts to finish, then for their leases to be given back. */
 const drainMs = 2_000;
 const returnMs = 500;
+/** An answer that takes longer makes its endpoint a slow one. */
+const slowMs = 3_000;
 
 export type Deliver = { service: Service; wake(): void };
 
 export const createDeliver = (deps: DeliverDeps): Deliver => {
   let current: Wake | undefined;
-  // Outlives a run that failed: its attempts go on, and hold their places.
-  const running: Running = new Map();
+  // These outlive a run that failed: its attempts go on and hold their places, and the next run ends them with its own.
+  const running = new Set<Promise<void>>();
+  const cut = new AbortController();
+  const { concurrency_max: placesMax, endpoint_concurrency_max: perEndpointMax } = deps.settings;
+  const places = createPlaces({ placesMax, perEndpointMax, slowMs });
+  const wake = (): void => current?.now();
+  const start = (delivery: ClaimedDelivery): void => {
+    places.take(delivery.endpointUid);
+    const work = attempt(deps, delivery, cut.signal, (tookMs) => places.giveBack(delivery.endpointUid, tookMs))
+      .catch((error: unknown) => deps.log.error({ delivery: delivery.uid, err: error }, 'an attempt was not recorded'))
+      .finally(() => {
+        running.delete(work);
+        wake();
+      });
+    running.add(work);
+  };
   return {
-    wake: () => current?.now(),
+    wake,
     service: {
       name: 'webhook-deliver',
       run: async (signal) => {
-        const wake = createWake(signal);
-        current = wake;
-        const cut = new AbortController();
-        while (!signal.aborted) {
-          const claimed = await claim(deps, running);
-          for (const delivery of claimed) start(deps, delivery, running, cut.signal, wake);
-          if (claimed.length === 0 || free(deps, running) === 0) await wake.wait(pollMs);
+        const own = createWake(signal);
+        current = own;
+        try {
+          while (!signal.aborted) {
+            const claimed = await claim(deps, places.room());
+            for (const delivery of claimed) start(delivery);
+            if (claimed.length === 0 || places.room().free === 0) await own.wait(pollMs);
+          }
+        } finally {
+          if (signal.aborted) await end(running, cut);
         }
-        await finished(running, drainMs);
-        cut.abort();
-        await finished(running, returnMs);
       },
     },
   };
 };
 
-type Running = Map<string, Set<Promise<void>>>;
-
-const free = ({ settings }: DeliverDeps, running: Running): number => {
-  let busy = 0;
-  for (const ofEndpoint of running.values()) busy += ofEndpoint.size;
-  return settings.concurrency_max - busy;
-};
-
-const claim = async (deps: DeliverDeps, running: Running): Promise<ClaimedDelivery[]> => {
-  const limit = free(deps, running);
-  if (limit <= 0) return [];
-  const { concurrency_max, endpoint_concurrency_max } = deps.settings;
-  // The last quarter of the places is for endpoints that have none: a handful of slow receivers cannot take them all.
-  const perEndpoint = limit > concurrency_max / 4 ? endpoint_concurrency_max : 1;
+const claim = async (deps: DeliverDeps, room: Room): Promise<ClaimedDelivery[]> => {
+  if (room.free === 0) return [];
   const now = deps.clock.now();
-  return claimDeliveries(deps.db, now, {
-    limit,
-    perEndpoint,
-    inFlight: Object.fromEntries([...running].map(([uid, ofEndpoint]) => [uid, ofEndpoint.size])),
-    leaseToken: randomUUID(),
-    leaseUntil: new Date(now.getTime() + leaseMs),
-  });
+  return claimDeliveries(deps.db, now, room, { token: randomUUID(), until: new Date(now.getTime() + leaseMs) });
 };
 
-const start = (deps: DeliverDeps, delivery: ClaimedDelivery, running: Running, cut: AbortSignal, wake: Wake): void => {
-  const ofEndpoint = running.get(delivery.endpointUid) ?? new Set();
-  running.set(delivery.endpointUid, ofEndpoint);
-  const work = attempt(deps, delivery, cut)
-    .catch((error: unknown) => deps.log.error({ delivery: delivery.uid, err: error }, 'an attempt was not recorded'))
-    .finally(() => {
-      ofEndpoint.delete(work);
-      if (ofEndpoint.size === 0) running.delete(delivery.endpointUid);
-      wake.now();
-    });
-  ofEndpoint.add(work);
+/** What runs may finish, within a bound; then it is cut, and its leases are given back. */
+const end = async (running: ReadonlySet<Promise<void>>, cut: AbortController): Promise<void> => {
+  await finished(running, drainMs);
+  cut.abort();
+  await finished(running, returnMs);
 };
 
 /** Waits for what runs, within a bound. */
-const finished = async (running: Running, timeoutMs: number): Promise<void> => {
-  const all = [...running.values()].flatMap((ofEndpoint) => [...ofEndpoint]);
+const finished = async (running: ReadonlySet<Promise<void>>, timeoutMs: number): Promise<void> => {
   const over = new AbortController();
-  await Promise.race([Promise.all(all), pause(timeoutMs, over.signal)]);
+  await Promise.race([Promise.all(running), pause(timeoutMs, over.signal)]);
   over.abort();
 };
 
-const attempt = async (deps: DeliverDeps, delivery: ClaimedDelivery, cut: AbortSignal): Promise<void> => {
+/** `left` is called once, when the receiver holds no place any more: with the time that it took if it had its chance. */
+const attempt = async (
+  deps: DeliverDeps,
+  delivery: ClaimedDelivery,
+  cut: AbortSignal,
+  left: (tookMs: number | undefined) => void,
+): Promise<void> => {
   const started = deps.clock.now();
   let headers: Record<string, string>;
   try {
     headers = await deps.headersFor(delivery, Math.floor(started.getTime() / 1000));
   } catch (error) {
+    left(undefined);
     // Our own trouble before anything was sent is no attempt.
     await returnLease(deps.db, delivery, new Date(started.getTime() + returnedMs));
     throw error;
@@ -121,13 +120,30 @@ const attempt = async (deps: DeliverDeps, delivery: ClaimedDelivery, cut: AbortS
   const startedMs = performance.now();
   const result = await deps.send(delivery.url, headers, delivery.body, cut);
   // Cut short by our own end: another worker sends it again, under the same number.
-  if (cut.aborted && result.status === null) return returnLease(deps.db, delivery, started);
+  const isCut = cut.aborted && result.status === null;
+  try {
+    if (isCut) return await returnLease(deps.db, delivery, started);
+    await recordInTime(deps, delivery, result, started, cut, startedMs + leaseMs);
+  } finally {
+    // Only now: more attempts than can be written would pile up here.
+    left(isCut ? undefined : result.failure === 'timeout' ? Number.POSITIVE_INFINITY : result.timings.total);
+  }
+};
+
+/** A word from the receiver is worth keeping while the lease lasts: without it everything is sent again. */
+const recordInTime = async (
+  deps: DeliverDeps,
+  delivery: ClaimedDelivery,
+  result: SendResult,
+  started: Date,
+  cut: AbortSignal,
+  endMs: number,
+): Promise<void> => {
   for (;;) {
     try {
       return await record(deps, delivery, result, started);
     } catch (error) {
-      // A word from the receiver is worth keeping while the lease lasts: without it everything is sent again.
-      if (cut.aborted || !isTransient(error) || performance.now() - startedMs > leaseMs) throw error;
+      if (cut.aborted || !isTransient(error) || performance.now() > endMs) throw error;
       await pause(repeatMs, cut);
     }
   }

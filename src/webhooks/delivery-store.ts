@@ -2,6 +2,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { ClaimedEvent } from '#src/platform/db/outbox.ts';
 import { newId } from '#src/platform/ids.ts';
+import type { Room } from './places.ts';
 
 type Target = { uid: string; endpointUid: string; event: ClaimedEvent };
 
@@ -96,14 +97,7 @@ export type ClaimedDelivery = {
   signatureHeader: string | null;
 };
 
-export type ClaimBounds = {
-  limit: number;
-  perEndpoint: number;
-  /** Deliveries that this worker sends now, by endpoint. */
-  inFlight: Readonly<Record<string, number>>;
-  leaseToken: string;
-  leaseUntil: Date;
-};
+export type Lease = { token: string; until: Date };
 
 /** How many due deliveries are looked at before endpoints are gone through one by one: a bound on a claim's cost. */
 const lookedAtMax = 500;
@@ -118,18 +112,22 @@ const dueOf = (endpointUid: RawBuilder<unknown>, now: Date): RawBuilder<unknown>
 
 /**
  * Due deliveries that nobody holds, each now leased to the caller; two workers never get the same one. Endpoints come in
- * turn, those with the fewest in flight first. When the oldest due ones are too many to see who else has some, the
- * endpoints with pending deliveries are stepped through by index, so that no backlog is read and none hides another.
+ * turn, those with the fewest places first, within the room that the worker has. When the oldest due ones are too many
+ * to see who else has some, the endpoints with pending deliveries are stepped through by index, so that no backlog is
+ * read and none hides another.
  */
 export const claimDeliveries = async (
   db: Kysely<unknown>,
   now: Date,
-  bounds: ClaimBounds,
+  room: Room,
+  lease: Lease,
 ): Promise<ClaimedDelivery[]> => {
-  const { limit, perEndpoint, leaseToken, leaseUntil } = bounds;
-  const inFlight = JSON.stringify(bounds.inFlight);
   const { rows } = await sql<ClaimedDelivery>`
-    with recursive oldest as materialized (
+    with recursive known as materialized (
+      select key as endpoint_uid, (value ->> 'taken')::int as taken, (value ->> 'left')::int as unused,
+        (value ->> 'isQuick')::boolean as quick
+      from jsonb_each(${JSON.stringify(room.endpoints)}::jsonb)
+    ), oldest as materialized (
       select endpoint_uid from webhooks.deliveries where state = 'pending' and next_attempt_at <= ${now}
       order by next_attempt_at limit ${lookedAtMax}
     ), stepped (endpoint_uid) as (
@@ -142,25 +140,34 @@ export const claimDeliveries = async (
         order by after.endpoint_uid, after.next_attempt_at limit 1)
       from stepped where stepped.endpoint_uid is not null
     ), turn as (
-      select candidate.endpoint_uid, busy, first.next_attempt_at
+      select candidate.endpoint_uid, busy, own_left, is_quick, first.next_attempt_at,
+        row_number() over (partition by is_quick order by busy, first.next_attempt_at) as rank
       from (select endpoint_uid from oldest union select endpoint_uid from stepped) as candidate
-      cross join lateral (select coalesce((${inFlight}::jsonb ->> candidate.endpoint_uid)::int, 0) as busy) as own
+      left join known on known.endpoint_uid = candidate.endpoint_uid
+      cross join lateral (
+        select coalesce(known.taken, 0) as busy, coalesce(known.unused, 1) as own_left,
+          coalesce(known.quick, false) as is_quick
+      ) as own
       cross join lateral (select next_attempt_at from ${dueOf(sql`candidate.endpoint_uid`, now)} limit 1) as first
-      where busy < ${perEndpoint}::int
-      order by busy, first.next_attempt_at limit ${limit}
+      where own_left > 0
+    ), picked as (
+      -- An endpoint that is not quick has one place: so many endpoints are so many places.
+      select endpoint_uid, busy, own_left from turn where is_quick or rank <= ${room.freeForOthers}::int
+      order by busy, next_attempt_at limit ${room.free}
     ), fair as (
       select due.uid, due.next_attempt_at,
-        busy + row_number() over (partition by turn.endpoint_uid order by due.next_attempt_at) as place
-      from turn cross join lateral (
-        select uid, next_attempt_at from ${dueOf(sql`turn.endpoint_uid`, now)} limit ${perEndpoint}::int - busy
+        busy + row_number() over (partition by picked.endpoint_uid order by due.next_attempt_at) as place
+      from picked cross join lateral (
+        select uid, next_attempt_at from ${dueOf(sql`picked.endpoint_uid`, now)} limit own_left
       ) as due
     ), chosen as (
       select uid from webhooks.deliveries
-      where uid in (select uid from fair order by place, next_attempt_at limit ${limit})
-        and state = 'pending' and (lease_until is null or lease_until <= ${now})
+      where uid in (select uid from fair order by place, next_attempt_at limit ${room.free})
+        -- Judged again as the row is now: another worker may have held it and failed since it was looked at.
+        and state = 'pending' and next_attempt_at <= ${now} and (lease_until is null or lease_until <= ${now})
       for no key update skip locked
     )
-    update webhooks.deliveries as delivery set lease_token = ${leaseToken}, lease_until = ${leaseUntil}
+    update webhooks.deliveries as delivery set lease_token = ${lease.token}, lease_until = ${lease.until}
     from chosen, webhooks.endpoints as endpoint
     where delivery.uid = chosen.uid and endpoint.uid = delivery.endpoint_uid
     returning delivery.tenant, delivery.uid, delivery.endpoint_uid as "endpointUid", delivery.event_id as "eventId",

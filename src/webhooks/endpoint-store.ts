@@ -44,14 +44,14 @@ export const updateEndpointUrl = async (
   return (result.numAffectedRows ?? 0n) > 0n;
 };
 
-/** Before any of its deliveries, as the dispatcher does: two that take the same locks in another order block each other. */
+/** Before any of its deliveries, as the dispatcher does: two that take the same locks the other way round block each other. */
 export const lockEndpoint = async (tx: Kysely<unknown>, uid: string): Promise<void> => {
   await sql`select from webhooks.endpoints where uid = ${uid} for no key update`.execute(tx);
 };
 
 /**
  * Nothing more is sent to it; what was still to be sent is cancelled. Two statements: the second sees the deliveries that
- * were made while the first waited.
+ * were made while the first waited, and locks in their sequence, as whoever releases the next one of an entity does.
  */
 export const disableEndpoint = async (
   tx: Kysely<unknown>,
@@ -63,5 +63,8 @@ export const disableEndpoint = async (
   await sql`
     update webhooks.deliveries set state = 'cancelled', finished = ${now}, next_attempt_at = null, lease_token = null,
       lease_until = null
-    where endpoint_uid = ${uid} and state in ('pending', 'waiting')`.execute(tx);
+    where uid in (
+      select uid from webhooks.deliveries where endpoint_uid = ${uid} and state in ('pending', 'waiting')
+      order by position for no key update
+    )`.execute(tx);
 };

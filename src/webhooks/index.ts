@@ -69,9 +69,12 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
   });
   const dispatch = createDispatch({ db, pool, clock, onDeliveries: deliver.wake });
   const run = async (signal: AbortSignal): Promise<void> => {
-    await deliver.service.run(signal);
-    // Not after a failure: attempts of a run that failed go on, and the next run uses the same connections.
-    await close();
+    try {
+      await deliver.service.run(signal);
+    } finally {
+      // Not after a failure alone: attempts of a run that failed go on, and the next run uses the same connections.
+      if (signal.aborted) await close();
+    }
   };
   return { services: [dispatch, { name: deliver.service.name, run }] };
 };

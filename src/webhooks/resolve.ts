@@ -11,9 +11,13 @@ export const resolverFor = (rules: TargetRules): Resolve => (rules.allowPrivate 
  * Names of receivers that anybody may register are asked over the network only. The system's own look-up holds one of
  * few threads of the process for as long as a name server keeps silent: a hostile name would stop everybody's webhooks.
  */
-const byDns: Resolve = async (hostname) => {
+const byDns: Resolve = async (hostname, signal) => {
   const resolver = new Resolver({ timeout: queryTimeoutMs, tries: queryTries });
+  // An open question would keep a process that wants to end.
+  const cancel = (): void => resolver.cancel();
+  signal?.addEventListener('abort', cancel, { once: true });
   const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+  signal?.removeEventListener('abort', cancel);
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
 };
 

@@ -40,10 +40,12 @@ export type Send = (
 type SendDeps = { rules: TargetRules; resolve: Resolve; timeoutMs: number };
 
 const responseBytesMax = 16 * 1024;
+/** For the rest of an answer whose status is known: that is all a delivery needs, and its place is wanted by others. */
+const answerMs = 2_000;
 
 export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void> } => {
   const connections = createConnections(deps.timeoutMs);
-  const send: Send = async (url, headers, body, signal) => {
+  const sendWithin: Send = async (url, headers, body, within) => {
     const elapsed = stopwatch();
     const unsent = (failure: Failure, response: string, dns: number | null): SendResult => ({
       address: null,
@@ -56,8 +58,7 @@ export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void>
     const problem = urlProblem(url, deps.rules);
     if (problem !== undefined) return unsent('target_refused', problem, null);
     const parsed = new URL(url);
-    const within = AbortSignal.any([signal, AbortSignal.timeout(deps.timeoutMs)]);
-    const verdict = await Promise.race([checkTarget(parsed, deps.rules, deps.resolve), aborted(within)]);
+    const verdict = await Promise.race([checkTarget(parsed, deps.rules, deps.resolve, within), aborted(within)]);
     const dns = elapsed();
     if (verdict === undefined) return unsent('timeout', 'the name was not resolved in time', dns);
     if (verdict.kind === 'refused') return unsent('target_refused', verdict.reason, dns);
@@ -84,6 +85,20 @@ export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void>
         total: elapsed(),
       },
     };
+  };
+  const send: Send = async (url, headers, body, signal) => {
+    // Not AbortSignal.timeout and any: their timers would stay behind for the whole bound after each attempt.
+    const limit = new AbortController();
+    const end = (): void => limit.abort();
+    const timer = setTimeout(end, deps.timeoutMs);
+    if (signal.aborted) end();
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      return await sendWithin(url, headers, body, limit.signal);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+    }
   };
   return { send, close: connections.close };
 };
@@ -145,6 +160,7 @@ const readStart = async (body: Dispatcher.ResponseData['body']): Promise<{ text:
   const chunks: Buffer[] = [];
   let bytes = 0;
   let ended = false;
+  const timer = setTimeout(() => body.destroy(), answerMs);
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       chunks.push(chunk);
@@ -154,10 +170,18 @@ const readStart = async (body: Dispatcher.ResponseData['body']): Promise<{ text:
     ended = bytes < responseBytesMax;
   } catch {
     // Cut off or too slow: what came is kept.
+  } finally {
+    clearTimeout(timer);
   }
-  // PostgreSQL keeps no U+0000.
-  const text = Buffer.concat(chunks).subarray(0, responseBytesMax).toString('utf8').replaceAll('\0', '\ufffd');
-  return { text, ended };
+  return { text: printable(Buffer.concat(chunks)), ended };
+};
+
+/** UTF-8 within the bound. PostgreSQL keeps no U+0000, and each byte that is not UTF-8 becomes three. */
+const printable = (bytes: Buffer): string => {
+  const text = bytes.subarray(0, responseBytesMax).toString('utf8').replaceAll('\0', '\ufffd');
+  if (Buffer.byteLength(text) <= responseBytesMax) return text;
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(responseBytesMax));
+  return text.slice(0, read);
 };
 
 const classify = (error: unknown): Failure => {

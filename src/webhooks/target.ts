@@ -12,8 +12,8 @@ export type TargetRules = {
   allowedOrigins: readonly string[];
 };
 
-/** All addresses of a name. */
-export type Resolve = (hostname: string) => Promise<readonly string[]>;
+/** All addresses of a name. Who asked has stopped waiting when `signal` is aborted. */
+export type Resolve = (hostname: string, signal?: AbortSignal) => Promise<readonly string[]>;
 
 export type TargetVerdict =
   | { kind: 'allowed'; addresses: readonly [string, ...string[]] }
@@ -28,6 +28,7 @@ for (const [network, prefix] of [
   ['10.0.0.0', 8],
   ['100.64.0.0', 10], // shared address space of carriers
   ['127.0.0.0', 8],
+  ['168.63.129.16', 32], // a cloud's platform services, public only by its digits
   ['169.254.0.0', 16], // link-local, cloud metadata
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
@@ -78,9 +79,14 @@ export const urlProblem = (text: string, rules: TargetRules): string | undefined
 };
 
 /** Resolves and judges the host of a URL whose text was found right; the connection must go to one of `addresses`. */
-export const checkTarget = async (url: URL, rules: TargetRules, resolve: Resolve): Promise<TargetVerdict> => {
+export const checkTarget = async (
+  url: URL,
+  rules: TargetRules,
+  resolve: Resolve,
+  signal?: AbortSignal,
+): Promise<TargetVerdict> => {
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  const [first, ...rest] = isIP(host) === 0 ? await resolve(host).catch(() => []) : [host];
+  const [first, ...rest] = isIP(host) === 0 ? await resolve(host, signal).catch(() => []) : [host];
   if (first === undefined) return { kind: 'unresolved', reason: `${host} has no address` };
   const addresses = [first, ...rest] as const;
   if (rules.allowPrivate || rules.allowedOrigins.includes(url.origin)) return { kind: 'allowed', addresses };

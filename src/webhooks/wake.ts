@@ -1,21 +1,29 @@
 /** A wait that ends early when there is news. News that comes during no wait ends the next one at once. */
-import { pause } from '#src/platform/supervisor.ts';
 
 export type Wake = { now(): void; wait(ms: number): Promise<void> };
 
+/** Ends every wait when `signal` is aborted. */
 export const createWake = (signal: AbortSignal): Wake => {
   let called = false;
-  let waiting: AbortController | undefined;
+  let end: (() => void) | undefined;
+  const now = (): void => {
+    called = true;
+    end?.();
+  };
+  // One listener for all waits: thousands of them a minute on a signal that lives as long as the process would pile up.
+  signal.addEventListener('abort', now, { once: true });
   return {
-    now: () => {
-      called = true;
-      waiting?.abort();
-    },
+    now,
     wait: async (ms) => {
-      if (!called) {
-        waiting = new AbortController();
-        await pause(ms, AbortSignal.any([signal, waiting.signal]));
-        waiting = undefined;
+      if (!called && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, ms);
+          end = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+        end = undefined;
       }
       called = false;
     },
