@@ -5,6 +5,8 @@ import { join } from 'node:path';
 export type Killable = {
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>;
+  /** SIGTERM; resolves to the exit code. */
+  stop(): Promise<number | null>;
   /** Resolves to the signal that ended it. */
   ended: Promise<NodeJS.Signals | null>;
 };
@@ -17,6 +19,11 @@ export const spawnWorker = (...args: string[]): Killable => {
   const ended = new Promise<NodeJS.Signals | null>((resolve) => child.once('exit', (_code, signal) => resolve(signal)));
   return {
     ended,
+    stop: async () => {
+      child.kill('SIGTERM');
+      await ended;
+      return child.exitCode;
+    },
     kill: async () => {
       child.kill('SIGKILL');
       await ended;

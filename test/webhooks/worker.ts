@@ -1,6 +1,6 @@
 /**
- * A process of its own for tests that kill one: `deliver` runs a worker, `record` writes one event and dies after the
- * commit, `change` dies before it.
+ * A process of its own for tests that kill one: `deliver` runs a worker until SIGTERM, `record` writes one event and
+ * dies after the commit, `change` dies before it.
  */
 import { pino } from 'pino';
 import { systemClock } from '#src/platform/clock.ts';
@@ -29,10 +29,15 @@ if (mode === 'deliver') {
     settings: webhooksSettings.parse({}),
     rules: { allowPrivate: true, allowedOrigins: [] },
   });
-  await supervise(services, new AbortController().signal, log);
+  const stop = new AbortController();
+  process.once('SIGTERM', () => stop.abort());
+  await supervise(services, stop.signal, log);
+  // No exit by word: nothing may be left that keeps the process.
+  await pool.end();
+} else {
+  await inTransaction(db, async (tx) => {
+    await recordEvent(tx, draftOf({ entity, seq: 1 }, systemClock.now()));
+    if (mode === 'change') die();
+  });
+  die();
 }
-await inTransaction(db, async (tx) => {
-  await recordEvent(tx, draftOf({ entity, seq: 1 }, systemClock.now()));
-  if (mode === 'change') die();
-});
-die();
