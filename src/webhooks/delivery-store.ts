@@ -1,6 +1,7 @@
 /** Deliveries and attempts in PostgreSQL. Each statement says what it guarantees. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { ClaimedEvent } from '#src/platform/db/outbox.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Room } from './places.ts';
 
@@ -102,7 +103,19 @@ export type Lease = { token: string; until: Date };
 /** How many due deliveries are looked at before endpoints are gone through one by one: a bound on a claim's cost. */
 const lookedAtMax = 500;
 
-/** Due deliveries of one endpoint that nobody holds. The bounds on both columns keep the planner to the index on both. */
+/**
+ * The planner knows nothing of a backlog until the table is analyzed, and then takes indexes that lead through all of it
+ * and sorts: 70 ms instead of 4 ms beside 300,000 deliveries. For this transaction it is told to walk along the
+ * indexes, which costs the same whatever stands behind the first rows.
+ */
+const walkIndexes = sql`
+  select set_config(name, 'off', true)
+  from unnest(array['enable_sort', 'enable_incremental_sort', 'enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin']) as name`;
+
+/**
+ * Due deliveries of one endpoint that nobody holds, the oldest first. Bounds and sorting name both columns, since
+ * only the index on both can serve that; with an equality the one on time alone would do, through everybody's backlog.
+ */
 const dueOf = (endpointUid: RawBuilder<unknown>, now: Date): RawBuilder<unknown> => sql`
   webhooks.deliveries as delivery
   where state = 'pending' and (delivery.endpoint_uid, next_attempt_at) >= (${endpointUid}, '-infinity')
@@ -116,12 +129,14 @@ const dueOf = (endpointUid: RawBuilder<unknown>, now: Date): RawBuilder<unknown>
  * to see who else has some, the endpoints with pending deliveries are stepped through by index, so that no backlog is
  * read and none hides another.
  */
-export const claimDeliveries = async (
-  db: Kysely<unknown>,
-  now: Date,
-  room: Room,
-  lease: Lease,
-): Promise<ClaimedDelivery[]> => {
+export const claimDeliveries = (db: Kysely<unknown>, now: Date, room: Room, lease: Lease): Promise<ClaimedDelivery[]> =>
+  inTransaction(db, async (tx) => {
+    await walkIndexes.execute(tx);
+    return claim(tx, now, room, lease);
+  });
+
+const claim = async (tx: Kysely<unknown>, now: Date, room: Room, lease: Lease): Promise<ClaimedDelivery[]> => {
+  const leftMax = Math.max(1, ...Object.values(room.endpoints).map(({ left }) => left));
   const { rows } = await sql<ClaimedDelivery>`
     with recursive known as materialized (
       select key as endpoint_uid, (value ->> 'taken')::int as taken, (value ->> 'left')::int as unused,
@@ -155,16 +170,20 @@ export const claimDeliveries = async (
       select endpoint_uid, busy, own_left from turn where is_quick or rank <= ${room.freeForOthers}::int
       order by busy, next_attempt_at limit ${room.free}
     ), fair as (
-      select due.uid, due.next_attempt_at,
+      -- A limit that is known in advance: with one per row the planner would read and sort whole backlogs.
+      select due.uid, due.next_attempt_at, busy + own_left as place_max,
         busy + row_number() over (partition by picked.endpoint_uid order by due.next_attempt_at) as place
       from picked cross join lateral (
-        select uid, next_attempt_at from ${dueOf(sql`picked.endpoint_uid`, now)} limit own_left
+        select uid, next_attempt_at from ${dueOf(sql`picked.endpoint_uid`, now)} limit ${leftMax}
       ) as due
     ), chosen as (
       select uid from webhooks.deliveries
-      where uid in (select uid from fair order by place, next_attempt_at limit ${room.free})
-        -- Judged again as the row is now: another worker may have held it and failed since it was looked at.
-        and state = 'pending' and next_attempt_at <= ${now} and (lease_until is null or lease_until <= ${now})
+      where uid = any(array(
+          select uid from fair where place <= place_max order by place, next_attempt_at limit ${room.free}
+        ))
+        -- Judged again as the row is now: another worker may have held it and failed since it was looked at. The empty
+        -- text keeps the indexes of the backlog out of it: these rows are found by their uid.
+        and state || '' = 'pending' and next_attempt_at <= ${now} and (lease_until is null or lease_until <= ${now})
       for no key update skip locked
     )
     update webhooks.deliveries as delivery set lease_token = ${lease.token}, lease_until = ${lease.until}
@@ -172,7 +191,7 @@ export const claimDeliveries = async (
     where delivery.uid = chosen.uid and endpoint.uid = delivery.endpoint_uid
     returning delivery.tenant, delivery.uid, delivery.endpoint_uid as "endpointUid", delivery.event_id as "eventId",
       delivery.body, delivery.attempts_count as "attemptsCount", delivery.lease_token as "leaseToken", endpoint.url,
-      endpoint.secret, endpoint.signature_header as "signatureHeader"`.execute(db);
+      endpoint.secret, endpoint.signature_header as "signatureHeader"`.execute(tx);
   return rows;
 };
 

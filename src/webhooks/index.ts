@@ -3,9 +3,10 @@
  * and nothing of what an event is about.
  *
  * - `dispatch.ts` turns each recorded event into one delivery per subscribed endpoint, under a lock, in their sequence.
- * - `deliver.ts` claims due deliveries under a lease, sends them (`send.ts` over `connections.ts`, after `target.ts`
- *   has judged the addresses), and records the attempt; `retry-schedule.ts` says when the next one is. A later event of an entity waits at an
- *   endpoint until the earlier one is finished there; nothing else waits.
+ * - `deliver.ts` claims due deliveries under a lease, as many as `places.ts` has room for, sends them (`send.ts` over
+ *   `connections.ts`, after `target.ts` has judged the addresses), and records the attempt; `retry-schedule.ts` says when
+ *   the next one is. A later event of an entity waits at an endpoint until the earlier one is finished there; nothing
+ *   else waits.
  * - `sign.ts` and `signing-keys.ts` sign; `endpoints.ts` makes endpoints, whose secrets are kept sealed.
  *
  * Writing events belongs to the feature that changes something (platform/db/outbox.ts); rights belong to the gateway.

@@ -96,8 +96,14 @@ describe('PostgreSQL that ends while Orderpass runs', () => {
         process.kill(before, signal);
         const failures: unknown[] = [];
         await until(async () => {
-          await pool.query(`insert into dishes values ('soup')`).catch((error: unknown) => failures.push(error));
-          return (await postmaster()) !== before && (await pool.query('select 1').then(Boolean, () => false));
+          const inserted = await pool.query(`insert into dishes values ('soup')`).then(
+            () => true,
+            (error: unknown) => {
+              failures.push(error);
+              return false;
+            },
+          );
+          return inserted && (await postmaster()) !== before;
         });
         expect(failures.filter((error) => !isTransient(error))).toEqual([]);
         const { rows } = await pool.query<{ dishes: number }>('select count(*) as dishes from dishes');

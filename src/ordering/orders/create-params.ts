@@ -89,26 +89,25 @@ const members = z.object({
   external_id: orNull(text({ max: 100 })),
 });
 
-type Sent = Partial<z.infer<typeof members>>;
+/** What the other members came to: null where nothing was given, anything at all where a value has faults of its own. */
+type Sent = { [Name in keyof z.infer<typeof members>]?: unknown };
+
+const lacks = (value: unknown, name: string): boolean =>
+  typeof value === 'object' && value !== null && (value as Record<string, unknown>)[name] === null;
 
 const cashSubs = ['cash', 'pos', 'voucher', 'other'];
 
 /** Members that another member asks for, as [pointer, code, message]. */
 const dependent = (sent: Sent): [string[], 'REQUIRED' | 'ENUM', string][] => {
+  const { client, delivery, dmethod: method } = sent;
   const missing: [boolean, string[]][] = [
-    [
-      sent.creator !== 'restaurant' &&
-        sent.client !== undefined &&
-        sent.client.email === null &&
-        sent.client.phone === null,
-      ['client', 'email'],
-    ],
+    [sent.creator !== 'restaurant' && lacks(client, 'email') && lacks(client, 'phone'), ['client', 'email']],
     [sent.payment_method === 'cash' && sent.payment_method_sub === null, ['payment_method_sub']],
-    [sent.dmethod === '0' && sent.pickup === null, ['pickup', 'date']],
-    [(sent.dmethod === '1' || sent.dmethod === '20') && sent.delivery === null, ['delivery', 'date']],
-    [sent.dmethod === '1' && sent.delivery?.address === null, ['delivery', 'address']],
-    [sent.dmethod === '20' && sent.delivery?.deliverypoint === null, ['delivery', 'deliverypoint', 'uid']],
-    [sent.dmethod === '0t' && sent.table === null, ['table']],
+    [method === '0' && sent.pickup === null, ['pickup', 'date']],
+    [(method === '1' || method === '20') && delivery === null, ['delivery', 'date']],
+    [method === '1' && (delivery === null || lacks(delivery, 'address')), ['delivery', 'address']],
+    [method === '20' && (delivery === null || lacks(delivery, 'deliverypoint')), ['delivery', 'deliverypoint', 'uid']],
+    [method === '0t' && sent.table === null, ['table']],
   ];
   const found = missing
     .filter(([isMissing]) => isMissing)
