@@ -66,7 +66,9 @@ test('a key whose last token has ended verifies nothing and loses its private pa
 });
 
 test('a key that is older than the operator wants is replaced by one of the gateways', async () => {
-  const before = await listed();
+  // From the store: the gateway may not have heard of the last rotation yet.
+  const { rows } = await stand.database.pool.query<{ kid: string }>('select kid from gateway.signing_keys');
+  const before = rows.map(({ kid }) => kid);
   stand.clock.move(91 * 24 * 60 * minuteMs);
   const doors = await Promise.all([stand.openDoor(), stand.openDoor(), stand.openDoor()]);
   const after = await listed(doors[0]?.url);

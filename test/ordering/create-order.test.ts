@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openShop, refusalOf, type Shop } from '../support/order-sender.ts';
 import { clientOf, type Json, startOrdering, type TestOrdering } from '../support/ordering.ts';
@@ -229,9 +230,25 @@ test('what an order needs depends on its method, and everything that is missing 
       ['details', 'REQUIRED'],
     ]),
   ]);
+  const home = { dmethod: '1', payment_method_sub: null, client: { last_name: 'Lovelace' } };
+  for (const delivery of [undefined, null, {}, { address: null }]) {
+    const [status, error, details] = refusalOf(await shop.create({ ...home, delivery }));
+    expect([status, error, details.sort()]).toEqual([
+      400,
+      'MISSING_PARAMETER',
+      [
+        ['/client/email', 'REQUIRED'],
+        ['/client/first_name', 'REQUIRED'],
+        ['/delivery/address', 'REQUIRED'],
+        ['/delivery/date', 'REQUIRED'],
+        ['payment_method_sub', 'REQUIRED'],
+      ],
+    ]);
+  }
   const needs: [Json, string][] = [
+    [{ client: null }, 'client'],
     [{ pickup: null }, '/pickup/date'],
-    [{ dmethod: '1' }, '/delivery/date'],
+    [{ pickup: {} }, '/pickup/date'],
     [{ dmethod: '1', delivery: { date: at() } }, '/delivery/address'],
     [{ dmethod: '20', delivery: { date: at() } }, '/delivery/deliverypoint/uid'],
     [{ dmethod: '0t' }, 'table'],
@@ -243,6 +260,27 @@ test('what an order needs depends on its method, and everything that is missing 
   for (const [change, pointer] of needs) {
     expect(refusalOf(await shop.create(change))).toEqual([400, 'MISSING_PARAMETER', [[pointer, 'REQUIRED']]]);
   }
+});
+
+test('whatever shape a member has, the answer names it and is never a fault of ours', async () => {
+  const shapes = fc.oneof(
+    fc.constantFrom<Json>(null, '', [], {}, 7, true, 'x', { uid: {} }, { date: [] }, { date: at(), address: 7 }, [
+      null,
+    ]),
+    fc.jsonValue({ maxDepth: 2 }),
+  );
+  const members = Object.keys(shop.orderOf({ delivery: 1, table: 1, coupon: 1, language: 1, creator: 1, notes: 1 }));
+  const broken = fc.dictionary(fc.constantFrom(...members), shapes, { minKeys: 1, maxKeys: 4 });
+  await fc.assert(
+    fc.asyncProperty(broken, fc.constantFrom('0', '1', '0t', '20'), async (change, dmethod) => {
+      const answer = await shop.create({ dmethod, ...change });
+      expect([200, 400, 422]).toContain(answer.status);
+      if (answer.status !== 200) expect(answer.json.errors.length).toBeGreaterThan(0);
+      const pointers = refusalOf(answer)[2].map(([pointer]) => pointer);
+      expect(new Set(pointers).size).toBe(pointers.length);
+    }),
+    { numRuns: 150 },
+  );
 });
 
 test('A-059 values outside their bounds are named at once with their pointers', async () => {
@@ -320,6 +358,25 @@ test('dates reach from 5 minutes ago to 365 days ahead', async () => {
       fits ? 200 : [400, 'VALIDATION_ERROR', [['/pickup/date', 'RANGE']]],
     );
   }
+});
+
+test('faults of parameters are all named before what the domain refuses, wherever the order is to go', async () => {
+  const faults: Json = { pickup: { date: at(-dayMs) }, redeem_points: 1 };
+  const named = [
+    ['/pickup/date', 'RANGE'],
+    ['redeem_points', 'NOT_ENABLED'],
+  ];
+  const coupon = { code: 'SPRING10' };
+  for (const change of [{ subrestaurant_uid: 'loc_invented' }, { details: [shop.line('P3')] }, { coupon }]) {
+    expect(refusalOf(await shop.create({ ...faults, ...change }))).toEqual([400, 'VALIDATION_ERROR', named]);
+  }
+  const own = await openShop(core);
+  await own.changeLocation({ uid: `${own.locationUid}2`, position: 1 });
+  expect(refusalOf(await own.create(faults))).toEqual([
+    400,
+    'MISSING_PARAMETER',
+    [...named, ['subrestaurant_uid', 'REQUIRED']],
+  ]);
 });
 
 test('A-088 an order of the restaurant, or where nobody has to confirm, is confirmed at once: order.new, then order.confirmed', async () => {

@@ -155,6 +155,31 @@ test('redeemed points are taken off by their value, at most the value of the lin
   expect((await shop.placed({ client, redeem_points: 170 })).total).toBe(0);
 });
 
+test('where money has no minor digits, a discount is rounded half-up to the whole unit', async () => {
+  const { caller } = await core.addRestaurant({ currency: 'JPY', pointValue: 0.15, pointsPerUnit: 0.01 });
+  const call = (path: string, body: Json): Promise<Json> => core.call('POST', path, { caller, body });
+  const products = [{ ext_id: 'P1', category_ext_id: 'C1', name: 'Ramen', price: 1050 }];
+  const categories = [{ ext_id: 'C1', name: 'Noodles' }];
+  expect((await call('/menu/import', { pos_uid: 'till', update_mode: 'merge', categories, products })).status).toBe(
+    200,
+  );
+  const [ramen] = (await core.call('GET', '/menu/products', { caller })).json.products;
+  const { customer } = (await call('/customer/create', { email: 'ada@example.com' })).json;
+  await call('/loyaltylog/create', { client_uid: customer.uid, diff_op: 'add', diff_points: 100 });
+  const body = {
+    ...shop.orderOf({ details: [{ product: { uid: ramen.uid }, quantity: 2 }] }),
+    client: { first_name: 'Ada', email: 'ada@example.com' },
+  };
+  // 10 points are 1.50, 9.99 are 1.4985.
+  for (const [redeem_points, total] of [
+    [10, 2098],
+    [9.99, 2099],
+  ]) {
+    const { order } = (await call('/order/create', { ...body, redeem_points })).json;
+    expect([order.total, order.currency]).toEqual([total, 'JPY']);
+  }
+});
+
 test('the pure arithmetic of a line is exact for any choice', () => {
   const value = fc.record({
     operator: fc.constantFrom('+' as const, '-' as const),

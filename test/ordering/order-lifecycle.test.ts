@@ -67,6 +67,28 @@ for (const [status, moves] of Object.entries(table)) {
   }
 }
 
+test('A-089 refused moves take no seq: the event after them follows the one before them', async () => {
+  const order = await shop.placed();
+  const refused = async (...moves: string[]): Promise<void> => {
+    for (const move of moves) expect((await shop.act(move, order)).status).toBe(409);
+    expect((await shop.act('cancel', { ...order, token: 'wrong' })).status).toBe(400);
+  };
+  await refused('close', 'close');
+  await shop.done('confirm', order);
+  await refused('confirm');
+  await shop.done('close', order);
+  await refused('confirm', 'close');
+  await shop.done('cancel', order);
+  await refused('confirm', 'close', 'cancel');
+  expect(await shop.eventsOf(order.uid)).toEqual([
+    ['order.new', 1, null],
+    ['order.countdown_started', 2, 1],
+    ['order.confirmed', 3, 2],
+    ['order.closed', 4, 3],
+    ['order.cancelled', 5, 4],
+  ]);
+});
+
 test('A-089 the end of the countdown takes new orders only', async () => {
   const orders = await Promise.all(['new', 'confirmed', 'closed', 'cancelled'].map((status) => orderIn(status)));
   const before = await Promise.all(orders.map(({ uid }) => shop.read(uid)));

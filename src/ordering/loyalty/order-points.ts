@@ -2,11 +2,13 @@
 import type { Kysely } from 'kysely';
 import { lockCustomer } from '../customers/customer-store.ts';
 import { divideHalfUp, toScaled } from '../money.ts';
+import type { Restaurant } from '../restaurants/restaurant.ts';
 import { findRestaurant } from '../restaurants/restaurant-store.ts';
 import { findEntryByCause, listEntriesOfOrder } from './ledger-store.ts';
 import { type PostResult, postEntry } from './post-entry.ts';
 
-type OfOrder = { restuid: string; orderUid: string; customerUid: string; now: Date };
+/** `restaurant` spares reading it again where the caller has it. */
+type OfOrder = { restuid: string; restaurant?: Restaurant; orderUid: string; customerUid: string; now: Date };
 
 type OrderContext = OfOrder & { usedCouponCode?: string | null; subrestaurantUid?: string | null };
 
@@ -22,12 +24,13 @@ export const creditClosedOrder = async (
   order: OrderContext & { base: number },
 ): Promise<PostResult | { kind: 'nothing' }> => {
   const { base, ...rest } = order;
-  const restaurant = await findRestaurant(tx, order.restuid);
+  const restaurant = order.restaurant ?? (await findRestaurant(tx, order.restuid));
   if (restaurant === undefined || base <= 0) return { kind: 'nothing' };
   const points = divideHalfUp(BigInt(base) * toScaled(restaurant.pointsPerUnit, 2), 100n);
   if (points === 0) return { kind: 'nothing' };
   return postEntry(tx, {
     ...rest,
+    restaurant,
     type: 'order',
     inputType: 'value',
     diffOp: 'add',
@@ -41,7 +44,7 @@ export const creditClosedOrder = async (
  * once. A removed customer's ledger stays as it is.
  */
 export const reverseOrderPoints = async (tx: Kysely<unknown>, order: OfOrder): Promise<void> => {
-  const { restuid, orderUid, customerUid, now } = order;
+  const { restuid, orderUid, customerUid } = order;
   const customer = await lockCustomer(tx, restuid, { uid: customerUid });
   if (customer === undefined) return;
   const entries = (await listEntriesOfOrder(tx, restuid, orderUid)).filter(
@@ -49,7 +52,7 @@ export const reverseOrderPoints = async (tx: Kysely<unknown>, order: OfOrder): P
   );
   const given = entries.find((entry) => entry.type === 'order');
   const taken = entries.find((entry) => entry.type === 'redemption');
-  const reversal = { restuid, customerUid, orderUid, type: 'order_cancelled', inputType: 'points', now } as const;
+  const reversal = { ...order, type: 'order_cancelled', inputType: 'points' } as const;
   if (given !== undefined && (await isOpen(tx, restuid, given.uid))) {
     const diffPoints = Math.min(given.diffPoints, customer.loyalty_points);
     if (diffPoints > 0)

@@ -16,6 +16,8 @@ import { loyaltyView } from './loyalty-view.ts';
 /** Points and values in hundredths; `diffPoints` above 0. */
 export type NewEntry = {
   restuid: string;
+  /** Spares reading it again where the caller has it. */
+  restaurant?: Restaurant;
   customerUid: string;
   type: EntryType;
   inputType: 'points' | 'value';
@@ -46,13 +48,13 @@ export type PostResult =
 /** Posts the entry and records loyaltylog.created. */
 export const postEntry = async (tx: Kysely<unknown>, entry: NewEntry): Promise<PostResult> => {
   const result = await writeEntry(tx, entry);
-  if (result.kind === 'posted') await recordEntryCreated(tx, entry.restuid, result.entry);
+  if (result.kind === 'posted') await recordEntryCreated(tx, entry.restuid, result.entry, entry.restaurant);
   return result;
 };
 
 /** Posts without the event, for a use case whose own event comes first; `recordEntryCreated` must follow. */
 export const writeEntry = async (tx: Kysely<unknown>, entry: NewEntry): Promise<PostResult> => {
-  const restaurant = await findRestaurant(tx, entry.restuid);
+  const restaurant = entry.restaurant ?? (await findRestaurant(tx, entry.restuid));
   const customer = await lockCustomer(tx, entry.restuid, { uid: entry.customerUid });
   if (restaurant === undefined || customer === undefined) return { kind: 'no_customer' };
   const cause = causeOf(entry);
@@ -121,7 +123,12 @@ export const valueOfPoints = (
 export const pointsOfValue = (value: number, pointValue: number): number =>
   divideHalfUp(BigInt(value) * 10n ** BigInt(valueDigits), toScaled(pointValue, valueDigits));
 
-export const recordEntryCreated = async (tx: Kysely<unknown>, restuid: string, entry: LoyaltyEntry): Promise<void> => {
+export const recordEntryCreated = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  entry: LoyaltyEntry,
+  known?: Restaurant,
+): Promise<void> => {
   await recordEvent(tx, {
     tenant: restuid,
     kind: 'loyaltylog',
@@ -131,7 +138,7 @@ export const recordEntryCreated = async (tx: Kysely<unknown>, restuid: string, e
     created: entry.created,
     object: 'loyaltylog',
     value: async () => {
-      const restaurant = await findRestaurant(tx, restuid);
+      const restaurant = known ?? (await findRestaurant(tx, restuid));
       const shown = await findEntry(tx, restuid, entry.uid);
       if (restaurant === undefined || shown === undefined) throw new Error('a posted entry is gone');
       return loyaltyView(shown, restaurant);

@@ -10,7 +10,7 @@ import { creditClosedOrder, reverseOrderPoints } from '../loyalty/ledger.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
 import type { Order } from './order.ts';
 import { lockCustomerOfOrder, lockOrder, remainingDates, updateOrderState } from './order-store.ts';
-import { eventOfMove, recordOrderEvent } from './record-order-event.ts';
+import { eventOfMove, recordOrderEvents } from './record-order-events.ts';
 import { type IllegalMove, type Move, type MoveDetails, moveOrder } from './transitions.ts';
 
 export type ChangeResult =
@@ -62,7 +62,7 @@ export const carryOut = async (
 ): Promise<void> => {
   await updateOrderState(tx, order);
   if (move === 'cancel' || move === 'time_out') await takeOut(tx, order);
-  await recordOrderEvent(tx, eventOfMove[move], order, restaurant, now);
+  await recordOrderEvents(tx, [[eventOfMove[move], order]], restaurant, now);
   if (order.customerUid === null) return;
   const { restuid, uid: orderUid, customerUid } = order;
   if (move === 'close') {
@@ -70,6 +70,7 @@ export const carryOut = async (
     const usedCouponCode = order.coupon?.code ?? null;
     await creditClosedOrder(tx, {
       restuid,
+      restaurant,
       orderUid,
       customerUid,
       usedCouponCode,
@@ -78,7 +79,9 @@ export const carryOut = async (
       now,
     });
   }
-  if (move === 'cancel' || move === 'time_out') await reverseOrderPoints(tx, { restuid, orderUid, customerUid, now });
+  if (move === 'cancel' || move === 'time_out') {
+    await reverseOrderPoints(tx, { restuid, restaurant, orderUid, customerUid, now });
+  }
 };
 
 /** Out of the statistics, as if it never was. The customer is locked: an order that comes in now is counted after. */

@@ -11,11 +11,12 @@ import { redeemPoints } from '../loyalty/ledger.ts';
 import type { Location, Restaurant } from '../restaurants/restaurant.ts';
 import { listLocations, nextOrderNumber } from '../restaurants/restaurant-store.ts';
 import type { SentLine } from './choose-options.ts';
+import { judgeSent } from './judge-sent.ts';
 import type { Order, OrderAddress, OrderClient, PaymentMethod } from './order.ts';
 import { findOrderByExternalId, insertOrder, lockExternalId } from './order-store.ts';
 import { receiptView } from './order-view.ts';
 import { type PricedOrder, priceOrder } from './price-order.ts';
-import { recordOrderEvent } from './record-order-event.ts';
+import { eventsOfCreation, recordOrderEvents } from './record-order-events.ts';
 import { type Refusal, refuse } from './refusal.ts';
 import { moveOrder } from './transitions.ts';
 
@@ -58,7 +59,7 @@ export const placeOrder = async (tx: Kysely<unknown>, placing: Placing): Promise
     if (earlier !== undefined) return { kind: 'external_conflict', uid: earlier.uid };
   }
   const location = await chooseLocation(tx, restaurant, sent);
-  if ('kind' in location) return location;
+  if ('kind' in location) return refuse([...judgeSent(restaurant, sent, now), ...location.details]);
   const priced = await priceOrder(tx, { restaurant, location, sent, now });
   if ('kind' in priced) return priced;
   return write(tx, { ...placing, sent }, location, priced, hash);
@@ -122,18 +123,13 @@ const write = async (
     now,
     order: counted,
   });
-  if (sent.redeem_points !== null && customer === undefined) {
-    return refuse([
-      { pointer: 'redeem_points', code: 'NOT_ENABLED', message: 'needs a customer: give an email or a phone' },
-    ]);
-  }
   const uid = newId('ord', now.getTime());
   if (sent.redeem_points !== null && customer !== undefined) {
-    const { restuid, customerUid } = { restuid: restaurant.uid, customerUid: customer.uid };
     const taken = await redeemPoints(tx, {
-      restuid,
+      restuid: restaurant.uid,
+      restaurant,
       orderUid: uid,
-      customerUid,
+      customerUid: customer.uid,
       points: sent.redeem_points,
       subrestaurantUid: location.uid,
       now,
@@ -150,9 +146,7 @@ const write = async (
   const order = afterCreation(first, restaurant, now);
   const receipt = receiptView(order);
   await insertOrder(tx, order, sent.external_id === null ? undefined : { hash, receipt });
-  await recordOrderEvent(tx, 'order.new', first, restaurant, now);
-  if (order.confirmed) await recordOrderEvent(tx, 'order.confirmed', order, restaurant, now);
-  else if (order.countdownEnd !== null) await recordOrderEvent(tx, 'order.countdown_started', order, restaurant, now);
+  await recordOrderEvents(tx, eventsOfCreation(first, order), restaurant, now);
   return { kind: 'placed', order, receipt };
 };
 

@@ -7,6 +7,7 @@ import { toWire } from '../money.ts';
 import type { Location, Restaurant } from '../restaurants/restaurant.ts';
 import { type ChosenLine, chooseLine, type SentLine } from './choose-options.ts';
 import { findZone } from './delivery-zone.ts';
+import { handoverDates, judgeSent } from './judge-sent.ts';
 import { isOpen } from './opening-hours.ts';
 import type { Order, OrderAddress, OrderLine } from './order.ts';
 import { loyaltyDiscount, orderTotal, priceLine } from './order-arithmetic.ts';
@@ -25,14 +26,13 @@ export type PricedOrder = {
 
 type Pricing = { restaurant: Restaurant; location: Location; sent: SentOrder; now: Date };
 
-const pastMsMax = 5 * 60_000;
-const aheadMsMax = 365 * 24 * 3_600_000;
 const totalMax = 100_000_000;
 
 /** Everything that is wrong is refused together, except that a price needs lines that are right. */
 export const priceOrder = async (tx: Kysely<unknown>, pricing: Pricing): Promise<PricedOrder | Refusal> => {
-  const { restaurant, location, sent } = pricing;
-  const details = [...handoverFaults(pricing), ...couponFaults(sent), ...pointFaults(pricing)];
+  const { restaurant, location, sent, now } = pricing;
+  const early = judgeSent(restaurant, sent, now);
+  const details = [...early, ...handoverFaults(pricing, early), ...couponFaults(sent)];
   const place = placeOf(location, sent);
   if (Array.isArray(place)) details.push(...place);
   const products = await loadProductsOnSale(
@@ -81,38 +81,19 @@ const totals = (
   return { lines, linesTotal, fee, loyaltyDiscount: discount, total, address, deliverypoint };
 };
 
-/** The method is on offer, and its time is neither past, nor too far ahead, nor outside opening hours. */
-const handoverFaults = ({ location, sent, now }: Pricing): FaultDetail[] => {
-  const details: FaultDetail[] = [];
+/** The method is on offer, and its time within the opening hours where it is a time at all. */
+const handoverFaults = ({ location, sent, now }: Pricing, early: readonly FaultDetail[]): FaultDetail[] => {
   if (!location.dmethods.some(({ code }) => code === sent.dmethod)) {
-    details.push({ pointer: 'dmethod', code: 'NOT_ENABLED', message: 'is not on offer at this location' });
+    return [{ pointer: 'dmethod', code: 'NOT_ENABLED', message: 'is not on offer at this location' }];
   }
-  const dates: [string, Date | undefined][] = [
-    ['/pickup/date', sent.pickup?.date],
-    ['/delivery/date', sent.delivery?.date],
-  ];
-  for (const [pointer, date] of dates) {
-    if (date === undefined) continue;
-    const aheadMs = date.getTime() - now.getTime();
-    if (aheadMs < -pastMsMax || aheadMs > aheadMsMax) {
-      details.push({ pointer, code: 'RANGE', message: 'must be from 5 minutes ago to 365 days ahead' });
-    }
-  }
-  const [pointer, at] = dates.find(([, date]) => date !== undefined) ?? ['dmethod', undefined];
-  if (details.length === 0 && !isOpen(location, at ?? now)) {
-    details.push({ pointer, code: 'CLOSED', message: 'is outside the opening hours' });
-  }
-  return details;
+  const [pointer, at] = handoverDates(sent)[0] ?? ['dmethod', now];
+  if (early.some((fault) => fault.pointer === pointer) || isOpen(location, at)) return [];
+  return [{ pointer, code: 'CLOSED', message: 'is outside the opening hours' }];
 };
 
 /** Coupons are made in the panel; where none exist, none is valid. */
 const couponFaults = ({ coupon }: SentOrder): FaultDetail[] =>
   coupon === null ? [] : [{ pointer: '/coupon/code', code: 'COUPON_ERROR', message: 'No such coupon' }];
-
-const pointFaults = ({ restaurant, sent }: Pricing): FaultDetail[] =>
-  sent.redeem_points === null || restaurant.pointValue !== null
-    ? []
-    : [{ pointer: 'redeem_points', code: 'NOT_ENABLED', message: 'points have no value in this restaurant' }];
 
 type Place = { fee: number; orderMin: number; address: OrderAddress | null; deliverypoint: Order['deliverypoint'] };
 

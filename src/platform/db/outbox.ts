@@ -25,44 +25,68 @@ export type EventDraft = {
 export const outboxChannel = 'orderpass_outbox';
 
 /** Writes the event if the tenant has its kind switched on; returns it, or undefined when the kind is off. */
-export const recordEvent = async (tx: Kysely<unknown>, draft: EventDraft): Promise<RecordedEvent | undefined> => {
+export const recordEvent = async (tx: Kysely<unknown>, draft: EventDraft): Promise<RecordedEvent | undefined> =>
+  (await recordEvents(tx, [draft]))[0];
+
+/**
+ * The same for several events of one entity, in the order of their seq, at the price of one: whoever makes them holds
+ * locks that others wait for. All or none are written, since they are of one kind.
+ */
+export const recordEvents = async (
+  tx: Kysely<unknown>,
+  drafts: readonly [EventDraft, ...EventDraft[]],
+): Promise<RecordedEvent[]> => {
+  const [{ tenant, kind, entity }] = drafts;
+  if (drafts.some((draft) => draft.tenant !== tenant || draft.kind !== kind || draft.entity !== entity))
+    throw new Error('events recorded together must be of one entity');
   const { rows } = await sql<{ last: number | null }>`
-    select (select last_seq from outbox.heads where tenant = ${draft.tenant} and kind = ${draft.kind} and entity = ${draft.entity}) as last
-    from outbox.switches where tenant = ${draft.tenant} and kind = ${draft.kind} and enabled`.execute(tx);
-  const state = rows[0];
-  if (state === undefined) return undefined;
-  const id = newId('evt', draft.created.getTime());
-  const event: RecordedEvent = {
+    select (select last_seq from outbox.heads where tenant = ${tenant} and kind = ${kind} and entity = ${entity}) as last
+    from outbox.switches where tenant = ${tenant} and kind = ${kind} and enabled`.execute(tx);
+  if (rows[0] === undefined) return [];
+  let previousSeq = rows[0].last;
+  const events: RecordedEvent[] = [];
+  for (const draft of drafts) {
+    events.push(await eventOf(draft, previousSeq));
+    previousSeq = draft.seq;
+  }
+  await insertEvents(tx, events);
+  return events;
+};
+
+const eventOf = async (draft: EventDraft, previousSeq: number | null): Promise<RecordedEvent> => {
+  const { tenant, kind, event, entity, seq, created, object, trailing } = draft;
+  const id = newId('evt', created.getTime());
+  const body = buildEventBody({
+    event,
+    object,
+    value: await draft.value(),
     id,
-    tenant: draft.tenant,
-    kind: draft.kind,
-    event: draft.event,
-    entity: draft.entity,
-    seq: draft.seq,
-    previousSeq: state.last,
-    created: draft.created,
-    body: buildEventBody({
-      event: draft.event,
-      object: draft.object,
-      value: await draft.value(),
-      id,
-      created: draft.created,
-      restuid: draft.tenant,
-      seq: draft.seq,
-      previousSeq: state.last,
-      ...(draft.trailing === undefined ? undefined : { trailing: draft.trailing }),
-    }),
-  };
+    created,
+    restuid: tenant,
+    seq,
+    previousSeq,
+    ...(trailing === undefined ? undefined : { trailing }),
+  });
+  return { id, tenant, kind, event, entity, seq, previousSeq, created, body };
+};
+
+/** Events of one entity with rising seq: the head moves to the last of them. */
+const insertEvents = async (tx: Kysely<unknown>, events: readonly RecordedEvent[]): Promise<void> => {
+  const last = events.at(-1);
+  if (last === undefined) return;
+  const rows = events.map(
+    ({ id, tenant, kind, event, entity, seq, previousSeq, created, body }) =>
+      sql`(${id}, ${tenant}, ${kind}, ${event}, ${entity}, ${seq}::bigint, ${previousSeq}::bigint,
+        ${created}::timestamptz, ${body})`,
+  );
   await sql`
     with head as (
       insert into outbox.heads (tenant, kind, entity, last_seq)
-      values (${event.tenant}, ${event.kind}, ${event.entity}, ${event.seq})
+      values (${last.tenant}, ${last.kind}, ${last.entity}, ${last.seq})
       on conflict (tenant, kind, entity) do update set last_seq = excluded.last_seq
-    ), hint as (select pg_notify(${outboxChannel}, ''))
+    )
     insert into outbox.events (id, tenant, kind, event, entity, seq, previous_seq, created, body)
-    select ${event.id}, ${event.tenant}, ${event.kind}, ${event.event}, ${event.entity}, ${event.seq}::bigint,
-      ${event.previousSeq}::bigint, ${event.created}::timestamptz, ${event.body} from hint`.execute(tx);
-  return event;
+    values ${sql.join(rows)} returning pg_notify(${outboxChannel}, '')`.execute(tx);
 };
 
 /** Switches kinds on or off for a tenant; kinds that are not named stay. */

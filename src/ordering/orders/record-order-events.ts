@@ -1,6 +1,6 @@
 /** Events of an order (interface 12.1), recorded in the transaction of the change. */
 import type { Kysely } from 'kysely';
-import { recordEvent } from '#src/platform/db/outbox.ts';
+import { type EventDraft, recordEvents } from '#src/platform/db/outbox.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
 import type { Order } from './order.ts';
 import { confirmationView, orderView } from './order-view.ts';
@@ -22,14 +22,31 @@ export const eventOfMove: Readonly<Record<Move, OrderEvent>> = {
 };
 
 /** `order` as it is after the change; its seq is the event's. */
-export const recordOrderEvent = async (
+export type OrderChange = [event: OrderEvent, order: Order];
+
+/** What creation announces (interface 10.7): the order as it came in, then what became of it at once. */
+export const eventsOfCreation = (received: Order, order: Order): [OrderChange, ...OrderChange[]] => {
+  if (order.confirmed)
+    return [
+      ['order.new', received],
+      ['order.confirmed', order],
+    ];
+  if (order.countdownEnd !== null)
+    return [
+      ['order.new', received],
+      ['order.countdown_started', order],
+    ];
+  return [['order.new', received]];
+};
+
+/** Changes of one order, in the order of their seq. */
+export const recordOrderEvents = async (
   tx: Kysely<unknown>,
-  event: OrderEvent,
-  order: Order,
+  [first, ...more]: readonly [OrderChange, ...OrderChange[]],
   restaurant: Restaurant,
   now: Date,
 ): Promise<void> => {
-  await recordEvent(tx, {
+  const draftOf = ([event, order]: OrderChange): EventDraft => ({
     tenant: order.restuid,
     kind: 'orders',
     event,
@@ -39,6 +56,7 @@ export const recordOrderEvent = async (
     object: 'order',
     value: () => bodyOf(event, order, restaurant),
   });
+  await recordEvents(tx, [draftOf(first), ...more.map(draftOf)]);
 };
 
 const bodyOf = (event: OrderEvent, order: Order, restaurant: Restaurant): Record<string, unknown> => {
