@@ -106,7 +106,7 @@ const startGateway = async (
   handle = (request, response) =>
     demo?.receiver.accepts(request) ? demo.receiver.listener(request, response) : gateway.handler(request, response);
   server.on('checkContinue', gateway.continueHandler);
-  server.on('upgrade', (_request, socket) => socket.destroy());
+  server.on('upgrade', gateway.upgradeHandler);
   return { listener, demo, ownOrigin };
 };
 

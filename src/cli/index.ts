@@ -11,6 +11,7 @@ import { endpointCommands } from './commands/endpoint.ts';
 import { keyCommands } from './commands/key.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { notificationsCommands } from './commands/notifications.ts';
+import { policyCommands } from './commands/policy.ts';
 import { restaurantCommands } from './commands/restaurant.ts';
 import { startCommand } from './commands/start.ts';
 import { createOutput, type Output, UsageError } from './output.ts';
@@ -41,6 +42,7 @@ const createProgram = (output: Output): Command => {
     clientCommands,
     endpointCommands,
     notificationsCommands,
+    policyCommands,
     configCommands,
     migrateCommand,
   ]) {

@@ -19,6 +19,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { createAuthenticator } from './access/authenticate.ts';
 import { createBearerTokens } from './access/bearer-tokens.ts';
+import { createDryRunLog } from './access/dry-run-log.ts';
 import { assemble, type PublicDoor } from './assemble.ts';
 import { type GatewaySettings, loadRouteTable, routesFileOf } from './config.ts';
 import { createCredentialCache } from './credentials/credential-cache.ts';
@@ -26,6 +27,7 @@ import { readEpoch } from './credentials/credential-epoch-store.ts';
 import { createOAuth } from './oauth/oauth.ts';
 import { openSigningKeys } from './oauth/signing-keys.ts';
 
+export { reportDryRuns } from './access/dry-run-report.ts';
 export { type GatewaySettings, gatewaySettings } from './config.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
 export { gatewayServerOptions, onClientError } from './edge/client-error.ts';
@@ -41,11 +43,11 @@ export type GatewayDeps = {
   box: SecretBox;
   clock: Clock;
   log: Logger;
-  /** Name in the route table -> address. */
+  /** Name in the route table -> address, several apart by `|`. */
   upstreams: Readonly<Record<string, string>>;
 };
 
-/** To be served with `gatewayServerOptions`; `handler` for `request`, `continueHandler` for `checkContinue`. */
+/** To be served with `gatewayServerOptions`: a handler each for `request`, `checkContinue` and `upgrade`. */
 export type Gateway = PublicDoor & { services: Service[] };
 
 /** Rejects when the route table cannot be used or the store cannot be read. */
@@ -64,7 +66,9 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     apiKeyScopes: table.apiKeyScopes,
   });
   const oauth = createOAuth({ origin, box, clock, settings, allScopes, keys, credentials, realm: settings.realm, log });
+  const dryRuns = createDryRunLog({ db, clock, log });
   const door = assemble({
+    noteDryRun: dryRuns.note,
     settings,
     origin,
     table,
@@ -78,5 +82,5 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
       await readEpoch(db);
     },
   });
-  return { ...door, services: [credentials.service] };
+  return { ...door, services: [credentials.service, dryRuns.service] };
 };

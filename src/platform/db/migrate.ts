@@ -28,13 +28,16 @@ export const loadMigrations = (feature: string, folder: URL): Migration[] => {
   const names = readdirSync(folder)
     .filter((name) => name.endsWith('.sql'))
     .sort();
-  return names.map((file, index) => {
+  // Numbers may have gaps: parts of one feature that grow side by side take theirs from ranges of their own.
+  let last = 0;
+  return names.map((file) => {
     const [, number, name] = fileName.exec(file) ?? [];
-    if (number === undefined || name === undefined || Number(number) !== index + 1)
+    if (number === undefined || name === undefined || Number(number) <= last)
       throw new MigrationError('MIGRATIONS_INVALID', `${feature}: migration ${file} does not continue 0001, 0002, …`);
+    last = Number(number);
     // A checkout with Windows line ends is the same migration.
     const sql = readFileSync(new URL(file, folder), 'utf8').replaceAll('\r\n', '\n');
-    return { feature, number: index + 1, name, sql };
+    return { feature, number: last, name, sql };
   });
 };
 
