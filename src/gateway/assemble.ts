@@ -25,7 +25,7 @@ import { compileRoutes } from './routing/route-table.ts';
 import { createAssertIdentity, createSignFor } from './upstream/assert-identity.ts';
 import { createForward } from './upstream/forward.ts';
 import { createTranslateError } from './upstream/translate-errors.ts';
-import { createUpgrades } from './upstream/upgrade.ts';
+import { createUpgrades, createWantsUpgrade, type WantsUpgrade } from './upstream/upgrade.ts';
 import { createUpstreams } from './upstream/upstreams.ts';
 
 export type AssembleDeps = IdentifyCallerDeps & {
@@ -47,6 +47,8 @@ export type PublicDoor = {
   continueHandler: Handler;
   /** For the server's `upgrade` event. */
   upgradeHandler: UpgradeHandler;
+  /** For the server's option `shouldUpgradeCallback`; without it every wish for another protocol is granted an event. */
+  wantsUpgrade: WantsUpgrade;
   close: () => Promise<void>;
 };
 
@@ -129,6 +131,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   return {
     handler: createFront(front, false),
     continueHandler: createFront(front, true),
+    wantsUpgrade: createWantsUpgrade(routes),
     upgradeHandler: createUpgradeFront({ ...front, writeFault: writeHonestFault, serve: upgrades.serve }),
     close: async () => {
       upgrades.close();

@@ -78,7 +78,7 @@ export const upstreamOut = (name: string, retryAfterSeconds: number): Fault =>
   });
 
 export const upgradeRefused = (): Fault =>
-  validationFault([{ pointer: 'Upgrade', code: 'NOT_ENABLED', message: 'this operation is not a WebSocket' }]);
+  malformedRequest('Upgrade', 'only a GET of HTTP/1.1 without a body can become a WebSocket');
 
 export const storeUnavailable = (cause: unknown): Fault =>
   new Fault('OVERLOADED', 'The service is not available right now; try again shortly', {

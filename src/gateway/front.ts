@@ -47,7 +47,8 @@ type UpgradeFrontDeps = Pick<FrontDeps, 'requestIds' | 'recordDecision' | 'check
   serve: (exchange: Exchange, socket: Socket, head: Buffer) => void;
 };
 
-/** How long a client that was refused may keep its side of the connection open. */
+/** Without a move on the connection: until it is handed on, and after a refusal was written. */
+const handshakeIdleMs = 30_000;
 const refusedMs = 2_000;
 
 /** A request that Node has taken off HTTP gets a response object again, so that it is refused like any other. */
@@ -56,11 +57,14 @@ export const createUpgradeFront = (deps: UpgradeFrontDeps): UpgradeHandler => {
     const socket = stream as Socket;
     // Whoever breaks the connection off is gone; `close` follows and tidies up.
     socket.on('error', () => undefined);
+    // Node watches over its own connections only, and this one has left it.
+    socket.on('timeout', () => socket.destroy());
+    socket.setTimeout(handshakeIdleMs);
     const res = new ServerResponse(req);
     res.shouldKeepAlive = false;
     res.assignSocket(socket);
     res.once('finish', () => {
-      socket.setTimeout(refusedMs, () => socket.destroy());
+      socket.setTimeout(refusedMs);
       socket.end();
       socket.resume();
     });

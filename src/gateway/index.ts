@@ -8,7 +8,8 @@
  * The way through: front (id, head) -> own-paths (health, oauth/) or pipeline: routing/match-route -> edge/check-version ->
  * access/identify-caller -> access/require-scopes -> edge/limit-body -> upstream/assert-identity -> upstream/forward ->
  * upstream/relay-answer or upstream/translate-errors. Whatever refuses throws a Fault (faults.ts), which edge/write-answer
- * renders (edge/dialects). assemble.ts joins the parts.
+ * renders (edge/dialects). The same decision serves WebSockets (upstream/upgrade) and other proxies (access/auth-check).
+ * assemble.ts joins the parts.
  */
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';

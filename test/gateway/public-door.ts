@@ -91,7 +91,10 @@ export const openDoor = async (
   });
   const ended = new AbortController();
   const services = supervise(gateway.services, ended.signal, log);
-  const server = createServer(gatewayServerOptions, gateway.handler);
+  const server = createServer(
+    { ...gatewayServerOptions, shouldUpgradeCallback: gateway.wantsUpgrade },
+    gateway.handler,
+  );
   server
     .on('upgrade', gateway.upgradeHandler)
     .on('checkContinue', gateway.continueHandler)

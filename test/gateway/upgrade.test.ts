@@ -1,10 +1,14 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { createAssertionVerifier } from '#src/contract/assertion.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
+import { startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 import {
   closeServer,
@@ -16,6 +20,7 @@ import {
   openDoor,
   type PublicDoor,
   plainChallenge,
+  routeFile,
   sendRaw,
 } from './public-door.ts';
 
@@ -52,7 +57,7 @@ afterEach(async () => {
 /** The flag is for GET alone, so the routes of the table that are POST stay without it. */
 const onGetOnly = { perRoute: (route: Record<string, unknown>) => ({ ...route, upgrade: route.method === 'GET' }) };
 
-const open = (headers: Headers, target = path, protocols: string[] = [], at = door): WebSocket =>
+const open = (headers: Headers, target = path, protocols: string[] = [], at: { url: string } = door): WebSocket =>
   new WebSocket(`${at.url.replace('http', 'ws')}${target}`, protocols, { headers });
 
 const opened = (socket: WebSocket): Promise<IncomingMessage> =>
@@ -152,7 +157,6 @@ test('refusals are HTTP on the socket, in the dialect of the caller, and reach n
   const cases: [string, number][] = [
     ['/api/unknown', 404],
     ['/api/orders%2Flist', 404],
-    ['/healthz', 404],
     ['/auth/check', 404],
     ['/api/order/create', 405],
   ];
@@ -166,15 +170,15 @@ test('refusals are HTTP on the socket, in the dialect of the caller, and reach n
   socket.terminate();
 });
 
-test('a route without the flag is not upgraded, and an offer of another protocol is an ordinary request', async () => {
+test('on a route without the flag, and for another protocol, the wish to upgrade is ignored: an ordinary request', async () => {
   await door.close();
   door = await openDoor(url);
   const answer = await refusal(open(door.asKey));
-  expect([answer.status, answer.json.errors]).toEqual([
-    400,
-    [{ pointer: 'Upgrade', code: 'NOT_ENABLED', message: 'this operation is not a WebSocket' }],
-  ]);
+  expect([answer.status, answer.json]).toEqual([200, { success: true }]);
+  expect((await refusal(open({}))).status).toBe(401);
   expect(seen).toEqual([]);
+  await door.close();
+  door = await openDoor(url, onGetOnly);
   const offer = await knock(door.url, 'GET', path, {
     headers: { ...door.asKey, connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAMAAABk' },
   });
@@ -329,4 +333,36 @@ test('a client that leaves during the handshake leaves nothing behind', async ()
   socket.destroy();
   await until(() => gone === 1);
   await closeServer(silent);
+});
+
+test('the program serves upgrades and ends them when it is stopped', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'orderpass-upgrade-'));
+  const file = join(folder, 'routes.json');
+  const table = routeFile();
+  writeFileSync(file, JSON.stringify({ ...table, routes: table.routes.map(onGetOnly.perRoute) }));
+  const program = await startProgram({
+    DATABASE_URL: door.database.url,
+    ORDERPASS_MASTER_KEY: door.masterKey,
+    ORDERPASS_ROLE: 'gateway',
+    ORDERPASS_ROUTES_FILE: file,
+    ORDERPASS_UPSTREAMS: `ordering=http://127.0.0.1:1|${url}`,
+  });
+  try {
+    const socket = open(door.asKey, path, [], program);
+    await opened(socket);
+    expect((await echo(socket, 'hello')).toString()).toBe('hello');
+    expect((await refusal(open({}, path, [], program))).status).toBe(401);
+    const stuck = open(door.asKey, path, [], program);
+    await opened(stuck);
+    stuck.pause();
+    const [first] = sockets.clients;
+    for (const client of sockets.clients) if (client !== first) client.send(Buffer.alloc(8 * 1024 * 1024));
+    const ended = closed(socket);
+    expect(await program.stop()).toBe(0);
+    await ended;
+    stuck.terminate();
+  } finally {
+    await program.kill();
+    rmSync(folder, { recursive: true });
+  }
 });

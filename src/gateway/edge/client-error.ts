@@ -25,8 +25,6 @@ export const gatewayServerOptions: ServerOptions = {
   connectionsCheckingInterval: 1_000,
   requireHostHeader: false,
   noDelay: true,
-  // Any other protocol is an offer that may be ignored (RFC 9110 section 7.8): such a request is an ordinary one.
-  shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === 'websocket',
 };
 
 type ParserError = Error & { code?: string; rawPacket?: Buffer };

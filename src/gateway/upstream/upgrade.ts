@@ -12,6 +12,7 @@ import { announcesBody } from '../edge/limit-body.ts';
 import type { WriteFault } from '../edge/write-answer.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import { overloaded, upgradeRefused, upstreamTimeout, upstreamUnreachable } from '../faults.ts';
+import type { CompiledRoutes } from '../routing/route-table.ts';
 import { endTrial, noteAnswer, noteFailure } from './address-health.ts';
 import type { SignFor } from './assert-identity.ts';
 import { type Connection, connectToUpstream } from './connect-address.ts';
@@ -35,6 +36,7 @@ type UpgradesDeps = IdentifyCallerDeps & {
 };
 
 export type Upgrades = {
+  /** `socket` is destroyed by its `timeout` event. */
   serve: (exchange: Exchange, socket: Socket, head: Buffer) => void;
   /** Ends every tunnel and takes no more. */
   close: () => void;
@@ -45,6 +47,9 @@ type Tunnel = { exchange: Exchange; socket: Socket; unwatch: () => void };
 
 /** How often the credentials of open tunnels are looked at. */
 const recheckMs = 500;
+const closingMs = 1_000;
+/** For a client to take the upstream's refusal. */
+const refusalMs = 10_000;
 
 export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
   const sockets = new Set<Socket>();
@@ -100,8 +105,26 @@ export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
     },
     close: () => {
       closed = true;
-      for (const socket of sockets) socket.destroySoon();
+      for (const socket of sockets) {
+        // A client that takes nothing any more does not hold the shutdown up.
+        socket.setTimeout(closingMs);
+        socket.destroySoon();
+      }
     },
+  };
+};
+
+export type WantsUpgrade = (request: IncomingMessage) => boolean;
+
+/**
+ * For the server's `shouldUpgradeCallback`. Any other protocol, and a WebSocket where there is none, is an offer that may be
+ * ignored (RFC 9110 section 7.8): such a request stays an ordinary one.
+ */
+export const createWantsUpgrade = (routes: CompiledRoutes): WantsUpgrade => {
+  return ({ url = '', method, headers }) => {
+    if (method !== 'GET' || headers.upgrade?.toLowerCase() !== 'websocket') return false;
+    const mark = url.indexOf('?');
+    return routes.get(mark === -1 ? url : url.slice(0, mark))?.byMethod.get('GET')?.upgrade === true;
   };
 };
 
@@ -153,6 +176,7 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
     const onResponse = (answer: IncomingMessage): void => {
       answered = true;
       noteAnswer(address.health);
+      socket.setTimeout(refusalMs);
       refuse(deps, exchange, answer);
     };
     // http-proxy is about to listen too and would pass an ordinary response on as it is, with every header; refusals
@@ -167,7 +191,7 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
       answer.headers = answerHeaders(answer, deps.edgeHeaders(exchange.requestId));
     });
   });
-  proxy.once('open', () => socket.setTimeout(deps.idleMs, () => socket.destroy()));
+  proxy.once('open', () => socket.setTimeout(deps.idleMs));
   const onError = (error: Error): void => {
     if (answered || socket.destroyed) return;
     answered = true;
