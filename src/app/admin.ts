@@ -5,8 +5,8 @@
 import { userInfo } from 'node:os';
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
-import { loadScopeNames, routesFileOf } from '#src/gateway/config.ts';
-import { createCredentials, revokePresentedToken, rotateSigningKey } from '#src/gateway/index.ts';
+import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
+import { createCredentials, reportDryRuns, revokePresentedToken, rotateSigningKey } from '#src/gateway/index.ts';
 import { createRestaurant, findRestaurant, type NewRestaurant } from '#src/ordering/index.ts';
 import { enabledKinds, setKinds } from '#src/platform/db/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
@@ -55,6 +55,9 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
       const now = await enabledKinds(store.db, restuid);
       return Object.fromEntries(eventKinds.map((kind) => [kind, now[kind] ?? false]));
     },
+    /** Who would be refused by the scopes that routes try out; `days`: seen within so many. */
+    reportDryRuns: (options: { days: number }) =>
+      reportDryRuns({ db: store.db, clock, table: readRouteTable(routesFileOf(settings.gateway)) }, options),
     countMigrations: async (): Promise<number> => allMigrations.length,
     close: (): Promise<void> => store.close(),
   };

@@ -2,7 +2,7 @@
  * Starts a role and stops it again. Shutdown goes backwards: stop accepting, let what runs finish within a bound, end the
  * workers, close the store.
  */
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { resolve } from 'node:path';
 import { createGateway, type Gateway, gatewayServerOptions, onClientError } from '#src/gateway/index.ts';
 import { createOrdering } from '#src/ordering/index.ts';
@@ -80,7 +80,12 @@ const startGateway = async (
 ): Promise<Front> => {
   // The port may be chosen by the system, and the issuer contains it, so the socket comes first and the handler after.
   let handle: RequestListener = (_request, response) => response.writeHead(503, { 'retry-after': '1' }).end();
-  const server = createServer(gatewayServerOptions, (request, response) => handle(request, response));
+  let wantsUpgrade: Gateway['wantsUpgrade'] = () => false;
+  const options = {
+    ...gatewayServerOptions,
+    shouldUpgradeCallback: (request: IncomingMessage) => wantsUpgrade(request),
+  };
+  const server = createServer(options, (request, response) => handle(request, response));
   server.on('clientError', onClientError);
   const listener = await listen(server, settings.host, settings.port);
   running.stops.push(() => listener.close(graceMs));
@@ -114,6 +119,8 @@ const startGateway = async (
   handle = (request, response) =>
     demo?.receiver.accepts(request) ? demo.receiver.listener(request, response) : gateway.handler(request, response);
   server.on('checkContinue', gateway.continueHandler);
+  wantsUpgrade = gateway.wantsUpgrade;
+  server.on('upgrade', gateway.upgradeHandler);
   return { listener, demo, ownOrigin };
 };
 

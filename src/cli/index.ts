@@ -11,6 +11,7 @@ import { endpointCommands } from './commands/endpoint.ts';
 import { keyCommands } from './commands/key.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { notificationsCommands } from './commands/notifications.ts';
+import { policyCommands } from './commands/policy.ts';
 import { restaurantCommands } from './commands/restaurant.ts';
 import { signingKeyCommands } from './commands/signing-key.ts';
 import { startCommand } from './commands/start.ts';
@@ -45,6 +46,7 @@ const createProgram = (output: Output): Command => {
     signingKeyCommands,
     endpointCommands,
     notificationsCommands,
+    policyCommands,
     configCommands,
     migrateCommand,
   ]) {

@@ -6,21 +6,26 @@ import type { Clock } from '#src/platform/clock.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
+import { createAuthCheck } from './access/auth-check.ts';
 import type { IdentifyCallerDeps } from './access/identify-caller.ts';
 import { createRecordDecision } from './access/record-decision.ts';
+import type { NoteDryRun } from './access/try-scopes.ts';
 import type { GatewaySettings, RouteTable } from './config.ts';
 import { createCheckRequestHead } from './edge/check-request-head.ts';
+import { honestStatus, legacyStatus } from './edge/legacy-status.ts';
 import { createRequestIds } from './edge/request-id.ts';
 import { createEdgeHeaders } from './edge/security-headers.ts';
 import { createWriteAnswer, createWriteFault } from './edge/write-answer.ts';
-import { storeUnavailable } from './faults.ts';
-import { createFront, type Handler } from './front.ts';
+import type { Exchange } from './exchange.ts';
+import { methodNotAllowed, storeUnavailable } from './faults.ts';
+import { createFront, createUpgradeFront, type Handler, type UpgradeHandler } from './front.ts';
 import { createOwnPaths } from './own-paths.ts';
-import { createPipeline } from './pipeline.ts';
+import { createDecisionSteps, createPipeline } from './pipeline.ts';
 import { compileRoutes } from './routing/route-table.ts';
 import { createAssertIdentity, createSignFor } from './upstream/assert-identity.ts';
 import { createForward } from './upstream/forward.ts';
 import { createTranslateError } from './upstream/translate-errors.ts';
+import { createUpgrades, createWantsUpgrade, type WantsUpgrade } from './upstream/upgrade.ts';
 import { createUpstreams } from './upstream/upstreams.ts';
 
 export type AssembleDeps = IdentifyCallerDeps & {
@@ -33,12 +38,17 @@ export type AssembleDeps = IdentifyCallerDeps & {
   log: Logger;
   oauth: Middleware;
   checkStore: () => Promise<void>;
+  noteDryRun: NoteDryRun;
 };
 
 export type PublicDoor = {
   handler: Handler;
   /** For the server's `checkContinue` event: a body is invited only when it is wanted. */
   continueHandler: Handler;
+  /** For the server's `upgrade` event. */
+  upgradeHandler: UpgradeHandler;
+  /** For the server's option `shouldUpgradeCallback`; without it every wish for another protocol is granted an event. */
+  wantsUpgrade: WantsUpgrade;
   close: () => Promise<void>;
 };
 
@@ -47,21 +57,48 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   const edgeHeaders = createEdgeHeaders(origin);
   const dialects = { origin, realm: settings.realm };
   const write = createWriteAnswer({ edgeHeaders });
-  const writeFault = createWriteFault({ write, dialects, toFault, log });
+  const statusFor = settings.legacy_status === 'on' ? legacyStatus : honestStatus;
+  const writeFault = createWriteFault({ write, dialects, toFault, log, statusFor });
+  // Where a status is read by a protocol and not by a client of the interface, 200 would say yes.
+  const writeHonestFault = createWriteFault({ write, dialects, toFault, log, statusFor: honestStatus });
   const upstreams = createUpstreams(deps.upstreams, settings);
   const signFor = createSignFor({ signers: createSigners(deps) });
   const { protocol, host } = new URL(origin);
+  const facts = { proto: protocol.slice(0, -1), host };
+  const routes = compileRoutes(table);
+  const scopes = table.scopes.map(({ name }) => name);
+  const { noteDryRun } = deps;
+  // For whoever must be told no: OPTIONS is answered to nobody in particular, so it allows nothing.
+  const answerOptions = (_exchange: Exchange, allow: string): never => {
+    throw methodNotAllowed(allow);
+  };
+  const { authenticate, recordUse } = deps;
+  const steps = createDecisionSteps({ routes, authenticate, recordUse, answerOptions, noteDryRun });
+  const upgrades = createUpgrades({
+    upstreams,
+    steps,
+    authenticate,
+    recordUse,
+    signFor,
+    facts,
+    edgeHeaders,
+    translate: createTranslateError({ write, writeFault: writeHonestFault, dialects, scopes, statusFor: honestStatus }),
+    writeFault: writeHonestFault,
+    upgradesMax: settings.upgrades_max,
+    idleMs: settings.upgrade_idle_ms,
+  });
   const pipeline = createPipeline({
-    routes: compileRoutes(table),
-    authenticate: deps.authenticate,
-    recordUse: deps.recordUse,
+    routes,
+    noteDryRun,
+    authenticate,
+    recordUse,
     assertIdentity: createAssertIdentity(signFor),
     forward: createForward({
       upstreams,
       signFor,
-      facts: { proto: protocol.slice(0, -1), host },
+      facts,
       edgeHeaders,
-      translate: createTranslateError({ write, writeFault, dialects, scopes: table.scopes.map(({ name }) => name) }),
+      translate: createTranslateError({ write, writeFault, dialects, scopes, statusFor }),
       writeFault,
     }),
     write,
@@ -74,15 +111,36 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
       urlBytesMax: settings.url_bytes_max,
       headerBytesMax: settings.header_bytes_max,
     }),
-    ownPaths: createOwnPaths({ oauth: deps.oauth, checkStore: deps.checkStore, edgeHeaders, writeFault }),
+    ownPaths: createOwnPaths({
+      oauth: deps.oauth,
+      checkStore: deps.checkStore,
+      edgeHeaders,
+      writeFault: writeHonestFault,
+    }),
+    authCheck:
+      settings.auth_check === 'off'
+        ? undefined
+        : createAuthCheck({
+            urlBytesMax: settings.url_bytes_max,
+            steps,
+            audiences: new Set(settings.auth_check_audiences),
+            signFor,
+            write,
+            writeFault: writeHonestFault,
+          }),
     pipeline,
     writeFault,
   };
   return {
     handler: createFront(front, false),
     continueHandler: createFront(front, true),
+    wantsUpgrade: createWantsUpgrade(routes),
+    upgradeHandler: createUpgradeFront({ ...front, writeFault: writeHonestFault, serve: upgrades.serve }),
     close: async () => {
-      await Promise.all([...upstreams.values()].map(({ pool }) => pool.destroy()));
+      upgrades.close();
+      await Promise.all(
+        [...upstreams.values()].flatMap(({ addresses }) => addresses.map(({ pool }) => pool.destroy())),
+      );
     },
   };
 };

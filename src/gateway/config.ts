@@ -6,15 +6,21 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { oauthSettings } from './oauth/config.ts';
+import { addressesOf, policySettings } from './policy-config.ts';
 
 const number = (min: number, max: number, value: number) => z.coerce.number().int().min(min).max(max).default(value);
 
-/** `ordering=http://10.0.0.5:8081,other=http://10.0.0.6:8081` from the environment, an object from a file. */
+/**
+ * `core=http://10.0.0.5:8081|http://10.0.0.6:8081,other=http://10.0.0.7:8081` from the environment, an object from a file;
+ * several addresses of one upstream are separated by `|` in both.
+ */
 const upstreams = z.preprocess(
   (value) => (typeof value === 'string' ? parsePairs(value) : value),
   z.record(
     z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, 'a name of lower-case letters, digits and hyphens'),
-    z.string().refine(isUpstreamUrl, 'must be http://host[:port] or https://host[:port], without a path'),
+    z
+      .string()
+      .refine(areUpstreamUrls, 'must be http://host[:port] or https://host[:port], without a path; several apart by |'),
   ),
 );
 
@@ -30,7 +36,8 @@ export const gatewaySettings = z.strictObject({
     env: 'ORDERPASS_ROUTES_FILE',
   }),
   upstreams: upstreams.default({}).meta({
-    description: 'Addresses of the services behind the gateway, as name=url pairs; role all fills in its own',
+    description:
+      'Addresses of the services behind the gateway, as name=url pairs, several for one name as url|url; role all fills in its own',
     env: 'ORDERPASS_UPSTREAMS',
   }),
   url_bytes_max: number(256, 16_384, 8_192).meta({
@@ -46,13 +53,14 @@ export const gatewaySettings = z.strictObject({
     env: 'ORDERPASS_UPSTREAM_CONNECT_TIMEOUT_MS',
   }),
   upstream_connections_max: number(1, 10_000, 256).meta({
-    description: 'Connections to one upstream',
+    description: 'Connections to one address of an upstream',
     env: 'ORDERPASS_UPSTREAM_CONNECTIONS_MAX',
   }),
   upstream_waiting_max: number(0, 100_000, 1_024).meta({
     description: 'Requests that may wait for a connection to one upstream; more are refused (503)',
     env: 'ORDERPASS_UPSTREAM_WAITING_MAX',
   }),
+  ...policySettings.shape,
   ...oauthSettings.shape,
 });
 
@@ -79,6 +87,10 @@ const routeSchema = z.strictObject({
   /** How long the upstream may be silent, first after the request, then between two pieces of its answer. */
   answerTimeoutMs: z.int().min(10).default(30_000),
   upstream: z.string(),
+  /** The connection may become a WebSocket when the client asks for it. */
+  upgrade: z.boolean().default(false),
+  /** Scopes that are tried out: callers without them are noted and let through. */
+  dryRun: z.strictObject({ scopes: z.array(z.string()).min(1) }).optional(),
 });
 
 const routeTable = z
@@ -116,8 +128,9 @@ const contradictions = (table: RouteTable): [Place, string][] => {
       if (seen.has(name)) found.push([['routes', index], `${name} is listed twice`]);
       seen.add(name);
     }
-    const missing = route.scopes.filter((scope) => !known.has(scope));
+    const missing = [...route.scopes, ...(route.dryRun?.scopes ?? [])].filter((scope) => !known.has(scope));
     if (missing.length > 0) found.push([['routes', index, 'scopes'], `no such scope: ${missing.join(' ')}`]);
+    if (route.upgrade && route.method !== 'GET') found.push([['routes', index, 'upgrade'], 'only GET can be upgraded']);
     // The scopes decide who may pass; `kinds` states the intention, and the two may not drift apart.
     const opensToKeys = route.scopes.every((scope) => table.apiKeyScopes.includes(scope));
     if (opensToKeys !== route.kinds.includes('api_key')) {
@@ -135,25 +148,25 @@ export class RouteTableError extends Error {
   }
 }
 
-/** Throws RouteTableError with all problems together. `upstreams`: names that have an address. */
-export const loadRouteTable = (file: string, upstreamNames: readonly string[]): RouteTable => {
+/** The table by itself, whoever has the addresses. Throws RouteTableError with all problems together. */
+export const readRouteTable = (file: string): RouteTable => {
   const parsed = routeTable.safeParse(readJson(file));
-  if (!parsed.success) {
-    throw new RouteTableError(file, problemsOf(parsed.error));
-  }
-  const lost = [...new Set(parsed.data.routes.map(({ upstream }) => upstream))].filter(
-    (name) => !upstreamNames.includes(name),
-  );
-  if (lost.length > 0) throw new RouteTableError(file, [`no address for upstream ${lost.join(', ')}`]);
+  if (!parsed.success) throw new RouteTableError(file, problemsOf(parsed.error));
   return parsed.data;
 };
 
-/** Names of the scopes that exist, in their sequence. Throws RouteTableError. */
-export const loadScopeNames = (file: string): string[] => {
-  const parsed = routeTable.safeParse(readJson(file));
-  if (!parsed.success) throw new RouteTableError(file, problemsOf(parsed.error));
-  return parsed.data.scopes.map(({ name }) => name);
+/** Throws RouteTableError with all problems together. `upstreams`: names that have an address. */
+export const loadRouteTable = (file: string, upstreamNames: readonly string[]): RouteTable => {
+  const table = readRouteTable(file);
+  const lost = [...new Set(table.routes.map(({ upstream }) => upstream))].filter(
+    (name) => !upstreamNames.includes(name),
+  );
+  if (lost.length > 0) throw new RouteTableError(file, [`no address for upstream ${lost.join(', ')}`]);
+  return table;
 };
+
+/** Names of the scopes that exist, in their sequence. Throws RouteTableError. */
+export const loadScopeNames = (file: string): string[] => readRouteTable(file).scopes.map(({ name }) => name);
 
 const problemsOf = (error: z.ZodError): string[] =>
   error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
@@ -165,6 +178,13 @@ const readJson = (file: string): unknown => {
     throw new RouteTableError(file, [error instanceof Error ? error.message : String(error)]);
   }
 };
+
+function areUpstreamUrls(value: string): boolean {
+  const addresses = addressesOf(value);
+  return (
+    addresses.every(isUpstreamUrl) && new Set(addresses.map((url) => new URL(url).origin)).size === addresses.length
+  );
+}
 
 function isUpstreamUrl(value: string): boolean {
   if (!URL.canParse(value)) return false;

@@ -6,6 +6,10 @@ export const noSuchOperation = (): Fault => new Fault('INVALID_ACTION', 'No such
 export const methodNotAllowed = (allow: string): Fault =>
   new Fault('METHOD_NOT_ALLOWED', `Allowed here: ${allow}`, { headers: { allow } });
 
+/** Not told apart further: whoever may configure the other proxy reads its documentation, nobody else needs to know. */
+export const ambiguousCheck = (): Fault =>
+  new Fault('UNAUTHORIZED', 'Which request is meant is not said, or said in two ways');
+
 export const unsupportedVersion = (): Fault =>
   validationFault([
     {
@@ -72,6 +76,16 @@ export const overloaded = (internalText: string): Fault =>
     headers: { 'retry-after': '1' },
     internalText,
   });
+
+/** Every address of an upstream failed lately; nobody waits for a connection that will not come. */
+export const upstreamOut = (name: string, retryAfterSeconds: number): Fault =>
+  new Fault('OVERLOADED', 'The service behind this address is not available right now; try again shortly', {
+    headers: { 'retry-after': String(retryAfterSeconds) },
+    internalText: `every address of ${name} is out`,
+  });
+
+export const upgradeRefused = (): Fault =>
+  malformedRequest('Upgrade', 'only a GET of HTTP/1.1 without a body can become a WebSocket');
 
 export const storeUnavailable = (cause: unknown): Fault =>
   new Fault('OVERLOADED', 'The service is not available right now; try again shortly', {

@@ -1,5 +1,8 @@
 /** From the listener to the part that answers: id, size of the head, then own paths or the pipeline. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { AuthCheck } from './access/auth-check.ts';
 import type { WriteFault } from './edge/write-answer.ts';
 import { createExchange, type Exchange, type Step } from './exchange.ts';
 import type { OwnPaths } from './own-paths.ts';
@@ -10,6 +13,8 @@ type FrontDeps = {
   recordDecision: (exchange: Exchange) => void;
   checkRequestHead: Step;
   ownPaths: OwnPaths;
+  /** Undefined: not offered, and the path is one that does not exist. */
+  authCheck: AuthCheck | undefined;
   pipeline: Pipeline;
   writeFault: WriteFault;
 };
@@ -29,8 +34,50 @@ export const createFront = (deps: FrontDeps, awaitsContinue: boolean): Handler =
       deps.writeFault(exchange, thrown);
       return;
     }
+    if (deps.authCheck?.owns(exchange.path)) return deps.authCheck.serve(exchange);
     if (!deps.ownPaths.owns(exchange.path)) return deps.pipeline(exchange);
     if (awaitsContinue) res.writeContinue();
     deps.ownPaths.serve(exchange);
+  };
+};
+
+export type UpgradeHandler = (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+type UpgradeFrontDeps = Pick<FrontDeps, 'requestIds' | 'recordDecision' | 'checkRequestHead' | 'writeFault'> & {
+  serve: (exchange: Exchange, socket: Socket, head: Buffer) => void;
+};
+
+/** Without a move on the connection: until it is handed on, and after a refusal was written. */
+const handshakeIdleMs = 30_000;
+const refusedMs = 2_000;
+
+/** A request that Node has taken off HTTP gets a response object again, so that it is refused like any other. */
+export const createUpgradeFront = (deps: UpgradeFrontDeps): UpgradeHandler => {
+  return (req, stream, head) => {
+    const socket = stream as Socket;
+    // Whoever breaks the connection off is gone; `close` follows and tidies up.
+    socket.on('error', () => undefined);
+    // Node watches over its own connections only, and this one has left it.
+    socket.on('timeout', () => socket.destroy());
+    socket.setTimeout(handshakeIdleMs);
+    const res = new ServerResponse(req);
+    res.shouldKeepAlive = false;
+    res.assignSocket(socket);
+    res.once('finish', () => {
+      socket.setTimeout(refusedMs);
+      socket.end();
+      socket.resume();
+    });
+    const given = req.headers['x-request-id'];
+    const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
+    const exchange = createExchange(req, res, requestId, performance.now(), false);
+    deps.recordDecision(exchange);
+    try {
+      deps.checkRequestHead(exchange);
+    } catch (thrown) {
+      deps.writeFault(exchange, thrown);
+      return;
+    }
+    deps.serve(exchange, socket, head);
   };
 };

@@ -8,7 +8,8 @@
  * The way through: front (id, head) -> own-paths (health, oauth/) or pipeline: routing/match-route -> edge/check-version ->
  * access/identify-caller -> access/require-scopes -> edge/limit-body -> upstream/assert-identity -> upstream/forward ->
  * upstream/relay-answer or upstream/translate-errors. Whatever refuses throws a Fault (faults.ts), which edge/write-answer
- * renders (edge/dialects). assemble.ts joins the parts.
+ * renders (edge/dialects). The same decision serves WebSockets (upstream/upgrade) and other proxies (access/auth-check).
+ * assemble.ts joins the parts.
  */
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
@@ -19,6 +20,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { createAuthenticator } from './access/authenticate.ts';
 import { createBearerTokens } from './access/bearer-tokens.ts';
+import { createDryRunLog } from './access/dry-run-log.ts';
 import { assemble, type PublicDoor } from './assemble.ts';
 import { type GatewaySettings, loadRouteTable, routesFileOf } from './config.ts';
 import { createCredentialCache } from './credentials/credential-cache.ts';
@@ -30,6 +32,7 @@ import { openSigningKeys } from './oauth/signing-keys.ts';
 import { tokenPath } from './oauth/token-issuer.ts';
 import { markAssertionUsed } from './oauth/used-assertion-store.ts';
 
+export { reportDryRuns } from './access/dry-run-report.ts';
 export { type GatewaySettings, gatewaySettings } from './config.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
 export type { CredentialState, ShownClient, ShownCredential } from './credentials/show-credentials.ts';
@@ -48,13 +51,13 @@ export type GatewayDeps = {
   box: SecretBox;
   clock: Clock;
   log: Logger;
-  /** Name in the route table -> address. */
+  /** Name in the route table -> address, several apart by `|`. */
   upstreams: Readonly<Record<string, string>>;
   /** Path below /.well-known/ → body: public documents of other parts, served as the gateway's own. */
   moreDocuments?: Readonly<Record<string, () => string>>;
 };
 
-/** To be served with `gatewayServerOptions`; `handler` for `request`, `continueHandler` for `checkContinue`. */
+/** To be served with `gatewayServerOptions`: a handler each for `request`, `checkContinue` and `upgrade`. */
 export type Gateway = PublicDoor & { services: Service[] };
 
 /** Rejects when the route table cannot be used or the store cannot be read. */
@@ -84,7 +87,9 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
       markUsed: (assertion, now) => markAssertionUsed(db, assertion, now),
     },
   });
+  const dryRuns = createDryRunLog({ db, clock, log });
   const door = assemble({
+    noteDryRun: dryRuns.note,
     settings,
     origin,
     table,
@@ -99,5 +104,5 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
       await readEpoch(db);
     },
   });
-  return { ...door, services: [credentials.service, use.service, keys.service] };
+  return { ...door, services: [credentials.service, use.service, keys.service, dryRuns.service] };
 };

@@ -4,6 +4,7 @@
  */
 import { createIdentifyCaller, type IdentifyCallerDeps } from './access/identify-caller.ts';
 import { createRequireScopes } from './access/require-scopes.ts';
+import { createTryScopes, type NoteDryRun } from './access/try-scopes.ts';
 import { createCheckVersion } from './edge/check-version.ts';
 import { createLimitBody } from './edge/limit-body.ts';
 import type { WriteAnswer, WriteFault } from './edge/write-answer.ts';
@@ -15,21 +16,35 @@ export type PipelineDeps = IdentifyCallerDeps & {
   routes: CompiledRoutes;
   assertIdentity: Step;
   forward: Step;
+  noteDryRun: NoteDryRun;
   write: WriteAnswer;
   writeFault: WriteFault;
 };
 
 export type Pipeline = (exchange: Exchange) => void;
 
+export type DecisionDeps = IdentifyCallerDeps & {
+  routes: CompiledRoutes;
+  answerOptions: (exchange: Exchange, allow: string) => void;
+  /** Hears of callers without the scopes that a route only tries out. */
+  noteDryRun: NoteDryRun;
+};
+
+/** May this caller do that? One list for the pipeline, for upgrades and for the check on behalf of another proxy. */
+export const createDecisionSteps = (deps: DecisionDeps): readonly Step[] => [
+  createMatchRoute(deps), // 2, 3
+  createCheckVersion(), // 4
+  createIdentifyCaller(deps), // 5, 6
+  createRequireScopes(), // 7
+  createTryScopes(deps),
+];
+
 /** Step 1 (size of the head) is taken before, for every path of the listener. */
 export const createPipeline = (deps: PipelineDeps): Pipeline => {
   const answerOptions = (exchange: Exchange, allow: string): void =>
     deps.write(exchange, { status: 204, headers: ['allow', allow], body: undefined });
   const steps: readonly Step[] = [
-    createMatchRoute({ routes: deps.routes, answerOptions }), // 2, 3
-    createCheckVersion(), // 4
-    createIdentifyCaller(deps), // 5, 6
-    createRequireScopes(), // 7
+    ...createDecisionSteps({ ...deps, answerOptions }), // 2 to 7
     createLimitBody(), // 9
     deps.assertIdentity,
     deps.forward,

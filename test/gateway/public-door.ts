@@ -23,7 +23,7 @@ import {
 import { systemClock } from '#src/platform/clock.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 export const origin = 'https://api.example';
 export const metadata = `${origin}/.well-known/oauth-protected-resource`;
@@ -42,6 +42,10 @@ export type PublicDoor = {
   asExpired: Headers;
   bearerWith(scopes: readonly string[]): Promise<Headers>;
   clientWith(scopes: readonly string[]): Promise<Headers>;
+  revokeKey(): Promise<void>;
+  /** For commands on the same store. */
+  database: TestDatabase;
+  masterKey: string;
   close(): Promise<void>;
 };
 
@@ -53,7 +57,12 @@ export const routeFile = (): RouteFile =>
 /** `upstream`: address of what stands behind every route. `routes`: members that every route gets, such as a time limit. */
 export const openDoor = async (
   upstream: string,
-  change: { routes?: Record<string, unknown>; settings?: Record<string, unknown> } = {},
+  change: {
+    routes?: Record<string, unknown>;
+    /** What becomes of each route; `routes` first. */
+    perRoute?: (route: Record<string, unknown>) => Record<string, unknown>;
+    settings?: Record<string, unknown>;
+  } = {},
 ): Promise<PublicDoor> => {
   const database = await createTestDatabase();
   const folder = await mkdtemp(join(tmpdir(), 'orderpass-routes-'));
@@ -61,7 +70,10 @@ export const openDoor = async (
   const routes_file = join(folder, 'routes.json');
   writeFileSync(
     routes_file,
-    JSON.stringify({ ...file, routes: file.routes.map((route) => ({ ...route, ...change.routes })) }),
+    JSON.stringify({
+      ...file,
+      routes: file.routes.map((route) => (change.perRoute ?? ((same) => same))({ ...route, ...change.routes })),
+    }),
   );
   const settings = gatewaySettings.parse({ routes_file, ...change.settings });
   const box = createSecretBox(masterKey);
@@ -79,8 +91,14 @@ export const openDoor = async (
   });
   const ended = new AbortController();
   const services = supervise(gateway.services, ended.signal, log);
-  const server = createServer(gatewayServerOptions, gateway.handler);
-  server.on('checkContinue', gateway.continueHandler).on('clientError', onClientError);
+  const server = createServer(
+    { ...gatewayServerOptions, shouldUpgradeCallback: gateway.wantsUpgrade },
+    gateway.handler,
+  );
+  server
+    .on('upgrade', gateway.upgradeHandler)
+    .on('checkContinue', gateway.continueHandler)
+    .on('clientError', onClientError);
   const url = await listen(server);
   const credentials = createCredentials({ db, box, clock: systemClock });
   await credentials.createTenant('rst_1');
@@ -105,7 +123,7 @@ export const openDoor = async (
     });
     return { authorization: `Bearer ${String(answer.json.access_token)}` };
   };
-  const { api_key } = await credentials.createApiKey({ tenant: 'rst_1', name: 'test' });
+  const { api_key, key_id } = await credentials.createApiKey({ tenant: 'rst_1', name: 'test' });
   return {
     url,
     port: Number(new URL(url).port),
@@ -115,11 +133,16 @@ export const openDoor = async (
     asExpired: { authorization: 'Bearer not.a.token' },
     bearerWith: tokenFor,
     clientWith,
+    database,
+    masterKey: masterKey.toString('base64'),
+    revokeKey: () => credentials.revokeApiKey(key_id),
     close: async () => {
-      await closeServer(server);
+      // Upgraded connections are the gateway's; the server would wait for them.
+      const closing = closeServer(server);
+      await gateway.close();
+      await closing;
       ended.abort();
       await services;
-      await gateway.close();
       await rm(folder, { recursive: true, force: true });
       await database.drop();
     },

@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { allMigrations } from '#src/app/migrations.ts';
@@ -107,6 +111,19 @@ describe('migrations', () => {
     const numbers = loadMigrations('platform', folder).map((migration) => migration.number);
     expect(numbers[0]).toBe(1);
     expect(numbers).toEqual(numbers.map((_, index) => index + 1));
+  });
+
+  test('numbers may have gaps, but no number comes twice', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'orderpass-migrations-'));
+    const read = (): number[] => loadMigrations('x', pathToFileURL(`${folder}/`)).map(({ number }) => number);
+    try {
+      for (const name of ['0001-a.sql', '0010-b.sql', '0031-c.sql']) writeFileSync(join(folder, name), 'select 1');
+      expect(read()).toEqual([1, 10, 31]);
+      writeFileSync(join(folder, '0010-other.sql'), 'select 1');
+      expect(read).toThrow('0010-other.sql');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });
 

@@ -19,7 +19,8 @@ export const createRecordDecision = ({ log, nowMs }: RecordDecisionDeps): ((exch
           route: exchange.route?.id,
           caller: exchange.principal?.id,
           kind: exchange.principal?.kind,
-          status: res.headersSent ? res.statusCode : 0,
+          // A WebSocket's 101 is written past the response object.
+          status: res.headersSent || res.statusCode === 101 ? res.statusCode : 0,
           refusal: exchange.refusal,
           complete: res.writableFinished,
           address,

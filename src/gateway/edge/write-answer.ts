@@ -13,6 +13,7 @@ import {
   renderProblem,
   wantsProblem,
 } from './dialects.ts';
+import type { StatusFor } from './legacy-status.ts';
 
 export type Answer = {
   status: number;
@@ -87,6 +88,8 @@ export const createWriteFault = (deps: {
   dialects: DialectSettings;
   toFault: (thrown: unknown) => Fault | undefined;
   log: Logger;
+  /** Whether old clients get old statuses. */
+  statusFor: StatusFor;
 }): WriteFault => {
   return (exchange, thrown) => {
     const fault = deps.toFault(thrown) ?? internalFault(thrown);
@@ -98,7 +101,8 @@ export const createWriteFault = (deps: {
       );
     }
     const rendered = renderFault(exchange, fault, deps.dialects);
-    deps.write(exchange, { status: fault.status, headers: faultHeaders(fault, rendered), body: rendered.body });
+    const status = deps.statusFor(exchange, fault.code, fault.status);
+    deps.write(exchange, { status, headers: faultHeaders(fault, rendered), body: rendered.body });
   };
 };
 

@@ -2,15 +2,17 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { Fault } from '#src/contract/fault.ts';
+import type { Route } from '../config.ts';
 import type { WriteFault } from '../edge/write-answer.ts';
 import type { Exchange, Step } from '../exchange.ts';
-import { overloaded, upstreamTimeout, upstreamUnreachable } from '../faults.ts';
+import { overloaded, upstreamOut, upstreamTimeout, upstreamUnreachable } from '../faults.ts';
+import { endTrial, noteAnswer, noteFailure } from './address-health.ts';
 import type { SignFor } from './assert-identity.ts';
 import { createRelay, type Relay } from './relay-answer.ts';
 import { buildRequestHeaders, type ForwardedFacts } from './request-headers.ts';
 import { createBodyStream } from './stream-body.ts';
 import type { TranslateError } from './translate-errors.ts';
-import type { Upstream } from './upstreams.ts';
+import { type Address, type Choice, chooseAddress, secondsUntilTrial, type Upstream } from './upstreams.ts';
 
 type ForwardDeps = {
   upstreams: ReadonlyMap<string, Upstream>;
@@ -24,75 +26,130 @@ type ForwardDeps = {
 /** How long a request may wait for a connection when all of them are busy. */
 const waitingMs = 5_000;
 
-type Attempt = {
+/** One request with all its attempts. */
+type Sending = {
+  readonly exchange: Exchange;
+  readonly route: Route;
+  readonly upstream: Upstream;
   method: string;
-  /** Nobody can have noticed the first try, so it may be made again. */
+  /** Nobody can be hurt by a second time, and there was none yet. */
   mayRepeat: boolean;
+  /** One stream for all attempts: as long as nothing was sent, nothing was read from it. */
+  readonly body: Readable | null;
+  /** Addresses that failed. */
+  failed: Address[];
+  relay: Relay | undefined;
 };
 
 export const createForward = (deps: ForwardDeps): Step => {
-  const send = (exchange: Exchange, attempt: Attempt): void => {
-    const { route } = exchange;
-    const upstream = route === undefined ? undefined : deps.upstreams.get(route.upstream);
-    if (route === undefined || upstream === undefined) throw new Error('a request without a route is forwarded');
-    if (upstream.inFlight >= upstream.inFlightMax) throw overloaded(`no room for ${upstream.name}`);
-    const body = exchange.body === 'unread' ? createBodyStream(exchange, route) : null;
+  const { upstreams, writeFault } = deps;
+
+  const refuse = (sending: Sending, error: unknown): void => {
+    sending.body?.destroy();
+    writeFault(sending.exchange, error);
+  };
+
+  const guarded = (sending: Sending, action: () => void): void => {
+    try {
+      action();
+    } catch (error) {
+      refuse(sending, error);
+    }
+  };
+
+  const send = (sending: Sending, { address, trial }: Choice): void => {
+    const { exchange, upstream } = sending;
     const relay = createRelay(deps, exchange, {
       onSettled: () => {
         upstream.inFlight -= 1;
+        address.inFlight -= 1;
+        if (trial) endTrial(address.health);
       },
+      onAnswer: () => noteAnswer(address.health),
       onFailure: (error, sawAnswer) => {
-        if (!sawAnswer && attempt.mayRepeat && isLostConnection(error)) {
-          return guarded(() => send(exchange, { ...attempt, mayRepeat: false }));
-        }
-        deps.writeFault(exchange, faultFor(error));
+        if (!sawAnswer && tellsOfAddress(error)) noteFailure(address.health, trial, performance.now(), upstream.bounds);
+        guarded(sending, () => retry(sending, address, error, sawAnswer));
       },
       onErrorWithoutBody: () =>
-        guarded(() => {
+        guarded(sending, () => {
           exchange.assertion = deps.signFor(exchange, 'GET');
-          send(exchange, { method: 'GET', mayRepeat: false });
+          sending.method = 'GET';
+          sending.mayRepeat = false;
+          send(sending, chooseOrRefuse(upstream, false));
         }),
-      asksAgain: attempt.method === 'HEAD',
+      asksAgain: sending.method === 'HEAD',
     });
-    const guarded = (action: () => void): void => {
-      try {
-        action();
-      } catch (error) {
-        deps.writeFault(exchange, error);
-      }
-    };
+    sending.relay = relay;
     upstream.inFlight += 1;
-    dispatch(exchange, upstream, attempt.method, body, relay);
+    address.inFlight += 1;
+    dispatch(sending, address, relay, deps.facts);
   };
 
-  const dispatch = (
-    exchange: Exchange,
-    upstream: Upstream,
-    method: string,
-    body: Readable | null,
-    relay: Relay,
-  ): void => {
-    const silenceMs = exchange.route?.answerTimeoutMs ?? 0;
-    // The body may fail while the request still waits for a connection, where undici would tell only later.
-    body?.once('error', relay.fail);
-    const options: Dispatcher.DispatchOptions = {
-      path: exchange.target,
-      method,
-      headers: buildRequestHeaders(exchange, deps.facts),
-      body,
-      headersTimeout: silenceMs,
-      bodyTimeout: silenceMs,
-    };
-    const hasRoom = upstream.pool.dispatch(options, relay.handler);
-    if (!hasRoom) relay.limitWaiting(waitingMs, () => overloaded(`${upstream.name}: every connection is busy`));
+  /** Anything may go to another address as long as nothing was sent; GET and HEAD once after that too. */
+  const retry = (sending: Sending, address: Address, error: Error, sawAnswer: boolean): void => {
+    const wasSent = sending.relay?.wasSent() ?? true;
+    sending.failed.push(address);
+    if (!wasSent && !(error instanceof Fault)) {
+      const next = chooseAddress(sending.upstream, performance.now(), {
+        mayRepeat: sending.mayRepeat,
+        without: sending.failed,
+      });
+      if (next !== undefined) return send(sending, next);
+    } else if (!sawAnswer && sending.mayRepeat && isLostConnection(error)) {
+      sending.mayRepeat = false;
+      const options = { mayRepeat: true, without: sending.failed, orAgain: true };
+      const next = chooseAddress(sending.upstream, performance.now(), options);
+      if (next !== undefined) return send(sending, next);
+    }
+    refuse(sending, faultFor(error));
   };
 
   return (exchange) => {
     if (exchange.res.destroyed) return;
+    const { route } = exchange;
+    const upstream = route === undefined ? undefined : upstreams.get(route.upstream);
+    if (route === undefined || upstream === undefined) throw new Error('a request without a route is forwarded');
+    if (upstream.inFlight >= upstream.inFlightMax) throw overloaded(`no room for ${upstream.name}`);
     const mayRepeat = exchange.method === 'GET' || exchange.method === 'HEAD';
-    send(exchange, { method: exchange.method, mayRepeat });
+    // Chosen before the body is looked at: while all addresses are out, nobody is asked to send one.
+    const choice = chooseOrRefuse(upstream, mayRepeat);
+    const body = exchange.body === 'unread' ? createBodyStream(exchange, route) : null;
+    const sending: Sending = {
+      exchange,
+      route,
+      upstream,
+      method: exchange.method,
+      mayRepeat,
+      body,
+      failed: [],
+      relay: undefined,
+    };
+    // The body may fail while the request still waits for a connection, where undici would tell only later.
+    body?.once('error', (error) => sending.relay?.fail(error));
+    send(sending, choice);
     exchange.answered = true;
   };
+};
+
+const chooseOrRefuse = (upstream: Upstream, mayRepeat: boolean): Choice => {
+  const nowMs = performance.now();
+  const choice = chooseAddress(upstream, nowMs, { mayRepeat });
+  if (choice === undefined) throw upstreamOut(upstream.name, secondsUntilTrial(upstream, nowMs));
+  return choice;
+};
+
+const dispatch = (sending: Sending, address: Address, relay: Relay, facts: ForwardedFacts): void => {
+  const { exchange, route, upstream } = sending;
+  const options: Dispatcher.DispatchOptions = {
+    path: exchange.target,
+    method: sending.method,
+    headers: buildRequestHeaders(exchange, facts),
+    body: sending.body,
+    headersTimeout: route.answerTimeoutMs,
+    bodyTimeout: route.answerTimeoutMs,
+  };
+  const hasRoom = address.pool.dispatch(options, relay.handler);
+  if (!hasRoom) relay.limitWaiting(waitingMs, () => overloaded(`${upstream.name}: every connection is busy`));
 };
 
 const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '');
@@ -102,6 +159,9 @@ const codeOf = (error: Error): string => ('code' in error && typeof error.code =
  * without effect are repeated: of the others nobody knows whether they were carried out.
  */
 const isLostConnection = (error: Error): boolean => ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes(codeOf(error));
+
+/** No answer at all says something about the address; a broken one about what was asked, a Fault about the client. */
+const tellsOfAddress = (error: Error): boolean => !(error instanceof Fault) && !codeOf(error).startsWith('HPE_');
 
 const faultFor = (error: Error): Fault => {
   if (error instanceof Fault) return error;

@@ -33,7 +33,8 @@ const codesByStatus: Readonly<Record<number, FaultCode>> = {
   504: 'UPSTREAM_TIMEOUT',
 };
 
-const codeFor = (status: number): FaultCode =>
+/** Code of a refusal that names none. */
+export const codeFor = (status: number): FaultCode =>
   codesByStatus[status] ?? (status < 500 ? 'VALIDATION_ERROR' : 'INTERNAL_ERROR');
 
 const fixedSentenceFor = (status: number): string =>

@@ -15,6 +15,8 @@ type RelayDeps = {
 type RelayEvents = {
   /** The upstream is done with this request, however it went. Exactly once. */
   onSettled: () => void;
+  /** A final status has come. */
+  onAnswer: () => void;
   /** Nothing has been written to the client. `sawAnswer`: a final status had come. */
   onFailure: (error: Error, sawAnswer: boolean) => void;
   /** HEAD was refused: the refusal's headers depend on a body that only GET has. */
@@ -26,6 +28,8 @@ export type Relay = {
   handler: Dispatcher.DispatchHandler;
   /** Ends the exchange from our side. */
   fail: (error: Error) => void;
+  /** The request had a connection, so the upstream may have seen some of it. */
+  wasSent: () => boolean;
   limitWaiting: (ms: number, fault: () => Error) => void;
 };
 
@@ -70,6 +74,7 @@ export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEv
   exchange.res.once('close', state.onClose);
   return {
     fail: (error) => fail(state, error),
+    wasSent: () => state.controller !== undefined,
     limitWaiting: (ms, fault) => {
       if (state.controller === undefined && !state.settled) state.waiting = setTimeout(() => fail(state, fault()), ms);
     },
@@ -115,14 +120,15 @@ const fail = (state: State, error: Error): void => {
 
 const startAnswer = (state: State, controller: Controller, status: number, headers: UpstreamHeaders): void => {
   state.sawAnswer = true;
+  state.events.onAnswer();
   if (status < 400) return begin(state, status, headers);
   if (state.events.asksAgain) {
     state.asksAgain = true;
     return;
   }
-  const passOn = (collected: readonly Buffer[]): void => {
+  const passOn = (collected: readonly Buffer[], told: number): void => {
     state.collector = undefined;
-    begin(state, status, headers);
+    begin(state, told, headers);
     if (state.exchange.method !== 'HEAD') for (const chunk of collected) pass(state, chunk);
   };
   state.collector = state.deps.translate(state.exchange, { status, headers, controller, passOn });

@@ -3,6 +3,7 @@
  * what is beyond them is never waited for. Only an envelope too long to read is passed on as it streams.
  */
 import type { Dispatcher } from 'undici';
+import { isFaultCode } from '#src/contract/fault.ts';
 import { dialectHeader } from '#src/contract/headers.ts';
 import { carriesBearer } from '../access/carries-bearer.ts';
 import {
@@ -15,11 +16,12 @@ import {
   renderProblem,
   wantsProblem,
 } from '../edge/dialects.ts';
+import type { StatusFor } from '../edge/legacy-status.ts';
 import type { WriteAnswer, WriteFault } from '../edge/write-answer.ts';
 import type { Exchange } from '../exchange.ts';
 import { upstreamUnreachable } from '../faults.ts';
 import { decodeBody } from './decode-body.ts';
-import { type Refusal, readRefusal } from './read-refusal.ts';
+import { codeFor, type Refusal, readRefusal } from './read-refusal.ts';
 import { passHeadersWithoutBody, type UpstreamHeaders } from './response-headers.ts';
 
 const bodyBytesMax = 64 * 1024;
@@ -40,6 +42,7 @@ type TranslateDeps = {
   write: WriteAnswer;
   writeFault: WriteFault;
   dialects: DialectSettings;
+  statusFor: StatusFor;
   /** All scopes, in their sequence. */
   scopes: readonly string[];
 };
@@ -47,9 +50,9 @@ type TranslateDeps = {
 export type ErrorAnswer = {
   status: number;
   headers: UpstreamHeaders;
-  controller: Controller;
+  controller: Pick<Controller, 'abort'>;
   /** Passes a body on that is an envelope already and too long to be read; called with what came so far. */
-  passOn: (collected: readonly Buffer[]) => void;
+  passOn: (collected: readonly Buffer[], status: number) => void;
 };
 
 export type TranslateError = (exchange: Exchange, answer: ErrorAnswer) => ErrorCollector;
@@ -83,7 +86,8 @@ const collect = (deps: TranslateDeps, exchange: Exchange, answer: ErrorAnswer, d
       bytes += chunk.length;
       if (bytes <= bodyBytesMax) return;
       if (dialect === 'oauth' || bytes > reportBytesMax || !isLongEnvelope(answer.headers, chunks)) stop();
-      else if (dialect === 'envelope') finish(() => answer.passOn(chunks));
+      else if (dialect === 'envelope')
+        finish(() => answer.passOn(chunks, passedStatus(deps, exchange, answer, chunks)));
     },
     end: () => finish(write(Buffer.concat(chunks, bytes))),
     fail: (error) => {
@@ -106,6 +110,19 @@ const isLongEnvelope = (headers: UpstreamHeaders, chunks: readonly Buffer[]): bo
   /^application\/json\b/i.test(headers['content-type'] ?? '') &&
   envelopeStart.test(chunks[0]?.subarray(0, 128).toString('latin1') ?? '');
 
+/** Of an envelope that is not read as a whole: its code stands in front, as in all of ours. */
+const passedStatus = (
+  deps: TranslateDeps,
+  exchange: Exchange,
+  { status, headers }: ErrorAnswer,
+  chunks: readonly Buffer[],
+): number => {
+  if (headers[dialectHeader] === 'oauth') return status;
+  const start = chunks[0]?.subarray(0, 256).toString('latin1') ?? '';
+  const named = /^\s*\{\s*"success"\s*:\s*false\s*,\s*"error"\s*:\s*"([A-Z_]{1,64})"/.exec(start)?.[1];
+  return deps.statusFor(exchange, isFaultCode(named) ? named : codeFor(status), status);
+};
+
 const writeRefusal = (
   deps: TranslateDeps,
   exchange: Exchange,
@@ -124,7 +141,8 @@ const writeRefusal = (
   const own = ['content-type', rendered.contentType, 'cache-control', 'no-store'];
   if (rendered.challenge !== undefined) own.push('www-authenticate', rendered.challenge);
   if ((status === 429 || status === 503) && retryAfter === undefined) own.push('retry-after', '1');
-  deps.write(exchange, { status, headers: own.concat(kept), body: rendered.body });
+  const told = headers[dialectHeader] === 'oauth' ? status : deps.statusFor(exchange, refusal.fault.code, status);
+  deps.write(exchange, { status: told, headers: own.concat(kept), body: rendered.body });
 };
 
 type RenderedRefusal = Omit<RenderedFault, 'body'> & { body: string | Buffer };

@@ -1,15 +1,29 @@
-/** The services behind the gateway: one bounded pool of connections each. */
+/** The services behind the gateway: their addresses, a bounded pool of connections for each, and which one is next. */
 import { Pool } from 'undici';
+import { addressesOf, type PolicySettings } from '../policy-config.ts';
+import { createHealth, type Health, type HealthBounds, readinessOf } from './address-health.ts';
+
+export type Address = {
+  readonly origin: string;
+  readonly pool: Pool;
+  readonly health: Health;
+  /** Requests and upgraded connections that are with it now. */
+  inFlight: number;
+};
 
 export type Upstream = {
   readonly name: string;
-  readonly pool: Pool;
+  readonly addresses: readonly Address[];
   /** Requests that have a connection or wait for one. */
   inFlight: number;
   readonly inFlightMax: number;
+  readonly bounds: HealthBounds;
+  readonly connectTimeoutMs: number;
+  /** Where the search for the least busy begins, so that equals take turns. */
+  turn: number;
 };
 
-type UpstreamSettings = {
+type UpstreamSettings = Pick<PolicySettings, 'upstream_failures_max' | 'upstream_pause_ms_max'> & {
   upstream_connect_timeout_ms: number;
   upstream_connections_max: number;
   upstream_waiting_max: number;
@@ -18,25 +32,82 @@ type UpstreamSettings = {
 /** Above this an upstream's header is a broken answer. */
 const headerBytesMax = 64 * 1024;
 
+/** `urls`: name -> address, several apart by `|`. */
 export const createUpstreams = (
   urls: Readonly<Record<string, string>>,
   settings: UpstreamSettings,
 ): ReadonlyMap<string, Upstream> =>
   new Map(
-    Object.entries(urls).map(([name, url]) => [
-      name,
-      {
+    Object.entries(urls).map(([name, url]) => {
+      const addresses = addressesOf(url).map((one) => createAddress(one, settings));
+      return [
         name,
-        pool: new Pool(new URL(url).origin, {
-          connections: settings.upstream_connections_max,
-          // One request per connection at a time: a slow or broken answer must never stand before another caller's.
-          pipelining: 1,
-          connectTimeout: settings.upstream_connect_timeout_ms,
-          maxHeaderSize: headerBytesMax,
-          allowH2: false,
-        }),
-        inFlight: 0,
-        inFlightMax: settings.upstream_connections_max + settings.upstream_waiting_max,
-      },
-    ]),
+        {
+          name,
+          addresses,
+          inFlight: 0,
+          inFlightMax: settings.upstream_connections_max * addresses.length + settings.upstream_waiting_max,
+          bounds: { failuresMax: settings.upstream_failures_max, pauseMsMax: settings.upstream_pause_ms_max },
+          connectTimeoutMs: settings.upstream_connect_timeout_ms,
+          turn: 0,
+        },
+      ];
+    }),
   );
+
+const createAddress = (url: string, settings: UpstreamSettings): Address => {
+  const { origin } = new URL(url);
+  return {
+    origin,
+    pool: new Pool(origin, {
+      connections: settings.upstream_connections_max,
+      // One request per connection at a time: a slow or broken answer must never stand before another caller's.
+      pipelining: 1,
+      connectTimeout: settings.upstream_connect_timeout_ms,
+      maxHeaderSize: headerBytesMax,
+      allowH2: false,
+    }),
+    health: createHealth(),
+    inFlight: 0,
+  };
+};
+
+export type Choice = { address: Address; trial: boolean };
+
+/**
+ * The least busy address that is in use; one whose pause is over is tried with a request that may be made again, or when
+ * there is no other. Undefined when all are out. `without`: addresses that failed this request already; they are only
+ * taken when `orAgain` and nothing else is left.
+ */
+export const chooseAddress = (
+  upstream: Upstream,
+  nowMs: number,
+  options: { mayRepeat: boolean; without?: readonly Address[]; orAgain?: boolean },
+): Choice | undefined => {
+  const { addresses } = upstream;
+  let ready: Address | undefined;
+  let again: Address | undefined;
+  let trial: Address | undefined;
+  for (let i = 0; i < addresses.length; i += 1) {
+    const address = addresses[(upstream.turn + i) % addresses.length] as Address;
+    const readiness = readinessOf(address.health, nowMs);
+    if (readiness === 'out') continue;
+    if (options.without?.includes(address)) {
+      if (readiness === 'ready' && options.orAgain === true) again ??= address;
+    } else if (readiness === 'trial') trial ??= address;
+    else if (ready === undefined || address.inFlight < ready.inFlight) ready = address;
+  }
+  upstream.turn = (upstream.turn + 1) % addresses.length;
+  if (trial !== undefined && (options.mayRepeat || ready === undefined)) {
+    trial.health.trying = true;
+    return { address: trial, trial: true };
+  }
+  const address = ready ?? again;
+  return address === undefined ? undefined : { address, trial: false };
+};
+
+/** Whole seconds until an address may be tried, at least 1. */
+export const secondsUntilTrial = ({ addresses }: Upstream, nowMs: number): number => {
+  const soonest = Math.min(...addresses.map(({ health }) => health.outUntilMs));
+  return Math.max(1, Math.ceil((soonest - nowMs) / 1000));
+};

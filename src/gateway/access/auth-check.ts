@@ -1,0 +1,121 @@
+/**
+ * `/auth/check`: the pipeline's decision for a proxy that carries the traffic itself (nginx auth_request, Traefik
+ * ForwardAuth, Envoy ext_authz). Anybody who reaches the public listener may ask, and may say what he likes about the
+ * original request; the answer tells only what the presented credential may do, which its holder could find out anyway.
+ * So the proxy must be the only way to the service behind it, and must set the headers itself.
+ */
+import { Fault, type FaultOptions } from '#src/contract/fault.ts';
+import { assertionHeader } from '#src/contract/headers.ts';
+import { mediaTypeOf } from '../edge/limit-body.ts';
+import type { WriteAnswer, WriteFault } from '../edge/write-answer.ts';
+import type { Exchange, Step } from '../exchange.ts';
+import { ambiguousCheck, methodNotAllowed, unsupportedMediaType } from '../faults.ts';
+import type { Principal } from '../principal.ts';
+import type { SignFor } from '../upstream/assert-identity.ts';
+import { authCheckPath, createReadOriginalRequest } from './read-original-request.ts';
+
+type AuthCheckDeps = {
+  urlBytesMax: number;
+  /** The pipeline's own; `answerOptions` in them refuses, since nothing may be allowed without a caller. */
+  steps: readonly Step[];
+  /** Upstreams whose assertion is handed out. */
+  audiences: ReadonlySet<string>;
+  signFor: SignFor;
+  write: WriteAnswer;
+  /** With honest statuses: 200 means yes here. */
+  writeFault: WriteFault;
+};
+
+export type AuthCheck = { owns: (path: string) => boolean; serve: (exchange: Exchange) => void };
+
+export const createAuthCheck = (deps: AuthCheckDeps): AuthCheck => {
+  const readOriginal = createReadOriginalRequest(deps);
+  const judge = async (check: Exchange): Promise<void> => {
+    const judged = { ...check };
+    try {
+      const original = readOriginal({ ...check, rawHeaders: check.req.rawHeaders });
+      if (original === undefined) throw ambiguousCheck();
+      Object.assign(judged, partsOf(original.target), { method: original.method });
+      for (const step of deps.steps) {
+        const pending = step(judged);
+        if (pending !== undefined) await pending;
+      }
+      refuseUnseenForm(judged);
+      const headers = identityOf(deps, judged);
+      take(check, judged);
+      deps.write(check, { status: 200, headers, body: '' });
+    } catch (thrown) {
+      take(check, judged);
+      // The dialect follows from the original's query too; whether a body is sent, from the method of the check.
+      const answering = { ...judged, method: check.method };
+      deps.writeFault(answering, answerableTo(thrown));
+      check.refusal = answering.refusal;
+    }
+  };
+  return {
+    owns: (path) => path === authCheckPath || path.startsWith(`${authCheckPath}/`),
+    serve: (check) => {
+      if (check.path === authCheckPath && check.method !== 'GET' && check.method !== 'HEAD') {
+        deps.writeFault(check, methodNotAllowed('GET, HEAD'));
+        return;
+      }
+      void judge(check);
+    },
+  };
+};
+
+const partsOf = (target: string): { target: string; path: string; search: string } => {
+  const mark = target.indexOf('?');
+  if (mark === -1) return { target, path: target, search: '' };
+  return { target, path: target.slice(0, mark), search: target.slice(mark + 1) };
+};
+
+/** For the log line, which knows the check only. */
+const take = (check: Exchange, { route, principal, awaitsContinue }: Exchange): void => {
+  Object.assign(check, { route, principal, awaitsContinue });
+};
+
+/** A form may hold a token and is refused by the pipeline once it shows; here the body stays with the other proxy. */
+const refuseUnseenForm = ({ req }: Exchange): void => {
+  if (mediaTypeOf(req.headers['content-type']) === 'application/x-www-form-urlencoded') throw unsupportedMediaType();
+};
+
+/**
+ * The proxies know 401 and 403 as "no"; nginx makes 500 of any other refusal. What the gateway could not judge (5xx) stays
+ * what it is: no "yes" either.
+ */
+const answerableTo = (thrown: unknown): unknown => {
+  if (!(thrown instanceof Fault) || thrown.status >= 500 || thrown.status === 401 || thrown.status === 403)
+    return thrown;
+  const { code, publicText, errors, extra, headers } = thrown;
+  const options: FaultOptions = {
+    status: 403,
+    ...(errors === undefined ? undefined : { errors }),
+    ...(extra === undefined ? undefined : { extra }),
+    ...(headers === undefined ? undefined : { headers }),
+  };
+  return new Fault(code, publicText, options);
+};
+
+const identityOf = (deps: AuthCheckDeps, judged: Exchange): string[] => {
+  const { principal, route } = judged;
+  if (principal === undefined || route === undefined) throw new Error('a check ended without a decision');
+  const headers = [
+    'cache-control',
+    'no-store',
+    'x-orderpass-kind',
+    principal.kind,
+    'x-orderpass-id',
+    principal.id,
+    'x-orderpass-tenants',
+    reachableTenants(principal).join(','),
+    'x-orderpass-scopes',
+    [...principal.scopes].join(' '),
+  ];
+  if (deps.audiences.has(route.upstream)) headers.push(assertionHeader, deps.signFor(judged, judged.method));
+  return headers;
+};
+
+/** Without those whose API access is off: no service behind another proxy asks for that. */
+const reachableTenants = ({ tenants, tenantsDisabled }: Principal): readonly string[] =>
+  tenantsDisabled.length === 0 ? tenants : tenants.filter((tenant) => !tenantsDisabled.includes(tenant));

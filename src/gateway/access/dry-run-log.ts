@@ -1,0 +1,51 @@
+/**
+ * Counts callers that a dry run would refuse, and writes the counts in batches: the hot path pays one look-up in a Map.
+ * A store that is away costs nothing until it is back; a crash costs the counts of the last batch.
+ */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import type { Logger } from '#src/platform/log.ts';
+import { pause, type Service } from '#src/platform/supervisor.ts';
+import { addDryRunCounts, type DryRunCount } from './dry-run-store.ts';
+import type { NoteDryRun } from './try-scopes.ts';
+
+type DryRunLogDeps = { db: Kysely<unknown>; clock: Clock; log: Logger };
+
+const intervalMs = 1_000;
+/** More different callers than that wait for the next batch to be counted. */
+const entriesMax = 10_000;
+
+export const createDryRunLog = ({ db, clock, log }: DryRunLogDeps): { note: NoteDryRun; service: Service } => {
+  let counts = new Map<string, DryRunCount>();
+
+  const note: NoteDryRun = (route, caller, missing) => {
+    const key = `${route} ${caller} ${missing}`;
+    const known = counts.get(key);
+    if (known !== undefined) known.calls += 1;
+    else if (counts.size < entriesMax) counts.set(key, { route, caller, missing, calls: 1 });
+  };
+
+  const flush = async (): Promise<void> => {
+    if (counts.size === 0) return;
+    const written = counts;
+    counts = new Map();
+    try {
+      await addDryRunCounts(db, [...written.values()], clock.now());
+    } catch (error) {
+      log.warn({ err: error }, 'dry runs of scopes are not written; trying again');
+      for (const [key, entry] of written) {
+        const known = counts.get(key);
+        if (known !== undefined) known.calls += entry.calls;
+        else if (counts.size < entriesMax) counts.set(key, entry);
+      }
+    }
+  };
+
+  const run = async (signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) {
+      await pause(intervalMs, signal);
+      await flush();
+    }
+  };
+  return { note, service: { name: 'policy-dry-run', run } };
+};

@@ -1,0 +1,20 @@
+/** Which callers would be refused if the scopes that routes try out became required. */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import type { RouteTable } from '../config.ts';
+import { type DryRunRow, listDryRunCounts } from './dry-run-store.ts';
+
+const rowsMax = 10_000;
+const dayMs = 86_400_000;
+
+/** Only of dry runs that the route table still names, so that a scope which was given up breaks nobody. */
+export const reportDryRuns = async (
+  deps: { db: Kysely<unknown>; clock: Clock; table: RouteTable },
+  options: { days: number },
+): Promise<DryRunRow[]> => {
+  const tried = new Map(deps.table.routes.map(({ id, dryRun }) => [id, new Set(dryRun?.scopes)]));
+  const since = new Date(deps.clock.now().getTime() - options.days * dayMs);
+  return (await listDryRunCounts(deps.db, since, rowsMax))
+    .map((row) => ({ ...row, missing_scopes: row.missing_scopes.filter((scope) => tried.get(row.route)?.has(scope)) }))
+    .filter(({ missing_scopes }) => missing_scopes.length > 0);
+};

@@ -1,0 +1,48 @@
+/** SQL of the dry runs of scopes. */
+import { type Kysely, sql } from 'kysely';
+
+export type DryRunCount = { route: string; caller: string; missing: string; calls: number };
+
+/** Adds to what is counted already. `counts`: each (route, caller, missing) at most once. */
+export const addDryRunCounts = async (
+  db: Kysely<unknown>,
+  counts: readonly DryRunCount[],
+  seen: Date,
+): Promise<void> => {
+  // One sequence for every process, so that two of them never wait for each other's rows in a circle.
+  const rows = counts.map(({ route, caller, missing, calls }) => ({
+    route,
+    caller,
+    missing: missing.split(' '),
+    calls,
+  }));
+  await sql`
+    insert into gateway.policy_dry_run as d (route, caller, missing_scopes, calls, first_seen, last_seen)
+    select route, caller, missing, calls, ${seen}::timestamptz, ${seen}::timestamptz
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as c (route text, caller text, missing text[], calls bigint)
+    order by route, caller, missing
+    on conflict (route, caller, missing_scopes) do update
+    set calls = d.calls + excluded.calls, last_seen = greatest(d.last_seen, excluded.last_seen)`.execute(db);
+};
+
+export type DryRunRow = {
+  route: string;
+  caller: string;
+  missing_scopes: string[];
+  calls: number;
+  first_seen: Date;
+  last_seen: Date;
+};
+
+/** What was seen at or after `since`, the latest first; at most `rowsMax`. */
+export const listDryRunCounts = async (
+  db: Kysely<unknown>,
+  since: Date,
+  rowsMax: number,
+): Promise<readonly DryRunRow[]> => {
+  const { rows } = await sql<DryRunRow>`
+    select route, caller, missing_scopes, calls, first_seen, last_seen
+    from gateway.policy_dry_run where last_seen >= ${since}
+    order by last_seen desc, route, caller limit ${rowsMax}`.execute(db);
+  return rows;
+};

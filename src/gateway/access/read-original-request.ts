@@ -1,0 +1,50 @@
+/**
+ * Pure: which request does a proxy ask about at /auth/check? What it says is a claim, so anything that could be read in two
+ * ways is no answer at all: a header twice, the words of two proxies at once, a target that is not one.
+ */
+export type OriginalRequest = { method: string; target: string };
+
+/** `undefined`: not said, or said ambiguously. */
+type ReadOriginalRequest = (check: {
+  method: string;
+  target: string;
+  path: string;
+  search: string;
+  rawHeaders: readonly string[];
+}) => OriginalRequest | undefined;
+
+/** nginx (as configured in config/nginx-auth-request.conf) and Traefik ForwardAuth. */
+const pairs: readonly (readonly [method: string, target: string])[] = [
+  ['x-original-method', 'x-original-uri'],
+  ['x-forwarded-method', 'x-forwarded-uri'],
+];
+
+export const authCheckPath = '/auth/check';
+
+export const createReadOriginalRequest = ({ urlBytesMax }: { urlBytesMax: number }): ReadOriginalRequest => {
+  const checked = (method: string, target: string): OriginalRequest | undefined =>
+    /^[A-Z]{1,20}$/.test(method) && /^\/[\x21\x22\x24-\x7e]*$/.test(target) && target.length <= urlBytesMax
+      ? { method, target }
+      : undefined;
+  return ({ method, target: asked, path, search, rawHeaders }) => {
+    const said = pairs.map(([first, second]) => [valuesOf(rawHeaders, first), valuesOf(rawHeaders, second)] as const);
+    const used = said.filter(([methods, targets]) => methods.length > 0 || targets.length > 0);
+    if (path !== authCheckPath) {
+      // Envoy puts its prefix before the path and keeps the method.
+      return used.length > 0 ? undefined : checked(method, asked.slice(authCheckPath.length));
+    }
+    const [methods, targets] = used[0] ?? [[], []];
+    if (used.length !== 1 || methods.length !== 1 || targets.length !== 1 || search !== '' || asked !== path)
+      return undefined;
+    return checked(methods[0] ?? '', targets[0] ?? '');
+  };
+};
+
+const valuesOf = (rawHeaders: readonly string[], name: string): string[] => {
+  const values: string[] = [];
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]?.length === name.length && rawHeaders[i]?.toLowerCase() === name)
+      values.push(rawHeaders[i + 1] ?? '');
+  }
+  return values;
+};

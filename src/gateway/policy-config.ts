@@ -1,0 +1,50 @@
+/** Settings of the gateway's policy towards upstreams, other proxies and old clients. */
+import { z } from 'zod';
+
+const number = (min: number, max: number, value: number) => z.coerce.number().int().min(min).max(max).default(value);
+
+const onOff = z.enum(['off', 'on']).default('off');
+
+/** `a,b` from the environment, a list from a file. */
+const names = z.preprocess(
+  (value) => (typeof value === 'string' ? value.split(',').map((name) => name.trim()) : value),
+  z.array(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, 'names of upstreams')),
+);
+
+export const policySettings = z.strictObject({
+  auth_check: onOff.meta({
+    description: '`on` answers nginx auth_request, Traefik ForwardAuth and Envoy ext_authz at /auth/check',
+    env: 'ORDERPASS_AUTH_CHECK',
+  }),
+  auth_check_audiences: names.default([]).meta({
+    description:
+      'Upstreams for which /auth/check hands out the signed identity assertion, which its holder can send to them himself',
+    env: 'ORDERPASS_AUTH_CHECK_AUDIENCES',
+  }),
+  legacy_status: onOff.meta({
+    description:
+      '`on` gives callers without a Bearer credential the statuses of the old platform (200 with success false)',
+    env: 'ORDERPASS_LEGACY_STATUS',
+  }),
+  upstream_failures_max: number(1, 1_000, 5).meta({
+    description: 'Failed connections in a row, or requests without an answer, that take an address out for a while',
+    env: 'ORDERPASS_UPSTREAM_FAILURES_MAX',
+  }),
+  upstream_pause_ms_max: number(100, 600_000, 30_000).meta({
+    description: 'Longest pause of an address; the first is 500 ms, each following one twice as long',
+    env: 'ORDERPASS_UPSTREAM_PAUSE_MS_MAX',
+  }),
+  upgrades_max: number(0, 100_000, 1_000).meta({
+    description: 'Upgraded connections (WebSocket) at the same time; more are refused (503)',
+    env: 'ORDERPASS_UPGRADES_MAX',
+  }),
+  upgrade_idle_ms: number(50, 86_400_000, 120_000).meta({
+    description: 'An upgraded connection on which nothing moves for so long is closed',
+    env: 'ORDERPASS_UPGRADE_IDLE_MS',
+  }),
+});
+
+export type PolicySettings = z.infer<typeof policySettings>;
+
+/** Of one upstream, in the sequence given. */
+export const addressesOf = (value: string): string[] => value.split('|').map((url) => url.trim());

@@ -1,0 +1,246 @@
+/**
+ * Connections that become WebSockets (RFC 6455), carried by http-proxy after the same checks as any request. A tunnel ends
+ * with its credential: a token that expires or is revoked loses what it opened.
+ */
+import { Agent, type ClientRequest, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import httpProxy from 'http-proxy';
+import type { IdentifyCallerDeps } from '../access/identify-caller.ts';
+import { readCredential } from '../access/read-credential.ts';
+import { createRequireScopes } from '../access/require-scopes.ts';
+import { announcesBody } from '../edge/limit-body.ts';
+import type { WriteFault } from '../edge/write-answer.ts';
+import type { Exchange, Step } from '../exchange.ts';
+import { overloaded, upgradeRefused, upstreamTimeout, upstreamUnreachable } from '../faults.ts';
+import type { CompiledRoutes } from '../routing/route-table.ts';
+import { endTrial, noteAnswer, noteFailure } from './address-health.ts';
+import type { SignFor } from './assert-identity.ts';
+import { type Connection, connectToUpstream } from './connect-address.ts';
+import { buildRequestHeaders, type ForwardedFacts } from './request-headers.ts';
+import { passHeaders } from './response-headers.ts';
+import type { TranslateError } from './translate-errors.ts';
+import type { Upstream } from './upstreams.ts';
+
+type UpgradesDeps = IdentifyCallerDeps & {
+  upstreams: ReadonlyMap<string, Upstream>;
+  /** The pipeline's decision. */
+  steps: readonly Step[];
+  signFor: SignFor;
+  facts: ForwardedFacts;
+  edgeHeaders: (requestId: string) => string[];
+  translate: TranslateError;
+  /** With honest statuses: to a handshake 200 means nothing. */
+  writeFault: WriteFault;
+  upgradesMax: number;
+  idleMs: number;
+};
+
+export type Upgrades = {
+  /** `socket` is destroyed by its `timeout` event. */
+  serve: (exchange: Exchange, socket: Socket, head: Buffer) => void;
+  /** Ends every tunnel and takes no more. */
+  close: () => void;
+};
+
+/** `unwatch`: from now on somebody else reads the socket. */
+type Tunnel = { exchange: Exchange; socket: Socket; unwatch: () => void };
+
+/** How often the credentials of open tunnels are looked at. */
+const recheckMs = 500;
+const closingMs = 1_000;
+/** For a client to take the upstream's refusal. */
+const refusalMs = 10_000;
+
+export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
+  const sockets = new Set<Socket>();
+  const tunnels = new Set<Tunnel>();
+  const requireScopes = createRequireScopes();
+  let recheck: NodeJS.Timeout | undefined;
+  let closed = false;
+
+  const remember = (tunnel: Tunnel): void => {
+    tunnels.add(tunnel);
+    recheck ??= setInterval(() => tunnels.forEach(endUnlessAllowed), recheckMs);
+    tunnel.socket.once('close', () => {
+      tunnels.delete(tunnel);
+      if (tunnels.size > 0) return;
+      clearInterval(recheck);
+      recheck = undefined;
+    });
+  };
+
+  const endUnlessAllowed = async ({ exchange, socket }: Tunnel): Promise<void> => {
+    try {
+      const principal = await deps.authenticate(readCredential(exchange.req.rawHeaders, exchange.search));
+      await requireScopes({ ...exchange, principal });
+    } catch {
+      // Revoked, expired, or nobody can say that it is not: either way it was good for the past only.
+      socket.destroy();
+    }
+  };
+
+  const admit = async (exchange: Exchange, socket: Socket, head: Buffer): Promise<void> => {
+    if (closed) throw overloaded('an upgrade while closing');
+    for (const step of deps.steps) await step(exchange);
+    const upstream = upstreamOf(deps, exchange);
+    if (tunnels.size >= deps.upgradesMax) throw overloaded('too many upgraded connections');
+    if (socket.destroyed) return;
+    const tunnel = { exchange, socket, unwatch: watchForEnd(socket) };
+    remember(tunnel);
+    exchange.assertion = deps.signFor(exchange, 'GET');
+    const connection = await connectToUpstream(upstream);
+    if (socket.destroyed) {
+      endTrial(connection.choice.address.health);
+      connection.socket.destroy();
+      return;
+    }
+    carry(deps, upstream, tunnel, connection, head);
+  };
+
+  return {
+    serve: (exchange, socket, head) => {
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+      admit(exchange, socket, head).catch((thrown: unknown) => deps.writeFault(exchange, thrown));
+    },
+    close: () => {
+      closed = true;
+      for (const socket of sockets) {
+        // A client that takes nothing any more does not hold the shutdown up.
+        socket.setTimeout(closingMs);
+        socket.destroySoon();
+      }
+    },
+  };
+};
+
+export type WantsUpgrade = (request: IncomingMessage) => boolean;
+
+/**
+ * For the server's `shouldUpgradeCallback`. Any other protocol, and a WebSocket where there is none, is an offer that may be
+ * ignored (RFC 9110 section 7.8): such a request stays an ordinary one.
+ */
+export const createWantsUpgrade = (routes: CompiledRoutes): WantsUpgrade => {
+  return ({ url = '', method, headers }) => {
+    if (method !== 'GET' || headers.upgrade?.toLowerCase() !== 'websocket') return false;
+    const mark = url.indexOf('?');
+    return routes.get(mark === -1 ? url : url.slice(0, mark))?.byMethod.get('GET')?.upgrade === true;
+  };
+};
+
+const upstreamOf = (deps: UpgradesDeps, exchange: Exchange): Upstream => {
+  const { route, req } = exchange;
+  const upstream = route === undefined ? undefined : deps.upstreams.get(route.upstream);
+  if (route === undefined || upstream === undefined) throw new Error('an upgrade without a route');
+  // A body would stand between the two protocols, where two parsers could disagree about its end.
+  if (!route.upgrade || exchange.method !== 'GET' || req.httpVersionMinor === 0 || announcesBody(exchange))
+    throw upgradeRefused();
+  return upstream;
+};
+
+/**
+ * Nobody reads from the client before the upgrade, and whoever does not read does not see the end. Looking without taking:
+ * what the client sends early stays where it is, and its going away ends the handshake.
+ */
+const watchForEnd = (socket: Socket): (() => void) => {
+  const look = (): void => {
+    if (socket.readableLength === 0) socket.read(0);
+  };
+  socket.on('readable', look);
+  socket.once('end', () => socket.destroySoon());
+  return () => void socket.off('readable', look);
+};
+
+/** http-proxy makes a connection itself; this one was tried and chosen already. */
+const agentOver = (socket: Socket): Agent => Object.assign(new Agent(), { createConnection: () => socket });
+
+const timedOut = new Error('the upstream does not answer the upgrade');
+
+const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connection: Connection, head: Buffer): void => {
+  const { exchange, socket } = tunnel;
+  const { address, trial } = connection.choice;
+  let answered = false;
+  address.inFlight += 1;
+  connection.socket.once('close', (hadError) => {
+    address.inFlight -= 1;
+    if (trial) endTrial(address.health);
+    if (exchange.res.statusCode !== 101) return;
+    if (hadError) socket.destroy();
+    else socket.destroySoon();
+  });
+  socket.once('close', () => connection.socket.destroy());
+  exchange.req.headers = upgradeHeaders(exchange, deps.facts, address.origin);
+  const proxy = httpProxy.createProxyServer({ toProxy: true, prependPath: false });
+  proxy.on('proxyReqWs', (request: ClientRequest) => {
+    request.setTimeout(exchange.route?.answerTimeoutMs ?? 0, () => request.destroy(timedOut));
+    const onResponse = (answer: IncomingMessage): void => {
+      answered = true;
+      noteAnswer(address.health);
+      socket.setTimeout(refusalMs);
+      refuse(deps, exchange, answer);
+    };
+    // http-proxy is about to listen too and would pass an ordinary response on as it is, with every header; refusals
+    // leave in our dialects instead.
+    queueMicrotask(() => request.removeAllListeners('response').once('response', onResponse));
+    request.once('upgrade', (answer: IncomingMessage) => {
+      answered = true;
+      noteAnswer(address.health);
+      if (answer.headers.upgrade?.toLowerCase() !== 'websocket') socket.destroy();
+      exchange.res.statusCode = 101;
+      tunnel.unwatch();
+      answer.headers = answerHeaders(answer, deps.edgeHeaders(exchange.requestId));
+    });
+  });
+  proxy.once('open', () => socket.setTimeout(deps.idleMs));
+  const onError = (error: Error): void => {
+    if (answered || socket.destroyed) return;
+    answered = true;
+    noteFailure(address.health, trial, performance.now(), upstream.bounds);
+    deps.writeFault(exchange, error === timedOut ? upstreamTimeout(error) : upstreamUnreachable(error));
+  };
+  const { hostname, port } = new URL(address.origin);
+  const options = { target: { protocol: 'http:', host: hostname, port }, agent: agentOver(connection.socket) };
+  proxy.ws(exchange.req, socket, head, options, onError);
+};
+
+const upgradeHeaders = (exchange: Exchange, facts: ForwardedFacts, origin: string): Record<string, string> => {
+  const flat = buildRequestHeaders(exchange, facts);
+  const headers: Record<string, string> = { host: new URL(origin).host, connection: 'Upgrade', upgrade: 'websocket' };
+  for (let i = 0; i + 1 < flat.length; i += 2) headers[flat[i] ?? ''] = flat[i + 1] ?? '';
+  return headers;
+};
+
+const answerHeaders = ({ headers }: IncomingMessage, edge: string[]): Record<string, string | string[]> => {
+  const kept: Record<string, string | string[]> = { connection: 'Upgrade', upgrade: 'websocket' };
+  const flat = passHeaders(headers, edge);
+  for (let i = 0; i + 1 < flat.length; i += 2) {
+    const [name, value] = [flat[i] ?? '', flat[i + 1] ?? ''];
+    if (name === 'content-length') continue;
+    const before = kept[name];
+    kept[name] = before === undefined ? value : [before, value].flat();
+  }
+  return kept;
+};
+
+/** The upstream answered the handshake with an ordinary response. */
+const refuse = (deps: UpgradesDeps, exchange: Exchange, answer: IncomingMessage): void => {
+  const status = answer.statusCode ?? 0;
+  const unusable = (cause: unknown): void => deps.writeFault(exchange, upstreamUnreachable(cause));
+  if (status < 400) {
+    answer.destroy();
+    unusable(new Error(`the upgrade was answered with ${status}`));
+    return;
+  }
+  const collector = deps.translate(exchange, {
+    status,
+    headers: answer.headers,
+    controller: { abort: () => void answer.destroy() },
+    passOn: () => {
+      answer.destroy();
+      unusable(new Error('the refusal of an upgrade is too long'));
+    },
+  });
+  answer.on('data', collector.push);
+  answer.once('end', collector.end);
+  answer.once('error', collector.fail);
+};
