@@ -67,7 +67,7 @@ export const settingsSchema = z.strictObject({
     .regex(/^rediss?:\/\//, 'must begin with redis:// or rediss://')
     .optional()
     .meta({
-      description: 'Redis for state that several gateways share; accepted, not used by this version',
+      description: 'Redis for limits that several gateways share; without it each gateway counts by itself',
       env: 'REDIS_URL',
       secret,
     }),

@@ -6,6 +6,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { resolve } from 'node:path';
 import { createGateway, type Gateway, gatewayServerOptions, onClientError } from '#src/gateway/index.ts';
 import { createOrdering } from '#src/ordering/index.ts';
+import { createKv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type Service, supervise } from '#src/platform/supervisor.ts';
 import { createWebhooks } from '#src/webhooks/index.ts';
@@ -85,7 +86,10 @@ const startGateway = async (
   const listener = await listen(server, settings.host, settings.port);
   running.stops.push(() => listener.close(graceMs));
   const ownOrigin = `http://127.0.0.1:${listener.port}`;
+  const kv = createKv({ url: settings.redis_url, log: installation.log });
+  running.stops.push(() => kv.close());
   const gateway: Gateway = await createGateway({
+    kv,
     settings: settings.gateway,
     origin: settings.origin ?? ownOrigin,
     db: installation.store.db,

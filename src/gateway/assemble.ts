@@ -1,9 +1,11 @@
 /** Builds the parts of the public door and joins them; the only place that knows all of them. */
 import type { Middleware } from 'koa';
+import type { Kysely } from 'kysely';
 import { createAssertionSigner, type SignAssertion } from '#src/contract/assertion.ts';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
+import type { KvHealth } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { IdentifyCallerDeps } from './access/identify-caller.ts';
@@ -15,6 +17,7 @@ import { createEdgeHeaders } from './edge/security-headers.ts';
 import { createWriteAnswer, createWriteFault } from './edge/write-answer.ts';
 import { storeUnavailable } from './faults.ts';
 import { createFront, type Handler } from './front.ts';
+import type { RateLimits } from './limits/rate-limits.ts';
 import { createOwnPaths } from './own-paths.ts';
 import { createPipeline } from './pipeline.ts';
 import { compileRoutes } from './routing/route-table.ts';
@@ -22,6 +25,8 @@ import { createAssertIdentity, createSignFor } from './upstream/assert-identity.
 import { createForward } from './upstream/forward.ts';
 import { createTranslateError } from './upstream/translate-errors.ts';
 import { createUpstreams } from './upstream/upstreams.ts';
+import { createAnswerSelf } from './whoami/answer-self.ts';
+import type { DenialLog } from './whoami/denial-log.ts';
 
 export type AssembleDeps = IdentifyCallerDeps & {
   settings: GatewaySettings;
@@ -32,6 +37,11 @@ export type AssembleDeps = IdentifyCallerDeps & {
   clock: Clock;
   log: Logger;
   oauth: Middleware;
+  limits: RateLimits;
+  denials: Pick<DenialLog, 'note' | 'find'>;
+  db: Kysely<unknown>;
+  /** Of the state that gateways share. */
+  sharedHealth: () => KvHealth;
   checkStore: () => Promise<void>;
 };
 
@@ -47,20 +57,29 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   const edgeHeaders = createEdgeHeaders(origin);
   const dialects = { origin, realm: settings.realm };
   const write = createWriteAnswer({ edgeHeaders });
-  const writeFault = createWriteFault({ write, dialects, toFault, log });
+  const noteDenial = deps.denials.note;
+  const writeFault = createWriteFault({ write, dialects, toFault, log, noteDenial });
   const upstreams = createUpstreams(deps.upstreams, settings);
   const signFor = createSignFor({ signers: createSigners(deps) });
   const { protocol, host } = new URL(origin);
   const pipeline = createPipeline({
     routes: compileRoutes(table),
     authenticate: deps.authenticate,
+    limits: deps.limits,
+    answerSelf: createAnswerSelf({ db: deps.db, table, policies: deps.limits.policies, denials: deps.denials, write }),
     assertIdentity: createAssertIdentity(signFor),
     forward: createForward({
       upstreams,
       signFor,
       facts: { proto: protocol.slice(0, -1), host },
       edgeHeaders,
-      translate: createTranslateError({ write, writeFault, dialects, scopes: table.scopes.map(({ name }) => name) }),
+      translate: createTranslateError({
+        write,
+        writeFault,
+        noteDenial,
+        dialects,
+        scopes: table.scopes.map(({ name }) => name),
+      }),
       writeFault,
     }),
     write,
@@ -73,7 +92,13 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
       urlBytesMax: settings.url_bytes_max,
       headerBytesMax: settings.header_bytes_max,
     }),
-    ownPaths: createOwnPaths({ oauth: deps.oauth, checkStore: deps.checkStore, edgeHeaders, writeFault }),
+    ownPaths: createOwnPaths({
+      oauth: deps.oauth,
+      checkStore: deps.checkStore,
+      sharedHealth: deps.sharedHealth,
+      edgeHeaders,
+      writeFault,
+    }),
     pipeline,
     writeFault,
   };

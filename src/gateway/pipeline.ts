@@ -3,16 +3,21 @@
  * answers. Steps run one after the other without a promise unless one needs to wait, since this is the hot path.
  */
 import { createIdentifyCaller, type IdentifyCallerDeps } from './access/identify-caller.ts';
+import { createLimitRate } from './access/limit-rate.ts';
 import { createRequireScopes } from './access/require-scopes.ts';
 import { createCheckVersion } from './edge/check-version.ts';
 import { createLimitBody } from './edge/limit-body.ts';
 import type { WriteAnswer, WriteFault } from './edge/write-answer.ts';
 import type { Exchange, Step } from './exchange.ts';
+import type { RateLimits } from './limits/rate-limits.ts';
 import { createMatchRoute } from './routing/match-route.ts';
 import type { CompiledRoutes } from './routing/route-table.ts';
 
 export type PipelineDeps = IdentifyCallerDeps & {
   routes: CompiledRoutes;
+  limits: Pick<RateLimits, 'charge'>;
+  /** Operations of the gateway itself end here. */
+  answerSelf: Step;
   assertIdentity: Step;
   forward: Step;
   write: WriteAnswer;
@@ -30,7 +35,9 @@ export const createPipeline = (deps: PipelineDeps): Pipeline => {
     createCheckVersion(), // 4
     createIdentifyCaller(deps), // 5, 6
     createRequireScopes(), // 7
+    createLimitRate(deps), // 8
     createLimitBody(), // 9
+    deps.answerSelf,
     deps.assertIdentity,
     deps.forward,
   ];

@@ -48,8 +48,9 @@ const assertFound = (found: boolean, what: string, id: string): void => {
 };
 
 const tenantChanges = (deps: CredentialsDeps) => ({
-  createTenant: (id: string, tx?: Tx): Promise<void> =>
-    change(deps, tx, (inner) => store.insertTenant(inner, id, deps.clock.now())),
+  /** `facts`: what callers are told about the tenant; nothing here looks into it. */
+  createTenant: (id: string, tx?: Tx, facts: Readonly<Record<string, unknown>> = {}): Promise<void> =>
+    change(deps, tx, (inner) => store.insertTenant(inner, id, deps.clock.now(), facts)),
 
   setTenantApiEnabled: (id: string, enabled: boolean, tx?: Tx): Promise<void> =>
     change(deps, tx, async (inner) => assertFound(await store.updateTenantApi(inner, id, enabled), 'tenant', id)),

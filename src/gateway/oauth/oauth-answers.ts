@@ -43,6 +43,7 @@ export const errorAnswer = (refusal: OAuthRefusal, origin: string, requestId: st
     error: refusal.error,
     error_description: speakable(refusal.description),
     error_uri: `${origin}/docs/errors#${refusal.error}`,
+    ...(refusal.error === 'slow_down' ? { retry_after: Number(refusal.headers['retry-after']) } : undefined),
     request_id: requestId,
   },
 });

@@ -8,6 +8,7 @@ import { faultOf } from '#src/platform/http/error-boundary.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { methodNotAllowed } from '../faults.ts';
 import { createDocuments } from './documents.ts';
+import type { LimitFailures } from './limit-failures.ts';
 import {
   errorAnswer,
   invalidClient,
@@ -23,6 +24,7 @@ import { createTokenIssuer, type TokenIssuerDeps, tokenPath } from './token-issu
 
 export type OAuthDeps = Omit<TokenIssuerDeps, 'keys'> & {
   realm: string;
+  limitFailures: LimitFailures;
   log: Logger;
   keys: Pick<SigningKeys, 'current' | 'jwks'>;
 };
@@ -67,7 +69,7 @@ const createTokenEndpoint = (deps: OAuthDeps): ((ctx: Context) => Promise<OAuthA
   const issue = createTokenIssuer(deps);
   const answer = async (ctx: Context): Promise<OAuthAnswer> => {
     const form = await readTokenRequest(ctx.req, ctx.querystring);
-    const { access_token, expires_in, scope } = await issue(ctx, form);
+    const { access_token, expires_in, scope } = await deps.limitFailures(ctx, form, () => issue(ctx, form));
     return { status: 200, headers: {}, body: { access_token, token_type: 'Bearer', expires_in, scope } };
   };
   return async (ctx) => {

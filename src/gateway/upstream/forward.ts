@@ -2,6 +2,7 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { Fault } from '#src/contract/fault.ts';
+import type { EdgeHeaders } from '../edge/security-headers.ts';
 import type { WriteFault } from '../edge/write-answer.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import { overloaded, upstreamTimeout, upstreamUnreachable } from '../faults.ts';
@@ -16,7 +17,7 @@ type ForwardDeps = {
   upstreams: ReadonlyMap<string, Upstream>;
   signFor: SignFor;
   facts: ForwardedFacts;
-  edgeHeaders: (requestId: string) => string[];
+  edgeHeaders: EdgeHeaders;
   translate: TranslateError;
   writeFault: WriteFault;
 };

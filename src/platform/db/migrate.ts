@@ -23,18 +23,18 @@ const lockWait = '5min';
 
 const fileName = /^(\d{4})-([a-z0-9-]+)\.sql$/;
 
-/** Reads `0001-some-name.sql`, `0002-…` of a folder, in order. Called once at start. */
+/** Reads `0001-some-name.sql` and so on of a folder, in the sequence of their numbers, which may have gaps. Called once at start. */
 export const loadMigrations = (feature: string, folder: URL): Migration[] => {
   const names = readdirSync(folder)
     .filter((name) => name.endsWith('.sql'))
     .sort();
-  return names.map((file, index) => {
+  return names.map((file) => {
     const [, number, name] = fileName.exec(file) ?? [];
-    if (number === undefined || name === undefined || Number(number) !== index + 1)
-      throw new MigrationError('MIGRATIONS_INVALID', `${feature}: migration ${file} does not continue 0001, 0002, …`);
+    if (number === undefined || name === undefined)
+      throw new MigrationError('MIGRATIONS_INVALID', `${feature}: migration ${file} is not named 0001-some-name.sql`);
     // A checkout with Windows line ends is the same migration.
     const sql = readFileSync(new URL(file, folder), 'utf8').replaceAll('\r\n', '\n');
-    return { feature, number: index + 1, name, sql };
+    return { feature, number: Number(number), name, sql };
   });
 };
 

@@ -1,0 +1,11 @@
+/** Shared state that may be lost: Redis where one is named, else this process's own memory. */
+import type { Logger } from '../log.ts';
+import type { Kv } from './kv.ts';
+import { createMemoryKv } from './memory-kv.ts';
+import { createRedisKv } from './redis-kv.ts';
+
+export { type Count, type Kv, KvAway, type KvHealth, type WindowCounter } from './kv.ts';
+export { createMemoryKv, createRedisKv };
+
+export const createKv = ({ url, log }: { url: string | undefined; log: Logger }): Kv =>
+  url === undefined ? createMemoryKv() : createRedisKv({ url, log });

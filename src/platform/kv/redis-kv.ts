@@ -1,0 +1,184 @@
+/**
+ * Redis as the shared state. A Redis that is away costs at most `answerMsMax` once: from then on everything is refused at
+ * once (KvAway) until it answers again, which is tried several times a second. Connections are opened again by themselves;
+ * one that is open and silent is given up.
+ */
+import { Redis } from 'ioredis';
+import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
+import type { Logger } from '../log.ts';
+import { type Count, type Kv, KvAway, type WindowCounter, type WindowOptions } from './kv.ts';
+
+type RedisKvDeps = { url: string; log: Logger };
+
+const answerMsMax = 10;
+const probeMs = 200;
+/** A probe may take longer than an answer: it tells an overloaded machine from a dead one. */
+const probesMax = 8;
+const namePrefix = 'orderpass';
+
+const connectionOptions = {
+  connectTimeout: 2_000,
+  keepAlive: 5_000,
+  retryStrategy: (attempt: number) => Math.min(attempt * 50, 500),
+};
+
+export const createRedisKv = ({ url, log }: RedisKvDeps): Kv => {
+  // Nothing waits for a connection, and nothing is sent twice: a count that nobody waits for any more is a wrong count.
+  const client = new Redis(url, {
+    ...connectionOptions,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+  });
+  const gate = createGate(client, log);
+  const messages = createMessages(url, client);
+  return {
+    health: () => (gate.isOpen() ? 'up' : 'down'),
+    windows: (options) => createCounter(client, gate, options),
+    publish: (channel, message) => messages.publish(channel, message),
+    subscribe: messages.subscribe,
+    close: async () => {
+      gate.close();
+      messages.close();
+      client.disconnect();
+    },
+  };
+};
+
+type Gate = { isOpen(): boolean; ask<T>(question: () => Promise<T>): Promise<T>; close(): void };
+
+/** Lets questions through while Redis answers in time. */
+const createGate = (client: Redis, log: Logger): Gate => {
+  let silent = false;
+  let told: 'up' | 'down' = 'up';
+  let missed = 0;
+  const isOpen = (): boolean => client.status === 'ready' && !silent;
+  const tell = (): void => {
+    const now = isOpen() ? 'up' : 'down';
+    if (now === told) return;
+    told = now;
+    if (now === 'down') log.warn('Redis is not reachable; limits are counted by each process alone');
+    else log.warn('Redis is reachable again; limits are shared');
+  };
+  client.on('ready', tell).on('close', tell);
+  client.on('error', (error) => {
+    log.debug({ err: error }, 'Redis connection');
+    tell();
+  });
+  const probe = async (): Promise<void> => {
+    if (!silent || client.status !== 'ready') return;
+    try {
+      await inTime(client.ping(), probeMs);
+      silent = false;
+      missed = 0;
+      tell();
+    } catch {
+      missed += 1;
+      // The other end is gone without a word (power, a dropped network), or stands still.
+      if (missed % probesMax === 0) client.disconnect(true);
+    }
+  };
+  const timer = setInterval(() => void probe(), probeMs);
+  return {
+    isOpen,
+    ask: async (question) => {
+      if (!isOpen()) throw new KvAway();
+      try {
+        return await inTime(question(), answerMsMax);
+      } catch (error) {
+        if (error instanceof Late) silent = true;
+        tell();
+        throw new KvAway(error);
+      }
+    },
+    close: () => clearInterval(timer),
+  };
+};
+
+class Late extends Error {}
+
+const inTime = <T>(work: Promise<T>, msMax: number): Promise<T> =>
+  new Promise((resolve, reject) => {
+    // When this process itself was busy the answer may lie in the socket already; it is read before it counts as late.
+    const timer = setTimeout(() => setImmediate(() => setImmediate(() => reject(new Late()))), msMax);
+    const settle = <V>(next: (value: V) => void) => {
+      return (value: V): void => {
+        clearTimeout(timer);
+        next(value);
+      };
+    };
+    work.then(settle(resolve), settle(reject));
+  });
+
+/**
+ * The library's script adds first and judges afterwards, so a refused call would use units up. This one adds what fits
+ * (ARGV: units, seconds, limit), and takes nothing off a window that is over. Same result: total, milliseconds left.
+ */
+const addWhatFits = `
+local held = tonumber(redis.call('get', KEYS[1]) or '0')
+local units = tonumber(ARGV[1])
+local left = redis.call('pttl', KEYS[1])
+if units < 0 and left < 0 then return {0, 0} end
+if held + units > tonumber(ARGV[3]) then
+  if left < 0 then left = 1000 * tonumber(ARGV[2]) end
+  return {held + units, left}
+end
+local total = redis.call('incrby', KEYS[1], ARGV[1])
+if left < 0 then
+  redis.call('expire', KEYS[1], ARGV[2])
+  left = 1000 * tonumber(ARGV[2])
+end
+return {total, left}`;
+
+const createCounter = (client: Redis, gate: Gate, { name, quota, windowSeconds }: WindowOptions): WindowCounter => {
+  const limiterOf = (points: number): RateLimiterRedis =>
+    new RateLimiterRedis({
+      storeClient: client,
+      keyPrefix: `${namePrefix}:${name}`,
+      points,
+      duration: windowSeconds,
+      customIncrTtlLuaScript: addWhatFits,
+    });
+  const strict = limiterOf(quota);
+  const loose = limiterOf(Number.MAX_SAFE_INTEGER);
+  return {
+    add: async (key, units) => countOf(await gate.ask(() => loose.penalty(key, units))),
+    take: async (key, units) => {
+      const { used, msLeft } = countOf(await gate.ask(() => strict.penalty(key, units)));
+      return used > quota ? { used: used - units, msLeft, taken: false } : { used, msLeft, taken: true };
+    },
+    giveBack: async (key, units) => {
+      await gate.ask(() => loose.reward(key, units));
+    },
+  };
+};
+
+const countOf = ({ consumedPoints, msBeforeNext }: RateLimiterRes): Count => ({
+  used: consumedPoints,
+  msLeft: msBeforeNext,
+});
+
+type Messages = Pick<Kv, 'publish' | 'subscribe'> & { close(): void };
+
+/** A connection that listens may do nothing else in the older protocol, so it is one of its own. */
+const createMessages = (url: string, client: Redis): Messages => {
+  const listeners = new Map<string, Set<(message: string) => void>>();
+  const listening = new Redis(url, { ...connectionOptions, lazyConnect: true, maxRetriesPerRequest: null });
+  listening.on('error', () => undefined);
+  listening.on('message', (channel: string, message: string) => {
+    for (const listener of listeners.get(channel) ?? []) listener(message);
+  });
+  return {
+    publish: (channel, message) => {
+      if (client.status === 'ready') client.publish(`${namePrefix}:${channel}`, message).catch(() => undefined);
+    },
+    subscribe: (channel, listener) => {
+      const name = `${namePrefix}:${channel}`;
+      const all = listeners.get(name) ?? new Set();
+      if (all.size === 0) listening.subscribe(name).catch(() => undefined);
+      listeners.set(name, all.add(listener));
+      return () => void all.delete(listener);
+    },
+    close: () => listening.disconnect(),
+  };
+};
