@@ -1,7 +1,8 @@
 /**
- * Redis as the shared state. A Redis that is away costs at most `answerMsMax` once: from then on everything is refused at
- * once (KvAway) until it answers again, which is tried several times a second. Connections are opened again by themselves;
- * one that is open and silent is given up.
+ * Redis as the shared state. One that says nothing for `silenceMsMax` is away: that is what it costs, once, since from then
+ * on everything is refused at once (KvAway) until it answers again, which is tried several times a second. One that is
+ * busy with many questions may take up to `answerMsMax`. Connections are opened again by themselves; one that is open and
+ * silent is given up.
  */
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
@@ -10,7 +11,8 @@ import { type Count, type Kv, KvAway, type WindowCounter, type WindowOptions } f
 
 type RedisKvDeps = { url: string; log: Logger };
 
-const answerMsMax = 10;
+const silenceMsMax = 10;
+const answerMsMax = 200;
 const probeMs = 200;
 /** A probe may take longer than an answer: it tells an overloaded machine from a dead one. */
 const probesMax = 8;
@@ -52,6 +54,7 @@ const createGate = (client: Redis, log: Logger): Gate => {
   let silent = false;
   let told: 'up' | 'down' = 'up';
   let missed = 0;
+  let answers = 0;
   const isOpen = (): boolean => client.status === 'ready' && !silent;
   const tell = (): void => {
     const now = isOpen() ? 'up' : 'down';
@@ -68,7 +71,7 @@ const createGate = (client: Redis, log: Logger): Gate => {
   const probe = async (): Promise<void> => {
     if (!silent || client.status !== 'ready') return;
     try {
-      await inTime(client.ping(), probeMs);
+      await inTime(client.ping(), probeMs, () => 0);
       silent = false;
       missed = 0;
       tell();
@@ -84,7 +87,14 @@ const createGate = (client: Redis, log: Logger): Gate => {
     ask: async (question) => {
       if (!isOpen()) throw new KvAway();
       try {
-        return await inTime(question(), answerMsMax);
+        const asked = question();
+        asked.then(
+          () => {
+            answers += 1;
+          },
+          () => undefined,
+        );
+        return await inTime(asked, silenceMsMax, () => answers);
       } catch (error) {
         if (error instanceof Late) silent = true;
         tell();
@@ -97,12 +107,27 @@ const createGate = (client: Redis, log: Logger): Gate => {
 
 class Late extends Error {}
 
-const inTime = <T>(work: Promise<T>, msMax: number): Promise<T> =>
+/** Waits `msMax`, and again as long as `progress` moves, which tells of answers to earlier questions. */
+const inTime = <T>(work: Promise<T>, msMax: number, progress: () => number): Promise<T> =>
   new Promise((resolve, reject) => {
-    // When this process itself was busy the answer may lie in the socket already; it is read before it counts as late.
-    const timer = setTimeout(() => setImmediate(() => setImmediate(() => reject(new Late()))), msMax);
+    const startedAt = performance.now();
+    let seen = progress();
+    let timer: NodeJS.Timeout;
+    let settled = false;
+    const judge = (): void => {
+      if (settled) return;
+      if (progress() === seen || performance.now() - startedAt > answerMsMax) return reject(new Late());
+      seen = progress();
+      wait();
+    };
+    const wait = (): void => {
+      // When this process itself was busy the answer may lie in the socket already; it is read before it counts as late.
+      timer = setTimeout(() => setImmediate(() => setImmediate(judge)), msMax);
+    };
+    wait();
     const settle = <V>(next: (value: V) => void) => {
       return (value: V): void => {
+        settled = true;
         clearTimeout(timer);
         next(value);
       };
