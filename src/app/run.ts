@@ -86,7 +86,11 @@ const startGateway = async (
   const listener = await listen(server, settings.host, settings.port);
   running.stops.push(() => listener.close(graceMs));
   const ownOrigin = `http://127.0.0.1:${listener.port}`;
-  const kv = createKv({ url: settings.redis_url, log: installation.log });
+  const kv = createKv({
+    url: settings.redis_url,
+    waitMsMax: settings.redis_wait_ms,
+    log: installation.log,
+  });
   running.stops.push(() => kv.close());
   const gateway: Gateway = await createGateway({
     kv,

@@ -17,7 +17,8 @@ const backends: Backend[] = [
     skip: !hasRedis,
     open: async () => {
       server ??= await startRedis();
-      const kv = createRedisKv({ url: server.url, log });
+      // What is asked here is right answers, on a machine that may be busy.
+      const kv = createRedisKv({ url: server.url, log, waitMsMax: 2_000 });
       await until(() => kv.health() === 'up');
       return kv;
     },
@@ -113,12 +114,14 @@ describe.each(backends)('$name', ({ skip, open, close }) => {
 });
 
 describe.skipIf(!hasRedis)('Redis that fails', () => {
+  const waitMsMax = 300;
+
   let redis: TestRedis;
   let kv: Kv;
 
   beforeAll(async () => {
     redis = await startRedis();
-    kv = createRedisKv({ url: redis.url, log });
+    kv = createRedisKv({ url: redis.url, log, waitMsMax });
     await until(() => kv.health() === 'up');
   });
 
@@ -141,7 +144,7 @@ describe.skipIf(!hasRedis)('Redis that fails', () => {
     expect((await counter.add('a', 7)).used).toBe(7);
     await redis.kill();
     await until(() => kv.health() === 'down');
-    expect(await timeOfRefusal()).toBeLessThan(5);
+    expect(await timeOfRefusal()).toBeLessThan(waitMsMax);
     await redis.start();
     await until(() => kv.health() === 'up');
     expect((await counter.add('a', 1)).used).toBe(1);
@@ -154,9 +157,13 @@ describe.skipIf(!hasRedis)('Redis that fails', () => {
   test('a Redis that stands still costs one short wait, then nothing, and is used again when it goes on', async () => {
     await until(() => kv.health() === 'up');
     redis.freeze();
-    expect(await timeOfRefusal()).toBeLessThan(100);
+    const first = await timeOfRefusal();
+    expect(first).toBeGreaterThan(waitMsMax - 20);
+    expect(first).toBeLessThan(3 * waitMsMax);
     expect(kv.health()).toBe('down');
-    for (let i = 0; i < 10; i += 1) expect(await timeOfRefusal()).toBeLessThan(5);
+    let later = 0;
+    for (let i = 0; i < 20; i += 1) later += await timeOfRefusal();
+    expect(later).toBeLessThan(waitMsMax);
     redis.resume();
     await until(() => kv.health() === 'up');
     expect((await counterOf(kv, 5).take('a', 5)).taken).toBe(true);

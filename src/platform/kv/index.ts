@@ -7,5 +7,7 @@ import { createRedisKv } from './redis-kv.ts';
 export { type Count, type Kv, KvAway, type KvHealth, type WindowCounter } from './kv.ts';
 export { createMemoryKv, createRedisKv };
 
-export const createKv = ({ url, log }: { url: string | undefined; log: Logger }): Kv =>
-  url === undefined ? createMemoryKv() : createRedisKv({ url, log });
+type KvDeps = { url: string | undefined; waitMsMax: number; log: Logger };
+
+export const createKv = ({ url, waitMsMax, log }: KvDeps): Kv =>
+  url === undefined ? createMemoryKv() : createRedisKv({ url, waitMsMax, log });

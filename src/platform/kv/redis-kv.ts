@@ -1,7 +1,7 @@
 /**
- * Redis as the shared state. One that says nothing for `silenceMsMax` is away: that is what it costs, once, since from then
+ * Redis as the shared state. One that says nothing for `waitMsMax` is away: that is what it costs, once, since from then
  * on everything is refused at once (KvAway) until it answers again, which is tried several times a second. One that is
- * busy with many questions may take up to `answerMsMax`. Connections are opened again by themselves; one that is open and
+ * busy with many questions may take up to `busyFactor` times that. Connections are opened again by themselves; one that is open and
  * silent is given up.
  */
 import { Redis } from 'ioredis';
@@ -9,10 +9,15 @@ import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
 import type { Logger } from '../log.ts';
 import { type Count, type Kv, KvAway, type WindowCounter, type WindowOptions } from './kv.ts';
 
-type RedisKvDeps = { url: string; log: Logger };
+type RedisKvDeps = {
+  url: string;
+  log: Logger;
+  /** How long a question may wait while Redis says nothing at all. */
+  waitMsMax?: number;
+};
 
-const silenceMsMax = 10;
-const answerMsMax = 200;
+const waitMsDefault = 10;
+const busyFactor = 20;
 const probeMs = 200;
 /** A probe may take longer than an answer: it tells an overloaded machine from a dead one. */
 const probesMax = 8;
@@ -24,7 +29,7 @@ const connectionOptions = {
   retryStrategy: (attempt: number) => Math.min(attempt * 50, 500),
 };
 
-export const createRedisKv = ({ url, log }: RedisKvDeps): Kv => {
+export const createRedisKv = ({ url, log, waitMsMax = waitMsDefault }: RedisKvDeps): Kv => {
   // Nothing waits for a connection, and nothing is sent twice: a count that nobody waits for any more is a wrong count.
   const client = new Redis(url, {
     ...connectionOptions,
@@ -32,7 +37,7 @@ export const createRedisKv = ({ url, log }: RedisKvDeps): Kv => {
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
   });
-  const gate = createGate(client, log);
+  const gate = createGate(client, log, waitMsMax);
   const messages = createMessages(url, client);
   return {
     health: () => (gate.isOpen() ? 'up' : 'down'),
@@ -50,7 +55,7 @@ export const createRedisKv = ({ url, log }: RedisKvDeps): Kv => {
 type Gate = { isOpen(): boolean; ask<T>(question: () => Promise<T>): Promise<T>; close(): void };
 
 /** Lets questions through while Redis answers in time. */
-const createGate = (client: Redis, log: Logger): Gate => {
+const createGate = (client: Redis, log: Logger, waitMsMax: number): Gate => {
   let silent = false;
   let told: 'up' | 'down' = 'up';
   let missed = 0;
@@ -94,7 +99,7 @@ const createGate = (client: Redis, log: Logger): Gate => {
           },
           () => undefined,
         );
-        return await inTime(asked, silenceMsMax, () => answers);
+        return await inTime(asked, waitMsMax, () => answers);
       } catch (error) {
         if (error instanceof Late) silent = true;
         tell();
@@ -116,7 +121,7 @@ const inTime = <T>(work: Promise<T>, msMax: number, progress: () => number): Pro
     let settled = false;
     const judge = (): void => {
       if (settled) return;
-      if (progress() === seen || performance.now() - startedAt > answerMsMax) return reject(new Late());
+      if (progress() === seen || performance.now() - startedAt > msMax * busyFactor) return reject(new Late());
       seen = progress();
       wait();
     };
