@@ -29,8 +29,9 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
   return {
     createRestaurant: (restaurant: NewRestaurant): Promise<{ restuid: string }> =>
       inTransaction(store.db, async (tx) => {
-        const { uid } = await createRestaurant(tx, restaurant, clock.now());
-        await credentials.createTenant(uid, tx);
+        const made = await createRestaurant(tx, restaurant, clock.now());
+        const { uid } = made;
+        await credentials.createTenant(uid, tx, tenantFacts(made));
         return { restuid: uid };
       }),
     createKey: credentials.createApiKey,
@@ -71,6 +72,13 @@ const userName = (): string => {
     return 'unknown';
   }
 };
+
+/** What callers of the gateway are told about a restaurant (`tenantWords` of the route table). */
+export const tenantFacts = (restaurant: { name: string; timeZone: string; currency: string }) => ({
+  name: restaurant.name,
+  time_zone: restaurant.timeZone,
+  currency: restaurant.currency,
+});
 
 const assertRestaurant = async (db: Kysely<unknown>, restuid: string): Promise<void> => {
   if ((await findRestaurant(db, restuid)) === undefined)

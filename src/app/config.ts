@@ -67,10 +67,15 @@ export const settingsSchema = z.strictObject({
     .regex(/^rediss?:\/\//, 'must begin with redis:// or rediss://')
     .optional()
     .meta({
-      description: 'Redis for state that several gateways share; accepted, not used by this version',
+      description: 'Redis for limits that several gateways share; without it each gateway counts by itself',
       env: 'REDIS_URL',
       secret,
     }),
+  redis_wait_ms: z.coerce.number().int().min(1).max(5_000).default(10).meta({
+    description:
+      'Longest silence of Redis that a request waits for; then each gateway counts by itself until it answers',
+    env: 'ORDERPASS_REDIS_WAIT_MS',
+  }),
   master_key: z.string().optional().meta({
     description: '32 bytes as base64 or hex; every other key is derived from it. Default: made once in the data folder',
     env: 'ORDERPASS_MASTER_KEY',

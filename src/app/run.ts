@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import { resolve } from 'node:path';
 import { createGateway, type Gateway, gatewayServerOptions, onClientError } from '#src/gateway/index.ts';
 import { createOrdering } from '#src/ordering/index.ts';
+import { createKv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type Service, supervise } from '#src/platform/supervisor.ts';
 import { createSigningKeys, createWebhooks } from '#src/webhooks/index.ts';
@@ -97,7 +98,14 @@ const startGateway = async (
       clock: installation.clock,
     }).publicJwks(),
   );
+  const kv = createKv({
+    url: settings.redis_url,
+    waitMsMax: settings.redis_wait_ms,
+    log: installation.log,
+  });
+  running.stops.push(() => kv.close());
   const gateway: Gateway = await createGateway({
+    kv,
     settings: settings.gateway,
     origin: settings.origin ?? ownOrigin,
     db: installation.store.db,

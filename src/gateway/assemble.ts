@@ -1,9 +1,11 @@
 /** Builds the parts of the public door and joins them; the only place that knows all of them. */
 import type { Middleware } from 'koa';
+import type { Kysely } from 'kysely';
 import { createAssertionSigner, type SignAssertion } from '#src/contract/assertion.ts';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
+import type { KvHealth } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { createAuthCheck } from './access/auth-check.ts';
@@ -19,6 +21,7 @@ import { createWriteAnswer, createWriteFault } from './edge/write-answer.ts';
 import type { Exchange } from './exchange.ts';
 import { methodNotAllowed, storeUnavailable } from './faults.ts';
 import { createFront, createUpgradeFront, type Handler, type UpgradeHandler } from './front.ts';
+import type { RateLimits } from './limits/rate-limits.ts';
 import { createOwnPaths } from './own-paths.ts';
 import { createDecisionSteps, createPipeline } from './pipeline.ts';
 import { compileRoutes } from './routing/route-table.ts';
@@ -27,6 +30,8 @@ import { createForward } from './upstream/forward.ts';
 import { createTranslateError } from './upstream/translate-errors.ts';
 import { createUpgrades, createWantsUpgrade, type WantsUpgrade } from './upstream/upgrade.ts';
 import { createUpstreams } from './upstream/upstreams.ts';
+import { createAnswerSelf } from './whoami/answer-self.ts';
+import type { DenialLog } from './whoami/denial-log.ts';
 
 export type AssembleDeps = IdentifyCallerDeps & {
   settings: GatewaySettings;
@@ -37,6 +42,11 @@ export type AssembleDeps = IdentifyCallerDeps & {
   clock: Clock;
   log: Logger;
   oauth: Middleware;
+  limits: RateLimits;
+  denials: Pick<DenialLog, 'note' | 'find'>;
+  db: Kysely<unknown>;
+  /** Of the state that gateways share. */
+  sharedHealth: () => KvHealth;
   checkStore: () => Promise<void>;
   noteDryRun: NoteDryRun;
 };
@@ -58,9 +68,10 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   const dialects = { origin, realm: settings.realm };
   const write = createWriteAnswer({ edgeHeaders });
   const statusFor = settings.legacy_status === 'on' ? legacyStatus : honestStatus;
-  const writeFault = createWriteFault({ write, dialects, toFault, log, statusFor });
+  const noteDenial = deps.denials.note;
+  const writeFault = createWriteFault({ write, dialects, toFault, log, statusFor, noteDenial });
   // Where a status is read by a protocol and not by a client of the interface, 200 would say yes.
-  const writeHonestFault = createWriteFault({ write, dialects, toFault, log, statusFor: honestStatus });
+  const writeHonestFault = createWriteFault({ write, dialects, toFault, log, statusFor: honestStatus, noteDenial });
   const upstreams = createUpstreams(deps.upstreams, settings);
   const signFor = createSignFor({ signers: createSigners(deps) });
   const { protocol, host } = new URL(origin);
@@ -72,8 +83,8 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   const answerOptions = (_exchange: Exchange, allow: string): never => {
     throw methodNotAllowed(allow);
   };
-  const { authenticate, recordUse } = deps;
-  const steps = createDecisionSteps({ routes, authenticate, recordUse, answerOptions, noteDryRun });
+  const { authenticate, recordUse, limits } = deps;
+  const steps = createDecisionSteps({ routes, authenticate, recordUse, limits, answerOptions, noteDryRun });
   const upgrades = createUpgrades({
     upstreams,
     steps,
@@ -82,7 +93,14 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     signFor,
     facts,
     edgeHeaders,
-    translate: createTranslateError({ write, writeFault: writeHonestFault, dialects, scopes, statusFor: honestStatus }),
+    translate: createTranslateError({
+      write,
+      writeFault: writeHonestFault,
+      noteDenial,
+      dialects,
+      scopes,
+      statusFor: honestStatus,
+    }),
     writeFault: writeHonestFault,
     upgradesMax: settings.upgrades_max,
     idleMs: settings.upgrade_idle_ms,
@@ -92,13 +110,15 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     noteDryRun,
     authenticate,
     recordUse,
+    limits,
+    answerSelf: createAnswerSelf({ db: deps.db, table, policies: limits.policies, denials: deps.denials, write }),
     assertIdentity: createAssertIdentity(signFor),
     forward: createForward({
       upstreams,
       signFor,
       facts,
       edgeHeaders,
-      translate: createTranslateError({ write, writeFault, dialects, scopes, statusFor }),
+      translate: createTranslateError({ write, writeFault, noteDenial, dialects, scopes, statusFor }),
       writeFault,
     }),
     write,
@@ -114,6 +134,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     ownPaths: createOwnPaths({
       oauth: deps.oauth,
       checkStore: deps.checkStore,
+      sharedHealth: deps.sharedHealth,
       edgeHeaders,
       writeFault: writeHonestFault,
     }),

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { limitsSettings } from './limits/config.ts';
 import { oauthSettings } from './oauth/config.ts';
 import { addressesOf, policySettings } from './policy-config.ts';
 
@@ -62,6 +63,7 @@ export const gatewaySettings = z.strictObject({
   }),
   ...policySettings.shape,
   ...oauthSettings.shape,
+  ...limitsSettings.shape,
 });
 
 export type GatewaySettings = z.infer<typeof gatewaySettings>;
@@ -70,12 +72,20 @@ export type GatewaySettings = z.infer<typeof gatewaySettings>;
 export const routesFileOf = (settings: Pick<GatewaySettings, 'routes_file'>): string =>
   settings.routes_file ?? fileURLToPath(new URL('../../config/routes.json', import.meta.url));
 
+/** Upstream of operations that the gateway answers by itself. */
+export const ownUpstream = 'self';
+
 const kind = z.enum(['api_key', 'api_client', 'bearer']);
 
 const routeSchema = z.strictObject({
   id: z.string().regex(/^[a-z0-9._-]{1,64}$/),
   method: z.enum(['GET', 'POST']),
-  path: z.string().regex(/^(\/[A-Za-z0-9._-]+)+$/, 'an absolute path without a trailing slash'),
+  path: z
+    .string()
+    .regex(
+      /^(\/[A-Za-z0-9._-]+)+(\/\{[a-z_]+\})?$/,
+      'an absolute path without a trailing slash; the last segment may be a {name}',
+    ),
   scopes: z.array(z.string()),
   kinds: z.array(kind).min(1),
   class: z.enum(['R', 'W', 'H']),
@@ -104,6 +114,10 @@ const routeTable = z
     ),
     /** What every API key holds. */
     apiKeyScopes: z.array(z.string()),
+    /** How callers say "tenants", and which facts of each they are told (who am I). */
+    tenantWords: z
+      .strictObject({ list: z.string().regex(/^[a-z_]+$/), facts: z.array(z.string().regex(/^[a-z_]+$/)) })
+      .default({ list: 'tenants', facts: [] }),
     routes: z.array(routeSchema).min(1),
   })
   .superRefine((table, context) => {
@@ -112,6 +126,7 @@ const routeTable = z
 
 export type RouteTable = z.infer<typeof routeTable>;
 export type Route = RouteTable['routes'][number];
+export type TenantWords = RouteTable['tenantWords'];
 
 type Place = (string | number)[];
 
@@ -159,7 +174,7 @@ export const readRouteTable = (file: string): RouteTable => {
 export const loadRouteTable = (file: string, upstreamNames: readonly string[]): RouteTable => {
   const table = readRouteTable(file);
   const lost = [...new Set(table.routes.map(({ upstream }) => upstream))].filter(
-    (name) => !upstreamNames.includes(name),
+    (name) => name !== ownUpstream && !upstreamNames.includes(name),
   );
   if (lost.length > 0) throw new RouteTableError(file, [`no address for upstream ${lost.join(', ')}`]);
   return table;

@@ -1,6 +1,7 @@
 /** One request on its way through the pipeline: what the steps have found out so far. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Route } from './config.ts';
+import type { RateStanding } from './limits/rate-limits.ts';
 import type { Principal } from './principal.ts';
 
 export type Exchange = {
@@ -17,6 +18,8 @@ export type Exchange = {
   readonly startedAtMs: number;
   route: Route | undefined;
   principal: Principal | undefined;
+  /** How the caller stands with its limits, once it was charged. */
+  rate: RateStanding | undefined;
   /** A token was found in the body, which counts as a Bearer credential (interface 3.2). */
   tokenInBody: boolean;
   /** What is known of the body: nothing to forward, a body of unknown or known length, or one that was looked into. */
@@ -54,6 +57,7 @@ export const createExchange = (
     startedAtMs,
     route: undefined,
     principal: undefined,
+    rate: undefined,
     tokenInBody: false,
     body: 'none',
     awaitsContinue,

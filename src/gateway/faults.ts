@@ -1,5 +1,5 @@
 /** Every refusal that the gateway itself can give. Codes and statuses are interface 6.1. */
-import { Fault, validationFault } from '#src/contract/fault.ts';
+import { Fault, type FaultOptions, validationFault } from '#src/contract/fault.ts';
 
 export const noSuchOperation = (): Fault => new Fault('INVALID_ACTION', 'No such operation');
 
@@ -42,9 +42,6 @@ export const unsupportedMediaType = (): Fault =>
   new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json, without Content-Encoding');
 
 /** `reason`: as the operator gave it. */
-export const quarantined = (what: string, reason: string): Fault =>
-  new Fault('UNAUTHORIZED', quarantineText(what, reason));
-
 export const quarantineText = (what: string, reason: string): string =>
   `This ${what} is quarantined: ${reason}. Contact support to have it checked and made active again`;
 
@@ -62,6 +59,25 @@ export const insufficientScope = (missing: readonly string[]): Fault =>
     `This operation needs the scope${missing.length === 1 ? '' : 's'} ${missing.join(' ')}`,
     { extra: { missing_scopes: missing } },
   );
+
+export const rateLimited = (retryAfterSeconds: number): Fault =>
+  new Fault(
+    'RATE_LIMIT_EXCEEDED',
+    `Too many requests; try again in ${retryAfterSeconds} s`,
+    tooMany(retryAfterSeconds),
+  );
+
+export const tooManyFailures = (retryAfterSeconds: number): Fault =>
+  new Fault(
+    'RATE_LIMIT_EXCEEDED',
+    `Too many failed authentications; try again in ${retryAfterSeconds} s`,
+    tooMany(retryAfterSeconds),
+  );
+
+export const tooMany = (retryAfterSeconds: number): FaultOptions => ({
+  extra: { retry_after: retryAfterSeconds },
+  headers: { 'retry-after': String(retryAfterSeconds) },
+});
 
 export const upstreamUnreachable = (cause: unknown): Fault =>
   new Fault('UPSTREAM_UNREACHABLE', 'The service behind this address gave no usable answer; try again shortly', {

@@ -6,15 +6,16 @@
  * It knows no word of that service's trade; those stand in config/routes.json only.
  *
  * The way through: front (id, head) -> own-paths (health, oauth/) or pipeline: routing/match-route -> edge/check-version ->
- * access/identify-caller -> access/require-scopes -> edge/limit-body -> upstream/assert-identity -> upstream/forward ->
- * upstream/relay-answer or upstream/translate-errors. Whatever refuses throws a Fault (faults.ts), which edge/write-answer
- * renders (edge/dialects). The same decision serves WebSockets (upstream/upgrade) and other proxies (access/auth-check).
- * assemble.ts joins the parts.
+ * access/identify-caller -> access/require-scopes -> access/limit-rate (limits/) -> edge/limit-body -> whoami/answer-self or
+ * upstream/assert-identity -> upstream/forward -> upstream/relay-answer or upstream/translate-errors. Whatever refuses
+ * throws a Fault (faults.ts), which edge/write-answer renders (edge/dialects). The same decision serves WebSockets
+ * (upstream/upgrade) and other proxies (access/auth-check). assemble.ts joins the parts.
  */
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
 import { loadMigrations } from '#src/platform/db/migrate.ts';
+import { createMemoryKv, type Kv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
@@ -27,10 +28,14 @@ import { createCredentialCache } from './credentials/credential-cache.ts';
 import { readEpoch } from './credentials/credential-epoch-store.ts';
 import { createCredentialUse } from './credentials/credential-use.ts';
 import { createRevokeToken } from './credentials/revoke-token.ts';
+import { createLimits } from './limits/limits.ts';
+import { createThrottle } from './limits/throttle.ts';
+import { createLimitFailures } from './oauth/limit-failures.ts';
 import { createOAuth } from './oauth/oauth.ts';
 import { openSigningKeys } from './oauth/signing-keys.ts';
 import { tokenPath } from './oauth/token-issuer.ts';
 import { markAssertionUsed } from './oauth/used-assertion-store.ts';
+import { createDenialLog } from './whoami/denial-log.ts';
 
 export { reportDryRuns } from './access/dry-run-report.ts';
 export { type GatewaySettings, gatewaySettings } from './config.ts';
@@ -55,6 +60,8 @@ export type GatewayDeps = {
   upstreams: Readonly<Record<string, string>>;
   /** Path below /.well-known/ → body: public documents of other parts, served as the gateway's own. */
   moreDocuments?: Readonly<Record<string, () => string>>;
+  /** Default: limits are this process's own. */
+  kv?: Kv;
 };
 
 /** To be served with `gatewayServerOptions`: a handler each for `request`, `checkContinue` and `upgrade`. */
@@ -69,11 +76,17 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const credentials = createCredentialCache({ db, pool, box, clock, log, onChange: keys.reload });
   const use = createCredentialUse({ db, clock, log });
   const tokens = createBearerTokens({ origin, clock, findKey: keys.find });
+  const kv = deps.kv ?? createMemoryKv();
+  const limits = createLimits(settings, kv);
+  const denials = createDenialLog({ db, clock, log });
+  const { failures, sourceOf } = limits;
   const { authenticate, inspectToken } = createAuthenticator({
     credentials,
     tokens,
     box,
     clock,
+    failures,
+    sourceOf,
     allScopes,
     apiKeyScopes: table.apiKeyScopes,
   });
@@ -81,6 +94,8 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     ...{ origin, box, clock, settings, allScopes, keys, credentials, realm: settings.realm, log },
     moreDocuments: deps.moreDocuments,
     ...{ tokens, inspectToken, recordUse: use.record, revokeToken: createRevokeToken({ db, clock }) },
+    limitFailures: createLimitFailures({ failures, sourceOf }),
+    throttleIntrospection: createThrottle({ kv, name: 'introspect', callsMax: 600, windowSeconds: 60 }),
     assertions: {
       clock,
       audiences: [origin, origin + tokenPath],
@@ -100,9 +115,18 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     authenticate,
     recordUse: use.record,
     oauth,
+    limits: limits.rates,
+    denials,
+    db,
+    sharedHealth: kv.health,
     checkStore: async () => {
       await readEpoch(db);
     },
   });
-  return { ...door, services: [credentials.service, use.service, keys.service, dryRuns.service] };
+  const close = async (): Promise<void> => {
+    limits.close();
+    await door.close();
+  };
+  const services = [credentials.service, use.service, keys.service, dryRuns.service, ...denials.services];
+  return { ...door, close, services };
 };

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import Koa, { type Middleware } from 'koa';
+import type { KvHealth } from '#src/platform/kv/index.ts';
 import type { WriteFault } from './edge/write-answer.ts';
 import type { Exchange } from './exchange.ts';
 import { methodNotAllowed, noSuchOperation } from './faults.ts';
@@ -13,6 +14,8 @@ type OwnPathsDeps = {
   oauth: Middleware;
   /** Rejects when the store cannot be reached. */
   checkStore: () => Promise<void>;
+  /** Limits hold without it, each process for itself, so it does not decide whether traffic may come. */
+  sharedHealth: () => KvHealth;
   edgeHeaders: (requestId: string) => string[];
   writeFault: WriteFault;
 };
@@ -39,7 +42,7 @@ export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
       deps.writeFault(exchange, thrown);
     }
   });
-  app.use(createHealth(deps.checkStore));
+  app.use(createHealth(deps.checkStore, deps.sharedHealth));
   app.use(deps.oauth);
   const handle = app.callback();
   return {
@@ -58,7 +61,7 @@ const setHeaders = (res: ServerResponse, headers: readonly string[]): void => {
 };
 
 /** `/healthz`: the process answers. `/readyz`: it can also reach its store, so traffic may be sent to it. */
-const createHealth = (checkStore: () => Promise<void>): Middleware => {
+const createHealth = (checkStore: () => Promise<void>, sharedHealth: () => KvHealth): Middleware => {
   return async (ctx, next) => {
     if (ctx.path !== '/healthz' && ctx.path !== '/readyz') return next();
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed('GET, HEAD');
@@ -66,7 +69,8 @@ const createHealth = (checkStore: () => Promise<void>): Middleware => {
     const ready = ctx.path === '/healthz' || (await reaches(checkStore));
     ctx.status = ready ? 200 : 503;
     if (!ready) ctx.set('retry-after', '1');
-    ctx.body = { status: ready ? 'ok' : 'unavailable' };
+    const status = ready ? 'ok' : 'unavailable';
+    ctx.body = ctx.path === '/healthz' ? { status } : { status, shared_state: sharedHealth() };
   };
 };
 

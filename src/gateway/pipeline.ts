@@ -3,17 +3,22 @@
  * answers. Steps run one after the other without a promise unless one needs to wait, since this is the hot path.
  */
 import { createIdentifyCaller, type IdentifyCallerDeps } from './access/identify-caller.ts';
+import { createLimitRate } from './access/limit-rate.ts';
 import { createRequireScopes } from './access/require-scopes.ts';
 import { createTryScopes, type NoteDryRun } from './access/try-scopes.ts';
 import { createCheckVersion } from './edge/check-version.ts';
 import { createLimitBody } from './edge/limit-body.ts';
 import type { WriteAnswer, WriteFault } from './edge/write-answer.ts';
 import type { Exchange, Step } from './exchange.ts';
+import type { RateLimits } from './limits/rate-limits.ts';
 import { createMatchRoute } from './routing/match-route.ts';
 import type { CompiledRoutes } from './routing/route-table.ts';
 
 export type PipelineDeps = IdentifyCallerDeps & {
   routes: CompiledRoutes;
+  limits: Pick<RateLimits, 'charge'>;
+  /** Operations of the gateway itself end here. */
+  answerSelf: Step;
   assertIdentity: Step;
   forward: Step;
   noteDryRun: NoteDryRun;
@@ -25,6 +30,7 @@ export type Pipeline = (exchange: Exchange) => void;
 
 export type DecisionDeps = IdentifyCallerDeps & {
   routes: CompiledRoutes;
+  limits: Pick<RateLimits, 'charge'>;
   answerOptions: (exchange: Exchange, allow: string) => void;
   /** Hears of callers without the scopes that a route only tries out. */
   noteDryRun: NoteDryRun;
@@ -37,6 +43,7 @@ export const createDecisionSteps = (deps: DecisionDeps): readonly Step[] => [
   createIdentifyCaller(deps), // 5, 6
   createRequireScopes(), // 7
   createTryScopes(deps),
+  createLimitRate(deps), // 8
 ];
 
 /** Step 1 (size of the head) is taken before, for every path of the listener. */
@@ -44,8 +51,9 @@ export const createPipeline = (deps: PipelineDeps): Pipeline => {
   const answerOptions = (exchange: Exchange, allow: string): void =>
     deps.write(exchange, { status: 204, headers: ['allow', allow], body: undefined });
   const steps: readonly Step[] = [
-    ...createDecisionSteps({ ...deps, answerOptions }), // 2 to 7
+    ...createDecisionSteps({ ...deps, answerOptions }), // 2 to 8
     createLimitBody(), // 9
+    deps.answerSelf,
     deps.assertIdentity,
     deps.forward,
   ];

@@ -14,7 +14,10 @@ let door: PublicDoor;
 
 const table = routeFile();
 const allScopes = table.scopes.map(({ name }) => name);
-const operations = table.routes as { method: string; path: string; scopes: string[] }[];
+/** What needs no scope is open to every credential and answered by the gateway itself (whoami.test.ts). */
+const operations = (table.routes as { method: string; path: string; scopes: string[] }[]).filter(
+  ({ scopes }) => scopes.length > 0,
+);
 
 beforeAll(async () => {
   upstream = await startUpstream();

@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { createCredentials, createGateway, gatewayServerOptions, gatewaySettings } from '#src/gateway/index.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { createDatabase } from '#src/platform/db/pool.ts';
+import type { Kv } from '#src/platform/kv/index.ts';
 import { createSecretBox, type SecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -16,6 +17,7 @@ import {
   type Reply,
   startUpstream,
   type TestUpstream,
+  unlimited,
 } from './public-door.ts';
 
 export const read = '/api/orders/list';
@@ -52,6 +54,8 @@ export type DoorOptions = {
   hears?: boolean;
   /** Its own way to the store. */
   pool?: Pool;
+  /** Default: its own memory. */
+  kv?: Kv;
 };
 
 export type Door = { url: string; close(): Promise<void> };
@@ -75,20 +79,22 @@ export type Stand = {
   close(): Promise<void>;
 };
 
-export const openStand = async (options: { tokenLifetime?: number } = {}): Promise<Stand> => {
+export const openStand = async (
+  options: { tokenLifetime?: number; settings?: Record<string, unknown> } = {},
+): Promise<Stand> => {
   const database = await createTestDatabase();
   const box = createSecretBox(Buffer.alloc(32, 9));
   const clock = createMovableClock();
   const upstream = await startUpstream();
   const doors: Door[] = [];
   let origin: string | undefined;
-  const openDoor = async ({ hears = true, pool = database.pool }: DoorOptions = {}): Promise<Door> => {
+  const openDoor = async ({ hears = true, pool = database.pool, kv }: DoorOptions = {}): Promise<Door> => {
     const log = pino({ level: process.env.TEST_LOG ?? 'silent' });
     const server = createServer(gatewayServerOptions);
     const url = await listen(server);
     origin ??= url;
     const gateway = await createGateway({
-      settings: gatewaySettings.parse({ token_lifetime: options.tokenLifetime }),
+      settings: gatewaySettings.parse({ token_lifetime: options.tokenLifetime, ...unlimited, ...options.settings }),
       origin,
       db: createDatabase(pool),
       pool,
@@ -96,6 +102,7 @@ export const openStand = async (options: { tokenLifetime?: number } = {}): Promi
       clock,
       log,
       upstreams: { ordering: upstream.url },
+      ...(kv === undefined ? undefined : { kv }),
     });
     server.on('request', gateway.handler);
     const ended = new AbortController();

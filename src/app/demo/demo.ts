@@ -10,7 +10,7 @@ import { readFact, writeFact } from '#src/platform/db/facts.ts';
 import { setKinds } from '#src/platform/db/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createEndpoint, moveEndpoint } from '#src/webhooks/index.ts';
-import { endpointsDeps } from '../admin.ts';
+import { endpointsDeps, tenantFacts } from '../admin.ts';
 import type { Settings } from '../config.ts';
 import type { Installation } from '../installation.ts';
 import { demoCategories, demoProducts } from './demo-menu.ts';
@@ -36,6 +36,7 @@ export type Demo = {
 };
 
 const restaurantName = 'Trattoria da Ada';
+const demoRestaurant = { name: restaurantName, timeZone: 'Europe/Rome', currency: 'EUR' };
 
 type DemoState = {
   restuid: string;
@@ -93,7 +94,7 @@ const makeDemo = async (
   const credentials = createCredentials({ db: store.db, box, clock });
   return inTransaction(store.db, async (tx) => {
     const restuid = earlier?.restuid ?? (await makeRestaurant(deps, tx));
-    if (earlier === undefined) await credentials.createTenant(restuid, tx);
+    if (earlier === undefined) await credentials.createTenant(restuid, tx, tenantFacts(demoRestaurant));
     else {
       await credentials.revokeApiKey(earlier.keyId, tx);
       await credentials.disableClient(earlier.clientId, tx);
@@ -158,9 +159,7 @@ const makeRestaurant = async ({ installation }: DemoDeps, tx: Kysely<unknown>): 
   const { uid } = await createRestaurant(
     tx,
     {
-      name: restaurantName,
-      timeZone: 'Europe/Rome',
-      currency: 'EUR',
+      ...demoRestaurant,
       zones,
       pointsPerUnit: 1,
       pointValue: 0.05,

@@ -2,25 +2,39 @@
  * From what a request presents to who it is (interface 3.2 and step 6 of 6.2). Synchronous when everything is remembered,
  * so the hot path neither waits nor allocates a promise.
  */
+import type { IncomingMessage } from 'node:http';
 import { Fault, faultTitle } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { CredentialCache } from '../credentials/credential-cache.ts';
 import { type ClientRecord, isOver, type KeyRecord, provesClient } from '../credentials/credential-records.ts';
 import type { SecretRow } from '../credentials/credential-store.ts';
-import { noCredential, quarantined } from '../faults.ts';
+import { noCredential, quarantineText, tooMany, tooManyFailures } from '../faults.ts';
+import type { FailureBudget } from '../limits/failure-budget.ts';
+import type { SourceOf } from '../limits/source-address.ts';
 import type { CredentialKind, Principal } from '../principal.ts';
 import { type BearerTokens, notValid, type VerifiedToken } from './bearer-tokens.ts';
+import { clientRefused } from './client-refusal.ts';
 import type { Presented } from './read-credential.ts';
+import { endedDetail, TracedFault } from './traced-fault.ts';
 
-/** Throws, or rejects with, the Fault of interface 3.2. */
-export type Authenticate = (presented: Presented) => Principal | Promise<Principal>;
+/**
+ * Throws, or rejects with, the Fault of interface 3.2. `evenDisabled`: also for a caller whose only tenant has its API
+ * access off.
+ */
+export type Authenticate = (
+  presented: Presented,
+  req: IncomingMessage,
+  evenDisabled?: boolean,
+) => Principal | Promise<Principal>;
 
 type AuthenticatorDeps = {
   credentials: Pick<CredentialCache, 'findKey' | 'findClient' | 'isTokenRevoked' | 'tokenVersion'>;
   tokens: BearerTokens;
   box: Pick<SecretBox, 'digest'>;
   clock: Clock;
+  failures: Pick<FailureBudget, 'blockedSeconds' | 'countFailure'>;
+  sourceOf: SourceOf;
   /** Every scope, in the sequence of the route table. */
   allScopes: readonly string[];
   /** What every API key holds. */
@@ -38,22 +52,37 @@ export const createAuthenticator = (deps: AuthenticatorDeps): Authenticator => {
   const principals = createPrincipals(deps);
 
   const authenticateKey = (record: KeyRecord | undefined): Principal => {
-    if (record === undefined || isOver(record.expiresMs, clock.now().getTime())) throw keyRefused();
-    if (record.quarantinedReason !== null) throw quarantined('API key', record.quarantinedReason);
+    if (record === undefined) throw keyRefused();
+    const nowMs = clock.now().getTime();
+    if (isOver(record.expiresMs, nowMs)) throw keyEnded(record, nowMs);
+    refuseQuarantined(record.keyId, 'API key', record.quarantinedReason);
     return principals.ofKey(record);
   };
 
-  const authenticateClient = (record: ClientRecord | undefined, secret: string): Principal => {
+  /** Failures are looked at right before the secret is, so that guesses sent side by side do not slip through. */
+  const authenticateClient = (
+    id: string,
+    record: ClientRecord | undefined,
+    secret: string,
+    req: IncomingMessage,
+  ): Principal | Promise<Principal> => {
+    const source = deps.sourceOf(req);
+    const blocked = deps.failures.blockedSeconds(id, source);
+    if (blocked !== undefined) throw stopped(record, blocked);
     const proof = provesClient(deps.box, record, secret, clock.now().getTime());
-    if (proof === undefined || record === undefined) throw clientRefused();
-    if (record.quarantinedReason !== null) throw quarantined('API client', record.quarantinedReason);
-    if (proof.quarantinedReason !== null) throw quarantined('client secret', proof.quarantinedReason);
-    return principals.ofClient(record, proof);
+    if (proof !== undefined && record !== undefined) {
+      refuseQuarantined(id, 'API client', record.quarantinedReason);
+      refuseQuarantined(id, 'client secret', proof.quarantinedReason);
+      return principals.ofClient(record, proof);
+    }
+    return follow(deps.failures.countFailure(id, source), (beyond) => {
+      throw beyond === undefined ? clientRefused(deps.box, record, secret) : stopped(record, beyond);
+    });
   };
 
   const judgeToken = (token: VerifiedToken, record: ClientRecord, revoked: boolean): Principal => {
-    if (revoked) throw notValid();
-    if (record.quarantinedReason !== null) throw quarantined('API client', record.quarantinedReason);
+    if (revoked) throw tokenRevoked(record);
+    refuseQuarantined(record.clientId, 'API client', record.quarantinedReason);
     return principals.ofToken(token, record);
   };
 
@@ -61,8 +90,10 @@ export const createAuthenticator = (deps: AuthenticatorDeps): Authenticator => {
     token: VerifiedToken,
     record: ClientRecord | undefined,
   ): Principal | Promise<Principal> => {
-    if (record === undefined || record.disabled || !record.mayUseTokens) throw notValid();
-    if (record.tokensNotBeforeMs !== null && token.issuedMs < record.tokensNotBeforeMs) throw notValid();
+    if (record === undefined) throw notValid();
+    if (record.disabled) throw notValid(undefined, { callerId: record.clientId, reason: 'client_disabled' });
+    if (!record.mayUseTokens) throw notValid();
+    if (record.tokensNotBeforeMs !== null && token.issuedMs < record.tokensNotBeforeMs) throw tokenRevoked(record);
     const version = credentials.tokenVersion();
     if (token.aliveAt === version) return judgeToken(token, record, false);
     return follow(credentials.isTokenRevoked(token.jti), (revoked) => {
@@ -75,13 +106,13 @@ export const createAuthenticator = (deps: AuthenticatorDeps): Authenticator => {
   const byToken = (token: VerifiedToken): Principal | Promise<Principal> =>
     follow(credentials.findClient(token.clientId), (record) => authenticateToken(token, record));
 
-  const identify = (presented: Presented): Principal | Promise<Principal> => {
+  const identify = (presented: Presented, req: IncomingMessage): Principal | Promise<Principal> => {
     switch (presented.kind) {
       case 'api_key':
         return follow(credentials.findKey(presented.key), authenticateKey);
       case 'client': {
         const { id, secret } = presented;
-        return follow(credentials.findClient(id), (record) => authenticateClient(record, secret));
+        return follow(credentials.findClient(id), (record) => authenticateClient(id, record, secret, req));
       }
       case 'bearer':
         return follow(tokens.verify(presented.token), byToken);
@@ -93,7 +124,10 @@ export const createAuthenticator = (deps: AuthenticatorDeps): Authenticator => {
   };
 
   return {
-    authenticate: (presented) => follow(identify(presented), requireApiOn),
+    authenticate: (presented, req, evenDisabled = false) => {
+      const found = identify(presented, req);
+      return evenDisabled ? found : follow(found, requireApiOn);
+    },
     inspectToken: async (text) => {
       const token = await tokens.verify(text);
       return { token, principal: await byToken(token) };
@@ -107,23 +141,54 @@ const follow = <T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>)
 
 const keyRefused = (): Fault => new Fault('INVALID_KEY', 'The API key is not valid');
 
-/** One text for an unknown client, a disabled one and a wrong or ended secret. */
-const clientRefused = (): Fault => new Fault('INVALID_AUTH', 'Client authentication failed');
+const keyEnded = ({ keyId, expiresMs }: KeyRecord, nowMs: number): Fault =>
+  new TracedFault('INVALID_KEY', keyRefused().publicText, {
+    callerId: keyId,
+    reason: 'key_expired',
+    detail: endedDetail(expiresMs ?? nowMs, nowMs),
+  });
+
+const tokenRevoked = ({ clientId }: ClientRecord): Fault =>
+  notValid(undefined, { callerId: clientId, reason: 'token_revoked' });
+
+const refuseQuarantined = (callerId: string, what: string, reason: string | null): void => {
+  if (reason === null) return;
+  throw new TracedFault('UNAUTHORIZED', quarantineText(what, reason), { callerId, reason: 'quarantined' });
+};
+
+const stopped = (record: ClientRecord | undefined, seconds: number): Fault => {
+  const fault = tooManyFailures(seconds);
+  if (record === undefined) return fault;
+  const trace = { callerId: record.clientId, reason: 'rate_limited', detail: { retry_after: seconds } } as const;
+  return new TracedFault(fault.code, fault.publicText, trace, tooMany(seconds));
+};
 
 /** A caller with several tenants is judged when it has said which one it means. */
 const requireApiOn = (principal: Principal): Principal => {
   const { tenants, tenantsDisabled } = principal;
   if (tenants.length === 1 && tenantsDisabled.length === 1) {
-    throw new Fault('API_DISABLED', faultTitle('API_DISABLED'));
+    throw new TracedFault('API_DISABLED', faultTitle('API_DISABLED'), {
+      callerId: principal.id,
+      reason: 'api_disabled',
+    });
   }
   return principal;
 };
 
 const requireReach = (record: KeyRecord | ClientRecord, kind: CredentialKind): void => {
   if (record.tenants.length > 0) return;
-  if (!record.lostTenant) throw new Fault('UNAUTHORIZED', 'Nothing is granted to this client any more');
-  if (kind === 'bearer') throw notValid();
-  throw new Fault('RESTAURANT_NOT_FOUND', faultTitle('RESTAURANT_NOT_FOUND'));
+  const callerId = 'keyId' in record ? record.keyId : record.clientId;
+  if (!record.lostTenant) {
+    throw new TracedFault('UNAUTHORIZED', 'Nothing is granted to this client any more', {
+      callerId,
+      reason: 'restaurant_not_granted',
+    });
+  }
+  if (kind === 'bearer') throw notValid(undefined, { callerId, reason: 'restaurant_gone' });
+  throw new TracedFault('RESTAURANT_NOT_FOUND', faultTitle('RESTAURANT_NOT_FOUND'), {
+    callerId,
+    reason: 'restaurant_gone',
+  });
 };
 
 /** Callers, made once per record and shared by all its requests: a record never changes, it is replaced. */

@@ -10,6 +10,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import type { ClientRecord } from '../credentials/credential-records.ts';
 import { createRecentMap } from '../credentials/recent-map.ts';
 import type { Principal } from '../principal.ts';
+import { endedDetail, isoSeconds, type Trace, TracedFault } from './traced-fault.ts';
 
 export type VerifiedToken = {
   clientId: string;
@@ -54,7 +55,7 @@ export const createBearerTokens = (deps: BearerTokensDeps): BearerTokens => {
       if (entry === undefined) return verifyNew(token);
       if (deps.clock.now().getTime() >= entry.expiresMs) {
         verified.delete(token);
-        throw expired();
+        throw expired(deps, entry.clientId, entry.expiresMs);
       }
       if (deps.findKey(entry.kid) === undefined) {
         verified.delete(token);
@@ -65,11 +66,21 @@ export const createBearerTokens = (deps: BearerTokensDeps): BearerTokens => {
   };
 };
 
-const expired = (): Fault => new Fault('INVALID_AUTH', 'The access token expired');
+/** The signature is right, so the client may learn what became of its token. */
+const expired = ({ clock }: BearerTokensDeps, clientId: string, expiresMs: number): Fault =>
+  new TracedFault('INVALID_AUTH', 'The access token expired', {
+    callerId: clientId,
+    reason: 'token_expired',
+    detail: endedDetail(expiresMs, clock.now().getTime()),
+  });
 
 /** One text for all that is wrong with a token, its client included. */
-export const notValid = (cause?: unknown): Fault =>
-  new Fault('INVALID_AUTH', 'The access token is not valid', { cause });
+export const notValid = (cause?: unknown, trace?: Trace): Fault => {
+  const text = 'The access token is not valid';
+  return trace === undefined
+    ? new Fault('INVALID_AUTH', text, { cause })
+    : new TracedFault('INVALID_AUTH', text, trace, { cause });
+};
 
 const verifyToken = async (deps: BearerTokensDeps, token: string): Promise<VerifiedToken> => {
   if (token.length > tokenLengthMax || !hasCanonicalSignature(token)) throw notValid();
@@ -87,10 +98,21 @@ const verifyToken = async (deps: BearerTokensDeps, token: string): Promise<Verif
       requiredClaims: ['iss', 'aud', 'sub', 'client_id', 'scope', 'iat', 'exp', 'jti'],
     });
   } catch (error) {
-    if (error instanceof errors.JWTExpired) throw expired();
-    throw notValid(error);
+    throw claimsRefused(deps, error) ?? notValid(error);
   }
   return toVerified(result.payload, result.protectedHeader.kid);
+};
+
+/** jose looks at the claims of a token only after its signature was found right. */
+const claimsRefused = (deps: BearerTokensDeps, error: unknown): Fault | undefined => {
+  if (!(error instanceof errors.JWTExpired) && !(error instanceof errors.JWTClaimValidationFailed)) return undefined;
+  const { client_id: clientId, exp, nbf } = error.payload;
+  if (typeof clientId !== 'string') return undefined;
+  if (error instanceof errors.JWTExpired) return expired(deps, clientId, (exp ?? 0) * 1000);
+  if (error.claim === 'aud') return notValid(error, { callerId: clientId, reason: 'token_audience' });
+  if (error.claim !== 'nbf') return undefined;
+  const detail = { valid_from_iso: isoSeconds(new Date((nbf ?? 0) * 1000)) };
+  return notValid(error, { callerId: clientId, reason: 'token_not_yet_valid', detail });
 };
 
 const keyFor = (deps: BearerTokensDeps, kid: string | undefined): KeyObject => {

@@ -2,17 +2,20 @@
  * Interface 6.2, steps 5 and 6: which credential is presented, and whose it is. Tokens in places where RFC 6750 allows
  * them and this server does not are looked for here too, since they decide how a refusal is spelled.
  */
+
+import { ownUpstream } from '../config.ts';
 import { formHoldsToken, jsonHoldsToken } from '../edge/find-token.ts';
 import { announcesBody, mediaTypeOf } from '../edge/limit-body.ts';
 import { readBodyPrefix } from '../edge/read-body-prefix.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import { tokenInBody } from '../faults.ts';
 import type { Principal } from '../principal.ts';
+import type { Authenticate } from './authenticate.ts';
 import { type Presented, readCredential } from './read-credential.ts';
 
 export type IdentifyCallerDeps = {
   /** Answers at once when it can; a promise costs the hot path a turn of the event loop. */
-  authenticate: (presented: Presented) => Principal | Promise<Principal>;
+  authenticate: Authenticate;
   /** Told of each credential that was accepted, with the address of the peer. */
   recordUse: (credentialId: string, address: string | undefined) => void;
 };
@@ -25,7 +28,8 @@ export const createIdentifyCaller = ({ authenticate, recordUse }: IdentifyCaller
     recordUse(principal.credentialId, exchange.req.socket.remoteAddress);
   };
   const identify = (exchange: Exchange, presented: Presented): void | Promise<void> => {
-    const found = authenticate(presented);
+    // A caller whose access is off may still ask why (interface 3.2).
+    const found = authenticate(presented, exchange.req, exchange.route?.upstream === ownUpstream);
     if (!(found instanceof Promise)) {
       accept(exchange, found);
       return;

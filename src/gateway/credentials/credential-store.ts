@@ -108,8 +108,16 @@ export const findClient = async (db: Db, clientId: string): Promise<ClientRow | 
   };
 };
 
-export const insertTenant = async (db: Db, id: string, now: Date): Promise<void> => {
-  await sql`insert into gateway.tenants (id, created) values (${id}, ${now})`.execute(db);
+export const insertTenant = async (
+  db: Db,
+  id: string,
+  now: Date,
+  facts: Readonly<Record<string, unknown>>,
+): Promise<void> => {
+  await sql`
+    insert into gateway.tenants (id, created, facts) values (${id}, ${now}, ${JSON.stringify(facts)}::jsonb)`.execute(
+    db,
+  );
 };
 
 /** Each of the following returns false when there is nothing with that id to change. */

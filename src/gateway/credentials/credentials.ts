@@ -36,8 +36,9 @@ export const createCredentials = (deps: CredentialsDeps) => ({
 });
 
 const tenantChanges = (deps: CredentialsDeps) => ({
-  createTenant: (id: string, tx?: Tx): Promise<void> =>
-    change(deps, tx, (inner) => store.insertTenant(inner, id, deps.clock.now())),
+  /** `facts`: what callers are told about the tenant; nothing here looks into it. */
+  createTenant: (id: string, tx?: Tx, facts: Readonly<Record<string, unknown>> = {}): Promise<void> =>
+    change(deps, tx, (inner) => store.insertTenant(inner, id, deps.clock.now(), facts)),
 
   setTenantApiEnabled: (id: string, enabled: boolean, tx?: Tx): Promise<void> =>
     change(deps, tx, async (inner) => assertFound(await store.updateTenantApi(inner, id, enabled), 'tenant', id)),

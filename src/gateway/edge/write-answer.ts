@@ -4,6 +4,7 @@ import { type Fault, internalFault } from '#src/contract/fault.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { carriesBearer } from '../access/carries-bearer.ts';
 import type { Exchange } from '../exchange.ts';
+import type { NoteDenial } from '../whoami/denial.ts';
 import {
   type DialectSettings,
   isOAuthStatus,
@@ -14,6 +15,7 @@ import {
   wantsProblem,
 } from './dialects.ts';
 import type { StatusFor } from './legacy-status.ts';
+import type { EdgeHeaders } from './security-headers.ts';
 
 export type Answer = {
   status: number;
@@ -29,7 +31,7 @@ export type WriteAnswer = (exchange: Exchange, answer: Answer) => void;
 const lingerBytesMax = 8 * 1024 * 1024;
 const lingerMs = 2_000;
 
-export const createWriteAnswer = (deps: { edgeHeaders: (requestId: string) => string[] }): WriteAnswer => {
+export const createWriteAnswer = (deps: { edgeHeaders: EdgeHeaders }): WriteAnswer => {
   return (exchange, { status, headers, body }) => {
     const { req, res } = exchange;
     if (res.headersSent || res.destroyed) {
@@ -37,7 +39,7 @@ export const createWriteAnswer = (deps: { edgeHeaders: (requestId: string) => st
       res.destroy();
       return;
     }
-    const all = deps.edgeHeaders(exchange.requestId).concat(headers);
+    const all = deps.edgeHeaders(exchange.requestId, exchange.rate?.headers).concat(headers);
     if (body !== undefined) all.push('content-length', String(Buffer.byteLength(body)));
     const content = exchange.method === 'HEAD' ? undefined : body;
     if (req.complete || !expectsMore(exchange)) {
@@ -90,10 +92,13 @@ export const createWriteFault = (deps: {
   log: Logger;
   /** Whether old clients get old statuses. */
   statusFor: StatusFor;
+  /** Keeps why somebody was refused, for that somebody. */
+  noteDenial: NoteDenial;
 }): WriteFault => {
   return (exchange, thrown) => {
     const fault = deps.toFault(thrown) ?? internalFault(thrown);
     exchange.refusal = fault.code;
+    deps.noteDenial(exchange, fault, 'gateway');
     if (fault.status >= 500) {
       deps.log.error(
         { request_id: exchange.requestId, code: fault.code, err: fault.cause ?? fault, detail: fault.internalText },

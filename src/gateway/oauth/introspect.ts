@@ -2,14 +2,15 @@
 import { Fault } from '#src/contract/fault.ts';
 import type { Authenticator } from '../access/authenticate.ts';
 import type { ClientRecord } from '../credentials/credential-records.ts';
-import { OAuthRefusal } from './oauth-answers.ts';
+import type { Throttle } from '../limits/throttle.ts';
+import { OAuthRefusal, slowDown } from './oauth-answers.ts';
 
 export type IntrospectDeps = {
   origin: string;
   allScopes: readonly string[];
   inspectToken: Authenticator['inspectToken'];
-  /** Seam of the rate limits: throws slow_down for a client that asked too often. */
-  chargeIntrospection?: ((clientId: string) => void | Promise<void>) | undefined;
+  /** Of a client that asks too often. */
+  throttleIntrospection: Throttle;
 };
 
 /** Rejects with OAuthRefusal, or with the Fault of a store that is away. */
@@ -19,7 +20,8 @@ export const createIntrospect =
     if (!client.mayIntrospect) {
       throw new OAuthRefusal('unauthorized_client', 400, 'This client may not ask about tokens');
     }
-    await deps.chargeIntrospection?.(client.clientId);
+    const seconds = await deps.throttleIntrospection(client.clientId);
+    if (seconds !== undefined) throw slowDown(`Too many questions; ask again in ${seconds} s`, seconds);
     try {
       return await describe(deps, text);
     } catch (error) {

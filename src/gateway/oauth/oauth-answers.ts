@@ -32,6 +32,9 @@ export const invalidRequest = (
 export const invalidClient = (): OAuthRefusal =>
   new OAuthRefusal('invalid_client', 401, 'Client authentication failed');
 
+export const slowDown = (description: string, retryAfterSeconds: number): OAuthRefusal =>
+  new OAuthRefusal('slow_down', 429, description, { 'retry-after': String(retryAfterSeconds) });
+
 export const serverError = (): OAuthRefusal =>
   new OAuthRefusal('server_error', 500, 'Something went wrong here; quote the request id when you ask for help');
 
@@ -47,6 +50,7 @@ export const errorAnswer = (refusal: OAuthRefusal, origin: string, requestId: st
     error: refusal.error,
     error_description: speakable(refusal.description),
     error_uri: `${origin}/docs/errors#${refusal.error}`,
+    ...(refusal.error === 'slow_down' ? { retry_after: Number(refusal.headers['retry-after']) } : undefined),
     request_id: requestId,
   },
 });

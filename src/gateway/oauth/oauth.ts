@@ -7,9 +7,14 @@ import { errors } from 'oidc-provider';
 import { faultOf } from '#src/platform/http/error-boundary.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { methodNotAllowed } from '../faults.ts';
-import { type AuthenticateClientDeps, createAuthenticateClient } from './authenticate-client.ts';
+import {
+  type AuthenticateClient,
+  type AuthenticateClientDeps,
+  createAuthenticateClient,
+} from './authenticate-client.ts';
 import { createDocuments, introspectionPath, revocationPath } from './documents.ts';
 import { createIntrospect, type IntrospectDeps } from './introspect.ts';
+import type { LimitFailures } from './limit-failures.ts';
 import {
   errorAnswer,
   invalidClient,
@@ -29,6 +34,7 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys' | 'credentials'> &
   RevokeDeps &
   IntrospectDeps & {
     realm: string;
+    limitFailures: LimitFailures;
     log: Logger;
     keys: Pick<SigningKeys, 'current' | 'jwks'>;
     credentials: TokenIssuerDeps['credentials'] & RevokeDeps['credentials'];
@@ -80,7 +86,8 @@ const write = (ctx: Context, { status, headers, body }: OAuthAnswer): void => {
 type Endpoint = (ctx: Context) => Promise<OAuthAnswer>;
 
 const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
-  const authenticate = createAuthenticateClient(deps);
+  const prove = createAuthenticateClient(deps);
+  const authenticate: AuthenticateClient = (req, form) => deps.limitFailures(req, form, () => prove(req, form));
   const issue = createTokenIssuer(deps);
   const revoke = createRevoke(deps);
   const introspect = createIntrospect(deps);

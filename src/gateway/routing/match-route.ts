@@ -1,7 +1,7 @@
 /** Interface 6.2, steps 2 and 3: which operation is meant. Nobody's credential has been looked at yet. */
 import type { Step } from '../exchange.ts';
 import { methodNotAllowed, noSuchOperation } from '../faults.ts';
-import type { CompiledRoutes } from './route-table.ts';
+import { type CompiledRoutes, findPath } from './route-table.ts';
 
 type MatchRouteDeps = {
   routes: CompiledRoutes;
@@ -15,7 +15,7 @@ type MatchRouteDeps = {
  */
 export const createMatchRoute = ({ routes, answerOptions }: MatchRouteDeps): Step => {
   return (exchange) => {
-    const place = routes.get(exchange.path);
+    const place = findPath(routes, exchange.path);
     // A fragment has no place in a request target (RFC 9112 section 3.2); two parsers could cut it differently.
     if (place === undefined || exchange.search.includes('#')) throw noSuchOperation();
     const route = place.byMethod.get(exchange.method);

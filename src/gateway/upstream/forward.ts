@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { Fault } from '#src/contract/fault.ts';
 import type { Route } from '../config.ts';
+import type { EdgeHeaders } from '../edge/security-headers.ts';
 import type { WriteFault } from '../edge/write-answer.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import { overloaded, upstreamOut, upstreamTimeout, upstreamUnreachable } from '../faults.ts';
@@ -18,7 +19,7 @@ type ForwardDeps = {
   upstreams: ReadonlyMap<string, Upstream>;
   signFor: SignFor;
   facts: ForwardedFacts;
-  edgeHeaders: (requestId: string) => string[];
+  edgeHeaders: EdgeHeaders;
   translate: TranslateError;
   writeFault: WriteFault;
 };

@@ -1,6 +1,7 @@
 /** The way back: an upstream's answer to the client, streamed with backpressure, or handed over to the translation. */
 import type { ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
+import type { EdgeHeaders } from '../edge/security-headers.ts';
 import type { Exchange } from '../exchange.ts';
 import { passHeaders, type UpstreamHeaders } from './response-headers.ts';
 import type { ErrorCollector, TranslateError } from './translate-errors.ts';
@@ -8,7 +9,7 @@ import type { ErrorCollector, TranslateError } from './translate-errors.ts';
 type Controller = Dispatcher.DispatchController;
 
 type RelayDeps = {
-  edgeHeaders: (requestId: string) => string[];
+  edgeHeaders: EdgeHeaders;
   translate: TranslateError;
 };
 
@@ -136,7 +137,7 @@ const startAnswer = (state: State, controller: Controller, status: number, heade
 
 const begin = (state: State, status: number, headers: UpstreamHeaders): void => {
   const { deps, exchange } = state;
-  const all = passHeaders(headers, deps.edgeHeaders(exchange.requestId));
+  const all = passHeaders(headers, deps.edgeHeaders(exchange.requestId, exchange.rate?.headers));
   if (headers['cache-control'] === undefined) all.push('cache-control', 'no-store');
   const length = headers['content-length'];
   if (length !== undefined && exchange.method !== 'HEAD') state.missing = Number(length);

@@ -10,6 +10,8 @@ const stopped: ReadonlySet<string> = new Set([
   'x-content-type-options',
   'strict-transport-security',
   'www-authenticate',
+  'ratelimit',
+  'ratelimit-policy',
   'server',
   'x-powered-by',
 ]);

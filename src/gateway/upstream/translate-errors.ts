@@ -20,6 +20,7 @@ import type { StatusFor } from '../edge/legacy-status.ts';
 import type { WriteAnswer, WriteFault } from '../edge/write-answer.ts';
 import type { Exchange } from '../exchange.ts';
 import { upstreamUnreachable } from '../faults.ts';
+import type { NoteDenial } from '../whoami/denial.ts';
 import { decodeBody } from './decode-body.ts';
 import { codeFor, type Refusal, readRefusal } from './read-refusal.ts';
 import { passHeadersWithoutBody, type UpstreamHeaders } from './response-headers.ts';
@@ -41,6 +42,7 @@ export type ErrorCollector = {
 type TranslateDeps = {
   write: WriteAnswer;
   writeFault: WriteFault;
+  noteDenial: NoteDenial;
   dialects: DialectSettings;
   statusFor: StatusFor;
   /** All scopes, in their sequence. */
@@ -136,6 +138,7 @@ const writeRefusal = (
   const contentType = headers['content-type'];
   const refusal = readRefusal({ status, contentType, body: decoded, retryAfter }, deps.scopes);
   exchange.refusal = refusal.fault.code;
+  deps.noteDenial(exchange, refusal.fault, refusal.codeKnown ? 'upstream' : 'foreign');
   const rendered = render(refusal, exchange, dialect, deps.dialects, decoded);
   const kept = passHeadersWithoutBody(headers);
   const own = ['content-type', rendered.contentType, 'cache-control', 'no-store'];

@@ -35,7 +35,7 @@ export const createRestaurant = async (
   tx: Kysely<unknown>,
   { zones = [], timeZone = 'UTC', currency = 'EUR', ...rest }: NewRestaurant,
   now: Date,
-): Promise<{ uid: string; locationUid: string }> => {
+): Promise<{ uid: string; locationUid: string } & Pick<Restaurant, 'name' | 'timeZone' | 'currency'>> => {
   const name = rest.name.trim();
   const problems = [
     name === '' || [...name].length > namesMax ? `the name must have 1 to ${namesMax} characters` : undefined,
@@ -73,7 +73,7 @@ export const createRestaurant = async (
     zones,
     hours: null,
   });
-  return { uid, locationUid };
+  return { uid, locationUid, name, timeZone, currency };
 };
 
 /** Intl knows every ISO 4217 code; amounts here are hundredths, so three minor digits cannot be kept. */

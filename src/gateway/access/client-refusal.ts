@@ -1,0 +1,26 @@
+/** What a refused client is told, which is always the same, and why it was, which only its own secrets may read. */
+import { timingSafeEqual } from 'node:crypto';
+import { Fault } from '#src/contract/fault.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { ClientRecord } from '../credentials/credential-records.ts';
+import { type DenialReason, TracedFault } from './traced-fault.ts';
+
+/** One text for an unknown client, a disabled one and a wrong or ended secret. */
+const text = 'Client authentication failed';
+
+export const clientRefused = (
+  box: Pick<SecretBox, 'digest'>,
+  record: ClientRecord | undefined,
+  secret: string,
+): Fault =>
+  record === undefined
+    ? new Fault('INVALID_AUTH', text)
+    : new TracedFault('INVALID_AUTH', text, { callerId: record.clientId, reason: reasonOf(box, record, secret) });
+
+const reasonOf = (box: Pick<SecretBox, 'digest'>, record: ClientRecord, secret: string): DenialReason => {
+  if (record.disabled) return 'client_disabled';
+  const digest = box.digest(secret);
+  return record.secrets.some((candidate) => timingSafeEqual(candidate.digest, digest))
+    ? 'secret_ended'
+    : 'secret_wrong';
+};

@@ -1,0 +1,22 @@
+/** Interface 6.2, step 8: the units that an operation costs. From here on every answer tells how the caller stands. */
+import type { Route } from '../config.ts';
+import type { Exchange, Step } from '../exchange.ts';
+import { rateLimited } from '../faults.ts';
+import type { RateLimits, RateStanding } from '../limits/rate-limits.ts';
+
+const unitsByClass: Readonly<Record<Route['class'], number>> = { R: 1, W: 2, H: 20 };
+
+export const createLimitRate = ({ limits }: { limits: Pick<RateLimits, 'charge'> }): Step => {
+  return (exchange) => {
+    const { route, principal } = exchange;
+    if (route === undefined || principal === undefined) throw new Error('units are charged after route and caller');
+    const standing = limits.charge(principal.id, unitsByClass[route.class]);
+    if (standing instanceof Promise) return standing.then((decided) => judge(exchange, decided));
+    judge(exchange, standing);
+  };
+};
+
+const judge = (exchange: Exchange, standing: RateStanding): void => {
+  exchange.rate = standing;
+  if (standing.retryAfterSeconds !== undefined) throw rateLimited(standing.retryAfterSeconds);
+};

@@ -1,0 +1,49 @@
+/** A refusal before a caller was let in, that could be traced to a key or client all the same (interface 11.5). */
+import { Fault, type FaultCode, type FaultOptions } from '#src/contract/fault.ts';
+
+export const denialReasons = [
+  'token_expired',
+  'token_revoked',
+  'token_not_yet_valid',
+  'token_audience',
+  'client_disabled',
+  'secret_wrong',
+  'secret_ended',
+  'key_revoked',
+  'key_expired',
+  'credentials_ambiguous',
+  'quarantined',
+  'restaurant_gone',
+  'restaurant_not_granted',
+  'api_disabled',
+  'scope_missing',
+  'rate_limited',
+  'parameters',
+  'upstream',
+] as const;
+
+export type DenialReason = (typeof denialReasons)[number];
+
+export type Trace = {
+  /** Key id or client id. */
+  callerId: string;
+  reason: DenialReason;
+  detail?: Readonly<Record<string, unknown>>;
+};
+
+export class TracedFault extends Fault {
+  readonly trace: Trace;
+  constructor(code: FaultCode, publicText: string, trace: Trace, options: FaultOptions = {}) {
+    super(code, publicText, options);
+    this.trace = trace;
+  }
+}
+
+/** When something ended, as a person reads it. */
+export const endedDetail = (endedMs: number, nowMs: number): Readonly<Record<string, unknown>> => ({
+  expired_iso: isoSeconds(new Date(endedMs)),
+  expired_seconds_ago: Math.max(0, Math.floor((nowMs - endedMs) / 1000)),
+});
+
+/** Whole seconds, UTC. */
+export const isoSeconds = (date: Date): string => date.toISOString().replace(/\.\d{3}Z$/, 'Z');

@@ -1,0 +1,103 @@
+/**
+ * Failed authentications per client id and source address (interface 9.2). Only that pair is stopped when it has used its
+ * failures up, so nobody can lock a client out from elsewhere. Successes are never counted and cost one look-up.
+ *
+ * Counted in each gateway and, with a Redis, together: a gateway that counts a failure learns the total of all, and
+ * tells the others when a pair is used up. Both may fail; then the gateway's own count still stands.
+ */
+import type { Kv } from '#src/platform/kv/index.ts';
+import { createRecentMap } from '../credentials/recent-map.ts';
+import { secondsLeft } from './rate-window.ts';
+
+export type FailureBudget = {
+  /** Seconds until the pair may try again; undefined: it may. */
+  blockedSeconds(clientId: string, source: string): number | undefined;
+  /** Counts one failure; seconds when it was beyond the budget, so that it must not be judged. */
+  countFailure(clientId: string, source: string): number | undefined | Promise<number | undefined>;
+  close(): void;
+};
+
+type FailureBudgetDeps = {
+  kv: Kv;
+  failuresMax: number;
+  /** Monotonic milliseconds. */
+  elapsedMs?: () => number;
+};
+
+const windowSeconds = 60;
+/** Whoever invents client ids pushes out nothing but pairs that failed before. */
+const pairsMax = 50_000;
+/** Longer than any client id; invented ones may be as long as a header. */
+const idLengthMax = 64;
+const channel = 'failures';
+
+type Failures = { count: number; endsAtMs: number };
+
+export const createFailureBudget = (deps: FailureBudgetDeps): FailureBudget => {
+  const { kv, failuresMax } = deps;
+  const elapsedMs = deps.elapsedMs ?? (() => performance.now());
+  const counter = kv.windows({ name: 'failures', quota: failuresMax, windowSeconds });
+  const pairs = createRecentMap<string, Failures>(pairsMax);
+  // Nearly always nobody has failed lately, and then the hot path does not even build a key.
+  let quietFromMs = 0;
+
+  const liveOf = (pair: string, nowMs: number): Failures | undefined => {
+    const found = pairs.get(pair);
+    return found === undefined || nowMs >= found.endsAtMs ? undefined : found;
+  };
+  const keep = (pair: string, failures: Failures): void => {
+    pairs.set(pair, failures);
+    quietFromMs = Math.max(quietFromMs, failures.endsAtMs);
+  };
+  const waitOf = ({ count, endsAtMs }: Failures, allowed: number): number | undefined =>
+    count > allowed ? secondsLeft(endsAtMs, elapsedMs()) : undefined;
+
+  const countShared = async (pair: string, own: Failures): Promise<number | undefined> => {
+    try {
+      const { used, msLeft } = await counter.add(pair, 1);
+      if (used > own.count) keep(pair, { count: used, endsAtMs: elapsedMs() + msLeft });
+      if (used >= failuresMax) kv.publish(channel, JSON.stringify({ pair, msLeft }));
+    } catch {
+      // Counted here at least.
+    }
+    return waitOf(liveOf(pair, elapsedMs()) ?? own, failuresMax);
+  };
+
+  const unsubscribe = kv.subscribe(channel, (message) => {
+    const told = readMessage(message);
+    if (told === undefined) return;
+    const nowMs = elapsedMs();
+    const count = Math.max(liveOf(told.pair, nowMs)?.count ?? 0, failuresMax);
+    keep(told.pair, { count, endsAtMs: nowMs + told.msLeft });
+  });
+
+  return {
+    blockedSeconds: (clientId, source) => {
+      const nowMs = elapsedMs();
+      if (nowMs >= quietFromMs) return undefined;
+      const failures = liveOf(pairOf(clientId, source), nowMs);
+      return failures === undefined ? undefined : waitOf(failures, failuresMax - 1);
+    },
+    countFailure: (clientId, source) => {
+      const nowMs = elapsedMs();
+      const pair = pairOf(clientId, source);
+      const before = liveOf(pair, nowMs);
+      const failures = { count: (before?.count ?? 0) + 1, endsAtMs: before?.endsAtMs ?? nowMs + windowSeconds * 1000 };
+      keep(pair, failures);
+      return kv.health() === 'up' ? countShared(pair, failures) : waitOf(failures, failuresMax);
+    },
+    close: unsubscribe,
+  };
+};
+
+const pairOf = (clientId: string, source: string): string => `${source} ${clientId.slice(0, idLengthMax)}`;
+
+const readMessage = (message: string): { pair: string; msLeft: number } | undefined => {
+  try {
+    const { pair, msLeft } = JSON.parse(message) as { pair: unknown; msLeft: unknown };
+    if (typeof pair !== 'string' || typeof msLeft !== 'number') return undefined;
+    return { pair, msLeft: Math.min(msLeft, windowSeconds * 1000) };
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,25 @@
+/** Joins the limits of a gateway: units per caller, failures per client and address, and where a request comes from. */
+import type { Kv } from '#src/platform/kv/index.ts';
+import type { LimitsSettings } from './config.ts';
+import { createFailureBudget, type FailureBudget } from './failure-budget.ts';
+import { createRateLimits, type RateLimits } from './rate-limits.ts';
+import { createSourceOf, type SourceOf } from './source-address.ts';
+
+export type Limits = { rates: RateLimits; failures: FailureBudget; sourceOf: SourceOf; close(): void };
+
+export const createLimits = (settings: LimitsSettings, kv: Kv): Limits => {
+  const rates = createRateLimits({
+    kv,
+    policies: [
+      { name: 'minute', quota: settings.rate_minute_units, windowSeconds: 60 },
+      { name: 'burst', quota: settings.rate_burst_units, windowSeconds: 1 },
+    ],
+  });
+  const failures = createFailureBudget({ kv, failuresMax: settings.rate_failures_max });
+  const close = (): void => {
+    rates.settle();
+    rates.close();
+    failures.close();
+  };
+  return { rates, failures, sourceOf: createSourceOf(settings.trusted_proxy_hops), close };
+};

@@ -1,0 +1,50 @@
+/** Pure: which address a request comes from, in the form in which failures are counted. */
+import type { IncomingMessage } from 'node:http';
+import { isIPv4, isIPv6 } from 'node:net';
+
+/** An IPv4 address, or the first 64 bits of an IPv6 one: whoever has one such address has all of the network. */
+export type SourceOf = (req: IncomingMessage) => string;
+
+/**
+ * `hops`: how many proxies of our own stand in front. Each writes the address that it saw at the end of X-Forwarded-For, so
+ * the entry that many places from the end is the last one that no stranger could write. Without a usable one the socket's
+ * address counts.
+ */
+export const createSourceOf = (hops: number): SourceOf => {
+  return (req) => {
+    const peer = networkOf(req.socket.remoteAddress ?? '') ?? 'unknown';
+    if (hops === 0) return peer;
+    const given = req.headers['x-forwarded-for'];
+    if (given === undefined) return peer;
+    const seen = (Array.isArray(given) ? given.join(',') : given).split(',');
+    return networkOf(withoutPort((seen[Math.max(0, seen.length - hops)] ?? '').trim())) ?? peer;
+  };
+};
+
+/** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+const withoutPort = (text: string): string => {
+  const bracketed = /^\[([^\]]+)\](:\d+)?$/.exec(text);
+  if (bracketed !== null) return bracketed[1] ?? '';
+  return /^[\d.]+:\d+$/.test(text) ? text.slice(0, text.indexOf(':')) : text;
+};
+
+const networkOf = (address: string): string | undefined => {
+  if (isIPv4(address)) return address;
+  const plain = address.split('%', 1)[0] ?? '';
+  if (!isIPv6(plain)) return undefined;
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain)?.[1];
+  if (mapped !== undefined) return mapped;
+  return `${firstGroups(plain).join(':')}::/64`;
+};
+
+/** The first four of eight groups. An address has at most one `::`, and a dotted end concerns the last two groups only. */
+const firstGroups = (address: string): string[] => {
+  const [head = '', tail] = address.split('::', 2);
+  const groups = head === '' ? [] : head.split(':');
+  if (tail !== undefined) {
+    const after = tail === '' ? [] : tail.replace(/\d+\.\d+\.\d+\.\d+$/, '0:0').split(':');
+    const missing = 8 - groups.length - after.length;
+    groups.push(...Array.from({ length: missing }, () => '0'), ...after);
+  }
+  return groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+};

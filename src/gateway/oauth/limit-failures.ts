@@ -1,0 +1,67 @@
+/** Interface 9.2 at the OAuth endpoints: whose failures are used up is not judged any more, right or wrong. */
+import type { IncomingMessage } from 'node:http';
+import type { FailureBudget } from '../limits/failure-budget.ts';
+import type { SourceOf } from '../limits/source-address.ts';
+import { slowDown } from './oauth-answers.ts';
+import type { Form } from './read-token-request.ts';
+
+export type LimitFailuresDeps = {
+  failures: Pick<FailureBudget, 'blockedSeconds' | 'countFailure'>;
+  sourceOf: SourceOf;
+};
+
+/** Runs `work`, which authenticates the client of the form, and counts when it fails with `invalid_client`. */
+export type LimitFailures = <T>(req: IncomingMessage, form: Form, work: () => Promise<T>) => Promise<T>;
+
+export const createLimitFailures = ({ failures, sourceOf }: LimitFailuresDeps): LimitFailures => {
+  return async (req, form, work) => {
+    const clientId = presentedClientId(req, form);
+    const source = sourceOf(req);
+    refuseWhile(failures.blockedSeconds(clientId, source));
+    try {
+      const result = await work();
+      // Guesses that were sent side by side may have used the budget up while this one was judged.
+      refuseWhile(failures.blockedSeconds(clientId, source));
+      return result;
+    } catch (error) {
+      if (isFailedAuthentication(error)) refuseWhile(await failures.countFailure(clientId, source));
+      throw error;
+    }
+  };
+};
+
+const refuseWhile = (seconds: number | undefined): void => {
+  if (seconds === undefined) return;
+  throw slowDown(`Too many failed authentications; try again in ${seconds} s`, seconds);
+};
+
+/** The provider's errors and our own both carry the name of RFC 6749. */
+const isFailedAuthentication = (error: unknown): boolean =>
+  error instanceof Error && 'error' in error && error.error === 'invalid_client';
+
+/** As claimed, nothing of it is proven: of the Basic header, the form, or the subject of an assertion. '' when there is none. */
+const presentedClientId = (req: IncomingMessage, form: Form): string => {
+  const { authorization } = req.headers;
+  if (authorization !== undefined && /^basic /i.test(authorization)) return idOfBasic(authorization.slice(6));
+  const { client_id: id, client_assertion: assertion } = form;
+  return id ?? (assertion === undefined ? '' : idOfAssertion(assertion));
+};
+
+/** Both parts are form-encoded (RFC 6749 section 2.3.1). */
+const idOfBasic = (credentials: string): string => {
+  const text = Buffer.from(credentials.trim(), 'base64').toString('latin1').split(':', 1)[0] ?? '';
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return text;
+  }
+};
+
+const idOfAssertion = (assertion: string): string => {
+  try {
+    const { sub } = JSON.parse(Buffer.from(assertion.split('.')[1] ?? '', 'base64url').toString()) as { sub?: unknown };
+    return typeof sub === 'string' ? sub : '';
+  } catch {
+    return '';
+  }
+};

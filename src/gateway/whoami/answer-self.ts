@@ -1,0 +1,66 @@
+/**
+ * Operations that the gateway answers by itself, at the place where others are forwarded: who am I, and why was I refused
+ * (interface 11.5). They pass the same checks and cost the same units as everything else.
+ */
+import type { Kysely } from 'kysely';
+import { Fault } from '#src/contract/fault.ts';
+import { ownUpstream, type RouteTable } from '../config.ts';
+import { jsonType } from '../edge/dialects.ts';
+import type { WriteAnswer } from '../edge/write-answer.ts';
+import type { Exchange, Step } from '../exchange.ts';
+import type { RatePolicy } from '../limits/rate-window.ts';
+import type { Principal } from '../principal.ts';
+import type { DenialLog } from './denial-log.ts';
+import { describeCredential } from './describe-credential.ts';
+
+type AnswerSelfDeps = {
+  db: Kysely<unknown>;
+  table: Pick<RouteTable, 'routes' | 'tenantWords'>;
+  policies: readonly RatePolicy[];
+  denials: Pick<DenialLog, 'find'>;
+  write: WriteAnswer;
+};
+
+type Answerer = (exchange: Exchange, principal: Principal) => Promise<Record<string, unknown>>;
+
+/** Throws when the route table sends an operation here that does not exist. */
+export const createAnswerSelf = (deps: AnswerSelfDeps): Step => {
+  const answerers: Readonly<Record<string, Answerer>> = {
+    whoami: async (exchange, principal) => ({
+      credential: await describeCredential({ db: deps.db, tenantWords: deps.table.tenantWords }, exchange, principal),
+      rate: ratesOf(deps.policies, exchange),
+    }),
+    'whoami.denial': async ({ path }, { id }) => {
+      const denial = await deps.denials.find(id, path.slice(path.lastIndexOf('/') + 1));
+      if (denial === undefined) throw new Fault('NOT_FOUND', 'There is no such denial');
+      return { denial };
+    },
+  };
+  const lost = deps.table.routes.find(({ id, upstream }) => upstream === ownUpstream && answerers[id] === undefined);
+  if (lost !== undefined)
+    throw new Error(`the route ${lost.id} names the upstream ${ownUpstream}, which has no such operation`);
+  return (exchange) => {
+    const { route, principal } = exchange;
+    if (route?.upstream !== ownUpstream || principal === undefined) return;
+    const answer = answerers[route.id];
+    if (answer === undefined) throw new Error('an operation of the gateway has no answer');
+    exchange.answered = true;
+    return answer(exchange, principal).then((members) =>
+      deps.write(exchange, {
+        status: 200,
+        headers: ['content-type', jsonType, 'cache-control', 'no-store'],
+        body: JSON.stringify({ success: true, ...members }),
+      }),
+    );
+  };
+};
+
+/** The same figures as in the headers of this answer. */
+const ratesOf = (policies: readonly RatePolicy[], { rate }: Exchange): Record<string, unknown>[] =>
+  policies.map(({ name, quota, windowSeconds }, i) => ({
+    policy: name,
+    quota,
+    window_seconds: windowSeconds,
+    remaining: rate?.remaining[i] ?? quota,
+    reset_seconds: rate?.resetSeconds[i] ?? windowSeconds,
+  }));

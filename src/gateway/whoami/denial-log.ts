@@ -1,0 +1,104 @@
+/**
+ * Keeps denials without making a request wait: they are queued in memory and written together, at most 200 ms later. The
+ * queue and what one caller may put into it are bounded; what is beyond is not kept. The answer that the caller got never
+ * depends on it.
+ */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { isTransient } from '#src/platform/db/transaction.ts';
+import type { Logger } from '#src/platform/log.ts';
+import { pause, type Service } from '#src/platform/supervisor.ts';
+import { type Denial, denialOf, type NoteDenial } from './denial.ts';
+import { type DenialRow, deleteDenials, findDenial, upsertDenials } from './denial-store.ts';
+
+export type DenialLog = {
+  note: NoteDenial;
+  /** The newest denial of that id which this caller got; undefined for everything else. */
+  find(callerId: string, requestId: string): Promise<Denial | undefined>;
+  services: Service[];
+};
+
+type DenialLogDeps = { db: Kysely<unknown>; clock: Clock; log: Logger };
+
+const keptMs = 7 * 24 * 60 * 60 * 1000;
+const writeEveryMs = 150;
+const batchMax = 500;
+const queueMax = 10_000;
+/** A caller that does nothing but fail could fill the disk in a week; the first thousands of an hour tell enough. */
+const perCallerMax = 3_000;
+const perCallerMs = 60 * 60 * 1000;
+const expireEveryMs = 60 * 60 * 1000;
+
+export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog => {
+  let queue = new Map<string, DenialRow>();
+  let counts = new Map<string, number>();
+  let countsUntilMs = 0;
+
+  const hasRoom = (callerId: string, nowMs: number): boolean => {
+    if (queue.size >= queueMax) return false;
+    if (nowMs >= countsUntilMs) {
+      counts = new Map();
+      countsUntilMs = nowMs + perCallerMs;
+    }
+    const count = (counts.get(callerId) ?? 0) + 1;
+    counts.set(callerId, count);
+    return count <= perCallerMax;
+  };
+
+  const note: NoteDenial = (exchange, fault, by) => {
+    const at = clock.now();
+    const found = denialOf(exchange, fault, by, at);
+    if (found === undefined || !hasRoom(found.callerId, at.getTime())) return;
+    const { callerId, denial } = found;
+    queue.set(keyOf(callerId, denial.request_id), { caller: callerId, requestId: denial.request_id, at, denial });
+  };
+
+  const writeQueued = async (): Promise<void> => {
+    while (queue.size > 0) {
+      const taken = queue;
+      queue = new Map();
+      const rows = [...taken.values()];
+      try {
+        for (let i = 0; i < rows.length; i += batchMax) await upsertDenials(db, rows.slice(i, i + batchMax));
+      } catch (error) {
+        log.warn({ err: error, denials: rows.length }, 'denials could not be written');
+        // Written twice they stay what they are; a batch that the store does not take must not stop the next ones.
+        if (isTransient(error)) queue = new Map([...taken, ...queue]);
+        throw error;
+      }
+    }
+  };
+
+  const writer: Service = {
+    name: 'denial-writer',
+    run: async (signal) => {
+      while (!signal.aborted) {
+        await pause(writeEveryMs, signal);
+        await writeQueued();
+      }
+    },
+  };
+
+  const expiry: Service = {
+    name: 'denial-expiry',
+    run: async (signal) => {
+      while (!signal.aborted) {
+        const before = new Date(clock.now().getTime() - keptMs);
+        while (!signal.aborted && (await deleteDenials(db, before, batchMax)) === batchMax);
+        await pause(expireEveryMs, signal);
+      }
+    },
+  };
+
+  return {
+    note,
+    find: async (callerId, requestId) => {
+      const waiting = queue.get(keyOf(callerId, requestId));
+      if (waiting !== undefined) return waiting.denial;
+      return (await findDenial(db, callerId, requestId, new Date(clock.now().getTime() - keptMs)))?.denial;
+    },
+    services: [writer, expiry],
+  };
+};
+
+const keyOf = (callerId: string, requestId: string): string => `${callerId} ${requestId}`;

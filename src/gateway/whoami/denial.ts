@@ -1,0 +1,114 @@
+/** Pure: one refusal as its caller may read it later (interface 11.5). Ids and names only, never what was sent. */
+import type { Fault, FaultDetail } from '#src/contract/fault.ts';
+import { type DenialReason, isoSeconds, TracedFault } from '../access/traced-fault.ts';
+import type { Exchange } from '../exchange.ts';
+
+/** Who refused: the gateway, a service behind it in our words, or one that named no code of ours. */
+export type RefusedBy = 'gateway' | 'upstream' | 'foreign';
+
+export type NoteDenial = (exchange: Exchange, fault: Fault, by: RefusedBy) => void;
+
+export type Denial = {
+  request_id: string;
+  at_iso: string;
+  method: string;
+  path: string;
+  status: number;
+  code: string;
+  reason: DenialReason;
+  missing_scopes: readonly string[];
+  detail: Readonly<Record<string, unknown>>;
+  hint: string;
+  errors: readonly FaultDetail[];
+};
+
+const statuses: ReadonlySet<number> = new Set([400, 401, 403, 429]);
+const errorsMax = 20;
+const textMax = 300;
+const pathMax = 256;
+
+/** undefined: not a denial, or not one that can be traced to a key or client. */
+export const denialOf = (
+  exchange: Exchange,
+  fault: Fault,
+  by: RefusedBy,
+  at: Date,
+): { callerId: string; denial: Denial } | undefined => {
+  if (!statuses.has(fault.status)) return undefined;
+  const trace = fault instanceof TracedFault ? fault.trace : undefined;
+  const callerId = trace?.callerId ?? exchange.principal?.id;
+  if (callerId === undefined) return undefined;
+  const reason = trace?.reason ?? reasonOf(fault, by);
+  return {
+    callerId,
+    denial: {
+      request_id: exchange.requestId,
+      at_iso: isoSeconds(at),
+      method: exchange.method,
+      path: exchange.path.slice(0, pathMax),
+      status: fault.status,
+      code: fault.code,
+      reason,
+      missing_scopes: missingScopesOf(fault),
+      detail: trace?.detail ?? detailOf(fault),
+      hint: hints[reason],
+      errors: (fault.errors ?? []).slice(0, errorsMax).map(({ pointer, code, message }) => ({
+        pointer: storable(pointer),
+        code,
+        message: storable(message),
+      })),
+    },
+  };
+};
+
+const reasonOf = (fault: Fault, by: RefusedBy): DenialReason => {
+  if (by === 'foreign') return 'upstream';
+  switch (fault.code) {
+    case 'INSUFFICIENT_SCOPE':
+      return 'scope_missing';
+    case 'API_DISABLED':
+      return 'api_disabled';
+    case 'RATE_LIMIT_EXCEEDED':
+      return 'rate_limited';
+    case 'RESTAURANT_NOT_FOUND':
+      return 'restaurant_gone';
+    // Past the gateway's own checks, both mean a tenant that this caller does not reach.
+    case 'UNAUTHORIZED':
+    case 'INVALID_KEY':
+      return 'restaurant_not_granted';
+    default:
+      return fault.status === 400 ? 'parameters' : 'upstream';
+  }
+};
+
+const missingScopesOf = ({ extra }: Fault): string[] => {
+  const missing = extra?.missing_scopes;
+  return Array.isArray(missing) ? missing.filter((scope) => typeof scope === 'string') : [];
+};
+
+const detailOf = ({ extra }: Fault): Record<string, unknown> =>
+  typeof extra?.retry_after === 'number' ? { retry_after: extra.retry_after } : {};
+
+/** jsonb takes neither U+0000 nor half a surrogate pair; an upstream may send both. */
+const storable = (text: string): string => text.slice(0, textMax).replaceAll('\u0000', '?').toWellFormed();
+
+const hints: Readonly<Record<DenialReason, string>> = {
+  token_expired: 'Get a new token before expires_in has passed',
+  token_revoked: 'The token was revoked; get a new one',
+  token_not_yet_valid: 'The token counts from a later time; check the clock that made it',
+  token_audience: 'The token was issued for another resource; ask for one for this origin',
+  client_disabled: 'The client is disabled; ask support',
+  secret_wrong: 'The client id exists, the secret is not one of its live ones; check which one is deployed',
+  secret_ended: 'The secret has ended; deploy the one that replaced it',
+  key_revoked: 'The key was revoked; use another one',
+  key_expired: 'The key has expired; use another one',
+  credentials_ambiguous: 'Send one kind of credential, once',
+  quarantined: 'The credential is quarantined; the message of the refusal says what to do',
+  restaurant_gone: 'What the credential was issued for no longer exists',
+  restaurant_not_granted: 'Name only one of those that whoami lists, or none when there is one',
+  api_disabled: 'API access is switched off; it can be switched on in the settings of the account',
+  scope_missing: 'Ask for a token with the missing scopes, or have them granted to the client',
+  rate_limited: 'Wait for the seconds of Retry-After, and spread requests by the RateLimit header',
+  parameters: 'Correct what errors names',
+  upstream: 'The service behind the gateway refused the request',
+};

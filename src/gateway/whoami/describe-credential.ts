@@ -1,0 +1,66 @@
+/** What a credential is, for whoever presents it: what was granted, until when, and to which tenants it leads. */
+import { decodeJwt } from 'jose';
+import type { Kysely } from 'kysely';
+import { readCredential } from '../access/read-credential.ts';
+import { isoSeconds } from '../access/traced-fault.ts';
+import type { TenantWords } from '../config.ts';
+import { idOfValue } from '../credentials/credential-values.ts';
+import type { Exchange } from '../exchange.ts';
+import type { Principal } from '../principal.ts';
+import { readClientName, readKeyFacts, readSecretFacts, readTenantFacts } from './credential-facts-store.ts';
+
+type DescribeDeps = { db: Kysely<unknown>; tenantWords: TenantWords };
+
+const tenantsMax = 100;
+
+/** The member `credential` of interface 11.5. */
+export const describeCredential = async (
+  { db, tenantWords }: DescribeDeps,
+  exchange: Exchange,
+  principal: Principal,
+): Promise<Record<string, unknown>> => {
+  const [life, tenants] = await Promise.all([
+    lifeOf(db, exchange, principal),
+    readTenantFacts(db, principal.tenants, tenantsMax),
+  ]);
+  const { list, facts: names } = tenantWords;
+  return {
+    kind: principal.kind,
+    id: principal.id,
+    name: life.name,
+    scopes: [...principal.scopes],
+    [list]: tenants.map(({ id, apiEnabled, facts }) => ({
+      uid: id,
+      ...Object.fromEntries(names.map((name) => [name, facts[name] ?? null])),
+      api_enabled: apiEnabled,
+    })),
+    [`${list}_count`]: principal.tenants.length,
+    issued_iso: isoOrNull(life.issued),
+    expires_iso: isoOrNull(life.expires),
+    retiring_iso: isoOrNull(life.retiring),
+  };
+};
+
+type Life = { name: string | null; issued: Date | null; expires: Date | null; retiring: Date | null };
+
+/** A secret that has an end is on its way out: another one replaces it, and the client goes on. */
+const lifeOf = async (db: Kysely<unknown>, { req, search }: Exchange, { kind, id }: Principal): Promise<Life> => {
+  if (kind === 'api_key') {
+    const facts = await readKeyFacts(db, id);
+    return { name: facts?.name ?? null, issued: facts?.issued ?? null, expires: facts?.ends ?? null, retiring: null };
+  }
+  const presented = readCredential(req.rawHeaders, search);
+  if (presented.kind === 'client') {
+    const facts = await readSecretFacts(db, id, idOfValue(presented.secret));
+    return { name: facts?.name ?? null, issued: facts?.issued ?? null, expires: null, retiring: facts?.ends ?? null };
+  }
+  const name = (await readClientName(db, id)) ?? null;
+  if (presented.kind !== 'bearer') return { name, issued: null, expires: null, retiring: null };
+  // Verified on the way here; only read now.
+  const { iat, exp } = decodeJwt(presented.token);
+  return { name, issued: dateOf(iat), expires: dateOf(exp), retiring: null };
+};
+
+const dateOf = (seconds: number | undefined): Date | null => (seconds === undefined ? null : new Date(seconds * 1000));
+
+const isoOrNull = (date: Date | null): string | null => (date === null ? null : isoSeconds(date));

@@ -1,0 +1,214 @@
+/**
+ * Redis as the shared state. One that says nothing for `waitMsMax` is away: that is what it costs, once, since from then
+ * on everything is refused at once (KvAway) until it answers again, which is tried several times a second. One that is
+ * busy with many questions may take up to `busyFactor` times that. Connections are opened again by themselves; one that is open and
+ * silent is given up.
+ */
+import { Redis } from 'ioredis';
+import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
+import type { Logger } from '../log.ts';
+import { type Count, type Kv, KvAway, type WindowCounter, type WindowOptions } from './kv.ts';
+
+type RedisKvDeps = {
+  url: string;
+  log: Logger;
+  /** How long a question may wait while Redis says nothing at all. */
+  waitMsMax?: number;
+};
+
+const waitMsDefault = 10;
+const busyFactor = 20;
+const probeMs = 200;
+/** A probe may take longer than an answer: it tells an overloaded machine from a dead one. */
+const probesMax = 8;
+const namePrefix = 'orderpass';
+
+const connectionOptions = {
+  connectTimeout: 2_000,
+  keepAlive: 5_000,
+  retryStrategy: (attempt: number) => Math.min(attempt * 50, 500),
+};
+
+export const createRedisKv = ({ url, log, waitMsMax = waitMsDefault }: RedisKvDeps): Kv => {
+  // Nothing waits for a connection, and nothing is sent twice: a count that nobody waits for any more is a wrong count.
+  const client = new Redis(url, {
+    ...connectionOptions,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+  });
+  const gate = createGate(client, log, waitMsMax);
+  const messages = createMessages(url, client);
+  return {
+    health: () => (gate.isOpen() ? 'up' : 'down'),
+    windows: (options) => createCounter(client, gate, options),
+    publish: (channel, message) => messages.publish(channel, message),
+    subscribe: messages.subscribe,
+    close: async () => {
+      gate.close();
+      messages.close();
+      client.disconnect();
+    },
+  };
+};
+
+type Gate = { isOpen(): boolean; ask<T>(question: () => Promise<T>): Promise<T>; close(): void };
+
+/** Lets questions through while Redis answers in time. */
+const createGate = (client: Redis, log: Logger, waitMsMax: number): Gate => {
+  let silent = false;
+  let told: 'up' | 'down' = 'up';
+  let missed = 0;
+  let answers = 0;
+  const isOpen = (): boolean => client.status === 'ready' && !silent;
+  const tell = (): void => {
+    const now = isOpen() ? 'up' : 'down';
+    if (now === told) return;
+    told = now;
+    if (now === 'down') log.warn('Redis is not reachable; limits are counted by each process alone');
+    else log.warn('Redis is reachable again; limits are shared');
+  };
+  client.on('ready', tell).on('close', tell);
+  client.on('error', (error) => {
+    log.debug({ err: error }, 'Redis connection');
+    tell();
+  });
+  const probe = async (): Promise<void> => {
+    if (!silent || client.status !== 'ready') return;
+    try {
+      await inTime(client.ping(), probeMs, () => 0);
+      silent = false;
+      missed = 0;
+      tell();
+    } catch {
+      missed += 1;
+      // The other end is gone without a word (power, a dropped network), or stands still.
+      if (missed % probesMax === 0) client.disconnect(true);
+    }
+  };
+  const timer = setInterval(() => void probe(), probeMs);
+  return {
+    isOpen,
+    ask: async (question) => {
+      if (!isOpen()) throw new KvAway();
+      try {
+        const asked = question();
+        asked.then(
+          () => {
+            answers += 1;
+          },
+          () => undefined,
+        );
+        return await inTime(asked, waitMsMax, () => answers);
+      } catch (error) {
+        if (error instanceof Late) silent = true;
+        tell();
+        throw new KvAway(error);
+      }
+    },
+    close: () => clearInterval(timer),
+  };
+};
+
+class Late extends Error {}
+
+/** Waits `msMax`, and again as long as `progress` moves, which tells of answers to earlier questions. */
+const inTime = <T>(work: Promise<T>, msMax: number, progress: () => number): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const startedAt = performance.now();
+    let seen = progress();
+    let timer: NodeJS.Timeout;
+    let settled = false;
+    const judge = (): void => {
+      if (settled) return;
+      if (progress() === seen || performance.now() - startedAt > msMax * busyFactor) return reject(new Late());
+      seen = progress();
+      wait();
+    };
+    const wait = (): void => {
+      // When this process itself was busy the answer may lie in the socket already; it is read before it counts as late.
+      timer = setTimeout(() => setImmediate(() => setImmediate(judge)), msMax);
+    };
+    wait();
+    const settle = <V>(next: (value: V) => void) => {
+      return (value: V): void => {
+        settled = true;
+        clearTimeout(timer);
+        next(value);
+      };
+    };
+    work.then(settle(resolve), settle(reject));
+  });
+
+/**
+ * The library's script adds first and judges afterwards, so a refused call would use units up. This one adds what fits
+ * (ARGV: units, seconds, limit), and takes nothing off a window that is over. Same result: total, milliseconds left.
+ */
+const addWhatFits = `
+local held = tonumber(redis.call('get', KEYS[1]) or '0')
+local units = tonumber(ARGV[1])
+local left = redis.call('pttl', KEYS[1])
+if units < 0 and left < 0 then return {0, 0} end
+if held + units > tonumber(ARGV[3]) then
+  if left < 0 then left = 1000 * tonumber(ARGV[2]) end
+  return {held + units, left}
+end
+local total = redis.call('incrby', KEYS[1], ARGV[1])
+if left < 0 then
+  redis.call('expire', KEYS[1], ARGV[2])
+  left = 1000 * tonumber(ARGV[2])
+end
+return {total, left}`;
+
+const createCounter = (client: Redis, gate: Gate, { name, quota, windowSeconds }: WindowOptions): WindowCounter => {
+  const limiterOf = (points: number): RateLimiterRedis =>
+    new RateLimiterRedis({
+      storeClient: client,
+      keyPrefix: `${namePrefix}:${name}`,
+      points,
+      duration: windowSeconds,
+      customIncrTtlLuaScript: addWhatFits,
+    });
+  const strict = limiterOf(quota);
+  const loose = limiterOf(Number.MAX_SAFE_INTEGER);
+  return {
+    add: async (key, units) => countOf(await gate.ask(() => loose.penalty(key, units))),
+    take: async (key, units) => {
+      const { used, msLeft } = countOf(await gate.ask(() => strict.penalty(key, units)));
+      return used > quota ? { used: used - units, msLeft, taken: false } : { used, msLeft, taken: true };
+    },
+    giveBack: async (key, units) => {
+      await gate.ask(() => loose.reward(key, units));
+    },
+  };
+};
+
+const countOf = ({ consumedPoints, msBeforeNext }: RateLimiterRes): Count => ({
+  used: consumedPoints,
+  msLeft: msBeforeNext,
+});
+
+type Messages = Pick<Kv, 'publish' | 'subscribe'> & { close(): void };
+
+/** A connection that listens may do nothing else in the older protocol, so it is one of its own. */
+const createMessages = (url: string, client: Redis): Messages => {
+  const listeners = new Map<string, Set<(message: string) => void>>();
+  const listening = new Redis(url, { ...connectionOptions, lazyConnect: true, maxRetriesPerRequest: null });
+  listening.on('error', () => undefined);
+  listening.on('message', (channel: string, message: string) => {
+    for (const listener of listeners.get(channel) ?? []) listener(message);
+  });
+  return {
+    publish: (channel, message) => {
+      if (client.status === 'ready') client.publish(`${namePrefix}:${channel}`, message).catch(() => undefined);
+    },
+    subscribe: (channel, listener) => {
+      const name = `${namePrefix}:${channel}`;
+      const all = listeners.get(name) ?? new Set();
+      if (all.size === 0) listening.subscribe(name).catch(() => undefined);
+      listeners.set(name, all.add(listener));
+      return () => void all.delete(listener);
+    },
+    close: () => listening.disconnect(),
+  };
+};

@@ -1,0 +1,178 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createMemoryKv, createRedisKv, type Kv, KvAway } from '#src/platform/kv/index.ts';
+import { hasRedis, startRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const log = pino({ level: 'silent' });
+
+type Backend = { name: string; skip: boolean; open(): Promise<Kv>; close(): Promise<void> };
+
+let server: TestRedis;
+
+const backends: Backend[] = [
+  { name: 'memory', skip: false, open: async () => createMemoryKv(), close: async () => undefined },
+  {
+    name: 'redis',
+    skip: !hasRedis,
+    open: async () => {
+      server ??= await startRedis();
+      // What is asked here is right answers, on a machine that may be busy.
+      const kv = createRedisKv({ url: server.url, log, waitMsMax: 2_000 });
+      await until(() => kv.health() === 'up');
+      return kv;
+    },
+    close: async () => server?.kill(),
+  },
+];
+
+let names = 0;
+/** A counter that no other test uses. */
+const counterOf = (kv: Kv, quota: number, windowSeconds = 60) => {
+  names += 1;
+  return kv.windows({ name: `test:${names}`, quota, windowSeconds });
+};
+
+describe.each(backends)('$name', ({ skip, open, close }) => {
+  let kv: Kv;
+
+  beforeAll(async () => {
+    if (!skip) kv = await open();
+  });
+
+  afterAll(async () => {
+    await kv?.close();
+    await close();
+  });
+
+  test.skipIf(skip)('adds up units whatever the quota, in a window that opened with the first', async () => {
+    const counter = counterOf(kv, 5);
+    const first = await counter.add('a', 3);
+    expect(first.used).toBe(3);
+    expect(first.msLeft).toBeGreaterThan(59_000);
+    expect(first.msLeft).toBeLessThanOrEqual(60_000);
+    const second = await counter.add('a', 4);
+    expect(second.used).toBe(7);
+    expect(second.msLeft).toBeLessThanOrEqual(first.msLeft);
+  });
+
+  test.skipIf(skip)('takes what fits and nothing of what does not', async () => {
+    const counter = counterOf(kv, 5);
+    expect(await counter.take('a', 4)).toMatchObject({ taken: true, used: 4 });
+    expect(await counter.take('a', 2)).toMatchObject({ taken: false, used: 4 });
+    expect(await counter.take('a', 1)).toMatchObject({ taken: true, used: 5 });
+    const refused = await counter.take('a', 1);
+    expect(refused).toMatchObject({ taken: false, used: 5 });
+    expect(refused.msLeft).toBeGreaterThan(0);
+  });
+
+  test.skipIf(skip)('a refused take opens no window, and keys do not touch each other', async () => {
+    const counter = counterOf(kv, 5);
+    expect(await counter.take('a', 6)).toMatchObject({ taken: false, used: 0 });
+    expect(await counter.take('a', 5)).toMatchObject({ taken: true, used: 5 });
+    expect(await counter.take('b', 5)).toMatchObject({ taken: true, used: 5 });
+  });
+
+  test.skipIf(skip)('of many takes at once exactly the quota succeeds', async () => {
+    const counter = counterOf(kv, 20);
+    const taken = await Promise.all(Array.from({ length: 60 }, () => counter.take('a', 1)));
+    expect(taken.filter((answer) => answer.taken)).toHaveLength(20);
+  });
+
+  test.skipIf(skip)('gives back within a window, and never below it', async () => {
+    const counter = counterOf(kv, 5);
+    await counter.giveBack('a', 3);
+    expect(await counter.take('a', 5)).toMatchObject({ taken: true, used: 5 });
+    await counter.giveBack('a', 2);
+    expect(await counter.take('a', 2)).toMatchObject({ taken: true, used: 5 });
+  });
+
+  test.skipIf(skip)('a window ends by itself and the next one is empty', async () => {
+    const counter = counterOf(kv, 2, 1);
+    expect(await counter.take('a', 2)).toMatchObject({ taken: true });
+    expect(await counter.take('a', 1)).toMatchObject({ taken: false });
+    await until(async () => (await counter.take('a', 2)).taken, 3_000);
+    expect(await counter.take('a', 1)).toMatchObject({ taken: false, used: 2 });
+  });
+
+  test.skipIf(skip)('a message reaches every listener of its channel, until it stops listening', async () => {
+    const heard: string[] = [];
+    const stop = kv.subscribe('news', (message) => heard.push(`first ${message}`));
+    kv.subscribe('news', (message) => heard.push(`second ${message}`));
+    kv.subscribe('other', (message) => heard.push(`other ${message}`));
+    await until(() => {
+      kv.publish('news', 'probe');
+      return heard.length > 0;
+    });
+    await until(() => heard.length % 2 === 0);
+    stop();
+    heard.length = 0;
+    kv.publish('news', 'last');
+    await until(() => heard.includes('second last'));
+    expect(heard.filter((text) => text.startsWith('first last') || text.startsWith('other'))).toEqual([]);
+  });
+});
+
+describe.skipIf(!hasRedis)('Redis that fails', () => {
+  const waitMsMax = 300;
+
+  let redis: TestRedis;
+  let kv: Kv;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    kv = createRedisKv({ url: redis.url, log, waitMsMax });
+    await until(() => kv.health() === 'up');
+  });
+
+  afterAll(async () => {
+    await kv.close();
+    await redis.kill();
+  });
+
+  /** Milliseconds until the counter refused. */
+  const timeOfRefusal = async (): Promise<number> => {
+    const startedAt = performance.now();
+    await expect(counterOf(kv, 5).add('a', 1)).rejects.toThrow(KvAway);
+    return performance.now() - startedAt;
+  };
+
+  test('a killed Redis is refused at once, is seen as down, and is used again by itself when it is back', async () => {
+    const counter = counterOf(kv, 100);
+    const heard: string[] = [];
+    kv.subscribe('back', (message) => heard.push(message));
+    expect((await counter.add('a', 7)).used).toBe(7);
+    await redis.kill();
+    await until(() => kv.health() === 'down');
+    expect(await timeOfRefusal()).toBeLessThan(waitMsMax);
+    await redis.start();
+    await until(() => kv.health() === 'up');
+    expect((await counter.add('a', 1)).used).toBe(1);
+    await until(() => {
+      kv.publish('back', 'again');
+      return heard.length > 0;
+    });
+  });
+
+  test('a Redis that stands still costs one short wait, then nothing, and is used again when it goes on', async () => {
+    await until(() => kv.health() === 'up');
+    redis.freeze();
+    const first = await timeOfRefusal();
+    expect(first).toBeGreaterThan(waitMsMax - 20);
+    expect(first).toBeLessThan(3 * waitMsMax);
+    expect(kv.health()).toBe('down');
+    let later = 0;
+    for (let i = 0; i < 20; i += 1) later += await timeOfRefusal();
+    expect(later).toBeLessThan(waitMsMax);
+    redis.resume();
+    await until(() => kv.health() === 'up');
+    expect((await counterOf(kv, 5).take('a', 5)).taken).toBe(true);
+  });
+
+  test('nothing has to run at the start', async () => {
+    const early = createRedisKv({ url: 'redis://127.0.0.1:1', log });
+    expect(early.health()).toBe('down');
+    await expect(early.windows({ name: 'x', quota: 1, windowSeconds: 1 }).add('a', 1)).rejects.toThrow(KvAway);
+    await early.close();
+  });
+});
