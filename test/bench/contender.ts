@@ -13,7 +13,16 @@ const connectionsMax = 256;
 /** A request as a browser-like client of an API would send it. */
 const plainHeaders = { accept: 'application/json', 'user-agent': 'bench/1.0' };
 
-type Ready = { url: string; path: string; headers: Record<string, string> };
+type Target = {
+  url: string;
+  path: string;
+  headers: Record<string, string>;
+  authorizations?: string[];
+  method?: 'POST';
+  body?: string;
+};
+/** `others`: more ways in to the same process, by name. */
+type Ready = Target & { others?: Record<string, Target> };
 type Start = (upstreamUrl: string) => Promise<Ready & { close: () => Promise<void> }>;
 
 const listen = async (server: Server): Promise<string> => {
@@ -121,16 +130,83 @@ const startFastify =
     return { url, path, headers, close: () => app.close() };
   };
 
+const tokens = 2_000;
+const revokedTokens = 10_000;
+
 const startGateway: Start = async (upstreamUrl) => {
   // Loaded only here, so that the other contenders' processes hold nothing that they do not use.
   const { startBenchGateway } = await import('./gateway.ts');
-  const { url, authorization, close } = await startBenchGateway(upstreamUrl);
-  return { url, path, headers: { ...plainHeaders, authorization }, close };
+  const { url, authorizations, apiKey, clientId, clientSecret, close } = await startBenchGateway(upstreamUrl, {
+    tokens,
+    revokedTokens,
+  });
+  const target = (headers: Record<string, string>): Target => ({ url, path, headers: { ...plainHeaders, ...headers } });
+  const others = {
+    'gateway-tokens': { ...target({}), authorizations },
+    'gateway-client': target({ 'x-client-id': clientId, 'x-client-secret': clientSecret }),
+    'gateway-key': target({ 'x-api-key': apiKey }),
+  };
+  return { ...target({ authorization: authorizations[0] ?? '' }), others, close };
+};
+
+const tokenRequest = (url: string, clientId: string, clientSecret: string): Target => ({
+  ...{ url, path: '/api/oauth/token', method: 'POST' },
+  headers: { ...plainHeaders, 'content-type': 'application/x-www-form-urlencoded' },
+  body: `grant_type=client_credentials&client_id=${clientId}&client_secret=${clientSecret}&scope=read:orders`,
+});
+
+const startIssuer: Start = async (upstreamUrl) => {
+  const { startBenchGateway } = await import('./gateway.ts');
+  const { url, clientId, clientSecret, close } = await startBenchGateway(upstreamUrl);
+  return { ...tokenRequest(url, clientId, clientSecret), close };
+};
+
+/** The library as its documentation sets it up for this grant: a client in the configuration, the store in memory. */
+const startProvider: Start = async () => {
+  const { default: Provider } = await import('oidc-provider');
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const server = createServer();
+  const url = await listen(server);
+  const [client_id, client_secret] = ['opc_0000000000000000', 'x'.repeat(43)];
+  const provider = new Provider(url, {
+    jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), alg: 'ES256', use: 'sig', kid: 'bench' }] },
+    clients: [
+      {
+        ...{ client_id, client_secret, token_endpoint_auth_method: 'client_secret_post' as const },
+        ...{ grant_types: ['client_credentials'], redirect_uris: [], response_types: [], scope: 'read:orders' },
+        id_token_signed_response_alg: 'ES256',
+      },
+    ],
+    scopes: ['read:orders'],
+    routes: { token: '/api/oauth/token' },
+    features: {
+      clientCredentials: { enabled: true },
+      devInteractions: { enabled: false },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => url,
+        getResourceServerInfo: () => ({
+          ...{ scope: 'read:orders', audience: url, accessTokenFormat: 'jwt' as const },
+          jwt: { sign: { alg: 'ES256' as const } },
+        }),
+      },
+    },
+  });
+  server.on('request', provider.callback());
+  return {
+    ...tokenRequest(url, client_id, client_secret),
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
 };
 
 const starts: Record<string, Start> = {
   gateway: startGateway,
   bare: startBare,
+  issuer: startIssuer,
+  provider: startProvider,
   fastify: startFastify(false),
   'fastify-cached': startFastify(true),
 };

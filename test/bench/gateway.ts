@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createRevokeToken } from '#src/gateway/credentials/revoke-token.ts';
 import {
   createCredentials,
   createGateway,
@@ -20,9 +21,21 @@ import { createLog } from '#src/platform/log.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 
-type BenchGateway = { url: string; authorization: string; close: () => Promise<void> };
+type Credentials = { clientId: string; clientSecret: string; apiKey: string };
 
-export const startBenchGateway = async (upstreamUrl: string): Promise<BenchGateway> => {
+type BenchGateway = Credentials & {
+  url: string;
+  /** As many different tokens as asked for. */
+  authorizations: string[];
+  close: () => Promise<void>;
+};
+
+type BenchSettings = { tokens?: number; revokedTokens?: number };
+
+export const startBenchGateway = async (
+  upstreamUrl: string,
+  { tokens = 1, revokedTokens = 0 }: BenchSettings = {},
+): Promise<BenchGateway> => {
   const folder = await mkdtemp(join(tmpdir(), 'orderpass-bench-'));
   // Started by root, the database server runs as a user that must be able to enter.
   await chmod(folder, 0o755);
@@ -53,10 +66,20 @@ export const startBenchGateway = async (upstreamUrl: string): Promise<BenchGatew
   const credentials = createCredentials({ db, box, clock: systemClock });
   await credentials.createTenant('rst_1');
   const client = await credentials.createClient({ name: 'bench', tenants: ['rst_1'] });
-  const authorization = await fetchToken(url, client);
+  const key = await credentials.createApiKey({ tenant: 'rst_1', name: 'bench' });
+  const revoke = createRevokeToken({ db, clock: systemClock });
+  for (let count = 0; count < revokedTokens; count += 1) {
+    const token = { jti: `revoked-${count}`, clientId: client.client_id, expiresMs: Date.now() + 3_600_000 };
+    await revoke(token, { reason: 'bench', actor: 'bench' });
+  }
+  const authorizations: string[] = [];
+  for (let count = 0; count < tokens; count += 1) authorizations.push(await fetchToken(url, client));
   return {
     url,
-    authorization,
+    authorizations,
+    clientId: client.client_id,
+    clientSecret: client.client_secret,
+    apiKey: key.api_key,
     close: async () => {
       server.closeAllConnections();
       server.close();

@@ -13,15 +13,27 @@ const upstream = createServer((_req, res) => {
 upstream.keepAliveTimeout = 600_000;
 await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
 
-type Order = { url: string; path: string; headers: Record<string, string>; ms: number };
+type Order = {
+  url: string;
+  path: string;
+  headers: Record<string, string>;
+  ms: number;
+  method?: 'GET' | 'POST';
+  body?: string;
+  /** Taken in turn as the Authorization header. */
+  authorizations?: string[];
+};
 
-/** As many requests as go, one at a time on each connection. */
-const run = async ({ url, path, headers, ms }: Order): Promise<{ requests: number; failures: number; ms: number }> => {
+/** As many requests as go, one at a time on each connection. A GET must bring the upstream's whole body. */
+const run = async (order: Order): Promise<{ requests: number; failures: number; ms: number }> => {
+  const { url, path, ms, method = 'GET', body: sent = null, authorizations = [] } = order;
+  const several = authorizations.map((authorization) => ({ ...order.headers, authorization }));
   const clients = Array.from({ length: connections }, () => new Client(url, { pipelining: 1 }));
   const startedAt = performance.now();
   const end = startedAt + ms;
   let requests = 0;
   let failures = 0;
+  let started = 0;
   const drive = (client: Client): Promise<void> =>
     new Promise((resolve) => {
       const next = (): void => {
@@ -38,7 +50,7 @@ const run = async ({ url, path, headers, ms }: Order): Promise<{ requests: numbe
           },
           onResponseEnd: () => {
             requests += 1;
-            if (status !== 200 || bytes !== body.length) failures += 1;
+            if (status !== 200 || (method === 'GET' && bytes !== body.length)) failures += 1;
             next();
           },
           onResponseError: () => {
@@ -46,7 +58,9 @@ const run = async ({ url, path, headers, ms }: Order): Promise<{ requests: numbe
             next();
           },
         };
-        client.dispatch({ path, method: 'GET', headers }, handler);
+        const headers = several[started % several.length] ?? order.headers;
+        started += 1;
+        client.dispatch({ path, method, headers, body: sent }, handler);
       };
       next();
     });

@@ -1,0 +1,62 @@
+/** Processes of a bench, each pinned to a core, and how figures are put together and shown. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+export type Part = {
+  child: ChildProcess;
+  ask: (command: object) => Promise<Record<string, unknown>>;
+  ready: Ready;
+};
+
+/** What a part says of itself when it is up. */
+export type Ready = Record<string, unknown> & { others?: Record<string, Record<string, unknown>> };
+
+const taskset = ['/usr/bin/taskset', '/bin/taskset'].find((path) => existsSync(path));
+
+/** Starts a part of the bench pinned to a core; it speaks JSON lines on stdin and stdout. */
+export const startPart = async (name: string, core: number, args: readonly string[]): Promise<Part> => {
+  const script = [join(import.meta.dirname, `${name}.ts`), ...args];
+  const [command, rest] =
+    taskset === undefined ? [process.execPath, script] : [taskset, ['-c', String(core), process.execPath, ...script]];
+  const child = spawn(command, rest, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async (): Promise<Record<string, unknown>> => {
+    const { value, done } = await lines.next();
+    if (done === true) throw new Error(`${name} ${args.join(' ')} ended`);
+    return JSON.parse(value) as Record<string, unknown>;
+  };
+  const ready = (await next()) as Ready;
+  const ask = (question: object): Promise<Record<string, unknown>> => {
+    child.stdin.write(`${JSON.stringify(question)}\n`);
+    return next();
+  };
+  return { child, ask, ready };
+};
+
+export const stopPart = async ({ child }: Part): Promise<void> => {
+  if (child.exitCode !== null) return;
+  const gone = once(child, 'exit');
+  child.stdin?.end();
+  await gone;
+};
+
+export const median = (values: readonly number[]): number => {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  return sorted.length % 2 === 1 ? (sorted[middle] ?? 0) : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
+};
+
+export const column = (text: string, width: number): string => text.padStart(width);
+
+export const print = (line: string): void => {
+  process.stdout.write(`${line}\n`);
+};
+
+export const pinned = taskset === undefined ? 'not pinned' : 'pinned to cores 0 and 1';
+
+/** Round by round: a disturbance of the machine meets both sides of a ratio alike. */
+export const ratiosOf = (own: readonly number[] = [], peer: readonly number[] = []): number[] =>
+  own.map((rate, round) => rate / (peer[round] ?? Number.NaN));
