@@ -20,6 +20,7 @@ import { migrate } from '#src/platform/db/migrate.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
+import { tuneMemory } from '#src/platform/tune-memory.ts';
 
 type Credentials = { clientId: string; clientSecret: string; apiKey: string };
 
@@ -36,6 +37,7 @@ export const startBenchGateway = async (
   upstreamUrl: string,
   { tokens = 1, revokedTokens = 0 }: BenchSettings = {},
 ): Promise<BenchGateway> => {
+  tuneMemory();
   const folder = await mkdtemp(join(tmpdir(), 'orderpass-bench-'));
   // Started by root, the database server runs as a user that must be able to enter.
   await chmod(folder, 0o755);

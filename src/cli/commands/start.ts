@@ -3,6 +3,7 @@ import { loadProcessSettings } from '#src/app/config.ts';
 import type { DemoCredentials } from '#src/app/demo/demo.ts';
 import { startProgram } from '#src/app/run.ts';
 import { createLog } from '#src/platform/log.ts';
+import { tuneMemory } from '#src/platform/tune-memory.ts';
 import type { Output } from '../output.ts';
 import { configFileOf } from '../with-admin.ts';
 
@@ -12,6 +13,7 @@ export const startCommand = (program: Command, output: Output): void => {
     .description('start the role of this process (default: everything) and run until it is told to stop')
     .action(async (_options: unknown, command: Command) => {
       const settings = loadProcessSettings({ configFile: configFileOf(command) });
+      tuneMemory();
       const log = createLog(settings.log_level);
       const stopping = waitForSignal();
       const running = await startProgram(settings, log);
