@@ -40,8 +40,8 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
     disableClient: credentials.disableClient,
     /** Everything else that may be done to credentials, see gateway/credentials. */
     credentials,
-    revokeToken: (token: string) => revokePresentedToken({ db: store.db, clock }, token, actor),
-    rotateSigningKey: () => rotateSigningKey({ db: store.db, box, clock }),
+    revokeToken: (token: string) => revokePresentedToken({ db: store.db, box, clock }, token, actor),
+    rotateSigningKey: () => rotateSigningKey({ db: store.db, box, clock, actor }),
     createEndpoint: async (endpoint: { tenant: string; url: string; kinds?: readonly string[] }) => {
       await assertRestaurant(store.db, endpoint.tenant);
       return createEndpoint(endpointsDeps(installation, settings), {

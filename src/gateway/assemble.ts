@@ -8,6 +8,7 @@ import { isTransient } from '#src/platform/db/transaction.ts';
 import type { KvHealth } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { AuditDecisions } from './access/audit-decisions.ts';
 import { createAuthCheck } from './access/auth-check.ts';
 import type { IdentifyCallerDeps } from './access/identify-caller.ts';
 import { createRecordDecision } from './access/record-decision.ts';
@@ -44,6 +45,7 @@ export type AssembleDeps = IdentifyCallerDeps & {
   oauth: Middleware;
   limits: RateLimits;
   denials: Pick<DenialLog, 'note' | 'find'>;
+  decisions: AuditDecisions;
   db: Kysely<unknown>;
   /** Of the state that gateways share. */
   sharedHealth: () => KvHealth;
@@ -69,9 +71,19 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   const write = createWriteAnswer({ edgeHeaders });
   const statusFor = settings.legacy_status === 'on' ? legacyStatus : honestStatus;
   const noteDenial = deps.denials.note;
-  const writeFault = createWriteFault({ write, dialects, toFault, log, statusFor, noteDenial });
+  const auditRefusal = deps.decisions.refuse;
+  const noteAllowed = deps.decisions.allow;
+  const writeFault = createWriteFault({ write, dialects, toFault, log, statusFor, noteDenial, auditRefusal });
   // Where a status is read by a protocol and not by a client of the interface, 200 would say yes.
-  const writeHonestFault = createWriteFault({ write, dialects, toFault, log, statusFor: honestStatus, noteDenial });
+  const writeHonestFault = createWriteFault({
+    write,
+    dialects,
+    toFault,
+    log,
+    statusFor: honestStatus,
+    noteDenial,
+    auditRefusal,
+  });
   const upstreams = createUpstreams(deps.upstreams, settings);
   const signFor = createSignFor({ signers: createSigners(deps) });
   const { protocol, host } = new URL(origin);
@@ -84,7 +96,15 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     throw methodNotAllowed(allow);
   };
   const { authenticate, recordUse, limits } = deps;
-  const steps = createDecisionSteps({ routes, authenticate, recordUse, limits, answerOptions, noteDryRun });
+  const steps = createDecisionSteps({
+    routes,
+    authenticate,
+    recordUse,
+    limits,
+    noteAllowed,
+    answerOptions,
+    noteDryRun,
+  });
   const upgrades = createUpgrades({
     upstreams,
     steps,
@@ -111,6 +131,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     authenticate,
     recordUse,
     limits,
+    noteAllowed,
     answerSelf: createAnswerSelf({ db: deps.db, table, policies: limits.policies, denials: deps.denials, write }),
     assertIdentity: createAssertIdentity(signFor),
     forward: createForward({

@@ -1,5 +1,6 @@
 /** One request on its way through the pipeline: what the steps have found out so far. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Presented } from './access/read-credential.ts';
 import type { Route } from './config.ts';
 import type { RateStanding } from './limits/rate-limits.ts';
 import type { Principal } from './principal.ts';
@@ -17,6 +18,8 @@ export type Exchange = {
   readonly search: string;
   readonly startedAtMs: number;
   route: Route | undefined;
+  /** The credential as it was sent, once it was looked at. */
+  presented: Presented | undefined;
   principal: Principal | undefined;
   /** How the caller stands with its limits, once it was charged. */
   rate: RateStanding | undefined;
@@ -56,6 +59,7 @@ export const createExchange = (
     search: mark === -1 ? '' : target.slice(mark + 1),
     startedAtMs,
     route: undefined,
+    presented: undefined,
     principal: undefined,
     rate: undefined,
     tokenInBody: false,

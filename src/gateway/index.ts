@@ -11,6 +11,7 @@
  * throws a Fault (faults.ts), which edge/write-answer renders (edge/dialects). The same decision serves WebSockets
  * (upstream/upgrade) and other proxies (access/auth-check). assemble.ts joins the parts.
  */
+import { hostname } from 'node:os';
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
@@ -19,10 +20,13 @@ import { createMemoryKv, type Kv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import { createAuditDecisions } from './access/audit-decisions.ts';
 import { createAuthenticator } from './access/authenticate.ts';
 import { createBearerTokens } from './access/bearer-tokens.ts';
 import { createDryRunLog } from './access/dry-run-log.ts';
 import { assemble, type PublicDoor } from './assemble.ts';
+import { createFingerprint } from './audit/fingerprint.ts';
+import { openRecorder } from './audit/recorder.ts';
 import { type GatewaySettings, loadRouteTable, routesFileOf } from './config.ts';
 import { createCredentialCache } from './credentials/credential-cache.ts';
 import { readEpoch } from './credentials/credential-epoch-store.ts';
@@ -30,6 +34,7 @@ import { createCredentialUse } from './credentials/credential-use.ts';
 import { createRevokeToken } from './credentials/revoke-token.ts';
 import { createLimits } from './limits/limits.ts';
 import { createThrottle } from './limits/throttle.ts';
+import { createAuditOAuth } from './oauth/audit-oauth.ts';
 import { createLimitFailures } from './oauth/limit-failures.ts';
 import { createOAuth } from './oauth/oauth.ts';
 import { openSigningKeys } from './oauth/signing-keys.ts';
@@ -80,6 +85,8 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const limits = createLimits(settings, kv);
   const denials = createDenialLog({ db, clock, log });
   const { failures, sourceOf } = limits;
+  const recorder = await openRecorder({ db, box, clock, log, process: `${hostname()}:${process.pid}` });
+  const audited = { recorder, fingerprint: createFingerprint(box), sourceOf };
   const { authenticate, inspectToken } = createAuthenticator({
     credentials,
     tokens,
@@ -93,8 +100,9 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const oauth = createOAuth({
     ...{ origin, box, clock, settings, allScopes, keys, credentials, realm: settings.realm, log },
     moreDocuments: deps.moreDocuments,
-    ...{ tokens, inspectToken, recordUse: use.record, revokeToken: createRevokeToken({ db, clock }) },
+    ...{ tokens, inspectToken, recordUse: use.record, revokeToken: createRevokeToken({ db, box, clock }) },
     limitFailures: createLimitFailures({ failures, sourceOf }),
+    audit: createAuditOAuth(audited),
     throttleIntrospection: createThrottle({ kv, name: 'introspect', callsMax: 600, windowSeconds: 60 }),
     assertions: {
       clock,
@@ -117,6 +125,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     oauth,
     limits: limits.rates,
     denials,
+    decisions: createAuditDecisions(audited),
     db,
     sharedHealth: kv.health,
     checkStore: async () => {
@@ -127,6 +136,13 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     limits.close();
     await door.close();
   };
-  const services = [credentials.service, use.service, keys.service, dryRuns.service, ...denials.services];
+  const services = [
+    recorder.service,
+    credentials.service,
+    use.service,
+    keys.service,
+    dryRuns.service,
+    ...denials.services,
+  ];
   return { ...door, close, services };
 };

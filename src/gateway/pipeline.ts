@@ -17,6 +17,8 @@ import type { CompiledRoutes } from './routing/route-table.ts';
 export type PipelineDeps = IdentifyCallerDeps & {
   routes: CompiledRoutes;
   limits: Pick<RateLimits, 'charge'>;
+  /** For the audit. */
+  noteAllowed: Step;
   /** Operations of the gateway itself end here. */
   answerSelf: Step;
   assertIdentity: Step;
@@ -31,6 +33,7 @@ export type Pipeline = (exchange: Exchange) => void;
 export type DecisionDeps = IdentifyCallerDeps & {
   routes: CompiledRoutes;
   limits: Pick<RateLimits, 'charge'>;
+  noteAllowed: Step;
   answerOptions: (exchange: Exchange, allow: string) => void;
   /** Hears of callers without the scopes that a route only tries out. */
   noteDryRun: NoteDryRun;
@@ -44,6 +47,7 @@ export const createDecisionSteps = (deps: DecisionDeps): readonly Step[] => [
   createRequireScopes(), // 7
   createTryScopes(deps),
   createLimitRate(deps), // 8
+  deps.noteAllowed,
 ];
 
 /** Step 1 (size of the head) is taken before, for every path of the listener. */

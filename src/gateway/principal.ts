@@ -8,6 +8,8 @@ export type Principal = {
   id: string;
   /** What was presented, for the use of credentials: key id, secret id, or client id for a token. */
   credentialId: string;
+  /** `jti`, of a token only. */
+  tokenId?: string;
   /** Tenants that the credential reaches now, and those of them whose API access is off. */
   tenants: readonly string[];
   tenantsDisabled: readonly string[];

@@ -69,7 +69,7 @@ export const startBenchGateway = async (
   await credentials.createTenant('rst_1');
   const client = await credentials.createClient({ name: 'bench', tenants: ['rst_1'] });
   const key = await credentials.createApiKey({ tenant: 'rst_1', name: 'bench' });
-  const revoke = createRevokeToken({ db, clock: systemClock });
+  const revoke = createRevokeToken({ db, box, clock: systemClock });
   for (let count = 0; count < revokedTokens; count += 1) {
     const token = { jti: `revoked-${count}`, clientId: client.client_id, expiresMs: Date.now() + 3_600_000 };
     await revoke(token, { reason: 'bench', actor: 'bench' });

@@ -134,7 +134,7 @@ test('client authentication and its refusals are those of the token endpoint', a
 
 test('with more revoked tokens than fit into memory the store is asked, and none gets in', async () => {
   const { db } = stand.database;
-  const revokeToken = createRevokeToken({ db, clock: stand.clock });
+  const revokeToken = createRevokeToken({ db, box: stand.box, clock: stand.clock });
   const expiresMs = stand.clock.now().getTime() + 60_000;
   const lags: number[] = [];
   const observeLag = (seconds: number): unknown => lags.push(seconds);

@@ -234,7 +234,7 @@ const createPrincipals = (deps: Pick<AuthenticatorDeps, 'allScopes' | 'apiKeySco
       if (token.caller?.record === record) return token.caller.principal;
       const held = scopesOf(record);
       const scopes = new Set(token.scopes.filter((scope) => held.has(scope)));
-      const principal = make(record, 'bearer', record.clientId, scopes);
+      const principal = Object.freeze({ ...make(record, 'bearer', record.clientId, scopes), tokenId: token.jti });
       token.caller = { record, principal };
       return principal;
     },

@@ -38,6 +38,7 @@ export const createIdentifyCaller = ({ authenticate, recordUse }: IdentifyCaller
   };
   return (exchange) => {
     const presented = readCredential(exchange.req.rawHeaders, exchange.search);
+    exchange.presented = presented;
     if (!announcesBody(exchange) || !mayHoldToken(exchange, presented)) return identify(exchange, presented);
     return refuseTokenInBody(exchange).then(() => identify(exchange, presented));
   };

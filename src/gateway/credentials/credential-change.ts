@@ -4,13 +4,16 @@ import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
+import { appendChange } from '../audit/append-change.ts';
+import type { AuditAction, NewAuditEvent } from '../audit/audit-event.ts';
 import { raiseEpoch } from './credential-epoch-store.ts';
+import { insertStateChange, type StateChange } from './credential-state-store.ts';
 
 export type Tx = Transaction<unknown>;
 
 export type CredentialsDeps = {
   db: Kysely<unknown>;
-  box: Pick<SecretBox, 'digest'>;
+  box: Pick<SecretBox, 'digest' | 'derive'>;
   clock: Clock;
   /** Scopes that exist; without the list any name is taken. */
   scopes?: readonly string[];
@@ -31,9 +34,39 @@ export const assertFound = (found: boolean, what: string, id: string): void => {
   if (!found) throw new Fault('NOT_FOUND', `There is no ${what} ${id}`);
 };
 
-/** Why and by whom; `actor` of the deps when the call names none. */
-export const signature = (deps: CredentialsDeps, reason: string): { reason: string; actor: string; at: Date } => ({
-  reason,
-  actor: deps.actor ?? 'system',
-  at: deps.clock.now(),
-});
+/** One line of the audit, in the transaction of the change. `actor` of the deps when the call names none. */
+export const noteChange = (deps: CredentialsDeps, tx: Tx, event: NewAuditEvent): Promise<void> =>
+  appendChange(tx, deps.box, deps.clock.now(), { actor: deps.actor ?? 'system', ...event });
+
+type StateKind = Exclude<StateChange['kind'], 'token'>;
+
+/** The same, and a line in the history of the credential. */
+export const noteState = async (
+  deps: CredentialsDeps,
+  tx: Tx,
+  { kind, credential, state, reason }: { kind: StateKind } & Pick<StateChange, 'credential' | 'state' | 'reason'>,
+): Promise<void> => {
+  const actor = deps.actor ?? 'system';
+  await insertStateChange(tx, { kind, credential, state, reason, actor, at: deps.clock.now() });
+  const isClient = kind === 'client' || kind === 'tokens';
+  const about = isClient ? { client_id: credential } : { credential_id: credential };
+  const details = JSON.stringify({ state });
+  await noteChange(deps, tx, { action: actionOf(kind, state), reason, ...about, details });
+};
+
+const actionOf = (kind: StateKind, state: StateChange['state']): AuditAction => {
+  const ends = state === 'revoked' || state === 'expiring';
+  switch (kind) {
+    case 'client':
+      return ends ? 'client.disabled' : 'client.state_changed';
+    case 'secret':
+      return ends ? 'secret.retired' : 'secret.state_changed';
+    case 'api_key':
+      if (state === 'expiring') return 'key.rotated';
+      return ends ? 'key.revoked' : 'key.state_changed';
+    case 'client_key':
+      return 'client_key.revoked';
+    case 'tokens':
+      return 'client.tokens_revoked';
+  }
+};

@@ -5,7 +5,7 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import { Fault } from '#src/contract/fault.ts';
-import { assertFound, type CredentialsDeps, change, signature, type Tx } from './credential-change.ts';
+import { assertFound, type CredentialsDeps, change, noteChange, noteState, type Tx } from './credential-change.ts';
 import * as states from './credential-state-store.ts';
 import * as store from './credential-store.ts';
 import { newApiKey, newClientSecret } from './credential-values.ts';
@@ -32,6 +32,7 @@ export const issueSecret = async (
   const { id, value } = newClientSecret();
   const digest = deps.box.digest(value);
   await store.insertSecret(tx, { secretId: id, clientId, digest, created: deps.clock.now(), expires });
+  await noteChange(deps, tx, { action: 'secret.created', client_id: clientId, credential_id: id });
   return { client_secret: value, secret_id: id };
 };
 
@@ -56,12 +57,8 @@ export const rotations = (deps: CredentialsDeps) => ({
     if (!force && !secret.safe_to_retire && secret.state !== 'expired') throw notSafe(secret);
     await change(deps, undefined, async (inner) => {
       assertFound(await store.markSecretRevoked(inner, secretId, deps.clock.now()), 'secret', secretId);
-      await states.insertStateChange(inner, {
-        kind: 'secret',
-        credential: secretId,
-        state: 'revoked',
-        ...signature(deps, force ? 'retired by force' : 'retired'),
-      });
+      const reason = force ? 'retired by force' : 'retired';
+      await noteState(deps, inner, { kind: 'secret', credential: secretId, state: 'revoked', reason });
     });
   },
 
@@ -74,6 +71,10 @@ export const rotations = (deps: CredentialsDeps) => ({
       if (old === undefined) throw new Fault('NOT_FOUND', `There is no live key ${keyId}`);
       await noteEnd(deps, inner, 'api_key', keyId, end);
       const { id, value } = newApiKey();
+      await noteChange(deps, inner, {
+        ...{ action: 'key.created', kind: 'api_key', credential_id: id },
+        ...{ tenants: [old.tenant], details: JSON.stringify({ successor_of: keyId }) },
+      });
       await store.insertApiKey(inner, { ...old, keyId: id, digest: deps.box.digest(value), created, expires: null });
       return { key_id: id, api_key: value };
     });
@@ -86,6 +87,9 @@ export const rotations = (deps: CredentialsDeps) => ({
       assertFound(await store.clientExists(inner, clientId), 'client', clientId);
       const made = await states.insertClientKey(inner, { clientId, ...key, created: deps.clock.now() });
       if (!made) throw new Fault('CONFLICT', `The client has a key ${key.keyId} already`);
+      await noteChange(deps, inner, {
+        ...{ action: 'client_key.added', client_id: clientId, credential_id: clientKeyName(clientId, key.keyId) },
+      });
       return { client_id: clientId, key_id: key.keyId };
     });
   },
@@ -93,21 +97,15 @@ export const rotations = (deps: CredentialsDeps) => ({
   revokeClientKey: (clientId: string, keyId: string, tx?: Tx): Promise<void> =>
     change(deps, tx, async (inner) => {
       assertFound(await states.markClientKeyRevoked(inner, clientId, keyId, deps.clock.now()), 'client key', keyId);
-      await states.insertStateChange(inner, {
-        kind: 'client_key',
-        credential: clientKeyName(clientId, keyId),
-        state: 'revoked',
-        ...signature(deps, 'revoked'),
-      });
+      const credential = clientKeyName(clientId, keyId);
+      await noteState(deps, inner, { kind: 'client_key', credential, state: 'revoked', reason: 'revoked' });
     }),
 });
 
 const noteEnd = (deps: CredentialsDeps, tx: Tx, kind: 'secret' | 'api_key', id: string, end: Date): Promise<void> =>
-  states.insertStateChange(tx, {
-    kind,
-    credential: id,
-    state: 'expiring',
-    ...signature(deps, `rotated; ends ${end.toISOString()}`),
+  noteState(deps, tx, {
+    ...{ kind, credential: id, state: 'expiring' },
+    reason: `rotated; ends ${end.toISOString()}`,
   });
 
 const notSafe = (secret: { id: string; calls_5m: number; last_used: string | null; last_address: string | null }) =>

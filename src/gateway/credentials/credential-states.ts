@@ -3,7 +3,7 @@
  * with the reason; a revoked one is not known any more.
  */
 import { Fault } from '#src/contract/fault.ts';
-import { assertFound, type CredentialsDeps, change, signature, type Tx } from './credential-change.ts';
+import { assertFound, type CredentialsDeps, change, noteChange, noteState, type Tx } from './credential-change.ts';
 import * as store from './credential-state-store.ts';
 
 const updates = {
@@ -29,12 +29,7 @@ export const stateChanges = (deps: CredentialsDeps) => ({
     assertReason(reason);
     return change(deps, tx, async (inner) => {
       assertFound(await updates[kind](inner, id, reason), wordOf[kind], id);
-      await store.insertStateChange(inner, {
-        kind,
-        credential: id,
-        state: 'quarantined',
-        ...signature(deps, reason),
-      });
+      await noteState(deps, inner, { kind, credential: id, state: 'quarantined', reason });
     });
   },
 
@@ -46,15 +41,17 @@ export const stateChanges = (deps: CredentialsDeps) => ({
       if (kind === 'client' && (await store.isClientDisabled(inner, id))) {
         throw new Fault('CONFLICT', `The client ${id} was disabled for good`);
       }
-      await store.insertStateChange(inner, { kind, credential: id, state: 'active', ...signature(deps, reason) });
+      await noteState(deps, inner, { kind, credential: id, state: 'active', reason });
     });
   },
 
   /** Whether the client may ask about tokens of everybody (RFC 7662). */
   setClientMayIntrospect: (clientId: string, mayIntrospect: boolean, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) =>
-      assertFound(await store.updateClientIntrospection(inner, clientId, mayIntrospect), 'client', clientId),
-    ),
+    change(deps, tx, async (inner) => {
+      assertFound(await store.updateClientIntrospection(inner, clientId, mayIntrospect), 'client', clientId);
+      const details = JSON.stringify({ may_introspect: mayIntrospect });
+      await noteChange(deps, inner, { action: 'client.rights_changed', client_id: clientId, details });
+    }),
 
   /**
    * Refuses every token of the client that was issued before `before` (default now). Tokens carry whole seconds, so one
@@ -67,12 +64,7 @@ export const stateChanges = (deps: CredentialsDeps) => ({
     return change(deps, tx, async (inner) => {
       assertFound(await store.updateTokensNotBefore(inner, clientId, before), 'client', clientId);
       const reason = `tokens issued before ${before.toISOString()}`;
-      await store.insertStateChange(inner, {
-        kind: 'tokens',
-        credential: clientId,
-        state: 'revoked',
-        ...signature(deps, reason),
-      });
+      await noteState(deps, inner, { kind: 'tokens', credential: clientId, state: 'revoked', reason });
     });
   },
 
@@ -81,12 +73,7 @@ export const stateChanges = (deps: CredentialsDeps) => ({
     change(deps, tx, async (inner) => {
       const ids = await store.revokeTenantKeys(inner, tenant, reason, deps.clock.now());
       for (const id of ids) {
-        await store.insertStateChange(inner, {
-          kind: 'api_key',
-          credential: id,
-          state: 'revoked',
-          ...signature(deps, reason),
-        });
+        await noteState(deps, inner, { kind: 'api_key', credential: id, state: 'revoked', reason });
       }
       return ids;
     }),

@@ -4,9 +4,9 @@
  * Values are returned once and kept as digests only. Names that do not exist are a NOT_FOUND fault.
  */
 import { validationFault } from '#src/contract/fault.ts';
-import { assertFound, type CredentialsDeps, change, signature, type Tx } from './credential-change.ts';
+import { assertFound, type CredentialsDeps, change, noteChange, noteState, type Tx } from './credential-change.ts';
 import { type IssuedSecret, issueSecret, rotations } from './credential-rotation.ts';
-import { insertStateChange, updateClientIntrospection } from './credential-state-store.ts';
+import { updateClientIntrospection } from './credential-state-store.ts';
 import { stateChanges } from './credential-states.ts';
 import * as store from './credential-store.ts';
 import { newApiKey, newClientId } from './credential-values.ts';
@@ -38,16 +38,24 @@ export const createCredentials = (deps: CredentialsDeps) => ({
 const tenantChanges = (deps: CredentialsDeps) => ({
   /** `facts`: what callers are told about the tenant; nothing here looks into it. */
   createTenant: (id: string, tx?: Tx, facts: Readonly<Record<string, unknown>> = {}): Promise<void> =>
-    change(deps, tx, (inner) => store.insertTenant(inner, id, deps.clock.now(), facts)),
+    change(deps, tx, async (inner) => {
+      await store.insertTenant(inner, id, deps.clock.now(), facts);
+      await noteChange(deps, inner, { action: 'tenant.created', tenants: [id] });
+    }),
 
   setTenantApiEnabled: (id: string, enabled: boolean, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) => assertFound(await store.updateTenantApi(inner, id, enabled), 'tenant', id)),
+    change(deps, tx, async (inner) => {
+      assertFound(await store.updateTenantApi(inner, id, enabled), 'tenant', id);
+      const details = JSON.stringify({ api_enabled: enabled });
+      await noteChange(deps, inner, { action: 'tenant.changed', tenants: [id], details });
+    }),
 
   /** For good: its keys and grants stay, and lead nowhere. */
   removeTenant: (id: string, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) =>
-      assertFound(await store.markTenantGone(inner, id, deps.clock.now()), 'tenant', id),
-    ),
+    change(deps, tx, async (inner) => {
+      assertFound(await store.markTenantGone(inner, id, deps.clock.now()), 'tenant', id);
+      await noteChange(deps, inner, { action: 'tenant.removed', tenants: [id] });
+    }),
 });
 
 const keyChanges = (deps: CredentialsDeps) => ({
@@ -58,23 +66,16 @@ const keyChanges = (deps: CredentialsDeps) => ({
       const digest = deps.box.digest(value);
       const created = deps.clock.now();
       await store.insertApiKey(inner, { tenant, keyId: id, name, digest, created, expires: expires ?? null });
+      await noteChange(deps, inner, { action: 'key.created', kind: 'api_key', credential_id: id, tenants: [tenant] });
       return { key_id: id, api_key: value };
     }),
 
   revokeApiKey: (keyId: string, tx?: Tx, reason = 'revoked'): Promise<void> =>
     change(deps, tx, async (inner) => {
       assertFound(await store.markKeyRevoked(inner, keyId, reason, deps.clock.now()), 'key', keyId);
-      await noteRevoked(deps, inner, 'api_key', keyId, reason);
+      await noteState(deps, inner, { kind: 'api_key', credential: keyId, state: 'revoked', reason });
     }),
 });
-
-const noteRevoked = (
-  deps: CredentialsDeps,
-  tx: Tx,
-  kind: 'api_key' | 'client' | 'secret',
-  id: string,
-  reason: string,
-): Promise<void> => insertStateChange(tx, { kind, credential: id, state: 'revoked', ...signature(deps, reason) });
 
 const assertScopesExist = (deps: CredentialsDeps, scopes: readonly string[]): void => {
   const unknown = scopes.filter((scope) => deps.scopes?.includes(scope) === false);
@@ -100,6 +101,7 @@ const clientChanges = (deps: CredentialsDeps) => ({
         assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
         await store.insertGrant(inner, clientId, tenant, created);
       }
+      await noteChange(deps, inner, { action: 'client.created', client_id: clientId, tenants, scopes: scopes ?? [] });
       const secret = await issueSecret(deps, inner, clientId, null);
       return { client_id: clientId, ...secret };
     }),
@@ -108,7 +110,7 @@ const clientChanges = (deps: CredentialsDeps) => ({
   disableClient: (clientId: string, tx?: Tx, reason = 'disabled'): Promise<void> =>
     change(deps, tx, async (inner) => {
       assertFound(await store.markClientDisabled(inner, clientId, deps.clock.now()), 'client', clientId);
-      await noteRevoked(deps, inner, 'client', clientId, reason);
+      await noteState(deps, inner, { kind: 'client', credential: clientId, state: 'revoked', reason });
     }),
 
   /** null: all. Tokens that are out lose what the client loses. */
@@ -116,25 +118,34 @@ const clientChanges = (deps: CredentialsDeps) => ({
     change(deps, tx, async (inner) => {
       if (scopes !== null) assertScopesExist(deps, scopes);
       assertFound(await store.updateClientScopes(inner, clientId, scopes), 'client', clientId);
+      const details = JSON.stringify({ all: scopes === null });
+      await noteChange(deps, inner, {
+        ...{ action: 'client.scopes_changed', client_id: clientId },
+        ...{ scopes: scopes ?? [], details },
+      });
     }),
 
   /** Without this right the client gets no tokens, and those that it has are refused. */
   setClientMayUseTokens: (clientId: string, mayUseTokens: boolean, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) =>
-      assertFound(await store.updateClientTokens(inner, clientId, mayUseTokens), 'client', clientId),
-    ),
+    change(deps, tx, async (inner) => {
+      assertFound(await store.updateClientTokens(inner, clientId, mayUseTokens), 'client', clientId);
+      const details = JSON.stringify({ may_use_tokens: mayUseTokens });
+      await noteChange(deps, inner, { action: 'client.rights_changed', client_id: clientId, details });
+    }),
 
   grantTenant: (clientId: string, tenant: string, tx?: Tx): Promise<void> =>
     change(deps, tx, async (inner) => {
       assertFound(await store.clientExists(inner, clientId), 'client', clientId);
       assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
       await store.insertGrant(inner, clientId, tenant, deps.clock.now());
+      await noteChange(deps, inner, { action: 'client.granted', client_id: clientId, tenants: [tenant] });
     }),
 
   withdrawTenant: (clientId: string, tenant: string, tx?: Tx): Promise<void> =>
-    change(deps, tx, async (inner) =>
-      assertFound(await store.markGrantWithdrawn(inner, clientId, tenant, deps.clock.now()), 'grant of', tenant),
-    ),
+    change(deps, tx, async (inner) => {
+      assertFound(await store.markGrantWithdrawn(inner, clientId, tenant, deps.clock.now()), 'grant of', tenant);
+      await noteChange(deps, inner, { action: 'client.withdrawn', client_id: clientId, tenants: [tenant] });
+    }),
 });
 
 const secretChanges = (deps: CredentialsDeps) => ({
@@ -148,6 +159,6 @@ const secretChanges = (deps: CredentialsDeps) => ({
   revokeClientSecret: (secretId: string, tx?: Tx): Promise<void> =>
     change(deps, tx, async (inner) => {
       assertFound(await store.markSecretRevoked(inner, secretId, deps.clock.now()), 'secret', secretId);
-      await noteRevoked(deps, inner, 'secret', secretId, 'revoked');
+      await noteState(deps, inner, { kind: 'secret', credential: secretId, state: 'revoked', reason: 'revoked' });
     }),
 });

@@ -2,6 +2,8 @@
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { appendChange } from '../audit/append-change.ts';
 import { raiseTokenEpoch } from './credential-epoch-store.ts';
 import { insertStateChange } from './credential-state-store.ts';
 import { deleteEndedRevocations, insertRevokedToken } from './revoked-token-store.ts';
@@ -12,12 +14,14 @@ export type RevokedToken = { jti: string; clientId: string; expiresMs: number };
 export type RevokeToken = (token: RevokedToken, by: { reason: string; actor: string }) => Promise<void>;
 
 export const createRevokeToken =
-  ({ db, clock }: { db: Kysely<unknown>; clock: Clock }): RevokeToken =>
+  ({ db, box, clock }: { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock }): RevokeToken =>
   ({ jti, clientId, expiresMs }, by) =>
     inTransaction(db, async (tx) => {
       const now = clock.now();
       await deleteEndedRevocations(tx, now);
       await insertStateChange(tx, { kind: 'token', credential: jti, state: 'revoked', ...by, at: now });
+      const event = { token_id: jti, client_id: clientId, ...by } as const;
+      await appendChange(tx, box, now, { action: 'token.revoked', ...event });
       // Last before the row itself: the epoch stays locked to the end, which puts revocations in one line.
       const epoch = await raiseTokenEpoch(tx);
       await insertRevokedToken(tx, { jti, clientId, expires: new Date(expiresMs) }, epoch, now);

@@ -94,7 +94,14 @@ export const createWriteFault = (deps: {
   statusFor: StatusFor;
   /** Keeps why somebody was refused, for that somebody. */
   noteDenial: NoteDenial;
+  /** Writes the refusal to the audit; undefined when it is not one. Never rejects. */
+  auditRefusal: (exchange: Exchange, fault: Fault) => Promise<void> | undefined;
 }): WriteFault => {
+  const answer = (exchange: Exchange, fault: Fault): void => {
+    const rendered = renderFault(exchange, fault, deps.dialects);
+    const status = deps.statusFor(exchange, fault.code, fault.status);
+    deps.write(exchange, { status, headers: faultHeaders(fault, rendered), body: rendered.body });
+  };
   return (exchange, thrown) => {
     const fault = deps.toFault(thrown) ?? internalFault(thrown);
     exchange.refusal = fault.code;
@@ -105,9 +112,9 @@ export const createWriteFault = (deps: {
         'request failed',
       );
     }
-    const rendered = renderFault(exchange, fault, deps.dialects);
-    const status = deps.statusFor(exchange, fault.code, fault.status);
-    deps.write(exchange, { status, headers: faultHeaders(fault, rendered), body: rendered.body });
+    const audited = deps.auditRefusal(exchange, fault);
+    if (audited === undefined) answer(exchange, fault);
+    else void audited.then(() => answer(exchange, fault));
   };
 };
 

@@ -21,7 +21,15 @@ export type AuthenticateClientDeps = {
 };
 
 /** Rejects with invalid_request, invalid_client, or unauthorized_client for a quarantined client or secret. */
-export type AuthenticateClient = (req: IncomingMessage, form: Form) => Promise<ClientRecord>;
+export type AuthenticateClient = (req: IncomingMessage, form: Form) => Promise<ProvenClient>;
+
+export type ProvenClient = {
+  client: ClientRecord;
+  /** Id of the secret or key. */
+  credentialId: string;
+  /** What was presented, for its fingerprint; an assertion is used once and needs none. */
+  secret: string | undefined;
+};
 
 type Proven = { record: ClientRecord; credentialId: string; quarantine: string | undefined };
 
@@ -29,11 +37,13 @@ export const createAuthenticateClient = (deps: AuthenticateClientDeps): Authenti
   const prove = (proof: ClientProof): Promise<Proven | undefined> =>
     proof.method === 'secret' ? proveBySecret(deps, proof) : proveByAssertion(deps, proof);
   return async (req, form) => {
-    const proven = await prove(readClientProof(form, req.rawHeaders));
+    const proof = readClientProof(form, req.rawHeaders);
+    const proven = await prove(proof);
     if (proven === undefined) throw invalidClient();
     deps.recordUse(proven.credentialId, req.socket.remoteAddress);
     if (proven.quarantine !== undefined) throw new OAuthRefusal('unauthorized_client', 400, proven.quarantine);
-    return proven.record;
+    const secret = proof.method === 'secret' ? proof.secret : undefined;
+    return { client: proven.record, credentialId: proven.credentialId, secret };
   };
 };
 

@@ -15,7 +15,7 @@ export type LimitFailures = <T>(req: IncomingMessage, form: Form, work: () => Pr
 
 export const createLimitFailures = ({ failures, sourceOf }: LimitFailuresDeps): LimitFailures => {
   return async (req, form, work) => {
-    const clientId = presentedClientId(req, form);
+    const clientId = claimedClientId(req, form);
     const source = sourceOf(req);
     refuseWhile(failures.blockedSeconds(clientId, source));
     try {
@@ -40,7 +40,7 @@ const isFailedAuthentication = (error: unknown): boolean =>
   error instanceof Error && 'error' in error && error.error === 'invalid_client';
 
 /** As claimed, nothing of it is proven: of the Basic header, the form, or the subject of an assertion. '' when there is none. */
-const presentedClientId = (req: IncomingMessage, form: Form): string => {
+export const claimedClientId = (req: IncomingMessage, form: Form): string => {
   const { authorization } = req.headers;
   if (authorization !== undefined && /^basic /i.test(authorization)) return idOfBasic(authorization.slice(6));
   const { client_id: id, client_assertion: assertion } = form;

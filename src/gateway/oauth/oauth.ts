@@ -7,6 +7,7 @@ import { errors } from 'oidc-provider';
 import { faultOf } from '#src/platform/http/error-boundary.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { methodNotAllowed } from '../faults.ts';
+import type { AuditOAuth } from './audit-oauth.ts';
 import {
   type AuthenticateClient,
   type AuthenticateClientDeps,
@@ -35,6 +36,7 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys' | 'credentials'> &
   IntrospectDeps & {
     realm: string;
     limitFailures: LimitFailures;
+    audit: AuditOAuth;
     log: Logger;
     keys: Pick<SigningKeys, 'current' | 'jwks'>;
     credentials: TokenIssuerDeps['credentials'] & RevokeDeps['credentials'];
@@ -83,6 +85,14 @@ const write = (ctx: Context, { status, headers, body }: OAuthAnswer): void => {
   ctx.body = JSON.stringify(body);
 };
 
+/** The form of a request whose refusal may have to name who asked. */
+const forms = new WeakMap<Context, Form>();
+
+const keepForm = (ctx: Context, form: Form): Form => {
+  forms.set(ctx, form);
+  return form;
+};
+
 type Endpoint = (ctx: Context) => Promise<OAuthAnswer>;
 
 const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
@@ -95,28 +105,29 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
     [
       tokenPath,
       async (ctx) => {
-        const form = await readTokenRequest(ctx.req, ctx.querystring);
-        const { access_token, expires_in, scope } = await issue(ctx, form, await authenticate(ctx.req, form));
+        const form = keepForm(ctx, await readTokenRequest(ctx.req, ctx.querystring));
+        const proven = await authenticate(ctx.req, form);
+        const { access_token, expires_in, scope } = await issue(ctx, form, proven.client);
+        await deps.audit.issued(ctx, proven, { access_token, scope });
         return { status: 200, headers: {}, body: { access_token, token_type: 'Bearer', expires_in, scope } };
       },
     ],
     [
       revocationPath,
       async (ctx) => {
-        const form = await readOAuthForm(ctx.req, ctx.querystring);
-        await revoke(await authenticate(ctx.req, form), requireToken(form));
+        const form = keepForm(ctx, await readOAuthForm(ctx.req, ctx.querystring));
+        await revoke((await authenticate(ctx.req, form)).client, requireToken(form));
         return { status: 200, headers: {}, body: undefined };
       },
     ],
     [
       introspectionPath,
       async (ctx) => {
-        const form = await readOAuthForm(ctx.req, ctx.querystring);
-        return {
-          status: 200,
-          headers: {},
-          body: await introspect(await authenticate(ctx.req, form), requireToken(form)),
-        };
+        const form = keepForm(ctx, await readOAuthForm(ctx.req, ctx.querystring));
+        const proven = await authenticate(ctx.req, form);
+        const body = await introspect(proven.client, requireToken(form));
+        await deps.audit.introspected(ctx, proven, typeof body.jti === 'string' ? body.jti : null);
+        return { status: 200, headers: {}, body };
       },
     ],
   ];
@@ -138,6 +149,7 @@ const createEndpoint = (deps: OAuthDeps, answer: Endpoint): Endpoint => {
     } catch (error) {
       const refusal = toRefusal(error);
       if (refusal.status >= 500) deps.log.error({ request_id: requestId, err: error }, 'OAuth request failed');
+      else await deps.audit.refused(ctx, forms.get(ctx), refusal);
       return errorAnswer(withChallenge(refusal, ctx, deps.realm), deps.origin, requestId);
     }
   };

@@ -4,6 +4,7 @@ import { errors, type JWTPayload, type JWTVerifyResult, jwtVerify } from 'jose';
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
 import { createRevokeToken } from '../credentials/revoke-token.ts';
 import { listSigningKeys } from './signing-key-store.ts';
 
@@ -12,7 +13,7 @@ export type PresentedToken = { jti: string; client_id: string; expires: string; 
 
 /** Every gateway refuses the token within a second. VALIDATION_ERROR for what this installation did not issue. */
 export const revokePresentedToken = async (
-  deps: { db: Kysely<unknown>; clock: Clock },
+  deps: { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock },
   text: string,
   actor: string,
 ): Promise<PresentedToken> => {

@@ -9,6 +9,7 @@ import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
+import { appendChange } from '../audit/append-change.ts';
 import { raiseEpoch } from '../credentials/credential-epoch-store.ts';
 import {
   insertSigningKey,
@@ -18,7 +19,13 @@ import {
   type SigningKeyRow,
 } from './signing-key-store.ts';
 
-export type RotateDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'seal'>; clock: Clock };
+export type RotateDeps = {
+  db: Kysely<unknown>;
+  box: Pick<SecretBox, 'seal' | 'derive'>;
+  clock: Clock;
+  /** Who asked; nobody when it was its age. */
+  actor?: string;
+};
 
 export type RotatedKey = { kid: string; signs_from: string };
 
@@ -54,7 +61,7 @@ const dayMs = 86_400_000;
 export const isOld = ({ notBefore }: Pick<SigningKeyRow, 'notBefore'>, daysMax: number, now: Date): boolean =>
   now.getTime() - notBefore.getTime() > daysMax * dayMs;
 
-const addKey = async ({ box, clock }: RotateDeps, tx: Kysely<unknown>): Promise<RotatedKey> => {
+const addKey = async ({ box, clock, actor = 'system' }: RotateDeps, tx: Kysely<unknown>): Promise<RotatedKey> => {
   const now = clock.now();
   const rows = await listSigningKeys(tx);
   const over = rows.filter((_row, index) => endOf(rows, index) <= now.getTime());
@@ -68,6 +75,7 @@ const addKey = async ({ box, clock }: RotateDeps, tx: Kysely<unknown>): Promise<
     tokenSecondsMax: Math.max(0, ...rows.map(({ tokenSecondsMax }) => tokenSecondsMax)),
   });
   await insertSigningKey(tx, key, now);
+  await appendChange(tx, box, now, { action: 'signing_key.rotated', credential_id: key.kid, actor });
   await raiseEpoch(tx);
   return { kid: key.kid, signs_from: key.notBefore.toISOString() };
 };

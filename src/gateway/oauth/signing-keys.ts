@@ -38,7 +38,7 @@ export type SigningKeys = {
 
 type SigningKeysDeps = {
   db: Kysely<unknown>;
-  box: Pick<SecretBox, 'seal' | 'open'>;
+  box: Pick<SecretBox, 'seal' | 'open' | 'derive'>;
   clock: Clock;
   settings: Pick<OAuthSettings, 'token_lifetime' | 'signing_key_days'>;
 };

@@ -1,0 +1,179 @@
+/** SQL of the audit: chains, their heads, their events. */
+import { type Kysely, sql } from 'kysely';
+import type { ChainedEvent } from './audit-event.ts';
+import type { ChainEnd, Head } from './chain.ts';
+
+type Db = Kysely<unknown>;
+
+export type ChainRow = Head & {
+  process: string;
+  opened: Date;
+  mac: Buffer;
+  anchorSeq: number;
+  anchorHash: string;
+  anchorMac: Buffer;
+};
+
+const chainColumns = sql`chain, process, opened, seq, encode(hash, 'hex') as hash, signed, closed, chains, mac,
+  anchor_seq as "anchorSeq", encode(anchor_hash, 'hex') as "anchorHash", anchor_mac as "anchorMac"`;
+
+/** Chains are opened one after the other: their numbers have no gap. */
+export const lockChains = async (tx: Db): Promise<void> => {
+  await sql`select pg_advisory_xact_lock(hashtext('gateway.audit_chains'))`.execute(tx);
+};
+
+export const lastChain = async (db: Db): Promise<number> => {
+  const { rows } = await sql<{
+    last: number;
+  }>`select coalesce(max(chain), -1) as last from gateway.audit_chains`.execute(db);
+  return rows[0]?.last ?? -1;
+};
+
+export const insertChain = async (tx: Db, row: ChainRow): Promise<void> => {
+  await sql`
+    insert into gateway.audit_chains
+      (chain, process, opened, seq, hash, signed, closed, chains, mac, anchor_seq, anchor_hash, anchor_mac)
+    values (${row.chain}, ${row.process}, ${row.opened}, ${row.seq}, decode(${row.hash}, 'hex'), ${row.signed},
+      ${row.closed}, ${row.chains}, ${row.mac}, ${row.anchorSeq}, decode(${row.anchorHash}, 'hex'), ${row.anchorMac})`.execute(
+    tx,
+  );
+};
+
+/** Undefined when there is no such chain. Locked to the end of the transaction. */
+export const lockChain = async (tx: Db, chain: number): Promise<ChainRow | undefined> => {
+  const { rows } = await sql<ChainRow>`
+    select ${chainColumns} from gateway.audit_chains where chain = ${chain} for update`.execute(tx);
+  return rows[0];
+};
+
+export const listChains = async (db: Db, after: number, limit: number): Promise<ChainRow[]> => {
+  const { rows } = await sql<ChainRow>`
+    select ${chainColumns} from gateway.audit_chains where chain > ${after} order by chain limit ${limit}`.execute(db);
+  return rows;
+};
+
+export const updateHead = async (tx: Db, head: Head, mac: Buffer): Promise<void> => {
+  await sql`
+    update gateway.audit_chains set seq = ${head.seq}, hash = decode(${head.hash}, 'hex'), signed = ${head.signed},
+      closed = ${head.closed}, chains = ${head.chains}, mac = ${mac}
+    where chain = ${head.chain}`.execute(tx);
+};
+
+export const updateAnchor = async (tx: Db, chain: number, anchor: ChainEnd, mac: Buffer): Promise<void> => {
+  await sql`
+    update gateway.audit_chains set anchor_seq = ${anchor.seq}, anchor_hash = decode(${anchor.hash}, 'hex'),
+      anchor_mac = ${mac} where chain = ${chain}`.execute(tx);
+};
+
+export const ensurePartition = async (db: Db, moment: Date): Promise<void> => {
+  await sql`select gateway.audit_partition(${moment})`.execute(db);
+};
+
+/** All or nothing. */
+export const insertEvents = async (db: Db, events: readonly ChainedEvent[]): Promise<void> => {
+  await sql`
+    insert into gateway.audit_events
+      (chain, seq, at, action, outcome, reason, count, request_ids, fingerprint, kind, credential_id, token_id, client_id,
+       tenants, route_id, scopes, address, actor, details, hash)
+    select chain, seq, at, action, outcome, reason, count, request_ids, fingerprint, kind, credential_id, token_id,
+      client_id, tenants, route_id, scopes, address, actor, details, decode(hash, 'hex')
+    from jsonb_to_recordset(${JSON.stringify(events)}::jsonb) as e (
+      chain integer, seq bigint, at timestamptz, action text, outcome text, reason text, count integer,
+      request_ids text[], fingerprint text, kind text, credential_id text, token_id text, client_id text, tenants text[],
+      route_id text, scopes text[], address text, actor text, details text, hash text)`.execute(db);
+};
+
+const eventColumns = sql`chain, seq, at, action, outcome, reason, count, request_ids, fingerprint, kind, credential_id,
+  token_id, client_id, tenants, route_id, scopes, address, actor, details, encode(hash, 'hex') as hash`;
+
+export const listChainEvents = async (
+  db: Db,
+  chain: number,
+  afterSeq: number,
+  limit: number,
+): Promise<ChainedEvent[]> => {
+  const { rows } = await sql<ChainedEvent>`
+    select ${eventColumns} from gateway.audit_events where chain = ${chain} and seq > ${afterSeq}
+    order by seq limit ${limit}`.execute(db);
+  return rows;
+};
+
+export const lastOfChain = async (db: Db, chain: number): Promise<ChainEnd | undefined> => {
+  const { rows } = await sql<ChainEnd>`
+    select seq, encode(hash, 'hex') as hash from gateway.audit_events where chain = ${chain}
+    order by seq desc limit 1`.execute(db);
+  return rows[0];
+};
+
+export type EventFilter = {
+  fingerprint?: string | undefined;
+  client?: string | undefined;
+  credential?: string | undefined;
+  tenant?: string | undefined;
+  requestId?: string | undefined;
+  tokenId?: string | undefined;
+  action?: string | undefined;
+  outcome?: 'success' | 'failure' | undefined;
+  since?: Date | undefined;
+  until?: Date | undefined;
+};
+
+export type Place = { at: Date; chain: number; seq: number };
+
+/** Newest first; `before`: the last one of the page before. */
+export const searchEvents = async (
+  db: Db,
+  filter: EventFilter,
+  before: Place | undefined,
+  limit: number,
+): Promise<ChainedEvent[]> => {
+  const conditions = conditionsOf(filter);
+  if (before !== undefined) conditions.push(sql`(at, chain, seq) < (${before.at}, ${before.chain}, ${before.seq})`);
+  const where = conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
+  const { rows } = await sql<ChainedEvent>`
+    select ${eventColumns} from gateway.audit_events where ${where}
+    order by at desc, chain desc, seq desc limit ${limit}`.execute(db);
+  return rows;
+};
+
+const conditionsOf = (filter: EventFilter): ReturnType<typeof sql>[] => {
+  const conditions: ReturnType<typeof sql>[] = [];
+  if (filter.fingerprint !== undefined) conditions.push(sql`fingerprint = ${filter.fingerprint}`);
+  if (filter.client !== undefined) conditions.push(sql`client_id = ${filter.client}`);
+  if (filter.credential !== undefined) conditions.push(sql`credential_id = ${filter.credential}`);
+  if (filter.tenant !== undefined) conditions.push(sql`tenants @> array[${filter.tenant}]::text[]`);
+  if (filter.requestId !== undefined) conditions.push(sql`request_ids @> array[${filter.requestId}]::text[]`);
+  if (filter.tokenId !== undefined) conditions.push(sql`token_id = ${filter.tokenId}`);
+  if (filter.action !== undefined) conditions.push(sql`action = ${filter.action}`);
+  // Spelled out, so that the partial index of failures can be used.
+  if (filter.outcome === 'failure') conditions.push(sql`outcome = 'failure'`);
+  if (filter.outcome === 'success') conditions.push(sql`outcome = 'success'`);
+  if (filter.since !== undefined) conditions.push(sql`at >= ${filter.since}`);
+  if (filter.until !== undefined) conditions.push(sql`at < ${filter.until}`);
+  return conditions;
+};
+
+export type Partition = { name: string; endsAt: Date };
+
+/** Oldest first. */
+export const listPartitions = async (db: Db): Promise<Partition[]> => {
+  const { rows } = await sql<{ name: string }>`
+    select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'gateway.audit_events'::regclass order by c.relname`.execute(db);
+  return rows.map(({ name }) => {
+    const [, year, month] = /_(\d{4})(\d{2})$/.exec(name) ?? [];
+    return { name, endsAt: new Date(Date.UTC(Number(year), Number(month), 1)) };
+  });
+};
+
+/** The last event that each chain has in a partition. */
+export const lastOfPartition = async (tx: Db, name: string): Promise<(ChainEnd & { chain: number })[]> => {
+  const { rows } = await sql<ChainEnd & { chain: number }>`
+    select distinct on (chain) chain, seq, encode(hash, 'hex') as hash from ${sql.table(`gateway.${name}`)}
+    order by chain, seq desc`.execute(tx);
+  return rows;
+};
+
+export const dropPartition = async (tx: Db, name: string): Promise<void> => {
+  await sql`drop table ${sql.table(`gateway.${name}`)}`.execute(tx);
+};

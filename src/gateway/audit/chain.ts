@@ -1,0 +1,75 @@
+/**
+ * Pure: how events hang together. Each hash covers the event, its place and the hash before it, so nothing can be changed,
+ * removed or put in without every later hash being wrong; the signed head tells where the chain must end.
+ */
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import type { AuditEvent, ChainedEvent } from './audit-event.ts';
+
+/** What the first event of a chain follows. */
+export const chainStart = '0'.repeat(64);
+
+/** SHA-256 in hex. The sequence of the members is part of the format and never changes. */
+export const hashEvent = (before: string, chain: number, seq: number, event: AuditEvent): string =>
+  createHash('sha256')
+    .update(
+      JSON.stringify([
+        before,
+        chain,
+        seq,
+        event.at.toISOString(),
+        event.action,
+        event.outcome,
+        event.reason,
+        event.count,
+        event.request_ids,
+        event.fingerprint,
+        event.kind,
+        event.credential_id,
+        event.token_id,
+        event.client_id,
+        event.tenants,
+        event.route_id,
+        event.scopes,
+        event.address,
+        event.actor,
+        event.details,
+      ]),
+    )
+    .digest('hex');
+
+export type ChainEnd = { seq: number; hash: string };
+
+export const appendToChain = (
+  chain: number,
+  end: ChainEnd,
+  events: readonly AuditEvent[],
+): { events: ChainedEvent[]; end: ChainEnd } => {
+  let { seq, hash } = end;
+  const chained = events.map((event) => {
+    seq += 1;
+    hash = hashEvent(hash, chain, seq, event);
+    return { ...event, chain, seq, hash };
+  });
+  return { events: chained, end: { seq, hash } };
+};
+
+export type Head = ChainEnd & { chain: number; signed: Date; closed: boolean; chains: number };
+
+export const headLabel = 'audit-head';
+
+/** `key`: derived from the master key under `headLabel`; whoever can write the tables cannot make it. */
+export const signHead = (key: Buffer, head: Head): Buffer =>
+  createHmac('sha256', key)
+    .update(
+      JSON.stringify(['head', head.chain, head.seq, head.hash, head.signed.toISOString(), head.closed, head.chains]),
+    )
+    .digest();
+
+/** What a chain begins with after its oldest events were dropped. */
+export const signAnchor = (key: Buffer, chain: number, { seq, hash }: ChainEnd): Buffer =>
+  createHmac('sha256', key)
+    .update(JSON.stringify(['anchor', chain, seq, hash]))
+    .digest();
+
+export const isSignature = (given: Buffer, expected: Buffer): boolean =>
+  given.length === expected.length && timingSafeEqual(given, expected);

@@ -1,0 +1,192 @@
+/**
+ * What one gateway decides, on its way to the store. Refusals and issued tokens are durable before their answer is sent:
+ * whatever waits at that moment is written by one statement, so a thousand waiting answers cost one. Allowed requests only
+ * leave their id here and are written at most 200 ms later, those of one caller to one route as one event.
+ *
+ * While the store is away the same statement is tried again and again. What waits is bounded: nothing is issued then, a
+ * refusal stays a refusal and is written later, and when the bound is reached nobody is let in any more.
+ */
+import type { Kysely } from 'kysely';
+import type { Fault } from '#src/contract/fault.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { Logger } from '#src/platform/log.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { pause, type Service } from '#src/platform/supervisor.ts';
+import { overloaded } from '../faults.ts';
+import { type AuditEvent, completeEvent, type NewAuditEvent } from './audit-event.ts';
+import { ensurePartition, insertEvents, lastChain, lastOfChain, updateHead } from './audit-store.ts';
+import { appendToChain, type ChainEnd, headLabel, signHead } from './chain.ts';
+import { openChain } from './open-chain.ts';
+
+/** What many requests of one caller to one route share. */
+export type Allowed = Pick<
+  AuditEvent,
+  'fingerprint' | 'kind' | 'credential_id' | 'token_id' | 'client_id' | 'tenants' | 'route_id' | 'scopes' | 'address'
+>;
+
+export type Recorder = {
+  /** Resolves when the event is durable. Rejects with OVERLOADED after 2 s; it may be written all the same. */
+  record(event: NewAuditEvent): Promise<void>;
+  /** For what is refused in any case: resolves when the event is durable, or after 2 s. */
+  recordRefusal(event: NewAuditEvent): Promise<void>;
+  /** `what` is made once per caller and route, and compared by identity. Throws OVERLOADED when too much waits. */
+  allow(what: Allowed, requestId: string): void;
+  service: Service;
+};
+
+type RecorderDeps = {
+  db: Kysely<unknown>;
+  box: Pick<SecretBox, 'derive'>;
+  clock: Clock;
+  log: Logger;
+  process: string;
+  /** Head signatures, for tests. */
+  signEveryMs?: number;
+};
+
+const writeEveryMs = 150;
+const signEveryMsDefault = 60_000;
+const waitMsMax = 2_000;
+const retryMs = 250;
+const waitingMax = 200_000;
+const idsPerEventMax = 1_000;
+const batchMax = 500;
+
+type Waiting = { event: AuditEvent; done: () => void };
+
+export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
+  const { db, box, clock, log } = deps;
+  const { chain } = await inTransaction(db, async (tx) => {
+    await ensurePartition(tx, clock.now());
+    return openChain(tx, box, { now: clock.now(), process: deps.process });
+  });
+  let end: ChainEnd = { seq: 0, hash: '0'.repeat(64) };
+  let waiting: Waiting[] = [];
+  let allowed = new Map<Allowed, { at: Date; ids: string[] }>();
+  let waitingCount = 0;
+  let writing: Promise<void> | undefined;
+  const ended = new AbortController();
+
+  const waitFor = async (event: NewAuditEvent, onLate: (() => Error) | undefined): Promise<void> => {
+    if (waitingCount >= waitingMax) {
+      if (onLate !== undefined) throw onLate();
+      return;
+    }
+    waitingCount += 1;
+    await new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => (onLate === undefined ? resolve() : reject(onLate())), waitMsMax);
+      const done = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      waiting.push({ event: completeEvent(event, clock.now()), done });
+      // Fails only when the process ends, and then nobody waits any more.
+      flush().catch(() => undefined);
+    });
+  };
+
+  const months = new Set<string>();
+  const ensureMonth = async (at: Date): Promise<void> => {
+    const month = at.toISOString().slice(0, 7);
+    if (months.has(month)) return;
+    await ensurePartition(db, at);
+    months.add(month);
+  };
+
+  const takeAll = (): Waiting[] => {
+    const all = waiting;
+    waiting = [];
+    for (const [what, { at, ids }] of allowed) {
+      for (let i = 0; i < ids.length; i += idsPerEventMax) {
+        const request_ids = ids.slice(i, i + idsPerEventMax);
+        const event: NewAuditEvent = { action: 'request.allowed', ...what, request_ids, count: request_ids.length };
+        all.push({ event: completeEvent(event, at), done: () => undefined });
+      }
+    }
+    allowed = new Map();
+    return all;
+  };
+
+  /** Until it is written, or until the process ends while the store stays away. */
+  const write = async (batch: readonly Waiting[]): Promise<void> => {
+    const appended = appendToChain(
+      chain,
+      end,
+      batch.map(({ event }) => event),
+    );
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        // The answer to an earlier attempt may have been lost after it was carried out.
+        const stored = attempt === 0 ? undefined : await lastOfChain(db, chain);
+        if (stored?.hash !== appended.end.hash) {
+          for (const { event } of batch) await ensureMonth(event.at);
+          await insertEvents(db, appended.events);
+        }
+        break;
+      } catch (error) {
+        if (attempt % 20 === 0)
+          log.error({ err: error, events: batch.length }, 'the audit cannot be written; trying again');
+        if (ended.signal.aborted) throw error;
+        await pause(retryMs, ended.signal);
+      }
+    }
+    end = appended.end;
+    for (const { event, done } of batch) {
+      waitingCount -= event.count;
+      done();
+    }
+  };
+
+  const sign = async (closed: boolean): Promise<void> => {
+    const head = { chain, ...end, signed: clock.now(), closed, chains: await lastChain(db) };
+    await updateHead(db, head, signHead(box.derive(headLabel), head));
+  };
+
+  const writeAll = async (): Promise<void> => {
+    while (waiting.length > 0 || allowed.size > 0) {
+      const all = takeAll();
+      for (let i = 0; i < all.length; i += batchMax) await write(all.slice(i, i + batchMax));
+    }
+  };
+
+  /** One at a time: what comes while a statement runs goes with the next. */
+  const flush = (): Promise<void> => {
+    writing ??= writeAll().finally(() => {
+      writing = undefined;
+    });
+    return writing;
+  };
+
+  const run = async (signal: AbortSignal): Promise<void> => {
+    signal.addEventListener('abort', () => ended.abort(), { once: true });
+    let signedAtMs = performance.now();
+    let signedSeq = 0;
+    while (!signal.aborted) {
+      await pause(writeEveryMs, signal);
+      await flush();
+      if (performance.now() - signedAtMs < (deps.signEveryMs ?? signEveryMsDefault)) continue;
+      signedAtMs = performance.now();
+      if (signedSeq === end.seq) continue;
+      await sign(false).catch((error: unknown) => log.warn({ err: error }, 'the head of the audit was not signed'));
+      signedSeq = end.seq;
+    }
+    await flush();
+    await sign(true);
+  };
+
+  return {
+    record: (event) => waitFor(event, auditAway),
+    recordRefusal: (event) => waitFor(event, undefined),
+    allow: (what, requestId) => {
+      if (waitingCount >= waitingMax) throw overloaded('too much of the audit waits to be written');
+      waitingCount += 1;
+      const entry = allowed.get(what);
+      if (entry === undefined) allowed.set(what, { at: clock.now(), ids: [requestId] });
+      else entry.ids.push(requestId);
+    },
+    service: { name: 'audit', run },
+  };
+};
+
+const auditAway = (): Fault => overloaded('the audit cannot be written');

@@ -1,0 +1,69 @@
+/** What the OAuth endpoints did, written before they answer. */
+import type { IncomingMessage } from 'node:http';
+import { decodeJwt } from 'jose';
+import type { Context } from 'koa';
+import type { Fingerprint } from '../audit/fingerprint.ts';
+import type { Recorder } from '../audit/recorder.ts';
+import { isClientId } from '../credentials/credential-values.ts';
+import type { SourceOf } from '../limits/source-address.ts';
+import type { ProvenClient } from './authenticate-client.ts';
+import { claimedClientId } from './limit-failures.ts';
+import type { OAuthRefusal } from './oauth-answers.ts';
+import type { Form } from './read-token-request.ts';
+
+export type AuditOAuth = {
+  /** Rejects with OVERLOADED: a token that nobody would know of is not given out. */
+  issued(ctx: Context, proven: ProvenClient, token: { access_token: string; scope: string }): Promise<void>;
+  /** Rejects with OVERLOADED. */
+  introspected(ctx: Context, proven: ProvenClient, tokenId: string | null): Promise<void>;
+  refused(ctx: Context, form: Form | undefined, refusal: OAuthRefusal): Promise<void>;
+};
+
+type AuditOAuthDeps = {
+  recorder: Pick<Recorder, 'record' | 'recordRefusal'>;
+  fingerprint: Fingerprint;
+  sourceOf: SourceOf;
+};
+
+export const createAuditOAuth = ({ recorder, fingerprint, sourceOf }: AuditOAuthDeps): AuditOAuth => {
+  const about = (ctx: Context, { client, credentialId, secret }: ProvenClient) => ({
+    ...requestOf(ctx, sourceOf),
+    kind: 'api_client',
+    client_id: client.clientId,
+    credential_id: credentialId,
+    fingerprint: secret === undefined ? null : fingerprint(secret),
+    tenants: client.tenants,
+  });
+  return {
+    issued: (ctx, proven, { access_token, scope }) =>
+      recorder.record({
+        action: 'token.issued',
+        ...about(ctx, proven),
+        token_id: decodeJwt(access_token).jti ?? null,
+        scopes: scope.split(' '),
+        details: JSON.stringify({ token_fingerprint: fingerprint(access_token) }),
+      }),
+    introspected: (ctx, proven, tokenId) =>
+      recorder.record({ action: 'token.introspected', ...about(ctx, proven), token_id: tokenId }),
+    refused: (ctx, form, refusal) => {
+      const claimed = claimedOf(ctx.req, form);
+      return recorder.recordRefusal({
+        action: 'token.refused',
+        outcome: 'failure',
+        ...requestOf(ctx, sourceOf),
+        reason: refusal.error,
+        // What a stranger claims is kept only when it is a client id and not, say, a secret in the wrong field.
+        client_id: claimed !== undefined && isClientId(claimed) ? claimed : null,
+      });
+    },
+  };
+};
+
+const claimedOf = (req: IncomingMessage, form: Form | undefined): string | undefined =>
+  form === undefined ? undefined : claimedClientId(req, form);
+
+const requestOf = (ctx: Context, sourceOf: SourceOf) => ({
+  request_ids: [String(ctx.state.requestId)],
+  route_id: ctx.path,
+  address: sourceOf(ctx.req),
+});
