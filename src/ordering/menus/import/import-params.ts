@@ -8,13 +8,17 @@ const valuesMax = 50_000;
 
 /** A JSON array, taken as it is. */
 const rawArray = (max: number): z.ZodType<unknown[]> =>
-  z.unknown().transform((input, ctx): unknown[] => {
-    const refuse = (code: string, message: string): void => ctx.addIssue({ code: 'custom', message, params: { code } });
-    if (!Array.isArray(input)) refuse('TYPE', 'must be an array in the body');
-    else if (input.length > max) refuse('LENGTH', `must have at most ${max} items`);
-    else return input;
-    return z.NEVER;
-  }) as unknown as z.ZodType<unknown[]>;
+  z
+    .unknown()
+    .transform((input, ctx): unknown[] => {
+      const refuse = (code: string, message: string): void =>
+        ctx.addIssue({ code: 'custom', message, params: { code } });
+      if (!Array.isArray(input)) refuse('TYPE', 'must be an array in the body');
+      else if (input.length > max) refuse('LENGTH', `must have at most ${max} items`);
+      else return input;
+      return z.NEVER;
+    })
+    .meta({ type: 'array', maxItems: max, items: { type: 'object' } }) as unknown as z.ZodType<unknown[]>;
 
 export const importShape = {
   restuid: optional(uid()),

@@ -12,7 +12,8 @@ const actionCounts = z.object({ created: z.int(), updated: z.int(), unchanged: z
  * Items and findings are built member by member where they arise, and there may be tens of thousands: they are not walked
  * through once more here.
  */
-const list = <T>() => z.custom<readonly T[]>((value) => Array.isArray(value));
+const list = <T>() =>
+  z.custom<readonly T[]>((value) => Array.isArray(value)).meta({ type: 'array', items: { type: 'object' } });
 
 export const importAnswer = z.object({
   version: z.int().nullable(),
