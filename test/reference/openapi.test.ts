@@ -94,6 +94,16 @@ test('every operation of the core stands in the route table, and its shapes are 
   expect(undescribed.map(({ path }) => path)).toEqual([]);
 });
 
+test('an import is described down to the option values, by the members that judge it', () => {
+  const { schema } = operationOf({ method: 'POST', path: '/api/menu/import' }).requestBody.content['application/json'];
+  const product = schema.properties.products.items;
+  expect(product.required).toEqual(['ext_id', 'category_ext_id', 'name', 'price']);
+  expect(product.properties.inherits_options).toMatchObject({ enum: ['sync', 'copy', 'none'], default: 'sync' });
+  expect(product.properties.allergens.items.enum).toContain('molluscs');
+  const value = product.properties.options.items.properties.option_values.items;
+  expect(value.properties.price_operator.enum).toEqual(['+', '-', '=']);
+});
+
 test('every operation names its own errors beside the general ones, in the dialects that a caller can meet', () => {
   for (const route of routes) {
     const facts = operationFacts[route.path.slice('/api'.length)];

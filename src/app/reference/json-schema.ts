@@ -5,8 +5,7 @@ export type Json = Record<string, unknown>;
 
 /** `input`: what a caller may send; `output`: what an answer holds. */
 export const schemaOf = (type: z.ZodType, io: 'input' | 'output'): Json => {
-  const { $schema: _dialect, ...schema } = z.toJSONSchema(type, { io, unrepresentable: 'any' });
-  return tidy(schema) as Json;
+  return tidy(z.toJSONSchema(type, { io, unrepresentable: 'any' })) as Json;
 };
 
 const tidy = (node: unknown): unknown => {
@@ -14,7 +13,8 @@ const tidy = (node: unknown): unknown => {
   if (typeof node !== 'object' || node === null) return node;
   const found: Json = {};
   for (const [name, value] of Object.entries(node)) {
-    if (name === 'additionalProperties' || name === '~standard') {
+    if (name === '$schema' || name === '~standard') continue;
+    if (name === 'additionalProperties') {
       // Versions 1.x add members (interface 13), and unknown ones in a request are ignored.
       if (typeof value === 'object' && Object.keys(value).length > 0) found[name] = tidy(value);
     } else if (name === 'x-default') {
