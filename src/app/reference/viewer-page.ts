@@ -41,7 +41,7 @@ export const viewerStyle = `:root { color-scheme: light dark; font: 1rem/1.5 sys
 body { margin: 0; overflow-wrap: anywhere }
 nav { display: flex; gap: 1.5rem; padding: .75rem 1.25rem }
 nav a, noscript a { color: LinkText }
-.swagger-ui .auth-wrapper, .swagger-ui .servers > label { display: none }
+.swagger-ui .auth-wrapper, .swagger-ui .authorization__btn, .swagger-ui .servers > label { display: none }
 :focus-visible { outline: 2px solid; outline-offset: 2px }
 @media (max-width: 40rem) {
   .swagger-ui .opblock .opblock-summary { flex-wrap: wrap }
