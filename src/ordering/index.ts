@@ -14,7 +14,7 @@ import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { loadMigrations } from '#src/platform/db/migrate.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
-import { createCursors } from '#src/platform/http/paging.ts';
+import { type Cursors, createCursors } from '#src/platform/http/paging.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { accountOperations } from './account/routes.ts';
@@ -26,6 +26,7 @@ import { menuOperations } from './menus/routes.ts';
 import { orderOperations } from './orders/routes.ts';
 import { createTimeOutOrders } from './orders/time-out-orders.ts';
 
+export { type DescribedEvent, describedEvents } from './described-events.ts';
 export { importMenu, MenuRefused } from './menus/import/import-menu.ts';
 export { listProducts } from './menus/menu-store.ts';
 export { createRestaurant, type NewRestaurant, RestaurantRefused } from './restaurants/create-restaurant.ts';
@@ -44,16 +45,20 @@ export type OrderingDeps = {
 
 export type Ordering = { operations: Operation[]; services: Service[] };
 
+const operationsWith = (cursors: Cursors): Operation[] => [
+  ...customerOperations({ cursors }),
+  ...loyaltyOperations({ cursors }),
+  ...menuOperations({ cursors }),
+  ...orderOperations({ cursors }),
+  ...accountOperations,
+];
+
+/** The operations as data, for those who describe them where no core runs; not for serving. */
+export const describedOperations = (): Operation[] => operationsWith(createCursors(Buffer.alloc(32)));
+
 export const createOrdering = (deps: OrderingDeps): Ordering => {
-  const cursors = createCursors(deps.cursorKey);
   return {
-    operations: [
-      ...customerOperations({ cursors }),
-      ...loyaltyOperations({ cursors }),
-      ...menuOperations({ cursors }),
-      ...orderOperations({ cursors }),
-      ...accountOperations,
-    ],
+    operations: operationsWith(createCursors(deps.cursorKey)),
     services: [createReceiptExpiry(deps), createTimeOutOrders(deps)],
   };
 };

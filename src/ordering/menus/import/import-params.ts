@@ -1,27 +1,32 @@
 /** Top-level parameters of menu/import (interface 11.3). What is inside categories and products is judged by the import. */
 import { z } from 'zod';
 import { boolean, integer, oneOf, optional, text, uid, withDefault } from '#src/platform/http/values.ts';
+import { describedCategories, describedProducts } from './described-elements.ts';
 
 const categoriesMax = 1_000;
 const productsMax = 5_000;
 const valuesMax = 50_000;
 
 /** A JSON array, taken as it is. */
-const rawArray = (max: number): z.ZodType<unknown[]> =>
-  z.unknown().transform((input, ctx): unknown[] => {
-    const refuse = (code: string, message: string): void => ctx.addIssue({ code: 'custom', message, params: { code } });
-    if (!Array.isArray(input)) refuse('TYPE', 'must be an array in the body');
-    else if (input.length > max) refuse('LENGTH', `must have at most ${max} items`);
-    else return input;
-    return z.NEVER;
-  }) as unknown as z.ZodType<unknown[]>;
+const rawArray = (max: number, described: Record<string, unknown>): z.ZodType<unknown[]> =>
+  z
+    .unknown()
+    .transform((input, ctx): unknown[] => {
+      const refuse = (code: string, message: string): void =>
+        ctx.addIssue({ code: 'custom', message, params: { code } });
+      if (!Array.isArray(input)) refuse('TYPE', 'must be an array in the body');
+      else if (input.length > max) refuse('LENGTH', `must have at most ${max} items`);
+      else return input;
+      return z.NEVER;
+    })
+    .meta({ ...described, maxItems: max }) as unknown as z.ZodType<unknown[]>;
 
 export const importShape = {
   restuid: optional(uid()),
   pos_uid: optional(text({ max: 64 })),
   update_mode: optional(oneOf(['replace', 'merge'])),
-  categories: optional(rawArray(categoriesMax)),
-  products: optional(rawArray(productsMax)),
+  categories: optional(rawArray(categoriesMax, describedCategories)),
+  products: optional(rawArray(productsMax, describedProducts)),
   dry_run: withDefault(boolean(), false),
   max_removal_percent: withDefault(integer({ min: 0, max: 100 }), 50),
   confirm_removal: withDefault(boolean(), false),

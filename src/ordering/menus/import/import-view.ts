@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { Fault } from '#src/contract/fault.ts';
 import type { Restaurant } from '../../restaurants/restaurant.ts';
 import { isoDate, legacyDate } from '../../venue-time.ts';
+import { describedFindings, describedItems } from './described-elements.ts';
 import type { Finding, ReportItem } from './report.ts';
 import type { ImportOutcome } from './run-import.ts';
 
@@ -12,7 +13,8 @@ const actionCounts = z.object({ created: z.int(), updated: z.int(), unchanged: z
  * Items and findings are built member by member where they arise, and there may be tens of thousands: they are not walked
  * through once more here.
  */
-const list = <T>() => z.custom<readonly T[]>((value) => Array.isArray(value));
+const list = <T>(described: Record<string, unknown>) =>
+  z.custom<readonly T[]>((value) => Array.isArray(value)).meta(described);
 
 export const importAnswer = z.object({
   version: z.int().nullable(),
@@ -34,9 +36,9 @@ export const importAnswer = z.object({
     option_values: actionCounts,
   }),
   removal_percent: z.number(),
-  items: list<ReportItem>(),
-  warnings: list<Finding>(),
-  errors: list<Finding>(),
+  items: list<ReportItem>(describedItems),
+  warnings: list<Finding>(describedFindings),
+  errors: list<Finding>(describedFindings),
 });
 
 export type ImportSender = { posUid: string; mode: 'replace' | 'merge'; clientId: string; now: Date };
