@@ -7,7 +7,14 @@ import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { createCredentials, reportDryRuns, revokePresentedToken, rotateSigningKey } from '#src/gateway/index.ts';
-import { createRestaurant, findRestaurant, type NewRestaurant } from '#src/ordering/index.ts';
+import {
+  createGenerator,
+  createRestaurant,
+  findRestaurant,
+  generatorView,
+  type NewGenerator,
+  type NewRestaurant,
+} from '#src/ordering/index.ts';
 import { enabledKinds, setKinds } from '#src/platform/db/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
@@ -34,6 +41,12 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
         await credentials.createTenant(uid, tx, tenantFacts(made));
         return { restuid: uid };
       }),
+    /** Returns the generator in the words of the interface. */
+    createGenerator: async (restuid: string, generator: NewGenerator): Promise<Record<string, unknown>> => {
+      await assertRestaurant(store.db, restuid);
+      const made = await inTransaction(store.db, (tx) => createGenerator(tx, restuid, generator, clock.now()));
+      return { restuid, ...generatorView(made) };
+    },
     createKey: credentials.createApiKey,
     revokeKey: credentials.revokeApiKey,
     createClient: credentials.createClient,

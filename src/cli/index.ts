@@ -8,6 +8,7 @@ import { Fault } from '#src/contract/fault.ts';
 import { clientCommands } from './commands/client.ts';
 import { configCommands } from './commands/config.ts';
 import { endpointCommands } from './commands/endpoint.ts';
+import { generatorCommands } from './commands/generator.ts';
 import { keyCommands } from './commands/key.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { notificationsCommands } from './commands/notifications.ts';
@@ -40,6 +41,7 @@ const createProgram = (output: Output): Command => {
   for (const add of [
     startCommand,
     restaurantCommands,
+    generatorCommands,
     keyCommands,
     clientCommands,
     tokenCommands,

@@ -19,6 +19,7 @@ import type { Logger } from '#src/platform/log.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { accountOperations } from './account/routes.ts';
 import type { OrderingSettings } from './config.ts';
+import { couponOperations } from './coupons/routes.ts';
 import { customerOperations } from './customers/routes.ts';
 import { createReceiptExpiry } from './expire-receipts.ts';
 import { loyaltyOperations } from './loyalty/routes.ts';
@@ -26,6 +27,7 @@ import { menuOperations } from './menus/routes.ts';
 import { orderOperations } from './orders/routes.ts';
 import { createTimeOutOrders } from './orders/time-out-orders.ts';
 
+export { createGenerator, GeneratorRefused, generatorView, type NewGenerator } from './coupons/create-generator.ts';
 export { importMenu, MenuRefused } from './menus/import/import-menu.ts';
 export { listProducts } from './menus/menu-store.ts';
 export { createRestaurant, type NewRestaurant, RestaurantRefused } from './restaurants/create-restaurant.ts';
@@ -53,6 +55,7 @@ export const createOrdering = (deps: OrderingDeps): Ordering => {
       ...menuOperations({ cursors }),
       ...orderOperations({ cursors }),
       ...accountOperations,
+      ...couponOperations,
     ],
     services: [createReceiptExpiry(deps), createTimeOutOrders(deps)],
   };
