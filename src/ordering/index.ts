@@ -52,7 +52,7 @@ export const createOrdering = (deps: OrderingDeps): Ordering => {
     operations: [
       ...customerOperations({ cursors }),
       ...loyaltyOperations({ cursors }),
-      ...menuOperations({ cursors }),
+      ...menuOperations({ db: deps.db, log: deps.log, cursors }),
       ...orderOperations({ cursors }),
       ...accountOperations,
       ...couponOperations,

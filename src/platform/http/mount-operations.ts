@@ -53,7 +53,8 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
       db,
       signal: ctx.state.signal as AbortSignal,
     });
-    return { status: 200, body: render(operation, answer.body), headers: { ...answer.headers } };
+    const text = 'json' in answer ? answer.json : render(operation, answer.body);
+    return { status: 200, body: text, headers: { ...answer.headers } };
   };
   if (operation.method === 'GET') return send(ctx, await run(deps.db));
   const key = readIdempotencyKey(ctx.req.headers['idempotency-key']);

@@ -48,7 +48,7 @@ export type SentMenu = {
   identified: boolean;
 };
 
-type Reading = { findings: Findings; pace: Pace; currency: string; unidentified: number };
+type Reading = { findings: Findings; pace: Pace; currency: string; unidentified: number; onElement: () => void };
 
 const optionsMax = 100;
 const valuesMax = 200;
@@ -69,9 +69,15 @@ const valueShape = shapeOf<ValueMembers>('option_value', valueMembers, ['restric
 /** Raw arrays as the request has them, already known to be arrays. Findings' pointers start at `/categories` and `/products`. */
 export const readElements = async (
   raw: { categories: readonly unknown[]; products: readonly unknown[] },
-  settings: { findings: Findings; pace: Pace; currency: string },
+  settings: { findings: Findings; pace: Pace; currency: string; onRead?: (share: number) => void },
 ): Promise<SentMenu> => {
-  const reading: Reading = { ...settings, unidentified: 0 };
+  const total = raw.categories.length + raw.products.length;
+  let read = 0;
+  const onElement = (): void => {
+    read += 1;
+    settings.onRead?.(read / total);
+  };
+  const reading: Reading = { ...settings, unidentified: 0, onElement };
   const categories = await readAll(raw.categories, '/categories', reading, readCategory);
   const products = await readAll(raw.products, '/products', reading, readProduct);
   return { categories, products, identified: reading.unidentified === 0 };
@@ -166,12 +172,16 @@ const readMembers = <T>(
   return { pointer, index, extId: extId ?? '', given, faulty };
 };
 
-const readCategory: Read<SentCategory> = async (raw, place, reading) => ({
-  ...readMembers(categoryShape, raw, place, reading),
-  options: await readOptions(raw.options, place, reading),
-});
+const readCategory: Read<SentCategory> = async (raw, place, reading) => {
+  reading.onElement();
+  return {
+    ...readMembers(categoryShape, raw, place, reading),
+    options: await readOptions(raw.options, place, reading),
+  };
+};
 
 const readProduct: Read<SentProduct> = async (raw, place, reading) => {
+  reading.onElement();
   const element = readMembers(productShape, raw, place, reading);
   const categoryExtId = readCategoryExtId(raw.category_ext_id, place, reading);
   return {
