@@ -13,7 +13,7 @@ import { applyPlan } from './import/apply-plan.ts';
 import { type ImportParams, importParams, unknownFieldsOf } from './import/import-params.ts';
 import { type OpenImport, openImport } from './import/import-record.ts';
 import { importAnswer, importFault, importJson, listedAnswer, recordView } from './import/import-view.ts';
-import { findImport, type ImportRecord, listImports } from './import/record-store.ts';
+import { findImport, type ImportRecord, listImports, readReport } from './import/record-store.ts';
 import type { Finding } from './import/report.ts';
 import { revertMenu } from './import/revert-menu.ts';
 import { type ImportOutcome, runImport } from './import/run-import.ts';
@@ -180,7 +180,8 @@ const importsOperation = ({ cursors }: ImportDeps): Operation =>
       }
       const found = await findImport(db, restuid, clientId, { version, planId });
       if (found === undefined) throw new Fault('NOT_FOUND', 'No such import');
-      const lists = JSON.parse(found.report ?? '{"items":[],"warnings":[],"errors":[]}') as object;
+      const report = await readReport(db, restuid, found.uid);
+      const lists = report === undefined ? { items: [], warnings: [], errors: [] } : (JSON.parse(report) as object);
       const one = { ...recordView(found, restaurant), ...lists };
       return { body: { imports: [one], ...members({ items: [one], total: 1 }) } };
     },

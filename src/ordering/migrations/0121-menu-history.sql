@@ -22,8 +22,6 @@ create table ordering.menu_imports (
   touched timestamptz(3) not null,
   counts jsonb not null,
   removal_percent double precision not null,
-  -- JSON object of items, warnings and errors, kept as the text that it was sent as.
-  report text,
   primary key (restuid, uid)
 );
 
@@ -31,6 +29,16 @@ create index menu_imports_listed on ordering.menu_imports (restuid, created desc
 create index menu_imports_of_client on ordering.menu_imports (restuid, client_id, created desc, uid desc);
 create index menu_imports_version on ordering.menu_imports (restuid, version) where version is not null;
 create unique index menu_imports_plan on ordering.menu_imports (restuid, plan_id) where plan_id is not null;
+
+-- JSON object of items, warnings and errors, kept as the text that it was sent as; in parts, since it may have megabytes.
+create table ordering.menu_reports (
+  restuid text collate "C" not null,
+  import_uid text collate "C" not null,
+  part integer not null,
+  text text not null,
+  primary key (restuid, import_uid, part),
+  foreign key (restuid, import_uid) references ordering.menu_imports (restuid, uid) on delete cascade
+);
 
 -- The elements of a plan as they will be, in the batches in which they are written.
 create table ordering.menu_plan_parts (

@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import { carryOut } from './carry-out.ts';
 import { lockMenu } from './import-store.ts';
 import { type Progress, stages, within } from './progress.ts';
-import { deletePlanParts, type ImportRecord, lockPlan, readPlanParts, saveImport } from './record-store.ts';
+import { deletePlanParts, type ImportRecord, lockPlan, readPlanParts, readReport, saveImport } from './record-store.ts';
 import type { Finding } from './report.ts';
 import { historyOwner } from './undo-store.ts';
 
@@ -30,7 +30,9 @@ export const applyPlan = async (tx: Kysely<unknown>, application: Application): 
   const version = await lockMenu(tx, restuid);
   const found = await lockPlan(tx, restuid, planId, historyOwner(owner), now);
   if (found === undefined) return { kind: 'not_found' };
-  const { report, plan, ...record } = found;
+  const { plan, ...record } = found;
+  const report = await readReport(tx, restuid, record.uid);
+  if (report === undefined) throw new Error('a plan has no report');
   if (record.baseVersion !== version) return { kind: 'moved', version, baseVersion: record.baseVersion ?? 0 };
   const guards = (JSON.parse(report) as { warnings: Finding[] }).warnings.filter(
     ({ code }) => code === 'REMOVAL_GUARD',
@@ -50,6 +52,6 @@ export const applyPlan = async (tx: Kysely<unknown>, application: Application): 
   });
   await deletePlanParts(tx, restuid, planId);
   const done: ImportRecord = { ...record, state: 'applied', percent: 100, version: applied };
-  await saveImport(tx, restuid, { ...done, report, plan: null });
+  await saveImport(tx, restuid, { ...done, plan: null });
   return { kind: 'applied', record: done, report };
 };

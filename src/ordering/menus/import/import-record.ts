@@ -5,9 +5,9 @@
 import type { Kysely } from 'kysely';
 import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';
-import { createPace } from './pace.ts';
+import { createPace } from '#src/platform/pace.ts';
 import type { Progress } from './progress.ts';
-import { deleteImport, forgetOldImports, type ImportRecord, saveImport } from './record-store.ts';
+import { deleteImport, forgetOldImports, type ImportRecord, saveImport, saveReport } from './record-store.ts';
 import { noCounts } from './report.ts';
 import { reportText } from './report-text.ts';
 import type { ImportOutcome } from './run-import.ts';
@@ -18,7 +18,7 @@ export type OpenImport = {
   /** Writes how it ended into the transaction. Returns the record and its report as text. */
   finish(tx: Kysely<unknown>, outcome: ImportOutcome): Promise<{ record: ImportRecord; report: string }>;
   /** After its transaction was given up. Never throws: the caller has a fault to tell already. */
-  fail(outcome?: ImportOutcome): Promise<{ record: ImportRecord; report: string }>;
+  fail(outcome?: ImportOutcome): Promise<{ record: ImportRecord }>;
   /** Nothing remains to be told: what was asked for was not there, or is told elsewhere. Never throws. */
   discard(): Promise<void>;
 };
@@ -49,8 +49,8 @@ export const openImport = ({ db, log, elapsedMs = () => performance.now() }: Dep
   let underWay: Promise<void> | undefined;
   let told = elapsedMs();
   let isTold = false;
-  const tell = (record: ImportRecord, report: string | null): Promise<void> =>
-    saveImport(db, restuid, { ...record, report, plan: null }).catch((error: unknown) =>
+  const tell = (record: ImportRecord): Promise<void> =>
+    saveImport(db, restuid, { ...record, plan: null }).catch((error: unknown) =>
       log.warn({ err: error }, 'the progress of an import was not noted'),
     );
   return {
@@ -58,7 +58,7 @@ export const openImport = ({ db, log, elapsedMs = () => performance.now() }: Dep
       if (underWay !== undefined || elapsedMs() - told < everyMs) return;
       told = elapsedMs();
       isTold = true;
-      underWay = tell({ ...first, percent }, null).finally(() => {
+      underWay = tell({ ...first, percent }).finally(() => {
         underWay = undefined;
       });
     },
@@ -77,9 +77,8 @@ export const openImport = ({ db, log, elapsedMs = () => performance.now() }: Dep
     fail: async (outcome) => {
       await underWay;
       const record = outcome === undefined ? { ...first, state: 'failed' as const } : recordOf(first, outcome);
-      const report = await reportText(outcome ?? { items: [], warnings: [], errors: [] }, createPace());
-      await Promise.race([tell(record, report), new Promise((resolve) => setTimeout(resolve, waitMsMax))]);
-      return { record, report };
+      await Promise.race([tell(record), new Promise((resolve) => setTimeout(resolve, waitMsMax))]);
+      return { record };
     },
   };
 };
@@ -115,7 +114,8 @@ const note = async (
 ): Promise<{ record: ImportRecord; report: string }> => {
   const record = recordOf(first, outcome);
   const report = await reportText(outcome, createPace());
-  await saveImport(tx, restuid, { ...record, report, plan: outcome.plan?.names ?? null });
+  await saveImport(tx, restuid, { ...record, plan: outcome.plan?.names ?? null });
+  await saveReport(tx, restuid, record.uid, report);
   await forgetOldImports(tx, restuid, owner, now);
   if (outcome.version === null || outcome.version === outcome.baseVersion) return { record, report };
   const revertible = await listRevertible(tx, restuid, owner);

@@ -1,7 +1,7 @@
 /** Menus as an import finds and leaves them, in PostgreSQL. Written in bulk: one statement for hundreds of elements. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Pace } from '#src/platform/pace.ts';
 import type { ChangeNames } from './change-names.ts';
-import type { Pace } from './pace.ts';
 import type { ImportChanges } from './plan-import.ts';
 import type { CurrentMenu, StoredCategory, StoredProduct } from './stored-menu.ts';
 
@@ -79,7 +79,7 @@ export const loadSharedCategories = async (
 };
 
 /** Documents are parsed as they arrive: rows that come all at once would hold up other requests. */
-const pageRows = 200;
+const pageRows = 25;
 
 /** Rows by ext_id; "" sorts before every one. */
 const readInPages = async <T extends { ext_id: string | null }>(
@@ -101,7 +101,7 @@ type Target = { restuid: string; owner: string | null };
 export type Batch = { kind: 'category' | 'product'; documents: string; count: number };
 
 /** Characters of one statement's documents: serialising them must not hold up other requests. */
-const batchCharactersMax = 500_000;
+const batchCharactersMax = 64_000;
 
 /** The changed elements in the batches in which they are written: categories first, which products refer to. */
 export async function* batchesOf(

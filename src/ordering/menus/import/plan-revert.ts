@@ -1,4 +1,6 @@
 /** What going back to a version does to the elements that were changed since. Pure, but for pauses. */
+
+import type { Pace } from '#src/platform/pace.ts';
 import type { Option, OptionValue } from '../menu.ts';
 import {
   type CategoryMembers,
@@ -11,7 +13,6 @@ import {
   type ValueMembers,
   valueMembers,
 } from './members.ts';
-import type { Pace } from './pace.ts';
 import type { ImportChanges } from './plan-import.ts';
 import { noteRemovedOptions } from './plan-options.ts';
 import type { FieldChange, Ledger } from './report.ts';

@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod';
 import { text } from '#src/platform/http/values.ts';
+import type { Pace } from '#src/platform/pace.ts';
 import { isExpressible } from '../../money.ts';
 import {
   type CategoryMembers,
@@ -17,7 +18,6 @@ import {
   type ValueMembers,
   valueMembers,
 } from './members.ts';
-import type { Pace } from './pace.ts';
 import type { FindingCode, Findings } from './report.ts';
 
 type SentElement<T> = {

@@ -1,5 +1,6 @@
 /** Imports, plans and reverts as they are remembered (interface 11.3, menu/imports), in PostgreSQL. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { textSlices } from '#src/platform/text-slices.ts';
 import type { ChangeNames } from './change-names.ts';
 import type { Batch } from './import-store.ts';
 import type { Counts } from './report.ts';
@@ -25,8 +26,8 @@ export type ImportRecord = {
   removalPercent: number;
 };
 
-/** `report`: JSON text of items, warnings and errors. */
-export type SavedImport = ImportRecord & { report: string | null; plan: ChangeNames | null };
+/** `plan`: the names of what a plan changes that was not applied. */
+export type SavedImport = ImportRecord & { plan: ChangeNames | null };
 
 const columns = sql`
   uid, client_id as "clientId", kind, state, percent, pos_uid as "posUid", update_mode as "updateMode", version,
@@ -37,15 +38,40 @@ const columns = sql`
 export const saveImport = async (db: Kysely<unknown>, restuid: string, row: SavedImport): Promise<void> => {
   await sql`
     insert into ordering.menu_imports (restuid, uid, client_id, kind, state, percent, pos_uid, update_mode, version,
-      base_version, plan_id, plan_expires, plan, created, touched, counts, removal_percent, report)
+      base_version, plan_id, plan_expires, plan, created, touched, counts, removal_percent)
     values (${restuid}, ${row.uid}, ${row.clientId}, ${row.kind}, ${row.state}, ${row.percent}, ${row.posUid},
       ${row.updateMode}, ${row.version}, ${row.baseVersion}, ${row.planId}, ${row.planExpires},
       ${row.plan === null ? null : JSON.stringify(row.plan)}::jsonb, ${row.created}, clock_timestamp(),
-      ${JSON.stringify(row.counts)}::jsonb, ${row.removalPercent}, ${row.report})
+      ${JSON.stringify(row.counts)}::jsonb, ${row.removalPercent})
     on conflict (restuid, uid) do update set state = excluded.state, percent = excluded.percent,
       version = excluded.version, base_version = excluded.base_version, plan_id = excluded.plan_id,
       plan_expires = excluded.plan_expires, plan = excluded.plan, touched = excluded.touched,
-      counts = excluded.counts, removal_percent = excluded.removal_percent, report = excluded.report`.execute(db);
+      counts = excluded.counts, removal_percent = excluded.removal_percent`.execute(db);
+};
+
+/** Characters of one part: binding more at once would hold up other requests. */
+const partCharacters = 128_000;
+
+/** `report`: JSON text of items, warnings and errors, of an import that is saved. */
+export const saveReport = async (db: Kysely<unknown>, restuid: string, uid: string, report: string): Promise<void> => {
+  for (const [part, text] of [...textSlices(report, partCharacters)].entries())
+    await sql`
+      insert into ordering.menu_reports (restuid, import_uid, part, text)
+      values (${restuid}, ${uid}, ${part}, ${text})
+      on conflict (restuid, import_uid, part) do nothing`.execute(db);
+};
+
+/** Undefined when there is none: the import runs, or its process has died. */
+export const readReport = async (db: Kysely<unknown>, restuid: string, uid: string): Promise<string | undefined> => {
+  const texts: string[] = [];
+  for (let part = 0; ; part += 1) {
+    const { rows } = await sql<{ text: string }>`
+      select text from ordering.menu_reports
+      where restuid = ${restuid} and import_uid = ${uid} and part = ${part}`.execute(db);
+    const text = rows[0]?.text;
+    if (text === undefined) return texts.length === 0 ? undefined : texts.join('');
+    texts.push(text);
+  }
 };
 
 export const deleteImport = async (db: Kysely<unknown>, restuid: string, uid: string): Promise<void> => {
@@ -59,9 +85,9 @@ export const lockPlan = async (
   planId: string,
   clientId: string,
   now: Date,
-): Promise<(SavedImport & { plan: ChangeNames; report: string }) | undefined> => {
-  const { rows } = await sql<SavedImport & { plan: ChangeNames; report: string }>`
-    select ${columns}, plan, report from ordering.menu_imports
+): Promise<(SavedImport & { plan: ChangeNames }) | undefined> => {
+  const { rows } = await sql<SavedImport & { plan: ChangeNames }>`
+    select ${columns}, plan from ordering.menu_imports
     where restuid = ${restuid} and plan_id = ${planId} and client_id = ${clientId} and state = 'planned'
       and plan_expires > ${now} for update`.execute(tx);
   return rows[0];
@@ -143,15 +169,15 @@ export const listImports = async (
   return { items: rows, total: counted.rows[0]?.total ?? 0 };
 };
 
-/** By the version that it made (or found, when it changed nothing) or by its plan, with its report. */
+/** By the version that it made (or found, when it changed nothing) or by its plan. */
 export const findImport = async (
   db: Kysely<unknown>,
   restuid: string,
   clientId: string | null,
   named: { version?: number | undefined; planId?: string | undefined },
-): Promise<(ImportRecord & { report: string | null }) | undefined> => {
-  const { rows } = await sql<ImportRecord & { report: string | null }>`
-    select ${columns}, report from ordering.menu_imports where ${visible(restuid, clientId)}
+): Promise<ImportRecord | undefined> => {
+  const { rows } = await sql<ImportRecord>`
+    select ${columns} from ordering.menu_imports where ${visible(restuid, clientId)}
       and (${named.version ?? null}::bigint is null or version = ${named.version ?? null})
       and (${named.planId ?? null}::text is null or plan_id = ${named.planId ?? null})
     order by version > base_version desc, created desc, uid desc limit 1`.execute(db);

@@ -1,10 +1,10 @@
 /** The lists of a report as JSON text. There may be tens of thousands of items, so it is made in slices. */
-import type { Pace } from './pace.ts';
+import type { Pace } from '#src/platform/pace.ts';
 import type { Finding, ReportItem } from './report.ts';
 
 type Lists = { items: readonly ReportItem[]; warnings: readonly Finding[]; errors: readonly Finding[] };
 
-const slice = 200;
+const slice = 100;
 
 /** A JSON object of items, warnings and errors. */
 export const reportText = async ({ items, warnings, errors }: Lists, pace: Pace): Promise<string> => {

@@ -1,9 +1,9 @@
 /** menu/revert (interface 11.3): the elements of a client as they were right after one of its versions, as a new version. */
 import type { Kysely } from 'kysely';
+import { createPace } from '#src/platform/pace.ts';
 import { carryOut } from './carry-out.ts';
 import { namesOfChanges } from './change-names.ts';
 import { batchesOf, loadSharedCategories, lockMenu } from './import-store.ts';
-import { createPace } from './pace.ts';
 import { planRevert } from './plan-revert.ts';
 import { noProgress, stages, within } from './progress.ts';
 import { createLedger } from './report.ts';

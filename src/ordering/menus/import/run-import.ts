@@ -4,11 +4,11 @@
  */
 import type { Kysely } from 'kysely';
 import { newId } from '#src/platform/ids.ts';
+import { createPace } from '#src/platform/pace.ts';
 import { carryOut } from './carry-out.ts';
 import { type ChangeNames, namesOfChanges } from './change-names.ts';
 import { batchesOf, loadCurrentMenu, lockMenu } from './import-store.ts';
 import type { ImportTerms } from './import-terms.ts';
-import { createPace } from './pace.ts';
 import { planImport } from './plan-import.ts';
 import { noProgress, type Progress, stages, within } from './progress.ts';
 import { readElements } from './read-elements.ts';

@@ -51,7 +51,8 @@ export const forgetBefore = async (
 /** An element now and as it was right after a version; null: it was not there. */
 export type Then<E> = { now: E; was: E | null };
 
-const pageRows = 200;
+/** Documents are parsed as they arrive: many at once would hold up other requests. */
+const pageRows = 25;
 
 const firstSince = (restuid: string, owner: string | null, kind: string, version: number) => sql`
   select distinct on (u.uid) u.uid, u.document from ordering.menu_undo u
