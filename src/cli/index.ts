@@ -10,6 +10,7 @@ import { configCommands } from './commands/config.ts';
 import { endpointCommands } from './commands/endpoint.ts';
 import { generatorCommands } from './commands/generator.ts';
 import { keyCommands } from './commands/key.ts';
+import { menuCommands } from './commands/menu.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { notificationsCommands } from './commands/notifications.ts';
 import { policyCommands } from './commands/policy.ts';
@@ -42,6 +43,7 @@ const createProgram = (output: Output): Command => {
     startCommand,
     restaurantCommands,
     generatorCommands,
+    menuCommands,
     keyCommands,
     clientCommands,
     tokenCommands,

@@ -28,7 +28,7 @@ import { orderOperations } from './orders/routes.ts';
 import { createTimeOutOrders } from './orders/time-out-orders.ts';
 
 export { createGenerator, GeneratorRefused, generatorView, type NewGenerator } from './coupons/create-generator.ts';
-export { importMenu, MenuRefused } from './menus/import/import-menu.ts';
+export { importMenu, MenuRefused, type MenuToImport } from './menus/import/import-menu.ts';
 export { listProducts } from './menus/menu-store.ts';
 export { createRestaurant, type NewRestaurant, RestaurantRefused } from './restaurants/create-restaurant.ts';
 export { findRestaurant, hasRestaurants } from './restaurants/restaurant-store.ts';

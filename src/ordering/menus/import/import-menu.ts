@@ -2,6 +2,7 @@
 import type { Kysely } from 'kysely';
 import { requireRestaurant } from '../../restaurants/require-restaurant.ts';
 import { noteImport } from './import-record.ts';
+import type { Progress } from './progress.ts';
 import { type ImportOutcome, runImport } from './run-import.ts';
 
 export type MenuToImport = {
@@ -13,14 +14,23 @@ export type MenuToImport = {
   /** As in the body of menu/import. */
   categories: readonly unknown[];
   products: readonly unknown[];
+  /** Percent; left out: any share may be removed. */
+  maxRemovalPercent?: number;
+  confirmRemoval?: boolean;
+  /** Only planned: the caller gives its transaction up. */
+  dryRun?: boolean;
+  progress?: Progress;
   now: Date;
 };
 
 /** A menu that cannot be taken as it is; the message names the first faults. */
 export class MenuRefused extends Error {
-  constructor(message: string) {
+  readonly outcome: ImportOutcome;
+
+  constructor(message: string, outcome: ImportOutcome) {
     super(message);
     this.name = 'MenuRefused';
+    this.outcome = outcome;
   }
 }
 
@@ -35,5 +45,5 @@ export const importMenu = async (tx: Kysely<unknown>, menu: MenuToImport): Promi
     return outcome;
   }
   const first = outcome.errors.slice(0, 5).map(({ pointer, code, message }) => `${pointer}: ${code}, ${message}`);
-  throw new MenuRefused(`${outcome.errorCount} faults in the menu: ${first.join('; ')}`);
+  throw new MenuRefused(`${outcome.errorCount} faults in the menu: ${first.join('; ')}`, outcome);
 };
