@@ -6,7 +6,16 @@ import { userInfo } from 'node:os';
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
-import { createCredentials, reportDryRuns, revokePresentedToken, rotateSigningKey } from '#src/gateway/index.ts';
+import {
+  appendChange,
+  createCredentials,
+  reportDryRuns,
+  revokePresentedToken,
+  revokeTraced,
+  rotateSigningKey,
+  traceCredential,
+  verifyAudit,
+} from '#src/gateway/index.ts';
 import {
   createGenerator,
   createRestaurant,
@@ -102,6 +111,17 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
     /** Who would be refused by the scopes that routes try out; `days`: seen within so many. */
     reportDryRuns: (options: { days: number }) =>
       reportDryRuns({ db: store.db, clock, table: readRouteTable(routesFileOf(settings.gateway)) }, options),
+    verifyAudit: (onProgress: (events: number) => void) => verifyAudit({ db: store.db, box }, onProgress),
+    /** Reading the audit is part of the audit, and comes first. */
+    traceCredential: async (value: string) => {
+      const traced = await traceCredential({ db: store.db, box }, value);
+      const { fingerprint, client_id, credential_id } = traced;
+      await inTransaction(store.db, (tx) =>
+        appendChange(tx, box, clock.now(), { action: 'audit.read', actor, fingerprint, client_id, credential_id }),
+      );
+      return traced;
+    },
+    revokeTraced: (value: string) => revokeTraced({ db: store.db, box, clock, actor }, value),
     countMigrations: async (): Promise<number> => allMigrations.length,
     close: (): Promise<void> => store.close(),
   };

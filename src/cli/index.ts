@@ -5,6 +5,7 @@
 import { Command, CommanderError } from 'commander';
 import { SettingsError } from '#src/app/config.ts';
 import { Fault } from '#src/contract/fault.ts';
+import { auditCommands } from './commands/audit.ts';
 import { clientCommands } from './commands/client.ts';
 import { configCommands } from './commands/config.ts';
 import { endpointCommands } from './commands/endpoint.ts';
@@ -47,6 +48,7 @@ const createProgram = (output: Output): Command => {
     keyCommands,
     clientCommands,
     tokenCommands,
+    auditCommands,
     signingKeyCommands,
     endpointCommands,
     notificationsCommands,

@@ -27,6 +27,7 @@ import { createDryRunLog } from './access/dry-run-log.ts';
 import { assemble, type PublicDoor } from './assemble.ts';
 import { createFingerprint } from './audit/fingerprint.ts';
 import { openRecorder } from './audit/recorder.ts';
+import { createAuditRetention } from './audit/retain-audit.ts';
 import { type GatewaySettings, loadRouteTable, routesFileOf } from './config.ts';
 import { createCredentialCache } from './credentials/credential-cache.ts';
 import { readEpoch } from './credentials/credential-epoch-store.ts';
@@ -43,6 +44,10 @@ import { markAssertionUsed } from './oauth/used-assertion-store.ts';
 import { createDenialLog } from './whoami/denial-log.ts';
 
 export { reportDryRuns } from './access/dry-run-report.ts';
+export { appendChange } from './audit/append-change.ts';
+export { revokeTraced } from './audit/revoke-traced.ts';
+export { traceCredential } from './audit/trace-credential.ts';
+export { verifyAudit } from './audit/verify-audit.ts';
 export { type GatewaySettings, gatewaySettings } from './config.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
 export type { CredentialState, ShownClient, ShownCredential } from './credentials/show-credentials.ts';
@@ -136,8 +141,10 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     limits.close();
     await door.close();
   };
+  const retention = createAuditRetention({ db, box, clock, log }, settings.audit_days);
   const services = [
     recorder.service,
+    retention,
     credentials.service,
     use.service,
     keys.service,

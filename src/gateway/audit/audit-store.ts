@@ -153,6 +153,33 @@ const conditionsOf = (filter: EventFilter): ReturnType<typeof sql>[] => {
   return conditions;
 };
 
+export type Summary = {
+  calls: number;
+  scopes: string[];
+  addresses: string[];
+  clients: string[];
+  first: Date | null;
+  last: Date | null;
+};
+
+const listedMax = 100;
+
+/** What the events of a filter come to; of refusals only without an `action`. */
+export const summarise = async (db: Db, filter: EventFilter): Promise<Summary> => {
+  const conditions = conditionsOf({ action: 'request.allowed', ...filter });
+  const { rows } = await sql<Summary>`
+    with found as materialized (
+      select at, count, scopes, address, client_id from gateway.audit_events where ${sql.join(conditions, sql` and `)})
+    select coalesce(sum(count), 0)::int as calls, min(at) as first, max(at) as last,
+      array(select distinct unnest(scopes) from found order by 1 limit ${listedMax}) as scopes,
+      array(select distinct address from found where address is not null order by 1 limit ${listedMax}) as addresses,
+      array(select distinct client_id from found where client_id is not null order by 1 limit ${listedMax}) as clients
+    from found`.execute(db);
+  const [row] = rows;
+  if (row === undefined) throw new Error('an aggregate has one row');
+  return row;
+};
+
 export type Partition = { name: string; endsAt: Date };
 
 /** Oldest first. */
