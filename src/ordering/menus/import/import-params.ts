@@ -38,19 +38,25 @@ export const importParams = z.looseObject(importShape).superRefine(
   (params, ctx) => {
     const refuse = (name: string, code: string, message: string): void =>
       ctx.addIssue({ code: 'custom', path: [name], message, params: { code } });
-    // Until plans are offered, a request that asks for one must not be taken for one that applies at once.
-    if (params.dry_run === true) refuse('dry_run', 'NOT_ENABLED', 'plans are not offered yet: leave dry_run out');
-    if (params.plan_id !== undefined) refuse('plan_id', 'NOT_ENABLED', 'plans are not offered yet: send the menu');
+    // A plan is applied as it was shown: whoever sends more with it may think that it changes something.
+    const withPlan = ['pos_uid', 'update_mode', 'categories', 'products', 'dry_run'] as const;
+    if (params.plan_id !== undefined)
+      for (const name of withPlan)
+        if (params[name] !== undefined && params[name] !== false)
+          refuse(name, 'CONFLICTING_VALUES', 'cannot be sent with plan_id');
     const required: (keyof typeof importShape)[] = ['pos_uid', 'update_mode'];
     if (params.update_mode === 'replace') required.push('categories', 'products');
     if (params.plan_id === undefined)
       for (const name of required) if (params[name] === undefined) refuse(name, 'REQUIRED', 'is required');
+    if (params.plan_id !== undefined) return;
     const values = countValues(params.categories) + countValues(params.products);
     if (values > valuesMax)
       refuse('products', 'LENGTH', `there are ${values} option values, and at most ${valuesMax} may be sent`);
   },
   { when: () => true },
 );
+
+export type ImportParams = z.infer<typeof importParams>;
 
 export const unknownFieldsOf = (params: object): string[] =>
   Object.keys(params).filter((name) => !Object.hasOwn(importShape, name));
