@@ -32,6 +32,8 @@ export type Recorder = {
   recordRefusal(event: NewAuditEvent): Promise<void>;
   /** `what` is made once per caller and route, and compared by identity. Throws OVERLOADED when too much waits. */
   allow(what: Allowed, requestId: string): void;
+  /** Requests whose event is not written yet. */
+  waiting(): number;
   service: Service;
 };
 
@@ -186,6 +188,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
       if (entry === undefined) allowed.set(what, { at: clock.now(), ids: [requestId] });
       else entry.ids.push(requestId);
     },
+    waiting: () => waitingCount,
     service: { name: 'audit', run },
   };
 };
