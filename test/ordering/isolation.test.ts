@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
+import pg from 'pg';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createOrdering } from '#src/ordering/index.ts';
 import type { Body } from '../support/menu-sender.ts';
 import { openShop, type Shop } from '../support/order-sender.ts';
@@ -175,6 +176,68 @@ test('A-029 what belongs to another restaurant answers byte for byte like what d
   for (const [name, [ofForeign, ofInvented]] of Object.entries(answers))
     expect(`${name} ${ofForeign}`).toBe(`${name} ${ofInvented}`);
   expect(await everythingBut(mine.restuid)).toBe(before);
+});
+
+/** Statements on the core's tables and what they are bound to, as they reach the driver. */
+const statementsOf = async (act: () => Promise<unknown>): Promise<{ text: string; values: unknown[] }[]> => {
+  const query = vi.spyOn(pg.Client.prototype, 'query');
+  try {
+    await act();
+    return query.mock.calls
+      .map(([asked, values]: unknown[]) =>
+        typeof asked === 'string' ? { text: asked, values } : (asked as { text?: string; values?: unknown[] }),
+      )
+      .flatMap(({ text, values }) =>
+        text?.includes('ordering.') ? [{ text, values: Array.isArray(values) ? values : [] }] : [],
+      );
+  } finally {
+    query.mockRestore();
+  }
+};
+
+/** Scans of the core's tables in the plan of a statement that no condition on the restaurant holds. */
+const openScans = (node: Json, within = ''): string[] => {
+  const conditions = `${within} ${node['Index Cond'] ?? ''} ${node['Recheck Cond'] ?? ''} ${node.Filter ?? ''}`;
+  const column = node['Relation Name'] === 'restaurants' ? 'uid' : 'restuid';
+  const isScan = node['Relation Name'] !== undefined && /Scan$/.test(node['Node Type']);
+  const isHeld = new RegExp(`\\b${column} = `).test(conditions);
+  return [
+    ...(isScan && !isHeld ? [`${node['Node Type']} ${node['Relation Name']} ${conditions}`] : []),
+    ...(node.Plans ?? []).flatMap((child: Json) => openScans(child)),
+  ];
+};
+
+test('every statement of every operation is bound to the own restaurant, in every table that it reads or changes', async () => {
+  const statements = await statementsOf(async () => {
+    for (const [name, members] of Object.entries(cases)) await ask(name, members(invented));
+    for (const path of ['/orders/list', '/customerstats/customers', '/loyaltylog/list', '/menu/products'])
+      await ask(`GET ${path}`, {});
+    for (const path of ['/menu/categories', '/account/subrestaurants']) await ask(`GET ${path}`, {});
+    const guest = { first_name: 'Eve', email: 'eve@example.com' };
+    const order = await mine.placed({ client: guest });
+    await mine.done('confirm', order);
+    await mine.done('close', order);
+    const { uid } = await mine.customer(guest.email);
+    const points = { client_uid: uid, diff_op: 'add', diff_points: 100 };
+    expect((await ask('POST /loyaltylog/create', points)).status).toBe(200);
+    await mine.done('cancel', await mine.placed({ client: guest, redeem_points: 5 }));
+    expect((await ask('POST /customer/update', { uid, city: 'Pisa' })).status).toBe(200);
+    expect((await ask('POST /customer/remove', { uid })).status).toBe(200);
+    await ask('POST /menu/import', { pos_uid: 'till-2', update_mode: 'replace', categories: [], products: [] });
+  });
+  const texts = new Set(statements.map(({ text }) => text));
+  expect(texts.size).toBeGreaterThan(30);
+  for (const { text, values } of statements) {
+    const bound = values.filter((value) => typeof value === 'string' && value.startsWith('rst_'));
+    expect([text, [...new Set(bound)]]).toEqual([text, [mine.restuid]]);
+  }
+  for (const text of texts) {
+    // Without values the driver speaks the simple protocol, which a plan for any values needs.
+    const { rows } = await sql
+      .raw<{ 'QUERY PLAN': Json }>(`explain (generic_plan, format json) ${text}`)
+      .execute(core.db);
+    expect([text, openScans(rows[0]?.['QUERY PLAN'][0].Plan)]).toEqual([text, []]);
+  }
 });
 
 test("A-029 the same requests with the restaurant's own entities find them", async () => {
