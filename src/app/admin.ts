@@ -17,8 +17,14 @@ import {
   verifyAudit,
 } from '#src/gateway/index.ts';
 import {
+  createGenerator,
   createRestaurant,
   findRestaurant,
+  generatorView,
+  importMenu,
+  MenuRefused,
+  type MenuToImport,
+  type NewGenerator,
   type NewRestaurant,
   type RestaurantSettings,
   setRestaurant,
@@ -33,6 +39,14 @@ import { allMigrations } from './migrations.ts';
 
 /** Kinds of events that a restaurant switches on and off (interface 12.1). */
 export const eventKinds = ['customers', 'orders', 'loyaltylog', 'menu'] as const;
+
+type ImportOutcome = Awaited<ReturnType<typeof importMenu>>;
+
+/** How an import ended, in the words of the interface. */
+export type ImportedMenu = Pick<ImportOutcome, 'state' | 'version' | 'counts' | 'warnings' | 'errors'> & {
+  restuid: string;
+  base_version: number;
+};
 
 export type Admin = ReturnType<typeof createAdmin>;
 
@@ -68,6 +82,31 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
           signup_points: now.signupPoints / 100,
         };
       }),
+    /** Returns the generator in the words of the interface. */
+    createGenerator: async (restuid: string, generator: NewGenerator): Promise<Record<string, unknown>> => {
+      await assertRestaurant(store.db, restuid);
+      const made = await inTransaction(store.db, (tx) => createGenerator(tx, restuid, generator, clock.now()));
+      return { restuid, ...generatorView(made) };
+    },
+    /** What was wrong or odd is told, not thrown. A dry run leaves nothing behind. */
+    importMenu: async (menu: Omit<MenuToImport, 'now'>): Promise<ImportedMenu> => {
+      await assertRestaurant(store.db, menu.restuid);
+      if (menu.owner !== null) await credentials.showClient(menu.owner);
+      const rehearsal = new Error('nothing of a dry run is kept');
+      let outcome: ImportOutcome | undefined;
+      try {
+        await inTransaction(store.db, async (tx) => {
+          outcome = await importMenu(tx, { ...menu, now: clock.now() });
+          if (menu.dryRun === true) throw rehearsal;
+        });
+      } catch (error) {
+        if (error instanceof MenuRefused) outcome = error.outcome;
+        else if (error !== rehearsal) throw error;
+      }
+      if (outcome === undefined) throw new Error('an import had no outcome');
+      const { state, version, baseVersion, counts, warnings, errors } = outcome;
+      return { restuid: menu.restuid, state, version, base_version: baseVersion, counts, warnings, errors };
+    },
     createKey: credentials.createApiKey,
     revokeKey: credentials.revokeApiKey,
     createClient: credentials.createClient,

@@ -14,6 +14,7 @@ import type { Settings } from './config.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createInternalHandler, createInternalServer, type Listener, listen, orderingAudience } from './listeners.ts';
+import { createReference } from './reference/reference.ts';
 
 export type Program = {
   /** Where the public listener answers; undefined for roles without one. */
@@ -114,6 +115,7 @@ const startGateway = async (
     clock: installation.clock,
     log: installation.log,
     moreDocuments: { '/.well-known/webhook-keys': () => webhookKeys },
+    pages: createReference(settings, settings.origin ?? ownOrigin),
     upstreams: {
       ...settings.gateway.upstreams,
       ...(internal === undefined ? undefined : { [orderingAudience]: internal.url }),

@@ -24,6 +24,7 @@ import { methodNotAllowed, storeUnavailable } from './faults.ts';
 import { createFront, createUpgradeFront, type Handler, type UpgradeHandler } from './front.ts';
 import type { RateLimits } from './limits/rate-limits.ts';
 import { createOwnPaths } from './own-paths.ts';
+import type { Page } from './pages.ts';
 import { createDecisionSteps, createPipeline } from './pipeline.ts';
 import { compileRoutes } from './routing/route-table.ts';
 import { createAssertIdentity, createSignFor } from './upstream/assert-identity.ts';
@@ -43,6 +44,7 @@ export type AssembleDeps = IdentifyCallerDeps & {
   clock: Clock;
   log: Logger;
   oauth: Middleware;
+  pages: ReadonlyMap<string, Page>;
   limits: RateLimits;
   denials: Pick<DenialLog, 'note' | 'find'>;
   decisions: AuditDecisions;
@@ -154,6 +156,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     }),
     ownPaths: createOwnPaths({
       oauth: deps.oauth,
+      pages: deps.pages,
       checkStore: deps.checkStore,
       sharedHealth: deps.sharedHealth,
       edgeHeaders,

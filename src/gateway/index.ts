@@ -41,6 +41,7 @@ import { createOAuth } from './oauth/oauth.ts';
 import { openSigningKeys } from './oauth/signing-keys.ts';
 import { tokenPath } from './oauth/token-issuer.ts';
 import { markAssertionUsed } from './oauth/used-assertion-store.ts';
+import type { Page } from './pages.ts';
 import { createDenialLog } from './whoami/denial-log.ts';
 
 export { reportDryRuns } from './access/dry-run-report.ts';
@@ -54,6 +55,8 @@ export type { CredentialState, ShownClient, ShownCredential } from './credential
 export { gatewayServerOptions, onClientError } from './edge/client-error.ts';
 export { type PresentedToken, revokePresentedToken } from './oauth/revoke-presented-token.ts';
 export { type RotatedKey, rotateSigningKey } from './oauth/rotate-signing-key.ts';
+export type { Page } from './pages.ts';
+export { type DescribedSelfOperation, describedSelfOperations } from './whoami/described-operations.ts';
 
 export const gatewayMigrations = loadMigrations('gateway', new URL('./migrations/', import.meta.url));
 
@@ -70,6 +73,8 @@ export type GatewayDeps = {
   upstreams: Readonly<Record<string, string>>;
   /** Path below /.well-known/ → body: public documents of other parts, served as the gateway's own. */
   moreDocuments?: Readonly<Record<string, () => string>>;
+  /** Public pages and documents at paths of their own, answered before any route. */
+  pages?: ReadonlyMap<string, Page>;
   /** Default: limits are this process's own. */
   kv?: Kv;
 };
@@ -118,6 +123,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const dryRuns = createDryRunLog({ db, clock, log });
   const door = assemble({
     noteDryRun: dryRuns.note,
+    pages: deps.pages ?? new Map(),
     settings,
     origin,
     table,
