@@ -30,6 +30,8 @@ import {
   type MenuToImport,
   type NewGenerator,
   type NewRestaurant,
+  type RestaurantSettings,
+  setRestaurant,
 } from '#src/ordering/index.ts';
 import { enabledKinds, setKinds } from '#src/platform/db/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
@@ -67,6 +69,25 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
         const { uid } = made;
         await credentials.createTenant(uid, tx, tenantFacts(made));
         return { restuid: uid };
+      }),
+    /** Returns all settings as they are then, in the words of the interface. */
+    setRestaurant: (restuid: string, { apiEnabled, ...settings }: RestaurantSettings & { apiEnabled?: boolean }) =>
+      inTransaction(store.db, async (tx) => {
+        const now = await setRestaurant(tx, restuid, settings);
+        if (now === undefined) throw new Fault('NOT_FOUND', `There is no restaurant ${restuid}`);
+        if (apiEnabled !== undefined) await credentials.setTenantApiEnabled(restuid, apiEnabled, tx);
+        if (settings.timeZone !== undefined) await credentials.describeTenant(restuid, tenantFacts(now), tx);
+        return {
+          restuid,
+          api_enabled: await credentials.isTenantApiEnabled(restuid, tx),
+          time_zone: now.timeZone,
+          api_time_zone: now.apiTimeZone,
+          confirmation_required: now.confirmationRequired,
+          countdown_minutes: now.countdownMinutes,
+          points_per_unit: now.pointsPerUnit,
+          point_value: now.pointValue,
+          signup_points: now.signupPoints / 100,
+        };
       }),
     /** Returns the generator in the words of the interface. */
     createGenerator: async (restuid: string, generator: NewGenerator): Promise<Record<string, unknown>> => {

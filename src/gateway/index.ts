@@ -21,6 +21,7 @@ import { createMemoryKv, type Kv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
 import { createAuditDecisions } from './access/audit-decisions.ts';
 import { createAuthenticator } from './access/authenticate.ts';
 import { createBearerTokens } from './access/bearer-tokens.ts';
@@ -35,6 +36,7 @@ import { createCredentialCache } from './credentials/credential-cache.ts';
 import { readEpoch } from './credentials/credential-epoch-store.ts';
 import { createCredentialUse } from './credentials/credential-use.ts';
 import { createRevokeToken } from './credentials/revoke-token.ts';
+import { createGatewayMetrics } from './gateway-metrics.ts';
 import { createLimits } from './limits/limits.ts';
 import { createThrottle } from './limits/throttle.ts';
 import { createAuditOAuth } from './oauth/audit-oauth.ts';
@@ -88,6 +90,8 @@ export type GatewayDeps = {
   pages?: ReadonlyMap<string, Page>;
   /** Default: limits are this process's own. */
   kv?: Kv;
+  /** Default: counted and shown to nobody. */
+  metrics?: Metrics;
 };
 
 /** To be served with `gatewayServerOptions`: a handler each for `request`, `checkContinue` and `upgrade`. */
@@ -99,7 +103,9 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const table = loadRouteTable(routesFileOf(settings), Object.keys(deps.upstreams));
   const allScopes = table.scopes.map(({ name }) => name);
   const keys = await openSigningKeys({ db, box, clock, settings });
-  const credentials = createCredentialCache({ db, pool, box, clock, log, onChange: keys.reload });
+  const metrics = createGatewayMetrics(deps.metrics ?? createMetrics({ process: false }), () => performance.now());
+  const observeLag = metrics.revocationLag;
+  const credentials = createCredentialCache({ db, pool, box, clock, log, observeLag, onChange: keys.reload });
   const use = createCredentialUse({ db, clock, log });
   const tokens = createBearerTokens({ origin, clock, findKey: keys.find });
   const kv = deps.kv ?? createMemoryKv();
@@ -124,7 +130,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     moreDocuments: deps.moreDocuments,
     ...{ tokens, inspectToken, recordUse: use.record, revokeToken: createRevokeToken({ db, box, clock }) },
     limitFailures: createLimitFailures({ failures, sourceOf }),
-    audit: createAuditOAuth(audited),
+    audit: createAuditOAuth({ ...audited, countToken: metrics.token }),
     throttleIntrospection: createThrottle({ kv, name: 'introspect', callsMax: 600, windowSeconds: 60 }),
     assertions: {
       clock,
@@ -134,6 +140,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   });
   const dryRuns = createDryRunLog({ db, clock, log });
   const door = assemble({
+    metrics,
     noteDryRun: dryRuns.note,
     pages: deps.pages ?? new Map(),
     settings,
@@ -154,6 +161,11 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     checkStore: async () => {
       await readEpoch(db);
     },
+  });
+  metrics.watch({
+    auditWaiting: recorder.waiting,
+    storeWaiting: () => pool.waitingCount,
+    upstreamsOut: door.addressesOut,
   });
   const close = async (): Promise<void> => {
     limits.close();

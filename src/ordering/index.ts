@@ -33,6 +33,7 @@ export { importMenu, MenuRefused, type MenuToImport } from './menus/import/impor
 export { listProducts } from './menus/menu-store.ts';
 export { createRestaurant, type NewRestaurant, RestaurantRefused } from './restaurants/create-restaurant.ts';
 export { findRestaurant, hasRestaurants } from './restaurants/restaurant-store.ts';
+export { type RestaurantSettings, setRestaurant } from './restaurants/set-restaurant.ts';
 
 export const orderingMigrations = loadMigrations('ordering', new URL('./migrations/', import.meta.url));
 
