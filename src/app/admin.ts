@@ -9,10 +9,14 @@ import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/confi
 import {
   appendChange,
   createCredentials,
+  type ExportRequest,
+  exportAudit,
   reportDryRuns,
+  reportUnusedScopes,
   revokePresentedToken,
   revokeTraced,
   rotateSigningKey,
+  searchAudit,
   traceCredential,
   verifyAudit,
 } from '#src/gateway/index.ts';
@@ -36,6 +40,9 @@ import { createEndpoint, type EndpointsDeps } from '#src/webhooks/index.ts';
 import type { Settings } from './config.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { allMigrations } from './migrations.ts';
+
+/** What an export may be written as, and how much a search shows at once. */
+export { exportFormats, searchLimitMax } from '#src/gateway/index.ts';
 
 /** Kinds of events that a restaurant switches on and off (interface 12.1). */
 export const eventKinds = ['customers', 'orders', 'loyaltylog', 'menu'] as const;
@@ -133,6 +140,15 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
     reportDryRuns: (options: { days: number }) =>
       reportDryRuns({ db: store.db, clock, table: readRouteTable(routesFileOf(settings.gateway)) }, options),
     verifyAudit: (onProgress: (events: number) => void) => verifyAudit({ db: store.db, box }, onProgress),
+    /** These note in the audit who read it, before they read. */
+    searchAudit: (search: Parameters<typeof searchAudit>[1]) =>
+      searchAudit({ db: store.db, box, clock, actor }, search),
+    exportAudit: (request: ExportRequest) => exportAudit({ db: store.db, box, clock, actor }, request),
+    reportUnusedScopes: (options: { days: number }) =>
+      reportUnusedScopes(
+        { db: store.db, box, clock, actor, table: readRouteTable(routesFileOf(settings.gateway)) },
+        options,
+      ),
     /** Reading the audit is part of the audit, and comes first. */
     traceCredential: async (value: string) => {
       const traced = await traceCredential({ db: store.db, box }, value);

@@ -11,6 +11,7 @@
  * throws a Fault (faults.ts), which edge/write-answer renders (edge/dialects). The same decision serves WebSockets
  * (upstream/upgrade) and other proxies (access/auth-check). assemble.ts joins the parts.
  */
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
@@ -26,6 +27,7 @@ import { createAuthenticator } from './access/authenticate.ts';
 import { createBearerTokens } from './access/bearer-tokens.ts';
 import { createDryRunLog } from './access/dry-run-log.ts';
 import { assemble, type PublicDoor } from './assemble.ts';
+import { createAuditSinks } from './audit/feed-sinks.ts';
 import { createFingerprint } from './audit/fingerprint.ts';
 import { openRecorder } from './audit/recorder.ts';
 import { createAuditRetention } from './audit/retain-audit.ts';
@@ -48,8 +50,17 @@ import { createDenialLog } from './whoami/denial-log.ts';
 
 export { reportDryRuns } from './access/dry-run-report.ts';
 export { appendChange } from './audit/append-change.ts';
+export {
+  type ExportedAudit,
+  type ExportFormat,
+  type ExportRequest,
+  exportAudit,
+  exportFormats,
+} from './audit/export-audit.ts';
 export { revokeTraced } from './audit/revoke-traced.ts';
+export { type FoundAudit, searchAudit, searchLimitMax } from './audit/search-audit.ts';
 export { traceCredential } from './audit/trace-credential.ts';
+export { reportUnusedScopes } from './audit/unused-scopes.ts';
 export { verifyAudit } from './audit/verify-audit.ts';
 export { type GatewaySettings, gatewaySettings } from './config.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
@@ -101,7 +112,8 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const limits = createLimits(settings, kv);
   const denials = createDenialLog({ db, clock, log });
   const { failures, sourceOf } = limits;
-  const recorder = await openRecorder({ db, box, clock, log, process: `${hostname()}:${process.pid}` });
+  const processName = `${hostname()}:${process.pid}`;
+  const recorder = await openRecorder({ db, box, clock, log, process: processName });
   const audited = { recorder, fingerprint: createFingerprint(box), sourceOf };
   const { authenticate, inspectToken } = createAuthenticator({
     credentials,
@@ -163,6 +175,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const services = [
     recorder.service,
     retention,
+    ...createAuditSinks({ db, log, holder: `${processName}:${randomUUID()}` }, settings),
     credentials.service,
     use.service,
     keys.service,

@@ -1,0 +1,28 @@
+/**
+ * Reads a chain onwards from where a reader stands. The events of one chain are committed in the sequence of their numbers,
+ * so a position per chain never steps over one that is committed late, as a position in time would.
+ */
+import type { Kysely } from 'kysely';
+import type { ChainedEvent } from './audit-event.ts';
+import { listChainEvents } from './audit-store.ts';
+
+/** Numbers that are not there any more, both included: dropped by the retention before this reader came. */
+export type Gap = { chain: number; from: number; to: number };
+
+export type ChainPage = { events: ChainedEvent[]; gaps: Gap[]; position: number };
+
+/** Events of a page name up to 1,000 requests each; this many are some megabytes at worst. */
+export const pageEvents = 200;
+
+export const readChain = async (
+  db: Kysely<unknown>,
+  { chain, anchorSeq }: { chain: number; anchorSeq: number },
+  after: number,
+): Promise<ChainPage> => {
+  const start = Math.max(after, anchorSeq);
+  const events = await listChainEvents(db, chain, start, pageEvents);
+  // The retention may also come between the look at the anchor and this page.
+  const reached = (events[0]?.seq ?? start + 1) - 1;
+  const gaps = reached > after ? [{ chain, from: after + 1, to: reached }] : [];
+  return { events, gaps, position: events.at(-1)?.seq ?? start };
+};

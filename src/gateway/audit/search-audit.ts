@@ -1,0 +1,69 @@
+/** Pages through the audit for an operator. That it was asked, by whom and for what, is written first. */
+import type { Kysely } from 'kysely';
+import { Fault } from '#src/contract/fault.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { isApiKey, isClientSecret } from '../credentials/credential-values.ts';
+import { appendChange } from './append-change.ts';
+import { toEcs } from './audit-event.ts';
+import { type EventFilter, type Place, searchEvents } from './audit-store.ts';
+
+export type AuditReaderDeps = {
+  db: Kysely<unknown>;
+  box: Pick<SecretBox, 'derive'>;
+  clock: Clock;
+  actor: string;
+};
+
+export type FoundAudit = {
+  /** Names of the Elastic Common Schema, newest first. */
+  events: readonly Record<string, unknown>[];
+  /** For the page of older events; null at the end. */
+  next_cursor: string | null;
+};
+
+export const searchLimitMax = 1_000;
+
+/** VALIDATION_ERROR for a cursor that no search gave, or when a credential itself stands in the filter. */
+export const searchAudit = async (
+  deps: AuditReaderDeps,
+  { filter, before, limit }: { filter: EventFilter; before?: string | undefined; limit: number },
+): Promise<FoundAudit> => {
+  // The filter goes into the audit, where no secret and no token may stand.
+  for (const value of Object.values(filter)) {
+    if (typeof value === 'string' && isCredential(value)) {
+      throw new Fault('VALIDATION_ERROR', 'This is a credential, not a name of one; give it to `audit who`');
+    }
+  }
+  const place = before === undefined ? undefined : readPlace(before);
+  await noteAuditRead(deps, { read: 'search', filter, before, limit });
+  const found = await searchEvents(deps.db, filter, place, limit + 1);
+  const page = found.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    events: page.map(toEcs),
+    next_cursor: found.length > limit && last !== undefined ? writePlace(last) : null,
+  };
+};
+
+/** Durable before anything is read. `details`: what was asked. */
+export const noteAuditRead = (
+  { db, box, clock, actor }: AuditReaderDeps,
+  details: Readonly<Record<string, unknown>>,
+): Promise<void> =>
+  inTransaction(db, (tx) =>
+    appendChange(tx, box, clock.now(), { action: 'audit.read', actor, details: JSON.stringify(details) }),
+  );
+
+const isCredential = (value: string): boolean =>
+  isApiKey(value) || isClientSecret(value) || /^[\w-]+\.[\w-]+\.[\w-]+$/.test(value);
+
+const writePlace = ({ at, chain, seq }: Place): string => `${at.getTime()}-${chain}-${seq}`;
+
+const readPlace = (cursor: string): Place => {
+  const [, ms, chain, seq] = /^(\d{1,15})-(\d{1,9})-(\d{1,15})$/.exec(cursor) ?? [];
+  const place = { at: new Date(Number(ms)), chain: Number(chain), seq: Number(seq) };
+  if (Number.isNaN(place.at.getTime())) throw new Fault('VALIDATION_ERROR', 'No search gave this cursor');
+  return place;
+};
