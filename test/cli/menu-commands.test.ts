@@ -108,7 +108,7 @@ test('menu import reads CSV with products, options and values, shows a bar, and 
     ['applied', 1, 'panel'],
     ['applied', 1, 'panel'],
   ]);
-});
+}, 120_000);
 
 test('menu import reads JSON, shows what a dry run would do, and names every fault with its place', async () => {
   const menu = {
@@ -144,4 +144,4 @@ test('menu import reads JSON, shows what a dry run would do, and names every fau
     expect((await runCommand(importing(file(name, text)), env)).code).toBe(2);
   const help = await runCommand(['menu', 'import', '--help'], env);
   expect([help.code, help.stdout]).toEqual([0, expect.stringMatching(/category_ext_id[\s\S]*value_price/)]);
-});
+}, 120_000);

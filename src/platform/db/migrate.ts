@@ -28,10 +28,14 @@ export const loadMigrations = (feature: string, folder: URL): Migration[] => {
   const names = readdirSync(folder)
     .filter((name) => name.endsWith('.sql'))
     .sort();
+  let last = 0;
   return names.map((file) => {
     const [, number, name] = fileName.exec(file) ?? [];
     if (number === undefined || name === undefined)
       throw new MigrationError('MIGRATIONS_INVALID', `${feature}: migration ${file} is not named 0001-some-name.sql`);
+    if (Number(number) <= last)
+      throw new MigrationError('MIGRATIONS_INVALID', `${feature}: ${file} has the number of another`);
+    last = Number(number);
     // A checkout with Windows line ends is the same migration.
     const sql = readFileSync(new URL(file, folder), 'utf8').replaceAll('\r\n', '\n');
     return { feature, number: Number(number), name, sql };
