@@ -144,11 +144,6 @@ test('RFC 6749 3.2: a parameter without a value counts as omitted, an unknown on
   }
 });
 
-test('RFC 6749 3.2.1: a confidential client that does not authenticate gets no token', async () => {
-  const reply = await ask({ ...grant, client_id: stand.client.client_id });
-  expect([reply.status, reply.json.access_token]).toEqual([400, undefined]);
-});
-
 test('RFC 6749 3.3: scope names are case-sensitive, their sequence does not matter, and without scope all are granted and told', async () => {
   const { client } = stand;
   expectError(await ask({ ...grant, ...client, scope: 'READ:ORDERS' }), 400, 'invalid_scope');
