@@ -37,18 +37,23 @@ export const openFuzzStand = async (): Promise<FuzzStand> => {
 };
 
 const seed = process.env.FUZZ_SEED === undefined ? undefined : Number(process.env.FUZZ_SEED);
+const times = Number(process.env.FUZZ_TIMES ?? 1);
+/** A busy machine makes fewer runs, so that the folder stays within its time. */
+const timeMsMax = 2_500;
 
-/** A failure names the seed and the shrunk example; FUZZ_SEED repeats a run, FUZZ_TIMES makes more of them. */
+/**
+ * A failure names the seed and the shrunk example; FUZZ_SEED repeats a run, FUZZ_TIMES makes more and longer ones (which
+ * need vitest's --testTimeout). The seed is another one each time.
+ */
 export const fuzz = async <T>(
   inputs: fc.Arbitrary<T>,
   property: (input: T) => Promise<void>,
   numRuns = 150,
 ): Promise<void> => {
   await fc.assert(fc.asyncProperty(inputs, property), {
-    numRuns: Math.ceil(numRuns * Number(process.env.FUZZ_TIMES ?? 1)),
+    numRuns: Math.ceil(numRuns * times),
     ...(seed === undefined ? undefined : { seed }),
-    // Shrinking talks to a server; a failure is not worth minutes.
-    interruptAfterTimeLimit: 25_000,
+    interruptAfterTimeLimit: timeMsMax * times,
     markInterruptAsFailure: false,
   });
 };
@@ -61,15 +66,18 @@ export type RawAnswer = {
 
 /** Long enough for a busy machine; what takes longer hangs. */
 const boundMs = 10_000;
-const patienceMs = 150;
+/** For requests that are whole: to end them would be to go away before the answer. */
+const patienceMs = 3_000;
+/** For those that may lack their end, where no answer is demanded. */
+export const littlePatienceMs = 50;
 
 /** Rejects when the server neither answers nor closes. The bytes are ended when the server waits for more of them. */
-export const sendBytes = (port: number, bytes: Buffer | string): Promise<RawAnswer> =>
+export const sendBytes = (port: number, bytes: Buffer | string, waitMs = patienceMs): Promise<RawAnswer> =>
   new Promise((resolve, reject) => {
     const whole = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes;
     const chunks: Buffer[] = [];
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }, () => socket.write(whole));
-    let patience = setTimeout(() => socket.end(), patienceMs);
+    let patience = setTimeout(() => socket.end(), waitMs);
     const bound = setTimeout(() => {
       socket.destroy();
       reject(
@@ -79,7 +87,7 @@ export const sendBytes = (port: number, bytes: Buffer | string): Promise<RawAnsw
     socket.on('data', (chunk) => {
       chunks.push(chunk);
       clearTimeout(patience);
-      patience = setTimeout(() => socket.end(), patienceMs);
+      patience = setTimeout(() => socket.end(), waitMs);
     });
     // The server may close before it has read all; what it said until then counts.
     socket.on('error', () => undefined);

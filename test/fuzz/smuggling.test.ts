@@ -5,7 +5,15 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { assertionHeader } from '#src/contract/headers.ts';
-import { expectBoundedMemory, expectNoFault, type FuzzStand, fuzz, openFuzzStand, sendBytes } from './fuzz-stand.ts';
+import {
+  expectBoundedMemory,
+  expectNoFault,
+  type FuzzStand,
+  fuzz,
+  littlePatienceMs,
+  openFuzzStand,
+  sendBytes,
+} from './fuzz-stand.ts';
 
 let stand: FuzzStand;
 
@@ -228,7 +236,7 @@ test('without a credential nothing reaches the upstream, however requests are fr
     attack,
     async (each) => {
       const before = stand.passed();
-      const { statuses } = await sendBytes(stand.door.port, written(each, []));
+      const { statuses } = await sendBytes(stand.door.port, written(each, []), littlePatienceMs);
       expectNoFault(statuses);
       expect(stand.passed()).toBe(before);
       for (const status of statuses)
@@ -244,7 +252,11 @@ test('with a credential at most the request that carries it reaches the upstream
     attack,
     async (each) => {
       const before = stand.passed();
-      const { statuses } = await sendBytes(stand.door.port, written(each, [`Authorization: Bearer ${stand.token}`]));
+      const { statuses } = await sendBytes(
+        stand.door.port,
+        written(each, [`Authorization: Bearer ${stand.token}`]),
+        littlePatienceMs,
+      );
       expectNoFault(statuses);
       const seen = stand.upstream.seen.slice(before);
       expect(seen.length).toBeLessThanOrEqual(1);
@@ -322,7 +334,7 @@ test('bytes that are no HTTP, and requests that break off anywhere, are answered
       bytes,
       async (each) => {
         const before = stand.passed();
-        const { statuses } = await sendBytes(stand.door.port, each);
+        const { statuses } = await sendBytes(stand.door.port, each, littlePatienceMs);
         expectNoFault(statuses);
         expect(stand.passed()).toBe(before);
       },

@@ -1,6 +1,6 @@
 /** Claims of types and sizes that nobody expects were answered with 500 once. */
 import { generateKeyPairSync } from 'node:crypto';
-import { SignJWT } from 'jose';
+import { type JWTPayload, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { origin } from '../gateway/public-door.ts';
 import { bearer, nowSeconds, openRfcStand, type RfcStand } from '../rfc/rfc-stand.ts';
@@ -24,7 +24,7 @@ test('an assertion whose subject is no text names no client: 401, not 500, thoug
     return stand.post('token', {
       grant_type: 'client_credentials',
       client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-      client_assertion: await new SignJWT(claims as object).setProtectedHeader({ alg: 'ES256' }).sign(privateKey),
+      client_assertion: await new SignJWT(claims as JWTPayload).setProtectedHeader({ alg: 'ES256' }).sign(privateKey),
     });
   };
   for (const sub of [null, 1, true, {}, [], [client_id], { toString: client_id }]) {
@@ -36,7 +36,7 @@ test('an assertion whose subject is no text names no client: 401, not 500, thoug
 
 test('a token whose nbf or exp is no time is invalid_token, not 500', async () => {
   for (const claims of [{ nbf: {} }, { nbf: 'x' }, { nbf: 1e308 }, { nbf: 1e13 }, { exp: -1e308 }, { exp: -1e13 }]) {
-    const { status, json } = await stand.read(bearer(await stand.forge({ claims: claims as object })));
+    const { status, json } = await stand.read(bearer(await stand.forge({ claims: claims as JWTPayload })));
     expect([status, json.error]).toEqual([401, 'invalid_token']);
   }
   expect((await stand.read(bearer(await stand.forge()))).status).toBe(200);
