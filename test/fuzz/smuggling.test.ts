@@ -277,6 +277,45 @@ test('with a credential at most the request that carries it reaches the upstream
   await stand.expectOpen();
 });
 
+test('framing that others could read otherwise is refused with a good credential too', async () => {
+  const start = `POST /api/order/create HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${stand.token}\r\nContent-Type: application/json\r\n`;
+  const chunked = '2\r\n{}\r\n0\r\n\r\n';
+  const before = stand.passed();
+  for (const lines of [
+    ...['Transfer-Encoding: x, chunked', 'Transfer-Encoding: gzip, chunked', 'Transfer-Encoding: chunked, chunked'],
+    ...['Transfer-Encoding: chunked, identity', 'Transfer-Encoding: identity', 'Transfer-Encoding: "chunked"'],
+    ...[
+      'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked',
+      'Transfer-Encoding: identity\r\nTransfer-Encoding: chunked',
+    ],
+    ...['Transfer-Encoding: chunked\r\nContent-Length: 2', 'Content-Length: 2\r\nTransfer-Encoding: chunked'],
+    ...['Content-Length: 2\r\nContent-Length: 2', 'Content-Length: 2\r\nContent-Length: 60', 'Content-Length: 2, 2'],
+    ...[
+      'Transfer-Encoding : chunked',
+      'Content-Length : 2',
+      'X: y\nContent-Length: 2',
+      'X: y\rContent-Length: 2',
+      'Content-Length: +2',
+    ],
+  ]) {
+    for (const text of [chunked, '{}']) {
+      const { statuses } = await sendBytes(
+        stand.door.port,
+        `${start}${lines}\r\n\r\n${text}${smuggled}`,
+        littlePatienceMs,
+      );
+      expect(statuses, lines).toEqual([400]);
+    }
+  }
+  expect(stand.passed()).toBe(before);
+  const { statuses } = await sendBytes(
+    stand.door.port,
+    `${start}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n${chunked}`,
+  );
+  expect([statuses, stand.passed()]).toEqual([[200], before + 1]);
+  await stand.expectOpen();
+});
+
 test('pipelined requests are answered in turn, each for its own credential', async () => {
   const good = `Authorization: Bearer ${stand.token}\r\n`;
   const piece = fc.record({
