@@ -5,10 +5,13 @@
 import { Command, CommanderError } from 'commander';
 import { SettingsError } from '#src/app/config.ts';
 import { Fault } from '#src/contract/fault.ts';
+import { auditCommands } from './commands/audit.ts';
 import { clientCommands } from './commands/client.ts';
 import { configCommands } from './commands/config.ts';
 import { endpointCommands } from './commands/endpoint.ts';
+import { generatorCommands } from './commands/generator.ts';
 import { keyCommands } from './commands/key.ts';
+import { menuCommands } from './commands/menu.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { notificationsCommands } from './commands/notifications.ts';
 import { policyCommands } from './commands/policy.ts';
@@ -40,9 +43,12 @@ const createProgram = (output: Output): Command => {
   for (const add of [
     startCommand,
     restaurantCommands,
+    generatorCommands,
+    menuCommands,
     keyCommands,
     clientCommands,
     tokenCommands,
+    auditCommands,
     signingKeyCommands,
     endpointCommands,
     notificationsCommands,

@@ -20,6 +20,7 @@ import { createMemoryKv, type Kv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
 import { createAuditDecisions } from './access/audit-decisions.ts';
 import { createAuthenticator } from './access/authenticate.ts';
 import { createBearerTokens } from './access/bearer-tokens.ts';
@@ -27,11 +28,13 @@ import { createDryRunLog } from './access/dry-run-log.ts';
 import { assemble, type PublicDoor } from './assemble.ts';
 import { createFingerprint } from './audit/fingerprint.ts';
 import { openRecorder } from './audit/recorder.ts';
+import { createAuditRetention } from './audit/retain-audit.ts';
 import { type GatewaySettings, loadRouteTable, routesFileOf } from './config.ts';
 import { createCredentialCache } from './credentials/credential-cache.ts';
 import { readEpoch } from './credentials/credential-epoch-store.ts';
 import { createCredentialUse } from './credentials/credential-use.ts';
 import { createRevokeToken } from './credentials/revoke-token.ts';
+import { createGatewayMetrics } from './gateway-metrics.ts';
 import { createLimits } from './limits/limits.ts';
 import { createThrottle } from './limits/throttle.ts';
 import { createAuditOAuth } from './oauth/audit-oauth.ts';
@@ -40,15 +43,22 @@ import { createOAuth } from './oauth/oauth.ts';
 import { openSigningKeys } from './oauth/signing-keys.ts';
 import { tokenPath } from './oauth/token-issuer.ts';
 import { markAssertionUsed } from './oauth/used-assertion-store.ts';
+import type { Page } from './pages.ts';
 import { createDenialLog } from './whoami/denial-log.ts';
 
 export { reportDryRuns } from './access/dry-run-report.ts';
+export { appendChange } from './audit/append-change.ts';
+export { revokeTraced } from './audit/revoke-traced.ts';
+export { traceCredential } from './audit/trace-credential.ts';
+export { verifyAudit } from './audit/verify-audit.ts';
 export { type GatewaySettings, gatewaySettings } from './config.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
 export type { CredentialState, ShownClient, ShownCredential } from './credentials/show-credentials.ts';
 export { gatewayServerOptions, onClientError } from './edge/client-error.ts';
 export { type PresentedToken, revokePresentedToken } from './oauth/revoke-presented-token.ts';
 export { type RotatedKey, rotateSigningKey } from './oauth/rotate-signing-key.ts';
+export type { Page } from './pages.ts';
+export { type DescribedSelfOperation, describedSelfOperations } from './whoami/described-operations.ts';
 
 export const gatewayMigrations = loadMigrations('gateway', new URL('./migrations/', import.meta.url));
 
@@ -65,8 +75,12 @@ export type GatewayDeps = {
   upstreams: Readonly<Record<string, string>>;
   /** Path below /.well-known/ → body: public documents of other parts, served as the gateway's own. */
   moreDocuments?: Readonly<Record<string, () => string>>;
+  /** Public pages and documents at paths of their own, answered before any route. */
+  pages?: ReadonlyMap<string, Page>;
   /** Default: limits are this process's own. */
   kv?: Kv;
+  /** Default: counted and shown to nobody. */
+  metrics?: Metrics;
 };
 
 /** To be served with `gatewayServerOptions`: a handler each for `request`, `checkContinue` and `upgrade`. */
@@ -78,7 +92,9 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const table = loadRouteTable(routesFileOf(settings), Object.keys(deps.upstreams));
   const allScopes = table.scopes.map(({ name }) => name);
   const keys = await openSigningKeys({ db, box, clock, settings });
-  const credentials = createCredentialCache({ db, pool, box, clock, log, onChange: keys.reload });
+  const metrics = createGatewayMetrics(deps.metrics ?? createMetrics({ process: false }), () => performance.now());
+  const observeLag = metrics.revocationLag;
+  const credentials = createCredentialCache({ db, pool, box, clock, log, observeLag, onChange: keys.reload });
   const use = createCredentialUse({ db, clock, log });
   const tokens = createBearerTokens({ origin, clock, findKey: keys.find });
   const kv = deps.kv ?? createMemoryKv();
@@ -102,7 +118,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     moreDocuments: deps.moreDocuments,
     ...{ tokens, inspectToken, recordUse: use.record, revokeToken: createRevokeToken({ db, box, clock }) },
     limitFailures: createLimitFailures({ failures, sourceOf }),
-    audit: createAuditOAuth(audited),
+    audit: createAuditOAuth({ ...audited, countToken: metrics.token }),
     throttleIntrospection: createThrottle({ kv, name: 'introspect', callsMax: 600, windowSeconds: 60 }),
     assertions: {
       clock,
@@ -112,7 +128,9 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   });
   const dryRuns = createDryRunLog({ db, clock, log });
   const door = assemble({
+    metrics,
     noteDryRun: dryRuns.note,
+    pages: deps.pages ?? new Map(),
     settings,
     origin,
     table,
@@ -132,12 +150,19 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
       await readEpoch(db);
     },
   });
+  metrics.watch({
+    auditWaiting: recorder.waiting,
+    storeWaiting: () => pool.waitingCount,
+    upstreamsOut: door.addressesOut,
+  });
   const close = async (): Promise<void> => {
     limits.close();
     await door.close();
   };
+  const retention = createAuditRetention({ db, box, clock, log }, settings.audit_days);
   const services = [
     recorder.service,
+    retention,
     credentials.service,
     use.service,
     keys.service,

@@ -15,8 +15,9 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { overloaded } from '../faults.ts';
 import { type AuditEvent, completeEvent, type NewAuditEvent } from './audit-event.ts';
-import { ensurePartition, insertEvents, lastChain, lastOfChain, updateHead } from './audit-store.ts';
+import { ensurePartition, insertEvents, lastOfChain, seenChains, updateHead } from './audit-store.ts';
 import { appendToChain, type ChainEnd, headLabel, signHead } from './chain.ts';
+import { createCrowd } from './crowd.ts';
 import { openChain } from './open-chain.ts';
 
 /** What many requests of one caller to one route share. */
@@ -28,10 +29,12 @@ export type Allowed = Pick<
 export type Recorder = {
   /** Resolves when the event is durable. Rejects with OVERLOADED after 2 s; it may be written all the same. */
   record(event: NewAuditEvent): Promise<void>;
-  /** For what is refused in any case: resolves when the event is durable, or after 2 s. */
+  /** For what is refused in any case: resolves when the event is durable, or after 2 s; of a flood, at once (crowd.ts). */
   recordRefusal(event: NewAuditEvent): Promise<void>;
   /** `what` is made once per caller and route, and compared by identity. Throws OVERLOADED when too much waits. */
   allow(what: Allowed, requestId: string): void;
+  /** Requests whose event is not written yet. */
+  waiting(): number;
   service: Service;
 };
 
@@ -57,16 +60,18 @@ type Waiting = { event: AuditEvent; done: () => void };
 
 export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   const { db, box, clock, log } = deps;
-  const { chain } = await inTransaction(db, async (tx) => {
+  const row = await inTransaction(db, async (tx) => {
     await ensurePartition(tx, clock.now());
     return openChain(tx, box, { now: clock.now(), process: deps.process });
   });
+  const { chain } = row;
   let end: ChainEnd = { seq: 0, hash: '0'.repeat(64) };
   let waiting: Waiting[] = [];
   let allowed = new Map<Allowed, { at: Date; ids: string[] }>();
   let waitingCount = 0;
   let writing: Promise<void> | undefined;
   const ended = new AbortController();
+  const crowd = createCrowd(() => performance.now());
 
   const waitFor = async (event: NewAuditEvent, onLate: (() => Error) | undefined): Promise<void> => {
     if (waitingCount >= waitingMax) {
@@ -105,6 +110,10 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
       }
     }
     allowed = new Map();
+    for (const event of crowd.take(ended.signal.aborted)) {
+      waitingCount += event.count ?? 1;
+      all.push({ event: completeEvent(event, clock.now()), done: () => undefined });
+    }
     return all;
   };
 
@@ -139,13 +148,15 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   };
 
   const sign = async (closed: boolean): Promise<void> => {
-    const head = { chain, ...end, signed: clock.now(), closed, chains: await lastChain(db) };
-    await updateHead(db, head, signHead(box.derive(headLabel), head));
+    const head = { ...row, ...end, signed: clock.now(), closed, seen: await seenChains(db) };
+    const found = await updateHead(db, head, signHead(box.derive(headLabel), head));
+    if (!found) log.error({ chain }, 'the chain of this process is gone from the audit');
   };
 
   const writeAll = async (): Promise<void> => {
-    while (waiting.length > 0 || allowed.size > 0) {
+    for (;;) {
       const all = takeAll();
+      if (all.length === 0) return;
       for (let i = 0; i < all.length; i += batchMax) await write(all.slice(i, i + batchMax));
     }
   };
@@ -154,6 +165,8 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   const flush = (): Promise<void> => {
     writing ??= writeAll().finally(() => {
       writing = undefined;
+      // What came after the last look would wait for the next one.
+      if (waiting.length > 0 && !ended.signal.aborted) flush().catch(() => undefined);
     });
     return writing;
   };
@@ -161,15 +174,12 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   const run = async (signal: AbortSignal): Promise<void> => {
     signal.addEventListener('abort', () => ended.abort(), { once: true });
     let signedAtMs = performance.now();
-    let signedSeq = 0;
     while (!signal.aborted) {
       await pause(writeEveryMs, signal);
       await flush();
       if (performance.now() - signedAtMs < (deps.signEveryMs ?? signEveryMsDefault)) continue;
       signedAtMs = performance.now();
-      if (signedSeq === end.seq) continue;
       await sign(false).catch((error: unknown) => log.warn({ err: error }, 'the head of the audit was not signed'));
-      signedSeq = end.seq;
     }
     await flush();
     await sign(true);
@@ -177,7 +187,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
 
   return {
     record: (event) => waitFor(event, auditAway),
-    recordRefusal: (event) => waitFor(event, undefined),
+    recordRefusal: (event) => (crowd.isListed(event) ? waitFor(event, undefined) : Promise.resolve()),
     allow: (what, requestId) => {
       if (waitingCount >= waitingMax) throw overloaded('too much of the audit waits to be written');
       waitingCount += 1;
@@ -185,6 +195,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
       if (entry === undefined) allowed.set(what, { at: clock.now(), ids: [requestId] });
       else entry.ids.push(requestId);
     },
+    waiting: () => waitingCount,
     service: { name: 'audit', run },
   };
 };

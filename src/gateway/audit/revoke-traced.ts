@@ -1,0 +1,49 @@
+/** The end of a credential that somebody holds in hand, with all that was issued for it, and the proof that it was ended. */
+import type { Kysely } from 'kysely';
+import { Fault } from '#src/contract/fault.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { createCredentials } from '../credentials/credentials.ts';
+import { revokePresentedToken } from '../oauth/revoke-presented-token.ts';
+import { toEcs } from './audit-event.ts';
+import { type EventFilter, searchEvents } from './audit-store.ts';
+import { traceCredential } from './trace-credential.ts';
+
+type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive' | 'digest'>; clock: Clock; actor: string };
+
+export type RevocationProof = {
+  revoked: readonly string[];
+  /** The events that say so, each with its place in a chain and its hash. */
+  events: readonly Record<string, unknown>[];
+};
+
+/**
+ * A token alone; an API key; a client secret with every token of its client up to now, since a token does not name its
+ * secret to the gateways. NOT_FOUND when the credential never existed here.
+ */
+export const revokeTraced = async (deps: Deps, value: string): Promise<RevocationProof> => {
+  const { kind, credential_id: id, client_id: clientId } = await traceCredential(deps, value);
+  const since = deps.clock.now();
+  const credentials = createCredentials(deps);
+  if (kind === 'token') {
+    await revokePresentedToken(deps, value, deps.actor);
+    return { revoked: [id], events: await eventsSince(deps, { tokenId: id }, since) };
+  }
+  if (kind === 'api_key') {
+    await credentials.revokeApiKey(id, undefined, 'revoked after an incident');
+    return { revoked: [id], events: await eventsSince(deps, { credential: id }, since) };
+  }
+  if (clientId === null) throw new Fault('NOT_FOUND', `Nobody knows whose secret ${id} is`);
+  await credentials.retireClientSecret(clientId, id, true);
+  await credentials.revokeClientTokens(clientId);
+  const events = [
+    ...(await eventsSince(deps, { credential: id }, since)),
+    ...(await eventsSince(deps, { client: clientId, action: 'client.tokens_revoked' }, since)),
+  ];
+  return { revoked: [id, `tokens of ${clientId} up to ${since.toISOString()}`], events };
+};
+
+const eventsMax = 100;
+
+const eventsSince = async ({ db }: Deps, filter: EventFilter, since: Date): Promise<Record<string, unknown>[]> =>
+  (await searchEvents(db, { ...filter, since }, undefined, eventsMax)).map(toEcs);

@@ -1,0 +1,85 @@
+/**
+ * What became of a credential that somebody holds in hand: who issued it, what was done with it, from where, and what was
+ * refused. The value is turned into its fingerprint here; it is neither kept nor shown.
+ */
+
+import { decodeJwt } from 'jose';
+import type { Kysely } from 'kysely';
+import { Fault } from '#src/contract/fault.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { isApiKey, isClientSecret } from '../credentials/credential-values.ts';
+import { toEcs } from './audit-event.ts';
+import { type Summary, searchEvents, summarise } from './audit-store.ts';
+import { createFingerprint } from './fingerprint.ts';
+
+export type Traced = {
+  kind: 'api_key' | 'client_secret' | 'token';
+  fingerprint: string;
+  /** Key id, secret id or `jti`. */
+  credential_id: string;
+  client_id: string | null;
+  /** For a token: the secret or key that it was issued for. */
+  parent: string | null;
+  issued: Record<string, unknown> | null;
+  calls: number;
+  scopes_used: readonly string[];
+  addresses: readonly string[];
+  first_used: string | null;
+  last_used: string | null;
+  /** Tokens that were issued for a secret. */
+  tokens: number;
+  refusals: readonly Record<string, unknown>[];
+};
+
+const refusalsShown = 20;
+
+type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'> };
+
+/** VALIDATION_ERROR for text that is no credential of this installation's kind. */
+export const traceCredential = async ({ db, box }: Deps, value: string): Promise<Traced> => {
+  const { kind, id, clientId } = readValue(value);
+  const fingerprint = createFingerprint(box)(value);
+  const used = await summarise(db, kind === 'token' ? { tokenId: id } : { fingerprint });
+  const refusals = await searchEvents(db, { fingerprint, outcome: 'failure' }, undefined, refusalsShown);
+  const [issued] = await searchEvents(db, issueOf(kind, id), undefined, 1);
+  const tokens = kind === 'client_secret' ? await summarise(db, { credential: id, action: 'token.issued' }) : undefined;
+  return {
+    kind,
+    fingerprint,
+    credential_id: id,
+    client_id: clientId ?? issued?.client_id ?? used.clients[0] ?? null,
+    parent: kind === 'token' ? (issued?.credential_id ?? null) : null,
+    issued: issued === undefined ? null : toEcs(issued),
+    ...shown(used),
+    tokens: tokens?.calls ?? 0,
+    refusals: refusals.map(toEcs),
+  };
+};
+
+const shown = (used: Summary) => ({
+  calls: used.calls,
+  scopes_used: used.scopes,
+  addresses: used.addresses,
+  first_used: used.first?.toISOString() ?? null,
+  last_used: used.last?.toISOString() ?? null,
+});
+
+const issueOf = (kind: Traced['kind'], id: string) => {
+  if (kind === 'token') return { tokenId: id, action: 'token.issued' };
+  return { credential: id, action: kind === 'api_key' ? 'key.created' : 'secret.created' };
+};
+
+const readValue = (value: string): { kind: Traced['kind']; id: string; clientId?: string } => {
+  if (isApiKey(value)) return { kind: 'api_key', id: idOf(value) };
+  if (isClientSecret(value)) return { kind: 'client_secret', id: idOf(value) };
+  try {
+    const { jti, client_id: clientId } = decodeJwt(value);
+    if (typeof jti === 'string' && typeof clientId === 'string') return { kind: 'token', id: jti, clientId };
+  } catch {
+    // Not a JWT: refused below like everything else that is not ours.
+  }
+  throw new Fault('VALIDATION_ERROR', 'This is not an API key, a client secret or an access token');
+};
+
+/** `opk_<id>_…`, `ops_<id>_…`. */
+const idOf = (value: string): string => value.slice(0, value.indexOf('_', 4));
