@@ -108,12 +108,16 @@ const claimsRefused = (deps: BearerTokensDeps, error: unknown): Fault | undefine
   if (!(error instanceof errors.JWTExpired) && !(error instanceof errors.JWTClaimValidationFailed)) return undefined;
   const { client_id: clientId, exp, nbf } = error.payload;
   if (typeof clientId !== 'string') return undefined;
-  if (error instanceof errors.JWTExpired) return expired(deps, clientId, (exp ?? 0) * 1000);
+  if (error instanceof errors.JWTExpired) return isTime(exp) ? expired(deps, clientId, exp * 1000) : undefined;
   if (error.claim === 'aud') return notValid(error, { callerId: clientId, reason: 'token_audience' });
-  if (error.claim !== 'nbf') return undefined;
-  const detail = { valid_from_iso: isoSeconds(new Date((nbf ?? 0) * 1000)) };
+  if (error.claim !== 'nbf' || !isTime(nbf)) return undefined;
+  const detail = { valid_from_iso: isoSeconds(new Date(nbf * 1000)) };
   return notValid(error, { callerId: clientId, reason: 'token_not_yet_valid', detail });
 };
+
+/** Seconds that a Date can hold: a refused claim may be of any type and size, and no date is told of it then. */
+const isTime = (seconds: unknown): seconds is number =>
+  typeof seconds === 'number' && Math.abs(seconds) <= 8_640_000_000_000;
 
 const keyFor = (deps: BearerTokensDeps, kid: string | undefined): KeyObject => {
   const key = kid === undefined ? undefined : deps.findKey(kid);

@@ -75,6 +75,8 @@ const write = (ctx: Context, { status, headers, body }: OAuthAnswer): void => {
   ctx.status = status;
   for (const [name, value] of Object.entries(headers)) ctx.set(name, value);
   ctx.set('cache-control', 'no-store');
+  // RFC 6749 section 5.1 demands it beside Cache-Control, for caches of HTTP/1.0.
+  ctx.set('pragma', 'no-cache');
   if (status === 204) return;
   if (body === undefined) {
     ctx.body = '';

@@ -33,7 +33,9 @@ const keysTriedMax = 5;
 export const clientOfAssertion = (assertion: string): string | undefined => {
   if (assertion.length > lengthMax) return undefined;
   try {
-    return decodeJwt(assertion).sub;
+    // Nothing of it is verified yet, its type neither.
+    const sub: unknown = decodeJwt(assertion).sub;
+    return typeof sub === 'string' ? sub : undefined;
   } catch {
     return undefined;
   }
