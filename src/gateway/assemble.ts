@@ -67,7 +67,7 @@ export type PublicDoor = {
 export const assemble = (deps: AssembleDeps): PublicDoor => {
   const { settings, origin, table, log } = deps;
   const edgeHeaders = createEdgeHeaders(origin);
-  const dialects = { origin, realm: settings.realm };
+  const dialects = { origin, realm: settings.realm, dpop: settings.dpop !== 'off' };
   const write = createWriteAnswer({ edgeHeaders });
   const statusFor = settings.legacy_status === 'on' ? legacyStatus : honestStatus;
   const noteDenial = deps.denials.note;
@@ -95,10 +95,11 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   const answerOptions = (_exchange: Exchange, allow: string): never => {
     throw methodNotAllowed(allow);
   };
-  const { authenticate, recordUse, limits } = deps;
+  const { authenticate, requireProof, recordUse, limits } = deps;
   const steps = createDecisionSteps({
     routes,
     authenticate,
+    requireProof,
     recordUse,
     limits,
     noteAllowed,
@@ -109,6 +110,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     upstreams,
     steps,
     authenticate,
+    requireProof,
     recordUse,
     signFor,
     facts,
@@ -129,6 +131,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     routes,
     noteDryRun,
     authenticate,
+    requireProof,
     recordUse,
     limits,
     noteAllowed,
@@ -147,6 +150,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   });
   const front = {
     requestIds: createRequestIds(),
+    dpop: dialects.dpop,
     recordDecision: createRecordDecision({ log, nowMs: () => performance.now() }),
     checkRequestHead: createCheckRequestHead({
       urlBytesMax: settings.url_bytes_max,
