@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { makeProof, newProofKey } from '../support/proofs.ts';
-import { closeServer, knock, listen, openDoor, origin, type PublicDoor } from './public-door.ts';
+import { closeServer, type Headers, knock, listen, openDoor, origin, type PublicDoor } from './public-door.ts';
 
 const path = '/api/orders/list';
 const key = newProofKey();
@@ -10,6 +10,12 @@ let server: Server;
 let sockets: WebSocketServer;
 let door: PublicDoor;
 let token: string;
+
+const form = 'application/x-www-form-urlencoded';
+const client = () => ({
+  client_id: door.asClient['x-client-id'] ?? '',
+  client_secret: door.asClient['x-client-secret'] ?? '',
+});
 
 beforeAll(async () => {
   server = createServer();
@@ -21,13 +27,12 @@ beforeAll(async () => {
   });
   const { json } = await knock(door.url, 'POST', '/api/oauth/token', {
     headers: {
-      'content-type': 'application/x-www-form-urlencoded',
+      'content-type': form,
       dpop: await makeProof(key, { method: 'POST', url: `${origin}/api/oauth/token`, now: new Date() }),
     },
     body: new URLSearchParams({
       grant_type: 'client_credentials',
-      client_id: door.asClient['x-client-id'] ?? '',
-      client_secret: door.asClient['x-client-secret'] ?? '',
+      ...client(),
     }).toString(),
   });
   token = json.access_token;
@@ -39,8 +44,8 @@ afterAll(async () => {
   await closeServer(server);
 });
 
-const open = (dpop: string): WebSocket =>
-  new WebSocket(door.url.replace('http', 'ws') + path, [], { headers: { authorization: `DPoP ${token}`, dpop } });
+const open = (dpop: string, headers: Headers = { authorization: `DPoP ${token}`, dpop }): WebSocket =>
+  new WebSocket(door.url.replace('http', 'ws') + path, [], { headers });
 
 const statusOf = (socket: WebSocket): Promise<number | undefined> =>
   new Promise((resolve, reject) => {
@@ -60,13 +65,18 @@ test('a bound token opens a WebSocket with a proof for its https address, once, 
   const socket = open(proof);
   expect(await statusOf(socket)).toBe(101);
   expect(await statusOf(open(proof))).toBe(401);
-  // The credentials of open tunnels are looked at twice a second; a used proof must not end them.
-  const until = Date.now() + 1_600;
-  while (Date.now() < until) {
-    const answered = new Promise((resolve) => socket.once('message', resolve));
-    socket.send('still there');
-    await answered;
-  }
+  // The credentials of open tunnels are looked at again and again; the end of this one shows that it happened.
+  const other = open('', door.asBearer);
+  expect(await statusOf(other)).toBe(101);
+  const ended = new Promise((resolve) => other.once('close', resolve));
+  await knock(door.url, 'POST', '/api/oauth/revoke', {
+    headers: { 'content-type': form },
+    body: new URLSearchParams({ ...client(), token: door.asBearer.authorization?.slice(7) ?? '' }).toString(),
+  });
+  await ended;
+  const answered = new Promise((resolve) => socket.once('message', resolve));
+  socket.send('still there');
+  await answered;
   expect(socket.readyState).toBe(WebSocket.OPEN);
   socket.terminate();
 });
