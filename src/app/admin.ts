@@ -16,7 +16,19 @@ import {
   traceCredential,
   verifyAudit,
 } from '#src/gateway/index.ts';
-import { createRestaurant, findRestaurant, type NewRestaurant } from '#src/ordering/index.ts';
+import {
+  createGenerator,
+  createRestaurant,
+  findRestaurant,
+  generatorView,
+  importMenu,
+  MenuRefused,
+  type MenuToImport,
+  type NewGenerator,
+  type NewRestaurant,
+  type RestaurantSettings,
+  setRestaurant,
+} from '#src/ordering/index.ts';
 import { enabledKinds, setKinds } from '#src/platform/db/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
@@ -27,6 +39,14 @@ import { allMigrations } from './migrations.ts';
 
 /** Kinds of events that a restaurant switches on and off (interface 12.1). */
 export const eventKinds = ['customers', 'orders', 'loyaltylog', 'menu'] as const;
+
+type ImportOutcome = Awaited<ReturnType<typeof importMenu>>;
+
+/** How an import ended, in the words of the interface. */
+export type ImportedMenu = Pick<ImportOutcome, 'state' | 'version' | 'counts' | 'warnings' | 'errors'> & {
+  restuid: string;
+  base_version: number;
+};
 
 export type Admin = ReturnType<typeof createAdmin>;
 
@@ -43,6 +63,50 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
         await credentials.createTenant(uid, tx, tenantFacts(made));
         return { restuid: uid };
       }),
+    /** Returns all settings as they are then, in the words of the interface. */
+    setRestaurant: (restuid: string, { apiEnabled, ...settings }: RestaurantSettings & { apiEnabled?: boolean }) =>
+      inTransaction(store.db, async (tx) => {
+        const now = await setRestaurant(tx, restuid, settings);
+        if (now === undefined) throw new Fault('NOT_FOUND', `There is no restaurant ${restuid}`);
+        if (apiEnabled !== undefined) await credentials.setTenantApiEnabled(restuid, apiEnabled, tx);
+        if (settings.timeZone !== undefined) await credentials.describeTenant(restuid, tenantFacts(now), tx);
+        return {
+          restuid,
+          api_enabled: await credentials.isTenantApiEnabled(restuid, tx),
+          time_zone: now.timeZone,
+          api_time_zone: now.apiTimeZone,
+          confirmation_required: now.confirmationRequired,
+          countdown_minutes: now.countdownMinutes,
+          points_per_unit: now.pointsPerUnit,
+          point_value: now.pointValue,
+          signup_points: now.signupPoints / 100,
+        };
+      }),
+    /** Returns the generator in the words of the interface. */
+    createGenerator: async (restuid: string, generator: NewGenerator): Promise<Record<string, unknown>> => {
+      await assertRestaurant(store.db, restuid);
+      const made = await inTransaction(store.db, (tx) => createGenerator(tx, restuid, generator, clock.now()));
+      return { restuid, ...generatorView(made) };
+    },
+    /** What was wrong or odd is told, not thrown. A dry run leaves nothing behind. */
+    importMenu: async (menu: Omit<MenuToImport, 'now'>): Promise<ImportedMenu> => {
+      await assertRestaurant(store.db, menu.restuid);
+      if (menu.owner !== null) await credentials.showClient(menu.owner);
+      const rehearsal = new Error('nothing of a dry run is kept');
+      let outcome: ImportOutcome | undefined;
+      try {
+        await inTransaction(store.db, async (tx) => {
+          outcome = await importMenu(tx, { ...menu, now: clock.now() });
+          if (menu.dryRun === true) throw rehearsal;
+        });
+      } catch (error) {
+        if (error instanceof MenuRefused) outcome = error.outcome;
+        else if (error !== rehearsal) throw error;
+      }
+      if (outcome === undefined) throw new Error('an import had no outcome');
+      const { state, version, baseVersion, counts, warnings, errors } = outcome;
+      return { restuid: menu.restuid, state, version, base_version: baseVersion, counts, warnings, errors };
+    },
     createKey: credentials.createApiKey,
     revokeKey: credentials.revokeApiKey,
     createClient: credentials.createClient,

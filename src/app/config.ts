@@ -39,13 +39,13 @@ export const settingsSchema = z.strictObject({
     .refine(isOrigin, 'must be https://host[:port] without a path; plain http only for loopback')
     .optional()
     .meta({ description: 'Public address: issuer and links. Default http://127.0.0.1:PORT', env: 'ORDERPASS_ORIGIN' }),
-  internal_host: z
-    .string()
-    .min(1)
-    .default('127.0.0.1')
-    .meta({ description: 'Address of the internal listener of the ordering core', env: 'ORDERPASS_INTERNAL_HOST' }),
+  internal_host: z.string().min(1).default('127.0.0.1').meta({
+    description: 'Address of the internal listener: the ordering core, and /metrics',
+    env: 'ORDERPASS_INTERNAL_HOST',
+  }),
   internal_port: port(0).meta({
-    description: 'Port of the internal listener; 0 takes a free one (role all only)',
+    description:
+      'Port of the internal listener; 0 takes a free one (role all only); roles gateway and worker have one, for /metrics, when it is set',
     env: 'ORDERPASS_INTERNAL_PORT',
   }),
   data_dir: z

@@ -9,6 +9,7 @@ import { createAssertionVerifier } from '#src/contract/assertion.ts';
 import { createErrorBoundary } from '#src/platform/http/error-boundary.ts';
 import { mountOperations } from '#src/platform/http/mount-operations.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
+import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import type { Installation } from './installation.ts';
 
 export type Listener = { url: string; port: number; close(graceMs: number): Promise<void> };
@@ -39,12 +40,23 @@ const closeWithin = (server: Server, graceMs: number): Promise<void> =>
 /** Audience of the assertions that the core accepts: the upstream's name in the route table. */
 export const orderingAudience = 'ordering';
 
-/** The core as a request listener: assertion, operations, one error boundary. */
+/**
+ * The internal listener: the core (assertion, operations, one error boundary) where a role has one, and figures for
+ * Prometheus at /metrics in every role.
+ */
 export const createInternalHandler = (
   installation: Installation,
   operations: readonly Operation[],
+  metrics: Metrics,
 ): RequestListener => {
   const app = new Koa();
+  app.use(async (ctx, next) => {
+    if (ctx.path !== '/metrics' || ctx.method !== 'GET') return next();
+    const { contentType, text } = await metrics.render();
+    ctx.set('content-type', contentType);
+    ctx.set('cache-control', 'no-store');
+    ctx.body = text;
+  });
   app.use(createErrorBoundary({ log: installation.log }));
   const router = mountOperations(operations, '/api', {
     db: installation.store.db,

@@ -9,11 +9,13 @@ import { createOrdering } from '#src/ordering/index.ts';
 import { createKv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type Service, supervise } from '#src/platform/supervisor.ts';
+import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
 import { createSigningKeys, createWebhooks } from '#src/webhooks/index.ts';
 import type { Settings } from './config.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createInternalHandler, createInternalServer, type Listener, listen, orderingAudience } from './listeners.ts';
+import { createReference } from './reference/reference.ts';
 
 export type Program = {
   /** Where the public listener answers; undefined for roles without one. */
@@ -34,8 +36,12 @@ export const startProgram = async (settings: Settings, log: Logger): Promise<Pro
   const running: Running = { stops: [() => installation.store.close()], services: [] };
   const stop = once(() => stopAll(running));
   try {
-    const internal = runsOrdering(settings) ? await startOrdering(settings, installation, running) : undefined;
-    const front = runsGateway(settings) ? await startGateway(settings, installation, internal, running) : undefined;
+    const metrics = createMetrics();
+    const internal = hasInternal(settings) ? await startInternal(settings, installation, metrics, running) : undefined;
+    const core = runsOrdering(settings) ? internal : undefined;
+    const front = runsGateway(settings)
+      ? await startGateway(settings, installation, { core, metrics }, running)
+      : undefined;
     startWorkers(settings, installation, front, running);
     const ended = new AbortController();
     const supervised = supervise(running.services, ended.signal, log);
@@ -54,9 +60,17 @@ const runsGateway = ({ role }: Settings): boolean => role === 'all' || role === 
 const runsOrdering = ({ role }: Settings): boolean => role === 'all' || role === 'ordering';
 const runsWorker = ({ role }: Settings): boolean => role === 'all' || role === 'worker';
 
-const startOrdering = async (settings: Settings, installation: Installation, running: Running): Promise<Listener> => {
-  const ordering = createOrdering(orderingDeps(settings, installation));
-  const server = createInternalServer(createInternalHandler(installation, ordering.operations));
+/** Without a core it is there for the figures alone, and somebody must know its port to read them. */
+const hasInternal = (settings: Settings): boolean => runsOrdering(settings) || settings.internal_port !== 0;
+
+const startInternal = async (
+  settings: Settings,
+  installation: Installation,
+  metrics: Metrics,
+  running: Running,
+): Promise<Listener> => {
+  const operations = runsOrdering(settings) ? createOrdering(orderingDeps(settings, installation)).operations : [];
+  const server = createInternalServer(createInternalHandler(installation, operations, metrics));
   // Loopback, or the private network that the operator named: the core trusts assertions, not addresses.
   const listener = await listen(server, settings.internal_host, settings.internal_port);
   running.stops.push(() => listener.close(graceMs));
@@ -76,7 +90,7 @@ type Front = { listener: Listener; demo: Demo | undefined; ownOrigin: string };
 const startGateway = async (
   settings: Settings,
   installation: Installation,
-  internal: Listener | undefined,
+  { core, metrics }: { core: Listener | undefined; metrics: Metrics },
   running: Running,
 ): Promise<Front> => {
   // The port may be chosen by the system, and the issuer contains it, so the socket comes first and the handler after.
@@ -106,6 +120,7 @@ const startGateway = async (
   running.stops.push(() => kv.close());
   const gateway: Gateway = await createGateway({
     kv,
+    metrics,
     settings: settings.gateway,
     origin: settings.origin ?? ownOrigin,
     db: installation.store.db,
@@ -114,9 +129,10 @@ const startGateway = async (
     clock: installation.clock,
     log: installation.log,
     moreDocuments: { '/.well-known/webhook-keys': () => webhookKeys },
+    pages: createReference(settings, settings.origin ?? ownOrigin),
     upstreams: {
       ...settings.gateway.upstreams,
-      ...(internal === undefined ? undefined : { [orderingAudience]: internal.url }),
+      ...(core === undefined ? undefined : { [orderingAudience]: core.url }),
     },
   });
   running.stops.push(() => gateway.close());

@@ -9,7 +9,9 @@ import { auditCommands } from './commands/audit.ts';
 import { clientCommands } from './commands/client.ts';
 import { configCommands } from './commands/config.ts';
 import { endpointCommands } from './commands/endpoint.ts';
+import { generatorCommands } from './commands/generator.ts';
 import { keyCommands } from './commands/key.ts';
+import { menuCommands } from './commands/menu.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { notificationsCommands } from './commands/notifications.ts';
 import { policyCommands } from './commands/policy.ts';
@@ -41,6 +43,8 @@ const createProgram = (output: Output): Command => {
   for (const add of [
     startCommand,
     restaurantCommands,
+    generatorCommands,
+    menuCommands,
     keyCommands,
     clientCommands,
     tokenCommands,

@@ -22,8 +22,10 @@ import { createWriteAnswer, createWriteFault } from './edge/write-answer.ts';
 import type { Exchange } from './exchange.ts';
 import { methodNotAllowed, storeUnavailable } from './faults.ts';
 import { createFront, createUpgradeFront, type Handler, type UpgradeHandler } from './front.ts';
+import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { RateLimits } from './limits/rate-limits.ts';
 import { createOwnPaths } from './own-paths.ts';
+import type { Page } from './pages.ts';
 import { createDecisionSteps, createPipeline } from './pipeline.ts';
 import { compileRoutes } from './routing/route-table.ts';
 import { createAssertIdentity, createSignFor } from './upstream/assert-identity.ts';
@@ -43,9 +45,11 @@ export type AssembleDeps = IdentifyCallerDeps & {
   clock: Clock;
   log: Logger;
   oauth: Middleware;
+  pages: ReadonlyMap<string, Page>;
   limits: RateLimits;
   denials: Pick<DenialLog, 'note' | 'find'>;
   decisions: AuditDecisions;
+  metrics: GatewayMetrics;
   db: Kysely<unknown>;
   /** Of the state that gateways share. */
   sharedHealth: () => KvHealth;
@@ -61,6 +65,8 @@ export type PublicDoor = {
   upgradeHandler: UpgradeHandler;
   /** For the server's option `shouldUpgradeCallback`; without it every wish for another protocol is granted an event. */
   wantsUpgrade: WantsUpgrade;
+  /** Of upstreams: how many are left out now. */
+  addressesOut: () => number;
   close: () => Promise<void>;
 };
 
@@ -68,12 +74,13 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   const { settings, origin, table, log } = deps;
   const edgeHeaders = createEdgeHeaders(origin);
   const dialects = { origin, realm: settings.realm, dpop: settings.dpop !== 'off' };
-  const write = createWriteAnswer({ edgeHeaders });
+  const { answered, refused } = deps.metrics;
+  const write = createWriteAnswer({ edgeHeaders, answered });
   const statusFor = settings.legacy_status === 'on' ? legacyStatus : honestStatus;
   const noteDenial = deps.denials.note;
   const auditRefusal = deps.decisions.refuse;
   const noteAllowed = deps.decisions.allow;
-  const writeFault = createWriteFault({ write, dialects, toFault, log, statusFor, noteDenial, auditRefusal });
+  const writeFault = createWriteFault({ write, dialects, toFault, log, statusFor, noteDenial, auditRefusal, refused });
   // Where a status is read by a protocol and not by a client of the interface, 200 would say yes.
   const writeHonestFault = createWriteFault({
     write,
@@ -83,6 +90,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     statusFor: honestStatus,
     noteDenial,
     auditRefusal,
+    refused,
   });
   const upstreams = createUpstreams(deps.upstreams, settings);
   const signFor = createSignFor({ signers: createSigners(deps) });
@@ -138,6 +146,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     answerSelf: createAnswerSelf({ db: deps.db, table, policies: limits.policies, denials: deps.denials, write }),
     assertIdentity: createAssertIdentity(signFor),
     forward: createForward({
+      answered,
       upstreams,
       signFor,
       facts,
@@ -158,6 +167,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     }),
     ownPaths: createOwnPaths({
       oauth: deps.oauth,
+      pages: deps.pages,
       checkStore: deps.checkStore,
       sharedHealth: deps.sharedHealth,
       edgeHeaders,
@@ -182,6 +192,9 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     continueHandler: createFront(front, true),
     wantsUpgrade: createWantsUpgrade(routes),
     upgradeHandler: createUpgradeFront({ ...front, writeFault: writeHonestFault, serve: upgrades.serve }),
+    addressesOut: () =>
+      [...upstreams.values()].flatMap(({ addresses }) => addresses).filter(({ health }) => health.outUntilMs !== 0)
+        .length,
     close: async () => {
       upgrades.close();
       await Promise.all(

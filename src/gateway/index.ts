@@ -20,6 +20,7 @@ import { createMemoryKv, type Kv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
 import { createAuditDecisions } from './access/audit-decisions.ts';
 import { createAuthenticator } from './access/authenticate.ts';
 import { createBearerTokens } from './access/bearer-tokens.ts';
@@ -34,6 +35,7 @@ import { readEpoch } from './credentials/credential-epoch-store.ts';
 import { createCredentialUse } from './credentials/credential-use.ts';
 import { createRevokeToken } from './credentials/revoke-token.ts';
 import { createDpop } from './dpop/dpop.ts';
+import { createGatewayMetrics } from './gateway-metrics.ts';
 import { createLimits } from './limits/limits.ts';
 import { createThrottle } from './limits/throttle.ts';
 import { createAuditOAuth } from './oauth/audit-oauth.ts';
@@ -42,6 +44,7 @@ import { createOAuth } from './oauth/oauth.ts';
 import { openSigningKeys } from './oauth/signing-keys.ts';
 import { tokenPath } from './oauth/token-issuer.ts';
 import { markAssertionUsed } from './oauth/used-assertion-store.ts';
+import type { Page } from './pages.ts';
 import { createDenialLog } from './whoami/denial-log.ts';
 
 export { reportDryRuns } from './access/dry-run-report.ts';
@@ -55,6 +58,8 @@ export type { CredentialState, ShownClient, ShownCredential } from './credential
 export { gatewayServerOptions, onClientError } from './edge/client-error.ts';
 export { type PresentedToken, revokePresentedToken } from './oauth/revoke-presented-token.ts';
 export { type RotatedKey, rotateSigningKey } from './oauth/rotate-signing-key.ts';
+export type { Page } from './pages.ts';
+export { type DescribedSelfOperation, describedSelfOperations } from './whoami/described-operations.ts';
 
 export const gatewayMigrations = loadMigrations('gateway', new URL('./migrations/', import.meta.url));
 
@@ -71,8 +76,12 @@ export type GatewayDeps = {
   upstreams: Readonly<Record<string, string>>;
   /** Path below /.well-known/ → body: public documents of other parts, served as the gateway's own. */
   moreDocuments?: Readonly<Record<string, () => string>>;
+  /** Public pages and documents at paths of their own, answered before any route. */
+  pages?: ReadonlyMap<string, Page>;
   /** Default: limits are this process's own. */
   kv?: Kv;
+  /** Default: counted and shown to nobody. */
+  metrics?: Metrics;
 };
 
 /** To be served with `gatewayServerOptions`: a handler each for `request`, `checkContinue` and `upgrade`. */
@@ -84,7 +93,9 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const table = loadRouteTable(routesFileOf(settings), Object.keys(deps.upstreams));
   const allScopes = table.scopes.map(({ name }) => name);
   const keys = await openSigningKeys({ db, box, clock, settings });
-  const credentials = createCredentialCache({ db, pool, box, clock, log, onChange: keys.reload });
+  const metrics = createGatewayMetrics(deps.metrics ?? createMetrics({ process: false }), () => performance.now());
+  const observeLag = metrics.revocationLag;
+  const credentials = createCredentialCache({ db, pool, box, clock, log, observeLag, onChange: keys.reload });
   const use = createCredentialUse({ db, clock, log });
   const tokens = createBearerTokens({ origin, clock, findKey: keys.find });
   const kv = deps.kv ?? createMemoryKv();
@@ -110,7 +121,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     verifyProof: dpop?.verifyProof,
     ...{ tokens, inspectToken, recordUse: use.record, revokeToken: createRevokeToken({ db, box, clock }) },
     limitFailures: createLimitFailures({ failures, sourceOf }),
-    audit: createAuditOAuth(audited),
+    audit: createAuditOAuth({ ...audited, countToken: metrics.token }),
     throttleIntrospection: createThrottle({ kv, name: 'introspect', callsMax: 600, windowSeconds: 60 }),
     assertions: {
       clock,
@@ -120,7 +131,9 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   });
   const dryRuns = createDryRunLog({ db, clock, log });
   const door = assemble({
+    metrics,
     noteDryRun: dryRuns.note,
+    pages: deps.pages ?? new Map(),
     settings,
     origin,
     table,
@@ -140,6 +153,11 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     checkStore: async () => {
       await readEpoch(db);
     },
+  });
+  metrics.watch({
+    auditWaiting: recorder.waiting,
+    storeWaiting: () => pool.waitingCount,
+    upstreamsOut: door.addressesOut,
   });
   const close = async (): Promise<void> => {
     limits.close();

@@ -8,10 +8,12 @@ import type { KvHealth } from '#src/platform/kv/index.ts';
 import type { WriteFault } from './edge/write-answer.ts';
 import type { Exchange } from './exchange.ts';
 import { methodNotAllowed, noSuchOperation } from './faults.ts';
+import { createServePages, type Page } from './pages.ts';
 
 type OwnPathsDeps = {
   /** Answers /api/oauth/* and /.well-known/*; passes on what it does not know. */
   oauth: Middleware;
+  pages: ReadonlyMap<string, Page>;
   /** Rejects when the store cannot be reached. */
   checkStore: () => Promise<void>;
   /** Limits hold without it, each process for itself, so it does not decide whether traffic may come. */
@@ -43,11 +45,16 @@ export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
     }
   });
   app.use(createHealth(deps.checkStore, deps.sharedHealth));
+  app.use(createServePages(deps.pages));
   app.use(deps.oauth);
   const handle = app.callback();
   return {
     owns: (path) =>
-      path.startsWith('/api/oauth/') || path.startsWith('/.well-known/') || path === '/healthz' || path === '/readyz',
+      path.startsWith('/api/oauth/') ||
+      path.startsWith('/.well-known/') ||
+      path === '/healthz' ||
+      path === '/readyz' ||
+      deps.pages.has(path),
     serve: (exchange) => {
       exchanges.set(exchange.req, exchange);
       // The first middleware catches everything, so nothing is left to reject.

@@ -10,15 +10,16 @@
  *
  * Credentials, scopes and rate limits belong to the gateway; sending events belongs to webhooks.
  */
-import type { Kysely } from 'kysely';
+import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { loadMigrations } from '#src/platform/db/migrate.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
-import { createCursors } from '#src/platform/http/paging.ts';
-import type { Logger } from '#src/platform/log.ts';
+import { type Cursors, createCursors } from '#src/platform/http/paging.ts';
+import { createLog, type Logger } from '#src/platform/log.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { accountOperations } from './account/routes.ts';
 import type { OrderingSettings } from './config.ts';
+import { couponOperations } from './coupons/routes.ts';
 import { customerOperations } from './customers/routes.ts';
 import { createReceiptExpiry } from './expire-receipts.ts';
 import { loyaltyOperations } from './loyalty/routes.ts';
@@ -26,10 +27,13 @@ import { menuOperations } from './menus/routes.ts';
 import { orderOperations } from './orders/routes.ts';
 import { createTimeOutOrders } from './orders/time-out-orders.ts';
 
-export { importMenu, MenuRefused } from './menus/import/import-menu.ts';
+export { createGenerator, GeneratorRefused, generatorView, type NewGenerator } from './coupons/create-generator.ts';
+export { type DescribedEvent, describedEvents } from './described-events.ts';
+export { importMenu, MenuRefused, type MenuToImport } from './menus/import/import-menu.ts';
 export { listProducts } from './menus/menu-store.ts';
 export { createRestaurant, type NewRestaurant, RestaurantRefused } from './restaurants/create-restaurant.ts';
 export { findRestaurant, hasRestaurants } from './restaurants/restaurant-store.ts';
+export { type RestaurantSettings, setRestaurant } from './restaurants/set-restaurant.ts';
 
 export const orderingMigrations = loadMigrations('ordering', new URL('./migrations/', import.meta.url));
 
@@ -44,16 +48,32 @@ export type OrderingDeps = {
 
 export type Ordering = { operations: Operation[]; services: Service[] };
 
+const operationsWith = ({ cursors, db, log }: Pick<OrderingDeps, 'db' | 'log'> & { cursors: Cursors }): Operation[] => [
+  ...customerOperations({ cursors }),
+  ...loyaltyOperations({ cursors }),
+  ...menuOperations({ db, log, cursors }),
+  ...orderOperations({ cursors }),
+  ...accountOperations,
+  ...couponOperations,
+];
+
+/** The operations as data, for those who describe them where no core runs; not for serving. */
+export const describedOperations = (): Operation[] =>
+  operationsWith({ cursors: createCursors(Buffer.alloc(32)), db: nowhere, log: createLog('silent') });
+
+/** A store that holds nothing: operations that are only described ask it nothing. */
+const nowhere = new Kysely<unknown>({
+  dialect: {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db) => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  },
+});
+
 export const createOrdering = (deps: OrderingDeps): Ordering => {
-  const cursors = createCursors(deps.cursorKey);
   return {
-    operations: [
-      ...customerOperations({ cursors }),
-      ...loyaltyOperations({ cursors }),
-      ...menuOperations({ cursors }),
-      ...orderOperations({ cursors }),
-      ...accountOperations,
-    ],
+    operations: operationsWith({ ...deps, cursors: createCursors(deps.cursorKey) }),
     services: [createReceiptExpiry(deps), createTimeOutOrders(deps)],
   };
 };

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,9 +7,9 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import {
   type CommandResult,
   type RunningProgram,
-  root,
   runCommand,
   runJson,
+  runWithInput,
   startProgram,
 } from '../support/program.ts';
 import { until } from '../support/until.ts';
@@ -67,22 +66,7 @@ const list = async (headers: Record<string, string>): Promise<number> =>
 const byToken = (value: string): Promise<number> => list({ authorization: `Bearer ${value}` });
 const bySecret = (value: string): Promise<number> => list({ 'x-client-id': clientId, 'x-client-secret': value });
 
-const runWithInput = (args: string[], input: string): Promise<CommandResult> =>
-  new Promise((resolve) => {
-    const child = spawn(process.execPath, [join(root, 'src/main.ts'), ...args], {
-      cwd: root,
-      env: { PATH: process.env.PATH ?? '', ...env },
-    });
-    let [stdout, stderr] = ['', ''];
-    child.stdout.on('data', (chunk: Buffer) => {
-      stdout += chunk.toString();
-    });
-    child.stderr.on('data', (chunk: Buffer) => {
-      stderr += chunk.toString();
-    });
-    child.on('close', (code) => resolve({ code: code ?? 1, stdout, stderr }));
-    child.stdin.end(input);
-  });
+const runInput = (args: string[], input: string): Promise<CommandResult> => runWithInput(args, env, input);
 
 test('client list and show tell rights, state and secrets, and never a secret', async () => {
   const { clients } = (await json('client', 'list')) as { clients: Record<string, unknown>[] };
@@ -169,7 +153,7 @@ test('quarantine, reactivate, scopes, grant and withdraw reach the running gatew
 test('token revoke takes the token from standard input; what is no token of ours is exit code 1', async () => {
   const value = await token();
   expect(await byToken(value)).toBe(200);
-  const revoked = await runWithInput(['token', 'revoke', '--json'], `${value}\n`);
+  const revoked = await runInput(['token', 'revoke', '--json'], `${value}\n`);
   expect(revoked.stderr).toBe('');
   expect(JSON.parse(revoked.stdout)).toMatchObject({ client_id: clientId, revoked: true, jti: expect.any(String) });
   await until(async () => (await byToken(value)) === 401, 1_000);
@@ -178,7 +162,7 @@ test('token revoke takes the token from standard input; what is no token of ours
     [`${value.slice(0, -6)}AAAAAA`, 1],
     ['', 2],
   ] as const) {
-    const result = await runWithInput(['token', 'revoke', '--json'], input);
+    const result = await runInput(['token', 'revoke', '--json'], input);
     expect([input, result.code, result.stdout]).toEqual([input, code, '']);
     if (input !== '') expect(result.stderr).not.toContain(input);
   }
@@ -237,5 +221,5 @@ test('client create --dpop required is shown, and no other word is taken', async
   const create = ['client', 'create', '--name', 'Bound', '--restaurant', other, '--dpop'];
   const made = await json(...create, 'required');
   expect(await json('client', 'show', '--client-id', String(made.client_id))).toMatchObject({ dpop: 'required' });
-  expect((await runWithInput([...create, 'sometimes'], '')).code).toBe(2);
+  expect((await runInput([...create, 'sometimes'], '')).code).toBe(2);
 });

@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => core.close());
 
-test('only what is wrong at the top is VALIDATION_ERROR, and asking for a plan is refused while there are none', async () => {
+test('only what is wrong at the top is VALIDATION_ERROR, also what is sent along with a plan', async () => {
   const restaurant = await core.addRestaurant();
   for (const [body, pointer, code] of [
     [{ categories: {}, products: [] }, 'categories', 'TYPE'],
@@ -32,8 +32,8 @@ test('only what is wrong at the top is VALIDATION_ERROR, and asking for a plan i
     [{ categories: [], products: new Array(5001).fill(0) }, 'products', 'LENGTH'],
     [{ categories: [], products: [], update_mode: 'append' }, 'update_mode', 'ENUM'],
     [{ categories: [], products: [], pos_uid: 'x'.repeat(65) }, 'pos_uid', 'LENGTH'],
-    [{ categories: [], products: [], dry_run: true }, 'dry_run', 'NOT_ENABLED'],
-    [{ plan_id: 'pln_1' }, 'plan_id', 'NOT_ENABLED'],
+    [{ categories: [], products: [], dry_run: 'maybe' }, 'dry_run', 'TYPE'],
+    [{ plan_id: 'pln_1', update_mode: undefined }, 'pos_uid', 'CONFLICTING_VALUES'],
   ] as [Body, string, string][]) {
     const answer = await send(restaurant, body);
     expect([answer.status, answer.json.error]).toEqual([400, 'VALIDATION_ERROR']);

@@ -98,3 +98,22 @@ export const runJson = async (
   if (result.code !== 0) throw new Error(`${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
   return JSON.parse(result.stdout) as Record<string, string>;
 };
+
+/** A command that reads standard input. */
+export const runWithInput = (
+  args: readonly string[],
+  env: Record<string, string>,
+  input: string,
+): Promise<CommandResult> =>
+  new Promise((resolveResult) => {
+    const child = spawn(process.execPath, [main, ...args], { cwd: root, env: { ...plainEnv(), ...env } });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (chunk: Buffer) => {
+      stdout += chunk.toString();
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      stderr += chunk.toString();
+    });
+    child.on('close', (code) => resolveResult({ code: code ?? 1, stdout, stderr }));
+    child.stdin.end(input);
+  });

@@ -2,7 +2,7 @@
 import type { Kysely } from 'kysely';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { completeEvent, type NewAuditEvent } from './audit-event.ts';
-import { ensurePartition, insertEvents, lastChain, lockChain, updateHead } from './audit-store.ts';
+import { ensurePartition, insertEvents, lockChain, seenChains, updateHead } from './audit-store.ts';
 import { appendToChain, headLabel, signHead } from './chain.ts';
 import { openChain } from './open-chain.ts';
 
@@ -21,6 +21,6 @@ export const appendChange = async (
   const complete = events.map((event) => completeEvent(event, now));
   const appended = appendToChain(row.chain, row, complete);
   await insertEvents(tx, appended.events);
-  const head = { chain: row.chain, ...appended.end, signed: now, closed: false, chains: await lastChain(tx) };
+  const head = { ...row, ...appended.end, signed: now, closed: false, seen: await seenChains(tx) };
   await updateHead(tx, head, signHead(box.derive(headLabel), head));
 };

@@ -6,15 +6,13 @@ import type { ChainEnd, Head } from './chain.ts';
 type Db = Kysely<unknown>;
 
 export type ChainRow = Head & {
-  process: string;
-  opened: Date;
   mac: Buffer;
   anchorSeq: number;
   anchorHash: string;
   anchorMac: Buffer;
 };
 
-const chainColumns = sql`chain, process, opened, seq, encode(hash, 'hex') as hash, signed, closed, chains, mac,
+const chainColumns = sql`chain, process, opened, seq, encode(hash, 'hex') as hash, signed, closed, seen, mac,
   anchor_seq as "anchorSeq", encode(anchor_hash, 'hex') as "anchorHash", anchor_mac as "anchorMac"`;
 
 /** Chains are opened one after the other: their numbers have no gap. */
@@ -32,9 +30,9 @@ export const lastChain = async (db: Db): Promise<number> => {
 export const insertChain = async (tx: Db, row: ChainRow): Promise<void> => {
   await sql`
     insert into gateway.audit_chains
-      (chain, process, opened, seq, hash, signed, closed, chains, mac, anchor_seq, anchor_hash, anchor_mac)
+      (chain, process, opened, seq, hash, signed, closed, seen, mac, anchor_seq, anchor_hash, anchor_mac)
     values (${row.chain}, ${row.process}, ${row.opened}, ${row.seq}, decode(${row.hash}, 'hex'), ${row.signed},
-      ${row.closed}, ${row.chains}, ${row.mac}, ${row.anchorSeq}, decode(${row.anchorHash}, 'hex'), ${row.anchorMac})`.execute(
+      ${row.closed}, ${row.seen}, ${row.mac}, ${row.anchorSeq}, decode(${row.anchorHash}, 'hex'), ${row.anchorMac})`.execute(
     tx,
   );
 };
@@ -52,11 +50,23 @@ export const listChains = async (db: Db, after: number, limit: number): Promise<
   return rows;
 };
 
-export const updateHead = async (tx: Db, head: Head, mac: Buffer): Promise<void> => {
-  await sql`
+/** False when the chain is not there any more. */
+export const updateHead = async (tx: Db, head: Head, mac: Buffer): Promise<boolean> => {
+  const { numAffectedRows } = await sql`
     update gateway.audit_chains set seq = ${head.seq}, hash = decode(${head.hash}, 'hex'), signed = ${head.signed},
-      closed = ${head.closed}, chains = ${head.chains}, mac = ${mac}
+      closed = ${head.closed}, seen = ${head.seen}, mac = ${mac}
     where chain = ${head.chain}`.execute(tx);
+  return numAffectedRows === 1n;
+};
+
+const seenMax = 50;
+
+/** What a head vouches for: the chain of changes and the newest others, as JSON. */
+export const seenChains = async (db: Db): Promise<string> => {
+  const { rows } = await sql<{ chain: number; seq: number }>`
+    (select chain, seq from gateway.audit_chains order by chain desc limit ${seenMax})
+    union select chain, seq from gateway.audit_chains where chain = 0 order by chain`.execute(db);
+  return JSON.stringify(rows.map(({ chain, seq }) => [chain, seq]));
 };
 
 export const updateAnchor = async (tx: Db, chain: number, anchor: ChainEnd, mac: Buffer): Promise<void> => {

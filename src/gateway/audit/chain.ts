@@ -53,7 +53,15 @@ export const appendToChain = (
   return { events: chained, end: { seq, hash } };
 };
 
-export type Head = ChainEnd & { chain: number; signed: Date; closed: boolean; chains: number };
+export type Head = ChainEnd & {
+  chain: number;
+  process: string;
+  opened: Date;
+  signed: Date;
+  closed: boolean;
+  /** JSON: pairs of chain and seq that this head vouches for. */
+  seen: string;
+};
 
 export const headLabel = 'audit-head';
 
@@ -61,7 +69,17 @@ export const headLabel = 'audit-head';
 export const signHead = (key: Buffer, head: Head): Buffer =>
   createHmac('sha256', key)
     .update(
-      JSON.stringify(['head', head.chain, head.seq, head.hash, head.signed.toISOString(), head.closed, head.chains]),
+      JSON.stringify([
+        'head',
+        head.chain,
+        head.process,
+        head.opened.toISOString(),
+        head.seq,
+        head.hash,
+        head.signed.toISOString(),
+        head.closed,
+        head.seen,
+      ]),
     )
     .digest();
 

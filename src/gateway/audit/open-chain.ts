@@ -1,7 +1,7 @@
 /** A new chain, empty and signed. */
 import type { Kysely } from 'kysely';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { type ChainRow, insertChain, lastChain, lockChain, lockChains } from './audit-store.ts';
+import { type ChainRow, insertChain, lastChain, lockChain, lockChains, seenChains, updateHead } from './audit-store.ts';
 import { chainStart, headLabel, signAnchor, signHead } from './chain.ts';
 
 const changes = 0;
@@ -18,10 +18,14 @@ export const openChain = async (
     await makeChain(tx, box, { chain: changes, now, process: 'changes' });
     last = changes;
   }
-  if (process !== 'changes') return makeChain(tx, box, { chain: last + 1, now, process });
   const row = await lockChain(tx, changes);
   if (row === undefined) throw new Error('the chain of changes is missing');
-  return row;
+  if (process === 'changes') return row;
+  const made = await makeChain(tx, box, { chain: last + 1, now, process });
+  // From now on another head tells that this chain exists.
+  const head = { ...row, signed: now, seen: await seenChains(tx) };
+  await updateHead(tx, head, signHead(box.derive(headLabel), head));
+  return made;
 };
 
 const makeChain = async (
@@ -31,11 +35,9 @@ const makeChain = async (
 ): Promise<ChainRow> => {
   const key = box.derive(headLabel);
   const end = { seq: 0, hash: chainStart };
-  const head = { chain, ...end, signed: now, closed: false, chains: chain };
+  const head = { chain, process, opened: now, ...end, signed: now, closed: false, seen: '[]' };
   const row: ChainRow = {
     ...head,
-    process,
-    opened: now,
     mac: signHead(key, head),
     anchorSeq: 0,
     anchorHash: chainStart,

@@ -15,7 +15,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { overloaded } from '../faults.ts';
 import { type AuditEvent, completeEvent, type NewAuditEvent } from './audit-event.ts';
-import { ensurePartition, insertEvents, lastChain, lastOfChain, updateHead } from './audit-store.ts';
+import { ensurePartition, insertEvents, lastOfChain, seenChains, updateHead } from './audit-store.ts';
 import { appendToChain, type ChainEnd, headLabel, signHead } from './chain.ts';
 import { openChain } from './open-chain.ts';
 
@@ -32,6 +32,8 @@ export type Recorder = {
   recordRefusal(event: NewAuditEvent): Promise<void>;
   /** `what` is made once per caller and route, and compared by identity. Throws OVERLOADED when too much waits. */
   allow(what: Allowed, requestId: string): void;
+  /** Requests whose event is not written yet. */
+  waiting(): number;
   service: Service;
 };
 
@@ -57,10 +59,11 @@ type Waiting = { event: AuditEvent; done: () => void };
 
 export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   const { db, box, clock, log } = deps;
-  const { chain } = await inTransaction(db, async (tx) => {
+  const row = await inTransaction(db, async (tx) => {
     await ensurePartition(tx, clock.now());
     return openChain(tx, box, { now: clock.now(), process: deps.process });
   });
+  const { chain } = row;
   let end: ChainEnd = { seq: 0, hash: '0'.repeat(64) };
   let waiting: Waiting[] = [];
   let allowed = new Map<Allowed, { at: Date; ids: string[] }>();
@@ -139,8 +142,9 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   };
 
   const sign = async (closed: boolean): Promise<void> => {
-    const head = { chain, ...end, signed: clock.now(), closed, chains: await lastChain(db) };
-    await updateHead(db, head, signHead(box.derive(headLabel), head));
+    const head = { ...row, ...end, signed: clock.now(), closed, seen: await seenChains(db) };
+    const found = await updateHead(db, head, signHead(box.derive(headLabel), head));
+    if (!found) log.error({ chain }, 'the chain of this process is gone from the audit');
   };
 
   const writeAll = async (): Promise<void> => {
@@ -154,6 +158,8 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   const flush = (): Promise<void> => {
     writing ??= writeAll().finally(() => {
       writing = undefined;
+      // What came after the last look would wait for the next one.
+      if (waiting.length > 0 && !ended.signal.aborted) flush().catch(() => undefined);
     });
     return writing;
   };
@@ -161,15 +167,12 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   const run = async (signal: AbortSignal): Promise<void> => {
     signal.addEventListener('abort', () => ended.abort(), { once: true });
     let signedAtMs = performance.now();
-    let signedSeq = 0;
     while (!signal.aborted) {
       await pause(writeEveryMs, signal);
       await flush();
       if (performance.now() - signedAtMs < (deps.signEveryMs ?? signEveryMsDefault)) continue;
       signedAtMs = performance.now();
-      if (signedSeq === end.seq) continue;
       await sign(false).catch((error: unknown) => log.warn({ err: error }, 'the head of the audit was not signed'));
-      signedSeq = end.seq;
     }
     await flush();
     await sign(true);
@@ -185,6 +188,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
       if (entry === undefined) allowed.set(what, { at: clock.now(), ids: [requestId] });
       else entry.ids.push(requestId);
     },
+    waiting: () => waitingCount,
     service: { name: 'audit', run },
   };
 };

@@ -9,7 +9,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
-import { appendChange } from './append-change.ts';
+import { appendChange, changesChain } from './append-change.ts';
 import {
   dropPartition,
   ensurePartition,
@@ -39,13 +39,14 @@ export const dropOldAudit = async (deps: RetainAuditDeps, daysMax: number): Prom
 /** False when another gateway was first. */
 const dropOne = ({ db, box, clock }: RetainAuditDeps, name: string): Promise<boolean> =>
   inTransaction(db, async (tx) => {
-    // The note comes first: it locks the chain of changes, and with it every other gateway that wants to do the same.
+    // The chain of changes is locked first, and with it every other gateway that wants to do the same.
+    await lockChain(tx, changesChain);
+    if (!(await listPartitions(tx)).some((partition) => partition.name === name)) return false;
     await appendChange(tx, box, clock.now(), {
       action: 'audit.dropped',
       actor: 'system',
       details: JSON.stringify({ name }),
     });
-    if (!(await listPartitions(tx)).some((partition) => partition.name === name)) return false;
     const key = box.derive(headLabel);
     for (const { chain, seq, hash } of await lastOfPartition(tx, name)) {
       const row = await lockChain(tx, chain);

@@ -32,7 +32,8 @@ export const verifyAudit = async (
   const key = deps.box.derive(headLabel);
   const found: VerifiedAudit = { chains: 0, events: 0, unsigned: 0, first_problem: null };
   let after = -1;
-  let knownChains = -1;
+  const seqs = new Map<number, number>();
+  const vouched = new Map<number, number>();
   const fail = (chain: number, seq: number | null, problem: string): VerifiedAudit => ({
     ...found,
     first_problem: { chain, seq, problem },
@@ -44,7 +45,10 @@ export const verifyAudit = async (
       after = row.chain;
       const signature = checkSignatures(key, row);
       if (signature !== undefined) return fail(row.chain, null, signature);
-      knownChains = Math.max(knownChains, row.chains);
+      seqs.set(row.chain, row.seq);
+      for (const [chain, seq] of JSON.parse(row.seen) as [number, number][]) {
+        vouched.set(chain, Math.max(seq, vouched.get(chain) ?? 0));
+      }
       const walked = await walkChain(deps.db, row, (events) => onProgress(found.events + events));
       found.chains += 1;
       found.events += walked.events;
@@ -53,7 +57,15 @@ export const verifyAudit = async (
     }
     if (rows.length < chainsPage) break;
   }
-  return knownChains > after ? fail(after + 1, null, 'the chain is missing') : found;
+  // Ascending, so that the first one is named.
+  for (const [chain, seq] of [...vouched].toSorted(([a], [b]) => a - b)) {
+    // A chain that was read early may have grown since.
+    const signed = (seqs.get(chain) ?? -1) < seq ? (await listChains(deps.db, chain - 1, 1))[0] : undefined;
+    if (signed === undefined && seqs.has(chain)) continue;
+    if (signed?.chain !== chain) return fail(chain, null, 'the chain is missing');
+    if (signed.seq < seq) return fail(chain, signed.seq + 1, `the end of the chain is missing, up to ${seq} at least`);
+  }
+  return found;
 };
 
 const checkSignatures = (key: Buffer, row: ChainRow): string | undefined => {

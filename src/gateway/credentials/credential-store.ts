@@ -131,6 +131,15 @@ const changed = async (statement: ReturnType<typeof sql>, db: Db): Promise<boole
 export const updateTenantApi = (db: Db, id: string, enabled: boolean): Promise<boolean> =>
   changed(sql`update gateway.tenants set api_enabled = ${enabled} where id = ${id}`, db);
 
+/** What callers are told about the tenant. */
+export const updateTenantFacts = (db: Db, id: string, facts: Readonly<Record<string, unknown>>): Promise<boolean> =>
+  changed(sql`update gateway.tenants set facts = ${JSON.stringify(facts)}::jsonb where id = ${id}`, db);
+
+/** Undefined: no such tenant. */
+export const findTenantApi = async (db: Db, id: string): Promise<boolean | undefined> =>
+  (await sql<{ enabled: boolean }>`select api_enabled as enabled from gateway.tenants where id = ${id}`.execute(db))
+    .rows[0]?.enabled;
+
 export const markTenantGone = (db: Db, id: string, now: Date): Promise<boolean> =>
   changed(sql`update gateway.tenants set gone_at = coalesce(gone_at, ${now}) where id = ${id}`, db);
 

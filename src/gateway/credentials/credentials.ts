@@ -52,6 +52,15 @@ const tenantChanges = (deps: CredentialsDeps) => ({
       await noteChange(deps, inner, { action: 'tenant.changed', tenants: [id], details });
     }),
 
+  describeTenant: (id: string, facts: Readonly<Record<string, unknown>>, tx?: Tx): Promise<void> =>
+    change(deps, tx, async (inner) => {
+      assertFound(await store.updateTenantFacts(inner, id, facts), 'tenant', id);
+      await noteChange(deps, inner, { action: 'tenant.changed', tenants: [id], details: JSON.stringify(facts) });
+    }),
+
+  isTenantApiEnabled: async (id: string, tx?: Tx): Promise<boolean> =>
+    (await store.findTenantApi(tx ?? deps.db, id)) ?? false,
+
   /** For good: its keys and grants stay, and lead nowhere. */
   removeTenant: (id: string, tx?: Tx): Promise<void> =>
     change(deps, tx, async (inner) => {

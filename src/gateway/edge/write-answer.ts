@@ -31,7 +31,11 @@ export type WriteAnswer = (exchange: Exchange, answer: Answer) => void;
 const lingerBytesMax = 8 * 1024 * 1024;
 const lingerMs = 2_000;
 
-export const createWriteAnswer = (deps: { edgeHeaders: EdgeHeaders }): WriteAnswer => {
+export const createWriteAnswer = (deps: {
+  edgeHeaders: EdgeHeaders;
+  /** Hears of each answer as its head is written. */
+  answered: (exchange: Exchange, status: number) => void;
+}): WriteAnswer => {
   return (exchange, { status, headers, body }) => {
     const { req, res } = exchange;
     if (res.headersSent || res.destroyed) {
@@ -39,6 +43,7 @@ export const createWriteAnswer = (deps: { edgeHeaders: EdgeHeaders }): WriteAnsw
       res.destroy();
       return;
     }
+    deps.answered(exchange, status);
     const all = deps.edgeHeaders(exchange.requestId, exchange.rate?.headers).concat(headers);
     if (body !== undefined) all.push('content-length', String(Buffer.byteLength(body)));
     const content = exchange.method === 'HEAD' ? undefined : body;
@@ -96,6 +101,8 @@ export const createWriteFault = (deps: {
   noteDenial: NoteDenial;
   /** Writes the refusal to the audit; undefined when it is not one. Never rejects. */
   auditRefusal: (exchange: Exchange, fault: Fault) => Promise<void> | undefined;
+  /** Counts refusals by their code. */
+  refused: (code: string) => void;
 }): WriteFault => {
   const answer = (exchange: Exchange, fault: Fault): void => {
     const rendered = renderFault(exchange, fault, deps.dialects);
@@ -105,6 +112,7 @@ export const createWriteFault = (deps: {
   return (exchange, thrown) => {
     const fault = deps.toFault(thrown) ?? internalFault(thrown);
     exchange.refusal = fault.code;
+    deps.refused(fault.code);
     deps.noteDenial(exchange, fault, 'gateway');
     if (fault.status >= 500) {
       deps.log.error(

@@ -9,8 +9,9 @@ create table gateway.audit_chains (
   hash bytea not null,
   signed timestamptz not null,
   closed boolean not null,
-  -- Highest chain number that was known when the head was signed: a chain that vanishes as a whole is missed too.
-  chains integer not null,
+  -- JSON: the newest chains with their seq when this head was signed, so that a head cannot be put back, nor a chain
+  -- vanish, without another head telling of it.
+  seen text not null,
   mac bytea not null,
   anchor_seq bigint not null,
   anchor_hash bytea not null,

@@ -10,6 +10,7 @@ import type { ProvenClient } from './authenticate-client.ts';
 import { claimedClientId } from './limit-failures.ts';
 import type { OAuthRefusal } from './oauth-answers.ts';
 import type { Form } from './read-token-request.ts';
+import { tokenPath } from './token-issuer.ts';
 
 export type AuditOAuth = {
   /** Rejects with OVERLOADED: a token that nobody would know of is not given out. */
@@ -23,9 +24,11 @@ type AuditOAuthDeps = {
   recorder: Pick<Recorder, 'record' | 'recordRefusal'>;
   fingerprint: Fingerprint;
   sourceOf: SourceOf;
+  /** 'issued', or the error. */
+  countToken: (outcome: string) => void;
 };
 
-export const createAuditOAuth = ({ recorder, fingerprint, sourceOf }: AuditOAuthDeps): AuditOAuth => {
+export const createAuditOAuth = ({ recorder, fingerprint, sourceOf, countToken }: AuditOAuthDeps): AuditOAuth => {
   const about = (ctx: Context, { client, credentialId, secret }: ProvenClient) => ({
     ...requestOf(ctx, sourceOf),
     kind: 'api_client',
@@ -35,17 +38,20 @@ export const createAuditOAuth = ({ recorder, fingerprint, sourceOf }: AuditOAuth
     tenants: client.tenants,
   });
   return {
-    issued: (ctx, proven, { access_token, scope }) =>
-      recorder.record({
+    issued: (ctx, proven, { access_token, scope }) => {
+      countToken('issued');
+      return recorder.record({
         action: 'token.issued',
         ...about(ctx, proven),
         token_id: decodeJwt(access_token).jti ?? null,
         scopes: scope.split(' '),
         details: JSON.stringify({ token_fingerprint: fingerprint(access_token) }),
-      }),
+      });
+    },
     introspected: (ctx, proven, tokenId) =>
       recorder.record({ action: 'token.introspected', ...about(ctx, proven), token_id: tokenId }),
     refused: (ctx, form, refusal) => {
+      if (ctx.path === tokenPath) countToken(refusal.error);
       const claimed = claimedOf(ctx.req, form);
       return recorder.recordRefusal({
         action: 'token.refused',

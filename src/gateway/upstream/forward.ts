@@ -16,6 +16,8 @@ import type { TranslateError } from './translate-errors.ts';
 import { type Address, type Choice, chooseAddress, secondsUntilTrial, type Upstream } from './upstreams.ts';
 
 type ForwardDeps = {
+  /** Hears of each answer as its head is passed on. */
+  answered: (exchange: Exchange, status: number) => void;
   upstreams: ReadonlyMap<string, Upstream>;
   signFor: SignFor;
   facts: ForwardedFacts;

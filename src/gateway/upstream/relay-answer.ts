@@ -9,6 +9,7 @@ import type { ErrorCollector, TranslateError } from './translate-errors.ts';
 type Controller = Dispatcher.DispatchController;
 
 type RelayDeps = {
+  answered: (exchange: Exchange, status: number) => void;
   edgeHeaders: EdgeHeaders;
   translate: TranslateError;
 };
@@ -141,6 +142,7 @@ const begin = (state: State, status: number, headers: UpstreamHeaders): void => 
   if (headers['cache-control'] === undefined) all.push('cache-control', 'no-store');
   const length = headers['content-length'];
   if (length !== undefined && exchange.method !== 'HEAD') state.missing = Number(length);
+  deps.answered(exchange, status);
   exchange.res.writeHead(status, all);
 };
 

@@ -4,36 +4,22 @@ import { Fault } from '#src/contract/fault.ts';
 import { type Operation, operation } from '#src/platform/http/operation.ts';
 import { type Cursors, pageAnswer, pageParams } from '#src/platform/http/paging.ts';
 import { flag, optional, text, uid, withDefault } from '#src/platform/http/values.ts';
-import { requireRestaurant } from '../restaurants/require-restaurant.ts';
-import { importParams, unknownFieldsOf } from './import/import-params.ts';
-import { importAnswer, importFault, importView } from './import/import-view.ts';
-import { runImport } from './import/run-import.ts';
-import { findCategory, type Listed, listCategories, listProducts, loadProductsOnSale } from './menu-store.ts';
+import { byPage } from './by-page.ts';
+import { type ImportDeps, importOperations } from './import-routes.ts';
+import { findCategory, listCategories, listProducts, loadProductsOnSale } from './menu-store.ts';
 import { categoryAnswer, categoryView, productAnswer, productView } from './menu-view.ts';
 
 const listParams = { ...pageParams, visible: withDefault(flag(), true), q: optional(text({ max: 100 })) };
 
 const categoryGone = (): Fault => new Fault('CATEGORY_NOT_FOUND', 'No such category');
 
-export const menuOperations = ({ cursors }: { cursors: Cursors }): Operation[] => [
-  listCategoriesOperation(cursors),
+export const menuOperations = (deps: ImportDeps): Operation[] => [
+  listCategoriesOperation(deps.cursors),
   getCategory,
-  listProductsOperation(cursors),
+  listProductsOperation(deps.cursors),
   getProduct,
-  importOperation,
+  ...importOperations(deps),
 ];
-
-/** The lists of a menu go by page alone, so there is never a cursor to give out. */
-const byPage = (cursors: Cursors, params: { page?: number | undefined; pagesize?: number | undefined }) => {
-  const query = cursors.read<never>(params, null);
-  return {
-    page: { offset: query.offset, limit: query.pagesize },
-    members: <T>({ items, total }: Listed<T>) => ({
-      ...cursors.answer(query, null, { more: false, total, last: undefined }),
-      more: query.offset + items.length < total && items.length > 0,
-    }),
-  };
-};
 
 const listCategoriesOperation = (cursors: Cursors): Operation =>
   operation({
@@ -89,35 +75,5 @@ const getProduct = operation({
     const product = (await loadProductsOnSale(db, restuid, [params.uid])).get(params.uid);
     if (product === undefined) throw new Fault('PRODUCT_NOT_FOUND', 'No such product');
     return { body: { product: productView(product) } };
-  },
-});
-
-const importOperation = operation({
-  method: 'POST',
-  path: '/menu/import',
-  summary: 'Replace or merge the menu of a point of sale',
-  params: importParams,
-  answer: z.object({ import: importAnswer }),
-  body: { bytesMax: 32 * 1024 * 1024, timeoutMs: 120_000 },
-  handle: async ({ db, restuid, caller, params, now }) => {
-    const restaurant = await requireRestaurant(db, restuid);
-    const { pos_uid: posUid, update_mode: mode } = params;
-    if (posUid === undefined || mode === undefined) throw new Error('parameters were not checked');
-    const outcome = await runImport(db, {
-      restuid,
-      owner: caller.id,
-      posUid,
-      mode,
-      currency: restaurant.currency,
-      categories: params.categories ?? [],
-      products: params.products ?? [],
-      maxRemovalPercent: params.max_removal_percent,
-      confirmRemoval: params.confirm_removal,
-      unknownFields: unknownFieldsOf(params),
-      now,
-    });
-    const report = importView(outcome, { posUid, mode, clientId: caller.id, now }, restaurant);
-    if (!outcome.applied) throw importFault(outcome, report);
-    return { body: { import: report } };
   },
 });

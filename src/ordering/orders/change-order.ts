@@ -5,6 +5,7 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import { giveOrderCouponBack } from '../coupons/order-coupon.ts';
 import { uncountOrder } from '../customers/customer-statistics.ts';
 import { creditClosedOrder, reverseOrderPoints } from '../loyalty/ledger.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
@@ -84,9 +85,10 @@ export const carryOut = async (
   }
 };
 
-/** Out of the statistics, as if it never was. The customer is locked: an order that comes in now is counted after. */
+/** Out of the statistics and off its coupon, as if it never was. The customer is locked: an order that comes in now is counted after. */
 const takeOut = async (tx: Kysely<unknown>, order: Order): Promise<void> => {
   const { restuid, customerUid, dmethod, creator, total, date } = order;
+  if (order.coupon !== null) await giveOrderCouponBack(tx, restuid, order.coupon.code);
   if (customerUid === null) return;
   const remaining = await remainingDates(tx, { ...order, customerUid });
   await uncountOrder(tx, { restuid, customerUid, order: { dmethod, creator, total, date }, remaining });

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { canonicalJson } from '#src/platform/http/json.ts';
 import { newId, newToken } from '#src/platform/ids.ts';
+import { couponFault, takeOrderCoupon } from '../coupons/order-coupon.ts';
 import { matchOrCreateCustomer } from '../customers/match-customer.ts';
 import { redeemPoints } from '../loyalty/ledger.ts';
 import type { Location, Restaurant } from '../restaurants/restaurant.ts';
@@ -137,6 +138,8 @@ const write = async (
     if (taken.kind === 'insufficient') return { kind: 'insufficient_points', balance: taken.balance };
     if (taken.kind !== 'posted') throw new Error(`points of a new order were not taken: ${taken.kind}`);
   }
+  if (priced.coupon !== null && (await takeOrderCoupon(tx, restaurant.uid, priced.coupon.code)) === undefined)
+    return refuse([couponFault('The coupon is used up')]);
   const number = await nextOrderNumber(tx, restaurant.uid);
   const first = newOrder({ restaurant, sent, clientId, now }, location, priced, {
     uid,
@@ -171,7 +174,7 @@ const newOrder = (
   paymentMethodSub: sent.payment_method_sub,
   paid: sent.payment_method === 'external' || sent.payment_method === 'online',
   linesTotal: priced.linesTotal,
-  coupon: null,
+  coupon: priced.coupon,
   redeemedPoints: sent.redeem_points,
   loyaltyDiscount: sent.redeem_points === null ? null : priced.loyaltyDiscount,
   total: priced.total,

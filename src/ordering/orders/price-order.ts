@@ -1,6 +1,8 @@
 /** Lines, fee and discounts of an order against the menu and the location (interface 10.5, 10.6, 11.1). */
 import type { Kysely } from 'kysely';
 import type { FaultDetail } from '#src/contract/fault.ts';
+import type { Coupon } from '../coupons/coupon.ts';
+import { couponFault, discountOf, readOrderCoupon } from '../coupons/order-coupon.ts';
 import type { ProductOnSale } from '../menus/menu.ts';
 import { loadProductsOnSale } from '../menus/menu-store.ts';
 import { toWire } from '../money.ts';
@@ -18,6 +20,7 @@ export type PricedOrder = {
   lines: OrderLine[];
   linesTotal: number;
   fee: number;
+  coupon: Order['coupon'];
   loyaltyDiscount: number;
   total: number;
   address: OrderAddress | null;
@@ -32,7 +35,10 @@ const totalMax = 100_000_000;
 export const priceOrder = async (tx: Kysely<unknown>, pricing: Pricing): Promise<PricedOrder | Refusal> => {
   const { restaurant, location, sent, now } = pricing;
   const early = judgeSent(restaurant, sent, now);
-  const details = [...early, ...handoverFaults(pricing, early), ...couponFaults(sent)];
+  const details = [...early, ...handoverFaults(pricing, early)];
+  const use = { email: sent.client.email, now, timeZone: location.timeZone };
+  const coupon = await readOrderCoupon(tx, restaurant.uid, sent.coupon?.code, use);
+  if (Array.isArray(coupon)) details.push(...coupon);
   const place = placeOf(location, sent);
   if (Array.isArray(place)) details.push(...place);
   const products = await loadProductsOnSale(
@@ -46,7 +52,7 @@ export const priceOrder = async (tx: Kysely<unknown>, pricing: Pricing): Promise
     if (Array.isArray(chosen)) details.push(...chosen);
     else lines.push(toLine(chosen, line, sent.dmethod));
   }
-  if (details.length > 0 || Array.isArray(place)) return refuse(details);
+  if (details.length > 0 || Array.isArray(place) || Array.isArray(coupon)) return refuse(details);
   const linesTotal = lines.reduce((sum, line) => sum + line.total, 0);
   if (linesTotal < place.orderMin) {
     return refuse([
@@ -57,7 +63,9 @@ export const priceOrder = async (tx: Kysely<unknown>, pricing: Pricing): Promise
       },
     ]);
   }
-  return totals(pricing, lines, linesTotal, place);
+  if (coupon !== null && linesTotal < coupon.orderMin)
+    return refuse([couponFault(`The coupon is for orders of ${toWire(coupon.orderMin)} at least`)]);
+  return totals(pricing, lines, linesTotal, place, coupon);
 };
 
 const totals = (
@@ -65,20 +73,27 @@ const totals = (
   lines: OrderLine[],
   linesTotal: number,
   { fee, address, deliverypoint }: Place,
+  coupon: Coupon | null,
 ): PricedOrder | Refusal => {
   const discount =
     sent.redeem_points === null || restaurant.pointValue === null
       ? 0
       : loyaltyDiscount(sent.redeem_points, restaurant.pointValue, restaurant.currency);
-  if (discount > linesTotal) {
+  const taken = coupon === null ? 0 : discountOf(coupon, linesTotal, restaurant.currency);
+  if (discount > linesTotal - taken) {
     return refuse([
-      { pointer: 'redeem_points', code: 'RANGE', message: `are worth more than the order, ${toWire(linesTotal)}` },
+      {
+        pointer: 'redeem_points',
+        code: 'RANGE',
+        message: `are worth more than the order, ${toWire(linesTotal - taken)}`,
+      },
     ]);
   }
-  const total = orderTotal({ linesTotal, couponDiscount: 0, loyaltyDiscount: discount, fee });
+  const total = orderTotal({ linesTotal, couponDiscount: taken, loyaltyDiscount: discount, fee });
   if (total > totalMax)
     return refuse([{ pointer: 'details', code: 'RANGE', message: `must come to ${toWire(totalMax)} at most` }]);
-  return { lines, linesTotal, fee, loyaltyDiscount: discount, total, address, deliverypoint };
+  const used = coupon === null ? null : { code: coupon.code, discount: taken };
+  return { lines, linesTotal, fee, coupon: used, loyaltyDiscount: discount, total, address, deliverypoint };
 };
 
 /** The method is on offer, and its time within the opening hours where it is a time at all. */
@@ -90,10 +105,6 @@ const handoverFaults = ({ location, sent, now }: Pricing, early: readonly FaultD
   if (early.some((fault) => fault.pointer === pointer) || isOpen(location, at)) return [];
   return [{ pointer, code: 'CLOSED', message: 'is outside the opening hours' }];
 };
-
-/** Coupons are made in the panel; where none exist, none is valid. */
-const couponFaults = ({ coupon }: SentOrder): FaultDetail[] =>
-  coupon === null ? [] : [{ pointer: '/coupon/code', code: 'COUPON_ERROR', message: 'No such coupon' }];
 
 type Place = { fee: number; orderMin: number; address: OrderAddress | null; deliverypoint: Order['deliverypoint'] };
 

@@ -89,6 +89,16 @@ export const findLocation = async (
   return rows[0];
 };
 
+/** Those that are in `from`; the others have a zone of their own. */
+export const moveLocationsToZone = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  { from, to }: { from: string; to: string },
+): Promise<void> => {
+  await sql`
+    update ordering.locations set time_zone = ${to} where restuid = ${restuid} and time_zone = ${from}`.execute(tx);
+};
+
 /** Inserts the location or replaces the one with its uid. */
 export const saveLocation = async (tx: Kysely<unknown>, location: Location): Promise<void> => {
   const json = (value: unknown) => (value === null ? sql`null::jsonb` : sql`${JSON.stringify(value)}::jsonb`);

@@ -3,6 +3,7 @@
  * size and syntax, restaurant, parameters, scopes that depend on them, idempotency, then the operation in one transaction.
  */
 import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import Router from 'koa-router';
 import type { Kysely } from 'kysely';
@@ -11,6 +12,7 @@ import { Fault, internalFault, validationFault } from '#src/contract/fault.ts';
 import { assertionHeader, dialectHeader } from '#src/contract/headers.ts';
 import type { Clock } from '../clock.ts';
 import { inTransaction } from '../db/transaction.ts';
+import { textSlices } from '../text-slices.ts';
 import type { Operation } from './operation.ts';
 import { type BodyBounds, readJsonObject } from './read-body.ts';
 import { resolveRestaurant } from './restaurant.ts';
@@ -53,7 +55,8 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
       db,
       signal: ctx.state.signal as AbortSignal,
     });
-    return { status: 200, body: render(operation, answer.body), headers: { ...answer.headers } };
+    const text = 'json' in answer ? answer.json : render(operation, answer.body);
+    return { status: 200, body: text, headers: { ...answer.headers } };
   };
   if (operation.method === 'GET') return send(ctx, await run(deps.db));
   const key = readIdempotencyKey(ctx.req.headers['idempotency-key']);
@@ -89,8 +92,20 @@ const send = (ctx: Context, answer: WireAnswer): void => {
   ctx.status = answer.status;
   ctx.set('content-type', 'application/json; charset=utf-8');
   for (const [name, value] of Object.entries(answer.headers)) ctx.set(name, value);
-  ctx.body = answer.body;
+  ctx.body = answer.body.length > largeCharacters ? inSlices(ctx, answer.body) : answer.body;
 };
+
+/** Encoding and writing more at once would hold up other requests for milliseconds. */
+const largeCharacters = 256 * 1024;
+
+const inSlices = (ctx: Context, text: string): Readable => {
+  ctx.set('content-length', String(Buffer.byteLength(text)));
+  return Readable.from(slicesOf(text), { objectMode: false });
+};
+
+function* slicesOf(text: string): Generator<Buffer> {
+  for (const slice of textSlices(text, largeCharacters / 4)) yield Buffer.from(slice);
+}
 
 const callerOf = (request: IncomingMessage, verify: VerifyAssertion): AssertedCaller => {
   const value = request.headers[assertionHeader];

@@ -20,7 +20,10 @@ export type OperationInput<P> = {
   signal: AbortSignal;
 };
 
-export type OperationAnswer<A> = { body: A; headers?: Readonly<Record<string, string>> };
+export type OperationAnswer<A> =
+  | { body: A; headers?: Readonly<Record<string, string>> }
+  /** The whole answer as text, where it is so large that it was made in slices. It is not held to the schema again. */
+  | { json: string; headers?: Readonly<Record<string, string>> };
 
 export type Operation<P = unknown, A = unknown> = {
   method: 'GET' | 'POST';

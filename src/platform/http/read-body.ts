@@ -4,10 +4,15 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { Fault, validationFault } from '#src/contract/fault.ts';
+import { createPace } from '../pace.ts';
+import { parseLargeJson } from './parse-large-json.ts';
 
 export type BodyBounds = { bytesMax: number; timeoutMs: number };
 
 const levelsMax = 64;
+
+/** A smaller body is parsed in a few milliseconds at once. */
+const largeBytes = 256 * 1024;
 
 /** The raw body. Throws PAYLOAD_TOO_LARGE or REQUEST_TIMEOUT. */
 export const readBody = (request: IncomingMessage, bounds: BodyBounds): Promise<Buffer> => {
@@ -59,7 +64,7 @@ export const readJsonObject = async (
   const raw = await readBody(request, bounds);
   if (raw.length === 0) return undefined;
   if (!json) throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json');
-  return parseJsonObject(raw);
+  return raw.length > largeBytes ? parseLargeObject(raw) : parseJsonObject(raw);
 };
 
 const assertNotEncoded = (request: IncomingMessage): void => {
@@ -73,6 +78,27 @@ const isJson = (contentType: string | undefined): boolean =>
 
 const broken = (message: string, code: 'INVALID_JSON' | 'TOO_DEEP' = 'INVALID_JSON'): Fault =>
   validationFault([{ pointer: '', code, message }]);
+
+/** The same as `parseJsonObject`, in slices. */
+const parseLargeObject = async (raw: Buffer): Promise<Record<string, unknown>> => {
+  const parse = (text: string): unknown => {
+    const value: unknown = JSON.parse(text);
+    if ((text.includes('\\u0000') || text.includes('\0')) && holdsNul(value)) throw broken('a string holds U+0000');
+    return value;
+  };
+  const result = await parseLargeJson(raw, { levelsMax, parse, pace: createPace() });
+  switch (result.kind) {
+    case 'value':
+      return result.value;
+    case 'not_utf8':
+      throw broken('the body is not valid UTF-8');
+    case 'too_deep':
+      throw broken(`the body has more than ${levelsMax} levels`, 'TOO_DEEP');
+    case 'broken':
+      // Also a JSON text that is no object, which may only be told by what is wrong with it.
+      return parseJsonObject(raw);
+  }
+};
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 

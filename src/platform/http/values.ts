@@ -7,18 +7,24 @@ import type { DetailCode } from '#src/contract/fault.ts';
 
 type Verdict<T> = { value: T } | { code: DetailCode; message: string };
 
-const convert = <T>(read: (input: unknown) => Verdict<T>): z.ZodType<T> =>
-  z.unknown().transform((input, ctx): T => {
-    // A missing required member: zod passes undefined through `unknown`, so the refusal is made here.
-    if (input === undefined || input === null) {
-      ctx.addIssue({ code: 'custom', message: 'is required', params: { code: 'REQUIRED' } });
+/** How a value is described to readers: JSON Schema keywords of the JSON form. */
+type Described = Readonly<Record<string, unknown>>;
+
+const convert = <T>(described: Described, read: (input: unknown) => Verdict<T>): z.ZodType<T> =>
+  z
+    .unknown()
+    .transform((input, ctx): T => {
+      // A missing required member: zod passes undefined through `unknown`, so the refusal is made here.
+      if (input === undefined || input === null) {
+        ctx.addIssue({ code: 'custom', message: 'is required', params: { code: 'REQUIRED' } });
+        return z.NEVER;
+      }
+      const verdict = read(input);
+      if ('value' in verdict) return verdict.value;
+      ctx.addIssue({ code: 'custom', message: verdict.message, params: { code: verdict.code } });
       return z.NEVER;
-    }
-    const verdict = read(input);
-    if ('value' in verdict) return verdict.value;
-    ctx.addIssue({ code: 'custom', message: verdict.message, params: { code: verdict.code } });
-    return z.NEVER;
-  }) as unknown as z.ZodType<T>;
+    })
+    .meta(described) as unknown as z.ZodType<T>;
 
 type Optional<T> = z.ZodType<T | undefined>;
 
@@ -27,28 +33,24 @@ export const optional = <T>(type: z.ZodType<T>): Optional<T> =>
   z.preprocess((input) => (input === null ? undefined : input), type.optional()) as unknown as Optional<T>;
 
 export const withDefault = <T>(type: z.ZodType<T>, value: T): z.ZodType<T> =>
-  optional(type).transform((given) => given ?? value);
+  optional(type)
+    .transform((given) => given ?? value)
+    .meta({ 'x-default': value });
 
 /** Distinguishes "not named" (undefined) from "clear it" (null or an empty string): customer/update. */
 export const clearable = <T>(type: z.ZodType<T>): z.ZodType<T | null | undefined> =>
-  z
-    .unknown()
-    .optional()
-    .transform((input, ctx): T | null | undefined => {
-      if (input === undefined) return undefined;
-      if (input === null || (typeof input === 'string' && input.trim() === '')) return null;
-      const parsed = type.safeParse(input);
-      if (parsed.success) return parsed.data;
-      for (const issue of parsed.error.issues) ctx.addIssue({ ...issue } as Parameters<typeof ctx.addIssue>[0]);
-      return z.NEVER;
-    });
+  z.preprocess(
+    (input) => (typeof input === 'string' && input.trim() === '' ? null : input),
+    type.nullable().optional(),
+  ) as unknown as z.ZodType<T | null | undefined>;
 
 /** Trimmed text of `min` (default 1) to `max` (default 255) characters; an empty one counts as missing. */
 export const text = (
   bounds: { min?: number; max?: number; pattern?: RegExp; format?: string } = {},
 ): z.ZodType<string> => {
-  const { min = 1, max = 255 } = bounds;
-  return convert((input) => {
+  const { min = 1, max = 255, pattern } = bounds;
+  const described = { type: 'string', minLength: min, maxLength: max };
+  return convert(pattern === undefined ? described : { ...described, pattern: pattern.source }, (input) => {
     if (typeof input !== 'string' && typeof input !== 'number') return { code: 'TYPE', message: 'must be a string' };
     const value = String(input).trim();
     if (value === '' && min > 0) return { code: 'REQUIRED', message: 'is required' };
@@ -85,7 +87,7 @@ const numeric = (input: unknown): number | undefined => {
 const between = (min: number, max: number): string => `must be between ${min} and ${max}`;
 
 export const integer = (bounds: { min: number; max: number }): z.ZodType<number> =>
-  convert((input) => {
+  convert({ type: 'integer', minimum: bounds.min, maximum: bounds.max }, (input) => {
     const value = numeric(input);
     if (value === undefined) return { code: 'TYPE', message: 'must be an integer' };
     if (!Number.isInteger(value)) return { code: 'FORMAT', message: 'must be an integer' };
@@ -111,8 +113,10 @@ export const decimal = (bounds: {
   decimals?: number;
   above?: boolean;
 }): z.ZodType<number> => {
-  const { decimals = 2 } = bounds;
-  return convert((input) => {
+  const { decimals = 2, min, max } = bounds;
+  const lowest = bounds.above === true ? { exclusiveMinimum: min } : { minimum: min };
+  const described = { type: 'number', ...lowest, maximum: max, description: `At most ${decimals} decimals` };
+  return convert(described, (input) => {
     const value = numeric(input);
     if (value === undefined) return { code: 'TYPE', message: 'must be a number' };
     if (decimalsOf(input, value) > decimals)
@@ -133,21 +137,21 @@ export const money = (bounds: { min?: number; max?: number; above?: boolean } = 
   }).transform((value) => Math.round(value * 100));
 
 export const boolean = (): z.ZodType<boolean> =>
-  convert((input) => {
+  convert({ type: 'boolean' }, (input) => {
     if (input === true || input === 1 || input === '1' || input === 'true') return { value: true };
     if (input === false || input === 0 || input === '0' || input === 'false') return { value: false };
     return { code: 'TYPE', message: 'must be true or false' };
   });
 
 export const flag = (): z.ZodType<boolean> =>
-  convert((input) => {
+  convert({ type: 'integer', enum: [0, 1] }, (input) => {
     if (input === 1 || input === '1') return { value: true };
     if (input === 0 || input === '0') return { value: false };
     return { code: 'ENUM', message: 'must be 0 or 1' };
   });
 
 export const oneOf = <const T extends string>(values: readonly T[]): z.ZodType<T> =>
-  convert((input) => {
+  convert({ type: 'string', enum: [...values] }, (input) => {
     const found = values.find((value) => value === (typeof input === 'number' ? String(input) : input));
     return found === undefined ? { code: 'ENUM', message: `must be one of ${values.join(', ')}` } : { value: found };
   });
@@ -161,7 +165,7 @@ const isDay = (value: string): boolean => {
 
 /** A day, `YYYY-MM-DD`. */
 export const date = (): z.ZodType<string> =>
-  convert((input) =>
+  convert({ type: 'string', format: 'date' }, (input) =>
     typeof input === 'string' && isDay(input.trim())
       ? { value: input.trim() }
       : { code: typeof input === 'string' ? 'FORMAT' : 'TYPE', message: 'must be a date, YYYY-MM-DD' },
@@ -171,7 +175,7 @@ const dateTimePattern = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(\.\d{1
 
 /** RFC 3339 with offset. */
 export const dateTime = (): z.ZodType<Date> =>
-  convert((input) => {
+  convert({ type: 'string', format: 'date-time' }, (input) => {
     if (typeof input !== 'string') return { code: 'TYPE', message: 'must be a date-time' };
     const match = dateTimePattern.exec(input.trim());
     const parsed = new Date(input.trim().replace(' ', 'T').toUpperCase());
@@ -185,7 +189,6 @@ export const dateTime = (): z.ZodType<Date> =>
 export const list = <T>(item: z.ZodType<T>, bounds: { min?: number; max: number }): z.ZodType<T[]> => {
   const { min = 0, max } = bounds;
   return z
-    .unknown()
     .transform((input, ctx): unknown => {
       const items = typeof input === 'string' ? input.split(',').filter((part) => part !== '') : input;
       if (input === undefined || input === null) {
@@ -202,7 +205,7 @@ export const list = <T>(item: z.ZodType<T>, bounds: { min?: number; max: number 
       }
       return items;
     })
-    .pipe(z.array(item)) as unknown as z.ZodType<T[]>;
+    .pipe(z.array(item).meta({ minItems: min, maxItems: max })) as unknown as z.ZodType<T[]>;
 };
 
 /** Named by the system only: whoever sends it is told so. */
@@ -214,13 +217,16 @@ export const readOnly = (): z.ZodType<undefined> =>
       if (input !== undefined)
         ctx.addIssue({ code: 'custom', message: 'is set by the system', params: { code: 'READ_ONLY' } });
       return undefined;
-    });
+    })
+    .meta({ readOnly: true });
 
 /** At least one of the members must be given. Judged also when others have faults, so that all come in one answer. */
 export const requireOneOf = <T extends z.ZodObject>(object: T, names: readonly (keyof z.infer<T> & string)[]): T =>
-  object.refine((value) => names.some((name) => value[name] !== undefined && value[name] !== null), {
-    path: names.slice(0, 1),
-    message: `${names.join(' or ')} is required`,
-    params: { code: 'REQUIRED' },
-    when: () => true,
-  });
+  object
+    .refine((value) => names.some((name) => value[name] !== undefined && value[name] !== null), {
+      path: names.slice(0, 1),
+      message: `${names.join(' or ')} is required`,
+      params: { code: 'REQUIRED' },
+      when: () => true,
+    })
+    .meta({ anyOf: names.map((name) => ({ required: [name] })) });

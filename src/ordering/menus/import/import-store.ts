@@ -1,6 +1,7 @@
 /** Menus as an import finds and leaves them, in PostgreSQL. Written in bulk: one statement for hundreds of elements. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Pace } from './pace.ts';
+import type { Pace } from '#src/platform/pace.ts';
+import type { ChangeNames } from './change-names.ts';
 import type { ImportChanges } from './plan-import.ts';
 import type { CurrentMenu, StoredCategory, StoredProduct } from './stored-menu.ts';
 
@@ -59,21 +60,26 @@ export const loadCurrentMenu = async (
       tx,
     ),
   );
-  const shared = await sql<{ uid: string }>`
+  return { categories, products, sharedCategories: await loadSharedCategories(tx, restuid, owner) };
+};
+
+/** Categories of `owner` in which somebody else has a product. */
+export const loadSharedCategories = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  owner: string | null,
+): Promise<ReadonlySet<string>> => {
+  const { rows } = await sql<{ uid: string }>`
     select distinct p.category_uid as uid
     from ordering.products p join ordering.categories c on c.restuid = p.restuid and c.uid = p.category_uid
     where p.restuid = ${restuid} and p.removed_at is null
       and coalesce(c.owner_client, '') = coalesce(${owner}::text, '')
       and (coalesce(p.owner_client, '') <> coalesce(${owner}::text, '') or p.ext_id is null)`.execute(tx);
-  return {
-    categories,
-    products,
-    sharedCategories: new Set(shared.rows.map(({ uid }) => uid)),
-  };
+  return new Set(rows.map(({ uid }) => uid));
 };
 
 /** Documents are parsed as they arrive: rows that come all at once would hold up other requests. */
-const pageRows = 200;
+const pageRows = 25;
 
 /** Rows by ext_id; "" sorts before every one. */
 const readInPages = async <T extends { ext_id: string | null }>(
@@ -89,22 +95,60 @@ const readInPages = async <T extends { ext_id: string | null }>(
   }
 };
 
-type Target = { restuid: string; owner: string | null; now: Date; pace: Pace };
+type Target = { restuid: string; owner: string | null };
+
+/** Elements of one kind, as they will be, as the JSON text of an array. */
+export type Batch = { kind: 'category' | 'product'; documents: string; count: number };
 
 /** Characters of one statement's documents: serialising them must not hold up other requests. */
-const batchCharactersMax = 500_000;
+const batchCharactersMax = 64_000;
 
-/** Writes the changes of a plan for a locked menu; the version is raised by the caller. */
-export const applyImport = async (tx: Kysely<unknown>, target: Target, changes: ImportChanges): Promise<void> => {
-  const { restuid, now } = target;
-  await writeAll(tx, target, changes.categories, upsertCategories);
-  await writeAll(tx, target, changes.products, upsertProducts);
+/** The changed elements in the batches in which they are written: categories first, which products refer to. */
+export async function* batchesOf(
+  { categories, products }: Pick<ImportChanges, 'categories' | 'products'>,
+  pace: Pace,
+): AsyncGenerator<Batch> {
+  yield* batchesOfKind('category', categories, pace);
+  yield* batchesOfKind('product', products, pace);
+}
+
+async function* batchesOfKind(kind: Batch['kind'], elements: readonly object[], pace: Pace): AsyncGenerator<Batch> {
+  let texts: string[] = [];
+  let characters = 0;
+  const take = (): Batch => {
+    const batch = { kind, documents: `[${texts.join(',')}]`, count: texts.length };
+    texts = [];
+    characters = 0;
+    return batch;
+  };
+  for (const element of elements) {
+    const text = JSON.stringify(element);
+    texts.push(text);
+    characters += text.length;
+    if (characters > batchCharactersMax) yield take();
+    const pause = pace();
+    if (pause !== undefined) await pause;
+  }
+  if (texts.length > 0) yield take();
+}
+
+/** Writes a batch to a locked menu; the version is raised by the caller. */
+export const writeBatch = async (tx: Kysely<unknown>, target: Target, { kind, documents }: Batch): Promise<void> => {
+  await (kind === 'category' ? upsertCategories : upsertProducts)(target, documents).execute(tx);
+};
+
+export const removeElements = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  { categories, products }: Pick<ChangeNames, 'categories' | 'products'>,
+  now: Date,
+): Promise<void> => {
   await sql`
     update ordering.products set removed_at = ${now}
-    where restuid = ${restuid} and uid = any(${changes.removedProducts.map(({ uid }) => uid)}::text[])`.execute(tx);
+    where restuid = ${restuid} and uid = any(${products.removed.map(({ uid }) => uid)}::text[])`.execute(tx);
   await sql`
     update ordering.categories set removed_at = ${now}
-    where restuid = ${restuid} and uid = any(${changes.removedCategories.map(({ uid }) => uid)}::text[])`.execute(tx);
+    where restuid = ${restuid} and uid = any(${categories.removed.map(({ uid }) => uid)}::text[])`.execute(tx);
 };
 
 /** Elements that a replace sent unchanged belong to its point of sale from now on. */
@@ -112,7 +156,7 @@ export const moveElements = async (
   tx: Kysely<unknown>,
   restuid: string,
   posUid: string,
-  { movedCategories, movedProducts }: Pick<ImportChanges, 'movedCategories' | 'movedProducts'>,
+  { movedCategories, movedProducts }: Pick<ChangeNames, 'movedCategories' | 'movedProducts'>,
 ): Promise<void> => {
   await sql`
     update ordering.categories set pos_uid = ${posUid}
@@ -123,30 +167,6 @@ export const moveElements = async (
 };
 
 type Upsert = (target: Target, documents: string) => RawBuilder<unknown>;
-
-const writeAll = async (
-  tx: Kysely<unknown>,
-  target: Target,
-  elements: readonly object[],
-  upsert: Upsert,
-): Promise<void> => {
-  let batch: string[] = [];
-  let characters = 0;
-  const flush = async (): Promise<void> => {
-    if (batch.length > 0) await upsert(target, `[${batch.join(',')}]`).execute(tx);
-    batch = [];
-    characters = 0;
-  };
-  for (const element of elements) {
-    const text = JSON.stringify(element);
-    batch.push(text);
-    characters += text.length;
-    if (characters > batchCharactersMax) await flush();
-    const pause = target.pace();
-    if (pause !== undefined) await pause;
-  }
-  await flush();
-};
 
 /** New ones are inserted, known ones replaced; a removed one is back. */
 const upsertCategories: Upsert = ({ restuid, owner }, documents) => sql`

@@ -6,6 +6,8 @@ export type ImportTerms = {
   /** Percent of the categories or of the products in reach that a replace may remove without `confirmRemoval`. */
   maxRemovalPercent: number;
   confirmRemoval: boolean;
+  /** Only planned: what would stop the import for its size is a warning. */
+  dryRun: boolean;
 };
 
 /** What ownership and removal are decided by. */

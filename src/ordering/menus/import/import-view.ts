@@ -3,27 +3,23 @@ import { z } from 'zod';
 import { Fault } from '#src/contract/fault.ts';
 import type { Restaurant } from '../../restaurants/restaurant.ts';
 import { isoDate, legacyDate } from '../../venue-time.ts';
+import { describedFindings, describedItems } from './described-elements.ts';
+import type { ImportRecord } from './record-store.ts';
 import type { Finding, ReportItem } from './report.ts';
-import type { ImportOutcome } from './run-import.ts';
 
 const actionCounts = z.object({ created: z.int(), updated: z.int(), unchanged: z.int(), removed: z.int() });
 
-/**
- * Items and findings are built member by member where they arise, and there may be tens of thousands: they are not walked
- * through once more here.
- */
-const list = <T>() => z.custom<readonly T[]>((value) => Array.isArray(value));
-
-export const importAnswer = z.object({
+/** What a list of imports shows of each. */
+export const recordAnswer = z.object({
   version: z.int().nullable(),
-  base_version: z.int(),
+  base_version: z.int().nullable(),
   plan_id: z.string().nullable(),
   plan_expires_iso: z.string().nullable(),
   state: z.enum(['planned', 'running', 'applied', 'failed']),
   percent: z.int(),
   kind: z.enum(['import', 'revert']),
-  pos_uid: z.string(),
-  update_mode: z.enum(['replace', 'merge']),
+  pos_uid: z.string().nullable(),
+  update_mode: z.enum(['replace', 'merge']).nullable(),
   client_id: z.string(),
   created: z.string().nullable(),
   created_iso: z.string().nullable(),
@@ -34,42 +30,60 @@ export const importAnswer = z.object({
     option_values: actionCounts,
   }),
   removal_percent: z.number(),
-  items: list<ReportItem>(),
-  warnings: list<Finding>(),
-  errors: list<Finding>(),
 });
 
-export type ImportSender = { posUid: string; mode: 'replace' | 'merge'; clientId: string; now: Date };
+/**
+ * Items and findings are built member by member where they arise, and there may be tens of thousands: they are not walked
+ * through once more here.
+ */
+const list = <T>(described: Record<string, unknown>) =>
+  z.custom<readonly T[]>((value) => Array.isArray(value)).meta(described);
 
-export const importView = (
-  outcome: ImportOutcome,
-  sender: ImportSender,
-  restaurant: Restaurant,
-): z.infer<typeof importAnswer> => ({
-  version: outcome.applied ? outcome.version : null,
-  base_version: outcome.baseVersion,
-  plan_id: null,
-  plan_expires_iso: null,
-  state: outcome.applied ? 'applied' : 'failed',
-  percent: outcome.applied ? 100 : 0,
-  kind: 'import',
-  pos_uid: sender.posUid,
-  update_mode: sender.mode,
-  client_id: sender.clientId,
-  created: legacyDate(sender.now, restaurant.apiTimeZone),
-  created_iso: isoDate(sender.now, restaurant.timeZone),
-  counts: outcome.counts,
-  removal_percent: outcome.removalPercent,
-  items: outcome.items,
-  warnings: outcome.warnings,
-  errors: outcome.errors,
+const lists = {
+  items: list<ReportItem>(describedItems),
+  warnings: list<Finding>(describedFindings),
+  errors: list<Finding>(describedFindings),
+};
+
+export const importAnswer = recordAnswer.extend(lists);
+
+/** In menu/imports: the lists only where one import was asked for. */
+export const listedAnswer = recordAnswer.extend(z.object(lists).partial().shape);
+
+export const recordView = (
+  record: ImportRecord,
+  restaurant: Pick<Restaurant, 'timeZone' | 'apiTimeZone'>,
+): z.infer<typeof recordAnswer> => ({
+  version: record.version,
+  base_version: record.baseVersion,
+  plan_id: record.planId,
+  plan_expires_iso: isoDate(record.planExpires, restaurant.timeZone),
+  state: record.state,
+  percent: record.percent,
+  kind: record.kind,
+  pos_uid: record.posUid,
+  update_mode: record.updateMode,
+  client_id: record.clientId,
+  created: legacyDate(record.created, restaurant.apiTimeZone),
+  created_iso: isoDate(record.created, restaurant.timeZone),
+  counts: record.counts,
+  removal_percent: record.removalPercent,
 });
+
+/** The answer as text: `report` is the JSON object of the lists, made in slices and not made again here. */
+export const importJson = (record: ImportRecord, report: string, restaurant: Restaurant): string => {
+  const members = JSON.stringify(recordAnswer.parse(recordView(record, restaurant)));
+  return `{"success":true,"import":${members.slice(0, -1)},${report.slice(1)}}`;
+};
 
 /** Faults that `errors` of the envelope repeats; the report has them all. */
 const repeatedMax = 100;
 
 /** IMPORT_ERROR with the whole report as member `import`. */
-export const importFault = (outcome: ImportOutcome, report: z.infer<typeof importAnswer>): Fault => {
+export const importFault = (
+  outcome: { errors: readonly Finding[]; errorCount: number },
+  report: z.infer<typeof importAnswer>,
+): Fault => {
   const elements = new Set(outcome.errors.map(({ pointer }) => elementOf(pointer ?? ''))).size;
   const listed = outcome.errors.length;
   const message = `${elements} ${elements === 1 ? 'element is' : 'elements are'} not valid`;

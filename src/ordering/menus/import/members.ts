@@ -54,42 +54,54 @@ const issue = (ctx: z.RefinementCtx, code: string, message: string, path: Proper
 
 /** A JSON array of `type`, at most `max` long; a value given twice counts once. */
 const listOf = (type: z.ZodType<string>, max: number): z.ZodType<string[]> =>
-  z.unknown().transform((input, ctx): string[] => {
-    if (!Array.isArray(input)) issue(ctx, 'TYPE', 'must be an array');
-    else if (input.length > max) issue(ctx, 'LENGTH', `must have at most ${max} items`);
-    else {
-      const read = input.map((item: unknown, index) => ({ index, parsed: type.safeParse(item) }));
-      for (const { index, parsed } of read)
-        for (const fault of parsed.error?.issues ?? [])
-          issue(ctx, String(fault.code === 'custom' ? fault.params?.code : 'FORMAT'), fault.message, [index]);
-      return [...new Set(read.flatMap(({ parsed }) => (parsed.success ? [parsed.data] : [])))];
-    }
-    return z.NEVER;
-  }) as unknown as z.ZodType<string[]>;
+  z
+    .unknown()
+    .transform((input, ctx): string[] => {
+      if (!Array.isArray(input)) issue(ctx, 'TYPE', 'must be an array');
+      else if (input.length > max) issue(ctx, 'LENGTH', `must have at most ${max} items`);
+      else {
+        const read = input.map((item: unknown, index) => ({ index, parsed: type.safeParse(item) }));
+        for (const { index, parsed } of read)
+          for (const fault of parsed.error?.issues ?? [])
+            issue(ctx, String(fault.code === 'custom' ? fault.params?.code : 'FORMAT'), fault.message, [index]);
+        return [...new Set(read.flatMap(({ parsed }) => (parsed.success ? [parsed.data] : [])))];
+      }
+      return z.NEVER;
+    })
+    .meta({
+      type: 'array',
+      maxItems: max,
+      items: z.toJSONSchema(type, { io: 'input', unrepresentable: 'any' }),
+    }) as unknown as z.ZodType<string[]>;
 
 const dmethodPattern = /^(0|1|0t|20|(0e|dcf)-[A-Za-z0-9._-]{1,60})$/;
 const dmethodsMax = 100;
 const price = money();
 
 /** {dmethod: money}, with its names in one order, so that equal tables are equal texts. */
-const pricesTable: z.ZodType<Record<string, number>> = z.unknown().transform((input, ctx): Record<string, number> => {
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
-    issue(ctx, 'TYPE', 'must be an object of dmethod and price');
-    return z.NEVER;
-  }
-  const entries = Object.entries(input).sort(([a], [b]) => (a < b ? -1 : 1));
-  if (entries.length > dmethodsMax) issue(ctx, 'LENGTH', `must have at most ${dmethodsMax} members`);
-  const table: [string, number][] = [];
-  for (const [dmethod, amount] of entries.slice(0, dmethodsMax)) {
-    const parsed = price.safeParse(amount);
-    if (!dmethodPattern.test(dmethod)) issue(ctx, 'FORMAT', 'is not a dmethod', [dmethod]);
-    else if (parsed.success) table.push([dmethod, parsed.data]);
-    else
-      for (const fault of parsed.error.issues)
-        issue(ctx, String(fault.code === 'custom' ? fault.params?.code : 'FORMAT'), fault.message, [dmethod]);
-  }
-  return Object.fromEntries(table);
-}) as unknown as z.ZodType<Record<string, number>>;
+const pricesTable: z.ZodType<Record<string, number>> = z
+  .unknown()
+  .transform((input, ctx): Record<string, number> => {
+    if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+      issue(ctx, 'TYPE', 'must be an object of dmethod and price');
+      return z.NEVER;
+    }
+    const entries = Object.entries(input).sort(([a], [b]) => (a < b ? -1 : 1));
+    if (entries.length > dmethodsMax) issue(ctx, 'LENGTH', `must have at most ${dmethodsMax} members`);
+    const table: [string, number][] = [];
+    for (const [dmethod, amount] of entries.slice(0, dmethodsMax)) {
+      const parsed = price.safeParse(amount);
+      if (!dmethodPattern.test(dmethod)) issue(ctx, 'FORMAT', 'is not a dmethod', [dmethod]);
+      else if (parsed.success) table.push([dmethod, parsed.data]);
+      else
+        for (const fault of parsed.error.issues)
+          issue(ctx, String(fault.code === 'custom' ? fault.params?.code : 'FORMAT'), fault.message, [dmethod]);
+    }
+    return Object.fromEntries(table);
+  })
+  .meta({ type: 'object', additionalProperties: { type: 'number', minimum: 0 } }) as unknown as z.ZodType<
+  Record<string, number>
+>;
 
 const webAddress = text({ max: addressMax }).refine(
   (value) => {

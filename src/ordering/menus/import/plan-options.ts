@@ -2,9 +2,10 @@
  * What a sent `options` array makes of the options of a category or product (interface 11.3). The array replaces the old
  * one: what is not in it is marked removed and comes back with its uid. Pure.
  */
+
+import type { Pace } from '#src/platform/pace.ts';
 import type { Option, OptionValue } from '../menu.ts';
 import { type OptionMembers, optionMembers, type ValueMembers, valueMembers } from './members.ts';
-import type { Pace } from './pace.ts';
 import type { SentOption, SentValue } from './read-elements.ts';
 import type { Action, FieldChange, Findings, Ledger } from './report.ts';
 import { changesOf, isSame, resolveMembers } from './resolve-members.ts';

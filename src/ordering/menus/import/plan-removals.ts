@@ -73,10 +73,11 @@ const guard = (
   what: 'categories' | 'products',
   removed: number,
   inReach: number,
-  { maxRemovalPercent, confirmRemoval }: ImportTerms,
+  { maxRemovalPercent, confirmRemoval, dryRun }: ImportTerms,
   { findings }: Planning,
 ): void => {
   if (confirmRemoval || removed * 100 <= inReach * maxRemovalPercent) return;
   const message = `would remove ${removed} of ${inReach} ${what}, more than ${maxRemovalPercent} percent; send confirm_removal if that is meant`;
-  findings.error(`/${what}`, undefined, 'REMOVAL_GUARD', message);
+  if (dryRun) findings.warn(`/${what}`, undefined, 'REMOVAL_GUARD', message);
+  else findings.error(`/${what}`, undefined, 'REMOVAL_GUARD', message);
 };

@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod';
 import { text } from '#src/platform/http/values.ts';
+import type { Pace } from '#src/platform/pace.ts';
 import { isExpressible } from '../../money.ts';
 import {
   type CategoryMembers,
@@ -17,7 +18,6 @@ import {
   type ValueMembers,
   valueMembers,
 } from './members.ts';
-import type { Pace } from './pace.ts';
 import type { FindingCode, Findings } from './report.ts';
 
 type SentElement<T> = {
@@ -31,7 +31,7 @@ type SentElement<T> = {
   faulty: ReadonlySet<keyof T>;
 };
 
-export type SentValue = SentElement<ValueMembers> & { restrictedTo: string[] };
+export type SentValue = SentElement<ValueMembers> & { restrictedTo: readonly string[] };
 export type SentOption = SentElement<OptionMembers> & { values: SentValue[] };
 export type SentCategory = SentElement<CategoryMembers> & { options: SentOption[] | undefined };
 export type SentProduct = SentElement<ProductMembers> & {
@@ -48,7 +48,7 @@ export type SentMenu = {
   identified: boolean;
 };
 
-type Reading = { findings: Findings; pace: Pace; currency: string; unidentified: number };
+type Reading = { findings: Findings; pace: Pace; currency: string; unidentified: number; onElement: () => void };
 
 const optionsMax = 100;
 const valuesMax = 200;
@@ -69,9 +69,15 @@ const valueShape = shapeOf<ValueMembers>('option_value', valueMembers, ['restric
 /** Raw arrays as the request has them, already known to be arrays. Findings' pointers start at `/categories` and `/products`. */
 export const readElements = async (
   raw: { categories: readonly unknown[]; products: readonly unknown[] },
-  settings: { findings: Findings; pace: Pace; currency: string },
+  settings: { findings: Findings; pace: Pace; currency: string; onRead?: (share: number) => void },
 ): Promise<SentMenu> => {
-  const reading: Reading = { ...settings, unidentified: 0 };
+  const total = raw.categories.length + raw.products.length;
+  let read = 0;
+  const onElement = (): void => {
+    read += 1;
+    settings.onRead?.(read / total);
+  };
+  const reading: Reading = { ...settings, unidentified: 0, onElement };
   const categories = await readAll(raw.categories, '/categories', reading, readCategory);
   const products = await readAll(raw.products, '/products', reading, readProduct);
   return { categories, products, identified: reading.unidentified === 0 };
@@ -132,6 +138,9 @@ const faultOf = (issue: z.core.$ZodIssue | undefined): { code: FindingCode; mess
 /** JSON pointer token, RFC 6901. */
 const token = (part: PropertyKey): string => String(part).replaceAll('~', '~0').replaceAll('/', '~1');
 
+/** One for all elements without a fault: of 50,000 option values each would keep its own. */
+const noFaults: ReadonlySet<never> = new Set();
+
 const readMembers = <T>(
   shape: Shape<T>,
   raw: RawElement,
@@ -139,7 +148,11 @@ const readMembers = <T>(
   { findings, currency }: Reading,
 ): SentElement<T> => {
   const given: Partial<T> = {};
-  const faulty = new Set<keyof T>();
+  let faulty: Set<keyof T> | undefined;
+  const note = (key: keyof T): void => {
+    faulty ??= new Set();
+    faulty.add(key);
+  };
   for (const key of shape.keys) {
     const member = shape.members[key];
     const input = raw[member.field];
@@ -150,28 +163,32 @@ const readMembers = <T>(
     }
     const parsed = member.type.safeParse(input);
     if (!parsed.success) {
-      faulty.add(key);
+      note(key);
       for (const issue of parsed.error.issues) {
         const { code, message } = faultOf(issue);
         findings.error([`${pointer}/${member.field}`, ...issue.path.map(token)].join('/'), extId, code, message);
       }
     } else if (member.amountsOf?.(parsed.data).some((amount) => !isExpressible(amount, currency)) === true) {
-      faulty.add(key);
+      note(key);
       findings.error(`${pointer}/${member.field}`, extId, 'FORMAT', `${currency} has no decimals`);
     } else given[key] = parsed.data;
   }
   for (const field of Object.keys(raw))
     if (!shape.fields.has(field)) findings.unknownField(shape.kind, `${pointer}/${token(field)}`, extId, field);
   // Without ext_id the element never leaves readAll.
-  return { pointer, index, extId: extId ?? '', given, faulty };
+  return { pointer, index, extId: extId ?? '', given, faulty: faulty ?? noFaults };
 };
 
-const readCategory: Read<SentCategory> = async (raw, place, reading) => ({
-  ...readMembers(categoryShape, raw, place, reading),
-  options: await readOptions(raw.options, place, reading),
-});
+const readCategory: Read<SentCategory> = async (raw, place, reading) => {
+  reading.onElement();
+  return {
+    ...readMembers(categoryShape, raw, place, reading),
+    options: await readOptions(raw.options, place, reading),
+  };
+};
 
 const readProduct: Read<SentProduct> = async (raw, place, reading) => {
+  reading.onElement();
   const element = readMembers(productShape, raw, place, reading);
   const categoryExtId = readCategoryExtId(raw.category_ext_id, place, reading);
   return {
@@ -225,9 +242,12 @@ const readOption: Read<SentOption> = async (raw, place, reading) => {
   };
 };
 
+const noNames: readonly string[] = [];
+
 const readValue: Read<SentValue> = (raw, place, reading) => {
   const pointer = `${place.pointer}/restrict_to_primary_value_ext_ids`;
   const names = readArray(raw.restrict_to_primary_value_ext_ids, pointer, valuesMax, place.extId, reading) ?? [];
+  if (names.length === 0) return { ...readMembers(valueShape, raw, place, reading), restrictedTo: noNames };
   const restrictedTo = names.flatMap((name, index) => {
     const parsed = extIdType.safeParse(name);
     if (parsed.success) return [parsed.data];

@@ -1,15 +1,18 @@
 /**
- * menu/import as one unit of work: read what was sent, lock the menu, plan, and apply the plan if nothing is wrong with it.
- * All or nothing; runs in the caller's transaction.
+ * menu/import as one unit of work: read what was sent, lock the menu, plan, and apply or keep the plan if nothing is wrong
+ * with it. All or nothing; runs in the caller's transaction.
  */
 import type { Kysely } from 'kysely';
-import { recordEvent } from '#src/platform/db/outbox.ts';
 import { newId } from '#src/platform/ids.ts';
-import { applyImport, loadCurrentMenu, lockMenu, moveElements, raiseVersion } from './import-store.ts';
+import { createPace } from '#src/platform/pace.ts';
+import { carryOut } from './carry-out.ts';
+import { type ChangeNames, namesOfChanges } from './change-names.ts';
+import { batchesOf, loadCurrentMenu, lockMenu } from './import-store.ts';
 import type { ImportTerms } from './import-terms.ts';
-import { createPace } from './pace.ts';
-import { type ImportChanges, planImport } from './plan-import.ts';
+import { planImport } from './plan-import.ts';
+import { noProgress, type Progress, stages, within } from './progress.ts';
 import { readElements } from './read-elements.ts';
+import { savePlanPart } from './record-store.ts';
 import { type Counts, createFindings, createLedger, type Finding, noCounts, type ReportItem } from './report.ts';
 
 export type ImportRequest = ImportTerms & {
@@ -22,14 +25,15 @@ export type ImportRequest = ImportTerms & {
   products: readonly unknown[];
   /** Names of the request that mean nothing to it. */
   unknownFields?: readonly string[];
+  progress?: Progress;
   now: Date;
 };
 
 export type ImportOutcome = {
-  /** False: nothing was stored, `errors` says why. */
-  applied: boolean;
-  /** The menu's version now. */
-  version: number;
+  /** `failed`: nothing was stored, `errors` says why. */
+  state: 'applied' | 'planned' | 'failed';
+  /** The menu's version now; null when nothing was applied. */
+  version: number | null;
   baseVersion: number;
   counts: Counts;
   removalPercent: number;
@@ -38,20 +42,26 @@ export type ImportOutcome = {
   errors: readonly Finding[];
   /** All of them, also those that are too many to list. */
   errorCount: number;
+  /** Of a plan that was kept. */
+  plan: { id: string; expires: Date; names: ChangeNames } | null;
 };
 
+const planHours = 24;
+
 export const runImport = async (tx: Kysely<unknown>, request: ImportRequest): Promise<ImportOutcome> => {
-  const { restuid, owner, now } = request;
+  const { restuid, owner, now, progress = noProgress } = request;
   const findings = createFindings();
   const ledger = createLedger();
   const pace = createPace();
   for (const field of request.unknownFields ?? []) findings.unknownField('import', `/${field}`, undefined, field);
-  const sent = await readElements(request, { findings, pace, currency: request.currency });
+  const onRead = (share: number): void => progress(within(0, stages.read, share));
+  const sent = await readElements(request, { findings, pace, currency: request.currency, onRead });
   const baseVersion = await lockMenu(tx, restuid);
   const named = { categories: extIdsOf(sent.categories), products: extIdsOf(sent.products) };
   const current = { version: baseVersion, ...(await loadCurrentMenu(tx, restuid, owner, named)) };
   const newUid = (prefix: string): string => newId(prefix, now.getTime());
   const { changes, removals } = await planImport(current, sent, request, { findings, ledger, pace, newUid });
+  progress(stages.planned);
   const { errors, warnings, errorCount } = findings;
   // What faulty elements would have done means nothing; a plan that only the guard stopped is worth showing.
   const planned = errors.every(({ code }) => code === 'REMOVAL_GUARD');
@@ -63,55 +73,22 @@ export const runImport = async (tx: Kysely<unknown>, request: ImportRequest): Pr
     warnings,
     errors,
     errorCount,
+    plan: null,
   };
-  if (errorCount > 0) return { ...outcome, applied: false, version: baseVersion };
-  await moveElements(tx, restuid, request.posUid, changes);
-  if (!changesMenu(changes)) return { ...outcome, applied: true, version: baseVersion };
-  await applyImport(tx, { restuid, owner, now, pace }, changes);
-  const version = await raiseVersion(tx, restuid);
-  await recordMenuChange(tx, { restuid, version, previousVersion: baseVersion, changes, now });
-  return { ...outcome, applied: true, version };
+  if (errorCount > 0) return { ...outcome, state: 'failed', version: null };
+  const names = namesOfChanges(changes);
+  const onWritten = (share: number): void => progress(within(stages.planned, stages.written, share));
+  const batches = batchesOf(changes, pace);
+  if (request.dryRun) {
+    const id = newId('pln', now.getTime());
+    let part = 0;
+    for await (const batch of batches) await savePlanPart(tx, restuid, id, part++, batch);
+    const plan = { id, expires: new Date(now.getTime() + planHours * 3_600_000), names };
+    return { ...outcome, state: 'planned', version: null, plan };
+  }
+  const posUid = request.posUid;
+  const work = { restuid, owner, posUid, cause: 'import', baseVersion, names, batches, onWritten, now } as const;
+  return { ...outcome, state: 'applied', version: await carryOut(tx, work) };
 };
 
 const extIdsOf = (elements: readonly { extId: string }[]): string[] => elements.map(({ extId }) => extId);
-
-const changesMenu = ({ categories, products, removedCategories, removedProducts }: ImportChanges): boolean =>
-  [categories, products, removedCategories, removedProducts].some((elements) => elements.length > 0);
-
-type MenuChange = { restuid: string; version: number; previousVersion: number; changes: ImportChanges; now: Date };
-
-/** menu.changed (interface 12.1). The entity is the restaurant's menu, which has no uid but the restaurant's. */
-const recordMenuChange = async (tx: Kysely<unknown>, change: MenuChange): Promise<void> => {
-  const { changes } = change;
-  await recordEvent(tx, {
-    tenant: change.restuid,
-    kind: 'menu',
-    event: 'menu.changed',
-    entity: change.restuid,
-    seq: change.version,
-    created: change.now,
-    object: 'menu',
-    value: () => ({
-      version: change.version,
-      previous_version: change.previousVersion,
-      cause: 'import',
-      categories: namesOf(changes.categories, changes.removedCategories, changes.created),
-      products: namesOf(changes.products, changes.removedProducts, changes.created),
-    }),
-  });
-};
-
-type Named = { uid: string; ext_id: string | null };
-
-const namesOf = (
-  changed: readonly Named[],
-  removed: readonly Named[],
-  created: ReadonlySet<string>,
-): { created: Named[]; updated: Named[]; removed: Named[] } => {
-  const names = (elements: readonly Named[]): Named[] => elements.map(({ uid, ext_id }) => ({ uid, ext_id }));
-  return {
-    created: names(changed.filter(({ uid }) => created.has(uid))),
-    updated: names(changed.filter(({ uid }) => !created.has(uid))),
-    removed: names(removed),
-  };
-};

@@ -1,0 +1,112 @@
+/** One route of the table and the operation behind it as an OpenAPI operation. */
+import type { z } from 'zod';
+import type { Route } from '#src/gateway/config.ts';
+import { commonHeaders, errorAnswers, rateHeaders } from './error-answers.ts';
+import { type Json, schemaOf } from './json-schema.ts';
+import { operationFacts } from './operation-facts.ts';
+import { requestSamples } from './request-samples.ts';
+import { sampleOf } from './sample-of.ts';
+
+/** What is known of the operation behind a route; nothing for a service that gives no description of itself. */
+export type Described = {
+  summary: string;
+  params?: z.ZodType;
+  answer: z.ZodObject;
+  restaurant: boolean;
+  hasScopesOfBody: boolean;
+};
+
+const units = { R: 1, W: 2, H: 20 } as const;
+const security = {
+  api_key: (scopes: readonly string[]): Json => ({ apiKey: scopes }),
+  api_client: (scopes: readonly string[]): Json => ({ clientId: scopes, clientSecret: scopes }),
+  bearer: (scopes: readonly string[]): Json => ({ bearer: scopes }),
+};
+
+export const describeOperation = (origin: string, route: Route, described: Described | undefined): Json => {
+  const facts = operationFacts[route.path.replace(/^\/api/, '')] ?? { errors: [] };
+  const params = described?.params === undefined ? undefined : schemaOf(described.params, 'input');
+  const answer = described === undefined ? { type: 'object' } : envelopeSchema(schemaOf(described.answer, 'output'));
+  const hasBody = route.method === 'POST' && params !== undefined;
+  return {
+    operationId: route.id,
+    tags: [route.path.split('/')[2] ?? 'api'],
+    summary: described?.summary ?? route.id,
+    description: descriptionOf(route, described, facts.emits ?? []),
+    security: route.kinds.map((kind) => security[kind](route.scopes)),
+    parameters: parametersOf(route, described, hasBody ? undefined : params),
+    ...(hasBody ? { requestBody: bodyOf(route, params) } : undefined),
+    responses: {
+      200: {
+        description: 'Done',
+        headers: { ...commonHeaders, ...rateHeaders, ...(route.method === 'POST' ? replayHeaders : undefined) },
+        content: { 'application/json': { schema: answer, example: sampleOf(answer, true) } },
+      },
+      ...errorAnswers({ origin, method: route.method, scopes: route.scopes, own: facts.errors }),
+    },
+  };
+};
+
+const replayHeaders: Json = {
+  'Idempotent-Replayed': { $ref: '#/components/headers/Replayed' },
+  'Idempotency-Expires': { $ref: '#/components/headers/IdempotencyExpires' },
+};
+
+const envelopeSchema = (answer: Json): Json => ({
+  type: 'object',
+  required: ['success', ...((answer.required ?? []) as string[])],
+  properties: { success: { const: true }, ...(answer.properties as Json) },
+});
+
+const descriptionOf = (route: Route, described: Described | undefined, emits: readonly string[]): string => {
+  const lines = [
+    route.scopes.length === 0 ? 'Needs no scope.' : `Needs the scope \`${route.scopes.join(' ')}\`.`,
+    `Credentials: ${route.kinds.map((kind) => kind.replace('_', ' ')).join(', ')}.`,
+    `Rate class ${route.class}: ${units[route.class]} ${units[route.class] === 1 ? 'unit' : 'units'}.`,
+  ];
+  if (described?.hasScopesOfBody === true) lines.push('Also needs the read scope of each kind that it names.');
+  if (route.method === 'POST') lines.push('Parameters that are not nested may also stand in the query.');
+  if (emits.length > 0) lines.push(`Events: ${emits.map((event) => `\`${event}\``).join(', ')}.`);
+  return lines.join('\n\n');
+};
+
+const reference = (name: string): Json => ({ $ref: `#/components/parameters/${name}` });
+
+const parametersOf = (route: Route, described: Described | undefined, params: Json | undefined): Json[] => {
+  const required = new Set((params?.required ?? []) as string[]);
+  const inQuery = Object.entries((params?.properties ?? {}) as Record<string, Json>)
+    .filter(([name]) => name !== 'restuid')
+    .map(([name, { description, ...schema }]) => ({
+      name,
+      in: 'query',
+      ...(required.has(name) ? { required: true } : undefined),
+      ...(description === undefined ? undefined : { description }),
+      ...(schema.type === 'array' ? { style: 'form', explode: false } : undefined),
+      schema,
+      example: sampleOf(schema, false, name),
+    }));
+  const inPath = [...route.path.matchAll(/\{([a-z_]+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$' },
+    example: 'req_12',
+  }));
+  return [
+    ...inPath,
+    ...inQuery,
+    ...(described?.restaurant === true ? [reference('Restuid')] : []),
+    ...(route.method === 'POST' ? [reference('IdempotencyKey')] : []),
+    reference('RequestId'),
+    reference('ApiVersion'),
+  ];
+};
+
+const bodyOf = (route: Route, schema: Json): Json => ({
+  content: {
+    'application/json': {
+      schema,
+      examples: requestSamples[route.path] ?? { request: { value: sampleOf(schema, false) } },
+    },
+  },
+});

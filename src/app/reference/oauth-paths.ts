@@ -1,0 +1,209 @@
+/** The OAuth endpoints and the public documents (interface 4), as paths of the document. */
+import { commonHeaders } from './error-answers.ts';
+import { oauthWords } from './error-words.ts';
+import type { Json } from './json-schema.ts';
+
+const text = { type: 'string' };
+const texts = { type: 'array', items: text };
+const integer = { type: 'integer' };
+const object = (required: readonly string[], properties: Json): Json => ({ type: 'object', required, properties });
+
+const clientFields: Json = {
+  client_id: { ...text, description: 'Or HTTP Basic, or an assertion' },
+  client_secret: text,
+  client_assertion_type: { const: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' },
+  client_assertion: { ...text, description: 'JWT signed by a registered key (RFC 7523)' },
+};
+
+const credentials = { client_id: 'opc_7Q', client_secret: 'ops_3x' };
+
+const tokenForm = object(['grant_type'], {
+  grant_type: { const: 'client_credentials' },
+  ...clientFields,
+  scope: { ...text, description: 'Space-separated subset; absent or empty means all' },
+  resource: { ...text, format: 'uri', description: 'This origin, or its /api' },
+});
+
+const presentedForm = object(['token'], { token: text, token_type_hint: text, ...clientFields });
+
+const tokenAnswer = object(['access_token', 'token_type', 'expires_in', 'scope'], {
+  access_token: text,
+  token_type: { enum: ['Bearer', 'DPoP'] },
+  expires_in: integer,
+  scope: text,
+});
+
+const introspection = object(['active'], {
+  active: { type: 'boolean' },
+  scope: text,
+  client_id: text,
+  sub: text,
+  token_type: { enum: ['Bearer', 'DPoP'] },
+  exp: integer,
+  iat: integer,
+  iss: text,
+  aud: text,
+  jti: text,
+  cnf: { ...object(['jkt'], { jkt: text }), description: 'Of a token that is bound to a key (RFC 9449)' },
+});
+
+const json = (schema: Json, examples: Json): Json => ({
+  'application/json': {
+    schema,
+    examples: Object.fromEntries(Object.entries(examples).map(([name, value]) => [name, { value }])),
+  },
+});
+
+type Endpoint = { id: string; summary: string; form: Json; sample: Json; answer: Json; errors: readonly string[] };
+
+const common = ['invalid_request', 'invalid_client', 'unauthorized_client', 'slow_down'];
+/** RFC 9449, when the operator has it on. */
+const proofs = ['invalid_dpop_proof', 'use_dpop_nonce'];
+const broken = ['server_error', 'temporarily_unavailable'];
+
+const endpoint = (origin: string, { id, summary, form, sample, answer, errors }: Endpoint): Json => ({
+  post: {
+    operationId: id,
+    tags: ['oauth'],
+    summary,
+    security: [{ clientBasic: [] }, {}],
+    requestBody: {
+      required: true,
+      content: { 'application/x-www-form-urlencoded': { schema: form, examples: { form: { value: sample } } } },
+    },
+    responses: { 200: { description: 'Done', headers: commonHeaders, ...answer }, ...refusals(origin, errors) },
+  },
+});
+
+const refusals = (origin: string, errors: readonly string[]): Json => {
+  const byStatus = Map.groupBy(errors, (error) => oauthWords[error]?.[0] ?? '400');
+  return Object.fromEntries(
+    [...byStatus].map(([status, names]) => [
+      status,
+      {
+        description: names.map((name) => `\`${name}\` ${oauthWords[name]?.[2] ?? ''}`).join('\n\n'),
+        headers: {
+          ...commonHeaders,
+          ...(status === '401' ? { 'WWW-Authenticate': { $ref: '#/components/headers/Challenge' } } : undefined),
+          ...(status === '429' || status === '503'
+            ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
+            : undefined),
+        },
+        content: json(
+          { $ref: '#/components/schemas/OAuthError' },
+          Object.fromEntries(names.map((name) => [name, refusal(origin, name)])),
+        ),
+      },
+    ]),
+  );
+};
+
+const refusal = (origin: string, name: string): Json => ({
+  error: name,
+  error_description: oauthWords[name]?.[1],
+  error_uri: `${origin}/docs/errors#${name}`,
+  ...(name === 'slow_down' ? { retry_after: 12 } : undefined),
+  request_id: 'req_01',
+});
+
+const publicDocument = (id: string, summary: string, schema: Json, example: Json): Json => ({
+  get: {
+    operationId: id,
+    tags: ['documents'],
+    summary,
+    security: [],
+    responses: {
+      200: {
+        description: 'May be kept for five minutes',
+        headers: { ...commonHeaders, 'Cache-Control': { schema: text, example: 'public, max-age=300' } },
+        content: json(schema, { document: example }),
+      },
+    },
+  },
+});
+
+const keySet = object(['keys'], {
+  keys: { type: 'array', items: object(['kty', 'kid'], { kty: text, kid: text, crv: text, x: text, y: text }) },
+});
+
+const live = {
+  active: true,
+  scope: 'read:orders',
+  client_id: 'opc_7Q',
+  sub: 'opc_7Q',
+  token_type: 'Bearer',
+  exp: 1772366400,
+  iat: 1772362800,
+  jti: 'jti_01',
+};
+
+/** Path → path item. */
+export const oauthPaths = (origin: string): Json => ({
+  '/api/oauth/token': endpoint(origin, {
+    id: 'oauth.token',
+    summary: 'Access token for a client (RFC 6749 section 4.4)',
+    form: tokenForm,
+    sample: { grant_type: 'client_credentials', ...credentials, scope: 'read:orders write:orders' },
+    answer: {
+      content: json(tokenAnswer, {
+        token: {
+          access_token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9',
+          token_type: 'Bearer',
+          expires_in: 3600,
+          scope: 'read:orders write:orders',
+        },
+      }),
+    },
+    errors: [
+      ...common,
+      'unsupported_grant_type',
+      'invalid_grant',
+      'invalid_scope',
+      'invalid_target',
+      ...proofs,
+      ...broken,
+    ],
+  }),
+  '/api/oauth/revoke': endpoint(origin, {
+    id: 'oauth.revoke',
+    summary: 'Ends a token of the same client (RFC 7009)',
+    form: presentedForm,
+    sample: { token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9', ...credentials },
+    answer: { description: 'Revoked, or not alive before; the body is empty' },
+    errors: [...common, ...broken],
+  }),
+  '/api/oauth/introspect': endpoint(origin, {
+    id: 'oauth.introspect',
+    summary: 'Whether a token counts, for clients with that right (RFC 7662)',
+    form: presentedForm,
+    sample: { token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9', ...credentials },
+    answer: {
+      content: json(introspection, { live: { ...live, iss: origin, aud: origin }, refused: { active: false } }),
+    },
+    errors: [...common, ...broken],
+  }),
+  '/api/oauth/jwks': publicDocument('oauth.jwks', 'Keys that sign access tokens (RFC 7517)', keySet, {
+    keys: [{ kty: 'EC', kid: 'k1', crv: 'P-256', x: 'f83O', y: 'x_FE' }],
+  }),
+  '/.well-known/oauth-authorization-server': publicDocument(
+    'metadata.server',
+    'Where the OAuth endpoints are (RFC 8414)',
+    object(['issuer', 'token_endpoint', 'jwks_uri'], { issuer: text, token_endpoint: text, jwks_uri: text }),
+    { issuer: origin, token_endpoint: `${origin}/api/oauth/token`, jwks_uri: `${origin}/api/oauth/jwks` },
+  ),
+  '/.well-known/oauth-protected-resource': publicDocument(
+    'metadata.resource',
+    'Who issues tokens for this origin (RFC 9728)',
+    object(['resource', 'authorization_servers'], {
+      resource: text,
+      authorization_servers: texts,
+      scopes_supported: texts,
+      bearer_methods_supported: texts,
+    }),
+    { resource: origin, authorization_servers: [origin], bearer_methods_supported: ['header'] },
+  ),
+  '/.well-known/webhook-keys': publicDocument('webhook.keys', 'Keys that sign webhooks (Ed25519)', keySet, {
+    keys: [{ kty: 'OKP', kid: 'w1', crv: 'Ed25519', x: 'iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w' }],
+  }),
+  '/api/openapi.json': publicDocument('openapi', 'This document', { type: 'object' }, { openapi: '3.1.1' }),
+});

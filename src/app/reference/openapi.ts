@@ -1,0 +1,85 @@
+/**
+ * The OpenAPI 3.1 document (interface 4.3), made from what rules the wire: the route table gives paths, scopes, kinds and
+ * rate classes, the zod schemas that guard requests and answers give their shapes, the fault list gives the errors.
+ */
+import type { Route, RouteTable } from '#src/gateway/config.ts';
+import type { DescribedSelfOperation } from '#src/gateway/index.ts';
+import type { DescribedEvent } from '#src/ordering/index.ts';
+import type { Operation } from '#src/platform/http/operation.ts';
+import { componentsOf } from './components.ts';
+import { type Described, describeOperation } from './describe-operation.ts';
+import type { Json } from './json-schema.ts';
+import { oauthPaths } from './oauth-paths.ts';
+import { webhooksOf } from './webhook-paths.ts';
+
+export type OpenApiParts = {
+  origin: string;
+  table: RouteTable;
+  operations: readonly Operation[];
+  selfOperations: readonly DescribedSelfOperation[];
+  events: readonly DescribedEvent[];
+  signatureHeader: string;
+};
+
+export const interfaceVersion = '1.0.0';
+
+const introduction = `JSON over HTTPS for restaurants, their orders, customers, menus and loyalty points.
+
+Present one credential: an API key, the two headers of an API client, or an access token of that client. Every answer is an
+envelope with \`success\`; refusals have an \`error\` code (see [all codes](/docs/errors)). Refusals 400, 401 and 403 to a Bearer
+credential are OAuth errors, and with \`Accept: application/problem+json\` other refusals are RFC 9457 problems. The operator may
+run the old statuses for callers without a Bearer credential: most refusals then are 200 with \`success\` false.
+
+POST takes \`Idempotency-Key\`: sent again, a request has no second effect. Every legacy date has a twin \`…_iso\`.`;
+
+export const buildOpenApi = (parts: OpenApiParts): Json => {
+  const { origin, table } = parts;
+  return {
+    openapi: '3.1.1',
+    info: { title: 'Orderpass', version: interfaceVersion, description: introduction },
+    servers: [{ url: origin }],
+    tags: tagsOf(table.routes),
+    paths: { ...routePaths(parts), ...oauthPaths(origin) },
+    webhooks: webhooksOf(parts.events, parts.signatureHeader),
+    components: componentsOf(
+      origin,
+      Object.fromEntries(table.scopes.map(({ name, description }) => [name, description])),
+    ),
+  };
+};
+
+const tagsOf = (routes: readonly Route[]): Json[] =>
+  [...new Set([...routes.map(({ path }) => path.split('/')[2] ?? 'api'), 'oauth', 'documents', 'webhooks'])].map(
+    (name) => ({ name }),
+  );
+
+const routePaths = ({ origin, table, operations, selfOperations }: OpenApiParts): Json => {
+  const paths: Record<string, Json> = {};
+  for (const route of table.routes) {
+    const place = paths[route.path] ?? {};
+    place[route.method.toLowerCase()] = describeOperation(
+      origin,
+      route,
+      describedOperation(route, operations) ?? describedSelf(route, selfOperations),
+    );
+    paths[route.path] = place;
+  }
+  return paths;
+};
+
+const describedOperation = (route: Route, operations: readonly Operation[]): Described | undefined => {
+  const found = operations.find(({ method, path }) => method === route.method && `/api${path}` === route.path);
+  if (found === undefined) return undefined;
+  return {
+    summary: found.summary,
+    params: found.params,
+    answer: found.answer as Described['answer'],
+    restaurant: found.restaurant !== false,
+    hasScopesOfBody: found.scopesOf !== undefined,
+  };
+};
+
+const describedSelf = (route: Route, operations: readonly DescribedSelfOperation[]): Described | undefined => {
+  const found = operations.find(({ id }) => id === route.id);
+  return found === undefined ? undefined : { ...found, restaurant: false, hasScopesOfBody: false };
+};

@@ -1,0 +1,67 @@
+/**
+ * What anybody may read about the interface: /api/openapi.json, /docs and /docs/errors. Written out once at start from data
+ * that every gateway has, so it is there where no core runs.
+ */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
+import { describedSelfOperations, type Page } from '#src/gateway/index.ts';
+import { describedEvents, describedOperations } from '#src/ordering/index.ts';
+import type { Settings } from '../config.ts';
+import { errorsPage } from './errors-page.ts';
+import { buildOpenApi } from './openapi.ts';
+import { errorsStyle, viewerPage, viewerScript, viewerStyle } from './viewer-page.ts';
+
+/** Path → page. Throws when the route table cannot be read. */
+export const createReference = (
+  { gateway, webhooks }: Pick<Settings, 'gateway' | 'webhooks'>,
+  origin: string,
+): ReadonlyMap<string, Page> => {
+  const table = readRouteTable(routesFileOf(gateway));
+  const document = buildOpenApi({
+    origin,
+    table,
+    operations: describedOperations(),
+    selfOperations: describedSelfOperations(table.tenantWords),
+    events: describedEvents,
+    signatureHeader: webhooks.signature_header,
+  });
+  return new Map<string, Page>([
+    ['/api/openapi.json', { type: 'application/json; charset=utf-8', body: JSON.stringify(document) }],
+    ['/docs', html(viewerPage)],
+    ['/docs/errors', html(errorsPage())],
+    ['/docs/assets/reference.js', script(viewerScript)],
+    ['/docs/assets/reference.css', style(viewerStyle)],
+    ['/docs/assets/errors.css', style(errorsStyle)],
+    ['/docs/assets/swagger-ui-bundle.js', script(viewerFile('swagger-ui-bundle.js'))],
+    ['/docs/assets/swagger-ui.css', style(viewerFile('swagger-ui.css'))],
+  ]);
+};
+
+/**
+ * Nothing from elsewhere, no script or style written into the page, never inside a frame. The style sheet of the viewer
+ * draws its arrows and icons from data: addresses.
+ */
+const policy = [
+  "default-src 'self'",
+  "img-src 'self' data:",
+  "object-src 'none'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const html = (body: string): Page => ({
+  type: 'text/html; charset=utf-8',
+  body,
+  headers: { 'content-security-policy': policy, 'referrer-policy': 'no-referrer' },
+});
+
+const script = (body: string | Buffer): Page => ({ type: 'text/javascript; charset=utf-8', body });
+const style = (body: string | Buffer): Page => ({ type: 'text/css; charset=utf-8', body });
+
+const viewerFile = (name: string): Buffer => {
+  const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+  return readFileSync(join(folder, name));
+};

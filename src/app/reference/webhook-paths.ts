@@ -1,0 +1,94 @@
+/** The events as the `webhooks` of the document: body and signed headers of a delivery (interface 12.2, 12.3). */
+import type { DescribedEvent } from '#src/ordering/index.ts';
+import { type Json, schemaOf } from './json-schema.ts';
+import { sampleOf } from './sample-of.ts';
+
+const text = { type: 'string' };
+
+const header = (name: string, description: string, example: string): Json => ({
+  name,
+  in: 'header',
+  required: true,
+  description,
+  schema: text,
+  example,
+});
+
+const headers = (signatureHeader: string): Json[] => [
+  header('webhook-id', 'Id of the event, the same on every retry; remember it to know a repeat', 'evt_01'),
+  header('webhook-timestamp', 'Unix seconds of this attempt; refuse what is older than 5 minutes', '1772362800'),
+  header(
+    'webhook-signature',
+    '`v1,` + base64 HMAC-SHA256 of id.timestamp.body with the secret, and `v1a,` + base64 Ed25519 of the same with a key of /.well-known/webhook-keys (Standard Webhooks)',
+    'v1,nDvDeDCy4Ic+uRqpMywAPyiMTAbzpPGZUp1VCLOkZ2E=',
+  ),
+  header(
+    signatureHeader,
+    'Lower-case hex HMAC-SHA256 of the raw body, keyed with the secret as shown',
+    'edaf05f89bfdb472afa7653fbc97ce261440ac3b23e42191d24f503687eb8715',
+  ),
+  header('x-orderpass-delivery', 'Id of the delivery', 'dlv_01'),
+  header('x-orderpass-attempt', 'Number of the attempt, from 1', '1'),
+];
+
+const bodySchema = ({ event, object, value, trailing }: DescribedEvent): Json => {
+  const more = trailing === undefined ? {} : schemaOf(trailing, 'output');
+  return {
+    type: 'object',
+    required: [
+      'event',
+      object,
+      ...['id', 'created', 'restuid', 'seq', 'previous_seq'],
+      ...((more.required ?? []) as string[]),
+    ],
+    properties: {
+      event: { const: event },
+      [object]: schemaOf(value, 'output'),
+      id: { ...text, examples: ['evt_01'] },
+      created: { ...text, format: 'date-time', examples: ['2026-03-01T11:00:00.000Z'] },
+      restuid: { ...text, examples: ['rst_01'] },
+      seq: { type: 'integer', description: 'Rises with every change of the entity', examples: [42] },
+      previous_seq: {
+        type: ['integer', 'null'],
+        description: '`seq` of the event before; greater than the last seen means that something was missed',
+        examples: [41],
+      },
+      ...((more.properties ?? {}) as Json),
+      truncated: { const: true, description: 'Lists are null because the body would exceed 256 KiB' },
+    },
+  };
+};
+
+const sampleOfBody = (schema: Json): Json => {
+  const { truncated: _truncated, ...body } = sampleOf(schema, true) as Json;
+  return body;
+};
+
+export const webhooksOf = (events: readonly DescribedEvent[], signatureHeader: string): Json =>
+  Object.fromEntries(
+    events.map((described) => {
+      const schema = bodySchema(described);
+      return [
+        described.event,
+        {
+          post: {
+            operationId: `webhook.${described.event}`,
+            tags: ['webhooks'],
+            summary: described.summary,
+            description: `Kind \`${described.kind}\`. Sent at least once, in the order of \`seq\` per entity.`,
+            security: [],
+            parameters: headers(signatureHeader),
+            requestBody: {
+              required: true,
+              content: { 'application/json': { schema, example: sampleOfBody(schema) } },
+            },
+            responses: {
+              '2XX': { description: 'Received: answer within 15 s' },
+              410: { description: 'Not wanted any more: the endpoint is disabled at once' },
+              default: { description: 'Any other answer is a failure; 15 attempts over three days' },
+            },
+          },
+        },
+      ];
+    }),
+  );

@@ -1,0 +1,66 @@
+/** The operations of answer-self.ts as data, for those who describe them. */
+import { z } from 'zod';
+import type { TenantWords } from '../config.ts';
+
+export type DescribedSelfOperation = {
+  /** Of its route. */
+  id: string;
+  summary: string;
+  answer: z.ZodObject;
+};
+
+const isoOrNull = z.string().nullable();
+
+export const describedSelfOperations = ({ list, facts }: TenantWords): DescribedSelfOperation[] => [
+  {
+    id: 'whoami',
+    summary: 'What the presented credential is, may do and has left',
+    answer: z.object({
+      credential: z.object({
+        kind: z.enum(['api_key', 'api_client', 'bearer']),
+        id: z.string(),
+        name: z.string().nullable(),
+        scopes: z.array(z.string()),
+        [list]: z.array(
+          z.object({
+            uid: z.string(),
+            ...Object.fromEntries(facts.map((name) => [name, z.string().nullable()])),
+            api_enabled: z.boolean(),
+          }),
+        ),
+        [`${list}_count`]: z.int(),
+        issued_iso: isoOrNull,
+        expires_iso: isoOrNull,
+        retiring_iso: isoOrNull,
+      }),
+      rate: z.array(
+        z.object({
+          policy: z.string(),
+          quota: z.int(),
+          window_seconds: z.int(),
+          remaining: z.int(),
+          reset_seconds: z.int(),
+        }),
+      ),
+    }),
+  },
+  {
+    id: 'whoami.denial',
+    summary: 'Why a request of this credential was refused, by the request id of the refusal',
+    answer: z.object({
+      denial: z.object({
+        request_id: z.string(),
+        at_iso: z.string(),
+        method: z.string(),
+        path: z.string(),
+        status: z.int(),
+        code: z.string(),
+        reason: z.string(),
+        missing_scopes: z.array(z.string()),
+        detail: z.record(z.string(), z.unknown()),
+        hint: z.string(),
+        errors: z.array(z.object({ pointer: z.string(), code: z.string(), message: z.string() })),
+      }),
+    }),
+  },
+];

@@ -1,0 +1,29 @@
+/** coupon/apply (interface 11.4): what a coupon takes off a total that somebody else has reckoned, and one use of it. */
+import type { Kysely } from 'kysely';
+import type { Restaurant } from '../restaurants/restaurant.ts';
+import type { Coupon } from './coupon.ts';
+import { findCoupon, lockCoupon, takeUse } from './coupon-store.ts';
+import { discountOf, judgeCoupon } from './judge-coupon.ts';
+
+export type ApplyResult =
+  /** `discount` in hundredths. */
+  { kind: 'applied'; coupon: Coupon; discount: number } | { kind: 'not_found' } | { kind: 'refused'; reason: string };
+
+/** `total` in hundredths; `preview`: only reckoned, no use is taken. */
+type Application = { code: string; total: number; email: string | null; preview: boolean; now: Date };
+
+export const applyCoupon = async (
+  tx: Kysely<unknown>,
+  restaurant: Restaurant,
+  { code, total, email, preview, now }: Application,
+): Promise<ApplyResult> => {
+  const coupon = await (preview ? findCoupon : lockCoupon)(tx, restaurant.uid, code);
+  if (coupon === undefined) return { kind: 'not_found' };
+  const reason = judgeCoupon(coupon, { total, email, now, timeZone: restaurant.timeZone });
+  if (reason !== undefined) return { kind: 'refused', reason };
+  const discount = discountOf(coupon, total, restaurant.currency);
+  if (preview) return { kind: 'applied', coupon, discount };
+  const used = await takeUse(tx, restaurant.uid, code);
+  if (used === undefined) throw new Error('a locked coupon lost its last use');
+  return { kind: 'applied', coupon: used, discount };
+};

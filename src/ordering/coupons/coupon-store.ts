@@ -1,0 +1,85 @@
+/** Coupons and their generators in PostgreSQL. */
+import { type Kysely, sql } from 'kysely';
+import type { Coupon, Generator } from './coupon.ts';
+
+const termColumns = sql`
+  discount_perc as "discountPerc", quantity, order_min as "orderMin", valid_from as "validFrom", valid_to as "validTo",
+  valid_weekdays as "validWeekdays"`;
+
+const couponColumns = sql`code, ${termColumns}, valid_email as "validEmail"`;
+
+/** Codes are read aloud and typed, so their case does not matter. */
+const canonical = (code: string): string => code.toUpperCase();
+
+export const findCoupon = async (db: Kysely<unknown>, restuid: string, code: string): Promise<Coupon | undefined> => {
+  const { rows } = await sql<Coupon>`
+    select ${couponColumns} from ordering.coupons where restuid = ${restuid} and code = ${canonical(code)}`.execute(db);
+  return rows[0];
+};
+
+/** Until the transaction ends nobody else takes a use. */
+export const lockCoupon = async (tx: Kysely<unknown>, restuid: string, code: string): Promise<Coupon | undefined> => {
+  const { rows } = await sql<Coupon>`
+    select ${couponColumns} from ordering.coupons
+    where restuid = ${restuid} and code = ${canonical(code)} for update`.execute(tx);
+  return rows[0];
+};
+
+/** One use less; undefined when none is left, also when another transaction has just taken the last. */
+export const takeUse = async (tx: Kysely<unknown>, restuid: string, code: string): Promise<Coupon | undefined> => {
+  const { rows } = await sql<Coupon>`
+    update ordering.coupons set quantity = quantity - 1
+    where restuid = ${restuid} and code = ${canonical(code)} and quantity > 0 returning ${couponColumns}`.execute(tx);
+  return rows[0];
+};
+
+export const giveUseBack = async (tx: Kysely<unknown>, restuid: string, code: string): Promise<void> => {
+  await sql`
+    update ordering.coupons set quantity = quantity + 1
+    where restuid = ${restuid} and code = ${canonical(code)}`.execute(tx);
+};
+
+/** False when the restaurant has a coupon of this code already. */
+export const insertCoupon = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  coupon: Coupon & { gencode: string },
+  now: Date,
+): Promise<boolean> => {
+  const { rows } = await sql`
+    insert into ordering.coupons (restuid, code, gencode, discount_perc, quantity, order_min, valid_from, valid_to,
+      valid_weekdays, valid_email, created)
+    values (${restuid}, ${canonical(coupon.code)}, ${coupon.gencode}, ${coupon.discountPerc}, ${coupon.quantity},
+      ${coupon.orderMin}, ${coupon.validFrom}::date, ${coupon.validTo}::date, ${coupon.validWeekdays}::integer[],
+      ${coupon.validEmail}, ${now})
+    on conflict (restuid, code) do nothing returning code`.execute(tx);
+  return rows.length > 0;
+};
+
+export const findGenerator = async (
+  db: Kysely<unknown>,
+  restuid: string,
+  gencode: string,
+): Promise<Generator | undefined> => {
+  const { rows } = await sql<Generator>`
+    select gencode, ${termColumns}, valid_days as "validDays", points from ordering.coupon_generators
+    where restuid = ${restuid} and gencode = ${gencode}`.execute(db);
+  return rows[0];
+};
+
+/** False when the restaurant has a generator of this gencode already. */
+export const insertGenerator = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  generator: Generator,
+  now: Date,
+): Promise<boolean> => {
+  const { rows } = await sql`
+    insert into ordering.coupon_generators (restuid, gencode, discount_perc, quantity, order_min, valid_from, valid_to,
+      valid_days, valid_weekdays, points, created)
+    values (${restuid}, ${generator.gencode}, ${generator.discountPerc}, ${generator.quantity}, ${generator.orderMin},
+      ${generator.validFrom}::date, ${generator.validTo}::date, ${generator.validDays},
+      ${generator.validWeekdays}::integer[], ${generator.points}, ${now})
+    on conflict (restuid, gencode) do nothing returning gencode`.execute(tx);
+  return rows.length > 0;
+};

@@ -1,0 +1,84 @@
+/** coupon/generate (interface 11.4): a coupon of a generator, bought with points where that has a price. */
+import { randomBytes } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import { lockCustomer } from '../customers/customer-store.ts';
+import { postEntry } from '../loyalty/ledger.ts';
+import type { Restaurant } from '../restaurants/restaurant.ts';
+import type { Coupon, Generator } from './coupon.ts';
+import { findGenerator, insertCoupon } from './coupon-store.ts';
+import { dayOf } from './judge-coupon.ts';
+
+export type GenerateResult =
+  | { kind: 'generated'; coupon: Coupon }
+  | { kind: 'no_generator' }
+  /** The generator costs points and nobody is named who would pay. */
+  | { kind: 'email_needed' }
+  | { kind: 'no_customer' }
+  /** `balance` in hundredths of a point. */
+  | { kind: 'insufficient'; balance: number };
+
+type Wish = { gencode: string; validEmail: string | null; now: Date };
+
+export const generateCoupon = async (
+  tx: Kysely<unknown>,
+  restaurant: Restaurant,
+  { gencode, validEmail, now }: Wish,
+): Promise<GenerateResult> => {
+  const generator = await findGenerator(tx, restaurant.uid, gencode);
+  if (generator === undefined) return { kind: 'no_generator' };
+  if (generator.points === 0)
+    return { kind: 'generated', coupon: await makeCoupon(tx, restaurant, generator, validEmail, now) };
+  if (validEmail === null) return { kind: 'email_needed' };
+  // Locked first, as everywhere: who pays waits for nobody who waits for the coupon.
+  const customer = await lockCustomer(tx, restaurant.uid, { email: validEmail });
+  if (customer === undefined) return { kind: 'no_customer' };
+  const coupon = await makeCoupon(tx, restaurant, generator, validEmail, now);
+  const paid = await postEntry(tx, {
+    restuid: restaurant.uid,
+    restaurant,
+    customerUid: customer.uid,
+    type: 'coupon',
+    inputType: 'points',
+    diffOp: 'subtract',
+    diffPoints: generator.points,
+    couponCode: coupon.code,
+    now,
+  });
+  if (paid.kind === 'insufficient') return paid;
+  if (paid.kind !== 'posted') throw new Error(`points of a new coupon were not taken: ${paid.kind}`);
+  return { kind: 'generated', coupon };
+};
+
+const triesMax = 5;
+
+const makeCoupon = async (
+  tx: Kysely<unknown>,
+  restaurant: Restaurant,
+  generator: Generator,
+  validEmail: string | null,
+  now: Date,
+): Promise<Coupon> => {
+  const { gencode, validDays, points: _points, ...terms } = generator;
+  const validTo = earlier(terms.validTo, validDays === null ? null : lastDay(now, restaurant.timeZone, validDays));
+  for (let attempt = 1; attempt <= triesMax; attempt += 1) {
+    const coupon: Coupon = { code: newCode(), ...terms, validTo, validEmail };
+    if (await insertCoupon(tx, restaurant.uid, { ...coupon, gencode }, now)) return coupon;
+  }
+  throw new Error('no free coupon code was found');
+};
+
+/** Without letters that are taken for others (I L O U); 50 bits are not guessed at the rate that callers have. */
+const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const codeLength = 10;
+
+const newCode = (): string =>
+  Array.from(randomBytes(codeLength), (byte) => alphabet[byte % alphabet.length] ?? '').join('');
+
+const lastDay = (now: Date, timeZone: string, days: number): string => {
+  const day = new Date(`${dayOf(now, timeZone)}T00:00:00Z`);
+  day.setUTCDate(day.getUTCDate() + days - 1);
+  return day.toISOString().slice(0, 10);
+};
+
+const earlier = (left: string | null, right: string | null): string | null =>
+  left === null || right === null ? (left ?? right) : left < right ? left : right;

@@ -1,0 +1,98 @@
+/** Operations on coupons (interface 11.4). */
+import { z } from 'zod';
+import { Fault, validationFault } from '#src/contract/fault.ts';
+import { type Operation, operation } from '#src/platform/http/operation.ts';
+import { boolean, email, money, optional, text, withDefault } from '#src/platform/http/values.ts';
+import { isExpressible, toWire } from '../money.ts';
+import { requireRestaurant } from '../restaurants/require-restaurant.ts';
+import { applyCoupon } from './apply-coupon.ts';
+import type { Coupon } from './coupon.ts';
+import { type GenerateResult, generateCoupon } from './generate-coupon.ts';
+
+const couponAnswer = z.object({
+  code: z.string(),
+  discount_perc: z.number(),
+  quantity: z.int(),
+  order_min: z.number(),
+  valid_from: z.string().nullable(),
+  valid_to: z.string().nullable(),
+  valid_weekdays: z.array(z.int()),
+  valid_email: z.string().nullable(),
+});
+
+const couponView = (coupon: Coupon): z.infer<typeof couponAnswer> => ({
+  code: coupon.code,
+  discount_perc: toWire(coupon.discountPerc),
+  quantity: coupon.quantity,
+  order_min: toWire(coupon.orderMin),
+  valid_from: coupon.validFrom,
+  valid_to: coupon.validTo,
+  valid_weekdays: coupon.validWeekdays,
+  valid_email: coupon.validEmail,
+});
+
+const generateOperation = operation({
+  method: 'POST',
+  path: '/coupon/generate',
+  summary: 'Make a coupon of a generator, for points where it has a price',
+  params: z.object({ gencode: text({ max: 64 }), valid_email: optional(email()) }),
+  answer: z.object({ coupon: couponAnswer }),
+  handle: async ({ db, restuid, params, now }) => {
+    const restaurant = await requireRestaurant(db, restuid);
+    const { gencode, valid_email: validEmail = null } = params;
+    const result = await generateCoupon(db, restaurant, { gencode, validEmail, now });
+    if (result.kind !== 'generated') throw refusalOf(result);
+    return { body: { coupon: couponView(result.coupon) } };
+  },
+});
+
+const refusalOf = (result: Exclude<GenerateResult, { kind: 'generated' }>): Fault => {
+  const pointer = 'valid_email';
+  switch (result.kind) {
+    case 'no_generator':
+      return new Fault('NOT_FOUND', 'No such generator of coupons');
+    case 'email_needed':
+      return validationFault([{ pointer, code: 'REQUIRED', message: 'is required: the coupon costs points' }]);
+    case 'no_customer': {
+      const message = 'No customer has this email';
+      return new Fault('NOT_FOUND', message, { errors: [{ pointer, code: 'NOT_FOUND', message }] });
+    }
+    case 'insufficient': {
+      const message = `at most ${toWire(result.balance)}`;
+      return new Fault('INSUFFICIENT_POINTS', `The balance is ${toWire(result.balance)} points`, {
+        errors: [{ pointer, code: 'INSUFFICIENT_POINTS', message }],
+      });
+    }
+  }
+};
+
+const applyOperation = operation({
+  method: 'POST',
+  path: '/coupon/apply',
+  summary: 'Take a use of a coupon, or look what it would take off',
+  params: z.object({
+    code: text({ max: 64 }),
+    total: money(),
+    email: optional(email()),
+    preview: withDefault(boolean(), false),
+  }),
+  answer: z.object({ coupon: couponAnswer, order: z.object({ discount: z.number(), total: z.number() }) }),
+  handle: async ({ db, restuid, params, now }) => {
+    const restaurant = await requireRestaurant(db, restuid);
+    const { code, total, email: givenEmail = null, preview } = params;
+    if (!isExpressible(total, restaurant.currency))
+      throw validationFault([{ pointer: 'total', code: 'FORMAT', message: `${restaurant.currency} has no decimals` }]);
+    const result = await applyCoupon(db, restaurant, { code, total, email: givenEmail, preview, now });
+    if (result.kind === 'not_found') throw new Fault('NOT_FOUND', 'No such coupon');
+    if (result.kind === 'refused')
+      throw new Fault('CANNOT_APPLY', result.reason, {
+        errors: [{ pointer: 'code', code: 'CANNOT_APPLY', message: result.reason }],
+      });
+    const { coupon, discount } = result;
+    return {
+      body: { coupon: couponView(coupon), order: { discount: toWire(discount), total: toWire(total - discount) } },
+    };
+  },
+});
+
+export const couponOperations: Operation[] = [generateOperation, applyOperation];

@@ -1,0 +1,57 @@
+/** Applies a plan that a dry run has kept: exactly what it showed, if the menu is still what it was made for. */
+import type { Kysely } from 'kysely';
+import { carryOut } from './carry-out.ts';
+import { lockMenu } from './import-store.ts';
+import { type Progress, stages, within } from './progress.ts';
+import { deletePlanParts, type ImportRecord, lockPlan, readPlanParts, readReport, saveImport } from './record-store.ts';
+import type { Finding } from './report.ts';
+import { historyOwner } from './undo-store.ts';
+
+export type ApplyPlanResult =
+  | { kind: 'applied'; record: ImportRecord; report: string }
+  /** Never made, made by another client, applied before or too old. */
+  | { kind: 'not_found' }
+  | { kind: 'moved'; version: number; baseVersion: number }
+  /** It removes more than was allowed, and nobody confirms that. */
+  | { kind: 'guarded'; record: ImportRecord; report: string; errors: Finding[] };
+
+type Application = {
+  restuid: string;
+  owner: string;
+  planId: string;
+  confirmRemoval: boolean;
+  progress: Progress;
+  now: Date;
+};
+
+export const applyPlan = async (tx: Kysely<unknown>, application: Application): Promise<ApplyPlanResult> => {
+  const { restuid, owner, planId, confirmRemoval, progress, now } = application;
+  // The menu first, as everywhere: an import that holds it may be about to forget old plans.
+  const version = await lockMenu(tx, restuid);
+  const found = await lockPlan(tx, restuid, planId, historyOwner(owner), now);
+  if (found === undefined) return { kind: 'not_found' };
+  const { plan, ...record } = found;
+  const report = await readReport(tx, restuid, record.uid);
+  if (report === undefined) throw new Error('a plan has no report');
+  if (record.baseVersion !== version) return { kind: 'moved', version, baseVersion: record.baseVersion ?? 0 };
+  const guards = (JSON.parse(report) as { warnings: Finding[] }).warnings.filter(
+    ({ code }) => code === 'REMOVAL_GUARD',
+  );
+  if (guards.length > 0 && !confirmRemoval) return { kind: 'guarded', record, report, errors: guards };
+  const applied = await carryOut(tx, {
+    restuid,
+    owner,
+    // Also of a merge the plan names what moves: nothing.
+    posUid: record.posUid,
+    cause: 'import',
+    baseVersion: version,
+    names: plan,
+    batches: readPlanParts(tx, restuid, planId),
+    onWritten: (share) => progress(within(0, stages.written, share)),
+    now,
+  });
+  await deletePlanParts(tx, restuid, planId);
+  const done: ImportRecord = { ...record, state: 'applied', percent: 100, version: applied };
+  await saveImport(tx, restuid, { ...done, plan: null });
+  return { kind: 'applied', record: done, report };
+};

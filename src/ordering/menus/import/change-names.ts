@@ -1,0 +1,36 @@
+/** The names of what an import changes: enough for its event, for the history and for applying a kept plan. */
+import type { ImportChanges } from './plan-import.ts';
+
+export type Named = { uid: string; ext_id: string | null };
+export type NamesOfKind = { created: Named[]; updated: Named[]; removed: Named[] };
+
+export type ChangeNames = {
+  categories: NamesOfKind;
+  products: NamesOfKind;
+  /** Uids of elements that only change the point of sale that they belong to. */
+  movedCategories: string[];
+  movedProducts: string[];
+};
+
+export const namesOfChanges = (changes: ImportChanges): ChangeNames => ({
+  categories: namesOf(changes.categories, changes.removedCategories, changes.created),
+  products: namesOf(changes.products, changes.removedProducts, changes.created),
+  movedCategories: changes.movedCategories,
+  movedProducts: changes.movedProducts,
+});
+
+const namesOf = (changed: readonly Named[], removed: readonly Named[], created: ReadonlySet<string>): NamesOfKind => {
+  const names = (elements: readonly Named[]): Named[] => elements.map(({ uid, ext_id }) => ({ uid, ext_id }));
+  return {
+    created: names(changed.filter(({ uid }) => created.has(uid))),
+    updated: names(changed.filter(({ uid }) => !created.has(uid))),
+    removed: names(removed),
+  };
+};
+
+export const changedUids = ({ created, updated, removed }: NamesOfKind): string[] =>
+  [...created, ...updated, ...removed].map(({ uid }) => uid);
+
+/** False when a reader would see no difference. */
+export const changesMenu = ({ categories, products }: ChangeNames): boolean =>
+  changedUids(categories).length + changedUids(products).length > 0;

@@ -1,0 +1,50 @@
+/** Figures for Prometheus. Features say what they count through this port and know no library. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** Label values must come from a bounded set: ids of routes and codes, never what a caller sent. */
+export type Metrics = {
+  counter<L extends string>(name: string, help: string, labels: readonly L[]): MetricCounter<L>;
+  histogram<L extends string>(
+    name: string,
+    help: string,
+    labels: readonly L[],
+    buckets: readonly number[],
+  ): MetricHistogram<L>;
+  /** `read` is asked when somebody looks. */
+  gauge(name: string, help: string, read: () => number | Promise<number>): void;
+  /** The exposition format, and its content type. */
+  render(): Promise<{ contentType: string; text: string }>;
+};
+
+/** Look the child up once and keep it: finding it by its labels costs more than counting. */
+export type MetricCounter<L extends string> = { child(labels: Record<L, string>): { inc(by?: number): void } };
+export type MetricHistogram<L extends string> = { child(labels: Record<L, string>): { observe(value: number): void } };
+
+const prefix = 'orderpass_';
+
+/** `process`: figures of the process and of Node as well. */
+export const createMetrics = ({ process = true }: { process?: boolean } = {}): Metrics => {
+  const registry = new Registry();
+  if (process) collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  return {
+    counter: (name, help, labels) => {
+      const counter = new Counter({ name: prefix + name, help, labelNames: [...labels], registers });
+      return { child: (values) => counter.labels(values) };
+    },
+    histogram: (name, help, labels, buckets) => {
+      const settings = { name: prefix + name, help, labelNames: [...labels], buckets: [...buckets], registers };
+      const histogram = new Histogram(settings);
+      return { child: (values) => histogram.labels(values) };
+    },
+    gauge: (name, help, read) => {
+      const gauge: Gauge = new Gauge({
+        name: prefix + name,
+        help,
+        registers,
+        collect: async (): Promise<void> => gauge.set(await read()),
+      });
+    },
+    render: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
+  };
+};

@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { type RunningProgram, runCommand, runJson, startProgram } from '../support/program.ts';
+
+let database: TestDatabase;
+let env: Record<string, string>;
+let program: RunningProgram;
+let restuid: string;
+let key: string;
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'orderpass-menu-'));
+  database = await createTestDatabase();
+  env = {
+    DATABASE_URL: database.url,
+    ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64'),
+    NODE_ENV: 'production',
+  };
+  restuid = String((await runJson(['restaurant', 'create', '--name', 'Da Ada'], env)).restuid);
+  key = String((await runJson(['key', 'create', '--restaurant', restuid], env)).api_key);
+  program = await startProgram(env);
+}, 60_000);
+
+afterAll(async () => {
+  await program?.stop();
+  await database?.drop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const file = (name: string, text: string): string => {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+};
+
+const importing = (path: string, ...more: string[]) => ['menu', 'import', path, '--restaurant', restuid, ...more];
+
+const call = async (method: string, path: string): Promise<Record<string, unknown>> => {
+  const response = await fetch(`${program.url}/api${path}`, { method, headers: { 'x-api-key': key } });
+  return (await response.json()) as Record<string, unknown>;
+};
+
+test('generator create makes a generator whose coupons a caller of the gateway generates and applies', async () => {
+  const terms = ['--discount-perc', '12.5', '--quantity', '2', '--order-min', '8', '--valid-weekdays', '0,1,2,3,4,5,6'];
+  const args = ['generator', 'create', '--restaurant', restuid, '--gencode', 'SPRING', ...terms];
+  expect(await runJson(args, env)).toEqual({
+    restuid,
+    gencode: 'SPRING',
+    discount_perc: 12.5,
+    quantity: 2,
+    order_min: 8,
+    valid_from: null,
+    valid_to: null,
+    valid_days: null,
+    valid_weekdays: [0, 1, 2, 3, 4, 5, 6],
+    points: 0,
+  });
+  const { coupon } = (await call('POST', '/coupon/generate?gencode=SPRING')) as { coupon: { code: string } };
+  const applied = await call('POST', `/coupon/apply?code=${coupon.code}&total=40`);
+  expect(applied).toMatchObject({ success: true, coupon: { quantity: 1 }, order: { discount: 5, total: 35 } });
+  const again = await runCommand(args, env);
+  expect([again.code, again.stderr]).toEqual([1, expect.stringMatching(/already/)]);
+  const wrong = await runCommand([...args.slice(0, 6), '--discount-perc', 'ten'], env);
+  expect(wrong.code).toBe(2);
+});
+
+test('menu import reads CSV with products, options and values, shows a bar, and repeats without effect', async () => {
+  const csv = [
+    'ext_id;name;price;category_ext_id;category_name;description;allergens;price:1;option_ext_id;option_name;option_type;value_ext_id;value_name;value_operator;value_price',
+    'P1;Margherita;7.50;pizza;Pizza;"With ""real"" basil;\nand oil";milk|gluten;8.25;size;Size;single;s;Small;;',
+    'P1;;;;;;;;size;;;l;Large;=;11',
+    'P1;;;;;;;;extras;Extras;multiple;ham;Ham;+;1.20',
+    '',
+    'P2;Cola;3;drinks',
+  ].join('\r\n');
+  const path = file('menu.csv', `\uFEFF${csv}`);
+  const shown = await runCommand(importing(path, '--progress'), env);
+  expect([shown.code, shown.stderr]).toEqual([0, expect.stringMatching(/\r\[#+ *\] +\d+ %/)]);
+  expect(shown.stdout).toContain('applied');
+  const { products } = (await call('GET', '/menu/products')) as { products: Record<string, unknown>[] };
+  expect(products.map(({ name }) => name).sort()).toEqual(['Cola', 'Margherita']);
+  expect(products.find(({ name }) => name === 'Margherita')).toMatchObject({
+    ext_id: 'P1',
+    price: 7.5,
+    prices_table: { '1': 8.25 },
+    ingredients: 'With "real" basil;\nand oil',
+    allergens: ['milk', 'gluten'],
+    options: [
+      {
+        name: 'Size',
+        type: 'single',
+        option_values: [
+          { name: 'Small', price_operator: '+', price_operand: 0 },
+          { name: 'Large', price_operator: '=', price_operand: 11 },
+        ],
+      },
+      { name: 'Extras', option_values: [{ name: 'Ham', price_operand: 1.2 }] },
+    ],
+  });
+  expect(await runJson(importing(path), env)).toMatchObject({ state: 'applied', version: 1, base_version: 1 });
+  const { imports } = (await call('GET', '/menu/imports')) as { imports: Record<string, unknown>[] };
+  expect(imports.map(({ state, version, client_id }) => [state, version, client_id])).toEqual([
+    ['applied', 1, 'panel'],
+    ['applied', 1, 'panel'],
+  ]);
+});
+
+test('menu import reads JSON, shows what a dry run would do, and names every fault with its place', async () => {
+  const menu = {
+    categories: [{ ext_id: 'C1', name: 'Soups' }],
+    products: [{ ext_id: 'S1', name: 'Minestrone', price: 6 }],
+  };
+  const bad = await runCommand([...importing(file('bad.json', JSON.stringify(menu))), '--json'], env);
+  expect([bad.code, JSON.parse(bad.stdout)]).toMatchObject([
+    1,
+    { state: 'failed', version: null, errors: [{ pointer: '/products/0/category_ext_id', code: 'REQUIRED' }] },
+  ]);
+  const lines = await runCommand(
+    importing(file('bad.csv', 'ext_id,name,price,category_ext_id\nS1,A,6,C1\nS2,B,much,C1\n')),
+    env,
+  );
+  expect([lines.code, lines.stderr]).toEqual([1, expect.stringMatching(/line 3, \/products\/1\/price TYPE/)]);
+  const right = { ...menu, products: [{ ...menu.products[0], category_ext_id: 'C1' }] };
+  const path = file('good.json', JSON.stringify(right));
+  const dry = await runJson(importing(path, '--dry-run'), env);
+  expect(dry).toMatchObject({ state: 'planned', version: null, counts: { products: { created: 1 } } });
+  const { total_count: before } = await call('GET', '/menu/products?q=Minestrone');
+  expect(before).toBe(0);
+  await runJson(importing(path), env);
+  expect((await call('GET', '/menu/products?q=Minestrone')).total_count).toBe(1);
+  const emptied = importing(file('empty.json', '{"categories":[],"products":[]}'), '--mode', 'replace');
+  expect((await runCommand(emptied, env)).stderr).toMatch(/REMOVAL_GUARD/);
+  for (const [name, text] of [
+    ['broken.json', '{"categories"'],
+    ['columns.csv', 'ext_id,name\nS1,A\n'],
+    ['unknown.csv', 'ext_id,name,price,category_ext_id,colour\nS1,A,1,C1,red\n'],
+    ['quote.csv', 'ext_id,name,price,category_ext_id\nS1,"A,1,C1\n'],
+  ] as const)
+    expect((await runCommand(importing(file(name, text)), env)).code).toBe(2);
+  const help = await runCommand(['menu', 'import', '--help'], env);
+  expect([help.code, help.stdout]).toEqual([0, expect.stringMatching(/category_ext_id[\s\S]*value_price/)]);
+});

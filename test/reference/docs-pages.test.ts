@@ -1,0 +1,161 @@
+/** The reference in a real browser. Skipped where no Chromium is installed; the gate installs it. */
+import { existsSync } from 'node:fs';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { faultCodes } from '#src/contract/fault.ts';
+import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
+import { describedEvents } from '#src/ordering/index.ts';
+import { until } from '../support/until.ts';
+import { startGatewayAlone } from './gateway-alone.ts';
+
+const binary = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
+  existsSync(path),
+);
+if (binary === undefined) process.stderr.write('docs-pages: skipped, no Chromium is installed\n');
+
+const { routes } = readRouteTable(routesFileOf({}));
+let gateway: Awaited<ReturnType<typeof startGatewayAlone>>;
+let browser: Browser;
+let page: Page;
+/** What the browser complained of, policies that were broken among it. */
+let problems: string[];
+let asked: string[];
+
+beforeAll(async () => {
+  if (binary === undefined) return;
+  gateway = await startGatewayAlone();
+  browser = await chromium.launch({
+    executablePath: binary,
+    args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-sync'],
+  });
+}, 60_000);
+
+beforeEach(async () => {
+  if (binary === undefined) return;
+  page = await browser.newPage({ viewport: { width: 360, height: 640 } });
+  page.setDefaultTimeout(15_000);
+  problems = [];
+  asked = [];
+  page.on('console', (message) => problems.push(message.text()));
+  page.on('pageerror', (error) => problems.push(error.message));
+  page.on('request', (request) => asked.push(request.url()));
+});
+
+afterEach(() => page?.close());
+
+afterAll(async () => {
+  await browser?.close();
+  await gateway?.stop();
+});
+
+const overflow = (): Promise<unknown> =>
+  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+
+const background = (): Promise<string> =>
+  page.evaluate(
+    'getComputedStyle(document.documentElement).backgroundColor + getComputedStyle(document.body).backgroundColor + getComputedStyle(document.body).color',
+  );
+
+const foreign = (): string[] => asked.filter((url) => !url.startsWith(`${gateway.url}/`) && !url.startsWith('data:'));
+
+const operation = (path: string) => page.locator('.opblock', { has: page.locator(`[data-path="${path}"]`) });
+
+const openViewer = async (): Promise<void> => {
+  await page.goto(`${gateway.url}/docs`);
+  await page.locator('.opblock').first().waitFor();
+};
+
+test.skipIf(binary === undefined)(
+  'the viewer shows every operation and every webhook, breaks no rule of its policy and asks no other host (A-047)',
+  async () => {
+    const response = await page.goto(`${gateway.url}/docs`);
+    const policy = (await response?.allHeaders())?.['content-security-policy'] ?? '';
+    expect(policy).toContain("default-src 'self';");
+    expect(policy).not.toContain('unsafe');
+    await page.locator('.opblock').first().waitFor();
+    const shown = await page.locator('.opblock-summary-path').allInnerTexts();
+    const paths = shown.map((text) => text.replaceAll('\u200b', ''));
+    for (const { path } of routes) expect(paths).toContain(path);
+    for (const { event } of describedEvents) expect(paths).toContain(event);
+    const open = operation('/api/order/create');
+    await open.locator('button').first().click();
+    await open.locator('text=PRODUCT_NOT_AVAILABLE').first().waitFor();
+    expect(await open.innerText()).toContain('write:orders');
+    expect(problems).toEqual([]);
+    expect(asked.length).toBeGreaterThan(4);
+    expect(foreign()).toEqual([]);
+  },
+  60_000,
+);
+
+test.skipIf(binary === undefined)(
+  'a phone of 360 px reads the reference and the error codes without scrolling sideways',
+  async () => {
+    await openViewer();
+    expect(await overflow()).toBe(0);
+    const open = operation('/api/order/create');
+    await open.locator('button').first().click();
+    await open.locator('.responses-wrapper').waitFor();
+    expect(await overflow()).toBe(0);
+    await page.goto(`${gateway.url}/docs/errors`);
+    expect(await overflow()).toBe(0);
+  },
+  60_000,
+);
+
+test.skipIf(binary === undefined)(
+  'both pages follow a light and a dark screen',
+  async () => {
+    for (const path of ['/docs', '/docs/errors']) {
+      await page.emulateMedia({ colorScheme: 'light' });
+      await page.goto(gateway.url + path);
+      const light = await background();
+      await page.emulateMedia({ colorScheme: 'dark' });
+      await until(async () => (await background()) !== light);
+    }
+  },
+  60_000,
+);
+
+test.skipIf(binary === undefined)(
+  'the keyboard alone opens an operation of the reference',
+  async () => {
+    await openViewer();
+    const control = operation('/api/orders/list').locator('button').first();
+    for (let i = 0; i < 40; i += 1) {
+      await page.keyboard.press('Tab');
+      if (await control.evaluate((element) => element === element.ownerDocument.activeElement)) break;
+    }
+    await page.keyboard.press('Enter');
+    await operation('/api/orders/list').locator('.responses-wrapper').waitFor();
+  },
+  60_000,
+);
+
+test.skipIf(binary === undefined)(
+  'the keyboard alone reaches each anchor of the error codes, and a link to one shows it',
+  async () => {
+    await page.goto(`${gateway.url}/docs/errors`);
+    const reached = new Set<string>();
+    for (let i = 0; i < faultCodes.length + 2; i += 1) {
+      await page.keyboard.press('Tab');
+      reached.add(await page.evaluate('document.activeElement.getAttribute("href") ?? ""'));
+    }
+    for (const code of faultCodes) expect([...reached]).toContain(`#${code}`);
+    const last = faultCodes.at(-1) ?? '';
+    await page.locator(`nav a[href="#${last}"]`).focus();
+    await page.keyboard.press('Enter');
+    await until(async () => page.url().endsWith(`#${last}`));
+    await until(() =>
+      page.locator(`section#${last}`).evaluate((element) => {
+        const { top, bottom } = element.getBoundingClientRect();
+        return top < 640 && bottom > 0;
+      }),
+    );
+    await page.goto(`${gateway.url}/docs/errors#invalid_token`);
+    expect(await page.locator('section:target').getAttribute('id')).toBe('invalid_token');
+    expect(problems).toEqual([]);
+    expect(foreign()).toEqual([]);
+  },
+  60_000,
+);

@@ -1,0 +1,231 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { oauthWords } from '#src/app/reference/error-words.ts';
+import { errorsPage } from '#src/app/reference/errors-page.ts';
+import { operationFacts } from '#src/app/reference/operation-facts.ts';
+import { faultCodes } from '#src/contract/fault.ts';
+import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
+import { describedEvents, describedOperations } from '#src/ordering/index.ts';
+import { knock } from '../gateway/public-door.ts';
+import { startGatewayAlone } from './gateway-alone.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: the document is read member by member, and a wrong shape fails the assertion.
+type Json = any;
+
+const { routes, scopes } = readRouteTable(routesFileOf({}));
+const operations = describedOperations();
+let gateway: Awaited<ReturnType<typeof startGatewayAlone>>;
+let answer: Response;
+let document: Json;
+
+beforeAll(async () => {
+  gateway = await startGatewayAlone();
+  answer = await fetch(`${gateway.url}/api/openapi.json`, { headers: { 'x-api-key': 'opk_refused' } });
+  document = await answer.json();
+});
+
+afterAll(() => gateway?.stop());
+
+const operationOf = (route: { path: string; method: string }): Json =>
+  document.paths[route.path]?.[route.method.toLowerCase()];
+
+/** Every operation of the document, those of the webhooks too. */
+const everyOperation = (): [string, Json][] =>
+  [...Object.entries<Json>(document.paths), ...Object.entries<Json>(document.webhooks)].flatMap(([path, place]) =>
+    Object.entries<Json>(place).map(([method, operation]): [string, Json] => [`${method} ${path}`, operation]),
+  );
+
+test('a gateway without a core gives a valid OpenAPI 3.1 document of version 1.0.0 to anybody (A-047)', async () => {
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  expect(answer.headers.get('cache-control')).toBe('public, max-age=300');
+  expect(document.openapi).toMatch(/^3\.1\./);
+  expect(document.info.version).toBe('1.0.0');
+  expect(document.servers).toEqual([{ url: gateway.url }]);
+  const verdict = await new Validator().validate(structuredClone(document));
+  expect(verdict.errors ?? []).toEqual([]);
+  expect(verdict.valid).toBe(true);
+});
+
+test('a document that was read before is not sent again, and other methods are refused', async () => {
+  const url = `${gateway.url}/api/openapi.json`;
+  const again = await knock(gateway.url, 'GET', '/api/openapi.json', {
+    headers: { 'if-none-match': answer.headers.get('etag') ?? '' },
+  });
+  expect(again.status).toBe(304);
+  const head = await fetch(url, { method: 'HEAD' });
+  expect([head.status, head.headers.get('content-length')]).toEqual([
+    200,
+    String(Buffer.byteLength(JSON.stringify(document))),
+  ]);
+  const post = await fetch(url, { method: 'POST' });
+  expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
+});
+
+test('every route of the table is in the document with its scopes and kinds of credential, and nothing else is (A-047)', () => {
+  const names: Record<string, string> = { apiKey: 'api_key', clientId: 'api_client', bearer: 'bearer' };
+  for (const route of routes) {
+    const operation = operationOf(route);
+    expect(operation, `${route.method} ${route.path}`).toBeDefined();
+    expect(operation.operationId).toBe(route.id);
+    expect(operation.security.map((one: Json) => names[Object.keys(one)[0] ?? ''])).toEqual(route.kinds);
+    for (const one of operation.security) expect(Object.values(one)[0]).toEqual(route.scopes);
+  }
+  const own = /^\/api\/oauth\/(token|revoke|introspect|jwks)$|^\/\.well-known\/|^\/api\/openapi\.json$/;
+  const listed = Object.keys(document.paths).filter((path) => !own.test(path));
+  expect(listed.toSorted()).toEqual([...new Set(routes.map(({ path }) => path))].toSorted());
+  expect(Object.keys(document.components.securitySchemes.bearer.flows.clientCredentials.scopes)).toEqual(
+    scopes.map(({ name }) => name),
+  );
+});
+
+test('every operation of the core stands in the route table, and its shapes are in the document', () => {
+  for (const { method, path, answer: type } of operations) {
+    const route = routes.find((one) => one.path === `/api${path}` && one.method === method);
+    expect(route, `${method} ${path}`).toBeDefined();
+    const { schema } = operationOf({ method, path: `/api${path}` }).responses[200].content['application/json'];
+    const members = Object.keys((type as Json).shape);
+    expect(Object.keys(schema.properties)).toEqual(['success', ...members]);
+  }
+  const covered = new Set(operations.map(({ path }) => `/api${path}`));
+  const undescribed = routes.filter((route) => route.upstream === 'ordering' && !covered.has(route.path));
+  expect(undescribed.map(({ path }) => path)).toEqual([]);
+});
+
+test('an import is described down to the option values, by the members that judge it', () => {
+  const { schema } = operationOf({ method: 'POST', path: '/api/menu/import' }).requestBody.content['application/json'];
+  const product = schema.properties.products.items;
+  expect(product.required).toEqual(['ext_id', 'category_ext_id', 'name', 'price']);
+  expect(product.properties.inherits_options).toMatchObject({ enum: ['sync', 'copy', 'none'], default: 'sync' });
+  expect(product.properties.allergens.items.enum).toContain('molluscs');
+  const value = product.properties.options.items.properties.option_values.items;
+  expect(value.properties.price_operator.enum).toEqual(['+', '-', '=']);
+});
+
+test('every operation names its own errors beside the general ones, in the dialects that a caller can meet', () => {
+  for (const route of routes) {
+    const facts = operationFacts[route.path.slice('/api'.length)];
+    expect(facts, route.path).toBeDefined();
+    const { responses } = operationOf(route);
+    for (const status of [400, 401, 403]) {
+      const { schema } = responses[status].content['application/json'];
+      expect(schema.oneOf).toHaveLength(2);
+    }
+    const shown = Object.values<Json>(responses).flatMap((response) =>
+      Object.keys(response.content?.['application/problem+json']?.examples ?? {}),
+    );
+    for (const error of facts?.errors ?? []) expect(shown).toContain(typeof error === 'string' ? error : error[0]);
+    expect(shown).toContain('RATE_LIMIT_EXCEEDED');
+    expect(Object.keys(responses[200].headers)).toEqual(expect.arrayContaining(['RateLimit', 'RateLimit-Policy']));
+  }
+});
+
+test('every example of the document fits its schema', () => {
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  addFormats.default(ajv);
+  ajv.addSchema({ $id: 'https://reference.example/', components: document.components });
+  const resolve = (node: Json): Json =>
+    JSON.parse(JSON.stringify(node).replaceAll('"#/components/', '"https://reference.example/#/components/'));
+  let checked = 0;
+  const compiled = new Map<string, ValidateFunction>();
+  const check = (where: string, schema: Json, value: unknown): void => {
+    const text = JSON.stringify(schema);
+    const fits = compiled.get(text) ?? ajv.compile(resolve(schema));
+    compiled.set(text, fits);
+    expect(fits(value), `${where}: ${JSON.stringify(fits.errors)} in ${JSON.stringify(value)}`).toBe(true);
+    checked += 1;
+  };
+  const checkContent = (where: string, content: Json): void => {
+    for (const [type, { schema, example, examples }] of Object.entries<Json>(content ?? {})) {
+      const values = [
+        ...(example === undefined ? [] : [example]),
+        ...Object.values<Json>(examples ?? {}).map(({ value }) => value),
+      ];
+      expect(values.length, `${where} ${type} has an example`).toBeGreaterThan(0);
+      for (const value of values) check(`${where} ${type}`, schema, value);
+    }
+  };
+  for (const [name, operation] of everyOperation()) {
+    checkContent(`${name} request`, operation.requestBody?.content);
+    for (const [status, response] of Object.entries<Json>(operation.responses))
+      checkContent(`${name} ${status}`, response.content);
+    for (const parameter of operation.parameters ?? [])
+      if (parameter.example !== undefined) check(`${name} ${parameter.name}`, parameter.schema, parameter.example);
+  }
+  expect(checked).toBeGreaterThan(routes.length * 20);
+});
+
+test('the guards themselves take every example request and let every example answer leave', () => {
+  for (const { method, path, params, answer: type } of operations) {
+    const operation = operationOf({ method, path: `/api${path}` });
+    const bodies =
+      method === 'POST'
+        ? Object.values<Json>(operation.requestBody.content['application/json'].examples).map(({ value }) => value)
+        : operation.parameters
+            .filter((one: Json) => one.in === 'query' && one.name !== 'page')
+            .map((one: Json) => ({ ...requiredOf(operation), [one.name]: one.example }));
+    for (const body of bodies) {
+      const verdict = params.safeParse(body);
+      const unmet = verdict.success
+        ? []
+        : verdict.error.issues.filter(({ message }) => !/ or .* is required/.test(message));
+      expect(unmet, `${path} ${JSON.stringify(body)}`).toEqual([]);
+    }
+    const { success: _success, ...members } = operation.responses[200].content['application/json'].example;
+    const left = type.safeParse(members);
+    expect(left.error?.issues ?? [], path).toEqual([]);
+    expect(left.data, path).toEqual(members);
+  }
+});
+
+const requiredOf = (operation: Json): Json =>
+  Object.fromEntries(
+    operation.parameters.filter((one: Json) => one.required === true).map((one: Json) => [one.name, one.example]),
+  );
+
+test('refusals that a gateway really gives fit the schemas of their dialects', async () => {
+  const ajv = new Ajv2020({ strict: false });
+  addFormats.default(ajv);
+  ajv.addSchema({ $id: 'https://reference.example/', components: document.components });
+  const fits = (name: string, value: unknown): boolean =>
+    ajv.validate(
+      { $ref: `https://reference.example/#/components/schemas/${name}` },
+      JSON.parse(JSON.stringify(value).replaceAll('"#/components/', '"https://reference.example/#/components/')),
+    );
+  const url = `${gateway.url}/api/orders/list`;
+  const envelope = await fetch(url);
+  const problem = await fetch(url, { headers: { accept: 'application/problem+json' } });
+  const oauth = await fetch(url, { headers: { authorization: 'Bearer garbage' } });
+  expect([envelope.status, problem.status, oauth.status]).toEqual([401, 401, 401]);
+  expect(fits('Error', await envelope.json())).toBe(true);
+  expect(fits('Problem', await problem.json())).toBe(true);
+  const body = (await oauth.json()) as Json;
+  expect(fits('OAuthError', body)).toBe(true);
+  expect(fits('Error', body)).toBe(false);
+});
+
+test('the webhooks section has every event with the headers that sign it', () => {
+  expect(Object.keys(document.webhooks)).toEqual(describedEvents.map(({ event }) => event));
+  for (const { post } of Object.values<Json>(document.webhooks)) {
+    expect(post.parameters.map(({ name }: Json) => name)).toEqual([
+      'webhook-id',
+      'webhook-timestamp',
+      'webhook-signature',
+      'X-Orderpass-Signature',
+      'x-orderpass-delivery',
+      'x-orderpass-attempt',
+    ]);
+    const { example } = post.requestBody.content['application/json'];
+    expect(Object.keys(example).slice(2, 7)).toEqual(['id', 'created', 'restuid', 'seq', 'previous_seq']);
+  }
+});
+
+test('the page of error codes has one anchor per code, each the target of error_uri and of a problem type', () => {
+  const anchors = [...errorsPage().matchAll(/<section id="([^"]+)"/g)].map(([, id]) => id ?? '');
+  expect(anchors).toEqual([...faultCodes, ...Object.keys(oauthWords)]);
+  const targets = [...JSON.stringify(document).matchAll(/\/docs\/errors#([A-Za-z_]+)/g)].map(([, code]) => code ?? '');
+  expect(targets.length).toBeGreaterThan(100);
+  expect([...new Set(targets)].filter((code) => !anchors.includes(code))).toEqual([]);
+});

@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
+import { describedSelfOperations } from '#src/gateway/index.ts';
+import { knock, openDoor, type PublicDoor, startUpstream, type TestUpstream } from '../gateway/public-door.ts';
+
+const described = describedSelfOperations(readRouteTable(routesFileOf({})).tenantWords);
+let upstream: TestUpstream;
+let door: PublicDoor;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  door = await openDoor(upstream.url);
+});
+
+afterAll(async () => {
+  await door?.close();
+  await upstream?.close();
+});
+
+test('what the gateway answers about a caller is exactly what the reference describes, for each kind (A-047, A-125)', async () => {
+  const type = described.find(({ id }) => id === 'whoami')?.answer;
+  for (const headers of [door.asKey, door.asClient, door.asBearer]) {
+    const { status, json } = await knock(door.url, 'GET', '/api/whoami', { headers });
+    expect(status).toBe(200);
+    const { success, ...members } = json;
+    expect(success).toBe(true);
+    expect(type?.parse(members)).toEqual(members);
+  }
+});
+
+test('a denial is exactly what the reference describes (A-047, A-126)', async () => {
+  const headers = await door.clientWith(['read:orders']);
+  const refused = await knock(door.url, 'GET', '/api/menu/categories', { headers });
+  expect(refused.status).toBe(403);
+  const type = described.find(({ id }) => id === 'whoami.denial')?.answer;
+  const { json } = await knock(door.url, 'GET', `/api/whoami/denials/${refused.json.request_id}`, { headers });
+  const { success, ...members } = json;
+  expect(success).toBe(true);
+  expect(type?.parse(members)).toEqual(members);
+});
