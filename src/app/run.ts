@@ -49,6 +49,8 @@ export const startProgram = async (settings: Settings, log: Logger): Promise<Pro
       ended.abort();
       await supervised;
     });
+    // First of all nobody new comes in; what runs still finds everything that it needs.
+    if (front !== undefined) running.stops.push(() => front.listener.close(graceMs));
     return { publicUrl: front?.listener.url, internalUrl: internal?.url, demo: front?.demo, stop };
   } catch (error) {
     await stop();

@@ -77,7 +77,7 @@ const createHealth = (checkStore: () => Promise<void>, sharedHealth: () => KvHea
     ctx.status = ready ? 200 : 503;
     if (!ready) ctx.set('retry-after', '1');
     const status = ready ? 'ok' : 'unavailable';
-    ctx.body = ctx.path === '/healthz' ? { status } : { status, shared_state: sharedHealth() };
+    ctx.body = ctx.path === '/healthz' ? { status } : { status, store: status, shared_state: sharedHealth() };
   };
 };
 

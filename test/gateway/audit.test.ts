@@ -113,6 +113,22 @@ test('allowed requests follow within moments: each id once, those of one caller 
   });
 });
 
+test('a flood of equal refusals becomes a hundred events and one with the count of the rest', async () => {
+  const door = await stand.openDoor();
+  const flood = pick(await stand.createClient([tenant]));
+  const headers = clientHeaders({ ...flood, client_secret: `${flood.client_secret.slice(0, -1)}!` });
+  for (let count = 0; count < 5; count += 1) {
+    const replies = await Promise.all(Array.from({ length: 50 }, () => knock(door.url, 'GET', read, { headers })));
+    for (const { status } of replies) expect(status).toBe(401);
+  }
+  // What was counted is written when its minute is over, and when the gateway stops.
+  await door.close();
+  const found = await rows("client_id = $1 and outcome = 'failure'", flood.client_id);
+  expect(found).toHaveLength(101);
+  expect(found.reduce((sum, { count }) => sum + count, 0)).toBe(250);
+  expect((await verify()).first_problem).toBeNull();
+});
+
 test('one value has one fingerprint, whatever was done with it', async () => {
   const own = pick(await stand.createClient([tenant]));
   const ok = await knock(stand.url, 'GET', read, { headers: clientHeaders(own) });

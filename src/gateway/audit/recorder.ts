@@ -17,6 +17,7 @@ import { overloaded } from '../faults.ts';
 import { type AuditEvent, completeEvent, type NewAuditEvent } from './audit-event.ts';
 import { ensurePartition, insertEvents, lastOfChain, seenChains, updateHead } from './audit-store.ts';
 import { appendToChain, type ChainEnd, headLabel, signHead } from './chain.ts';
+import { createCrowd } from './crowd.ts';
 import { openChain } from './open-chain.ts';
 
 /** What many requests of one caller to one route share. */
@@ -28,7 +29,7 @@ export type Allowed = Pick<
 export type Recorder = {
   /** Resolves when the event is durable. Rejects with OVERLOADED after 2 s; it may be written all the same. */
   record(event: NewAuditEvent): Promise<void>;
-  /** For what is refused in any case: resolves when the event is durable, or after 2 s. */
+  /** For what is refused in any case: resolves when the event is durable, or after 2 s; of a flood, at once (crowd.ts). */
   recordRefusal(event: NewAuditEvent): Promise<void>;
   /** `what` is made once per caller and route, and compared by identity. Throws OVERLOADED when too much waits. */
   allow(what: Allowed, requestId: string): void;
@@ -70,6 +71,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   let waitingCount = 0;
   let writing: Promise<void> | undefined;
   const ended = new AbortController();
+  const crowd = createCrowd(() => performance.now());
 
   const waitFor = async (event: NewAuditEvent, onLate: (() => Error) | undefined): Promise<void> => {
     if (waitingCount >= waitingMax) {
@@ -108,6 +110,10 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
       }
     }
     allowed = new Map();
+    for (const event of crowd.take(ended.signal.aborted)) {
+      waitingCount += event.count ?? 1;
+      all.push({ event: completeEvent(event, clock.now()), done: () => undefined });
+    }
     return all;
   };
 
@@ -148,8 +154,9 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   };
 
   const writeAll = async (): Promise<void> => {
-    while (waiting.length > 0 || allowed.size > 0) {
+    for (;;) {
       const all = takeAll();
+      if (all.length === 0) return;
       for (let i = 0; i < all.length; i += batchMax) await write(all.slice(i, i + batchMax));
     }
   };
@@ -180,7 +187,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
 
   return {
     record: (event) => waitFor(event, auditAway),
-    recordRefusal: (event) => waitFor(event, undefined),
+    recordRefusal: (event) => (crowd.isListed(event) ? waitFor(event, undefined) : Promise.resolve()),
     allow: (what, requestId) => {
       if (waitingCount >= waitingMax) throw overloaded('too much of the audit waits to be written');
       waitingCount += 1;

@@ -122,7 +122,14 @@ export const createWriteFault = (deps: {
     }
     const audited = deps.auditRefusal(exchange, fault);
     if (audited === undefined) answer(exchange, fault);
-    else void audited.then(() => answer(exchange, fault));
+    else {
+      audited
+        .then(() => answer(exchange, fault))
+        .catch((error: unknown) => {
+          deps.log.error({ request_id: exchange.requestId, err: error }, 'a refusal could not be written');
+          exchange.res.destroy();
+        });
+    }
   };
 };
 

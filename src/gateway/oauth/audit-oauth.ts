@@ -38,15 +38,15 @@ export const createAuditOAuth = ({ recorder, fingerprint, sourceOf, countToken }
     tenants: client.tenants,
   });
   return {
-    issued: (ctx, proven, { access_token, scope }) => {
-      countToken('issued');
-      return recorder.record({
+    issued: async (ctx, proven, { access_token, scope }) => {
+      await recorder.record({
         action: 'token.issued',
         ...about(ctx, proven),
         token_id: decodeJwt(access_token).jti ?? null,
         scopes: scope.split(' '),
         details: JSON.stringify({ token_fingerprint: fingerprint(access_token) }),
       });
+      countToken('issued');
     },
     introspected: (ctx, proven, tokenId) =>
       recorder.record({ action: 'token.introspected', ...about(ctx, proven), token_id: tokenId }),
