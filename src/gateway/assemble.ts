@@ -73,7 +73,7 @@ export type PublicDoor = {
 export const assemble = (deps: AssembleDeps): PublicDoor => {
   const { settings, origin, table, log } = deps;
   const edgeHeaders = createEdgeHeaders(origin);
-  const dialects = { origin, realm: settings.realm };
+  const dialects = { origin, realm: settings.realm, dpop: settings.dpop !== 'off' };
   const { answered, refused } = deps.metrics;
   const write = createWriteAnswer({ edgeHeaders, answered });
   const statusFor = settings.legacy_status === 'on' ? legacyStatus : honestStatus;
@@ -103,10 +103,11 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   const answerOptions = (_exchange: Exchange, allow: string): never => {
     throw methodNotAllowed(allow);
   };
-  const { authenticate, recordUse, limits } = deps;
+  const { authenticate, requireProof, recordUse, limits } = deps;
   const steps = createDecisionSteps({
     routes,
     authenticate,
+    requireProof,
     recordUse,
     limits,
     noteAllowed,
@@ -117,6 +118,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     upstreams,
     steps,
     authenticate,
+    requireProof,
     recordUse,
     signFor,
     facts,
@@ -137,6 +139,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     routes,
     noteDryRun,
     authenticate,
+    requireProof,
     recordUse,
     limits,
     noteAllowed,
@@ -156,6 +159,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   });
   const front = {
     requestIds: createRequestIds(),
+    dpop: dialects.dpop,
     recordDecision: createRecordDecision({ log, nowMs: () => performance.now() }),
     checkRequestHead: createCheckRequestHead({
       urlBytesMax: settings.url_bytes_max,

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { auditSettings } from './audit/config.ts';
+import { dpopSettings } from './dpop/config.ts';
 import { limitsSettings } from './limits/config.ts';
 import { oauthSettings } from './oauth/config.ts';
 import { addressesOf, policySettings } from './policy-config.ts';
@@ -64,6 +65,7 @@ export const gatewaySettings = z.strictObject({
   }),
   ...policySettings.shape,
   ...oauthSettings.shape,
+  ...dpopSettings.shape,
   ...limitsSettings.shape,
   ...auditSettings.shape,
 });

@@ -17,6 +17,8 @@ export type Exchange = {
   /** Raw query without its question mark. */
   readonly search: string;
   readonly startedAtMs: number;
+  /** The operator has bound tokens (RFC 9449) on. */
+  readonly dpop: boolean;
   route: Route | undefined;
   /** The credential as it was sent, once it was looked at. */
   presented: Presented | undefined;
@@ -46,6 +48,7 @@ export const createExchange = (
   requestId: string,
   startedAtMs: number,
   awaitsContinue: boolean,
+  dpop: boolean,
 ): Exchange => {
   const target = req.url ?? '';
   const mark = target.indexOf('?');
@@ -58,6 +61,7 @@ export const createExchange = (
     path: mark === -1 ? target : target.slice(0, mark),
     search: mark === -1 ? '' : target.slice(mark + 1),
     startedAtMs,
+    dpop,
     route: undefined,
     presented: undefined,
     principal: undefined,

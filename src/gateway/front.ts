@@ -12,6 +12,8 @@ type FrontDeps = {
   requestIds: (given: string | undefined) => string;
   recordDecision: (exchange: Exchange) => void;
   checkRequestHead: Step;
+  /** See Exchange. */
+  dpop: boolean;
   ownPaths: OwnPaths;
   /** Undefined: not offered, and the path is one that does not exist. */
   authCheck: AuthCheck | undefined;
@@ -26,7 +28,7 @@ export const createFront = (deps: FrontDeps, awaitsContinue: boolean): Handler =
   return (req, res) => {
     const given = req.headers['x-request-id'];
     const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
-    const exchange = createExchange(req, res, requestId, performance.now(), awaitsContinue);
+    const exchange = createExchange(req, res, requestId, performance.now(), awaitsContinue, deps.dpop);
     deps.recordDecision(exchange);
     try {
       deps.checkRequestHead(exchange);
@@ -43,7 +45,10 @@ export const createFront = (deps: FrontDeps, awaitsContinue: boolean): Handler =
 
 export type UpgradeHandler = (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
-type UpgradeFrontDeps = Pick<FrontDeps, 'requestIds' | 'recordDecision' | 'checkRequestHead' | 'writeFault'> & {
+type UpgradeFrontDeps = Pick<
+  FrontDeps,
+  'requestIds' | 'recordDecision' | 'checkRequestHead' | 'dpop' | 'writeFault'
+> & {
   serve: (exchange: Exchange, socket: Socket, head: Buffer) => void;
 };
 
@@ -70,7 +75,7 @@ export const createUpgradeFront = (deps: UpgradeFrontDeps): UpgradeHandler => {
     });
     const given = req.headers['x-request-id'];
     const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
-    const exchange = createExchange(req, res, requestId, performance.now(), false);
+    const exchange = createExchange(req, res, requestId, performance.now(), false, deps.dpop);
     deps.recordDecision(exchange);
     try {
       deps.checkRequestHead(exchange);

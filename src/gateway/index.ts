@@ -36,6 +36,7 @@ import { createCredentialCache } from './credentials/credential-cache.ts';
 import { readEpoch } from './credentials/credential-epoch-store.ts';
 import { createCredentialUse } from './credentials/credential-use.ts';
 import { createRevokeToken } from './credentials/revoke-token.ts';
+import { createDpop } from './dpop/dpop.ts';
 import { createGatewayMetrics } from './gateway-metrics.ts';
 import { createLimits } from './limits/limits.ts';
 import { createThrottle } from './limits/throttle.ts';
@@ -125,9 +126,11 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     allScopes,
     apiKeyScopes: table.apiKeyScopes,
   });
+  const dpop = createDpop({ settings, origin, db, box, clock });
   const oauth = createOAuth({
     ...{ origin, box, clock, settings, allScopes, keys, credentials, realm: settings.realm, log },
     moreDocuments: deps.moreDocuments,
+    verifyProof: dpop?.verifyProof,
     ...{ tokens, inspectToken, recordUse: use.record, revokeToken: createRevokeToken({ db, box, clock }) },
     limitFailures: createLimitFailures({ failures, sourceOf }),
     audit: createAuditOAuth({ ...audited, countToken: metrics.token }),
@@ -151,6 +154,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     clock,
     log,
     authenticate,
+    requireProof: dpop?.requireProof,
     recordUse: use.record,
     oauth,
     limits: limits.rates,

@@ -10,6 +10,8 @@ export type Principal = {
   credentialId: string;
   /** `jti`, of a token only. */
   tokenId?: string;
+  /** Thumbprint of the key that the token is bound to (RFC 9449), of a bound token only. */
+  jkt?: string;
   /** Tenants that the credential reaches now, and those of them whose API access is off. */
   tenants: readonly string[];
   tenantsDisabled: readonly string[];

@@ -78,6 +78,7 @@ test('client list and show tell rights, state and secrets, and never a secret', 
     restaurants: [restuid],
     scopes: null,
     may_introspect: true,
+    dpop: 'optional',
   });
   const shown = await json('client', 'show', ...client);
   expect(shown).toMatchObject({ client_id: clientId, restaurants: [restuid], keys: [] });
@@ -214,4 +215,11 @@ test('signing-key rotate lists a new key ten minutes ahead', async () => {
   expect(Math.round((Date.parse(String(made.signs_from)) - Date.now()) / 60_000)).toBe(10);
   await until(async () => (await listed()).join() === [made.kid, ...before].join());
   expect((await runCommand(['signing-key', 'rotate'], env)).code).toBe(1);
+});
+
+test('client create --dpop required is shown, and no other word is taken', async () => {
+  const create = ['client', 'create', '--name', 'Bound', '--restaurant', other, '--dpop'];
+  const made = await json(...create, 'required');
+  expect(await json('client', 'show', '--client-id', String(made.client_id))).toMatchObject({ dpop: 'required' });
+  expect((await runInput([...create, 'sometimes'], '')).code).toBe(2);
 });

@@ -56,6 +56,8 @@ export type DoorOptions = {
   pool?: Pool;
   /** Default: its own memory. */
   kv?: Kv;
+  /** Over those of the stand. */
+  settings?: Record<string, unknown>;
 };
 
 export type Door = { url: string; close(): Promise<void> };
@@ -88,13 +90,18 @@ export const openStand = async (
   const upstream = await startUpstream();
   const doors: Door[] = [];
   let origin: string | undefined;
-  const openDoor = async ({ hears = true, pool = database.pool, kv }: DoorOptions = {}): Promise<Door> => {
+  const openDoor = async ({ hears = true, pool = database.pool, kv, settings }: DoorOptions = {}): Promise<Door> => {
     const log = pino({ level: process.env.TEST_LOG ?? 'silent' });
     const server = createServer(gatewayServerOptions);
     const url = await listen(server);
     origin ??= url;
     const gateway = await createGateway({
-      settings: gatewaySettings.parse({ token_lifetime: options.tokenLifetime, ...unlimited, ...options.settings }),
+      settings: gatewaySettings.parse({
+        token_lifetime: options.tokenLifetime,
+        ...unlimited,
+        ...options.settings,
+        ...settings,
+      }),
       origin,
       db: createDatabase(pool),
       pool,

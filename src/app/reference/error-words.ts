@@ -44,7 +44,7 @@ export const faultWords: Readonly<Record<FaultCode, string>> = {
     'The service did not answer in time; what it did is not known. Send again with the same Idempotency-Key.',
 };
 
-/** `error` of the OAuth dialect and of the OAuth endpoints (RFC 6749, 6750, 7009, 8707): statuses and meaning. */
+/** `error` of the OAuth dialect and of the OAuth endpoints (RFC 6749, 6750, 7009, 8707, 9449): statuses and meaning. */
 export const oauthWords: Readonly<Record<string, readonly [statuses: string, title: string, meaning: string]>> = {
   invalid_request: [
     '400',
@@ -63,6 +63,16 @@ export const oauthWords: Readonly<Record<string, readonly [statuses: string, tit
   unsupported_grant_type: ['400', 'Grant not offered', 'Only client_credentials is offered.'],
   invalid_scope: ['400', 'Scope refused', 'A scope is unknown, malformed or not granted to the client.'],
   invalid_target: ['400', 'Resource refused', 'Only this origin, or its /api, can be named as resource.'],
+  invalid_dpop_proof: [
+    '400',
+    'DPoP proof refused',
+    'The DPoP proof (RFC 9449) is missing, wrong, too old or was used before. Where operations are called its status is 401.',
+  ],
+  use_dpop_nonce: [
+    '400',
+    'Nonce wanted',
+    'Put the value of the header DPoP-Nonce into the nonce of a new DPoP proof and try again. Where operations are called its status is 401.',
+  ],
   slow_down: ['429', 'Too many tries', 'Too many failed tries or calls. Wait for the seconds of Retry-After.'],
   server_error: ['500', 'Internal error', 'Something broke on our side. Quote the request id.'],
   temporarily_unavailable: ['503', 'Not available now', 'Try again after the seconds of Retry-After.'],

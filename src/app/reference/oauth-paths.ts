@@ -28,7 +28,7 @@ const presentedForm = object(['token'], { token: text, token_type_hint: text, ..
 
 const tokenAnswer = object(['access_token', 'token_type', 'expires_in', 'scope'], {
   access_token: text,
-  token_type: { const: 'Bearer' },
+  token_type: { enum: ['Bearer', 'DPoP'] },
   expires_in: integer,
   scope: text,
 });
@@ -38,12 +38,13 @@ const introspection = object(['active'], {
   scope: text,
   client_id: text,
   sub: text,
-  token_type: { const: 'Bearer' },
+  token_type: { enum: ['Bearer', 'DPoP'] },
   exp: integer,
   iat: integer,
   iss: text,
   aud: text,
   jti: text,
+  cnf: { ...object(['jkt'], { jkt: text }), description: 'Of a token that is bound to a key (RFC 9449)' },
 });
 
 const json = (schema: Json, examples: Json): Json => ({
@@ -56,6 +57,8 @@ const json = (schema: Json, examples: Json): Json => ({
 type Endpoint = { id: string; summary: string; form: Json; sample: Json; answer: Json; errors: readonly string[] };
 
 const common = ['invalid_request', 'invalid_client', 'unauthorized_client', 'slow_down'];
+/** RFC 9449, when the operator has it on. */
+const proofs = ['invalid_dpop_proof', 'use_dpop_nonce'];
 const broken = ['server_error', 'temporarily_unavailable'];
 
 const endpoint = (origin: string, { id, summary, form, sample, answer, errors }: Endpoint): Json => ({
@@ -151,7 +154,15 @@ export const oauthPaths = (origin: string): Json => ({
         },
       }),
     },
-    errors: [...common, 'unsupported_grant_type', 'invalid_grant', 'invalid_scope', 'invalid_target', ...broken],
+    errors: [
+      ...common,
+      'unsupported_grant_type',
+      'invalid_grant',
+      'invalid_scope',
+      'invalid_target',
+      ...proofs,
+      ...broken,
+    ],
   }),
   '/api/oauth/revoke': endpoint(origin, {
     id: 'oauth.revoke',

@@ -1,10 +1,10 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Output } from '../output.ts';
 import { withAdmin } from '../with-admin.ts';
 import { clientSecretCommands } from './client-secrets.ts';
 import { clientStateCommands } from './client-states.ts';
 
-type CreateOptions = { name: string; restaurant: string[]; scope?: string; introspect?: boolean };
+type CreateOptions = { name: string; restaurant: string[]; scope?: string; introspect?: boolean; dpop?: 'required' };
 
 const append = (value: string, earlier: string[] | undefined): string[] => [...(earlier ?? []), value];
 
@@ -17,6 +17,7 @@ export const clientCommands = (program: Command, output: Output): void => {
     .requiredOption('--restaurant <restuid...>', 'restaurants that it may reach; give it once per restaurant', append)
     .option('--scope <scopes>', 'space-separated scopes (default all)')
     .option('--introspect', 'it may ask about tokens of everybody (RFC 7662)')
+    .addOption(new Option('--dpop <when>', 'its tokens must be bound to its key (RFC 9449)').choices(['required']))
     .action(async (options: CreateOptions, command: Command) => {
       const scopes = options.scope?.split(/\s+/).filter((scope) => scope !== '');
       const made = await withAdmin(command, (admin) =>
@@ -24,6 +25,7 @@ export const clientCommands = (program: Command, output: Output): void => {
           name: options.name,
           tenants: options.restaurant,
           ...(options.introspect === true ? { mayIntrospect: true } : undefined),
+          ...(options.dpop === 'required' ? { dpopRequired: true } : undefined),
           ...(scopes === undefined || scopes.length === 0 ? undefined : { scopes }),
         }),
       );

@@ -92,7 +92,7 @@ export const createAuthenticator = (deps: AuthenticatorDeps): Authenticator => {
   ): Principal | Promise<Principal> => {
     if (record === undefined) throw notValid();
     if (record.disabled) throw notValid(undefined, { callerId: record.clientId, reason: 'client_disabled' });
-    if (!record.mayUseTokens) throw notValid();
+    if (!record.mayUseTokens || (record.dpopRequired && token.jkt === undefined)) throw notValid();
     if (record.tokensNotBeforeMs !== null && token.issuedMs < record.tokensNotBeforeMs) throw tokenRevoked(record);
     const version = credentials.tokenVersion();
     if (token.aliveAt === version) return judgeToken(token, record, false);
@@ -115,7 +115,7 @@ export const createAuthenticator = (deps: AuthenticatorDeps): Authenticator => {
         return follow(credentials.findClient(id), (record) => authenticateClient(id, record, secret, req));
       }
       case 'bearer':
-        return follow(tokens.verify(presented.token), byToken);
+        return follow(tokens.verify(presented.token), (token) => byToken(requireScheme(token, presented.dpop)));
       case 'refused':
         throw presented.fault;
       case 'none':
@@ -147,6 +147,12 @@ const keyEnded = ({ keyId, expiresMs }: KeyRecord, nowMs: number): Fault =>
     reason: 'key_expired',
     detail: endedDetail(expiresMs ?? nowMs, nowMs),
   });
+
+/** RFC 9449 section 7.2: a bound token is no Bearer token, and a proof proves nothing about one that is bound to no key. */
+const requireScheme = (token: VerifiedToken, dpop: boolean): VerifiedToken => {
+  if ((token.jkt !== undefined) !== dpop) throw notValid();
+  return token;
+};
 
 const tokenRevoked = ({ clientId }: ClientRecord): Fault =>
   notValid(undefined, { callerId: clientId, reason: 'token_revoked' });
@@ -234,7 +240,8 @@ const createPrincipals = (deps: Pick<AuthenticatorDeps, 'allScopes' | 'apiKeySco
       if (token.caller?.record === record) return token.caller.principal;
       const held = scopesOf(record);
       const scopes = new Set(token.scopes.filter((scope) => held.has(scope)));
-      const principal = Object.freeze({ ...make(record, 'bearer', record.clientId, scopes), tokenId: token.jti });
+      const made = { ...make(record, 'bearer', record.clientId, scopes), tokenId: token.jti };
+      const principal = Object.freeze(token.jkt === undefined ? made : { ...made, jkt: token.jkt });
       token.caller = { record, principal };
       return principal;
     },

@@ -19,6 +19,8 @@ export type VerifiedToken = {
   jti: string;
   issuedMs: number;
   expiresMs: number;
+  /** Thumbprint of the key that it is bound to (RFC 9449). */
+  jkt: string | undefined;
   /** Number of the revocations (credential-cache.ts) at which the token was found alive. */
   aliveAt: number;
   /** Caller made from the client as it was at `record`; another record needs another caller. */
@@ -131,6 +133,13 @@ const hasCanonicalSignature = (token: string): boolean => {
   return Buffer.from(signature, 'base64url').toString('base64url') === signature;
 };
 
+/** A binding of a kind that is not known here must not turn the token into one without any. */
+const boundKey = (cnf: unknown): string | undefined => {
+  if (cnf === undefined) return undefined;
+  if (typeof cnf === 'object' && cnf !== null && 'jkt' in cnf && typeof cnf.jkt === 'string') return cnf.jkt;
+  throw notValid();
+};
+
 const toVerified = (payload: JWTPayload, kid: string | undefined): VerifiedToken => {
   const { client_id: clientId, scope, iat, exp, sub, aud, jti } = payload;
   if (typeof clientId !== 'string' || sub !== clientId || typeof aud !== 'string') throw notValid();
@@ -143,6 +152,7 @@ const toVerified = (payload: JWTPayload, kid: string | undefined): VerifiedToken
     jti,
     issuedMs: iat * 1000,
     expiresMs: exp * 1000,
+    jkt: boundKey(payload.cnf),
     aliveAt: -1,
     caller: undefined,
   };

@@ -4,6 +4,7 @@
  */
 
 import { ownUpstream } from '../config.ts';
+import type { RequireProof } from '../dpop/require-proof.ts';
 import { formHoldsToken, jsonHoldsToken } from '../edge/find-token.ts';
 import { announcesBody, mediaTypeOf } from '../edge/limit-body.ts';
 import { readBodyPrefix } from '../edge/read-body-prefix.ts';
@@ -16,28 +17,32 @@ import { type Presented, readCredential } from './read-credential.ts';
 export type IdentifyCallerDeps = {
   /** Answers at once when it can; a promise costs the hot path a turn of the event loop. */
   authenticate: Authenticate;
+  /** Undefined: tokens that are bound to a key are not taken. */
+  requireProof: RequireProof | undefined;
   /** Told of each credential that was accepted, with the address of the peer. */
   recordUse: (credentialId: string, address: string | undefined) => void;
 };
 
 const searchedBytesMax = 64 * 1024;
 
-export const createIdentifyCaller = ({ authenticate, recordUse }: IdentifyCallerDeps): Step => {
+export const createIdentifyCaller = ({ authenticate, requireProof, recordUse }: IdentifyCallerDeps): Step => {
   const accept = (exchange: Exchange, principal: Principal): void => {
     exchange.principal = principal;
     recordUse(principal.credentialId, exchange.req.socket.remoteAddress);
   };
+  const judge = (exchange: Exchange, presented: Presented, principal: Principal): void | Promise<void> => {
+    if (principal.jkt === undefined) return accept(exchange, principal);
+    if (presented.kind !== 'bearer' || requireProof === undefined) throw new Error('a bound token got past its scheme');
+    return requireProof(exchange, presented.token, principal.jkt).then(() => accept(exchange, principal));
+  };
   const identify = (exchange: Exchange, presented: Presented): void | Promise<void> => {
     // A caller whose access is off may still ask why (interface 3.2).
     const found = authenticate(presented, exchange.req, exchange.route?.upstream === ownUpstream);
-    if (!(found instanceof Promise)) {
-      accept(exchange, found);
-      return;
-    }
-    return found.then((principal) => accept(exchange, principal));
+    if (!(found instanceof Promise)) return judge(exchange, presented, found);
+    return found.then((principal) => judge(exchange, presented, principal));
   };
   return (exchange) => {
-    const presented = readCredential(exchange.req.rawHeaders, exchange.search);
+    const presented = readCredential(exchange.req.rawHeaders, exchange.search, exchange.dpop);
     exchange.presented = presented;
     if (!announcesBody(exchange) || !mayHoldToken(exchange, presented)) return identify(exchange, presented);
     return refuseTokenInBody(exchange).then(() => identify(exchange, presented));

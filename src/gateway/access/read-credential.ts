@@ -3,12 +3,14 @@
  * header was sent twice, and two parsers that pick different copies would see two different callers.
  */
 import { Fault, type FaultDetail, validationFault } from '#src/contract/fault.ts';
+import { isDpopScheme } from '../dpop/read-proof.ts';
 
 export type Presented =
   | { kind: 'none'; bearer: false }
   | { kind: 'api_key'; key: string; bearer: false }
   | { kind: 'client'; id: string; secret: string; bearer: false }
-  | { kind: 'bearer'; token: string; bearer: true }
+  /** `dpop`: under the scheme of RFC 9449, so it is worth nothing without a proof. */
+  | { kind: 'bearer'; token: string; bearer: true; dpop: boolean }
   /** `bearer`: a Bearer credential is among what was sent, so the refusal is answered in the OAuth dialect. */
   | { kind: 'refused'; fault: Fault; bearer: boolean };
 
@@ -26,9 +28,9 @@ const none: Presented = { kind: 'none', bearer: false };
 
 /**
  * `rawHeaders`: names and values in turn, as node gives them. `search`: the query without its question mark. Never
- * throws; a header with an empty value counts as absent.
+ * throws; a header with an empty value counts as absent. `dpop`: the scheme of RFC 9449 counts as Bearer.
  */
-export const readCredential = (rawHeaders: readonly string[], search: string): Presented => {
+export const readCredential = (rawHeaders: readonly string[], search: string, dpop: boolean): Presented => {
   let key = '';
   let id = '';
   let secret = '';
@@ -57,7 +59,7 @@ export const readCredential = (rawHeaders: readonly string[], search: string): P
       default:
         if (authorization !== '') twice = authorizationHeader;
         authorization = value;
-        bearer ||= isBearer(value);
+        bearer ||= isBearer(value) || (dpop && isDpopScheme(value));
     }
   }
   if (search !== '' && queryHoldsToken(search)) return { kind: 'refused', fault: tokenInQuery(), bearer: true };
@@ -84,6 +86,7 @@ const readClient = (id: string, secret: string): Presented => {
 };
 
 const bearerLength = 'bearer'.length;
+const dpopLength = 'dpop'.length;
 
 /** Scheme names ignore case (RFC 9110 section 11.1). */
 const isBearer = (value: string): boolean => {
@@ -94,13 +97,15 @@ const isBearer = (value: string): boolean => {
 
 const isBlank = (code: number): boolean => code === 32 || code === 9;
 
+/** `value`: under one of the two schemes. */
 const readBearer = (value: string): Presented => {
-  let start = bearerLength;
+  const dpop = !isBearer(value);
+  let start = dpop ? dpopLength : bearerLength;
   while (start < value.length && isBlank(value.charCodeAt(start))) start += 1;
   const token = value.slice(start);
   if (token === '') return malformedBearer;
   for (let i = 0; i < token.length; i += 1) if (isBlank(token.charCodeAt(i))) return malformedBearer;
-  return { kind: 'bearer', token, bearer: true };
+  return { kind: 'bearer', token, bearer: true, dpop };
 };
 
 const malformedBearer: Presented = {

@@ -16,6 +16,7 @@ export type ShownClientRow = ShownRow & {
   scopes: string[] | null;
   mayUseTokens: boolean;
   mayIntrospect: boolean;
+  dpopRequired: boolean;
   tokensNotBefore: Date | null;
   tenants: string[];
 };
@@ -26,7 +27,7 @@ export const listClients = async (db: Db, clientId?: string): Promise<ShownClien
     await sql<ShownClientRow>`
       select c.client_id as id, c.name, c.created, null::timestamptz as expires, c.disabled_at is not null as revoked,
         c.quarantined_reason as "quarantinedReason", c.scopes, c.may_use_tokens as "mayUseTokens",
-        c.may_introspect as "mayIntrospect", c.tokens_not_before as "tokensNotBefore",
+        c.may_introspect as "mayIntrospect", c.dpop_required as "dpopRequired", c.tokens_not_before as "tokensNotBefore",
         array(select tenant from gateway.client_tenants g
               where g.client_id = c.client_id and g.withdrawn_at is null order by tenant) as tenants
       from gateway.clients c where ${clientId ?? null}::text is null or c.client_id = ${clientId ?? null}

@@ -23,6 +23,7 @@ export type ClientRecord = Reach & {
   scopes: readonly string[] | null;
   mayUseTokens: boolean;
   mayIntrospect: boolean;
+  dpopRequired: boolean;
   disabled: boolean;
   quarantinedReason: string | null;
   /** Tokens issued before are refused. */

@@ -27,6 +27,8 @@ export type ClientRow = {
   scopes: readonly string[] | null;
   mayUseTokens: boolean;
   mayIntrospect: boolean;
+  /** Its tokens are bound to a key (RFC 9449), or it gets none. */
+  dpopRequired: boolean;
   disabled: boolean;
   quarantinedReason: string | null;
   /** Tokens issued before are refused. */
@@ -68,6 +70,7 @@ export const findClient = async (db: Db, clientId: string): Promise<ClientRow | 
     scopes: string[] | null;
     may_use_tokens: boolean;
     may_introspect: boolean;
+    dpop_required: boolean;
     disabled: boolean;
     quarantined_reason: string | null;
     tokens_not_before: Date | null;
@@ -76,7 +79,7 @@ export const findClient = async (db: Db, clientId: string): Promise<ClientRow | 
     tenants: { id: string; enabled: boolean; gone: boolean }[];
   }>`
     select c.client_id, c.scopes, c.may_use_tokens, c.may_introspect, c.disabled_at is not null as disabled,
-      c.quarantined_reason, c.tokens_not_before,
+      c.dpop_required, c.quarantined_reason, c.tokens_not_before,
       (select coalesce(json_agg(json_build_object('id', s.secret_id, 'digest', encode(s.digest, 'hex'),
          'expires', floor(extract(epoch from s.expires) * 1000), 'quarantined', s.quarantined_reason) order by s.created, s.secret_id), '[]')
        from gateway.client_secrets s where s.client_id = c.client_id and s.revoked_at is null) as secrets,
@@ -94,6 +97,7 @@ export const findClient = async (db: Db, clientId: string): Promise<ClientRow | 
     scopes: row.scopes,
     mayUseTokens: row.may_use_tokens,
     mayIntrospect: row.may_introspect,
+    dpopRequired: row.dpop_required,
     disabled: row.disabled,
     quarantinedReason: row.quarantined_reason,
     tokensNotBeforeMs: row.tokens_not_before?.getTime() ?? null,
@@ -166,12 +170,20 @@ export const markKeyRevoked = (db: Db, keyId: string, reason: string, now: Date)
     db,
   );
 
-export type NewClientRow = { clientId: string; name: string; scopes: readonly string[] | null; created: Date };
+export type NewClientRow = {
+  clientId: string;
+  name: string;
+  scopes: readonly string[] | null;
+  dpopRequired: boolean;
+  created: Date;
+};
 
 export const insertClient = async (db: Db, client: NewClientRow): Promise<void> => {
   await sql`
-    insert into gateway.clients (client_id, name, scopes, created)
-    values (${client.clientId}, ${client.name}, ${client.scopes}::text[], ${client.created})`.execute(db);
+    insert into gateway.clients (client_id, name, scopes, dpop_required, created)
+    values (${client.clientId}, ${client.name}, ${client.scopes}::text[], ${client.dpopRequired}, ${client.created})`.execute(
+    db,
+  );
 };
 
 export const clientExists = async (db: Db, clientId: string): Promise<boolean> =>

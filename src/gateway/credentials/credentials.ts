@@ -21,6 +21,8 @@ export type NewClient = {
   scopes?: readonly string[];
   /** May ask about tokens of everybody (RFC 7662). */
   mayIntrospect?: boolean;
+  /** It gets tokens that are bound to a key (RFC 9449) and no others. */
+  dpopRequired?: boolean;
 };
 
 export type Credentials = ReturnType<typeof createCredentials>;
@@ -97,14 +99,14 @@ const assertScopesExist = (deps: CredentialsDeps, scopes: readonly string[]): vo
 const clientChanges = (deps: CredentialsDeps) => ({
   /** Without `scopes` the client holds all, later ones included. */
   createClient: (
-    { name, tenants, scopes, mayIntrospect }: NewClient,
+    { name, tenants, scopes, mayIntrospect, dpopRequired = false }: NewClient,
     tx?: Tx,
   ): Promise<{ client_id: string; client_secret: string; secret_id: string }> =>
     change(deps, tx, async (inner) => {
       if (scopes !== undefined) assertScopesExist(deps, scopes);
       const created = deps.clock.now();
       const clientId = newClientId();
-      await store.insertClient(inner, { clientId, name, scopes: scopes ?? null, created });
+      await store.insertClient(inner, { clientId, name, scopes: scopes ?? null, dpopRequired, created });
       if (mayIntrospect === true) await updateClientIntrospection(inner, clientId, true);
       for (const tenant of tenants) {
         assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);

@@ -36,6 +36,8 @@ export type ShownClient = {
   scopes: string[] | null;
   may_use_tokens: boolean;
   may_introspect: boolean;
+  /** Whether its tokens must be bound to a key (RFC 9449). */
+  dpop: 'optional' | 'required';
   tokens_not_before: string | null;
 };
 
@@ -117,6 +119,7 @@ const showClient = async (deps: CredentialsDeps, row: lists.ShownClientRow): Pro
     scopes: row.scopes,
     may_use_tokens: row.mayUseTokens,
     may_introspect: row.mayIntrospect,
+    dpop: row.dpopRequired ? 'required' : 'optional',
     tokens_not_before: row.tokensNotBefore?.toISOString() ?? null,
   };
 };

@@ -3,8 +3,11 @@
  * here alike, so a caller cannot tell (and need not care) who refused.
  */
 import { envelopeOf, type Fault, faultTitle } from '#src/contract/fault.ts';
+import { ProofFault } from '../dpop/proof-fault.ts';
+import { proofAlgorithms } from '../dpop/verify-proof.ts';
 
-export type DialectSettings = { origin: string; realm: string };
+/** `dpop`: tokens may be bound to keys (RFC 9449), so challenges offer that too. */
+export type DialectSettings = { origin: string; realm: string; dpop?: boolean };
 
 export type RenderedFault = {
   contentType: string;
@@ -31,6 +34,9 @@ export const fixedSentences: Readonly<Record<number, string>> = {
 
 /** Dialect a answers these statuses and no others. */
 export const isOAuthStatus = (status: number): boolean => oauthErrors[status] !== undefined;
+
+/** RFC 9449 section 7.1. */
+const algs = `algs="${proofAlgorithms.join(' ')}"`;
 
 const descriptionCharactersMax = 512;
 const partsMax = 3;
@@ -81,8 +87,9 @@ export const renderOAuth = (
   requestId: string,
   settings: DialectSettings,
   codeKnown = true,
+  scheme: 'Bearer' | 'DPoP' = 'Bearer',
 ): RenderedFault => {
-  const error = oauthErrors[fault.status] ?? 'invalid_request';
+  const error = fault instanceof ProofFault ? fault.oauthError : (oauthErrors[fault.status] ?? 'invalid_request');
   const sanitised = sanitiseDescription(descriptionOf(fault));
   const description = sanitised.trim() === '' ? (fixedSentences[fault.status] ?? '') : sanitised;
   const missing = missingScopesOf(fault);
@@ -95,13 +102,13 @@ export const renderOAuth = (
       ...(codeKnown ? { error_uri: `${settings.origin}/docs/errors#${fault.code}` } : undefined),
       request_id: requestId,
     }),
-    challenge: `Bearer realm="${settings.realm}", error="${error}", error_description="${description}", ${scope}resource_metadata="${metadataOf(settings)}"`,
+    challenge: `${scheme} realm="${settings.realm}", error="${error}", error_description="${description}", ${scope}resource_metadata="${metadataOf(settings)}"${scheme === 'DPoP' ? `, ${algs}` : ''}`,
   };
 };
 
 /** A challenge without `error`: the request showed no token that could be judged (RFC 6750 section 3.1). */
 export const plainChallenge = (settings: DialectSettings): string =>
-  `Bearer realm="${settings.realm}", resource_metadata="${metadataOf(settings)}"`;
+  `Bearer realm="${settings.realm}", resource_metadata="${metadataOf(settings)}"${settings.dpop ? `, DPoP realm="${settings.realm}", ${algs}` : ''}`;
 
 const challengeFor = (status: number, settings: DialectSettings): string | undefined =>
   status === 401 ? plainChallenge(settings) : undefined;

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Fault, internalFault } from '#src/contract/fault.ts';
 import type { Logger } from '#src/platform/log.ts';
-import { carriesBearer } from '../access/carries-bearer.ts';
+import { carriesBearer, challengeScheme } from '../access/carries-bearer.ts';
 import type { Exchange } from '../exchange.ts';
 import type { NoteDenial } from '../whoami/denial.ts';
 import {
@@ -134,7 +134,9 @@ export const createWriteFault = (deps: {
 };
 
 export const renderFault = (exchange: Exchange, fault: Fault, dialects: DialectSettings): RenderedFault => {
-  if (isOAuthStatus(fault.status) && carriesBearer(exchange)) return renderOAuth(fault, exchange.requestId, dialects);
+  if (isOAuthStatus(fault.status) && carriesBearer(exchange)) {
+    return renderOAuth(fault, exchange.requestId, dialects, true, challengeScheme(exchange));
+  }
   if (wantsProblem(exchange.req.headers.accept)) return renderProblem(fault, exchange.requestId, dialects);
   return renderEnvelope(fault, exchange.requestId, dialects);
 };

@@ -1,4 +1,5 @@
 /** The public documents of interface 4.3: where everything is, and with which keys tokens are signed. */
+import { proofAlgorithms } from '../dpop/verify-proof.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { tokenPath } from './token-issuer.ts';
 import { assertionAlgorithms } from './verify-assertion.ts';
@@ -6,6 +7,8 @@ import { assertionAlgorithms } from './verify-assertion.ts';
 type DocumentsDeps = {
   origin: string;
   allScopes: readonly string[];
+  /** Tokens may be bound to keys (RFC 9449). */
+  dpop: boolean;
   keys: Pick<SigningKeys, 'jwks'>;
   /** Path below /.well-known/ → body: public documents that another part of the house gives. */
   moreDocuments?: Readonly<Record<string, () => string>> | undefined;
@@ -21,9 +24,11 @@ const authMethods = ['client_secret_post', 'client_secret_basic', 'private_key_j
 export const createDocuments = ({
   origin,
   allScopes,
+  dpop,
   keys,
   moreDocuments = {},
 }: DocumentsDeps): ReadonlyMap<string, () => string> => {
+  const proofs = dpop ? { dpop_signing_alg_values_supported: proofAlgorithms } : undefined;
   const server = JSON.stringify({
     issuer: origin,
     token_endpoint: origin + tokenPath,
@@ -39,12 +44,14 @@ export const createDocuments = ({
     introspection_endpoint: origin + introspectionPath,
     introspection_endpoint_auth_methods_supported: authMethods,
     introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    ...proofs,
   });
   const resource = JSON.stringify({
     resource: origin,
     authorization_servers: [origin],
     scopes_supported: allScopes,
     bearer_methods_supported: ['header'],
+    ...proofs,
   });
   let written: { jwks: object; text: string } | undefined;
   const jwksText = (): string => {

@@ -38,11 +38,12 @@ const describe = async (deps: IntrospectDeps, text: string): Promise<Record<stri
     scope: deps.allScopes.filter((scope) => principal.scopes.has(scope)).join(' '),
     client_id: token.clientId,
     sub: token.clientId,
-    token_type: 'Bearer',
+    token_type: token.jkt === undefined ? 'Bearer' : 'DPoP',
     exp: token.expiresMs / 1000,
     iat: token.issuedMs / 1000,
     iss: deps.origin,
     aud: deps.origin,
     jti: token.jti,
+    ...(token.jkt === undefined ? undefined : { cnf: { jkt: token.jkt } }),
   };
 };

@@ -6,6 +6,7 @@ import type { Context, Middleware } from 'koa';
 import { errors } from 'oidc-provider';
 import { faultOf } from '#src/platform/http/error-boundary.ts';
 import type { Logger } from '#src/platform/log.ts';
+import type { VerifyProof } from '../dpop/verify-proof.ts';
 import { methodNotAllowed } from '../faults.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
 import {
@@ -13,6 +14,7 @@ import {
   type AuthenticateClientDeps,
   createAuthenticateClient,
 } from './authenticate-client.ts';
+import { createBindToken } from './bind-token.ts';
 import { createDocuments, introspectionPath, revocationPath } from './documents.ts';
 import { createIntrospect, type IntrospectDeps } from './introspect.ts';
 import type { LimitFailures } from './limit-failures.ts';
@@ -36,6 +38,8 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys' | 'credentials'> &
   IntrospectDeps & {
     realm: string;
     limitFailures: LimitFailures;
+    /** Undefined: tokens are never bound to a key. */
+    verifyProof: VerifyProof | undefined;
     audit: AuditOAuth;
     log: Logger;
     keys: Pick<SigningKeys, 'current' | 'jwks'>;
@@ -46,7 +50,7 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys' | 'credentials'> &
 /** Expects `ctx.state.requestId`. Throws METHOD_NOT_ALLOWED for documents; the endpoints answer everything themselves. */
 export const createOAuth = (deps: OAuthDeps): Middleware => {
   const endpoints = createEndpoints(deps);
-  const documents = createDocuments(deps);
+  const documents = createDocuments({ ...deps, dpop: deps.verifyProof !== undefined });
   return async (ctx, next) => {
     const endpoint = endpoints.get(ctx.path);
     if (endpoint !== undefined) return write(ctx, await endpoint(ctx));
@@ -101,6 +105,7 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
   const prove = createAuthenticateClient(deps);
   const authenticate: AuthenticateClient = (req, form) => deps.limitFailures(req, form, () => prove(req, form));
   const issue = createTokenIssuer(deps);
+  const bind = createBindToken(deps.verifyProof);
   const revoke = createRevoke(deps);
   const introspect = createIntrospect(deps);
   const answers: [string, Endpoint][] = [
@@ -109,9 +114,12 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
       async (ctx) => {
         const form = keepForm(ctx, await readTokenRequest(ctx.req, ctx.querystring));
         const proven = await authenticate(ctx.req, form);
-        const { access_token, expires_in, scope } = await issue(ctx, form, proven.client);
+        const bound = await bind(ctx.req, proven.client);
+        const { access_token, expires_in, scope } = await issue(ctx, form, proven.client, bound?.jkt);
         await deps.audit.issued(ctx, proven, { access_token, scope });
-        return { status: 200, headers: {}, body: { access_token, token_type: 'Bearer', expires_in, scope } };
+        const token_type = bound === undefined ? 'Bearer' : 'DPoP';
+        const headers: Record<string, string> = bound === undefined ? {} : { 'dpop-nonce': bound.nonce };
+        return { status: 200, headers, body: { access_token, token_type, expires_in, scope } };
       },
     ],
     [

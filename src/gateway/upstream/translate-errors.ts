@@ -5,7 +5,7 @@
 import type { Dispatcher } from 'undici';
 import { isFaultCode } from '#src/contract/fault.ts';
 import { dialectHeader } from '#src/contract/headers.ts';
-import { carriesBearer } from '../access/carries-bearer.ts';
+import { carriesBearer, challengeScheme } from '../access/carries-bearer.ts';
 import {
   type DialectSettings,
   isOAuthStatus,
@@ -158,7 +158,7 @@ const render = (
   decoded: Buffer | undefined,
 ): RenderedRefusal => {
   const id = requestId ?? exchange.requestId;
-  if (dialect === 'oauth') return renderOAuth(fault, id, dialects, codeKnown);
+  if (dialect === 'oauth') return renderOAuth(fault, id, dialects, codeKnown, challengeScheme(exchange));
   if (dialect === 'problem') return renderProblem(fault, id, dialects);
   const rendered = renderEnvelope(fault, id, dialects);
   // An envelope stays as it is, byte for byte: a repeated answer must be equal to the first.

@@ -71,7 +71,10 @@ export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
 
   const endUnlessAllowed = async ({ exchange, socket }: Tunnel): Promise<void> => {
     try {
-      const principal = await deps.authenticate(readCredential(exchange.req.rawHeaders, exchange.search), exchange.req);
+      const principal = await deps.authenticate(
+        readCredential(exchange.req.rawHeaders, exchange.search, exchange.dpop),
+        exchange.req,
+      );
       await requireScopes({ ...exchange, principal });
     } catch {
       // Revoked, expired, or nobody can say that it is not: either way it was good for the past only.

@@ -44,12 +44,12 @@ export const describeCredential = async (
 type Life = { name: string | null; issued: Date | null; expires: Date | null; retiring: Date | null };
 
 /** A secret that has an end is on its way out: another one replaces it, and the client goes on. */
-const lifeOf = async (db: Kysely<unknown>, { req, search }: Exchange, { kind, id }: Principal): Promise<Life> => {
+const lifeOf = async (db: Kysely<unknown>, { req, search, dpop }: Exchange, { kind, id }: Principal): Promise<Life> => {
   if (kind === 'api_key') {
     const facts = await readKeyFacts(db, id);
     return { name: facts?.name ?? null, issued: facts?.issued ?? null, expires: facts?.ends ?? null, retiring: null };
   }
-  const presented = readCredential(req.rawHeaders, search);
+  const presented = readCredential(req.rawHeaders, search, dpop);
   if (presented.kind === 'client') {
     const facts = await readSecretFacts(db, id, idOfValue(presented.secret));
     return { name: facts?.name ?? null, issued: facts?.issued ?? null, expires: null, retiring: facts?.ends ?? null };

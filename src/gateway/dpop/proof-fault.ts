@@ -1,0 +1,12 @@
+/** The refusal of a DPoP proof where operations are called (RFC 9449 section 7.1). */
+import { Fault } from '#src/contract/fault.ts';
+import type { ProofRefusal } from './verify-proof.ts';
+
+export class ProofFault extends Fault {
+  /** Word of the OAuth dialect, instead of the one that its status has. */
+  readonly oauthError: ProofRefusal['error'];
+  constructor({ error, text, nonce }: ProofRefusal) {
+    super('INVALID_AUTH', text, nonce === undefined ? {} : { headers: { 'dpop-nonce': nonce } });
+    this.oauthError = error;
+  }
+}

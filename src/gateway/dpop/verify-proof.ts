@@ -1,0 +1,121 @@
+/**
+ * The checks of RFC 9449 section 4.3 on one proof, for the token endpoint and for operations alike. Everything that costs
+ * nothing but this process comes first; that a proof is new is asked last, so nobody can fill the store with proofs that
+ * are wrong anyway.
+ */
+import { createHash } from 'node:crypto';
+import { calculateJwkThumbprint, EmbeddedJWK, type JWK, type JWTPayload, jwtVerify } from 'jose';
+import type { Clock } from '#src/platform/clock.ts';
+import type { ProofNonces } from './proof-nonces.ts';
+
+export const proofAlgorithms = ['ES256', 'EdDSA', 'PS256', 'RS256'] as const;
+
+export type ProofRefusal = {
+  error: 'invalid_dpop_proof' | 'use_dpop_nonce';
+  /** Holds nothing of what was sent. */
+  text: string;
+  /** To be told in the header DPoP-Nonce. */
+  nonce: string | undefined;
+};
+
+/** `token`, `jkt`: when a token is used; it must be the one that the proof is about, and bound to the proof's key. */
+export type ProofUse = { method: string; path: string; token?: string; jkt?: string };
+
+/** Resolves with the thumbprint of the key, or with what is wrong. Rejects only when the store cannot be asked. */
+export type VerifyProof = (proof: string, use: ProofUse) => Promise<{ jkt: string; nonce: string } | ProofRefusal>;
+
+type VerifyProofDeps = {
+  /** As clients know it: what `htu` begins with. */
+  origin: string;
+  clock: Clock;
+  nonces: ProofNonces;
+  nonceRequired: boolean;
+  /** False: used before. */
+  markUsed: (proof: { digest: Buffer; expires: Date }, now: Date) => Promise<boolean>;
+};
+
+/** A key of 4096 bits and all claims fit; much longer text is not even parsed. */
+const lengthMax = 4_096;
+const jtiLengthMax = 255;
+/** How far the clock of a client may be off, either way. */
+const iatMsMax = 60_000;
+/** By so much the clocks of two gateways may differ without one forgetting what the other would still take. */
+const clocksMs = 60_000;
+/** The cost of a verification grows with both numbers of an RSA key, and it is the caller who chooses them. */
+const rsaModulusLengthMax = 684;
+const rsaExponentLengthMax = 6;
+/** RFC 7518 section 6: members that only private and symmetric keys have. */
+const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
+
+export const createVerifyProof = (deps: VerifyProofDeps): VerifyProof => {
+  const { clock, nonces } = deps;
+  const invalid = (text: string): ProofRefusal => ({
+    error: 'invalid_dpop_proof',
+    text,
+    nonce: deps.nonceRequired ? nonces.current() : undefined,
+  });
+  const askNonce = (text: string): ProofRefusal => ({ error: 'use_dpop_nonce', text, nonce: nonces.current() });
+  return async (proof, use) => {
+    const nowMs = clock.now().getTime();
+    const read = proof.length > lengthMax ? undefined : await readProof(proof, clock.now());
+    if (read === undefined) return invalid('The DPoP proof is not a valid JWT for its own key');
+    const { jwk, payload } = read;
+    const { jti, htm, htu, iat, nonce, ath } = payload;
+    if (typeof jti !== 'string' || jti === '' || jti.length > jtiLengthMax)
+      return invalid('jti is missing or too long');
+    if (htm !== use.method) return invalid('htm is not the method of this request');
+    if (typeof htu !== 'string' || !namesTarget(htu, deps.origin, use.path))
+      return invalid('htu is not the address of this request');
+    if (use.token !== undefined && ath !== digestOf(use.token).toString('base64url'))
+      return invalid('ath is not the digest of the access token');
+    const jkt = await calculateJwkThumbprint(jwk);
+    if (use.jkt !== undefined && use.jkt !== jkt) return invalid('The access token is bound to another key');
+    if (nonce !== undefined && typeof nonce !== 'string') return invalid('nonce must be a string');
+    // Before the time: a client whose clock is off learns first that a nonce is wanted.
+    if (nonce === undefined && deps.nonceRequired) return askNonce('The DPoP proof needs a nonce of this server');
+    if (nonce !== undefined && !nonces.isLive(nonce)) return askNonce('The nonce of the DPoP proof is not a live one');
+    if (typeof iat !== 'number' || Math.abs(nowMs - iat * 1000) > iatMsMax)
+      return invalid('iat is missing or too far from now');
+    const expires = new Date(iat * 1000 + iatMsMax + clocksMs);
+    const isNew = await deps.markUsed({ digest: digestOf(`${jkt} ${jti}`), expires }, clock.now());
+    return isNew ? { jkt, nonce: nonces.current() } : invalid('The DPoP proof was used before');
+  };
+};
+
+const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/** undefined: whatever is wrong with the text, its header, key or signature, or a time limit of its own. */
+const readProof = async (proof: string, now: Date): Promise<{ jwk: JWK; payload: JWTPayload } | undefined> => {
+  try {
+    const { payload, protectedHeader } = await jwtVerify(
+      proof,
+      (header, token) => {
+        if (!isPublic(header.jwk)) throw new TypeError('not a public key');
+        return EmbeddedJWK(header, token);
+      },
+      { algorithms: [...proofAlgorithms], typ: 'dpop+jwt', currentDate: now },
+    );
+    return isPublic(protectedHeader.jwk) ? { jwk: protectedHeader.jwk, payload } : undefined;
+  } catch {
+    // Nothing in here reaches beyond the text, so every error is one of the text.
+    return undefined;
+  }
+};
+
+const isPublic = (jwk: unknown): jwk is JWK => {
+  if (typeof jwk !== 'object' || jwk === null || privateMembers.some((name) => name in jwk)) return false;
+  const { n, e } = jwk as JWK;
+  return (
+    (n === undefined || (typeof n === 'string' && n.length <= rsaModulusLengthMax)) &&
+    (e === undefined || (typeof e === 'string' && e.length <= rsaExponentLengthMax))
+  );
+};
+
+/** RFC 9449 section 4.3, check 9: after normalisation (RFC 3986 section 6.2), without query and fragment. */
+const namesTarget = (htu: string, origin: string, path: string): boolean => {
+  const said = URL.parse(htu);
+  const asked = URL.parse(origin + path);
+  if (said === null || asked === null || said.username !== '' || said.password !== '') return false;
+  // A path that reads differently once it is normalised was never routed in that form.
+  return asked.pathname === path && said.protocol + said.host === asked.protocol + asked.host && said.pathname === path;
+};

@@ -1,0 +1,250 @@
+/** RFC 9449: each requirement on the two servers that applies here, a test each, named by its section. */
+import { createHmac, randomUUID } from 'node:crypto';
+import { calculateJwkThumbprint, decodeJwt, decodeProtectedHeader } from 'jose';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { knock, type Reply } from '../gateway/public-door.ts';
+import { bearer, openStand, pick, postToken, rawHeaders, read, type Stand, tokenOf } from '../gateway/stand.ts';
+import { athOf, makeProof, newProofKey, type ProofChange, type ProofKey } from '../support/proofs.ts';
+
+type Client = { client_id: string; client_secret: string };
+type Place = { stand: Stand; client: Client; token: string };
+
+const key = newProofKey();
+let plain: Place;
+let strict: Place;
+
+const tokenProof = ({ stand }: { stand: Stand }, change?: ProofChange, own: ProofKey = key): Promise<string> =>
+  makeProof(own, { method: 'POST', url: `${stand.url}/api/oauth/token`, now: stand.clock.now() }, change);
+
+const askToken = ({ stand, client }: Omit<Place, 'token'>, dpop?: string): Promise<Reply> =>
+  postToken(stand.url, { grant_type: 'client_credentials', ...client }, dpop === undefined ? {} : { dpop });
+
+const openPlace = async (dpop: 'on' | 'nonce'): Promise<Place> => {
+  const stand = await openStand({ settings: { dpop } });
+  const tenants = [await stand.createTenant()];
+  const made = await stand.credentials.createClient({ name: 'test', tenants, mayIntrospect: true });
+  const place = { stand, client: pick(made) };
+  const nonce = (await askToken(place, await tokenProof(place))).headers['dpop-nonce'];
+  const { json } = await askToken(place, await tokenProof(place, { claims: { nonce } }));
+  return { ...place, token: String(json.access_token) };
+};
+
+beforeAll(async () => {
+  plain = await openPlace('on');
+  strict = await openPlace('nonce');
+});
+
+afterAll(async () => {
+  await plain?.stand.close();
+  await strict?.stand.close();
+});
+
+const proofFor = ({ stand, token }: Place, change?: ProofChange, own: ProofKey = key): Promise<string> =>
+  makeProof(own, { method: 'GET', url: stand.url + read, now: stand.clock.now(), token }, change);
+
+const use = ({ stand, token }: Place, dpop: string): Promise<Reply> =>
+  knock(stand.url, 'GET', read, { headers: { authorization: `DPoP ${token}`, dpop } });
+
+/** At both servers the changed proof is refused; without the change it would pass, which the last call shows. */
+const expectRefused = async (change: ProofChange, own: ProofKey = key): Promise<void> => {
+  const atResource = await use(plain, await proofFor(plain, change, own));
+  expect([atResource.status, atResource.json.error]).toEqual([401, 'invalid_dpop_proof']);
+  const atServer = await askToken(plain, await tokenProof(plain, change, own));
+  expect([atServer.status, atServer.json.error]).toEqual([400, 'invalid_dpop_proof']);
+  expect((await use(plain, await proofFor(plain))).status).toBe(200);
+};
+
+const seconds = (): number => Math.floor(plain.stand.clock.now().getTime() / 1000);
+
+test('RFC 9449 4.3: there is not more than one DPoP header field', async () => {
+  const { stand, client, token } = plain;
+  const [one, two] = [await proofFor(plain), await proofFor(plain)];
+  const pairs = ['authorization', `DPoP ${token}`, 'dpop', one, 'dpop', two];
+  expect((await knock(stand.url, 'GET', read, { headers: rawHeaders(stand.url, ...pairs) })).status).toBe(400);
+  const type = ['content-type', 'application/x-www-form-urlencoded'];
+  const both = ['dpop', await tokenProof(plain), 'dpop', await tokenProof(plain)];
+  const reply = await knock(stand.url, 'POST', '/api/oauth/token', {
+    headers: rawHeaders(stand.url, ...type, ...both),
+    body: new URLSearchParams({ grant_type: 'client_credentials', ...client }).toString(),
+  });
+  expect([reply.status, reply.json.error]).toEqual([400, 'invalid_dpop_proof']);
+  expect((await use(plain, one)).status).toBe(200);
+});
+
+test('RFC 9449 4.3: the value of the header is a single, well-formed JWT', async () => {
+  const good = await proofFor(plain);
+  for (const proof of ['x', 'a.b', '{}', `${good}.x`, `${good}, ${good}`, good.slice(0, -2)])
+    expect((await use(plain, proof)).json.error).toBe('invalid_dpop_proof');
+  expect((await use(plain, good)).status).toBe(200);
+});
+
+test.each(['jti', 'htm', 'htu', 'iat'])('RFC 9449 4.3: the required claim %s is there', async (name) => {
+  await expectRefused({ claims: { [name]: undefined } });
+});
+
+test('RFC 9449 4.3: the typ is dpop+jwt', async () => {
+  for (const typ of [undefined, 'JWT', 'at+jwt', 'jwt+dpop']) await expectRefused({ header: { typ } });
+});
+
+test('RFC 9449 4.3: the alg is asymmetric, not none, and one that is supported', async () => {
+  const iat = seconds();
+  const claims = { jti: randomUUID(), htm: 'GET', htu: plain.stand.url + read, iat, ath: athOf(plain.token) };
+  const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
+  const none = `${encode({ typ: 'dpop+jwt', alg: 'none', jwk: key.jwk })}.${encode(claims)}.`;
+  const text = `${encode({ typ: 'dpop+jwt', alg: 'HS256', jwk: { kty: 'oct', k: 'AAAA' } })}.${encode(claims)}`;
+  const hmac = createHmac('sha256', Buffer.from('AAAA', 'base64url')).update(text).digest('base64url');
+  for (const proof of [none, `${text}.${hmac}`])
+    expect((await use(plain, proof)).json.error).toBe('invalid_dpop_proof');
+  await expectRefused({}, { ...newProofKey('RS256'), alg: 'RS512' });
+});
+
+test('RFC 9449 4.3: the signature verifies with the public key in the jwk header', async () => {
+  await expectRefused({ signedBy: newProofKey() });
+});
+
+test('RFC 9449 4.3: the jwk header holds no private key', async () => {
+  await expectRefused({ header: { jwk: key.privateKey.export({ format: 'jwk' }) } });
+});
+
+test('RFC 9449 4.3: htm is the method of the request', async () => {
+  await expectRefused({ claims: { htm: 'DELETE' } });
+  const head = await proofFor(plain);
+  const { stand, token } = plain;
+  const headers = { authorization: `DPoP ${token}`, dpop: head };
+  expect((await knock(stand.url, 'HEAD', read, { headers })).status).toBe(401);
+});
+
+test('RFC 9449 4.3: htu is the address of the request, without its query and fragment', async () => {
+  const { url } = plain.stand;
+  for (const htu of [`${url}/`, `https://other.example${read}`, read, `${url}${read}/`])
+    await expectRefused({ claims: { htu } });
+  expect((await use(plain, await proofFor(plain, { claims: { htu: `${url}${read}?page=2#x` } }))).status).toBe(200);
+});
+
+test('RFC 9449 4.3: a nonce that the server gave is in the proof', async () => {
+  expect((await use(strict, await proofFor(strict))).json.error).toBe('use_dpop_nonce');
+  expect((await use(strict, await proofFor(strict, { claims: { nonce: 'guessed' } }))).json.error).toBe(
+    'use_dpop_nonce',
+  );
+});
+
+test('RFC 9449 4.3: the proof was made within an acceptable time', async () => {
+  for (const iat of [seconds() - 62, seconds() + 62]) await expectRefused({ claims: { iat } });
+});
+
+test('RFC 9449 4.3: ath is the digest of the access token', async () => {
+  for (const ath of [undefined, '', athOf(`${plain.token}x`)]) {
+    const reply = await use(plain, await proofFor(plain, { claims: { ath } }));
+    expect([reply.status, reply.json.error]).toEqual([401, 'invalid_dpop_proof']);
+  }
+});
+
+test('RFC 9449 4.3: the key that the token is bound to is the key of the proof', async () => {
+  const reply = await use(plain, await proofFor(plain, {}, newProofKey()));
+  expect([reply.status, reply.json.error]).toEqual([401, 'invalid_dpop_proof']);
+});
+
+test('RFC 9449 5: the token_type of a bound token is DPoP, and Bearer without a proof', async () => {
+  expect((await askToken(plain, await tokenProof(plain))).json.token_type).toBe('DPoP');
+  expect((await askToken(plain)).json.token_type).toBe('Bearer');
+});
+
+test('RFC 9449 5: a wrong proof is answered with the error response of RFC 6749 5.2 and invalid_dpop_proof', async () => {
+  const reply = await askToken(plain, 'x');
+  expect([reply.status, reply.json.error, reply.headers['cache-control']]).toEqual([
+    400,
+    'invalid_dpop_proof',
+    'no-store',
+  ]);
+});
+
+test('RFC 9449 5.1: the metadata of the server names the algorithms, none of them symmetric', async () => {
+  const { json } = await knock(plain.stand.url, 'GET', '/.well-known/oauth-authorization-server');
+  expect(json.dpop_signing_alg_values_supported).toEqual(['ES256', 'EdDSA', 'PS256', 'RS256']);
+});
+
+test('RFC 9449 5.2: a client that must use DPoP gets no token without a proof', async () => {
+  const { stand } = plain;
+  const tenants = [await stand.createTenant()];
+  const client = pick(await stand.credentials.createClient({ name: 'bound', tenants, dpopRequired: true }));
+  expect((await askToken({ stand, client })).status).toBe(400);
+  expect((await askToken({ stand, client }, await tokenProof(plain))).status).toBe(200);
+});
+
+test('RFC 9449 6: the binding can be read from the token and by introspection alike', async () => {
+  const cnf = { jkt: await calculateJwkThumbprint(key.jwk) };
+  expect([decodeProtectedHeader(plain.token).typ, decodeJwt(plain.token).cnf]).toEqual(['at+jwt', cnf]);
+  const { stand, client, token } = plain;
+  const { json } = await postToken(stand.url, { ...client, token }, {}, '/api/oauth/introspect');
+  expect([json.cnf, json.token_type]).toEqual([cnf, 'DPoP']);
+});
+
+test('RFC 9449 7.1: a bound token is not taken without a proof', async () => {
+  const { stand, token } = plain;
+  const reply = await knock(stand.url, 'GET', read, { headers: { authorization: `DPoP ${token}` } });
+  expect([reply.status, reply.json.error]).toEqual([401, 'invalid_dpop_proof']);
+});
+
+test('RFC 9449 7.1: the challenge has the scheme DPoP, the error and the algorithms', async () => {
+  const reply = await use(plain, 'x');
+  expect(reply.headers['www-authenticate']).toMatch(
+    /^DPoP realm="orderpass", error="invalid_dpop_proof", .*algs="ES256 EdDSA PS256 RS256"$/,
+  );
+});
+
+test('RFC 9449 7.2: a bound token that comes as a Bearer token is rejected', async () => {
+  const { stand, token } = plain;
+  const reply = await knock(stand.url, 'GET', read, { headers: bearer(token) });
+  expect([reply.status, reply.json.error]).toEqual([401, 'invalid_token']);
+});
+
+test('RFC 9449 7.2: whoever takes both offers both schemes', async () => {
+  const challenge = (await knock(plain.stand.url, 'GET', read)).headers['www-authenticate'];
+  expect(challenge).toMatch(/^Bearer .*, DPoP realm="orderpass", algs="/);
+});
+
+test('RFC 9449 7.1: a token that is bound to no key is not taken under the scheme DPoP', async () => {
+  const token = await tokenOf(plain.stand.url, plain.client);
+  const other = { ...plain, token };
+  expect((await use(other, await proofFor(other))).json.error).toBe('invalid_token');
+});
+
+test('RFC 9449 8: the authorization server asks for its nonce with use_dpop_nonce, 400 and DPoP-Nonce', async () => {
+  const reply = await askToken(strict, await tokenProof(strict));
+  expect([reply.status, reply.json.error]).toEqual([400, 'use_dpop_nonce']);
+  // NQCHAR of RFC 6749 appendix A.
+  expect(reply.headers['dpop-nonce']).toMatch(/^[\x21\x23-\x5b\x5d-\x7e]+$/);
+  const { nonce } = { nonce: reply.headers['dpop-nonce'] };
+  expect((await askToken(strict, await tokenProof(strict, { claims: { nonce } }))).status).toBe(200);
+});
+
+test('RFC 9449 8: a wrong nonce is refused and the next one told', async () => {
+  const reply = await askToken(strict, await tokenProof(strict, { claims: { nonce: 'x' } }));
+  expect([reply.status, reply.json.error, reply.headers['dpop-nonce']]).toEqual([
+    400,
+    'use_dpop_nonce',
+    expect.any(String),
+  ]);
+});
+
+test('RFC 9449 8.2: with its answer the server tells the nonce of the next request', async () => {
+  const nonce = (await askToken(strict, await tokenProof(strict))).headers['dpop-nonce'];
+  const reply = await askToken(strict, await tokenProof(strict, { claims: { nonce } }));
+  expect([reply.status, reply.headers['dpop-nonce']]).toEqual([200, expect.any(String)]);
+});
+
+test('RFC 9449 9: the resource server asks for its nonce with 401, use_dpop_nonce and DPoP-Nonce', async () => {
+  const reply = await use(strict, await proofFor(strict));
+  expect(reply.status).toBe(401);
+  expect(reply.headers['www-authenticate']).toMatch(/^DPoP .*error="use_dpop_nonce"/);
+  const nonce = reply.headers['dpop-nonce'];
+  expect((await use(strict, await proofFor(strict, { claims: { nonce } }))).status).toBe(200);
+});
+
+test('RFC 9449 11.1: a proof is taken once', async () => {
+  const proof = await proofFor(plain);
+  expect([(await use(plain, proof)).status, (await use(plain, proof)).status]).toEqual([200, 401]);
+  const forToken = await tokenProof(plain);
+  const replies = [await askToken(plain, forToken), await askToken(plain, forToken)];
+  expect(replies.map(({ status }) => status)).toEqual([200, 400]);
+});
