@@ -50,7 +50,12 @@ export const startProgram = async (settings: Settings, log: Logger): Promise<Pro
       await supervised;
     });
     // First of all nobody new comes in; what runs still finds everything that it needs.
-    if (front !== undefined) running.stops.push(() => front.listener.close(graceMs));
+    if (front !== undefined) {
+      running.stops.push(() => {
+        front.endUpgrades();
+        return front.listener.close(graceMs);
+      });
+    }
     return { publicUrl: front?.listener.url, internalUrl: internal?.url, demo: front?.demo, stop };
   } catch (error) {
     await stop();
@@ -87,7 +92,7 @@ const orderingDeps = (settings: Settings, { store, box, clock, log }: Installati
   settings: settings.ordering,
 });
 
-type Front = { listener: Listener; demo: Demo | undefined; ownOrigin: string };
+type Front = { listener: Listener; demo: Demo | undefined; ownOrigin: string; endUpgrades: () => void };
 
 const startGateway = async (
   settings: Settings,
@@ -147,7 +152,7 @@ const startGateway = async (
   server.on('checkContinue', gateway.continueHandler);
   wantsUpgrade = gateway.wantsUpgrade;
   server.on('upgrade', gateway.upgradeHandler);
-  return { listener, demo, ownOrigin };
+  return { listener, demo, ownOrigin, endUpgrades: gateway.endUpgrades };
 };
 
 /** The demo belongs to a trial on one machine: never where a real store or a production setting is named. */

@@ -67,6 +67,8 @@ export type PublicDoor = {
   wantsUpgrade: WantsUpgrade;
   /** Of upstreams: how many are left out now. */
   addressesOut: () => number;
+  /** Upgraded connections have left the server, which would wait for them when it closes. */
+  endUpgrades: () => void;
   close: () => Promise<void>;
 };
 
@@ -195,6 +197,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     addressesOut: () =>
       [...upstreams.values()].flatMap(({ addresses }) => addresses).filter(({ health }) => health.outUntilMs !== 0)
         .length,
+    endUpgrades: upgrades.close,
     close: async () => {
       upgrades.close();
       await Promise.all(
