@@ -10,7 +10,7 @@ import { column, median, type Part, pinned, print, ratiosOf, startPart, stopPart
 const roundsDefault = 7;
 const roundMs = 2_500;
 const warmUpMs = 3_000;
-const connections = 16;
+const connections = 64;
 const goal = 1;
 
 const contenders = ['issuer', 'provider'] as const;

@@ -104,7 +104,7 @@ const readBearer = (value: string): Presented => {
   while (start < value.length && isBlank(value.charCodeAt(start))) start += 1;
   const token = value.slice(start);
   if (token === '') return malformedBearer;
-  for (let i = 0; i < token.length; i += 1) if (isBlank(token.charCodeAt(i))) return malformedBearer;
+  if (token.includes(' ') || token.includes('\t')) return malformedBearer;
   return { kind: 'bearer', token, bearer: true, dpop };
 };
 
