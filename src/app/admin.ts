@@ -149,7 +149,7 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
         { db: store.db, box, clock, actor, table: readRouteTable(routesFileOf(settings.gateway)) },
         options,
       ),
-    /** Reading the audit is part of the audit, and comes first. */
+    /** Reading the audit is part of the audit, and stands in it before anything is shown. */
     traceCredential: async (value: string) => {
       const traced = await traceCredential({ db: store.db, box }, value);
       const { fingerprint, client_id, credential_id } = traced;

@@ -9,7 +9,8 @@
  * access/identify-caller -> access/require-scopes -> access/limit-rate (limits/) -> edge/limit-body -> whoami/answer-self or
  * upstream/assert-identity -> upstream/forward -> upstream/relay-answer or upstream/translate-errors. Whatever refuses
  * throws a Fault (faults.ts), which edge/write-answer renders (edge/dialects). The same decision serves WebSockets
- * (upstream/upgrade) and other proxies (access/auth-check). assemble.ts joins the parts.
+ * (upstream/upgrade) and other proxies (access/auth-check). assemble.ts joins the parts. Beside the way: credentials/ and
+ * oauth/ (what is issued and revoked), dpop/ (proofs of bound tokens), audit/ (who did what, chained and signed).
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dropOldAudit } from '#src/gateway/audit/retain-audit.ts';
 import { verifyAudit } from '#src/gateway/index.ts';
 import { until } from '../support/until.ts';
-import { knock } from './public-door.ts';
+import { knock, type Reply } from './public-door.ts';
 import { bearer, clientHeaders, openStand, pick, postToken, read, type Stand, tokenOf } from './stand.ts';
 
 let stand: Stand;
@@ -87,6 +87,42 @@ test('each refusal is in the audit before its answer: no credential, garbage, wr
     expect(reply.status, reply.text).toBeGreaterThanOrEqual(400);
     const found = await ofRequest(reply.headers['x-request-id']);
     expect(found, `${action} ${reason}`).toMatchObject([{ action, reason, client_id, outcome: 'failure' }]);
+  }
+});
+
+test('while the audit cannot be written, no token and no refusal is answered; after 2 s no token, and the refusal', async () => {
+  const { pool } = stand.database;
+  const holder = await pool.connect();
+  const settled: string[] = [];
+  const noting = (name: string, reply: Promise<Reply>): Promise<Reply> => {
+    void reply.then(() => settled.push(name));
+    return reply;
+  };
+  const ask = (): Promise<Reply>[] => [
+    noting('token', postToken(stand.url, { grant_type: 'client_credentials', ...client })),
+    noting('refusal', knock(stand.url, 'GET', read, { headers: bearer('a.b.c') })),
+  ];
+  const isWaiting = async (): Promise<boolean> =>
+    (await pool.query("select 1 from pg_locks where relation = 'gateway.audit_events'::regclass and not granted")).rows
+      .length > 0;
+  try {
+    await holder.query('begin; lock table gateway.audit_events in exclusive mode');
+    const short = ask();
+    await until(isWaiting);
+    expect(settled).toEqual([]);
+    await holder.query('rollback');
+    expect((await Promise.all(short)).map(({ status }) => status)).toEqual([200, 401]);
+    for (const { headers } of await Promise.all(short))
+      expect(await ofRequest(headers['x-request-id'])).toHaveLength(1);
+    await holder.query('begin; lock table gateway.audit_events in exclusive mode');
+    const [token, refusal] = await Promise.all(ask());
+    expect([token?.status, token?.json.error]).toEqual([503, 'temporarily_unavailable']);
+    expect(refusal?.status).toBe(401);
+    await holder.query('rollback');
+    // Nothing is lost: it is written when it can be.
+    await rowsWhen(() => ofRequest(refusal?.headers['x-request-id']), some);
+  } finally {
+    holder.release(true);
   }
 });
 

@@ -3,11 +3,8 @@ import type { Kysely } from 'kysely';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { completeEvent, type NewAuditEvent } from './audit-event.ts';
 import { ensurePartition, insertEvents, lockChain, seenChains, updateHead } from './audit-store.ts';
-import { appendToChain, headLabel, signHead } from './chain.ts';
+import { appendToChain, changesChain, headLabel, signHead } from './chain.ts';
 import { openChain } from './open-chain.ts';
-
-/** The chain that all processes share; whoever writes to it holds it to the end of the transaction. */
-export const changesChain = 0;
 
 /** `tx`: must be a transaction. Its head is signed with each event, so this chain has no unsigned end. */
 export const appendChange = async (

@@ -5,6 +5,9 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { AuditEvent, ChainedEvent } from './audit-event.ts';
 
+/** The chain that all processes share; whoever writes to it holds it to the end of the transaction. */
+export const changesChain = 0;
+
 /** What the first event of a chain follows. */
 export const chainStart = '0'.repeat(64);
 

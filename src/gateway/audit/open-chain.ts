@@ -2,9 +2,7 @@
 import type { Kysely } from 'kysely';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { type ChainRow, insertChain, lastChain, lockChain, lockChains, seenChains, updateHead } from './audit-store.ts';
-import { chainStart, headLabel, signAnchor, signHead } from './chain.ts';
-
-const changes = 0;
+import { chainStart, changesChain, headLabel, signAnchor, signHead } from './chain.ts';
 
 /** `process` 'changes' asks for chain 0, which is made once. `tx`: a transaction. */
 export const openChain = async (
@@ -15,10 +13,10 @@ export const openChain = async (
   await lockChains(tx);
   let last = await lastChain(tx);
   if (last === -1) {
-    await makeChain(tx, box, { chain: changes, now, process: 'changes' });
-    last = changes;
+    await makeChain(tx, box, { chain: changesChain, now, process: 'changes' });
+    last = changesChain;
   }
-  const row = await lockChain(tx, changes);
+  const row = await lockChain(tx, changesChain);
   if (row === undefined) throw new Error('the chain of changes is missing');
   if (process === 'changes') return row;
   const made = await makeChain(tx, box, { chain: last + 1, now, process });

@@ -65,7 +65,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
     return openChain(tx, box, { now: clock.now(), process: deps.process });
   });
   const { chain } = row;
-  let end: ChainEnd = { seq: 0, hash: '0'.repeat(64) };
+  let end: ChainEnd = { seq: row.seq, hash: row.hash };
   let waiting: Waiting[] = [];
   let allowed = new Map<Allowed, { at: Date; ids: string[] }>();
   let waitingCount = 0;

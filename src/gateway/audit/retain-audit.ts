@@ -9,7 +9,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
-import { appendChange, changesChain } from './append-change.ts';
+import { appendChange } from './append-change.ts';
 import {
   dropPartition,
   ensurePartition,
@@ -18,7 +18,7 @@ import {
   lockChain,
   updateAnchor,
 } from './audit-store.ts';
-import { headLabel, signAnchor } from './chain.ts';
+import { changesChain, headLabel, signAnchor } from './chain.ts';
 
 export type RetainAuditDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock };
 
