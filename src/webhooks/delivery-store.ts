@@ -44,7 +44,7 @@ export const insertDeliveries = async (
         ${column(({ entity }) => entity)}::text[], ${column(({ seq }) => seq)}::bigint[],
         ${column(({ position }) => position)}::bigint[], ${column(({ body }) => body)}::text[])
         as event (id, tenant, event, kind, entity, seq, position, body) on event.id = target.event_id
-    on conflict (endpoint_uid, event_id) do nothing`.execute(tx);
+    on conflict do nothing`.execute(tx);
 };
 
 /** What is kept in order: the events of one entity at one endpoint. */

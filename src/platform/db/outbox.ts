@@ -130,6 +130,17 @@ export const lockDispatch = async (tx: Kysely<unknown>): Promise<boolean> => {
   return rows[0]?.held === true;
 };
 
+/**
+ * Gives each event its place in the feed, in the given sequence. Only the holder of `lockDispatch` calls this, and gives the
+ * lock back after its commit: whoever reads the feed sees it up to some place without gaps, and later events come after.
+ */
 export const markDispatched = async (tx: Kysely<unknown>, positions: readonly number[], at: Date): Promise<void> => {
-  await sql`update outbox.events set dispatched_at = ${at} where position = any(${positions}::bigint[])`.execute(tx);
+  await sql`
+    with taken as materialized (
+      select setval('outbox.feed_positions', nextval('outbox.feed_positions') + ${positions.length - 1}::bigint) as last
+    )
+    update outbox.events as event
+    set dispatched_at = ${at}, feed_position = taken.last - ${positions.length}::bigint + claimed.number
+    from taken, unnest(${positions}::bigint[]) with ordinality as claimed (position, number)
+    where event.position = claimed.position`.execute(tx);
 };
