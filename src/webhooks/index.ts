@@ -18,9 +18,10 @@ import { loadMigrations } from '#src/platform/db/migrate.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import { createCancelBacklog } from './cancel-backlog.ts';
+import type { ClaimedDelivery } from './claim-store.ts';
 import type { WebhooksSettings } from './config.ts';
 import { createDeliver } from './deliver.ts';
-import type { ClaimedDelivery } from './delivery-store.ts';
 import { createDispatch } from './dispatch.ts';
 import { endpointSecretLabel } from './endpoints.ts';
 import { resolverFor } from './resolve.ts';
@@ -59,16 +60,19 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
     timeoutMs: deps.attemptTimeoutMs ?? attemptTimeoutMsDefault,
   });
   const keys = createSigningKeys(deps);
+  const cancel = createCancelBacklog({ db, clock });
   const deliver = createDeliver({
     db,
+    pool,
     clock,
     log,
     settings,
     send,
     random: deps.random ?? Math.random,
     headersFor: (delivery, timestampSeconds) => headersOf(deps, keys, delivery, timestampSeconds),
+    onDisabled: cancel.wake,
   });
-  const dispatch = createDispatch({ db, pool, clock, onDeliveries: deliver.wake });
+  const dispatch = createDispatch({ pool, clock, onDeliveries: deliver.wake });
   const run = async (signal: AbortSignal): Promise<void> => {
     try {
       await deliver.service.run(signal);
@@ -77,7 +81,7 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
       if (signal.aborted) await close();
     }
   };
-  return { services: [dispatch, { name: deliver.service.name, run }] };
+  return { services: [dispatch, { name: deliver.service.name, run }, cancel.service] };
 };
 
 /** Interface 12.3. */
