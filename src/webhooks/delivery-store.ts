@@ -3,6 +3,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { ClaimedEvent } from '#src/platform/db/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
+import { settleLanes } from './lane-store.ts';
 import type { Room } from './places.ts';
 
 type Target = { uid: string; endpointUid: string; event: ClaimedEvent };
@@ -95,6 +96,8 @@ export type ClaimedDelivery = {
   leaseToken: string;
   url: string;
   secret: Buffer;
+  previousSecret: Buffer | null;
+  previousSecretExpires: Date | null;
   signatureHeader: string | null;
 };
 
@@ -191,7 +194,10 @@ const claim = async (tx: Kysely<unknown>, now: Date, room: Room, lease: Lease): 
     where delivery.uid = chosen.uid and endpoint.uid = delivery.endpoint_uid
     returning delivery.tenant, delivery.uid, delivery.endpoint_uid as "endpointUid", delivery.event_id as "eventId",
       delivery.body, delivery.attempts_count as "attemptsCount", delivery.lease_token as "leaseToken", endpoint.url,
-      endpoint.secret, endpoint.signature_header as "signatureHeader"`.execute(tx);
+      endpoint.secret, endpoint.previous_secret as "previousSecret",
+      endpoint.previous_secret_expires as "previousSecretExpires", endpoint.signature_header as "signatureHeader"`.execute(
+    tx,
+  );
   return rows;
 };
 
@@ -259,6 +265,8 @@ export const recordAttempt = async (
   if (held === undefined) return false;
   // A statement of its own: it must see what the dispatcher committed while the one above waited for its lock.
   if (finished !== null) await releaseNext(tx, delivery.endpointUid, held.kind, held.entity, now);
+  // While it was held, an earlier event may have joined to be sent again: that one goes first now.
+  else await settleLanes(tx, delivery.endpointUid, [held], now);
   return true;
 };
 
