@@ -1,6 +1,7 @@
 /** What the operations of this feature need beside the request, and who is asking. */
 import type { Kysely } from 'kysely';
 import type { AssertedCaller } from '#src/contract/assertion.ts';
+import type { tenantMember } from '#src/contract/event.ts';
 import { type OperationInput, tenantOf } from '#src/platform/http/operation.ts';
 import type { Cursors } from '#src/platform/http/paging.ts';
 import type { Viewer } from './endpoint.ts';
@@ -22,7 +23,7 @@ export type Api = Omit<EndpointsDeps, 'db' | 'kinds'> & {
 };
 
 /** A client by its headers and by its tokens is the same owner; an API key speaks for the tenant. */
-export const viewerOf = (input: Pick<OperationInput<unknown>, 'caller' | 'restuid'>): Viewer => ({
+export const viewerOf = (input: Pick<OperationInput<unknown>, 'caller' | typeof tenantMember>): Viewer => ({
   tenant: tenantOf(input),
   client: input.caller.kind === 'api_key' ? undefined : input.caller.id,
 });
