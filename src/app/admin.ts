@@ -40,12 +40,12 @@ import { createEndpoint, type EndpointsDeps } from '#src/webhooks/index.ts';
 import type { Settings } from './config.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { allMigrations } from './migrations.ts';
+import { eventKinds } from './webhook-words.ts';
 
 /** What an export may be written as, and how much a search shows at once. */
 export { exportFormats, searchLimitMax } from '#src/gateway/index.ts';
 
-/** Kinds of events that a restaurant switches on and off (interface 12.1). */
-export const eventKinds = ['customers', 'orders', 'loyaltylog', 'menu'] as const;
+export { eventKinds } from './webhook-words.ts';
 
 type ImportOutcome = Awaited<ReturnType<typeof importMenu>>;
 

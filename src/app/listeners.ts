@@ -61,6 +61,7 @@ export const createInternalHandler = (
   const router = mountOperations(operations, '/api', {
     db: installation.store.db,
     clock: installation.clock,
+    box: installation.box,
     verifyAssertion: createAssertionVerifier({
       key: installation.box.derive('assertion'),
       audience: orderingAudience,

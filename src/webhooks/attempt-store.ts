@@ -1,7 +1,7 @@
 /** What attempts came to: many are written at once, each only while its lease is held. */
 import { type Kysely, sql } from 'kysely';
 import type { ClaimedDelivery } from './claim-store.ts';
-import type { Lane } from './delivery-store.ts';
+import type { Lane } from './lane-store.ts';
 import type { EndpointClass } from './places.ts';
 import type { Timings } from './send.ts';
 
@@ -26,7 +26,7 @@ export type Written = { uid: string; finished: boolean } & Lane;
 /**
  * The attempts and what becomes of their deliveries. A worker that was taken for dead holds no lease any more and writes
  * nothing. A delivery that was cancelled while it was on its way stays cancelled unless it arrived. Call under the locks
- * of the lanes of those that finish.
+ * of their lanes.
  */
 export const writeAttempts = async (tx: Kysely<unknown>, attempts: readonly AttemptRecord[]): Promise<Written[]> => {
   const of = <T>(value: (attempt: AttemptRecord) => T): T[] => attempts.map(value);

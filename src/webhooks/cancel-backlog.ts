@@ -7,7 +7,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { type Cancelling, cancelPiece, endCancelling, findPiece, listCancelling } from './cancel-store.ts';
-import { lockLanes, releaseNext } from './delivery-store.ts';
+import { lockLanes, releaseNext } from './lane-store.ts';
 import { createWake, type Wake } from './wake.ts';
 
 type CancelDeps = { db: Kysely<unknown>; clock: Clock };

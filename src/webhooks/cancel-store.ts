@@ -1,6 +1,6 @@
 /** The backlog of endpoints that were disabled. */
 import { type Kysely, sql } from 'kysely';
-import type { Lane } from './delivery-store.ts';
+import type { Lane } from './lane-store.ts';
 
 export type Cancelling = {
   endpointUid: string;

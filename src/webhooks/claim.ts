@@ -164,7 +164,7 @@ const withBodies = async (
   const endpoints = new Map(ready.map((endpoint) => [endpoint.endpointUid, endpoint]));
   const bodies = await readBodies(
     tx,
-    leased.filter(({ body }) => body === null).map(({ tenant, eventId }) => ({ tenant, id: eventId })),
+    leased.filter(({ body }) => body === null).map(({ eventId }) => eventId),
   );
   return leased.flatMap((delivery) => {
     const endpoint = endpoints.get(delivery.endpointUid);

@@ -40,7 +40,11 @@ export const dispatchOnce = (db: Kysely<unknown>, now: Date): Promise<number> =>
     const events = await claimEvents(tx, batchMax);
     if (events.length === 0) return 0;
     await insertDeliveries(tx, events, now);
-    await markDispatched(tx, events, now);
+    await markDispatched(
+      tx,
+      events.map(({ id }) => id),
+      now,
+    );
     return events.length;
   });
 

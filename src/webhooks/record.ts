@@ -22,8 +22,8 @@ import {
   writeWarned,
 } from './attempt-store.ts';
 import type { ReadyEndpoint } from './claim-store.ts';
-import { type Lane, lockLanes, releaseNext } from './delivery-store.ts';
-import { disableEndpoint, disableFailing } from './endpoint-store.ts';
+import { disableFailing, disableGone } from './endpoint-store.ts';
+import { type Lane, lockLanes, releaseNext, stepBack } from './lane-store.ts';
 import { type Loop, openLoop } from './loop-connection.ts';
 import { failuresToHold, holdMs } from './pace.ts';
 import type { EndpointClass } from './places.ts';
@@ -116,7 +116,7 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
 };
 
 const writeBatch = async (deps: RecordDeps, db: Kysely<unknown>, batch: readonly Made[]): Promise<void> => {
-  for (const { attempt } of batch) if (attempt.status === 410) await disableGone(deps, db, attempt);
+  for (const { attempt } of batch) if (attempt.status === 410) await noteGone(deps, db, attempt);
   const failing = await inTransaction(db, (tx) => writeAll(deps, tx, batch));
   const before = new Date(deps.clock.now().getTime() - failingMs);
   for (const { endpointUid, failingSince, failuresCount } of failing) {
@@ -130,12 +130,11 @@ const writeBatch = async (deps: RecordDeps, db: Kysely<unknown>, batch: readonly
 };
 
 /** 410: the receiver wants nothing more, ever (interface 12.4). Before its answer is written, so that nothing is claimed between. */
-const disableGone = async (deps: RecordDeps, db: Kysely<unknown>, attempt: AttemptRecord): Promise<void> => {
+const noteGone = async (deps: RecordDeps, db: Kysely<unknown>, attempt: AttemptRecord): Promise<void> => {
   const isDisabled = await inTransaction(
     db,
     async (tx) =>
-      (await holdsLease(tx, attempt)) &&
-      (await disableEndpoint(tx, attempt.delivery.endpointUid, 'gone', deps.clock.now())),
+      (await holdsLease(tx, attempt)) && (await disableGone(tx, attempt.delivery.endpointUid, deps.clock.now())),
   );
   if (!isDisabled) return;
   deps.log.info({ endpoint: attempt.delivery.endpointUid }, 'an endpoint that is gone was disabled');
@@ -144,7 +143,7 @@ const disableGone = async (deps: RecordDeps, db: Kysely<unknown>, attempt: Attem
 
 /** Locks in one sequence: lanes, turns, deliveries, health. Returns the endpoints that fail. */
 const writeAll = async (deps: RecordDeps, tx: Kysely<unknown>, batch: readonly Made[]): Promise<Health[]> => {
-  await lockLanes(tx, batch.filter(({ attempt }) => attempt.state !== 'pending').map(laneOf));
+  await lockLanes(tx, batch.map(laneOf));
   if (
     batch.some(({ attempt, endpoint, endpointClass }) => attempt.failure !== null || endpoint.class !== endpointClass)
   )
@@ -154,11 +153,13 @@ const writeAll = async (deps: RecordDeps, tx: Kysely<unknown>, batch: readonly M
     batch.map(({ attempt }) => attempt),
   );
   const now = deps.clock.now();
-  await releaseNext(
+  // While one was held, an earlier event may have joined to be sent again: that one goes first now.
+  await stepBack(
     tx,
-    written.filter(({ finished }) => finished),
+    written.filter(({ finished }) => !finished),
     now,
   );
+  await releaseNext(tx, written, now);
   const uids = new Set(written.map(({ uid }) => uid));
   const counted = batch.filter(({ attempt }) => uids.has(attempt.delivery.uid));
   if (counted.length === 0) return [];

@@ -135,32 +135,23 @@ export const lockDispatch = async (tx: Kysely<unknown>): Promise<boolean> => {
  * Gives each event its place in the feed, in the given sequence. Only the holder of `lockDispatch` calls this, and gives the
  * lock back after its commit: whoever reads the feed sees it up to some place without gaps, and later events come after.
  */
-export const markDispatched = async (
-  tx: Kysely<unknown>,
-  events: readonly { tenant: string; id: string }[],
-  at: Date,
-): Promise<void> => {
+export const markDispatched = async (tx: Kysely<unknown>, ids: readonly string[], at: Date): Promise<void> => {
   await sql`
     with taken as materialized (
-      select setval('outbox.feed_positions', nextval('outbox.feed_positions') + ${events.length - 1}::bigint) as last
+      select setval('outbox.feed_positions', nextval('outbox.feed_positions') + ${ids.length - 1}::bigint) as last
     )
     update outbox.events as event
-    set dispatched_at = ${at}, feed_position = taken.last - ${events.length}::bigint + claimed.number
-    from taken, unnest(${events.map(({ tenant }) => tenant)}::text[], ${events.map(({ id }) => id)}::text[])
-      with ordinality as claimed (tenant, id, number)
-    where event.tenant = claimed.tenant and event.id = claimed.id`.execute(tx);
+    set dispatched_at = ${at}, feed_position = taken.last - ${ids.length}::bigint + claimed.number
+    from taken, unnest(${ids}::text[]) with ordinality as claimed (id, number)
+    where event.id = claimed.id`.execute(tx);
 };
 
 /** Bodies of events by id; an event that is not kept any more is missing. */
-export const readBodies = async (
-  db: Kysely<unknown>,
-  events: readonly { tenant: string; id: string }[],
-): Promise<Map<string, string>> => {
-  if (events.length === 0) return new Map();
+export const readBodies = async (db: Kysely<unknown>, ids: readonly string[]): Promise<Map<string, string>> => {
+  if (ids.length === 0) return new Map();
   const { rows } = await sql<{ id: string; body: string }>`
-    select event.id, event.body
-    from unnest(${events.map(({ tenant }) => tenant)}::text[], ${events.map(({ id }) => id)}::text[]) as wanted (tenant, id)
-    join outbox.events as event on event.tenant = wanted.tenant and event.id = wanted.id`.execute(db);
+    select event.id, event.body from unnest(${ids}::text[]) as wanted (id)
+    join outbox.events as event on event.id = wanted.id`.execute(db);
   return new Map(rows.map(({ id, body }) => [id, body]));
 };
 

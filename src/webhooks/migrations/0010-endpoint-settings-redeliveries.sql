@@ -33,6 +33,8 @@ create table webhooks.redeliveries (
   queued integer not null default 0,
   state text not null check (state in ('running', 'done')),
   created timestamptz not null,
+  -- When it was last worked at: they take turns.
+  touched timestamptz not null default now(),
   primary key (tenant, uid),
   unique (uid)
 );

@@ -47,12 +47,13 @@ end $$;
 alter table outbox.events alter column id type text collate "C";
 alter table outbox.events drop constraint events_pkey;
 alter table outbox.events drop constraint events_id_key;
+create index events_position on outbox.events (position);
 alter table outbox.events alter column position drop identity;
 create sequence outbox.event_positions;
 select setval('outbox.event_positions', (select coalesce(max(position), 0) + 1 from outbox.events), false);
 alter table outbox.events alter column position set default nextval('outbox.event_positions');
 alter table outbox.events rename to events_whole;
-create table outbox.events (like outbox.events_whole including all, primary key (tenant, id)) partition by range (id);
+create table outbox.events (like outbox.events_whole including all, primary key (id)) partition by range (id);
 create table outbox.events_default partition of outbox.events default;
 select platform.ensure_week('outbox.events', 'id', 'evt', now() + week * interval '7 days', 100)
 from generate_series(-5, 1) as week;
