@@ -45,7 +45,7 @@ export const createDigest = ({ db, clock, onDeliveries }: DigestDeps): Service =
     while (!signal.aborted) {
       const sent = await digestOnce(db, clock.now());
       if (sent > 0) onDeliveries();
-      if (sent < batchMax) await wake.wait(pollMs);
+      else await wake.wait(pollMs);
     }
   },
 });
