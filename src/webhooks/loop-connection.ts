@@ -10,7 +10,7 @@ export type Loop = { db: Kysely<unknown>; release(): void };
  * sorts. On these connections it is told to walk along the indexes, which costs the same whatever stands behind the
  * first rows, and to keep each plan.
  */
-const settings = `
+export const loopSettings = `
   set enable_sort = off; set enable_incremental_sort = off; set enable_seqscan = off; set enable_bitmapscan = off;
   set enable_hashjoin = off; set enable_mergejoin = off; set plan_cache_mode = force_generic_plan; set jit = off`;
 
@@ -24,7 +24,7 @@ export const openLoop = async (pool: Pool): Promise<Loop> => {
     client.release(true);
   };
   try {
-    await client.query(settings);
+    await client.query(loopSettings);
   } catch (error) {
     release();
     throw error;
