@@ -1,5 +1,6 @@
 /** What became of deliveries, for those who may see their endpoints. Reads only. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { readBodies } from '#src/platform/db/outbox.ts';
 import type { Viewer } from './endpoint.ts';
 import { visibleTo } from './endpoint-store.ts';
 
@@ -103,11 +104,14 @@ export const findDelivery = async (
   db: Kysely<unknown>,
   viewer: Viewer,
   uid: string,
-): Promise<(LoggedDelivery & { body: string }) | undefined> => {
-  const { rows } = await sql<LoggedDelivery & { body: string }>`
+): Promise<(LoggedDelivery & { body: string | null }) | undefined> => {
+  const { rows } = await sql<LoggedDelivery & { body: string | null }>`
     select ${columns}, body from webhooks.deliveries as delivery
     where ${seen(viewer)} and delivery.uid = ${uid}`.execute(db);
-  return rows[0];
+  const [row] = rows;
+  if (row === undefined || row.body !== null) return row;
+  const bodies = await readBodies(db, [row.eventId]);
+  return { ...row, body: bodies.get(row.eventId) ?? null };
 };
 
 /** Oldest first. */

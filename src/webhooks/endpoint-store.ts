@@ -139,14 +139,9 @@ export const dropPreviousSecrets = async (db: Kysely<unknown>, now: Date): Promi
   return Number(result.numAffectedRows ?? 0n);
 };
 
-/** Before any of its deliveries, as the dispatcher does: two that take the same locks the other way round block each other. */
-export const lockEndpoint = async (tx: Kysely<unknown>, uid: string): Promise<void> => {
-  await sql`select from webhooks.endpoints where uid = ${uid} for no key update`.execute(tx);
-};
-
 /**
- * Nothing more is sent to it; what was still to be sent is cancelled. Two statements: the second sees the deliveries that
- * were made while the first waited, and locks in their sequence, as whoever releases the next one of an entity does.
+ * Nothing more is sent to it, and nothing more is made for it when this has committed: the dispatcher holds the row while
+ * it makes deliveries. What was still to be sent is cancelled afterwards, a piece at a time (`cancel-backlog.ts`).
  */
 export const disableEndpoint = async (
   tx: Kysely<unknown>,
@@ -154,12 +149,38 @@ export const disableEndpoint = async (
   reason: 'gone' | 'failing' | 'owner',
   now: Date,
 ): Promise<void> => {
-  await sql`update webhooks.endpoints set enabled = false, disabled_reason = ${reason} where uid = ${uid}`.execute(tx);
   await sql`
-    update webhooks.deliveries set state = 'cancelled', finished = ${now}, next_attempt_at = null, lease_token = null,
-      lease_until = null
-    where uid in (
-      select uid from webhooks.deliveries where endpoint_uid = ${uid} and state in ('pending', 'waiting')
-      order by position for no key update
-    )`.execute(tx);
+    update webhooks.endpoints set enabled = false, disabled_reason = ${reason}, cancel_through = ${now}
+    where uid = ${uid}`.execute(tx);
+};
+
+/** For what attempts say. False when it is disabled. Locks the row. */
+const lockEnabled = async (tx: Kysely<unknown>, uid: string): Promise<boolean> => {
+  const { rows } = await sql`
+    select from webhooks.endpoints where uid = ${uid} and enabled for no key update`.execute(tx);
+  return rows.length > 0;
+};
+
+/** The receiver said that it wants nothing more. False when it was disabled already. */
+export const disableGone = async (tx: Kysely<unknown>, uid: string, now: Date): Promise<boolean> => {
+  if (!(await lockEnabled(tx, uid))) return false;
+  await disableEndpoint(tx, uid, 'gone', now);
+  return true;
+};
+
+/** The rule of interface 12.4, judged as the row is now: a success may have been written since. */
+export const disableFailing = async (
+  tx: Kysely<unknown>,
+  uid: string,
+  rule: { failingSinceBefore: Date; failuresMin: number },
+  now: Date,
+): Promise<boolean> => {
+  if (!(await lockEnabled(tx, uid))) return false;
+  const { rows } = await sql`
+    select from webhooks.endpoint_health
+    where endpoint_uid = ${uid} and failing_since <= ${rule.failingSinceBefore} and failures_count >= ${rule.failuresMin}`.execute(
+    tx,
+  );
+  if (rows.length > 0) await disableEndpoint(tx, uid, 'failing', now);
+  return rows.length > 0;
 };

@@ -24,6 +24,7 @@ import type { Logger } from '#src/platform/log.ts';
 import { createSecretBox, type SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import type { Api, KindScopes } from './api.ts';
+import { createCancelBacklog } from './cancel-backlog.ts';
 import type { WebhooksSettings } from './config.ts';
 import { createDeliver } from './deliver.ts';
 import { deliveryOperations } from './delivery-operations.ts';
@@ -76,8 +77,19 @@ const sendingWith = (deps: SendingDeps) => ({
 export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
   const { db, pool, clock, log, settings } = deps;
   const { send, close, headersFor } = sendingWith(deps);
-  const deliver = createDeliver({ db, clock, log, settings, send, random: deps.random ?? Math.random, headersFor });
-  const dispatch = createDispatch({ db, pool, clock, onDeliveries: deliver.wake });
+  const cancel = createCancelBacklog({ db, clock });
+  const deliver = createDeliver({
+    db,
+    pool,
+    clock,
+    log,
+    settings,
+    send,
+    random: deps.random ?? Math.random,
+    headersFor,
+    onDisabled: cancel.wake,
+  });
+  const dispatch = createDispatch({ pool, clock, onDeliveries: deliver.wake });
   const redeliver = createRedeliver({ db, clock, onDeliveries: deliver.wake });
   const run = async (signal: AbortSignal): Promise<void> => {
     try {
@@ -87,7 +99,7 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
       if (signal.aborted) await close();
     }
   };
-  return { services: [dispatch, redeliver, { name: deliver.service.name, run }] };
+  return { services: [dispatch, redeliver, { name: deliver.service.name, run }, cancel.service] };
 };
 
 export type WebhookApiDeps = SendingDeps & {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createPlaces } from '#src/webhooks/places.ts';
+import { createPlaces, quick, slow, unknown } from '#src/webhooks/places.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts';
 import { type Engine, startEngine } from './engine.ts';
@@ -93,28 +93,38 @@ test('a Retry-After that is absurdly far away delays by a day, and the attempt i
   }
 });
 
-test('endpoints that are slow or unknown share half of the places, one each; quick ones get more with each answer', () => {
-  const places = createPlaces({ placesMax: 8, perEndpointMax: 4, slowMs: 1_000 });
-  expect(places.room()).toEqual({ free: 8, freeForOthers: 4, endpoints: {} });
-  for (const uid of ['a', 'b', 'c', 'd']) places.take(uid);
-  expect(places.room()).toMatchObject({ free: 4, freeForOthers: 0 });
-  expect(places.room().endpoints.a).toEqual({ taken: 1, left: 0, isQuick: false });
+test('unknown endpoints share half of the places; quick ones get more with each answer; who lets its sender wait leaves its place to others', () => {
+  const places = createPlaces({ placesMax: 8, waitingMax: 3, perEndpointMax: 4, slowMs: 1_000 });
+  const leftOf = (endpointUid: string, endpointClass: typeof quick | typeof unknown | typeof slow = unknown): number =>
+    places.leftOf({ endpointUid, endpointClass, recoveredMs: 0 });
+  const empty = { free: 8, freeForUnknown: 4, freeForSlow: 3, full: [] };
+  expect(places.room(0)).toEqual(empty);
+  const taken = ['a', 'b', 'c', 'd'].map((uid) => {
+    expect(leftOf(uid)).toBe(1);
+    return places.take(uid, 0);
+  });
+  expect(places.room(0)).toEqual({ free: 4, freeForUnknown: 0, freeForSlow: 3, full: ['a', 'b', 'c', 'd'] });
 
-  places.giveBack('a', 20);
-  expect(places.room()).toMatchObject({ free: 5, freeForOthers: 1 });
-  expect(places.room().endpoints.a).toEqual({ taken: 0, left: 2, isQuick: true });
-  places.take('a');
-  places.take('a');
-  // Its places are not among those of the others.
-  expect(places.room()).toMatchObject({ free: 3, freeForOthers: 1 });
-  places.giveBack('a', 20);
-  expect(places.room().endpoints.a).toEqual({ taken: 1, left: 3, isQuick: true });
+  taken[0]?.giveBack({ tookMs: 20, failed: false });
+  expect(places.room(0)).toEqual({ free: 5, freeForUnknown: 1, freeForSlow: 3, full: ['b', 'c', 'd'] });
+  expect(leftOf('a', quick)).toBe(2);
+  const own = [places.take('a', 10), places.take('a', 10)];
+  // Its places are not among those of the unknown.
+  expect(places.room(10)).toMatchObject({ free: 3, freeForUnknown: 1 });
+  own[0]?.giveBack({ tookMs: 20, failed: false });
+  expect(leftOf('a', quick)).toBe(3);
+  // A failure takes half, a time-out all but one.
+  own[1]?.giveBack({ tookMs: 20, failed: true });
+  expect(leftOf('a', quick)).toBe(2);
 
-  // One slow answer: back to one place, and what it still holds counts among the others' half.
-  places.take('a');
-  places.giveBack('a', 5_000);
-  expect(places.room().endpoints.a).toEqual({ taken: 1, left: 0, isQuick: false });
-  expect(places.room()).toMatchObject({ free: 4, freeForOthers: 0 });
-  for (const uid of ['a', 'b', 'c', 'd']) places.giveBack(uid, undefined);
-  expect(places.room()).toEqual({ free: 8, freeForOthers: 4, endpoints: {} });
+  // b, c and d hang: their places are free again, and they wait elsewhere.
+  expect(places.room(1_000)).toEqual({ free: 8, freeForUnknown: 4, freeForSlow: 0, full: ['b', 'c', 'd'] });
+  // No more may wait than there are waiting places.
+  expect(leftOf('e')).toBe(1);
+  const last = places.take('e', 1_000);
+  expect(places.room(5_000)).toMatchObject({ free: 7, freeForUnknown: 3, freeForSlow: 0 });
+  for (const place of [taken[1], taken[2], taken[3], last])
+    place?.giveBack({ tookMs: Number.POSITIVE_INFINITY, failed: true });
+  expect(places.room(5_000)).toEqual(empty);
+  expect(leftOf('b', slow)).toBe(1);
 });

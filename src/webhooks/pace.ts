@@ -1,0 +1,43 @@
+/**
+ * How fast an endpoint may be sent to: the rate that its owner set, and the breaker that holds one which only fails.
+ * Pure; the state lies in the store, so that all workers go by the same.
+ */
+
+/** Failures in a row after which attempts are held. */
+export const failuresToHold = 20;
+/** Nothing is held longer than that beyond its time (interface 12.4). */
+export const holdMsMax = 5 * 60_000;
+
+const firstHoldMs = 5_000;
+const longestHoldMs = 60_000;
+
+/** How long the next attempts are held after this many failures in a row; 0: not at all. */
+export const holdMs = (failuresCount: number): number =>
+  failuresCount < failuresToHold
+    ? 0
+    : Math.min(longestHoldMs, firstHoldMs * 2 ** Math.min(10, failuresCount - failuresToHold));
+
+export type Rate = { burst: number; intervalMs: number };
+
+/**
+ * A tenth at once, the rest evenly: in no second more than `maxPerSecond`, since what comes evenly after a burst is so
+ * much slower.
+ */
+export const rateOf = (maxPerSecond: number): Rate => {
+  const burst = Math.max(1, Math.floor(maxPerSecond / 10));
+  return { burst, intervalMs: 1000 / (maxPerSecond - burst + 1) };
+};
+
+/** How many may go now, when the rate is used up to `paced`. */
+export const allowedNow = ({ burst, intervalMs }: Rate, paced: Date | null, now: Date): number => {
+  const usedMs = Math.max(0, (paced?.getTime() ?? 0) - now.getTime());
+  return Math.max(0, Math.floor(burst - usedMs / intervalMs + 1e-6));
+};
+
+/** Up to when the rate is used up after `count` more. Whole milliseconds, rounded up: the sum must not creep ahead. */
+export const pacedAfter = ({ intervalMs }: Rate, paced: Date | null, now: Date, count: number): Date =>
+  new Date(Math.ceil(Math.max(paced?.getTime() ?? 0, now.getTime()) + count * intervalMs));
+
+/** When the next one may go. */
+export const nextAllowed = ({ burst, intervalMs }: Rate, paced: Date): Date =>
+  new Date(Math.ceil(paced.getTime() - (burst - 1) * intervalMs));
