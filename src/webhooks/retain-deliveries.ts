@@ -18,6 +18,7 @@ import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { cancelPiece, findBefore } from './cancel-store.ts';
+import { keptMs, readersGraceMs } from './kept.ts';
 import { lockLanes, releaseNext } from './lane-store.ts';
 
 type RetainDeps = { db: Kysely<unknown>; clock: Clock; log: Logger };
@@ -35,7 +36,6 @@ const attemptWeeks: WeeklyTable = { ...deliveryWeeks, name: 'attempts', fillfact
 const tables = [attemptWeeks, deliveryWeeks, eventWeeks];
 
 const dayMs = 86_400_000;
-export const keptDays = 30;
 const weeksAhead = 2;
 const everyMs = 60 * 60_000;
 const pieceMax = 500;
@@ -64,7 +64,7 @@ export const retain = async ({ db, clock, log }: RetainDeps, signal: AbortSignal
     const moment = new Date(now.getTime() + week * 7 * dayMs);
     for (const table of tables) await inTransaction(db, (tx) => ensureWeek(tx, table, moment));
   }
-  const before = new Date(now.getTime() - keptDays * dayMs);
+  const before = new Date(now.getTime() - keptMs - readersGraceMs);
   const over = new Set<number>();
   for (const table of tables)
     for (const week of await listWeeks(db, table)) if (endOfWeek(week) <= before) over.add(week);
