@@ -115,7 +115,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const denials = createDenialLog({ db, clock, log });
   const { failures, sourceOf } = limits;
   const processName = `${hostname()}:${process.pid}`;
-  const recorder = await openRecorder({ db, box, clock, log, process: processName });
+  const recorder = await openRecorder({ db, pool, box, clock, log, process: processName });
   const audited = { recorder, fingerprint: createFingerprint(box), sourceOf };
   const { authenticate, inspectToken } = createAuthenticator({
     credentials,

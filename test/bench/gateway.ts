@@ -1,10 +1,7 @@
-/** The gateway for the bench, as the program builds it: embedded PostgreSQL, migrations, a client, a token. */
+/** The gateway for the bench, as the program builds it: a new database, migrations, a client, tokens. */
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createRevokeToken } from '#src/gateway/credentials/revoke-token.ts';
 import {
   createCredentials,
@@ -21,6 +18,7 @@ import { createLog } from '#src/platform/log.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { tuneMemory } from '#src/platform/tune-memory.ts';
+import { databaseUrl, run } from '../support/test-server.ts';
 
 type Credentials = { clientId: string; clientSecret: string; apiKey: string };
 
@@ -31,20 +29,20 @@ type BenchGateway = Credentials & {
   close: () => Promise<void>;
 };
 
-type BenchSettings = { tokens?: number; revokedTokens?: number };
+type BenchSettings = { storeUrl: string; tokens?: number; revokedTokens?: number };
 
 export const startBenchGateway = async (
   upstreamUrl: string,
-  { tokens = 1, revokedTokens = 0 }: BenchSettings = {},
+  { storeUrl, tokens = 1, revokedTokens = 0 }: BenchSettings,
 ): Promise<BenchGateway> => {
   tuneMemory();
-  const folder = await mkdtemp(join(tmpdir(), 'orderpass-bench-'));
-  // Started by root, the database server runs as a user that must be able to enter.
-  await chmod(folder, 0o755);
   // The level that the program starts with.
   const log = createLog('warn');
-  const settings = { dataDir: join(folder, 'data'), applicationName: 'bench' };
-  const store = await openStore(settings, log, { exclusive: true });
+  const store = await openStore(
+    { dataDir: '', databaseUrl: await createStore(storeUrl), applicationName: 'bench' },
+    log,
+    { exclusive: false },
+  );
   const { db, pool } = store;
   await migrate(pool, [...platformMigrations, ...gatewayMigrations], { log });
   const box = createSecretBox(randomBytes(32));
@@ -89,9 +87,15 @@ export const startBenchGateway = async (
       await services;
       await gateway.close();
       await store.close();
-      await rm(folder, { recursive: true, force: true });
     },
   };
+};
+
+/** Every gateway of a run has a database of its own. */
+const createStore = async (serverUrl: string): Promise<string> => {
+  const name = `bench_${randomBytes(6).toString('hex')}`;
+  await run(serverUrl, `create database ${name}`);
+  return databaseUrl(serverUrl, name);
 };
 
 const fetchToken = async (url: string, client: { client_id: string; client_secret: string }): Promise<string> => {
