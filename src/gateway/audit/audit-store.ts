@@ -1,6 +1,6 @@
 /** SQL of the audit: chains, their heads, their events. */
 import { CompiledQuery, type Kysely, sql } from 'kysely';
-import type { Pool } from 'pg';
+import type { RunPrepared } from '#src/platform/db/pool.ts';
 import type { ChainedEvent } from './audit-event.ts';
 import type { ChainEnd, Head } from './chain.ts';
 import { tellTheirTime, timesOf } from './request-id-times.ts';
@@ -101,10 +101,9 @@ export const insertEvents = async (db: Db, events: readonly ChainedEvent[]): Pro
   await db.executeQuery(CompiledQuery.raw(insertText, [toRows(events)]));
 };
 
-/** The same outside a transaction, planned once per connection: the gateway writes many small batches. */
-export const insertBatch = async (pool: Pool, events: readonly ChainedEvent[]): Promise<void> => {
-  await pool.query({ name: 'audit-insert', text: insertText, values: [toRows(events)] });
-};
+/** The same outside a transaction: the gateway writes many small batches. */
+export const insertBatch = (run: RunPrepared, events: readonly ChainedEvent[]): Promise<void> =>
+  run({ name: 'audit-insert', text: insertText }, [toRows(events)]);
 
 const eventColumns = sql`chain, seq, at, action, outcome, reason, count, request_ids, fingerprint, kind, credential_id,
   token_id, client_id, tenants, route_id, scopes, address, actor, details, encode(hash, 'hex') as hash`;

@@ -7,9 +7,9 @@
  * refusal stays a refusal and is written later, and when the bound is reached nobody is let in any more.
  */
 import type { Kysely } from 'kysely';
-import type { Pool } from 'pg';
 import type { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
+import type { RunPrepared } from '#src/platform/db/pool.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -42,7 +42,7 @@ export type Recorder = {
 
 type RecorderDeps = {
   db: Kysely<unknown>;
-  pool: Pool;
+  runPrepared: RunPrepared;
   box: Pick<SecretBox, 'derive'>;
   clock: Clock;
   log: Logger;
@@ -55,7 +55,7 @@ const writeEveryMs = 150;
 const signEveryMsDefault = 60_000;
 const waitMsMax = 2_000;
 const retryMs = 250;
-/** The first of a silence is written at once; after that, one statement in this time. */
+/** Between two statements when more than one answer waits for each; whoever is alone never waits. */
 const gatherMs = 4;
 const waitingMax = 200_000;
 const idsPerEventMax = 1_000;
@@ -64,7 +64,7 @@ const batchMax = 500;
 type Waiting = { event: AuditEvent; done: () => void };
 
 export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
-  const { db, pool, box, clock, log } = deps;
+  const { db, runPrepared, box, clock, log } = deps;
   const row = await inTransaction(db, async (tx) => {
     await ensurePartition(tx, clock.now());
     return openChain(tx, box, { now: clock.now(), process: deps.process });
@@ -137,7 +137,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
         const stored = attempt === 0 ? undefined : await lastOfChain(db, chain);
         if (stored?.hash !== appended.end.hash) {
           for (const { event } of batch) await ensureMonth(event.at);
-          await insertBatch(pool, appended.events);
+          await insertBatch(runPrepared, appended.events);
         }
         break;
       } catch (error) {
@@ -160,16 +160,17 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
     if (!found) log.error({ chain }, 'the chain of this process is gone from the audit');
   };
 
-  let wroteAtMs = Number.NEGATIVE_INFINITY;
+  let gatherUntilMs = Number.NEGATIVE_INFINITY;
   const writeAll = async (): Promise<void> => {
     for (;;) {
       // Under load a statement for each few answers would cost more than the answers themselves.
-      const early = wroteAtMs + gatherMs - performance.now();
-      if (early > 0 && !ended.signal.aborted) await pause(early, ended.signal);
+      const early = gatherUntilMs - performance.now();
+      if (early > 0) await pause(early, ended.signal);
+      const answers = waiting.length;
       const all = takeAll();
       if (all.length === 0) return;
       for (let i = 0; i < all.length; i += batchMax) await write(all.slice(i, i + batchMax));
-      wroteAtMs = performance.now();
+      if (answers > 1) gatherUntilMs = performance.now() + gatherMs;
     }
   };
 
