@@ -8,6 +8,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
+import { createWake, type Wake } from '#src/platform/wake.ts';
 import { type Claimed, claim, leaseMs } from './claim.ts';
 import { type ClaimedDelivery, returnLease } from './claim-store.ts';
 import type { WebhooksSettings } from './config.ts';
@@ -17,7 +18,6 @@ import { createRecorder, type Made, type Recorder } from './record.ts';
 import { redactAnswer } from './redact-answer.ts';
 import { nextDelayMs, parseRetryAfter } from './retry-schedule.ts';
 import type { Failure, Send, SendResult } from './send.ts';
-import { createWake, type Wake } from './wake.ts';
 
 export type DeliverDeps = {
   db: Kysely<unknown>;

@@ -12,6 +12,7 @@ import { digestEvents, type KindDigest, oldestWriterSeconds } from '#src/platfor
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import { createWake } from '#src/platform/wake.ts';
 import {
   beginDigests,
   claimDigests,
@@ -20,7 +21,6 @@ import {
   insertDigestDelivery,
   moveDigestOn,
 } from './digest-store.ts';
-import { createWake } from './wake.ts';
 
 type DigestDeps = { db: Kysely<unknown>; clock: Clock; onDeliveries: () => void };
 

@@ -6,9 +6,9 @@ import { claimEvents, lockDispatch, markDispatched, outboxChannel } from '#src/p
 import { createPreparedDatabase } from '#src/platform/db/prepared.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import { createWake, type Wake } from '#src/platform/wake.ts';
 import { insertDeliveries } from './delivery-store.ts';
 import { loopSettings } from './loop-connection.ts';
-import { createWake, type Wake } from './wake.ts';
 
 type DispatchDeps = { pool: Pool; clock: Clock; onDeliveries: () => void };
 
