@@ -35,6 +35,8 @@ export type Recorder = {
   allow(what: Allowed, requestId: string): void;
   /** Requests whose event is not written yet. */
   waiting(): number;
+  /** Seconds since the oldest of them; 0 when there is none. */
+  lag(): number;
   service: Service;
 };
 
@@ -69,6 +71,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   let waiting: Waiting[] = [];
   let allowed = new Map<Allowed, { at: Date; ids: string[] }>();
   let waitingCount = 0;
+  let takenMs: number | undefined;
   let writing: Promise<void> | undefined;
   const ended = new AbortController();
   const crowd = createCrowd(() => performance.now());
@@ -97,6 +100,12 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
     if (months.has(month)) return;
     await ensurePartition(db, at);
     months.add(month);
+  };
+
+  const oldestMs = (): number | undefined => {
+    const [first] = allowed.values();
+    const times = [takenMs, waiting[0]?.event.at.getTime(), first?.at.getTime()].filter((ms) => ms !== undefined);
+    return times.length === 0 ? undefined : Math.min(...times);
   };
 
   const takeAll = (): Waiting[] => {
@@ -155,7 +164,9 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
 
   const writeAll = async (): Promise<void> => {
     for (;;) {
+      const oldest = oldestMs();
       const all = takeAll();
+      takenMs = all.length === 0 ? undefined : oldest;
       if (all.length === 0) return;
       for (let i = 0; i < all.length; i += batchMax) await write(all.slice(i, i + batchMax));
     }
@@ -196,6 +207,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
       else entry.ids.push(requestId);
     },
     waiting: () => waitingCount,
+    lag: () => Math.max(0, clock.now().getTime() - (oldestMs() ?? Number.POSITIVE_INFINITY)) / 1000,
     service: { name: 'audit', run },
   };
 };
