@@ -7,7 +7,10 @@ import { TracedFault } from './traced-fault.ts';
 export type CountAuthentication = (kind: string, outcome: string) => void;
 
 export const countAuthentications = (identify: Step, count: CountAuthentication): Step => {
-  const accepted = ({ principal }: Exchange): void => count(principal?.kind ?? 'none', 'ok');
+  // Nothing is returned: whatever a step returns is waited for.
+  const accepted = ({ principal }: Exchange): void => {
+    count(principal?.kind ?? 'none', 'ok');
+  };
   const refused = (exchange: Exchange, thrown: unknown): never => {
     count(kindOf(exchange), reasonOf(thrown));
     throw thrown;
