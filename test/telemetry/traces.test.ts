@@ -1,6 +1,8 @@
 /** The real program with a collector: what it tells of a request, and what it must never tell. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { setKinds } from '#src/platform/db/outbox.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
 import { type RunningProgram, runJson, startProgram } from '../support/program.ts';
@@ -47,6 +49,8 @@ beforeAll(async () => {
     OTEL_SERVICE_NAME: 'osteria',
   };
   restuid = String((await runJson(['restaurant', 'create', '--name', 'Osteria'], env)).restuid);
+  const kinds = { customers: true, orders: true, loyaltylog: true, menu: true };
+  await inTransaction(database.db, (tx) => setKinds(tx, restuid, kinds));
   const made = await runJson(['client', 'create', '--name', 'Till', '--restaurant', restuid], env);
   client = made as unknown as typeof client;
   await runJson(
@@ -202,7 +206,7 @@ test('a collector that is silent, or away, harms nobody: spans are dropped and c
   for (let round = 0; round < 60; round += 1) {
     await Promise.all(Array.from({ length: 20 }, () => ask(beside.url)));
   }
-  const count = (figures: string, line: string): number => Number(figures.split(`${line} `)[1]?.split('\n')[0]);
+  const count = (figures: string, line: string): number => Number(figures.split(`\n${line} `)[1]?.split('\n')[0]);
   await until(async () => count(await beside.figures(), 'orderpass_spans_total{outcome="dropped"}') > 0, 20_000);
   expect(count(await beside.figures(), 'orderpass_spans_waiting')).toBeLessThanOrEqual(4_096);
   await silent.close();
