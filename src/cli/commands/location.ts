@@ -3,6 +3,7 @@ import type { Admin, LocationTerms } from '#src/app/admin.ts';
 import { Fault } from '#src/contract/fault.ts';
 import { type JsonFile, readJsonFile } from '../json-file.ts';
 import { type Output, UsageError } from '../output.ts';
+import { toNumber } from '../to-number.ts';
 import { withAdmin } from '../with-admin.ts';
 
 type TermOptions = {
@@ -122,10 +123,4 @@ const termsOf = ({ code, dmethods, lat, lng, timeZone, hidden }: TermOptions): L
 const dmethodOf = (text: string): { code: string; name?: string } => {
   const [code = '', ...name] = text.split('=');
   return name.length === 0 ? { code: code.trim() } : { code: code.trim(), name: name.join('=') };
-};
-
-const toNumber = (option: string, text: string): number => {
-  const value = Number(text);
-  if (text.trim() === '' || !Number.isFinite(value)) throw new UsageError(`${option} must be a number, not ${text}`);
-  return value;
 };
