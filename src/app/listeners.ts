@@ -70,6 +70,7 @@ export const createInternalHandler = (
   const router = mountOperations(observed.tracedOperations(operations), '/api', {
     db: installation.store.db,
     clock: installation.clock,
+    box: installation.box,
     verifyAssertion,
   });
   app.use(router.routes());

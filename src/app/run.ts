@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import { resolve } from 'node:path';
 import { createGateway, type Gateway, gatewayServerOptions, onClientError } from '#src/gateway/index.ts';
 import { createOrdering } from '#src/ordering/index.ts';
+import type { Operation } from '#src/platform/http/operation.ts';
 import { createKv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type Service, supervise } from '#src/platform/supervisor.ts';
@@ -17,6 +18,7 @@ import { createDemo, type Demo } from './demo/demo.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createInternalHandler, createInternalServer, type Listener, listen, orderingAudience } from './listeners.ts';
 import { createReference } from './reference/reference.ts';
+import { targetRules, webhookApiOf } from './webhook-words.ts';
 
 export type Program = {
   /** Where the public listener answers; undefined for roles without one. */
@@ -32,12 +34,17 @@ const graceMs = 3_000;
 /** What is counted, and traced where that is configured. */
 type Telemetry = { metrics: Metrics; traces: Traces | undefined };
 
-type Running = { stops: (() => Promise<void>)[]; services: Service[] };
+type Running = {
+  stops: (() => Promise<void>)[];
+  services: Service[];
+  /** Origins of our own that webhooks may go to: the receiver of the demo. */
+  ownOrigins: string[];
+};
 
 /** Resolves when everything listens. Throws when it cannot start, with nothing left open. */
 export const startProgram = async (settings: Settings, log: Logger): Promise<Program> => {
   const installation = await openInstallation(settings, log, { exclusive: settings.role === 'all' });
-  const running: Running = { stops: [() => installation.store.close()], services: [] };
+  const running: Running = { stops: [() => installation.store.close()], services: [], ownOrigins: [] };
   const stop = once(() => stopAll(running));
   try {
     const telemetry = await openTelemetry(settings, log, running);
@@ -48,7 +55,8 @@ export const startProgram = async (settings: Settings, log: Logger): Promise<Pro
     const front = runsGateway(settings)
       ? await startGateway(settings, installation, { core, telemetry }, running)
       : undefined;
-    startWorkers(settings, installation, { front, telemetry }, running);
+    if (front?.demo !== undefined) running.ownOrigins.push(front.ownOrigin);
+    startWorkers(settings, installation, telemetry, running);
     const ended = new AbortController();
     const supervised = supervise(running.services, ended.signal, log);
     running.stops.push(async () => {
@@ -90,12 +98,19 @@ const startInternal = async (
   telemetry: Telemetry,
   running: Running,
 ): Promise<Listener> => {
-  const operations = runsOrdering(settings) ? createOrdering(orderingDeps(settings, installation)).operations : [];
+  const operations = runsOrdering(settings) ? coreOperations(settings, installation, running) : [];
   const server = createInternalServer(createInternalHandler(installation, operations, telemetry));
   // Loopback, or the private network that the operator named: the core trusts assertions, not addresses.
   const listener = await listen(server, settings.internal_host, settings.internal_port);
   running.stops.push(() => listener.close(graceMs));
   return listener;
+};
+
+/** What the core answers. Its receiver of the demo is where the public listener will be. */
+const coreOperations = (settings: Settings, installation: Installation, running: Running): Operation[] => {
+  const webhooks = webhookApiOf(installation, settings, targetRules(settings, running.ownOrigins));
+  running.stops.push(() => webhooks.close());
+  return [...createOrdering(orderingDeps(settings, installation)).operations, ...webhooks.operations];
 };
 
 const orderingDeps = (settings: Settings, { store, box, clock, log }: Installation) => ({
@@ -174,12 +189,7 @@ const startGateway = async (
 const hasDemo = (settings: Settings, { store }: Installation): boolean =>
   settings.role === 'all' && store.embedded && settings.environment !== 'production';
 
-const startWorkers = (
-  settings: Settings,
-  installation: Installation,
-  { front, telemetry }: { front: Front | undefined; telemetry: Telemetry },
-  running: Running,
-): void => {
+const startWorkers = (settings: Settings, installation: Installation, telemetry: Telemetry, running: Running): void => {
   if (!runsWorker(settings)) return;
   const { store, box, clock, log } = installation;
   const webhooks = createWebhooks({
@@ -190,10 +200,7 @@ const startWorkers = (
     log,
     settings: settings.webhooks,
     observers: telemetry,
-    rules: {
-      allowPrivate: settings.webhooks.allow_private_targets,
-      allowedOrigins: front?.demo === undefined ? [] : [front.ownOrigin],
-    },
+    rules: targetRules(settings, running.ownOrigins),
   });
   running.services.push(...webhooks.services, ...createOrdering(orderingDeps(settings, installation)).services);
 };

@@ -5,9 +5,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { oauthWords } from '#src/app/reference/error-words.ts';
 import { errorsPage } from '#src/app/reference/errors-page.ts';
 import { operationFacts } from '#src/app/reference/operation-facts.ts';
+import { kindScopes } from '#src/app/webhook-words.ts';
 import { faultCodes } from '#src/contract/fault.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { describedEvents, describedOperations } from '#src/ordering/index.ts';
+import { describedOperations as describedWebhookOperations } from '#src/webhooks/index.ts';
 import { knock } from '../gateway/public-door.ts';
 import { startGatewayAlone } from './gateway-alone.ts';
 
@@ -15,7 +17,7 @@ import { startGatewayAlone } from './gateway-alone.ts';
 type Json = any;
 
 const { routes, scopes } = readRouteTable(routesFileOf({}));
-const operations = describedOperations();
+const operations = [...describedOperations(), ...describedWebhookOperations(kindScopes)];
 let gateway: Awaited<ReturnType<typeof startGatewayAlone>>;
 let answer: Response;
 let document: Json;

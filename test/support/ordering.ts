@@ -8,7 +8,8 @@ import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
-import { pino } from 'pino';
+import type { Pool } from 'pg';
+import { type Logger, pino } from 'pino';
 import { type AssertedCaller, createAssertionSigner, createAssertionVerifier } from '#src/contract/assertion.ts';
 import { assertionHeader } from '#src/contract/headers.ts';
 import { createOrdering, createRestaurant, type NewRestaurant } from '#src/ordering/index.ts';
@@ -17,6 +18,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createErrorBoundary } from '#src/platform/http/error-boundary.ts';
 import { mountOperations } from '#src/platform/http/mount-operations.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
+import { createSecretBox, type SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { createTestDatabase } from './database.ts';
 
@@ -110,16 +112,30 @@ export const clientOf = (restuids: string[], change: Partial<AssertedCaller> = {
   ...change,
 });
 
+/** What more operations can be made of. */
+export type Inside = {
+  db: Kysely<unknown>;
+  pool: Pool;
+  clock: TestClock;
+  box: SecretBox;
+  log: Logger;
+  /** For processes of their own. */
+  url: string;
+  masterKey: Buffer;
+};
+
 /**
  * Starts the core with one restaurant: Europe/Rome, EUR, every kind of event on. Close it in afterAll. `probes`: more
  * operations, for tests of what all operations share.
  */
 export const startOrdering = async (
   settings: Partial<NewRestaurant> = {},
-  probes: readonly Operation[] = [],
+  probes: readonly Operation[] | ((inside: Inside) => readonly Operation[]) = [],
 ): Promise<TestOrdering> => {
   const database = await createTestDatabase();
-  const { db } = database;
+  const { db, pool } = database;
+  const masterKey = randomBytes(32);
+  const box = createSecretBox(masterKey);
   const clock = createTestClock();
   const assertionKey = randomBytes(32);
   const now = (): number => clock.now().getTime();
@@ -128,7 +144,9 @@ export const startOrdering = async (
   const app = new Koa();
   app.use(createErrorBoundary({ log }));
   const verifyAssertion = createAssertionVerifier({ key: assertionKey, audience: orderingAudience, now });
-  app.use(mountOperations([...ordering.operations, ...probes], '/api', { db, clock, verifyAssertion }).routes());
+  const more =
+    typeof probes === 'function' ? probes({ db, pool, clock, box, log, url: database.url, masterKey }) : probes;
+  app.use(mountOperations([...ordering.operations, ...more], '/api', { db, clock, box, verifyAssertion }).routes());
   const { server, url } = await listen(app);
   const sign = createAssertionSigner({ key: assertionKey, audience: orderingAudience, now });
 

@@ -46,6 +46,10 @@ export const saveReceipt = async (tx: Kysely<unknown>, owner: string, key: strin
   );
 };
 
+export const deleteReceipt = async (db: Kysely<unknown>, owner: string, key: string): Promise<void> => {
+  await sql`delete from platform.receipts where owner = ${owner} and key = ${key}`.execute(db);
+};
+
 /** Deletes at most `limit` expired receipts; returns how many went. */
 export const deleteExpiredReceipts = async (db: Kysely<unknown>, now: Date, limit: number): Promise<number> => {
   const result = await sql`
