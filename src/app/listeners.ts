@@ -4,11 +4,12 @@
  */
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import Koa from 'koa';
+import Koa, { type Middleware } from 'koa';
 import { createAssertionVerifier } from '#src/contract/assertion.ts';
 import { createErrorBoundary } from '#src/platform/http/error-boundary.ts';
-import { mountOperations } from '#src/platform/http/mount-operations.ts';
+import { mountOperations, type OperationDeps } from '#src/platform/http/mount-operations.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
+import type { Logger } from '#src/platform/log.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import type { Installation } from './installation.ts';
 
@@ -40,37 +41,49 @@ const closeWithin = (server: Server, graceMs: number): Promise<void> =>
 /** Audience of the assertions that the core accepts: the upstream's name in the route table. */
 export const orderingAudience = 'ordering';
 
-/**
- * The internal listener: the core (assertion, operations, one error boundary) where a role has one, and figures for
- * Prometheus at /metrics in every role.
- */
-export const createInternalHandler = (
-  installation: Installation,
+type CoreDeps = Pick<OperationDeps, 'db' | 'clock' | 'serveApart'> & {
+  log: Logger;
+  /** Key of the assertions that the gateway signs. */
+  assertionKey: Buffer;
+};
+
+/** The internal listener of a core: `before` (if any), assertion, operations, one error boundary. */
+export const createCoreHandler = (
   operations: readonly Operation[],
-  metrics: Metrics,
+  { log, assertionKey, ...deps }: CoreDeps,
+  before?: Middleware,
 ): RequestListener => {
   const app = new Koa();
-  app.use(async (ctx, next) => {
-    if (ctx.path !== '/metrics' || ctx.method !== 'GET') return next();
-    const { contentType, text } = await metrics.render();
-    ctx.set('content-type', contentType);
-    ctx.set('cache-control', 'no-store');
-    ctx.body = text;
+  if (before !== undefined) app.use(before);
+  app.use(createErrorBoundary({ log }));
+  const verifyAssertion = createAssertionVerifier({
+    key: assertionKey,
+    audience: orderingAudience,
+    now: () => deps.clock.now().getTime(),
   });
-  app.use(createErrorBoundary({ log: installation.log }));
-  const router = mountOperations(operations, '/api', {
-    db: installation.store.db,
-    clock: installation.clock,
-    verifyAssertion: createAssertionVerifier({
-      key: installation.box.derive('assertion'),
-      audience: orderingAudience,
-      now: () => installation.clock.now().getTime(),
-    }),
-  });
-  app.use(router.routes());
+  app.use(mountOperations(operations, '/api', { ...deps, verifyAssertion }).routes());
   const handle = app.callback();
   return (request, response) => void handle(request, response);
 };
+
+/** The internal listener: the core where a role has one, and figures for Prometheus at /metrics in every role. */
+export const createInternalHandler = (
+  { store, box, clock, log }: Installation,
+  operations: readonly Operation[],
+  metrics: Metrics,
+  serveApart?: CoreDeps['serveApart'],
+): RequestListener =>
+  createCoreHandler(
+    operations,
+    { db: store.db, clock, log, assertionKey: box.derive('assertion'), ...(serveApart && { serveApart }) },
+    async (ctx, next) => {
+      if (ctx.path !== '/metrics' || ctx.method !== 'GET') return next();
+      const { contentType, text } = await metrics.render();
+      ctx.set('content-type', contentType);
+      ctx.set('cache-control', 'no-store');
+      ctx.body = text;
+    },
+  );
 
 /** Assertions of clients with many restaurants are long; only the gateway can send them, so the bound may be wide. */
 export const internalServerOptions: ServerOptions = {

@@ -11,6 +11,7 @@ import type { Logger } from '#src/platform/log.ts';
 import { type Service, supervise } from '#src/platform/supervisor.ts';
 import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
 import { createSigningKeys, createWebhooks } from '#src/webhooks/index.ts';
+import { type Apart, createApart } from './apart/serve-apart.ts';
 import type { Settings } from './config.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
 import { type Installation, openInstallation } from './installation.ts';
@@ -77,11 +78,29 @@ const startInternal = async (
   running: Running,
 ): Promise<Listener> => {
   const operations = runsOrdering(settings) ? createOrdering(orderingDeps(settings, installation)).operations : [];
-  const server = createInternalServer(createInternalHandler(installation, operations, metrics));
+  const apart = runsOrdering(settings) ? openApart(settings, installation, running) : undefined;
+  const server = createInternalServer(createInternalHandler(installation, operations, metrics, apart?.serve));
   // Loopback, or the private network that the operator named: the core trusts assertions, not addresses.
   const listener = await listen(server, settings.internal_host, settings.internal_port);
   running.stops.push(() => listener.close(graceMs));
   return listener;
+};
+
+const openApart = (settings: Settings, { store, box, log }: Installation, running: Running): Apart => {
+  const apart = createApart(
+    {
+      databaseUrl: store.url,
+      embedded: store.embedded,
+      applicationName: `orderpass-${settings.role}-apart`,
+      logLevel: settings.log_level,
+      assertionKey: box.derive('assertion').toString('base64'),
+      cursorKey: box.derive('cursor').toString('base64'),
+      ordering: settings.ordering,
+    },
+    { log },
+  );
+  running.stops.push(() => apart.close());
+  return apart;
 };
 
 const orderingDeps = (settings: Settings, { store, box, clock, log }: Installation) => ({

@@ -19,7 +19,13 @@ import { resolveRestaurant } from './restaurant.ts';
 import { readIdempotencyKey, runOnce, type WireAnswer } from './run-once.ts';
 import { mergeParameters, parseParameters, readQuery } from './validate.ts';
 
-export type OperationDeps = { db: Kysely<unknown>; verifyAssertion: VerifyAssertion; clock: Clock };
+export type OperationDeps = {
+  db: Kysely<unknown>;
+  verifyAssertion: VerifyAssertion;
+  clock: Clock;
+  /** Serves the operations that are `apart`; without it they are served here. */
+  serveApart?: (ctx: Context) => Promise<void>;
+};
 
 const defaultBounds: BodyBounds = { bytesMax: 1024 * 1024, timeoutMs: 30_000 };
 
@@ -27,7 +33,10 @@ const defaultBounds: BodyBounds = { bytesMax: 1024 * 1024, timeoutMs: 30_000 };
 export const mountOperations = (operations: readonly Operation[], prefix: string, deps: OperationDeps): Router => {
   const router = new Router({ prefix, strict: true, sensitive: true });
   for (const operation of operations) {
-    const handler = (ctx: Context): Promise<void> => serve(operation, prefix, deps, ctx);
+    const handler =
+      operation.apart === true && deps.serveApart !== undefined
+        ? deps.serveApart
+        : (ctx: Context): Promise<void> => serve(operation, prefix, deps, ctx);
     if (operation.method === 'GET') router.get(operation.path, handler);
     else router.post(operation.path, handler);
   }

@@ -38,6 +38,8 @@ export type Operation<P = unknown, A = unknown> = {
   /** Scopes that depend on the body (interface 6.2 step 13). */
   scopesOf?: (params: P) => readonly string[];
   body?: BodyBounds;
+  /** Long work: served by a thread of its own where the program has one. */
+  apart?: true;
   /** Refusals of steps 15-17 are thrown as Fault by the route; the use case returns them as values. */
   handle(input: OperationInput<P>): Promise<OperationAnswer<A>>;
 };
