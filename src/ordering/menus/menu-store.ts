@@ -22,20 +22,19 @@ export const loadProductsOnSale = async (
   restuid: string,
   uids: readonly string[],
 ): Promise<Map<string, ProductOnSale>> => {
-  const { rows } = await sql<ProductRow>`
-    select ${productColumns} from ordering.products p
-    where p.restuid = ${restuid} and p.uid = any(${[...new Set(uids)]}::text[]) and p.removed_at is null`.execute(db);
-  return onSale(db, restuid, rows);
+  const named = sql`
+    from ordering.products p
+    where p.restuid = ${restuid} and p.uid = any(${[...new Set(uids)]}::text[]) and p.removed_at is null`;
+  // Neither waits for the other.
+  const [{ rows }, categories] = await Promise.all([
+    sql<ProductRow>`select ${productColumns} ${named}`.execute(db),
+    loadCategories(db, restuid, sql`(select p.category_uid ${named})`),
+  ]);
+  return onSale(rows, categories);
 };
 
-const onSale = async (
-  db: Kysely<unknown>,
-  restuid: string,
-  products: readonly ProductRow[],
-): Promise<Map<string, ProductOnSale>> => {
+const onSale = (products: readonly ProductRow[], categories: Map<string, Category>): Map<string, ProductOnSale> => {
   const found = new Map<string, ProductOnSale>();
-  if (products.length === 0) return found;
-  const categories = await loadCategories(db, restuid, [...new Set(products.map((product) => product.category_uid))]);
   for (const { copied_options, offline_uid, ...product } of products) {
     const category = categories.get(product.category_uid);
     // Between the two statements the category may have gone, and its products with it.
@@ -54,11 +53,11 @@ const onSale = async (
 const loadCategories = async (
   db: Kysely<unknown>,
   restuid: string,
-  uids: readonly string[],
+  uids: RawBuilder<unknown>,
 ): Promise<Map<string, Category>> => {
   const { rows } = await sql<Category>`
     select ${categoryColumns} from ordering.categories c
-    where c.restuid = ${restuid} and c.uid = any(${uids}::text[]) and c.removed_at is null`.execute(db);
+    where c.restuid = ${restuid} and c.uid = any(${uids}) and c.removed_at is null`.execute(db);
   return new Map(rows.map((row) => [row.uid, { ...row, options: aliveOptions(row.options) }]));
 };
 
@@ -123,7 +122,8 @@ export const listProducts = async (
     )
     select ${productColumns} from listed join ordering.products p on p.restuid = ${restuid} and p.uid = listed.uid
     order by listed.place`.execute(db);
-  const items = await onSale(db, restuid, rows);
+  const uids = [...new Set(rows.map((row) => row.category_uid))];
+  const items = onSale(rows, await loadCategories(db, restuid, sql`${uids}::text[]`));
   return { items: [...items.values()], total: await count(db, matching) };
 };
 

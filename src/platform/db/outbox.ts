@@ -6,6 +6,7 @@
 import { type Kysely, sql } from 'kysely';
 import { buildEventBody, type RecordedEvent } from '#src/contract/event.ts';
 import { newId } from '../ids.ts';
+import { withCommit } from './transaction.ts';
 
 export type EventDraft = {
   tenant: string;
@@ -51,6 +52,23 @@ export const recordEvents = async (
   }
   await insertEvents(tx, events);
   return events;
+};
+
+/** Has the tenant this kind of events switched on? */
+export const isKindOn = async (tx: Kysely<unknown>, tenant: string, kind: string): Promise<boolean> => {
+  const { rows } = await sql`
+    select 1 from outbox.switches where tenant = ${tenant} and kind = ${kind} and enabled`.execute(tx);
+  return rows.length > 0;
+};
+
+/** Events of an entity that this transaction makes, of a kind that is on: nothing was told of it before. */
+export const recordFirstEvents = async (
+  tx: Kysely<unknown>,
+  drafts: readonly [EventDraft, ...EventDraft[]],
+): Promise<void> => {
+  const events: RecordedEvent[] = [];
+  for (const draft of drafts) events.push(await eventOf(draft, events.at(-1)?.seq ?? null));
+  await withCommit(tx, insertEvents(tx, events));
 };
 
 const eventOf = async (draft: EventDraft, previousSeq: number | null): Promise<RecordedEvent> => {

@@ -7,6 +7,7 @@ import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import { envelopeOf, Fault } from '#src/contract/fault.ts';
 import { findReceipt, type Receipt, saveReceipt, tryLockKey } from '../db/receipts.ts';
+import { withCommit } from '../db/transaction.ts';
 import { canonicalJson, firstDifference } from './json.ts';
 import { pointerOf } from './validate.ts';
 
@@ -44,7 +45,12 @@ export const runOnce = async (
   now: Date,
   handle: () => Promise<WireAnswer>,
 ): Promise<WireAnswer> => {
-  if (!(await tryLockKey(tx, request.owner, request.key))) {
+  // Sent together: what is found was read when the lock was held.
+  const [isHeld, earlier] = await Promise.all([
+    tryLockKey(tx, request.owner, request.key),
+    findReceipt(tx, request.owner, request.key, now),
+  ]);
+  if (!isHeld) {
     throw new Fault('CONFLICT', 'A request with this Idempotency-Key is still running', {
       headers: { 'retry-after': '1' },
     });
@@ -52,7 +58,6 @@ export const runOnce = async (
   const identity = { path: request.path, query: request.query, body: request.body ?? null };
   const text = canonicalJson(identity);
   const requestHash = createHash('sha256').update(text).digest();
-  const earlier = await findReceipt(tx, request.owner, request.key, now);
   if (earlier !== undefined) {
     if (!earlier.requestHash.equals(requestHash)) throw reused(earlier, identity);
     return replay(earlier);
@@ -60,14 +65,15 @@ export const runOnce = async (
   const answer = await handleOrRecordRefusal(tx, request.requestId, handle);
   const expires = new Date(now.getTime() + keptMs);
   const headers = { ...answer.headers, 'idempotency-expires': expires.toUTCString() };
-  await saveReceipt(tx, request.owner, request.key, {
+  const receipt = {
     requestHash,
     request: text.length <= requestCharactersMax ? text : null,
     status: answer.status,
     body: answer.body,
     headers,
     expires,
-  });
+  };
+  await withCommit(tx, saveReceipt(tx, request.owner, request.key, receipt));
   return { ...answer, headers };
 };
 
