@@ -83,7 +83,8 @@ export const pgbenchScript = (recorded: RecordedOrders): { variables: string[]; 
     };
     const lines = first.map(({ text, values }, index) => {
       const later = second[index];
-      if (later?.text !== text) throw new Error('two orders of one customer sent different statements');
+      if (later?.text !== text)
+        throw new Error(`two orders of one customer sent different statements: ${text} / ${later?.text}`);
       const named = values.map((value, place) => {
         if (value === null) return null;
         const isFresh = isNew(value, later.values[place]);

@@ -1,5 +1,7 @@
 /** The snapshot of a customer's orders on the record. Every change is one statement, so parallel orders add up. */
+
 import { type Kysely, sql } from 'kysely';
+import { named } from '#src/platform/db/named.ts';
 
 export type CustomerOfOrder = { restuid: string; customerUid: string };
 
@@ -43,7 +45,7 @@ export const addOrderByEmail = async (
   change: StatisticsChange,
   date: Date,
 ): Promise<string | undefined> => {
-  const { rows } = await sql<{ uid: string }>`
+  const { rows } = await sql<{ uid: string }>`${named}
     update ordering.customers set ${added(change, date)}
     where restuid = ${restuid} and lower(email) = lower(${email}::text) and removed_at is null returning uid`.execute(
     tx,

@@ -3,9 +3,11 @@
  * switched on and the last recorded seq of each entity, since both decide what is written in the transaction of the
  * change. Whoever records an event holds a row lock on its entity, so seqs of one entity are recorded in order.
  */
+
 import { type Kysely, sql } from 'kysely';
 import { buildEventBody, type RecordedEvent } from '#src/contract/event.ts';
 import { newId } from '../ids.ts';
+import { named } from './named.ts';
 import { withCommit } from './transaction.ts';
 
 export type EventDraft = {
@@ -56,7 +58,7 @@ export const recordEvents = async (
 
 /** Has the tenant this kind of events switched on? */
 export const isKindOn = async (tx: Kysely<unknown>, tenant: string, kind: string): Promise<boolean> => {
-  const { rows } = await sql`
+  const { rows } = await sql`${named}
     select 1 from outbox.switches where tenant = ${tenant} and kind = ${kind} and enabled`.execute(tx);
   return rows.length > 0;
 };
@@ -97,7 +99,7 @@ const insertEvents = async (tx: Kysely<unknown>, events: readonly RecordedEvent[
       sql`(${id}, ${tenant}, ${kind}, ${event}, ${entity}, ${seq}::bigint, ${previousSeq}::bigint,
         ${created}::timestamptz, ${body})`,
   );
-  await sql`
+  await sql`${named}
     with head as (
       insert into outbox.heads (tenant, kind, entity, last_seq)
       values (${last.tenant}, ${last.kind}, ${last.entity}, ${last.seq})

@@ -2,6 +2,7 @@
 import { type Driver, Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
+import { nameStatements } from './named.ts';
 
 /** Where a PostgreSQL listens on a Unix socket. `host` is the folder of the socket. */
 export type SocketConnection = { host: string; port: number; user: string; database: string };
@@ -59,6 +60,7 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
   // The pool listens only while a client is idle. A connection that breaks between two statements of a transaction
   // would otherwise be an unhandled 'error' event and end the process.
   pool.on('connect', (client) => client.on('error', report));
+  pool.on('connect', nameStatements);
   pool.on('error', () => undefined);
   return pool;
 };
