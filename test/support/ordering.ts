@@ -18,7 +18,7 @@ import { createErrorBoundary } from '#src/platform/http/error-boundary.ts';
 import { mountOperations } from '#src/platform/http/mount-operations.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
 import type { Service } from '#src/platform/supervisor.ts';
-import { createTestDatabase } from './database.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
 
 /** Read member by member; a wrong shape fails the assertion. */
 export type Json = ReturnType<typeof JSON.parse>;
@@ -63,6 +63,8 @@ export type TestRestaurant = { restuid: string; locationUid: string; caller: Ass
 export type TestOrdering = {
   url: string;
   db: Kysely<unknown>;
+  /** The same database, for statements that are no part of the core. */
+  pool: TestDatabase['pool'];
   clock: TestClock;
   /** Key of the assertions, for tests that forge them. */
   assertionKey: Buffer;
@@ -143,6 +145,7 @@ export const startOrdering = async (
   return {
     url,
     db,
+    pool: database.pool,
     clock,
     assertionKey,
     services: ordering.services,
