@@ -8,13 +8,13 @@ import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
+import { createWake, type Wake } from '#src/platform/wake.ts';
 import type { WebhooksSettings } from './config.ts';
 import { type ClaimedDelivery, claimDeliveries, type Outcome, recordAttempt, returnLease } from './delivery-store.ts';
 import { disableEndpoint, lockEndpoint } from './endpoint-store.ts';
 import { createPlaces, type Room } from './places.ts';
 import { nextDelayMs, parseRetryAfter } from './retry-schedule.ts';
 import type { Failure, Send, SendResult } from './send.ts';
-import { createWake, type Wake } from './wake.ts';
 
 export type DeliverDeps = {
   db: Kysely<unknown>;

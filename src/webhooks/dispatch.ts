@@ -5,8 +5,8 @@ import type { Clock } from '#src/platform/clock.ts';
 import { claimEvents, lockDispatch, markDispatched, outboxChannel } from '#src/platform/db/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import { createWake, type Wake } from '#src/platform/wake.ts';
 import { insertDeliveries } from './delivery-store.ts';
-import { createWake, type Wake } from './wake.ts';
 
 type DispatchDeps = { db: Kysely<unknown>; pool: Pool; clock: Clock; onDeliveries: () => void };
 
