@@ -8,9 +8,11 @@ import Koa, { type Middleware } from 'koa';
 import { createAssertionVerifier } from '#src/contract/assertion.ts';
 import { createErrorBoundary } from '#src/platform/http/error-boundary.ts';
 import { mountOperations, type OperationDeps } from '#src/platform/http/mount-operations.ts';
+import { createObserveRequests } from '#src/platform/http/observe-requests.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
+import type { Traces } from '#src/platform/telemetry/traces.ts';
 import type { Installation } from './installation.ts';
 
 export type Listener = { url: string; port: number; close(graceMs: number): Promise<void> };
@@ -47,42 +49,51 @@ type CoreDeps = Pick<OperationDeps, 'db' | 'clock' | 'serveApart'> & {
   assertionKey: Buffer;
 };
 
-/** The internal listener of a core: `before` (if any), assertion, operations, one error boundary. */
+type Telemetry = { metrics: Metrics; traces: Traces | undefined };
+
+/** The internal listener of a core: assertion, operations, one error boundary. With `telemetry` also figures, at /metrics. */
 export const createCoreHandler = (
   operations: readonly Operation[],
   { log, assertionKey, ...deps }: CoreDeps,
-  before?: Middleware,
+  telemetry?: Telemetry,
 ): RequestListener => {
   const app = new Koa();
-  if (before !== undefined) app.use(before);
+  if (telemetry !== undefined) app.use(showMetrics(telemetry.metrics));
   app.use(createErrorBoundary({ log }));
   const verifyAssertion = createAssertionVerifier({
     key: assertionKey,
     audience: orderingAudience,
     now: () => deps.clock.now().getTime(),
   });
-  app.use(mountOperations(operations, '/api', { ...deps, verifyAssertion }).routes());
+  const observed = telemetry && createObserveRequests({ ...telemetry, verifyAssertion });
+  if (observed !== undefined && operations.length > 0) app.use(observed.middleware);
+  const served = observed?.tracedOperations(operations) ?? operations;
+  app.use(mountOperations(served, '/api', { ...deps, verifyAssertion }).routes());
   const handle = app.callback();
   return (request, response) => void handle(request, response);
 };
+
+const showMetrics =
+  (metrics: Metrics): Middleware =>
+  async (ctx, next) => {
+    if (ctx.path !== '/metrics' || ctx.method !== 'GET') return next();
+    const { contentType, text } = await metrics.render();
+    ctx.set('content-type', contentType);
+    ctx.set('cache-control', 'no-store');
+    ctx.body = text;
+  };
 
 /** The internal listener: the core where a role has one, and figures for Prometheus at /metrics in every role. */
 export const createInternalHandler = (
   { store, box, clock, log }: Installation,
   operations: readonly Operation[],
-  metrics: Metrics,
+  telemetry: Telemetry,
   serveApart?: CoreDeps['serveApart'],
 ): RequestListener =>
   createCoreHandler(
     operations,
     { db: store.db, clock, log, assertionKey: box.derive('assertion'), ...(serveApart && { serveApart }) },
-    async (ctx, next) => {
-      if (ctx.path !== '/metrics' || ctx.method !== 'GET') return next();
-      const { contentType, text } = await metrics.render();
-      ctx.set('content-type', contentType);
-      ctx.set('cache-control', 'no-store');
-      ctx.body = text;
-    },
+    telemetry,
   );
 
 /** Assertions of clients with many restaurants are long; only the gateway can send them, so the bound may be wide. */

@@ -23,11 +23,13 @@ import { createDeliver } from './deliver.ts';
 import type { ClaimedDelivery } from './delivery-store.ts';
 import { createDispatch } from './dispatch.ts';
 import { endpointSecretLabel } from './endpoints.ts';
+import { createObserveAttempts, type Observers } from './observe-attempts.ts';
 import { resolverFor } from './resolve.ts';
-import { createSend } from './send.ts';
+import { createSend, type Send } from './send.ts';
 import { signHex, signV1, signV1a } from './sign.ts';
 import { createSigningKeys, type SigningKeys } from './signing-keys.ts';
 import type { Resolve, TargetRules } from './target.ts';
+import { watchQueue } from './watch-queue.ts';
 
 export { createEndpoint, type EndpointsDeps, moveEndpoint, type NewEndpoint } from './endpoints.ts';
 export { createSigningKeys, type SigningKeys } from './signing-keys.ts';
@@ -45,6 +47,8 @@ export type WebhooksDeps = {
   rules: TargetRules;
   resolve?: Resolve;
   random?: () => number;
+  /** Default: nothing is counted or traced. */
+  observers?: Observers;
   /** An attempt as a whole: name, connection, TLS and answer. Default 15 s (interface 12.4). */
   attemptTimeoutMs?: number;
 };
@@ -58,13 +62,15 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
     resolve: deps.resolve ?? resolverFor(deps.rules),
     timeoutMs: deps.attemptTimeoutMs ?? attemptTimeoutMsDefault,
   });
+  const observe = deps.observers === undefined ? (unseen: Send) => unseen : createObserveAttempts(deps.observers);
+  if (deps.observers !== undefined) watchQueue(deps.observers.metrics, deps);
   const keys = createSigningKeys(deps);
   const deliver = createDeliver({
     db,
     clock,
     log,
     settings,
-    send,
+    send: observe(send),
     random: deps.random ?? Math.random,
     headersFor: (delivery, timestampSeconds) => headersOf(deps, keys, delivery, timestampSeconds),
   });
