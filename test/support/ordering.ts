@@ -62,6 +62,8 @@ export type TestRestaurant = { restuid: string; locationUid: string; caller: Ass
 
 export type TestOrdering = {
   url: string;
+  /** For programs that work on the same store. */
+  databaseUrl: string;
   db: Kysely<unknown>;
   /** The same database, for statements that are no part of the core. */
   pool: TestDatabase['pool'];
@@ -144,6 +146,7 @@ export const startOrdering = async (
   const restaurant = await addRestaurant(settings);
   return {
     url,
+    databaseUrl: database.url,
     db,
     pool: database.pool,
     clock,
