@@ -60,7 +60,7 @@ export const settingsSchema = z.strictObject({
     .optional()
     .meta({ description: 'PostgreSQL to use instead of the embedded one', env: 'DATABASE_URL', secret }),
   database_connections_max: z.coerce.number().int().min(2).max(500).default(20).meta({
-    description: 'Connections to PostgreSQL that this process may hold',
+    description: 'Connections to PostgreSQL that this process may hold; six more while the core imports menus',
     env: 'ORDERPASS_DATABASE_CONNECTIONS_MAX',
   }),
   redis_url: z

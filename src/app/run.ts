@@ -13,6 +13,7 @@ import { type Service, supervise } from '#src/platform/supervisor.ts';
 import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
 import { openTraces, type Traces } from '#src/platform/telemetry/traces.ts';
 import { createSigningKeys, createWebhooks } from '#src/webhooks/index.ts';
+import { type Apart, createApart } from './apart/serve-apart.ts';
 import type { Settings } from './config.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
 import { type Installation, openInstallation } from './installation.ts';
@@ -99,7 +100,8 @@ const startInternal = async (
   running: Running,
 ): Promise<Listener> => {
   const operations = runsOrdering(settings) ? coreOperations(settings, installation, running) : [];
-  const server = createInternalServer(createInternalHandler(installation, operations, telemetry));
+  const apart = runsOrdering(settings) ? openApart(settings, installation, running) : undefined;
+  const server = createInternalServer(createInternalHandler(installation, operations, telemetry, apart?.serve));
   // Loopback, or the private network that the operator named: the core trusts assertions, not addresses.
   const listener = await listen(server, settings.internal_host, settings.internal_port);
   running.stops.push(() => listener.close(graceMs));
@@ -111,6 +113,23 @@ const coreOperations = (settings: Settings, installation: Installation, running:
   const webhooks = webhookApiOf(installation, settings, targetRules(settings, running.ownOrigins));
   running.stops.push(() => webhooks.close());
   return [...createOrdering(orderingDeps(settings, installation)).operations, ...webhooks.operations];
+};
+
+const openApart = (settings: Settings, { store, box, log }: Installation, running: Running): Apart => {
+  const apart = createApart(
+    {
+      databaseUrl: store.url,
+      embedded: store.embedded,
+      applicationName: `orderpass-${settings.role}-apart`,
+      logLevel: settings.log_level,
+      assertionKey: box.derive('assertion').toString('base64'),
+      cursorKey: box.derive('cursor').toString('base64'),
+      ordering: settings.ordering,
+    },
+    { log },
+  );
+  running.stops.push(() => apart.close());
+  return apart;
 };
 
 const orderingDeps = (settings: Settings, { store, box, clock, log }: Installation) => ({

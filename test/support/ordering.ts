@@ -20,7 +20,7 @@ import { mountOperations } from '#src/platform/http/mount-operations.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
 import { createSecretBox, type SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
-import { createTestDatabase } from './database.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
 
 /** Read member by member; a wrong shape fails the assertion. */
 export type Json = ReturnType<typeof JSON.parse>;
@@ -67,6 +67,8 @@ export type TestOrdering = {
   /** For programs that work on the same store. */
   databaseUrl: string;
   db: Kysely<unknown>;
+  /** The same database, for statements that are no part of the core. */
+  pool: TestDatabase['pool'];
   clock: TestClock;
   /** Key of the assertions, for tests that forge them. */
   assertionKey: Buffer;
@@ -164,6 +166,7 @@ export const startOrdering = async (
     url,
     databaseUrl: database.url,
     db,
+    pool: database.pool,
     clock,
     assertionKey,
     services: ordering.services,

@@ -3,10 +3,13 @@
  * switched on and the last recorded seq of each entity, since both decide what is written in the transaction of the
  * change. Whoever records an event holds a row lock on its entity, so seqs of one entity are recorded in order.
  */
+
 import { type Kysely, sql } from 'kysely';
 import { buildEventBody, type RecordedEvent } from '#src/contract/event.ts';
 import { newId } from '../ids.ts';
+import { named } from './named.ts';
 import type { WeeklyTable } from './partitions.ts';
+import { withCommit } from './transaction.ts';
 
 export type EventDraft = {
   tenant: string;
@@ -54,6 +57,23 @@ export const recordEvents = async (
   return events;
 };
 
+/** Has the tenant this kind of events switched on? */
+export const isKindOn = async (tx: Kysely<unknown>, tenant: string, kind: string): Promise<boolean> => {
+  const { rows } = await sql`${named}
+    select 1 from outbox.switches where tenant = ${tenant} and kind = ${kind} and enabled`.execute(tx);
+  return rows.length > 0;
+};
+
+/** Events of an entity that this transaction makes, of a kind that is on: nothing was told of it before. */
+export const recordFirstEvents = async (
+  tx: Kysely<unknown>,
+  drafts: readonly [EventDraft, ...EventDraft[]],
+): Promise<void> => {
+  const events: RecordedEvent[] = [];
+  for (const draft of drafts) events.push(await eventOf(draft, events.at(-1)?.seq ?? null));
+  await withCommit(tx, insertEvents(tx, events));
+};
+
 const eventOf = async (draft: EventDraft, previousSeq: number | null): Promise<RecordedEvent> => {
   const { tenant, kind, event, entity, seq, created, object, trailing } = draft;
   const id = newId('evt', created.getTime());
@@ -80,7 +100,7 @@ const insertEvents = async (tx: Kysely<unknown>, events: readonly RecordedEvent[
       sql`(${id}, ${tenant}, ${kind}, ${event}, ${entity}, ${seq}::bigint, ${previousSeq}::bigint,
         ${created}::timestamptz, ${body})`,
   );
-  await sql`
+  await sql`${named}
     with head as (
       insert into outbox.heads (tenant, kind, entity, last_seq)
       values (${last.tenant}, ${last.kind}, ${last.entity}, ${last.seq})

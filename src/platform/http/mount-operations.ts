@@ -34,6 +34,8 @@ export type OperationDeps = {
   clock: Clock;
   /** Seals the receipts of operations with secrets. */
   box?: Pick<SecretBox, 'seal' | 'open'>;
+  /** Serves the operations that are `apart`; without it they are served here. */
+  serveApart?: (ctx: Context) => Promise<void>;
 };
 
 const defaultBounds: BodyBounds = { bytesMax: 1024 * 1024, timeoutMs: 30_000 };
@@ -42,7 +44,10 @@ const defaultBounds: BodyBounds = { bytesMax: 1024 * 1024, timeoutMs: 30_000 };
 export const mountOperations = (operations: readonly Operation[], prefix: string, deps: OperationDeps): Router => {
   const router = new Router({ prefix, strict: true, sensitive: true });
   for (const operation of operations) {
-    const handler = (ctx: Context): Promise<void> => serve(operation, prefix, deps, ctx);
+    const handler =
+      operation.apart === true && deps.serveApart !== undefined
+        ? deps.serveApart
+        : (ctx: Context): Promise<void> => serve(operation, prefix, deps, ctx);
     if (operation.method === 'GET') router.get(operation.path, handler);
     else router.post(operation.path, handler);
   }

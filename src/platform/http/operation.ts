@@ -47,6 +47,8 @@ export type Operation<P = unknown, A = unknown> = {
   transaction?: boolean;
   /** True: request or answer hold a secret, so that their receipt is kept sealed. */
   isSecret?: boolean;
+  /** Long work: served by a process of its own where the program has one. */
+  apart?: true;
   /** Refusals of steps 15-17 are thrown as Fault by the route; the use case returns them as values. */
   handle(input: OperationInput<P>): Promise<OperationAnswer<A>>;
 };

@@ -7,7 +7,7 @@ import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import { envelopeOf, Fault } from '#src/contract/fault.ts';
 import { deleteReceipt, findReceipt, type Receipt, saveReceipt, tryLockKey } from '../db/receipts.ts';
-import { inTransaction } from '../db/transaction.ts';
+import { inTransaction, withCommit } from '../db/transaction.ts';
 import { canonicalJson, firstDifference } from './json.ts';
 import { pointerOf } from './validate.ts';
 
@@ -109,8 +109,12 @@ const findEarlier = async (
   request: IdempotentRequest,
   now: Date,
 ): Promise<WireAnswer | undefined> => {
-  if (!(await tryLockKey(tx, request.owner, request.key))) throw stillRunning();
-  const earlier = await findReceipt(tx, request.owner, request.key, now);
+  // Sent together: what is found was read when the lock was held.
+  const [isHeld, earlier] = await Promise.all([
+    tryLockKey(tx, request.owner, request.key),
+    findReceipt(tx, request.owner, request.key, now),
+  ]);
+  if (!isHeld) throw stillRunning();
   if (earlier === undefined) return undefined;
   if (!earlier.requestHash.equals(asKept(request).requestHash)) throw reused(earlier, request);
   if (earlier.status === running) throw stillRunning();
@@ -140,13 +144,8 @@ const keep = async (
   const expires = new Date(now.getTime() + keptMs);
   const headers = { ...answer.headers, 'idempotency-expires': expires.toUTCString() };
   const body = request.sealing?.seal(answer.body) ?? answer.body;
-  await saveReceipt(db, request.owner, request.key, {
-    ...asKept(request),
-    status: answer.status,
-    body,
-    headers,
-    expires,
-  });
+  const receipt = { ...asKept(request), status: answer.status, body, headers, expires };
+  await withCommit(db, saveReceipt(db, request.owner, request.key, receipt));
   return { ...answer, headers };
 };
 
