@@ -11,6 +11,7 @@ import { configCommands } from './commands/config.ts';
 import { endpointCommands } from './commands/endpoint.ts';
 import { generatorCommands } from './commands/generator.ts';
 import { keyCommands } from './commands/key.ts';
+import { locationCommands } from './commands/location.ts';
 import { menuCommands } from './commands/menu.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { notificationsCommands } from './commands/notifications.ts';
@@ -44,6 +45,7 @@ const createProgram = (output: Output): Command => {
   for (const add of [
     startCommand,
     restaurantCommands,
+    locationCommands,
     generatorCommands,
     menuCommands,
     keyCommands,
