@@ -75,6 +75,8 @@ const codeOf = (error: unknown): string => {
 /** PostgreSQL rolled the transaction back because of another one; the same work can succeed now. */
 const isConflict = (error: unknown): boolean => {
   const code = codeOf(error);
+  // The row was on its way to the default partition when the partition that it belongs to was made.
+  if (code === '23514') return error instanceof Error && error.message.endsWith('violates partition constraint');
   return code === '40001' || code === '40P01';
 };
 
