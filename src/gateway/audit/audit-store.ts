@@ -1,6 +1,6 @@
 /** SQL of the audit: chains, their heads, their events. */
-import { CompiledQuery, type Kysely, sql } from 'kysely';
-import type { RunPrepared } from '#src/platform/db/pool.ts';
+import { type Kysely, sql } from 'kysely';
+import { named } from '#src/platform/db/named.ts';
 import type { ChainedEvent } from './audit-event.ts';
 import type { ChainEnd, Head } from './chain.ts';
 import { tellTheirTime, timesOf } from './request-id-times.ts';
@@ -81,29 +81,22 @@ export const ensurePartition = async (db: Db, moment: Date): Promise<void> => {
   await sql`select gateway.audit_partition(${moment})`.execute(db);
 };
 
-/** `$1`: events as JSON, each with `ids_indexed`. */
-const insertText = `
-  insert into gateway.audit_events
-    (chain, seq, at, action, outcome, reason, count, request_ids, ids_indexed, fingerprint, kind, credential_id, token_id,
-     client_id, tenants, route_id, scopes, address, actor, details, hash)
-  select chain, seq, at, action, outcome, reason, count, request_ids, ids_indexed, fingerprint, kind, credential_id,
-    token_id, client_id, tenants, route_id, scopes, address, actor, details, decode(hash, 'hex')
-  from json_to_recordset($1::json) as e (
-    chain integer, seq bigint, at timestamptz, action text, outcome text, reason text, count integer, request_ids text[],
-    ids_indexed boolean, fingerprint text, kind text, credential_id text, token_id text, client_id text, tenants text[],
-    route_id text, scopes text[], address text, actor text, details text, hash text)`;
-
 const toRows = (events: readonly ChainedEvent[]): string =>
   JSON.stringify(events.map((event) => ({ ...event, ids_indexed: !tellTheirTime(event.request_ids, event.at) })));
 
 /** All or nothing. */
 export const insertEvents = async (db: Db, events: readonly ChainedEvent[]): Promise<void> => {
-  await db.executeQuery(CompiledQuery.raw(insertText, [toRows(events)]));
+  await sql`${named}
+    insert into gateway.audit_events
+      (chain, seq, at, action, outcome, reason, count, request_ids, ids_indexed, fingerprint, kind, credential_id, token_id,
+       client_id, tenants, route_id, scopes, address, actor, details, hash)
+    select chain, seq, at, action, outcome, reason, count, request_ids, ids_indexed, fingerprint, kind, credential_id,
+      token_id, client_id, tenants, route_id, scopes, address, actor, details, decode(hash, 'hex')
+    from json_to_recordset(${toRows(events)}::json) as e (
+      chain integer, seq bigint, at timestamptz, action text, outcome text, reason text, count integer, request_ids text[],
+      ids_indexed boolean, fingerprint text, kind text, credential_id text, token_id text, client_id text, tenants text[],
+      route_id text, scopes text[], address text, actor text, details text, hash text)`.execute(db);
 };
-
-/** The same outside a transaction: the gateway writes many small batches. */
-export const insertBatch = (run: RunPrepared, events: readonly ChainedEvent[]): Promise<void> =>
-  run({ name: 'audit-insert', text: insertText }, [toRows(events)]);
 
 const eventColumns = sql`chain, seq, at, action, outcome, reason, count, request_ids, fingerprint, kind, credential_id,
   token_id, client_id, tenants, route_id, scopes, address, actor, details, encode(hash, 'hex') as hash`;

@@ -9,14 +9,13 @@
 import type { Kysely } from 'kysely';
 import type { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import type { RunPrepared } from '#src/platform/db/pool.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { overloaded } from '../faults.ts';
 import { type AuditEvent, completeEvent, type NewAuditEvent } from './audit-event.ts';
-import { ensurePartition, insertBatch, lastOfChain, seenChains, updateHead } from './audit-store.ts';
+import { ensurePartition, insertEvents, lastOfChain, seenChains, updateHead } from './audit-store.ts';
 import { appendToChain, type ChainEnd, headLabel, signHead } from './chain.ts';
 import { createCrowd } from './crowd.ts';
 import { openChain } from './open-chain.ts';
@@ -44,7 +43,6 @@ export type Recorder = {
 
 type RecorderDeps = {
   db: Kysely<unknown>;
-  runPrepared: RunPrepared;
   box: Pick<SecretBox, 'derive'>;
   clock: Clock;
   log: Logger;
@@ -66,7 +64,7 @@ const batchMax = 500;
 type Waiting = { event: AuditEvent; done: () => void };
 
 export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
-  const { db, runPrepared, box, clock, log } = deps;
+  const { db, box, clock, log } = deps;
   const row = await inTransaction(db, async (tx) => {
     await ensurePartition(tx, clock.now());
     return openChain(tx, box, { now: clock.now(), process: deps.process });
@@ -146,7 +144,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
         const stored = attempt === 0 ? undefined : await lastOfChain(db, chain);
         if (stored?.hash !== appended.end.hash) {
           for (const { event } of batch) await ensureMonth(event.at);
-          await insertBatch(runPrepared, appended.events);
+          await insertEvents(db, appended.events);
         }
         break;
       } catch (error) {
