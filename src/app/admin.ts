@@ -40,6 +40,7 @@ import { createEndpoint, type EndpointsDeps } from '#src/webhooks/index.ts';
 import type { Settings } from './config.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { allMigrations } from './migrations.ts';
+import { createWebhookAdmin, type Payload } from './webhook-admin.ts';
 import { eventKinds } from './webhook-words.ts';
 
 /** What an export may be written as, and how much a search shows at once. */
@@ -62,6 +63,7 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
   const scopes = loadScopeNames(routesFileOf(settings.gateway));
   const actor = `cli:${userName()}`;
   const credentials = createCredentials({ db: store.db, box, clock, scopes, actor });
+  const webhooks = createWebhookAdmin(installation, settings, actor);
   return {
     createRestaurant: (restaurant: NewRestaurant): Promise<{ restuid: string }> =>
       inTransaction(store.db, async (tx) => {
@@ -159,8 +161,16 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
       return traced;
     },
     revokeTraced: (value: string) => revokeTraced({ db: store.db, box, clock, actor }, value),
+    /** An operation of the webhook engine on a restaurant, in the words of the interface. */
+    callWebhook: async (restuid: string, path: string, params: Payload): Promise<Payload> => {
+      await assertRestaurant(store.db, restuid);
+      return webhooks.call(restuid, path, params);
+    },
     countMigrations: async (): Promise<number> => allMigrations.length,
-    close: (): Promise<void> => store.close(),
+    close: async (): Promise<void> => {
+      await webhooks.close();
+      await store.close();
+    },
   };
 };
 

@@ -19,6 +19,7 @@ import { restaurantCommands } from './commands/restaurant.ts';
 import { signingKeyCommands } from './commands/signing-key.ts';
 import { startCommand } from './commands/start.ts';
 import { tokenCommands } from './commands/token.ts';
+import { webhookCommands } from './commands/webhook.ts';
 import { createOutput, type Output, UsageError } from './output.ts';
 
 /** Runs one command; resolves to the exit code. */
@@ -51,6 +52,7 @@ const createProgram = (output: Output): Command => {
     auditCommands,
     signingKeyCommands,
     endpointCommands,
+    webhookCommands,
     notificationsCommands,
     policyCommands,
     configCommands,

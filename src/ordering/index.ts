@@ -31,8 +31,8 @@ export { createGenerator, GeneratorRefused, generatorView, type NewGenerator } f
 export { type DescribedEvent, describedEvents } from './described-events.ts';
 export { importMenu, MenuRefused, type MenuToImport } from './menus/import/import-menu.ts';
 export { listProducts } from './menus/menu-store.ts';
-export { requireRestaurant } from './restaurants/require-restaurant.ts';
 export { createRestaurant, type NewRestaurant, RestaurantRefused } from './restaurants/create-restaurant.ts';
+export { requireRestaurant } from './restaurants/require-restaurant.ts';
 export { findRestaurant, hasRestaurants } from './restaurants/restaurant-store.ts';
 export { type RestaurantSettings, setRestaurant } from './restaurants/set-restaurant.ts';
 export { isoDate, legacyDate } from './venue-time.ts';

@@ -37,6 +37,15 @@ export const findPiece = async (
   return rows;
 };
 
+/** What belongs to events from before and is not on its way. */
+export const findBefore = async (tx: Kysely<unknown>, before: Date, now: Date, limit: number): Promise<Unsent[]> => {
+  const { rows } = await sql<Unsent>`
+    select event_id as "eventId", uid, endpoint_uid as "endpointUid", kind, entity from webhooks.deliveries
+    where event_id >= 'evt_' and event_id < platform.id_bound('evt', ${before}) and state in ('pending', 'waiting')
+      and (lease_until is null or lease_until <= ${now}) limit ${limit}`.execute(tx);
+  return rows;
+};
+
 /** Under the locks of their lanes. Returns how many it were. */
 export const cancelPiece = async (tx: Kysely<unknown>, piece: readonly Unsent[], now: Date): Promise<number> => {
   const { numAffectedRows } = await sql`

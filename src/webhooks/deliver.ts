@@ -14,6 +14,7 @@ import type { WebhooksSettings } from './config.ts';
 import { openLoop } from './loop-connection.ts';
 import { createPlaces, type Place, quick, slow } from './places.ts';
 import { createRecorder, type Made, type Recorder } from './record.ts';
+import { redactAnswer } from './redact-answer.ts';
 import { nextDelayMs, parseRetryAfter } from './retry-schedule.ts';
 import type { Failure, Send, SendResult } from './send.ts';
 import { createWake, type Wake } from './wake.ts';
@@ -27,6 +28,8 @@ export type DeliverDeps = {
   send: Send;
   /** Headers of a delivery, signatures included. */
   headersFor: (delivery: ClaimedDelivery, timestampSeconds: number) => Promise<Record<string, string>>;
+  /** What the endpoint's receiver must not show in its answer. */
+  secretsOf: (delivery: ClaimedDelivery) => readonly string[];
   /** In [0, 1): jitter. */
   random: () => number;
   /** An endpoint was disabled: its backlog is to be cancelled. */
@@ -161,7 +164,7 @@ const madeOf = (deps: DeliverDeps, delivery: Delivery, result: SendResult, start
       status,
       failure,
       retryAfterSeconds: asked ?? null,
-      response,
+      response: response === null || response === '' ? response : redactAnswer(response, deps.secretsOf(delivery)),
       timings,
       ...outcomeOf(failure, status, delayMs, ended),
     },

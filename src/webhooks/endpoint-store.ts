@@ -43,7 +43,8 @@ export const updateEndpointUrl = async (
 const columns = sql`
   endpoint.tenant, endpoint.uid, owner_kind as "ownerKind", owner_id as "ownerId", url, description, kinds, enabled,
   disabled_reason as "disabledReason", signature_header as "signatureHeader", max_per_second as "maxPerSecond", digest,
-  secret, previous_secret as "previousSecret", previous_secret_expires as "previousSecretExpires", endpoint.created`;
+  secret, previous_secret as "previousSecret", previous_secret_expires as "previousSecretExpires",
+  cancel_through as "cancelThrough", endpoint.created`;
 
 /** Which rows of `endpoint` the viewer may know of; removed ones are nobody's. */
 export const visibleTo = ({ tenant, client }: Viewer): RawBuilder<unknown> =>
@@ -74,7 +75,8 @@ const watched = sql`
   left join webhooks.endpoint_health as health on health.endpoint_uid = endpoint.uid
   left join lateral (
     select next_attempt_at from webhooks.deliveries as delivery
-    where delivery.endpoint_uid = endpoint.uid and state = 'pending'
+    where delivery.endpoint_uid = endpoint.uid and state = 'pending' and endpoint.enabled
+      and endpoint.cancel_through is null
     order by delivery.endpoint_uid, next_attempt_at limit 1
   ) as upcoming on true`;
 

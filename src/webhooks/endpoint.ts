@@ -20,6 +20,8 @@ export type Endpoint = {
   /** Of the last rotation, while its overlap lasts. */
   previousSecret: Buffer | null;
   previousSecretExpires: Date | null;
+  /** Its deliveries up to then are being cancelled. */
+  cancelThrough: Date | null;
   created: Date;
 };
 

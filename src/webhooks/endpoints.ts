@@ -106,6 +106,7 @@ export const addEndpoint = async (
     secret: box.seal(secret, endpointSecretLabel(uid)),
     previousSecret: null,
     previousSecretExpires: null,
+    cancelThrough: null,
     created,
   };
   await insertEndpoint(db, endpoint);

@@ -7,10 +7,7 @@ import { type DetailCode, Fault, validationFault } from '#src/contract/fault.ts'
 import { type FeedEvent, findFeedEvent, placeBefore, readFeed } from '#src/platform/db/event-feed.ts';
 import type { Cursors } from '#src/platform/http/paging.ts';
 import { timeOfId } from '#src/platform/ids.ts';
-
-export const keptMs = 30 * 24 * 3_600_000;
-/** Whoever begins with the oldest event that is kept has this long for the next page. */
-const graceMs = 3_600_000;
+import { keptMs, readersGraceMs } from './kept.ts';
 
 /** Everything after this place is still kept, if `at` is not too long ago. */
 type Place = { place: number; at: Date };
@@ -80,7 +77,7 @@ const startOf = async (
   const isCursor = after.value.includes('.');
   const start = isCursor ? readCursor(cursors, after, scope, refused) : await placeOf(db, tenant, after.value);
   const at = start?.at ?? timeOfId('evt', after.value);
-  if (at !== undefined && at.getTime() < now.getTime() - keptMs - (isCursor ? graceMs : 0))
+  if (at !== undefined && at.getTime() < now.getTime() - keptMs - (isCursor ? readersGraceMs : 0))
     throw refused('CURSOR_EXPIRED', 'is older than 30 days: events after it may be gone');
   if (start === undefined) throw refused('CURSOR_INVALID', 'is no event and no cursor of this feed');
   return start;

@@ -28,12 +28,14 @@ import { createCancelBacklog } from './cancel-backlog.ts';
 import type { WebhooksSettings } from './config.ts';
 import { createDeliver } from './deliver.ts';
 import { deliveryOperations } from './delivery-operations.ts';
+import { createDigest } from './digest.ts';
 import { createDispatch } from './dispatch.ts';
 import { endpointOperations } from './endpoint-operations.ts';
 import { createRedeliver } from './redeliver.ts';
 import { resolverFor } from './resolve.ts';
+import { createDeliveryRetention } from './retain-deliveries.ts';
 import { createSend } from './send.ts';
-import { createSignedHeaders } from './signed-headers.ts';
+import { createSignedHeaders, endpointSecretLabel } from './signed-headers.ts';
 import { createSigningKeys } from './signing-keys.ts';
 import type { Resolve, TargetRules } from './target.ts';
 import { createTestEndpoint } from './test-endpoint.ts';
@@ -87,6 +89,10 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
     send,
     random: deps.random ?? Math.random,
     headersFor,
+    secretsOf: (delivery) => {
+      const sealed = [delivery.secret, ...(delivery.previousSecret === null ? [] : [delivery.previousSecret])];
+      return sealed.map((secret) => deps.box.open(secret, endpointSecretLabel(delivery.endpointUid)));
+    },
     onDisabled: cancel.wake,
   });
   const dispatch = createDispatch({ pool, clock, onDeliveries: deliver.wake });
@@ -99,7 +105,11 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
       if (signal.aborted) await close();
     }
   };
-  return { services: [dispatch, redeliver, { name: deliver.service.name, run }, cancel.service] };
+  const digest = createDigest({ db, clock, onDeliveries: deliver.wake });
+  const retention = createDeliveryRetention({ db, clock, log });
+  return {
+    services: [dispatch, redeliver, { name: deliver.service.name, run }, cancel.service, digest, retention],
+  };
 };
 
 export type WebhookApiDeps = SendingDeps & {

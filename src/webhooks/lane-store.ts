@@ -87,7 +87,7 @@ export const stepBack = async (tx: Kysely<unknown>, lanes: readonly Lane[], now:
 };
 
 /** What an endpoint has of an event. */
-export type KnownDelivery = { uid: string; eventId: string; state: string };
+export type KnownDelivery = { uid: string; eventId: string; state: string; created: Date };
 
 export const knownDeliveries = async (
   tx: Kysely<unknown>,
@@ -95,7 +95,7 @@ export const knownDeliveries = async (
   eventIds: readonly string[],
 ): Promise<KnownDelivery[]> => {
   const { rows } = await sql<KnownDelivery>`
-    select uid, event_id as "eventId", state from webhooks.deliveries
+    select uid, event_id as "eventId", state, created from webhooks.deliveries
     where event_id = any(${eventIds}::text[]) and endpoint_uid = ${endpointUid}`.execute(tx);
   return rows;
 };

@@ -17,7 +17,10 @@ export const holdMs = (failuresCount: number): number =>
     ? 0
     : Math.min(longestHoldMs, firstHoldMs * 2 ** Math.min(10, failuresCount - failuresToHold));
 
-export type Rate = { burst: number; intervalMs: number };
+/** `step`: so many go together, or none: what they take is kept in whole milliseconds, of which one interval may be less. */
+export type Rate = { burst: number; intervalMs: number; step: number };
+
+const stepMs = 10;
 
 /**
  * A tenth at once, the rest evenly: in no second more than `maxPerSecond`, since what comes evenly after a burst is so
@@ -25,19 +28,21 @@ export type Rate = { burst: number; intervalMs: number };
  */
 export const rateOf = (maxPerSecond: number): Rate => {
   const burst = Math.max(1, Math.floor(maxPerSecond / 10));
-  return { burst, intervalMs: 1000 / (maxPerSecond - burst + 1) };
+  const intervalMs = 1000 / (maxPerSecond - burst + 1);
+  return { burst, intervalMs, step: Math.min(burst, Math.ceil(stepMs / intervalMs)) };
 };
 
 /** How many may go now, when the rate is used up to `paced`. */
-export const allowedNow = ({ burst, intervalMs }: Rate, paced: Date | null, now: Date): number => {
+export const allowedNow = ({ burst, intervalMs, step }: Rate, paced: Date | null, now: Date): number => {
   const usedMs = Math.max(0, (paced?.getTime() ?? 0) - now.getTime());
-  return Math.max(0, Math.floor(burst - usedMs / intervalMs + 1e-6));
+  const count = Math.floor(burst - usedMs / intervalMs + 1e-6);
+  return count < step ? 0 : count;
 };
 
-/** Up to when the rate is used up after `count` more. Whole milliseconds, rounded up: the sum must not creep ahead. */
+/** Up to when the rate is used up after `count` more; rounded up, so that the sum does not creep ahead. */
 export const pacedAfter = ({ intervalMs }: Rate, paced: Date | null, now: Date, count: number): Date =>
   new Date(Math.ceil(Math.max(paced?.getTime() ?? 0, now.getTime()) + count * intervalMs));
 
-/** When the next one may go. */
-export const nextAllowed = ({ burst, intervalMs }: Rate, paced: Date): Date =>
-  new Date(Math.ceil(paced.getTime() - (burst - 1) * intervalMs));
+/** When the next ones may go. */
+export const nextAllowed = ({ burst, intervalMs, step }: Rate, paced: Date): Date =>
+  new Date(Math.ceil(paced.getTime() - (burst - step) * intervalMs));

@@ -44,7 +44,7 @@ export const redeliverEvent = async (
   if (event === undefined || !endpoint.kinds.includes(event.kind)) return 'no_event';
   if (!endpoint.enabled) return 'disabled';
   const uid = newId('rdl', now.getTime());
-  const queued = await queue(tx, { endpointUid, redeliveryUid: uid, events: [event], everything: true }, now);
+  const queued = await queue(tx, { endpoint, redeliveryUid: uid, events: [event], everything: true }, now);
   return { uid, queued, state: 'done' };
 };
 
@@ -93,8 +93,8 @@ const step = async (tx: Kysely<unknown>, before: Redelivery, endpoint: Endpoint,
     until: before.until ?? undefined,
     limit: stepMax,
   });
-  const { endpointUid, uid: redeliveryUid, everything } = before;
-  const queued = await queue(tx, { endpointUid, redeliveryUid, events, everything }, now);
+  const { uid: redeliveryUid, everything } = before;
+  const queued = await queue(tx, { endpoint, redeliveryUid, events, everything }, now);
   const after: Redelivery = {
     ...before,
     afterPlace: events.at(-1)?.place ?? before.lastPlace,
@@ -105,12 +105,12 @@ const step = async (tx: Kysely<unknown>, before: Redelivery, endpoint: Endpoint,
   return after;
 };
 
-type Queueing = { endpointUid: string; redeliveryUid: string; events: readonly FeedEvent[]; everything: boolean };
+type Queueing = { endpoint: Endpoint; redeliveryUid: string; events: readonly FeedEvent[]; everything: boolean };
 
 /** Returns how many are to be sent. What is on its way already is sent once, and sooner. */
 const queue = async (
   tx: Kysely<unknown>,
-  { endpointUid, redeliveryUid, events, everything }: Queueing,
+  { endpoint: { uid: endpointUid, cancelThrough }, redeliveryUid, events, everything }: Queueing,
   now: Date,
 ): Promise<number> => {
   const known = await knownDeliveries(
@@ -118,7 +118,11 @@ const queue = async (
     endpointUid,
     events.map(({ id }) => id),
   );
-  const unfinished = known.filter(({ state }) => state === 'pending' || state === 'waiting');
+  // What is still to be cancelled since it was disabled is as good as finished.
+  const unfinished = known.filter(
+    ({ state, created }) =>
+      (state === 'pending' || state === 'waiting') && (cancelThrough === null || created > cancelThrough),
+  );
   const succeeded = new Set(known.filter(({ state }) => state === 'succeeded').map(({ eventId }) => eventId));
   const moving = new Set(unfinished.map(({ eventId }) => eventId));
   const wanted = events.filter(({ id }) => moving.has(id) || everything || !succeeded.has(id));

@@ -5,6 +5,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { LoggedAttempt } from './delivery-log-store.ts';
 import type { Endpoint } from './endpoint.ts';
+import { redactAnswer } from './redact-answer.ts';
 import { parseRetryAfter } from './retry-schedule.ts';
 import type { Send } from './send.ts';
 import type { SignedHeaders } from './signed-headers.ts';
@@ -69,7 +70,7 @@ const attempt = async (
     status,
     failure,
     retryAfterSeconds: asked ?? null,
-    response,
+    response: response === null ? null : redactAnswer(response, []),
     dnsMs: timings.dns,
     connectMs: timings.connect,
     tlsMs: timings.tls,

@@ -155,24 +155,24 @@ export const readBodies = async (db: Kysely<unknown>, ids: readonly string[]): P
   return new Map(rows.map(({ id, body }) => [id, body]));
 };
 
-export type KindDigest = { kind: string; count: number; sha256: string };
+export type KindDigest = { tenant: string; kind: string; count: number; sha256: string };
 
 /**
- * Of the events of a tenant that were created from `from` on and before `to`, by kind: how many, and the SHA-256 (hex) of
+ * Of the events of some tenants that were created from `from` on and before `to`, by tenant and kind: how many, and the SHA-256 (hex) of
  * their ids, sorted by byte and joined by line feeds. Kinds without any are missing.
  */
 export const digestEvents = async (
   db: Kysely<unknown>,
-  { tenant, kinds, from, to }: { tenant: string; kinds: readonly string[]; from: Date; to: Date },
+  { tenants, from, to }: { tenants: readonly string[]; from: Date; to: Date },
 ): Promise<KindDigest[]> => {
   // The bounds by id lead to the few rows of the hour.
   const { rows } = await sql<KindDigest>`
-    select kind, count(*) as count,
+    select tenant, kind, count(*) as count,
       encode(sha256(convert_to(string_agg(id, E'\\n' order by id), 'UTF8')), 'hex') as sha256
     from outbox.events
-    where tenant = ${tenant} and kind = any(${kinds}::text[]) and created >= ${from} and created < ${to}
+    where tenant = any(${tenants}::text[]) and created >= ${from} and created < ${to}
       and id >= platform.id_bound('evt', ${from}) and id < platform.id_bound('evt', ${to})
-    group by kind`.execute(db);
+    group by tenant, kind`.execute(db);
   return rows;
 };
 
