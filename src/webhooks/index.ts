@@ -31,6 +31,7 @@ import { deliveryOperations } from './delivery-operations.ts';
 import { createDigest } from './digest.ts';
 import { createDispatch } from './dispatch.ts';
 import { endpointOperations } from './endpoint-operations.ts';
+import { createForward, type Forward } from './forward.ts';
 import { createRedeliver } from './redeliver.ts';
 import { resolverFor } from './resolve.ts';
 import { createDeliveryRetention } from './retain-deliveries.ts';
@@ -45,6 +46,8 @@ export type { TenantDates } from './endpoint-params.ts';
 export { createEndpoint, type EndpointsDeps, moveEndpoint, type NewEndpoint } from './endpoints.ts';
 export { createSigningKeys, type SigningKeys } from './signing-keys.ts';
 export type { Resolve, TargetRules } from './target.ts';
+
+export type { Forward };
 
 export const webhooksMigrations = loadMigrations('webhooks', new URL('./migrations/', import.meta.url));
 
@@ -110,6 +113,14 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
   return {
     services: [dispatch, redeliver, { name: deliver.service.name, run }, cancel.service, digest, retention],
   };
+};
+
+/** For addresses that a developer names; `close` ends their connections. */
+export const createForwarding = (
+  deps: Pick<SendingDeps, 'db' | 'box' | 'clock' | 'settings'>,
+): { forward: Forward; close(): Promise<void> } => {
+  const { close, ...sending } = sendingWith({ ...deps, rules: { allowPrivate: true, allowedOrigins: [] } });
+  return { forward: createForward({ ...deps, ...sending }), close };
 };
 
 export type WebhookApiDeps = SendingDeps & {

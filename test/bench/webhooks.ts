@@ -154,6 +154,8 @@ const benchBacklog = async (parts: Parts, without: Stand, loaded: Stand): Promis
       ['beside', loaded],
     ] as const) {
       const rate = await engineRate(parts, stand, many);
+      // What arrived last is still being written down.
+      await sleep(1_000);
       const probes = await probe(parts, stand);
       if (round === 0) continue;
       rates[name].push(rate);
