@@ -139,7 +139,7 @@ beforeAll(async () => {
   }
   dead = await startReceiver(status(500));
   deadUid = (await addEndpoint(dead.url, allKinds)).uid;
-}, 120_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all(programs.map((program) => program.stop()));
