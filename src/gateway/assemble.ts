@@ -160,7 +160,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     writeFault,
   });
   const front = {
-    requestIds: createRequestIds(),
+    requestIds: createRequestIds(Date.now),
     dpop: dialects.dpop,
     recordDecision: createRecordDecision({ log, nowMs: () => performance.now() }),
     checkRequestHead: createCheckRequestHead({

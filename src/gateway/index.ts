@@ -18,6 +18,7 @@ import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
 import { loadMigrations } from '#src/platform/db/migrate.ts';
+import { createRunPrepared } from '#src/platform/db/pool.ts';
 import { createMemoryKv, type Kv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -115,7 +116,8 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const denials = createDenialLog({ db, clock, log });
   const { failures, sourceOf } = limits;
   const processName = `${hostname()}:${process.pid}`;
-  const recorder = await openRecorder({ db, box, clock, log, process: processName });
+  const runPrepared = createRunPrepared(pool);
+  const recorder = await openRecorder({ db, runPrepared, box, clock, log, process: processName });
   const audited = { recorder, fingerprint: createFingerprint(box), sourceOf };
   const { authenticate, inspectToken } = createAuthenticator({
     credentials,

@@ -3,14 +3,28 @@ import { randomBytes } from 'node:crypto';
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 
-const timePart = (ms: number): string => {
+export const timeLength = 9;
+
+/** Sorts as the time does. */
+export const timePart = (ms: number): string => {
   let rest = ms;
   let text = '';
-  for (let i = 0; i < 9; i += 1) {
+  for (let i = 0; i < timeLength; i += 1) {
     text = (alphabet[rest % 32] ?? '0') + text;
     rest = Math.floor(rest / 32);
   }
   return text;
+};
+
+/** Milliseconds; undefined for what `timePart` did not make. */
+export const timeOf = (text: string): number | undefined => {
+  let ms = 0;
+  for (const character of text) {
+    const digit = alphabet.indexOf(character);
+    if (digit === -1) return undefined;
+    ms = ms * 32 + digit;
+  }
+  return ms;
 };
 
 /** `newId('ord')` → `ord_` + 9 characters of time + 16 random ones (80 bits): unique, sortable, safe in URLs. */

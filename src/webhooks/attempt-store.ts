@@ -80,19 +80,21 @@ export type Health = { endpointUid: string; failingSince: Date; failuresCount: n
 /** A success of an endpoint that does not fail is written once in this time: the row would be written all the time. */
 const successEveryMs = 1_000;
 
+/** For endpoints of which nothing is known yet. */
+export const insertHealth = async (tx: Kysely<unknown>, endpointUids: readonly string[]): Promise<void> => {
+  if (endpointUids.length === 0) return;
+  await sql`
+    insert into webhooks.endpoint_health (endpoint_uid)
+    select uid from unnest(${endpointUids}::text[]) as uid order by uid on conflict do nothing`.execute(tx);
+};
+
 /** Returns the endpoints that now fail. Rows are locked in one sequence. */
 export const writeHealth = async (tx: Kysely<unknown>, changes: readonly HealthChange[]): Promise<Health[]> => {
   const sorted = changes.toSorted((left, right) => (left.endpointUid < right.endpointUid ? -1 : 1));
   const of = <T>(value: (change: HealthChange) => T): T[] => sorted.map(value);
-  const uids = of(({ endpointUid }) => endpointUid);
-  await sql`
-    insert into webhooks.endpoint_health (endpoint_uid)
-    select uid from unnest(${uids}::text[]) as uid
-    where not exists (select from webhooks.endpoint_health as known where known.endpoint_uid = uid)
-    on conflict do nothing`.execute(tx);
   const { rows } = await sql<Health>`
     with change as materialized (
-      select * from unnest(${uids}::text[], ${of(({ lastSuccess }) => lastSuccess)}::timestamptz[],
+      select * from unnest(${of(({ endpointUid }) => endpointUid)}::text[], ${of(({ lastSuccess }) => lastSuccess)}::timestamptz[],
         ${of(({ failuresCount }) => failuresCount)}::integer[], ${of(({ firstFailure }) => firstFailure)}::timestamptz[],
         ${of(({ lastFailure }) => lastFailure)}::timestamptz[])
         as change (endpoint_uid, last_success, failures_count, first_failure, last_failure)

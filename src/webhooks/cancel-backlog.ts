@@ -6,9 +6,9 @@ import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import { createWake, type Wake } from '#src/platform/wake.ts';
 import { type Cancelling, cancelPiece, endCancelling, findPiece, listCancelling } from './cancel-store.ts';
 import { lockLanes, releaseNext } from './lane-store.ts';
-import { createWake, type Wake } from './wake.ts';
 
 type CancelDeps = { db: Kysely<unknown>; clock: Clock };
 

@@ -37,6 +37,8 @@ export type ReadyEndpoint = Pick<
   cancelling: boolean;
   maxPerSecond: number | null;
   failuresCount: number;
+  /** Something was written of its health before. */
+  hasHealth: boolean;
 };
 
 /**
@@ -52,13 +54,14 @@ export const lockReady = async (tx: Kysely<unknown>, now: Date, room: Room): Pro
   const { rows } = await sql<ReadyEndpoint>`
     with quick as materialized (${ofClass(0, room.free)}), unknown as materialized (${ofClass(1, room.freeForUnknown)}),
       slow as materialized (${ofClass(2, room.freeForSlow)})
-    select endpoint_uid as "endpointUid", class, due_at as "dueAt", paced, gate, recovered, enabled,
+    select turn.endpoint_uid as "endpointUid", class, due_at as "dueAt", paced, gate, recovered, enabled,
       cancel_through is not null as cancelling, max_per_second as "maxPerSecond",
-      coalesce(failures_count, 0) as "failuresCount", url, secret, previous_secret as "previousSecret",
+      coalesce(failures_count, 0) as "failuresCount",
+      health.endpoint_uid is not null as "hasHealth", url, secret, previous_secret as "previousSecret",
       previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader"
     from (table quick union all table unknown union all table slow) as turn
     join webhooks.endpoints as endpoint on endpoint.uid = turn.endpoint_uid
-    left join webhooks.endpoint_health as health using (endpoint_uid)`.execute(tx);
+    left join webhooks.endpoint_health as health on health.endpoint_uid = turn.endpoint_uid`.execute(tx);
   return rows;
 };
 

@@ -73,6 +73,7 @@ const plan = (endpoint: ReadyEndpoint, places: Places, now: Date): Plan => {
     endpointUid: endpoint.endpointUid,
     endpointClass: endpoint.class,
     recoveredMs: endpoint.recovered?.getTime() ?? 0,
+    isPaced: maxPerSecond !== null,
   });
   if (room === 0) return { ...none, state: 'full' };
   const count = maxPerSecond === null ? room : Math.min(room, allowedNow(rateOf(maxPerSecond), paced, now));

@@ -8,6 +8,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
+import { createWake, type Wake } from '#src/platform/wake.ts';
 import { type Claimed, claim, leaseMs } from './claim.ts';
 import { type ClaimedDelivery, returnLease } from './claim-store.ts';
 import type { WebhooksSettings } from './config.ts';
@@ -17,7 +18,6 @@ import { createRecorder, type Made, type Recorder } from './record.ts';
 import { redactAnswer } from './redact-answer.ts';
 import { nextDelayMs, parseRetryAfter } from './retry-schedule.ts';
 import type { Failure, Send, SendResult } from './send.ts';
-import { createWake, type Wake } from './wake.ts';
 
 export type DeliverDeps = {
   db: Kysely<unknown>;
@@ -57,13 +57,14 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
   // These outlive a run that failed: its attempts go on and hold their places, and the next run ends them with its own.
   const running = new Set<Promise<void>>();
   const cut = new AbortController();
+  const stopping = new AbortController();
   const { concurrency_max: placesMax, endpoint_concurrency_max: perEndpointMax } = deps.settings;
   const places = createPlaces({ placesMax, waitingMax: placesMax * waitingFactor, perEndpointMax, slowMs });
   const recorder = createRecorder(deps);
   const wake = (): void => current?.now();
   const start = (delivery: Delivery, claimedMs: number): void => {
-    const place = places.take(delivery.endpointUid, performance.now());
-    const work = attempt(deps, recorder, { delivery, claimedMs, place }, cut.signal)
+    const place = places.take(delivery.endpointUid);
+    const work = attempt(deps, recorder, { delivery, claimedMs, place }, { cut: cut.signal, stopping: stopping.signal })
       .catch((error: unknown) => deps.log.error({ delivery: delivery.uid, err: error }, 'an attempt was not recorded'))
       .finally(() => {
         running.delete(work);
@@ -91,6 +92,7 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
         } finally {
           loop.release();
           if (signal.aborted) {
+            stopping.abort();
             await end(running, cut);
             recorder.close();
           }
@@ -120,21 +122,27 @@ const attempt = async (
   deps: DeliverDeps,
   recorder: Recorder,
   { delivery, claimedMs, place }: Task,
-  cut: AbortSignal,
+  { cut, stopping }: { cut: AbortSignal; stopping: AbortSignal },
 ): Promise<void> => {
+  await place.turn(stopping);
   const started = deps.clock.now();
-  // Its process stood still: another one may be sending it soon. The lease ends by itself.
-  if (performance.now() - claimedMs > startMsMax) return place.giveBack(undefined);
+  // It waited, or its process stood still: an attempt could outlast its lease, and another worker would send it as well.
+  if (stopping.aborted || performance.now() - claimedMs > startMsMax) {
+    place.answered();
+    place.giveBack(undefined);
+    return returnLease(deps.db, delivery, started);
+  }
   let headers: Record<string, string>;
   try {
     headers = await deps.headersFor(delivery, Math.floor(started.getTime() / 1000));
   } catch (error) {
+    place.answered();
     place.giveBack(undefined);
     // Our own trouble before anything was sent is no attempt.
     await returnLease(deps.db, delivery, new Date(started.getTime() + returnedMs));
     throw error;
   }
-  const result = await deps.send(delivery.url, headers, delivery.body, cut);
+  const result = await deps.send(delivery.url, headers, delivery.body, cut).finally(place.answered);
   // Cut short by our own end: another worker sends it again, under the same number.
   const isCut = cut.aborted && result.status === null;
   try {

@@ -12,6 +12,7 @@ import { digestEvents, type KindDigest, oldestWriterSeconds } from '#src/platfor
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import { createWake } from '#src/platform/wake.ts';
 import {
   beginDigests,
   claimDigests,
@@ -20,7 +21,6 @@ import {
   insertDigestDelivery,
   moveDigestOn,
 } from './digest-store.ts';
-import { createWake } from './wake.ts';
 
 type DigestDeps = { db: Kysely<unknown>; clock: Clock; onDeliveries: () => void };
 
@@ -45,7 +45,7 @@ export const createDigest = ({ db, clock, onDeliveries }: DigestDeps): Service =
     while (!signal.aborted) {
       const sent = await digestOnce(db, clock.now());
       if (sent > 0) onDeliveries();
-      if (sent < batchMax) await wake.wait(pollMs);
+      else await wake.wait(pollMs);
     }
   },
 });

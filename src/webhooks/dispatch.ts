@@ -6,8 +6,9 @@ import { claimEvents, lockDispatch, markDispatched, outboxChannel } from '#src/p
 import { createPreparedDatabase } from '#src/platform/db/prepared.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import { createWake, type Wake } from '#src/platform/wake.ts';
 import { insertDeliveries } from './delivery-store.ts';
-import { createWake, type Wake } from './wake.ts';
+import { loopSettings } from './loop-connection.ts';
 
 type DispatchDeps = { pool: Pool; clock: Clock; onDeliveries: () => void };
 
@@ -69,7 +70,7 @@ const listen = async ({ pool }: DispatchDeps, wake: Wake): Promise<Hints> => {
   client.on('notification', wake.now);
   client.on('error', onError);
   try {
-    await client.query(`set application_name = 'webhook-dispatch'; listen ${outboxChannel}`);
+    await client.query(`${loopSettings}; set application_name = 'webhook-dispatch'; listen ${outboxChannel}`);
   } catch (error) {
     hints.stop();
     throw error;

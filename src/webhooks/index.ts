@@ -3,10 +3,12 @@
  * and nothing of what an event is about.
  *
  * - `dispatch.ts` turns each recorded event into one delivery per subscribed endpoint, under a lock, in their sequence.
- * - `deliver.ts` claims due deliveries under a lease, as many as `places.ts` has room for, sends them (`send.ts` over
- *   `connections.ts`, after `target.ts` has judged the addresses), and records the attempt; `retry-schedule.ts` says when
- *   the next one is. A later event of an entity waits at an endpoint until the earlier one is finished there; nothing
- *   else waits.
+ * - `deliver.ts` leases due deliveries (`claim.ts`: endpoints in turn, each at its pace, `pace.ts`), as many as `places.ts`
+ *   has room for, sends them (`send.ts` over `connections.ts`, after `target.ts` has judged the addresses), and writes what
+ *   they came to in batches (`record.ts`); `retry-schedule.ts` says when the next attempt is. A later event of an entity
+ *   waits at an endpoint until the earlier one is finished there (`lane-store.ts`); nothing else waits.
+ * - `cancel-backlog.ts` cancels what a disabled endpoint had, `digest.ts` sends hourly digests, `retain-deliveries.ts` makes
+ *   and drops the weeks that events, deliveries and attempts are kept in.
  * - `signed-headers.ts` signs with `sign.ts` and `signing-keys.ts`; secrets are kept sealed.
  * - `createWebhookApi` gives the operations: `endpoint-operations.ts` (`endpoints.ts`, `test-endpoint.ts`) and
  *   `delivery-operations.ts`. `redeliver.ts` queues recorded events again, step by step, where `lane-store.ts` puts them

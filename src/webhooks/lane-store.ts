@@ -47,7 +47,7 @@ export const lockLanes = async (tx: Kysely<unknown>, lanes: readonly Lane[]): Pr
 export const unfinishedLanes = async (tx: Kysely<unknown>, lanes: readonly Lane[]): Promise<Set<string>> => {
   const { rows } = await sql<Lane>`
     select lane.endpoint_uid as "endpointUid", lane.kind, lane.entity from ${unnestLanes(lanes)}
-    where exists (select from ${unfinishedOfLane})`.execute(tx);
+    cross join lateral (select position from ${unfinishedOfLane} ${inSequence} limit 1) as head`.execute(tx);
   return new Set(rows.map(laneName));
 };
 

@@ -10,9 +10,16 @@ export type Loop = { db: Kysely<unknown>; release(): void };
  * sorts. On these connections it is told to walk along the indexes, which costs the same whatever stands behind the
  * first rows, and to keep each plan.
  */
-const settings = `
+export const loopSettings = `
   set enable_sort = off; set enable_incremental_sort = off; set enable_seqscan = off; set enable_bitmapscan = off;
   set enable_hashjoin = off; set enable_mergejoin = off; set plan_cache_mode = force_generic_plan; set jit = off`;
+
+/**
+ * A commit does not wait for the disk. A server that crashes forgets the leases and outcomes of the last moment, all of
+ * them after some point and none before, and what they were about is sent again under the same id. A worker that
+ * crashes loses nothing of it.
+ */
+const inBackground = 'set synchronous_commit = off';
 
 export const openLoop = async (pool: Pool): Promise<Loop> => {
   const client = await pool.connect();
@@ -24,7 +31,7 @@ export const openLoop = async (pool: Pool): Promise<Loop> => {
     client.release(true);
   };
   try {
-    await client.query(settings);
+    await client.query(`${loopSettings}; ${inBackground}`);
   } catch (error) {
     release();
     throw error;

@@ -16,8 +16,14 @@ export type Places = {
   /** What may be claimed now. */
   room(nowMs: number): Room;
   /** How many more an endpoint may have. `recoveredMs`: when it last began to answer again; it then begins anew. */
-  leftOf(endpoint: { endpointUid: string; endpointClass: EndpointClass; recoveredMs: number }): number;
-  take(endpointUid: string, nowMs: number): Place;
+  leftOf(endpoint: {
+    endpointUid: string;
+    endpointClass: EndpointClass;
+    recoveredMs: number;
+    /** What it gets goes at once: it has a rate to keep. */
+    isPaced: boolean;
+  }): number;
+  take(endpointUid: string): Place;
 };
 
 export type Room = {
@@ -32,17 +38,43 @@ export type Room = {
 };
 
 export type Place = {
+  /**
+   * Resolves when the endpoint may be sent to, or when `over` is aborted. What a quick endpoint gets next is held for it
+   * before the last answers are there, so that it need not wait for a claim after each; it still gets no more at once.
+   */
+  turn(over: AbortSignal): Promise<void>;
+  /** Once after `turn`: the answer is there, the next of its endpoint may go. */
+  answered(): void;
   /** Once. Undefined: the attempt says nothing about the endpoint. */
   giveBack(result: { tookMs: number; failed: boolean } | undefined): void;
 };
 
 export type PlacesBounds = { placesMax: number; waitingMax: number; perEndpointMax: number; slowMs: number };
 
-type Known = { allowed: number; taken: number; class: EndpointClass; recoveredMs: number };
-type Taken = { startedMs: number; endpoint: Known; holds: EndpointClass };
+type Known = {
+  allowed: number;
+  taken: number;
+  sending: number;
+  waiting: (() => void)[];
+  class: EndpointClass;
+  recoveredMs: number;
+};
+/** `holds`: undefined while it is held ahead. */
+type Taken = { startedMs: number; endpoint: Known; holds: EndpointClass | undefined };
+
+const newcomer = (endpointClass: EndpointClass, recoveredMs: number): Known => ({
+  allowed: 1,
+  taken: 0,
+  sending: 0,
+  waiting: [],
+  class: endpointClass,
+  recoveredMs,
+});
 
 /** Endpoints remembered; the one that was quiet for longest is forgotten first and begins anew. */
 const knownMax = 1_000;
+/** Deliveries held for an endpoint that has as many places as it may have, for each of them. */
+const aheadFactor = 4;
 /** A receiver that answers late all the time gets that many at once. */
 const slowAllowed = 2;
 
@@ -53,9 +85,13 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs }: 
   const held: Record<EndpointClass, number> = { [quick]: 0, [unknown]: 0, [slow]: 0 };
   const full = new Set<string>();
 
-  const move = (place: Taken, to: EndpointClass): void => {
-    held[place.holds] -= 1;
-    held[to] += 1;
+  let aheadCount = 0;
+
+  const move = (place: Taken, to: EndpointClass | undefined): void => {
+    if (place.holds === undefined) aheadCount -= 1;
+    else held[place.holds] -= 1;
+    if (to === undefined) aheadCount += 1;
+    else held[to] += 1;
     place.holds = to;
   };
   const letWait = (nowMs: number): void => {
@@ -79,9 +115,19 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs }: 
     if (failed) endpoint.allowed = endpoint.class === slow ? 1 : Math.max(1, Math.floor(endpoint.allowed / 2));
     else endpoint.allowed = Math.min(endpoint.class === slow ? slowAllowed : endpoint.allowed * 2, perEndpointMax);
   };
-  const noteFull = (uid: string, { taken, allowed }: Known): void => {
-    if (taken >= allowed) full.add(uid);
+  const holdable = ({ class: endpointClass, allowed }: Known): number =>
+    endpointClass === quick && allowed === perEndpointMax && aheadCount < placesMax * aheadFactor
+      ? perEndpointMax * aheadFactor
+      : allowed;
+  const noteFull = (uid: string, endpoint: Known): void => {
+    if (endpoint.taken >= holdable(endpoint)) full.add(uid);
     else full.delete(uid);
+  };
+  const begin = (place: Taken): void => {
+    place.endpoint.sending += 1;
+    place.startedMs = performance.now();
+    if (place.holds === undefined) move(place, place.endpoint.class);
+    if (place.holds !== slow) young.add(place);
   };
   return {
     room: (nowMs) => {
@@ -94,30 +140,51 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs }: 
         full: [...full],
       };
     },
-    leftOf: ({ endpointUid, endpointClass, recoveredMs }) => {
-      const endpoint = known.get(endpointUid) ?? { allowed: 1, taken: 0, class: endpointClass, recoveredMs };
+    leftOf: ({ endpointUid, endpointClass, recoveredMs, isPaced }) => {
+      const endpoint = known.get(endpointUid) ?? newcomer(endpointClass, recoveredMs);
       known.delete(endpointUid);
       known.set(endpointUid, endpoint);
       forgetQuiet();
       endpoint.class = endpointClass;
       if (endpoint.recoveredMs !== recoveredMs) endpoint.allowed = 1;
       endpoint.recoveredMs = recoveredMs;
-      return Math.max(0, endpoint.allowed - endpoint.taken);
+      return Math.max(0, (isPaced ? endpoint.allowed : holdable(endpoint)) - endpoint.taken);
     },
-    take: (uid, nowMs) => {
-      const endpoint = known.get(uid) ?? { allowed: 1, taken: 0, class: unknown, recoveredMs: 0 };
+    take: (uid) => {
+      const endpoint = known.get(uid) ?? newcomer(unknown, 0);
       known.set(uid, endpoint);
       endpoint.taken += 1;
+      const place: Taken = { startedMs: 0, endpoint, holds: endpoint.class };
+      held[endpoint.class] += 1;
+      if (endpoint.taken > endpoint.allowed) move(place, undefined);
       noteFull(uid, endpoint);
-      const place: Taken = { startedMs: nowMs, endpoint, holds: endpoint.class };
-      held[place.holds] += 1;
-      if (place.holds !== slow) young.add(place);
       return {
+        turn: (over) =>
+          new Promise((resolve) => {
+            let isOver = false;
+            const go = (): void => {
+              if (isOver) return;
+              isOver = true;
+              over.removeEventListener('abort', go);
+              begin(place);
+              resolve();
+            };
+            if (endpoint.sending < endpoint.allowed || over.aborted) return go();
+            endpoint.waiting.push(go);
+            over.addEventListener('abort', go, { once: true });
+          }),
+        answered: () => {
+          endpoint.sending -= 1;
+          if (endpoint.sending < endpoint.allowed) endpoint.waiting.shift()?.();
+        },
         giveBack: (result) => {
           young.delete(place);
-          held[place.holds] -= 1;
+          if (place.holds === undefined) aheadCount -= 1;
+          else held[place.holds] -= 1;
           endpoint.taken -= 1;
           if (result !== undefined) judge(endpoint, result.tookMs, result.failed);
+          // Its bound may have risen since it was asked last.
+          if (endpoint.sending < endpoint.allowed) endpoint.waiting.shift()?.();
           if (endpoint.taken === 0) full.delete(uid);
           else noteFull(uid, endpoint);
         },

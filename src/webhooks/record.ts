@@ -14,6 +14,7 @@ import {
   type Health,
   type HealthChange,
   holdsLease,
+  insertHealth,
   lockReadyRows,
   type ReadyChange,
   writeAttempts,
@@ -164,6 +165,8 @@ const writeAll = async (deps: RecordDeps, tx: Kysely<unknown>, batch: readonly M
   const counted = batch.filter(({ attempt }) => uids.has(attempt.delivery.uid));
   if (counted.length === 0) return [];
   const changes = healthChanges(counted);
+  const unknownOnes = counted.filter(({ endpoint }) => !endpoint.hasHealth).map(({ endpoint }) => endpoint.endpointUid);
+  await insertHealth(tx, [...new Set(unknownOnes)]);
   const failing = await writeHealth(tx, changes);
   await writeReady(tx, readyChanges(counted, changes, failing));
   const warnBefore = new Date(now.getTime() - warnedMs);

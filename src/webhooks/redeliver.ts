@@ -16,11 +16,11 @@ import {
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import { createWake } from '#src/platform/wake.ts';
 import type { Endpoint, Viewer } from './endpoint.ts';
 import { dropPreviousSecrets, findEndpoint } from './endpoint-store.ts';
 import { joinLanes, knownDeliveries } from './lane-store.ts';
 import { claimRedelivery, insertRedelivery, type Redelivery, saveProgress } from './redelivery-store.ts';
-import { createWake } from './wake.ts';
 
 export type Redelivered = { uid: string; queued: number; state: 'running' | 'done' };
 

@@ -23,7 +23,7 @@ type Target = {
 };
 /** `others`: more ways in to the same process, by name. */
 type Ready = Target & { others?: Record<string, Target> };
-type Start = (upstreamUrl: string) => Promise<Ready & { close: () => Promise<void> }>;
+type Start = (upstreamUrl: string, storeUrl: string) => Promise<Ready & { close: () => Promise<void> }>;
 
 const listen = async (server: Server): Promise<string> => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -133,10 +133,11 @@ const startFastify =
 const tokens = 2_000;
 const revokedTokens = 10_000;
 
-const startGateway: Start = async (upstreamUrl) => {
+const startGateway: Start = async (upstreamUrl, storeUrl) => {
   // Loaded only here, so that the other contenders' processes hold nothing that they do not use.
   const { startBenchGateway } = await import('./gateway.ts');
   const { url, authorizations, apiKey, clientId, clientSecret, close } = await startBenchGateway(upstreamUrl, {
+    storeUrl,
     tokens,
     revokedTokens,
   });
@@ -155,9 +156,9 @@ const tokenRequest = (url: string, clientId: string, clientSecret: string): Targ
   body: `grant_type=client_credentials&client_id=${clientId}&client_secret=${clientSecret}&scope=read:orders`,
 });
 
-const startIssuer: Start = async (upstreamUrl) => {
+const startIssuer: Start = async (upstreamUrl, storeUrl) => {
   const { startBenchGateway } = await import('./gateway.ts');
-  const { url, clientId, clientSecret, close } = await startBenchGateway(upstreamUrl);
+  const { url, clientId, clientSecret, close } = await startBenchGateway(upstreamUrl, { storeUrl });
   return { ...tokenRequest(url, clientId, clientSecret), close };
 };
 
@@ -211,10 +212,10 @@ const starts: Record<string, Start> = {
   'fastify-cached': startFastify(true),
 };
 
-const [, , name = '', upstreamUrl = ''] = process.argv;
+const [, , name = '', upstreamUrl = '', storeUrl = ''] = process.argv;
 const start = starts[name];
 if (start === undefined) throw new Error(`no such contender: ${name}`);
-const { close, ...ready } = await start(upstreamUrl);
+const { close, ...ready } = await start(upstreamUrl, storeUrl);
 process.stdout.write(`${JSON.stringify(ready)}\n`);
 await new Promise((resolve) => process.stdin.on('end', resolve).resume());
 await close();

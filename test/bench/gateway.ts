@@ -1,10 +1,8 @@
-/** The gateway for the bench, as the program builds it: embedded PostgreSQL, migrations, a client, a token. */
+/** The gateway for the bench, as the program builds it: a new database, migrations, a client, tokens. */
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { sql } from 'kysely';
 import { createRevokeToken } from '#src/gateway/credentials/revoke-token.ts';
 import {
   createCredentials,
@@ -21,6 +19,7 @@ import { createLog } from '#src/platform/log.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { tuneMemory } from '#src/platform/tune-memory.ts';
+import { databaseUrl, run } from '../support/test-server.ts';
 
 type Credentials = { clientId: string; clientSecret: string; apiKey: string };
 
@@ -31,20 +30,20 @@ type BenchGateway = Credentials & {
   close: () => Promise<void>;
 };
 
-type BenchSettings = { tokens?: number; revokedTokens?: number };
+type BenchSettings = { storeUrl: string; tokens?: number; revokedTokens?: number };
 
 export const startBenchGateway = async (
   upstreamUrl: string,
-  { tokens = 1, revokedTokens = 0 }: BenchSettings = {},
+  { storeUrl, tokens = 1, revokedTokens = 0 }: BenchSettings,
 ): Promise<BenchGateway> => {
   tuneMemory();
-  const folder = await mkdtemp(join(tmpdir(), 'orderpass-bench-'));
-  // Started by root, the database server runs as a user that must be able to enter.
-  await chmod(folder, 0o755);
   // The level that the program starts with.
   const log = createLog('warn');
-  const settings = { dataDir: join(folder, 'data'), applicationName: 'bench' };
-  const store = await openStore(settings, log, { exclusive: true });
+  const store = await openStore(
+    { dataDir: '', databaseUrl: await createStore(storeUrl), applicationName: 'bench' },
+    log,
+    { exclusive: false },
+  );
   const { db, pool } = store;
   await migrate(pool, [...platformMigrations, ...gatewayMigrations], { log });
   const box = createSecretBox(randomBytes(32));
@@ -70,12 +69,17 @@ export const startBenchGateway = async (
   const client = await credentials.createClient({ name: 'bench', tenants: ['rst_1'] });
   const key = await credentials.createApiKey({ tenant: 'rst_1', name: 'bench' });
   const revoke = createRevokeToken({ db, box, clock: systemClock });
-  for (let count = 0; count < revokedTokens; count += 1) {
-    const token = { jti: `revoked-${count}`, clientId: client.client_id, expiresMs: Date.now() + 3_600_000 };
-    await revoke(token, { reason: 'bench', actor: 'bench' });
-  }
+  // Written past the door, since each would have its place in the audit; the last one makes all of them heard of.
+  await sql`
+    insert into gateway.revoked_tokens (jti, client_id, expires, revoked_at, epoch)
+    select 'revoked-' || n, ${client.client_id}, now() + interval '1 hour', now(), token_epoch + 1
+    from gateway.credential_epoch, generate_series(2, ${revokedTokens}::int) n`.execute(db);
+  const last = { jti: 'revoked-1', clientId: client.client_id, expiresMs: Date.now() + 3_600_000 };
+  if (revokedTokens > 0) await revoke(last, { reason: 'bench', actor: 'bench' });
   const authorizations: string[] = [];
-  for (let count = 0; count < tokens; count += 1) authorizations.push(await fetchToken(url, client));
+  while (authorizations.length < tokens) {
+    authorizations.push(...(await Promise.all(Array.from({ length: 50 }, () => fetchToken(url, client)))));
+  }
   return {
     url,
     authorizations,
@@ -89,9 +93,15 @@ export const startBenchGateway = async (
       await services;
       await gateway.close();
       await store.close();
-      await rm(folder, { recursive: true, force: true });
     },
   };
+};
+
+/** Every gateway of a run has a database of its own. */
+const createStore = async (serverUrl: string): Promise<string> => {
+  const name = `bench_${randomBytes(6).toString('hex')}`;
+  await run(serverUrl, `create database ${name}`);
+  return databaseUrl(serverUrl, name);
 };
 
 const fetchToken = async (url: string, client: { client_id: string; client_secret: string }): Promise<string> => {

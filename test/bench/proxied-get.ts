@@ -8,7 +8,7 @@
  *   bare            node:http and undici's dispatcher, nothing else
  *   fastify         @fastify/http-proxy behind @fastify/jwt (ES256), as they come
  *   fastify-cached  the same with the verification cache of @fastify/jwt
- * Every contender is a process of its own on core 0; load and upstream share core 1. Rounds are interleaved, so that a
+ * Every contender is a process of its own on core 0; load, upstream and PostgreSQL share core 1. Rounds are interleaved, so that a
  * disturbance of the machine meets all of them alike, and ratios are taken within a round. Exit code 1 when a goal is missed.
  */
 import { column, median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './parts.ts';
@@ -38,10 +38,11 @@ const measure = async (rounds: number): Promise<Map<Contender, number[]>> => {
   };
   try {
     const load = await start('load', 1, [String(connections)]);
-    const upstreamUrl = String(load.ready.url);
+    const store = await start('store', 1, []);
+    const urls = [String(load.ready.url), String(store.ready.url)];
     const targets = new Map<Contender, Record<string, unknown>>();
     for (const name of ['gateway', ...peers] as const) {
-      const { ready } = await start('contender', 0, [name, upstreamUrl]);
+      const { ready } = await start('contender', 0, [name, ...urls]);
       targets.set(name, ready);
       for (const [way, target] of Object.entries(ready.others ?? {})) targets.set(way as Contender, target);
     }

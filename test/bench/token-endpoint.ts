@@ -2,7 +2,7 @@
  * Does the token endpoint cost more than the library that it stands on? POST of the client credentials grant to
  *   issuer    the gateway: PostgreSQL, real credentials, failure budget, audit
  *   provider  oidc-provider by itself with a key of the same kind and one client in its own configuration
- * Every contender is a process of its own on core 0, so its rate is that of one core; the load has core 1. Rounds are
+ * Every contender is a process of its own on core 0, so its rate is that of one core; load and PostgreSQL share core 1. Rounds are
  * interleaved. Exit code 1 when the goal is missed.
  */
 import { column, median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './parts.ts';
@@ -20,9 +20,12 @@ const measure = async (rounds: number): Promise<Map<string, number[]>> => {
   try {
     const load = await startPart('load', 1, [String(connections)]);
     parts.push(load);
+    const store = await startPart('store', 1, []);
+    parts.push(store);
+    const urls = [String(load.ready.url), String(store.ready.url)];
     const targets = new Map<string, Record<string, unknown>>();
     for (const name of contenders) {
-      const part = await startPart('contender', 0, [name, String(load.ready.url)]);
+      const part = await startPart('contender', 0, [name, ...urls]);
       parts.push(part);
       targets.set(name, part.ready);
     }

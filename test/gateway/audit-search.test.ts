@@ -5,6 +5,7 @@ import { createFingerprint } from '#src/gateway/audit/fingerprint.ts';
 import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { reportUnusedScopes, searchAudit } from '#src/gateway/index.ts';
 import { createDatabase } from '#src/platform/db/pool.ts';
+import { newId } from '#src/platform/ids.ts';
 import { until } from '../support/until.ts';
 import { knock } from './public-door.ts';
 import { bearer, openStand, pick, read, type Stand, tokenOf } from './stand.ts';
@@ -50,6 +51,19 @@ test('events are found by fingerprint, client, tenant, decision, action, request
     'http.request.id': [requestId],
     'orderpass.client.id': client.client_id,
   });
+});
+
+test('an allowed and a refused request are found by their ids, whoever chose these', async () => {
+  const other = await tokenOf(stand.url, pick(await stand.createClient([tenant], ['read:orders'])));
+  const hourAgo = newId('req', Date.now() - 3_600_000);
+  for (const id of ['pos-7.order-4711', hourAgo, newId('req')]) {
+    const headers = { ...bearer(other), 'x-request-id': id };
+    expect((await knock(stand.url, 'GET', read, { headers })).headers['x-request-id']).toBe(id);
+    await knock(stand.url, 'GET', '/api/account/subrestaurants', { headers });
+    await until(async () => (await find({ requestId: id })).length === 2);
+    expect((await find({ requestId: id })).toSorted()).toEqual(['request.allowed', 'request.denied']);
+  }
+  expect(await find({ requestId: newId('req') })).toEqual([]);
 });
 
 test('pages by cursor show each event once, newest first, while new ones are written', async () => {
@@ -129,6 +143,7 @@ test('no search reads a whole table: every filter is answered by an index', asyn
     { action: 'request.denied' },
     { action: 'request.allowed' },
     { requestId: 'req_77' },
+    { requestId },
     { tokenId: 'jti_7' },
     { since: new Date(Date.now() - 60_000) },
     { until: new Date(Date.now() - 60_000) },

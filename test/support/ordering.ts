@@ -111,7 +111,16 @@ export const clientOf = (restuids: string[], change: Partial<AssertedCaller> = {
 });
 
 /** What more operations can be made of. */
-export type Inside = { db: Kysely<unknown>; pool: Pool; clock: TestClock; box: SecretBox; log: Logger };
+export type Inside = {
+  db: Kysely<unknown>;
+  pool: Pool;
+  clock: TestClock;
+  box: SecretBox;
+  log: Logger;
+  /** For processes of their own. */
+  url: string;
+  masterKey: Buffer;
+};
 
 /**
  * Starts the core with one restaurant: Europe/Rome, EUR, every kind of event on. Close it in afterAll. `probes`: more
@@ -123,7 +132,8 @@ export const startOrdering = async (
 ): Promise<TestOrdering> => {
   const database = await createTestDatabase();
   const { db, pool } = database;
-  const box = createSecretBox(randomBytes(32));
+  const masterKey = randomBytes(32);
+  const box = createSecretBox(masterKey);
   const clock = createTestClock();
   const assertionKey = randomBytes(32);
   const now = (): number => clock.now().getTime();
@@ -132,7 +142,8 @@ export const startOrdering = async (
   const app = new Koa();
   app.use(createErrorBoundary({ log }));
   const verifyAssertion = createAssertionVerifier({ key: assertionKey, audience: orderingAudience, now });
-  const more = typeof probes === 'function' ? probes({ db, pool, clock, box, log }) : probes;
+  const more =
+    typeof probes === 'function' ? probes({ db, pool, clock, box, log, url: database.url, masterKey }) : probes;
   app.use(mountOperations([...ordering.operations, ...more], '/api', { db, clock, box, verifyAssertion }).routes());
   const { server, url } = await listen(app);
   const sign = createAssertionSigner({ key: assertionKey, audience: orderingAudience, now });

@@ -16,6 +16,7 @@ import {
 } from '../support/ordering.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 import { draftOf } from './event-draft.ts';
+import { type Killable, spawnWorker } from './spawn-worker.ts';
 
 export { clientOf } from '../support/ordering.ts';
 
@@ -53,7 +54,7 @@ export const startWebhookApi = async (options: ApiOptions = {}) => {
     return api.operations;
   });
   if (inside === undefined) throw new Error('no core');
-  const { db, clock, pool, box, log } = inside;
+  const { db, clock, pool, box, log, url, masterKey } = inside;
   const { restaurant } = core;
   const post = (
     path: string,
@@ -88,6 +89,12 @@ export const startWebhookApi = async (options: ApiOptions = {}) => {
     },
     record: (draft: Partial<EventDraft> & { entity: string; seq: number }, of: TestRestaurant = restaurant) =>
       inTransaction(db, (tx) => recordEvent(tx, draftOf({ tenant: of.restuid, ...draft }, clock.now()))),
+    /** A worker of its own process, by the time of day: set the clock to it. */
+    spawnWorker: (): Killable => {
+      const worker = spawnWorker('deliver', url, masterKey.toString('base64'));
+      closers.push(() => worker.kill());
+      return worker;
+    },
     startWorker: (): (() => Promise<void>) => {
       const abort = new AbortController();
       const { services } = createWebhooks({ db, pool, box, clock, log, settings, rules: anywhere, ...options });

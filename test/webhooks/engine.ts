@@ -68,6 +68,7 @@ export const startEngine = async () => {
 
   return {
     db,
+    pool,
     url: database.url,
     masterKey,
     box,

@@ -181,6 +181,40 @@ test('a large redelivery is queued in steps by the workers, one at a time per en
   await stop();
 });
 
+test('a worker killed in the middle of a large redelivery is followed by another: everything is queued once and arrives', async () => {
+  api.clock.set(new Date());
+  const receiver = await api.receiver();
+  const { uid } = await api.endpoint(receiver.url, { kinds: ['orders'] });
+  for (let number = 0; number < 400; number += 1) await api.record({ entity: `cus_${number % 10}`, seq: number + 1 });
+  const stop = api.startWorker();
+  await until(async () => {
+    const { rows } = await sql`select from outbox.events where dispatched_at is null limit 1`.execute(api.db);
+    return rows.length === 0;
+  });
+  await stop();
+  await api.post('/webhook/update', { uid, kinds: ['customers'] });
+  const since = new Date(api.clock.now().getTime() - 3_600_000).toISOString();
+  const answer = await redeliver({ endpoint_uid: uid, since });
+  expect(answer.json.redelivery).toMatchObject({ queued: 100, state: 'running' });
+  const worker = api.spawnWorker();
+  await until(() => receiver.received.length >= 130, 30_000);
+  await worker.kill();
+  api.spawnWorker();
+  await until(async () => (await countsOf(answer.json.redelivery.uid)).succeeded === 400, 60_000);
+  const { rows } = await sql<{
+    queued: number;
+    state: string;
+  }>`select queued, state from webhooks.redeliveries`.execute(api.db);
+  expect(rows).toEqual([{ queued: 400, state: 'done' }]);
+  expect((await api.get('/webhook/deliveries')).json.total_count).toBe(400);
+  expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(400);
+  for (let entity = 0; entity < 10; entity += 1) {
+    // Repeats aside, which carry the same id.
+    const seqs = [...new Set(seqsOf(receiver, `cus_${entity}`))];
+    expect(seqs).toEqual(seqs.toSorted((left, right) => left - right));
+  }
+}, 120_000);
+
 test('a redelivery names an event or a time within 30 days, and an endpoint whose kind it is', async () => {
   const { uid } = await api.endpoint('http://127.0.0.1:9/', { kinds: ['orders'] });
   api.startWorker();

@@ -1,7 +1,9 @@
 /** SQL of the audit: chains, their heads, their events. */
-import { type Kysely, sql } from 'kysely';
+import { CompiledQuery, type Kysely, sql } from 'kysely';
+import type { RunPrepared } from '#src/platform/db/pool.ts';
 import type { ChainedEvent } from './audit-event.ts';
 import type { ChainEnd, Head } from './chain.ts';
+import { tellTheirTime, timesOf } from './request-id-times.ts';
 
 type Db = Kysely<unknown>;
 
@@ -79,19 +81,29 @@ export const ensurePartition = async (db: Db, moment: Date): Promise<void> => {
   await sql`select gateway.audit_partition(${moment})`.execute(db);
 };
 
+/** `$1`: events as JSON, each with `ids_indexed`. */
+const insertText = `
+  insert into gateway.audit_events
+    (chain, seq, at, action, outcome, reason, count, request_ids, ids_indexed, fingerprint, kind, credential_id, token_id,
+     client_id, tenants, route_id, scopes, address, actor, details, hash)
+  select chain, seq, at, action, outcome, reason, count, request_ids, ids_indexed, fingerprint, kind, credential_id,
+    token_id, client_id, tenants, route_id, scopes, address, actor, details, decode(hash, 'hex')
+  from json_to_recordset($1::json) as e (
+    chain integer, seq bigint, at timestamptz, action text, outcome text, reason text, count integer, request_ids text[],
+    ids_indexed boolean, fingerprint text, kind text, credential_id text, token_id text, client_id text, tenants text[],
+    route_id text, scopes text[], address text, actor text, details text, hash text)`;
+
+const toRows = (events: readonly ChainedEvent[]): string =>
+  JSON.stringify(events.map((event) => ({ ...event, ids_indexed: !tellTheirTime(event.request_ids, event.at) })));
+
 /** All or nothing. */
 export const insertEvents = async (db: Db, events: readonly ChainedEvent[]): Promise<void> => {
-  await sql`
-    insert into gateway.audit_events
-      (chain, seq, at, action, outcome, reason, count, request_ids, fingerprint, kind, credential_id, token_id, client_id,
-       tenants, route_id, scopes, address, actor, details, hash)
-    select chain, seq, at, action, outcome, reason, count, request_ids, fingerprint, kind, credential_id, token_id,
-      client_id, tenants, route_id, scopes, address, actor, details, decode(hash, 'hex')
-    from jsonb_to_recordset(${JSON.stringify(events)}::jsonb) as e (
-      chain integer, seq bigint, at timestamptz, action text, outcome text, reason text, count integer,
-      request_ids text[], fingerprint text, kind text, credential_id text, token_id text, client_id text, tenants text[],
-      route_id text, scopes text[], address text, actor text, details text, hash text)`.execute(db);
+  await db.executeQuery(CompiledQuery.raw(insertText, [toRows(events)]));
 };
+
+/** The same outside a transaction: the gateway writes many small batches. */
+export const insertBatch = (run: RunPrepared, events: readonly ChainedEvent[]): Promise<void> =>
+  run({ name: 'audit-insert', text: insertText }, [toRows(events)]);
 
 const eventColumns = sql`chain, seq, at, action, outcome, reason, count, request_ids, fingerprint, kind, credential_id,
   token_id, client_id, tenants, route_id, scopes, address, actor, details, encode(hash, 'hex') as hash`;
@@ -152,7 +164,7 @@ const conditionsOf = (filter: EventFilter): ReturnType<typeof sql>[] => {
   if (filter.client !== undefined) conditions.push(sql`client_id = ${filter.client}`);
   if (filter.credential !== undefined) conditions.push(sql`credential_id = ${filter.credential}`);
   if (filter.tenant !== undefined) conditions.push(sql`tenants @> array[${filter.tenant}]::text[]`);
-  if (filter.requestId !== undefined) conditions.push(sql`request_ids @> array[${filter.requestId}]::text[]`);
+  if (filter.requestId !== undefined) conditions.push(holdsRequest(filter.requestId));
   if (filter.tokenId !== undefined) conditions.push(sql`token_id = ${filter.tokenId}`);
   if (filter.action !== undefined) conditions.push(sql`action = ${filter.action}`);
   // Said again as a constant: only so is the partial index of actions known to fit.
@@ -165,6 +177,14 @@ const conditionsOf = (filter: EventFilter): ReturnType<typeof sql>[] => {
   if (filter.since !== undefined) conditions.push(sql`at >= ${filter.since}`);
   if (filter.until !== undefined) conditions.push(sql`at < ${filter.until}`);
   return conditions;
+};
+
+/** By the time that the id tells, or by the index of those that tell none. */
+const holdsRequest = (id: string): ReturnType<typeof sql> => {
+  const found = sql`request_ids @> array[${id}]::text[]`;
+  const times = timesOf(id);
+  if (times === undefined) return sql`(ids_indexed and ${found})`;
+  return sql`((ids_indexed and ${found}) or (at between ${times.from} and ${times.to} and ${found}))`;
 };
 
 export type Summary = {

@@ -2,7 +2,7 @@
  * Pure: how events hang together. Each hash covers the event, its place and the hash before it, so nothing can be changed,
  * removed or put in without every later hash being wrong; the signed head tells where the chain must end.
  */
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { AuditEvent, ChainedEvent } from './audit-event.ts';
 
 /** The chain that all processes share; whoever writes to it holds it to the end of the transaction. */
@@ -13,32 +13,31 @@ export const chainStart = '0'.repeat(64);
 
 /** SHA-256 in hex. The sequence of the members is part of the format and never changes. */
 export const hashEvent = (before: string, chain: number, seq: number, event: AuditEvent): string =>
-  createHash('sha256')
-    .update(
-      JSON.stringify([
-        before,
-        chain,
-        seq,
-        event.at.toISOString(),
-        event.action,
-        event.outcome,
-        event.reason,
-        event.count,
-        event.request_ids,
-        event.fingerprint,
-        event.kind,
-        event.credential_id,
-        event.token_id,
-        event.client_id,
-        event.tenants,
-        event.route_id,
-        event.scopes,
-        event.address,
-        event.actor,
-        event.details,
-      ]),
-    )
-    .digest('hex');
+  hash(
+    'sha256',
+    JSON.stringify([
+      before,
+      chain,
+      seq,
+      event.at.toISOString(),
+      event.action,
+      event.outcome,
+      event.reason,
+      event.count,
+      event.request_ids,
+      event.fingerprint,
+      event.kind,
+      event.credential_id,
+      event.token_id,
+      event.client_id,
+      event.tenants,
+      event.route_id,
+      event.scopes,
+      event.address,
+      event.actor,
+      event.details,
+    ]),
+  );
 
 export type ChainEnd = { seq: number; hash: string };
 
@@ -47,13 +46,13 @@ export const appendToChain = (
   end: ChainEnd,
   events: readonly AuditEvent[],
 ): { events: ChainedEvent[]; end: ChainEnd } => {
-  let { seq, hash } = end;
+  let { seq, hash: last } = end;
   const chained = events.map((event) => {
     seq += 1;
-    hash = hashEvent(hash, chain, seq, event);
-    return { ...event, chain, seq, hash };
+    last = hashEvent(last, chain, seq, event);
+    return { ...event, chain, seq, hash: last };
   });
-  return { events: chained, end: { seq, hash } };
+  return { events: chained, end: { seq, hash: last } };
 };
 
 export type Head = ChainEnd & {

@@ -9,16 +9,18 @@
 import type { Kysely } from 'kysely';
 import type { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
+import type { RunPrepared } from '#src/platform/db/pool.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { overloaded } from '../faults.ts';
 import { type AuditEvent, completeEvent, type NewAuditEvent } from './audit-event.ts';
-import { ensurePartition, insertEvents, lastOfChain, seenChains, updateHead } from './audit-store.ts';
+import { ensurePartition, insertBatch, lastOfChain, seenChains, updateHead } from './audit-store.ts';
 import { appendToChain, type ChainEnd, headLabel, signHead } from './chain.ts';
 import { createCrowd } from './crowd.ts';
 import { openChain } from './open-chain.ts';
+import { isNear } from './request-id-times.ts';
 
 /** What many requests of one caller to one route share. */
 export type Allowed = Pick<
@@ -40,6 +42,7 @@ export type Recorder = {
 
 type RecorderDeps = {
   db: Kysely<unknown>;
+  runPrepared: RunPrepared;
   box: Pick<SecretBox, 'derive'>;
   clock: Clock;
   log: Logger;
@@ -52,6 +55,8 @@ const writeEveryMs = 150;
 const signEveryMsDefault = 60_000;
 const waitMsMax = 2_000;
 const retryMs = 250;
+/** Between two statements when more than one answer waits for each; whoever is alone never waits. */
+const gatherMs = 4;
 const waitingMax = 200_000;
 const idsPerEventMax = 1_000;
 const batchMax = 500;
@@ -59,7 +64,7 @@ const batchMax = 500;
 type Waiting = { event: AuditEvent; done: () => void };
 
 export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
-  const { db, box, clock, log } = deps;
+  const { db, runPrepared, box, clock, log } = deps;
   const row = await inTransaction(db, async (tx) => {
     await ensurePartition(tx, clock.now());
     return openChain(tx, box, { now: clock.now(), process: deps.process });
@@ -91,9 +96,9 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
     });
   };
 
-  const months = new Set<string>();
+  const months = new Set<number>();
   const ensureMonth = async (at: Date): Promise<void> => {
-    const month = at.toISOString().slice(0, 7);
+    const month = at.getUTCFullYear() * 12 + at.getUTCMonth();
     if (months.has(month)) return;
     await ensurePartition(db, at);
     months.add(month);
@@ -103,16 +108,18 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
     const all = waiting;
     waiting = [];
     for (const [what, { at, ids }] of allowed) {
-      for (let i = 0; i < ids.length; i += idsPerEventMax) {
-        const request_ids = ids.slice(i, i + idsPerEventMax);
+      // Ids that must be indexed stand apart from the many that need not.
+      const own = ids.filter((id) => isNear(id, at));
+      const others = own.length === ids.length ? [] : ids.filter((id) => !isNear(id, at));
+      for (const request_ids of [...piecesOf(own), ...piecesOf(others)]) {
         const event: NewAuditEvent = { action: 'request.allowed', ...what, request_ids, count: request_ids.length };
-        all.push({ event: completeEvent(event, at), done: () => undefined });
+        all.push({ event: completeEvent(event, at), done: nobodyWaits });
       }
     }
     allowed = new Map();
     for (const event of crowd.take(ended.signal.aborted)) {
       waitingCount += event.count ?? 1;
-      all.push({ event: completeEvent(event, clock.now()), done: () => undefined });
+      all.push({ event: completeEvent(event, clock.now()), done: nobodyWaits });
     }
     return all;
   };
@@ -130,7 +137,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
         const stored = attempt === 0 ? undefined : await lastOfChain(db, chain);
         if (stored?.hash !== appended.end.hash) {
           for (const { event } of batch) await ensureMonth(event.at);
-          await insertEvents(db, appended.events);
+          await insertBatch(runPrepared, appended.events);
         }
         break;
       } catch (error) {
@@ -153,11 +160,17 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
     if (!found) log.error({ chain }, 'the chain of this process is gone from the audit');
   };
 
+  let gatherUntilMs = Number.NEGATIVE_INFINITY;
   const writeAll = async (): Promise<void> => {
     for (;;) {
+      // Under load a statement for each few answers would cost more than the answers themselves.
+      const early = gatherUntilMs - performance.now();
+      if (early > 0) await pause(early, ended.signal);
+      const answers = waiting.length;
       const all = takeAll();
       if (all.length === 0) return;
       for (let i = 0; i < all.length; i += batchMax) await write(all.slice(i, i + batchMax));
+      if (answers > 1) gatherUntilMs = performance.now() + gatherMs;
     }
   };
 
@@ -199,5 +212,12 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
     service: { name: 'audit', run },
   };
 };
+
+const nobodyWaits = (): void => undefined;
+
+const piecesOf = (ids: readonly string[]): (readonly string[])[] =>
+  Array.from({ length: Math.ceil(ids.length / idsPerEventMax) }, (_, i) =>
+    ids.slice(i * idsPerEventMax, (i + 1) * idsPerEventMax),
+  );
 
 const auditAway = (): Fault => overloaded('the audit cannot be written');

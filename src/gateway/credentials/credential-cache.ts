@@ -67,13 +67,14 @@ const loadsMax = 256;
 type Shelf<T> = {
   known: RecentMap<string, T>;
   loading: Map<string, Promise<T | undefined>>;
+  isWellFormed: (name: string) => boolean;
   read: (name: string) => Promise<T | undefined>;
 };
 
-const createShelf = <T>(entriesMax: number, read: Shelf<T>['read']): Shelf<T> => ({
+const createShelf = <T>(entriesMax: number, kind: Pick<Shelf<T>, 'isWellFormed' | 'read'>): Shelf<T> => ({
   known: createRecentMap<string, T>(entriesMax),
   loading: new Map(),
-  read,
+  ...kind,
 });
 
 /** Readings that run are not shared any more either: they may have begun before the change. */
@@ -92,8 +93,14 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
   });
   const elapsedMs = deps.elapsedMs ?? (() => performance.now());
   const entriesMax = deps.entriesMax ?? entriesMaxDefault;
-  const keys = createShelf(entriesMax, async (value) => toKeyRecord(await findApiKey(db, box.digest(value))));
-  const clients = createShelf(entriesMax, async (clientId) => toClientRecord(await findClient(db, clientId)));
+  const keys = createShelf(entriesMax, {
+    isWellFormed: isApiKey,
+    read: async (value) => toKeyRecord(await findApiKey(db, box.digest(value))),
+  });
+  const clients = createShelf(entriesMax, {
+    isWellFormed: isClientId,
+    read: async (clientId) => toClientRecord(await findClient(db, clientId)),
+  });
   // Unknown ones are remembered apart: whoever sends invented values must not push out the real ones.
   const unknown = createRecentMap<string, true>(entriesMax);
   let epoch = -1;
@@ -169,14 +176,18 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
   };
 
   const find = <T>(shelf: Shelf<T>, name: string): Found<T> => {
+    const known = shelf.known.get(name);
+    // What is known was well-formed once; only other values pay for the look at their checksum.
+    if (known === undefined && !shelf.isWellFormed(name)) return undefined;
     if (elapsedMs() - confirmedAtMs > trustMs) return orFault(beSure().then(() => recall(shelf, name)));
+    if (known !== undefined) return known;
     const found = recall(shelf, name);
     return found instanceof Promise ? orFault(found) : found;
   };
 
   return {
-    findKey: (value) => (isApiKey(value) ? find(keys, value) : undefined),
-    findClient: (clientId) => (isClientId(clientId) ? find(clients, clientId) : undefined),
+    findKey: (value) => find(keys, value),
+    findClient: (clientId) => find(clients, clientId),
     isTokenRevoked: (jti) => {
       const found = revoked.has(jti);
       return found instanceof Promise ? orFault(answerInTime(found, storeWaitMsMax)) : found;

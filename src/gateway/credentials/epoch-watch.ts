@@ -5,6 +5,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
+import { createWake, type Wake } from '#src/platform/wake.ts';
 import { answerInTime } from './answer-in-time.ts';
 import { type Epoch, listenOn, readEpochOn } from './credential-epoch-store.ts';
 
@@ -61,32 +62,4 @@ const release = (client: PoolClient, wake: Wake): void => {
   client.off('notification', wake.now);
   client.off('error', wake.now);
   client.release(true);
-};
-
-type Wake = { now(): void; wait(ms: number): Promise<void>; close(): void };
-
-/** Ends its wait after `ms`, or when called for, or when the signal is aborted. A call during no wait ends the next. */
-const createWake = (signal: AbortSignal): Wake => {
-  let called = false;
-  let end: (() => void) | undefined;
-  const now = (): void => {
-    called = true;
-    end?.();
-  };
-  signal.addEventListener('abort', now);
-  return {
-    now,
-    wait: async (ms) => {
-      if (!called) {
-        const { promise, resolve } = Promise.withResolvers<void>();
-        const timer = setTimeout(resolve, ms);
-        end = resolve;
-        await promise;
-        clearTimeout(timer);
-        end = undefined;
-      }
-      called = false;
-    },
-    close: () => signal.removeEventListener('abort', now),
-  };
 };

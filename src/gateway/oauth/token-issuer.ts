@@ -56,16 +56,16 @@ export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
 /** Known to this process only: with it a request in the provider's hands shows that the client has been authenticated. */
 const handover = randomBytes(32).toString('base64url');
 
+/** Ids and the handover hold nothing that would have to be encoded. */
 const handOver = ({ scope, resource }: Form, { clientId }: ClientRecord): Buffer => {
-  const fields = new URLSearchParams({
-    grant_type: 'client_credentials',
-    client_id: clientId,
-    client_secret: handover,
-  });
-  if (scope !== undefined) fields.set('scope', scope);
-  if (resource !== undefined) fields.set('resource', resource);
-  return Buffer.from(fields.toString());
+  let fields = `grant_type=client_credentials&client_id=${clientId}&client_secret=${handover}`;
+  if (scope !== undefined) fields += `&scope=${encodeForm(scope)}`;
+  if (resource !== undefined) fields += `&resource=${encodeForm(resource)}`;
+  return Buffer.from(fields);
 };
+
+/** Text with half of a surrogate pair cannot be encoded; the whole form would be lost with it. */
+const encodeForm = (text: string): string => encodeURIComponent(text.toWellFormed());
 
 /** The provider checks no proofs: with several gateways it could not tell a used one. It writes what was found here. */
 const boundTo = new WeakMap<object, string>();

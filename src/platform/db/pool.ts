@@ -61,6 +61,15 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
   return pool;
 };
 
+/** Runs a statement outside a transaction under a name, so that each connection parses and plans it once. */
+export type RunPrepared = (statement: { name: string; text: string }, values: readonly unknown[]) => Promise<void>;
+
+export const createRunPrepared = (pool: pg.Pool): RunPrepared => {
+  return async (statement, values) => {
+    await pool.query({ ...statement, values: [...values] });
+  };
+};
+
 /** `close` ends the pool, not `destroy()` of the result: kysely ends only a pool that it has used. */
 export const createDatabase = (pool: pg.Pool): Kysely<unknown> =>
   new Kysely({ dialect: new PostgresDialect({ pool }) });

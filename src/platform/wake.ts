@@ -1,6 +1,11 @@
 /** A wait that ends early when there is news. News that comes during no wait ends the next one at once. */
 
-export type Wake = { now(): void; wait(ms: number): Promise<void> };
+export type Wake = {
+  now(): void;
+  wait(ms: number): Promise<void>;
+  /** Lets go of the signal; for a wake that does not live as long as it. */
+  close(): void;
+};
 
 /** Ends every wait when `signal` is aborted. */
 export const createWake = (signal: AbortSignal): Wake => {
@@ -27,5 +32,6 @@ export const createWake = (signal: AbortSignal): Wake => {
       }
       called = false;
     },
+    close: () => signal.removeEventListener('abort', now),
   };
 };
