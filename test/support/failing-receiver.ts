@@ -8,8 +8,8 @@ export type Trouble = 'ok' | 'error' | 'limited' | 'reset' | 'late' | 'silent' |
 export type FailingReceiver = WebhookReceiver & {
   /** How often it answered in which way. */
   counts: Record<Trouble, number>;
-  /** Ids of events that it took with a 2xx. */
-  taken: Set<string>;
+  /** Ids of events that it took with a 2xx, and how many requests had come when it first did. */
+  taken: Map<string, number>;
   /** From now on every request is answered with 204, those that were never answered too. */
   recover(): void;
 };
@@ -29,7 +29,7 @@ type Asked = { response: ServerResponse; take(headers?: Record<string, string>):
 
 export const startFailingReceiver = async (random: Random): Promise<FailingReceiver> => {
   const counts = { ok: 0, error: 0, limited: 0, reset: 0, late: 0, silent: 0, slow_body: 0, torn_body: 0 };
-  const taken = new Set<string>();
+  const taken = new Map<string, number>();
   const open = new Set<Asked>();
   let isWell = false;
   const receiver = await startReceiver((response, { headers }) => {
@@ -38,7 +38,8 @@ export const startFailingReceiver = async (random: Random): Promise<FailingRecei
     const asked: Asked = {
       response,
       take: (more = {}) => {
-        taken.add(String(headers['webhook-id']));
+        const id = String(headers['webhook-id']);
+        if (!taken.has(id)) taken.set(id, receiver.received.length);
         return response.writeHead(200, more);
       },
     };
