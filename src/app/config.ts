@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { gatewaySettings } from '#src/gateway/config.ts';
 import { orderingSettings } from '#src/ordering/config.ts';
+import { tracingSettings } from '#src/platform/telemetry/tracing-config.ts';
 import { webhooksSettings } from '#src/webhooks/config.ts';
 
 const secret = true;
@@ -93,6 +94,7 @@ export const settingsSchema = z.strictObject({
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('warn')
     .meta({ description: 'Least severe lines that the log (stderr) shows', env: 'ORDERPASS_LOG_LEVEL' }),
+  tracing: tracingSettings.prefault({}),
   gateway: gatewaySettings.prefault({}),
   ordering: orderingSettings.prefault({}),
   webhooks: webhooksSettings.prefault({}),
@@ -209,6 +211,11 @@ const contradictions = (settings: Settings): SettingProblem[] => {
       settings.master_key !== undefined && settings.master_key_file !== undefined,
       'master_key_file',
       'give the master key once: as value or as file',
+    ],
+    [
+      settings.tracing.endpoint === undefined && settings.tracing.headers !== undefined,
+      'tracing.endpoint',
+      'headers for a collector are given, and no collector',
     ],
     [
       settings.environment === 'production' && settings.role === 'gateway' && settings.origin === undefined,

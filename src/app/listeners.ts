@@ -8,8 +8,10 @@ import Koa from 'koa';
 import { createAssertionVerifier } from '#src/contract/assertion.ts';
 import { createErrorBoundary } from '#src/platform/http/error-boundary.ts';
 import { mountOperations } from '#src/platform/http/mount-operations.ts';
+import { createObserveRequests } from '#src/platform/http/observe-requests.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
+import type { Traces } from '#src/platform/telemetry/traces.ts';
 import type { Installation } from './installation.ts';
 
 export type Listener = { url: string; port: number; close(graceMs: number): Promise<void> };
@@ -47,7 +49,7 @@ export const orderingAudience = 'ordering';
 export const createInternalHandler = (
   installation: Installation,
   operations: readonly Operation[],
-  metrics: Metrics,
+  { metrics, traces }: { metrics: Metrics; traces: Traces | undefined },
 ): RequestListener => {
   const app = new Koa();
   app.use(async (ctx, next) => {
@@ -58,15 +60,18 @@ export const createInternalHandler = (
     ctx.body = text;
   });
   app.use(createErrorBoundary({ log: installation.log }));
-  const router = mountOperations(operations, '/api', {
+  const verifyAssertion = createAssertionVerifier({
+    key: installation.box.derive('assertion'),
+    audience: orderingAudience,
+    now: () => installation.clock.now().getTime(),
+  });
+  const observed = createObserveRequests({ metrics, traces, verifyAssertion });
+  if (operations.length > 0) app.use(observed.middleware);
+  const router = mountOperations(observed.tracedOperations(operations), '/api', {
     db: installation.store.db,
     clock: installation.clock,
     box: installation.box,
-    verifyAssertion: createAssertionVerifier({
-      key: installation.box.derive('assertion'),
-      audience: orderingAudience,
-      now: () => installation.clock.now().getTime(),
-    }),
+    verifyAssertion,
   });
   app.use(router.routes());
   const handle = app.callback();

@@ -11,6 +11,7 @@ import { createKv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type Service, supervise } from '#src/platform/supervisor.ts';
 import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
+import { openTraces, type Traces } from '#src/platform/telemetry/traces.ts';
 import { createSigningKeys, createWebhooks } from '#src/webhooks/index.ts';
 import type { Settings } from './config.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
@@ -30,6 +31,9 @@ export type Program = {
 
 const graceMs = 3_000;
 
+/** What is counted, and traced where that is configured. */
+type Telemetry = { metrics: Metrics; traces: Traces | undefined };
+
 type Running = {
   stops: (() => Promise<void>)[];
   services: Service[];
@@ -43,14 +47,16 @@ export const startProgram = async (settings: Settings, log: Logger): Promise<Pro
   const running: Running = { stops: [() => installation.store.close()], services: [], ownOrigins: [] };
   const stop = once(() => stopAll(running));
   try {
-    const metrics = createMetrics();
-    const internal = hasInternal(settings) ? await startInternal(settings, installation, metrics, running) : undefined;
+    const telemetry = await openTelemetry(settings, log, running);
+    const internal = hasInternal(settings)
+      ? await startInternal(settings, installation, telemetry, running)
+      : undefined;
     const core = runsOrdering(settings) ? internal : undefined;
     const front = runsGateway(settings)
-      ? await startGateway(settings, installation, { core, metrics }, running)
+      ? await startGateway(settings, installation, { core, telemetry }, running)
       : undefined;
     if (front?.demo !== undefined) running.ownOrigins.push(front.ownOrigin);
-    startWorkers(settings, installation, running);
+    startWorkers(settings, installation, telemetry, running);
     const ended = new AbortController();
     const supervised = supervise(running.services, ended.signal, log);
     running.stops.push(async () => {
@@ -71,6 +77,14 @@ export const startProgram = async (settings: Settings, log: Logger): Promise<Pro
   }
 };
 
+const openTelemetry = async (settings: Settings, log: Logger, running: Running): Promise<Telemetry> => {
+  const metrics = createMetrics();
+  const traces = await openTraces({ settings: settings.tracing, role: settings.role, metrics, log });
+  // Nearly the last, so that what ends before can still be told.
+  if (traces !== undefined) running.stops.push(() => traces.close());
+  return { metrics, traces };
+};
+
 const runsGateway = ({ role }: Settings): boolean => role === 'all' || role === 'gateway';
 const runsOrdering = ({ role }: Settings): boolean => role === 'all' || role === 'ordering';
 const runsWorker = ({ role }: Settings): boolean => role === 'all' || role === 'worker';
@@ -81,11 +95,11 @@ const hasInternal = (settings: Settings): boolean => runsOrdering(settings) || s
 const startInternal = async (
   settings: Settings,
   installation: Installation,
-  metrics: Metrics,
+  telemetry: Telemetry,
   running: Running,
 ): Promise<Listener> => {
   const operations = runsOrdering(settings) ? coreOperations(settings, installation, running) : [];
-  const server = createInternalServer(createInternalHandler(installation, operations, metrics));
+  const server = createInternalServer(createInternalHandler(installation, operations, telemetry));
   // Loopback, or the private network that the operator named: the core trusts assertions, not addresses.
   const listener = await listen(server, settings.internal_host, settings.internal_port);
   running.stops.push(() => listener.close(graceMs));
@@ -112,7 +126,7 @@ type Front = { listener: Listener; demo: Demo | undefined; ownOrigin: string; en
 const startGateway = async (
   settings: Settings,
   installation: Installation,
-  { core, metrics }: { core: Listener | undefined; metrics: Metrics },
+  { core, telemetry }: { core: Listener | undefined; telemetry: Telemetry },
   running: Running,
 ): Promise<Front> => {
   // The port may be chosen by the system, and the issuer contains it, so the socket comes first and the handler after.
@@ -142,7 +156,8 @@ const startGateway = async (
   running.stops.push(() => kv.close());
   const gateway: Gateway = await createGateway({
     kv,
-    metrics,
+    ...telemetry,
+    trustsTraces: settings.tracing.incoming === 'continue',
     settings: settings.gateway,
     origin: settings.origin ?? ownOrigin,
     db: installation.store.db,
@@ -174,7 +189,7 @@ const startGateway = async (
 const hasDemo = (settings: Settings, { store }: Installation): boolean =>
   settings.role === 'all' && store.embedded && settings.environment !== 'production';
 
-const startWorkers = (settings: Settings, installation: Installation, running: Running): void => {
+const startWorkers = (settings: Settings, installation: Installation, telemetry: Telemetry, running: Running): void => {
   if (!runsWorker(settings)) return;
   const { store, box, clock, log } = installation;
   const webhooks = createWebhooks({
@@ -184,6 +199,7 @@ const startWorkers = (settings: Settings, installation: Installation, running: R
     clock,
     log,
     settings: settings.webhooks,
+    observers: telemetry,
     rules: targetRules(settings, running.ownOrigins),
   });
   running.services.push(...webhooks.services, ...createOrdering(orderingDeps(settings, installation)).services);

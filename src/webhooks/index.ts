@@ -34,14 +34,16 @@ import { createDigest } from './digest.ts';
 import { createDispatch } from './dispatch.ts';
 import { endpointOperations } from './endpoint-operations.ts';
 import { createForward, type Forward } from './forward.ts';
+import { createObserveAttempts, type Observers } from './observe-attempts.ts';
 import { createRedeliver } from './redeliver.ts';
 import { resolverFor } from './resolve.ts';
 import { createDeliveryRetention } from './retain-deliveries.ts';
-import { createSend } from './send.ts';
+import { createSend, type Send } from './send.ts';
 import { createSignedHeaders, endpointSecretLabel } from './signed-headers.ts';
 import { createSigningKeys } from './signing-keys.ts';
 import type { Resolve, TargetRules } from './target.ts';
 import { createTestEndpoint } from './test-endpoint.ts';
+import { watchQueue } from './watch-queue.ts';
 
 export type { KindScopes } from './api.ts';
 export type { TenantDates } from './endpoint-params.ts';
@@ -64,7 +66,13 @@ type SendingDeps = {
   attemptTimeoutMs?: number;
 };
 
-export type WebhooksDeps = SendingDeps & { pool: Pool; log: Logger; random?: () => number };
+export type WebhooksDeps = SendingDeps & {
+  pool: Pool;
+  log: Logger;
+  random?: () => number;
+  /** Default: nothing is counted or traced. */
+  observers?: Observers;
+};
 
 const attemptTimeoutMsDefault = 15_000;
 
@@ -84,6 +92,8 @@ const sendingWith = (deps: SendingDeps) => ({
 export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
   const { db, pool, clock, log, settings } = deps;
   const { send, close, headersFor } = sendingWith(deps);
+  const observe = deps.observers === undefined ? (unseen: Send) => unseen : createObserveAttempts(deps.observers);
+  if (deps.observers !== undefined) watchQueue(deps.observers.metrics, deps);
   const cancel = createCancelBacklog({ db, clock });
   const deliver = createDeliver({
     db,
@@ -91,7 +101,7 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
     clock,
     log,
     settings,
-    send,
+    send: observe(send),
     random: deps.random ?? Math.random,
     headersFor,
     secretsOf: (delivery) => {
