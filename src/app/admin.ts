@@ -22,15 +22,20 @@ import {
 } from '#src/gateway/index.ts';
 import {
   createGenerator,
+  createLocation,
   createRestaurant,
   findRestaurant,
   generatorView,
   importMenu,
+  type LocationAddress,
+  type LocationTerms,
+  locationSettings,
   MenuRefused,
   type MenuToImport,
   type NewGenerator,
   type NewRestaurant,
   type RestaurantSettings,
+  setLocation,
   setRestaurant,
 } from '#src/ordering/index.ts';
 import { enabledKinds, setKinds } from '#src/platform/db/outbox.ts';
@@ -46,6 +51,7 @@ import { eventKinds } from './webhook-words.ts';
 
 /** What an export may be written as, and how much a search shows at once. */
 export { exportFormats, searchLimitMax } from '#src/gateway/index.ts';
+export type { LocationTerms } from '#src/ordering/index.ts';
 
 export { eventKinds } from './webhook-words.ts';
 
@@ -93,6 +99,11 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
           signup_points: now.signupPoints / 100,
         };
       }),
+    /** Returns the location in the words and units that it is made with. */
+    createLocation: (restuid: string, terms: LocationTerms & { name: string }) =>
+      inTransaction(store.db, async (tx) => shown(restuid, await createLocation(tx, restuid, terms, clock.now()))),
+    setLocation: (restuid: string, address: LocationAddress, terms: LocationTerms) =>
+      inTransaction(store.db, async (tx) => shown(restuid, await setLocation(tx, restuid, address, terms))),
     /** Returns the generator in the words of the interface. */
     createGenerator: async (restuid: string, generator: NewGenerator): Promise<Record<string, unknown>> => {
       await assertRestaurant(store.db, restuid);
@@ -193,6 +204,11 @@ export const tenantFacts = (restaurant: { name: string; timeZone: string; curren
   time_zone: restaurant.timeZone,
   currency: restaurant.currency,
 });
+
+const shown = (restuid: string, location: Parameters<typeof locationSettings>[0] | undefined) => {
+  if (location === undefined) throw new Fault('NOT_FOUND', `There is no restaurant ${restuid}`);
+  return { restuid, ...locationSettings(location) };
+};
 
 const assertRestaurant = async (db: Kysely<unknown>, restuid: string): Promise<void> => {
   if ((await findRestaurant(db, restuid)) === undefined)

@@ -12,6 +12,7 @@ import { endpointCommands } from './commands/endpoint.ts';
 import { forwardCommands } from './commands/forward.ts';
 import { generatorCommands } from './commands/generator.ts';
 import { keyCommands } from './commands/key.ts';
+import { locationCommands } from './commands/location.ts';
 import { menuCommands } from './commands/menu.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { notificationsCommands } from './commands/notifications.ts';
@@ -45,6 +46,7 @@ const createProgram = (output: Output): Command => {
   for (const add of [
     startCommand,
     restaurantCommands,
+    locationCommands,
     generatorCommands,
     menuCommands,
     keyCommands,

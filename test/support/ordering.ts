@@ -64,6 +64,8 @@ export type TestRestaurant = { restuid: string; locationUid: string; caller: Ass
 
 export type TestOrdering = {
   url: string;
+  /** For programs that work on the same store. */
+  databaseUrl: string;
   db: Kysely<unknown>;
   clock: TestClock;
   /** Key of the assertions, for tests that forge them. */
@@ -160,6 +162,7 @@ export const startOrdering = async (
   const restaurant = await addRestaurant(settings);
   return {
     url,
+    databaseUrl: database.url,
     db,
     clock,
     assertionKey,

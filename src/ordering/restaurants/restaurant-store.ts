@@ -42,6 +42,13 @@ export const createRestaurant = async (tx: Kysely<unknown>, row: RestaurantRow):
   return restaurant;
 };
 
+/** Until the transaction ends nobody else changes its settings or locations; orders go on. */
+export const lockRestaurant = async (tx: Kysely<unknown>, restuid: string): Promise<Restaurant | undefined> => {
+  const { rows } = await sql<Restaurant>`
+    select ${restaurantColumns} from ordering.restaurants where uid = ${restuid} for no key update`.execute(tx);
+  return rows[0];
+};
+
 /** Changes what is named. Returns the restaurant as it is now, undefined when there is none. */
 export const updateRestaurant = async (
   tx: Kysely<unknown>,
