@@ -10,7 +10,17 @@ export type ForwardEvents = ReturnType<typeof createForwardEvents>;
 
 const pageMax = 100;
 
-type Delivery = { uid: string; event_id: string; event: string };
+/** Deliveries are made up to 200 at a time and those have no sequence among them; redeliveries bring older events again. */
+const pagesMin = 3;
+const pagesMax = 30;
+
+type Delivery = { uid: string; event_id: string; event: string; seq: number };
+
+/** Nine characters of time; events of one entity recorded in the same moment differ by their seq. */
+const timeOf = ({ event_id: id }: Delivery): string => id.slice(0, 'evt_'.length + 9);
+
+const byAge = (left: Delivery, right: Delivery): number =>
+  timeOf(left) === timeOf(right) ? left.seq - right.seq : timeOf(left) < timeOf(right) ? -1 : 1;
 
 export const createForwardEvents = (
   { store, box, clock }: Installation,
@@ -35,20 +45,19 @@ export const createForwardEvents = (
         return page.events as ForwardedEvent[];
       };
     },
-    /** The last `count` events that deliveries were made of, each once, oldest first. Throws NOT_FOUND. */
+    /** The last `count` events of those that deliveries were made of, each once, oldest first. Throws NOT_FOUND. */
     latest: async (endpointUid: string, count: number): Promise<ForwardedEvent[]> => {
       const { tenant } = await forward.endpoint(endpointUid);
       const found = new Map<string, Delivery>();
-      for (let page = 1; found.size < count; page += 1) {
+      for (let page = 1; page <= pagesMax && (page <= pagesMin || found.size < count); page += 1) {
         const params = { endpoint_uid: endpointUid, page, pagesize: pageMax };
         const { deliveries, more } = await call(tenant, '/webhook/deliveries', params);
-        // An event that was delivered again has several, the newest first.
-        for (const one of deliveries as Delivery[])
-          if (found.size < count && !found.has(one.event_id)) found.set(one.event_id, one);
+        for (const one of deliveries as Delivery[]) found.set(one.event_id, one);
         if (more !== true) break;
       }
+      const latest = [...found.values()].sort(byAge).slice(-count);
       const events: ForwardedEvent[] = [];
-      for (const { uid, event_id: id, event } of [...found.values()].reverse()) {
+      for (const { uid, event_id: id, event } of latest) {
         const { delivery } = await call(tenant, '/webhook/delivery', { uid });
         events.push({ id, event, body: String((delivery as { body: string }).body) });
       }
