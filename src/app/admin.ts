@@ -43,6 +43,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { createEndpoint, type EndpointsDeps } from '#src/webhooks/index.ts';
 import type { Settings } from './config.ts';
+import { createForwardEvents } from './forward-events.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { allMigrations } from './migrations.ts';
 import { createWebhookAdmin, type Payload } from './webhook-admin.ts';
@@ -70,6 +71,7 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
   const actor = `cli:${userName()}`;
   const credentials = createCredentials({ db: store.db, box, clock, scopes, actor });
   const webhooks = createWebhookAdmin(installation, settings, actor);
+  const forwardEvents = createForwardEvents(installation, settings, webhooks.call);
   return {
     createRestaurant: (restaurant: NewRestaurant): Promise<{ restuid: string }> =>
       inTransaction(store.db, async (tx) => {
@@ -177,9 +179,11 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
       await assertRestaurant(store.db, restuid);
       return webhooks.call(restuid, path, params);
     },
+    forwardEvents,
     countMigrations: async (): Promise<number> => allMigrations.length,
     close: async (): Promise<void> => {
       await webhooks.close();
+      await forwardEvents.close();
       await store.close();
     },
   };

@@ -9,6 +9,7 @@ import { auditCommands } from './commands/audit.ts';
 import { clientCommands } from './commands/client.ts';
 import { configCommands } from './commands/config.ts';
 import { endpointCommands } from './commands/endpoint.ts';
+import { forwardCommands } from './commands/forward.ts';
 import { generatorCommands } from './commands/generator.ts';
 import { keyCommands } from './commands/key.ts';
 import { locationCommands } from './commands/location.ts';
@@ -55,6 +56,7 @@ const createProgram = (output: Output): Command => {
     signingKeyCommands,
     endpointCommands,
     webhookCommands,
+    forwardCommands,
     notificationsCommands,
     policyCommands,
     configCommands,

@@ -66,6 +66,15 @@ export const findEndpoint = async (
   return rows[0];
 };
 
+/** Of whatever tenant: for whoever sits at the machine. */
+export const findEndpointByUid = async (db: Kysely<unknown>, uid: string): Promise<Endpoint | undefined> => {
+  const { rows } = await sql<Endpoint>`
+    select ${columns} from webhooks.endpoints as endpoint where endpoint.uid = ${uid} and endpoint.removed is null`.execute(
+    db,
+  );
+  return rows[0];
+};
+
 export type WatchedEndpoint = Endpoint & EndpointHealth;
 
 const watched = sql`

@@ -9,8 +9,8 @@ import type { Cursors } from '#src/platform/http/paging.ts';
 import { timeOfId } from '#src/platform/ids.ts';
 import { keptMs, readersGraceMs } from './kept.ts';
 
-/** Everything after this place is still kept, if `at` is not too long ago. */
-type Place = { place: number; at: Date };
+/** Everything after this place is still kept, if `at` is not too long ago. `since`: nothing recorded before it is meant. */
+type Place = { place: number; at: Date; since: Date | undefined };
 
 export type FeedRequest = {
   tenant: string;
@@ -36,8 +36,9 @@ export const listFeed = async (
 ): Promise<FeedAnswer> => {
   const { tenant, kinds, event, entity, pagesize } = request;
   const start = await startOf({ db, cursors }, request, now);
+  const asked = request.since ?? start.since;
   const oldest = request.after === undefined ? new Date(now.getTime() - keptMs) : undefined;
-  const since = oldest !== undefined && (request.since ?? oldest) <= oldest ? oldest : request.since;
+  const since = oldest !== undefined && (asked ?? oldest) <= oldest ? oldest : asked;
   const floor = since === undefined ? 0 : await placeBefore(db, since);
   const { events, scanned } = await readFeed(db, {
     tenant,
@@ -56,13 +57,16 @@ export const listFeed = async (
   const next: Place = {
     place: isCut ? (last?.place ?? start.place) : (scanned ?? last?.place ?? start.place),
     at: more ? (last?.created ?? start.at) : now,
+    since: asked,
   };
   return { events: shown, more, nextCursor: cursorOf(cursors, request, next) };
 };
 
-const cursorOf = (cursors: Cursors, { scope }: FeedRequest, { place, at }: Place): string => {
+type Key = { place: number; at: string; since?: string };
+
+const cursorOf = (cursors: Cursors, { scope }: FeedRequest, { place, at, since }: Place): string => {
   const page = { page: 1, pagesize: 1, offset: 0, after: undefined, total: 0 };
-  const key = { place, at: at.toISOString() };
+  const key: Key = { place, at: at.toISOString(), ...(since && { since: since.toISOString() }) };
   return cursors.answer(page, scope, { more: true, total: 0, last: key }).next_cursor ?? '';
 };
 
@@ -71,7 +75,7 @@ const startOf = async (
   { tenant, after, scope }: FeedRequest,
   now: Date,
 ): Promise<Place> => {
-  if (after === undefined) return { place: 0, at: now };
+  if (after === undefined) return { place: 0, at: now, since: undefined };
   const refused = (code: DetailCode, message: string): Fault =>
     validationFault([{ pointer: after.name, code, message }]);
   const isCursor = after.value.includes('.');
@@ -85,7 +89,7 @@ const startOf = async (
 
 const placeOf = async (db: Kysely<unknown>, tenant: string, id: string): Promise<Place | undefined> => {
   const event = await findFeedEvent(db, tenant, id);
-  return event === undefined ? undefined : { place: event.place, at: event.created };
+  return event === undefined ? undefined : { place: event.place, at: event.created, since: undefined };
 };
 
 const readCursor = (
@@ -94,12 +98,12 @@ const readCursor = (
   scope: unknown,
   refused: (code: DetailCode, message: string) => Fault,
 ): Place => {
-  let key: { place: number; at: string } | undefined;
+  let key: Key | undefined;
   try {
-    key = cursors.read<{ place: number; at: string }>({ cursor: value }, scope).after;
+    key = cursors.read<Key>({ cursor: value }, scope).after;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
   }
   if (key === undefined) throw refused('CURSOR_INVALID', 'does not belong to this list with these filters');
-  return { place: key.place, at: new Date(key.at) };
+  return { place: key.place, at: new Date(key.at), since: key.since === undefined ? undefined : new Date(key.since) };
 };

@@ -33,6 +33,7 @@ import { deliveryOperations } from './delivery-operations.ts';
 import { createDigest } from './digest.ts';
 import { createDispatch } from './dispatch.ts';
 import { endpointOperations } from './endpoint-operations.ts';
+import { createForward, type Forward } from './forward.ts';
 import { createObserveAttempts, type Observers } from './observe-attempts.ts';
 import { createRedeliver } from './redeliver.ts';
 import { resolverFor } from './resolve.ts';
@@ -49,6 +50,8 @@ export type { TenantDates } from './endpoint-params.ts';
 export { createEndpoint, type EndpointsDeps, moveEndpoint, type NewEndpoint } from './endpoints.ts';
 export { createSigningKeys, type SigningKeys } from './signing-keys.ts';
 export type { Resolve, TargetRules } from './target.ts';
+
+export type { Forward };
 
 export const webhooksMigrations = loadMigrations('webhooks', new URL('./migrations/', import.meta.url));
 
@@ -122,6 +125,14 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
   return {
     services: [dispatch, redeliver, { name: deliver.service.name, run }, cancel.service, digest, retention],
   };
+};
+
+/** For addresses that a developer names; `close` ends their connections. */
+export const createForwarding = (
+  deps: Pick<SendingDeps, 'db' | 'box' | 'clock' | 'settings'>,
+): { forward: Forward; close(): Promise<void> } => {
+  const { close, ...sending } = sendingWith({ ...deps, rules: { allowPrivate: true, allowedOrigins: [] } });
+  return { forward: createForward({ ...deps, ...sending }), close };
 };
 
 export type WebhookApiDeps = SendingDeps & {

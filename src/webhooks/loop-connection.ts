@@ -15,13 +15,14 @@ export const loopSettings = `
   set enable_hashjoin = off; set enable_mergejoin = off; set plan_cache_mode = force_generic_plan; set jit = off`;
 
 /**
- * A commit does not wait for the disk. A server that crashes forgets the leases and outcomes of the last moment, all of
- * them after some point and none before, and what they were about is sent again under the same id. A worker that
- * crashes loses nothing of it.
+ * For outcomes: their commit does not wait for the disk. A server that crashes forgets those of the last moment, all of
+ * them after some point and none before, and what they were about is sent again under the same id when its lease is over.
+ * Leases wait for the disk: one that was forgotten could be given to a second worker while the first still sends.
  */
-const inBackground = 'set synchronous_commit = off';
+const inBackground = '; set synchronous_commit = off';
 
-export const openLoop = async (pool: Pool): Promise<Loop> => {
+/** `forOutcomes`: what is written may be lost with a crash of the server. */
+export const openLoop = async (pool: Pool, { forOutcomes = false } = {}): Promise<Loop> => {
   const client = await pool.connect();
   let isReleased = false;
   const release = (): void => {
@@ -31,7 +32,7 @@ export const openLoop = async (pool: Pool): Promise<Loop> => {
     client.release(true);
   };
   try {
-    await client.query(`${loopSettings}; ${inBackground}`);
+    await client.query(`${loopSettings}${forOutcomes ? inBackground : ''}`);
   } catch (error) {
     release();
     throw error;

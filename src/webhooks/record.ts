@@ -68,7 +68,7 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
   let isWriting = false;
 
   const write = async (batch: readonly Made[]): Promise<void> => {
-    loop ??= await openLoop(deps.pool);
+    loop ??= await openLoop(deps.pool, { forOutcomes: true });
     try {
       await writeBatch(deps, loop.db, batch);
     } catch (error) {

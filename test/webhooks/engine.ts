@@ -77,7 +77,10 @@ export const startEngine = async () => {
       skewMs += ms;
     },
     startWorker,
-    addEndpoint: (url: string, options: { kinds?: string[]; rules?: TargetRules; resolve?: Resolve } = {}) =>
+    addEndpoint: (
+      url: string,
+      options: { kinds?: string[]; secret?: string; rules?: TargetRules; resolve?: Resolve } = {},
+    ) =>
       createEndpoint(
         {
           db,
@@ -92,6 +95,7 @@ export const startEngine = async () => {
           url,
           owner: { kind: 'panel', id: 'test' },
           ...(options.kinds === undefined ? undefined : { kinds: options.kinds }),
+          ...(options.secret === undefined ? undefined : { secret: options.secret }),
         },
       ),
     record: (draft: Partial<EventDraft> & { entity: string; seq: number }) =>

@@ -156,6 +156,11 @@ test('filters by kind, event, entity and time; a cursor belongs to its filters a
   expect(seqs(await feed({ since: '2026-03-01T11:03:00Z' }))).toEqual([4, 5, 6]);
   expect(seqs(await feed({ kinds: 'orders', since: '2026-03-01T12:02:00+01:00' }))).toEqual([4, 6]);
 
+  // Whoever asked from a time on goes on from there, also when nothing was found.
+  const none = await feed({ since: '2026-03-01T11:06:00Z' });
+  expect(seqs(none)).toEqual([]);
+  expect(seqs(await feed({ cursor: none.json.next_cursor }))).toEqual([]);
+
   const first = await feed({ kinds: 'orders', pagesize: 2 });
   expect([seqs(first), first.json.more]).toEqual([[2, 4], true]);
   const { next_cursor: cursor } = first.json;

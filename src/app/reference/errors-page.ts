@@ -1,9 +1,7 @@
 /** /docs/errors: one anchor per error code, the target of `error_uri` and of a problem's `type` (interface 4.3, 6). */
 import { faultCodes, faultStatus, faultTitle } from '#src/contract/fault.ts';
 import { detailWords, faultWords, oauthWords } from './error-words.ts';
-
-const escapeHtml = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+import { escapeHtml } from './escape-html.ts';
 
 type Entry = { code: string; status: string; title: string; meaning: string };
 
@@ -41,7 +39,7 @@ export const errorsPage = (): string => `<!doctype html>
 <link rel="stylesheet" href="/docs/assets/errors.css">
 </head>
 <body>
-<nav aria-label="Documents"><a href="/docs">Reference</a></nav>
+<nav aria-label="Documents"><a href="/docs">Reference</a> <a href="/docs/webhooks">Webhooks</a></nav>
 <main>
 <h1>Error codes</h1>
 <p>Every refusal names one of these codes: as <code>error</code> of the envelope and as <code>code</code> of a problem

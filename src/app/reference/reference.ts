@@ -1,5 +1,5 @@
 /**
- * What anybody may read about the interface: /api/openapi.json, /docs and /docs/errors. Written out once at start from data
+ * What anybody may read about the interface: /api/openapi.json, /docs, /docs/errors and /docs/webhooks. Written out once at start from data
  * that every gateway has, so it is there where no core runs.
  */
 import { readFileSync } from 'node:fs';
@@ -14,6 +14,7 @@ import { kindScopes } from '../webhook-words.ts';
 import { errorsPage } from './errors-page.ts';
 import { buildOpenApi } from './openapi.ts';
 import { errorsStyle, viewerPage, viewerScript, viewerStyle } from './viewer-page.ts';
+import { webhooksPage } from './webhooks-page.ts';
 
 /** Path → page. Throws when the route table cannot be read. */
 export const createReference = (
@@ -33,6 +34,7 @@ export const createReference = (
     ['/api/openapi.json', { type: 'application/json; charset=utf-8', body: JSON.stringify(document) }],
     ['/docs', html(viewerPage)],
     ['/docs/errors', html(errorsPage())],
+    ['/docs/webhooks', html(webhooksPage(webhooks.signature_header))],
     ['/docs/assets/reference.js', script(viewerScript)],
     ['/docs/assets/reference.css', style(viewerStyle)],
     ['/docs/assets/errors.css', style(errorsStyle)],

@@ -12,7 +12,7 @@ export const viewerPage = `<!doctype html>
 <script src="/docs/assets/reference.js" defer></script>
 </head>
 <body>
-<nav aria-label="Documents"><a href="/docs/errors">Error codes</a> <a href="/api/openapi.json">OpenAPI document</a></nav>
+<nav aria-label="Documents"><a href="/docs/webhooks">Webhooks</a> <a href="/docs/errors">Error codes</a> <a href="/api/openapi.json">OpenAPI document</a></nav>
 <main id="reference"><p>Reading the reference …</p></main>
 <noscript>This page needs JavaScript; the <a href="/api/openapi.json">OpenAPI document</a> and the
 <a href="/docs/errors">error codes</a> do not.</noscript>
@@ -60,5 +60,6 @@ h3 a { color: inherit; font-family: ui-monospace, monospace; text-decoration-thi
 p { margin: .25rem 0 }
 ul { columns: 16rem; padding-inline-start: 1.25rem }
 dt { font-family: ui-monospace, monospace }
+pre { overflow-x: auto; overflow-wrap: normal; padding: .5rem; border: 1px solid }
 :focus-visible { outline: 3px solid; outline-offset: 2px }
 `;

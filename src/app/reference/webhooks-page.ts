@@ -1,0 +1,67 @@
+/** /docs/webhooks: how a receiver checks a delivery (interface 12.2, 12.3). The code in it is the files of `verify`, which tests run. */
+import { readFileSync } from 'node:fs';
+import { escapeHtml } from './escape-html.ts';
+
+const languages = [
+  ['node', 'Node', 'verify.mjs'],
+  ['python', 'Python', 'verify.py'],
+  ['php', 'PHP', 'verify.php'],
+  ['go', 'Go', 'verify.go'],
+] as const;
+
+const vector = `secret             whsec_b3JkZXJwYXNzLWV4YW1wbGUtc2VjcmV0LTAwMDE=
+webhook-id         evt_01
+webhook-timestamp  1772362800
+body               {"event":"customer.changed","customer":{"uid":"cus_01"},"id":"evt_01","created":"2026-03-01T11:00:00.000Z","restuid":"rst_01","seq":42,"previous_seq":41,"change":"updated","changed_fields":["phone"]}
+webhook-signature  v1,nDvDeDCy4Ic+uRqpMywAPyiMTAbzpPGZUp1VCLOkZ2E=`;
+
+const code = (text: string): string => `<pre tabindex="0"><code>${escapeHtml(text.trimEnd())}</code></pre>`;
+
+const section = ([id, name, file]: (typeof languages)[number]): string => `
+<section id="${id}" aria-labelledby="${id}-title">
+<h3 id="${id}-title">${name}</h3>
+${code(readFileSync(new URL(`./verify/${file}`, import.meta.url), 'utf8'))}
+</section>`;
+
+/** `signatureHeader`: name of the plain hex header here. */
+export const webhooksPage = (signatureHeader: string): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Orderpass: receiving webhooks</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/docs/assets/errors.css">
+</head>
+<body>
+<nav aria-label="Documents"><a href="/docs">Reference</a> <a href="/docs/errors">Error codes</a></nav>
+<main>
+<h1>Receiving webhooks</h1>
+<p>Each event is a POST to your endpoint, signed with the endpoint's secret as
+<a href="https://www.standardwebhooks.com/">Standard Webhooks</a> says: its libraries verify it as it is, and so does the code
+below. A receiver does five things, in this order:</p>
+<ol>
+<li>Verify the signature over the <strong>raw body</strong>, and that <code>webhook-timestamp</code> is at most 5 minutes old.</li>
+<li>Check that <code>restuid</code> is a restaurant of yours.</li>
+<li>Remember <code>webhook-id</code>: it is the same on every repeat, and a repeat has nothing new.</li>
+<li>Compare <code>previous_seq</code> with the last <code>seq</code> that you saw of this entity: equal is complete; greater, and
+something was missed, which <code>GET /api/events/list</code> has for 30 days.</li>
+<li>Answer 2xx within 15 s, and do the work after that.</li>
+</ol>
+<h2>Verification</h2>
+${languages.map(section).join('')}
+<h2>Test vector</h2>
+<p>Verified as of the moment in its timestamp:</p>
+${code(vector)}
+<h2>The plain header</h2>
+<p><code>${escapeHtml(signatureHeader)}</code> holds the lower-case hex HMAC-SHA256 of the raw body, keyed with the secret as it was
+shown, <code>whsec_</code> and all. In PHP: <code>hash_equals(hash_hmac('sha256', $body, $secret), $header)</code>. It says nothing
+of the time: prefer <code>webhook-signature</code>. An endpoint may have its own name for it.</p>
+<h2>Keys and rotation</h2>
+<p><code>webhook-signature</code> holds several signatures between spaces; one that fits is enough. While a secret is being
+rotated there is a <code>v1</code> of the new and one of the old. <code>v1a</code> is an Ed25519 signature of the same text; its key is at
+<a href="/.well-known/webhook-keys">/.well-known/webhook-keys</a>.</p>
+</main>
+</body>
+</html>
+`;

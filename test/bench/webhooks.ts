@@ -1,0 +1,213 @@
+/**
+ * How fast do webhooks go, and what do those that wait cost the others? `rate`: deliveries per second to one and to 1,000
+ * receivers, beside a bare loop that signs and posts to the same ones. `latency`: from commit to arrival, idle and at half
+ * load. `backlog`: both beside 1,000,000 waiting deliveries. Named parts run alone. Exit code 1 when a goal is missed.
+ */
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { startEmbedded } from '#src/platform/db/embedded.ts';
+import { connectionUrl } from '#src/platform/db/pool.ts';
+import { median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './parts.ts';
+import { addBacklog } from './webhook-backlog.ts';
+import { eventBody, openStand, type Stand } from './webhook-stand.ts';
+
+const goals = { ratioMin: 0.5, idleP50MsMax: 20, idleP99MsMax: 50, backlogCostMax: 1.3 };
+
+const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
+const eventsPerRound = Number(process.env.BENCH_EVENTS ?? 10_000);
+const probesPerRound = 200;
+const probeGapMs = 25;
+const receiversCount = 1_000;
+const backlogCount = Number(process.env.BENCH_BACKLOG ?? 1_000_000);
+const secret = 'whsec_b3JkZXJwYXNzLWV4YW1wbGUtc2VjcmV0LTAwMDE=';
+
+const tenantOf = (number: number): string => `rst_${number}`;
+const many = Array.from({ length: receiversCount }, (_, number) => tenantOf(number));
+const one = ['rst_one'];
+const probed = 'rst_probed';
+
+type Parts = { receivers: Part; loop: Part; ports: number[] };
+
+const addReceivers = async (stand: Stand, ports: readonly number[]): Promise<void> => {
+  await Promise.all(many.map((tenant, number) => stand.addEndpoint(tenant, `http://127.0.0.1:${ports[number]}/hook`)));
+  await stand.addEndpoint('rst_one', `http://127.0.0.1:${ports[0]}/hook`);
+  await stand.addEndpoint(probed, `http://127.0.0.1:${ports[1]}/probe`);
+};
+
+const measure = async ({ receivers }: Parts, count: number, start: () => Promise<unknown>): Promise<number> => {
+  await receivers.ask({ forget: true });
+  const arrived = receivers.ask({ count });
+  await start();
+  return Number((await arrived).rate);
+};
+
+const engineRate = (parts: Parts, stand: Stand, tenants: readonly string[]): Promise<number> =>
+  measure(parts, eventsPerRound, () => stand.record(tenants, eventsPerRound));
+
+const loopRate = (parts: Parts, receiversUsed: number): Promise<number> => {
+  const urls = parts.ports.slice(0, receiversUsed).map((port) => `http://127.0.0.1:${port}/hook`);
+  const body = eventBody('rst_0', 'evt_0', 'cus_0');
+  return measure(parts, eventsPerRound, () => parts.loop.ask({ urls, secret, body, count: eventsPerRound }));
+};
+
+/** Milliseconds from the commit to the arrival of events that are recorded at a steady pace. */
+const probe = async ({ receivers }: Parts, stand: Stand): Promise<number[]> => {
+  await receivers.ask({ forget: true });
+  const sent = new Map<string, number>();
+  for (let count = 0; count < probesPerRound; count += 1) {
+    const { id, at } = await stand.recordOne(probed);
+    sent.set(id, at);
+    await sleep(probeGapMs);
+  }
+  for (let waits = 0; ; waits += 1) {
+    const { probes } = (await receivers.ask({ probes: true })) as { probes: Record<string, number> };
+    if (Object.keys(probes).length >= sent.size) return [...sent].map(([id, at]) => (probes[id] ?? 0) - at);
+    if (waits > 600) throw new Error('not every probe arrived');
+    await sleep(100);
+  }
+};
+
+/** Records events of the 1,000 at a steady pace while `during` runs. */
+const underLoad = async <T>(stand: Stand, perSecond: number, during: () => Promise<T>): Promise<T> => {
+  const gapMs = 50;
+  let over = false;
+  const feeding = (async () => {
+    const startedAt = performance.now();
+    for (let turn = 0; !over; turn += 1) {
+      await stand.record(many, Math.max(1, Math.round((perSecond * gapMs) / 1000)));
+      await sleep(Math.max(0, startedAt + (turn + 1) * gapMs - performance.now()));
+    }
+  })();
+  try {
+    await sleep(1_000);
+    return await during();
+  } finally {
+    over = true;
+    await feeding;
+  }
+};
+
+const percentile = (values: readonly number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN;
+
+const missed: string[] = [];
+const figure = (name: string, value: number, goal?: { text: string; held: boolean }): void => {
+  print(`${name.padEnd(64)} ${value.toFixed(2).padStart(10)}${goal === undefined ? '' : `   goal ${goal.text}`}`);
+  if (goal !== undefined && !goal.held) missed.push(name);
+};
+
+const atLeast = (value: number, goal: number) => ({ text: `${goal} at least`, held: value >= goal });
+const atMost = (value: number, goal: number) => ({ text: `${goal} at most`, held: value <= goal });
+
+/** Returns deliveries per second to the 1,000. */
+const benchRate = async (parts: Parts, stand: Stand): Promise<number> => {
+  const rates: Record<string, number[]> = { one: [], oneLoop: [], many: [], manyLoop: [] };
+  // The first round opens connections and warms both sides; it does not count.
+  for (let round = 0; round <= rounds; round += 1) {
+    const measured = {
+      oneLoop: await loopRate(parts, 1),
+      one: await engineRate(parts, stand, one),
+      manyLoop: await loopRate(parts, receiversCount),
+      many: await engineRate(parts, stand, many),
+    };
+    if (round > 0) for (const [name, rate] of Object.entries(measured)) rates[name]?.push(rate);
+  }
+  for (const [name, words] of [
+    ['one', '1 receiver'],
+    ['many', `${receiversCount} receivers`],
+  ] as const) {
+    figure(`${words}: bare loop, deliveries per second`, median(rates[`${name}Loop`] ?? []));
+    figure(`${words}: Orderpass, deliveries per second`, median(rates[name] ?? []));
+    const ratio = median(ratiosOf(rates[name], rates[`${name}Loop`]));
+    figure(`${words}: Orderpass to bare loop`, ratio, atLeast(ratio, goals.ratioMin));
+  }
+  return median(rates.many ?? []);
+};
+
+const benchLatency = async (parts: Parts, stand: Stand, fullRate: number | undefined): Promise<void> => {
+  const rate = fullRate ?? median([await engineRate(parts, stand, many), await engineRate(parts, stand, many)]);
+  const [idle, loaded]: [number[], number[]] = [[], []];
+  await probe(parts, stand);
+  for (let round = 0; round < rounds; round += 1) {
+    idle.push(...(await probe(parts, stand)));
+    loaded.push(...(await underLoad(stand, rate / 2, () => probe(parts, stand))));
+  }
+  const [p50, p99] = [percentile(idle, 0.5), percentile(idle, 0.99)];
+  figure('idle: commit to arrival, p50, ms', p50, atMost(p50, goals.idleP50MsMax));
+  figure('idle: commit to arrival, p99, ms', p99, atMost(p99, goals.idleP99MsMax));
+  figure(`half load (${Math.round(rate / 2)}/s): commit to arrival, p50, ms`, percentile(loaded, 0.5));
+  figure(`half load (${Math.round(rate / 2)}/s): commit to arrival, p99, ms`, percentile(loaded, 0.99));
+};
+
+const benchBacklog = async (parts: Parts, without: Stand, loaded: Stand): Promise<void> => {
+  const slow = `http://127.0.0.1:${parts.ports[2]}/slow`;
+  print(`adding ${backlogCount} waiting deliveries …`);
+  await addBacklog(loaded, slow, backlogCount);
+  const rates: Record<'clean' | 'beside', number[]> = { clean: [], beside: [] };
+  const latencies: Record<'clean' | 'beside', number[]> = { clean: [], beside: [] };
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const [name, stand] of [
+      ['clean', without],
+      ['beside', loaded],
+    ] as const) {
+      const rate = await engineRate(parts, stand, many);
+      // What arrived last is still being written down.
+      await sleep(1_000);
+      const probes = await probe(parts, stand);
+      if (round === 0) continue;
+      rates[name].push(rate);
+      latencies[name].push(...probes);
+    }
+  }
+  const cost = median(ratiosOf(rates.clean, rates.beside));
+  figure('1,000 receivers without a backlog, deliveries per second', median(rates.clean));
+  figure('the same beside the backlog', median(rates.beside));
+  figure('what the backlog costs, times', cost, atMost(cost, goals.backlogCostMax));
+  for (const share of [0.5, 0.99]) {
+    figure(`idle p${share * 100} without a backlog, ms`, percentile(latencies.clean, share));
+    figure('the same beside the backlog', percentile(latencies.beside, share));
+  }
+};
+
+const named = process.argv.slice(2);
+const wants = (part: string): boolean => named.length === 0 || named.includes(part);
+const folder = await mkdtemp(join(tmpdir(), 'orderpass-bench-'));
+await chmod(folder, 0o755);
+const log = pino({ level: 'error' }, pino.destination(2));
+const embedded = await startEmbedded({ dataDir: join(folder, 'data'), log });
+const closers: (() => Promise<unknown>)[] = [];
+try {
+  const receivers = await startPart('webhook-receivers', 1, [String(receiversCount)]);
+  const loop = await startPart('webhook-loop', 0, []);
+  closers.push(
+    () => stopPart(receivers),
+    () => stopPart(loop),
+  );
+  const parts: Parts = { receivers, loop, ports: receivers.ready.ports as number[] };
+  const standOf = async (name: string): Promise<Stand> => {
+    const stand = await openStand(connectionUrl(embedded.connection), name);
+    await addReceivers(stand, parts.ports);
+    const worker = await stand.startWorker();
+    closers.push(
+      () => stand.close(),
+      () => worker.stop(),
+    );
+    return stand;
+  };
+  print(`${rounds} rounds, ${eventsPerRound} deliveries each; worker and bare loop beside receivers, ${pinned}`);
+  const stand = await standOf('bench');
+  const fullRate = wants('rate') ? await benchRate(parts, stand) : undefined;
+  if (wants('latency')) await benchLatency(parts, stand, fullRate);
+  if (wants('backlog')) await benchBacklog(parts, stand, await standOf('bench_backlog'));
+} finally {
+  for (const close of closers.reverse()) await close().catch(() => undefined);
+  await embedded.stop();
+  await rm(folder, { recursive: true, force: true });
+}
+if (missed.length > 0) {
+  print(`missed: ${missed.join('; ')}`);
+  process.exitCode = 1;
+}
