@@ -10,7 +10,8 @@ export default defineConfig({
     // Processes: an OAuth provider and a cluster of workers do not share one process with other files' tests.
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 30_000,
+    // Many tests start the program, several times, on machines that may be busy.
+    testTimeout: 60_000,
     hookTimeout: 120_000,
     teardownTimeout: 30_000,
   },
