@@ -67,7 +67,8 @@ test('A-053: bombs in gzip, deflate, br, zstd and two codings are not unpacked: 
   for (const headers of callers) await ask('identity', Buffer.from('{}'), headers);
   const peakBefore = process.resourceUsage().maxRSS;
   for (const [coding, body] of bombs) for (const headers of callers) await ask(coding, body, headers);
-  expect((process.resourceUsage().maxRSS - peakBefore) * 1024).toBeLessThan(48 * mebibyte);
+  // One of the largest would bring 150 MiB; what the tests themselves leave behind until it is collected is less.
+  expect((process.resourceUsage().maxRSS - peakBefore) * 1024).toBeLessThan(100 * mebibyte);
   upstream.answer = (_req, res) => {
     res.writeHead(400, { 'content-type': 'application/json' }).end('{"message":"Not today"}');
   };
