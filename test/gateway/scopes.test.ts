@@ -71,8 +71,11 @@ test.each(operations)(
   },
 );
 
-test('A-049: an API key lacks the scopes of inserting and importing, and holds the others', async () => {
-  const closed = ['/api/order/create', '/api/menu/import', '/api/menu/revert'];
+test('A-049: an API key lacks the scopes of inserting, importing and managing webhooks, and holds the others', async () => {
+  const webhooks = ['create', 'update', 'remove', 'rotate-secret', 'test', 'redeliver'];
+  const closed = ['/api/order/create', '/api/menu/import', '/api/menu/revert'].concat(
+    webhooks.map((name) => `/api/webhook/${name}`),
+  );
   for (const { method, path, scopes } of operations) {
     const answer = await knock(door.url, method, path, { headers: door.asKey });
     expect([path, answer.status]).toEqual([path, closed.includes(path) ? 403 : 200]);
