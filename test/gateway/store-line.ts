@@ -6,6 +6,8 @@ import { createPool } from '#src/platform/db/pool.ts';
 import { listen } from './public-door.ts';
 
 export type StoreLine = {
+  /** For DATABASE_URL of a program. */
+  url: string;
   pool: pg.Pool;
   /** Connections break, new ones are refused. */
   cut(): Promise<void>;
@@ -40,6 +42,7 @@ export const openStoreLine = async (databaseUrl: string): Promise<StoreLine> => 
   const connection = `postgresql://${encodeURIComponent(user ?? '')}@${address.host}/${database}`;
   const pool = createPool({ connection, applicationName: 'test-line' }, pino({ level: 'silent' }));
   return {
+    url: connection,
     pool,
     cut: stop,
     freeze: () => {

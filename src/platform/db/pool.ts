@@ -1,7 +1,8 @@
 /** Connections to PostgreSQL: a bounded pool, the types it hands out, and the query builder on top of it. */
-import { Kysely, PostgresDialect } from 'kysely';
+import { type Driver, Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
+import { nameStatements } from './named.ts';
 
 /** Where a PostgreSQL listens on a Unix socket. `host` is the folder of the socket. */
 export type SocketConnection = { host: string; port: number; user: string; database: string };
@@ -49,6 +50,8 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelayMs,
     types: createTypes(),
+    // Statements that do not wait for each other's answers are sent at once; the server takes them one after the other.
+    pipeline: true,
   });
   const report = (error: Error): void => {
     // The server of a closing pool may be stopped before the last goodbye is said.
@@ -57,6 +60,7 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
   // The pool listens only while a client is idle. A connection that breaks between two statements of a transaction
   // would otherwise be an unhandled 'error' event and end the process.
   pool.on('connect', (client) => client.on('error', report));
+  pool.on('connect', nameStatements);
   pool.on('error', () => undefined);
   return pool;
 };
@@ -71,8 +75,27 @@ export const createRunPrepared = (pool: pg.Pool): RunPrepared => {
 };
 
 /** `close` ends the pool, not `destroy()` of the result: kysely ends only a pool that it has used. */
-export const createDatabase = (pool: pg.Pool): Kysely<unknown> =>
-  new Kysely({ dialect: new PostgresDialect({ pool }) });
+export const createDatabase = (pool: pg.Pool): Kysely<unknown> => {
+  const dialect = new PostgresDialect({ pool });
+  const createDriver = (): Driver => {
+    const driver = dialect.createDriver();
+    const begin = driver.beginTransaction.bind(driver);
+    // Nothing is to be learnt from the answer to `begin`: where it fails the connection is gone, and what is sent behind
+    // it fails as well.
+    driver.beginTransaction = async (connection, settings) => {
+      begin(connection, settings).catch(() => undefined);
+    };
+    return driver;
+  };
+  return new Kysely({
+    dialect: {
+      createDriver,
+      createAdapter: () => dialect.createAdapter(),
+      createIntrospector: (db) => dialect.createIntrospector(db),
+      createQueryCompiler: () => dialect.createQueryCompiler(),
+    },
+  });
+};
 
 /** The address that `DATABASE_URL`, `psql` and pg understand for a server on a Unix socket. */
 export const connectionUrl = (connection: SocketConnection): string => {
