@@ -15,8 +15,11 @@ export type FuzzStand = RfcStand & {
   expectOpen(): Promise<void>;
 };
 
-export const openFuzzStand = async (): Promise<FuzzStand> => {
-  const stand = await openRfcStand({ rate_failures_max: 1_000_000 });
+export const openFuzzStand = async (
+  settings: Record<string, unknown> = {},
+  perRoute?: Parameters<typeof openRfcStand>[1],
+): Promise<FuzzStand> => {
+  const stand = await openRfcStand({ rate_failures_max: 1_000_000, ...settings }, perRoute);
   stand.upstream.answer = (req, res) => {
     req.resume();
     res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ success: true, target: req.url }));

@@ -327,6 +327,22 @@ test('text is trimmed and counted in characters; an empty one is null where it m
   expect(faultsOf(await post({ notes: '123456' }))).toEqual(['notes LENGTH']);
 });
 
+test('an optional text that is empty after trimming counts as not given, in JSON as in a query; one that is needed is missing', async () => {
+  for (const empty of ['', '   ', '\t\n']) {
+    expect((await post({ name: empty, uid: empty })).json.understood).toEqual({ count: 7 });
+    const nested = { uid: 'u', total: 1, client: { first_name: 'Ada', phone: empty }, details: [{ quantity: 1 }] };
+    expect((await post(nested, '/probe/required')).status).toBe(200);
+    const missing = await post({ ...nested, uid: empty, client: { first_name: empty } }, '/probe/required');
+    expect([missing.json.error, faultsOf(missing)]).toEqual([
+      'MISSING_PARAMETER',
+      ['/client/first_name REQUIRED', 'uid REQUIRED'],
+    ]);
+  }
+  expect((await get('?name=&uid=')).json.understood).toEqual({ count: 7 });
+  // What is no text has no empty form in JSON.
+  expect(faultsOf(await post({ amount: '', day: '', yes: '' }))).toEqual(['amount TYPE', 'day FORMAT', 'yes TYPE']);
+});
+
 test('A-059 faults of nested members carry a JSON pointer, all in one answer', async () => {
   const answer = await post({
     count: 0,

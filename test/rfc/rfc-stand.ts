@@ -59,9 +59,15 @@ export const bearer = (token: string): Headers => ({ authorization: `Bearer ${to
 
 export const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 
-export const openRfcStand = async (settings: Record<string, unknown> = {}): Promise<RfcStand> => {
+type PerRoute = (route: Record<string, unknown>) => Record<string, unknown>;
+
+/** `perRoute`: what becomes of each route. */
+export const openRfcStand = async (
+  settings: Record<string, unknown> = {},
+  perRoute: PerRoute = (route) => route,
+): Promise<RfcStand> => {
   const upstream = await startUpstream();
-  const door = await openDoor(upstream.url, { settings: { rate_failures_max: 10, ...settings } });
+  const door = await openDoor(upstream.url, { settings: { rate_failures_max: 10, ...settings }, perRoute });
   const { db } = door.database;
   const box = createSecretBox(masterKey);
   const credentials = createCredentials({ db, box, clock: systemClock });

@@ -88,6 +88,18 @@ test('RFC 7009 2.2: a token that is invalid, unknown or revoked before is answer
   }
 });
 
+test('RFC 7009 2.2: a token of another client that is over already is unknown to whoever asks, and no error', async () => {
+  const ended = await stand.tokenOf(stand.client);
+  await revoke({ token: ended, ...stand.client });
+  const expired = await stand.forge({ claims: { exp: 1, iat: 0 } });
+  for (const token of [ended, expired]) {
+    const { status, text } = await revoke({ token, ...stand.other });
+    expect([status, text]).toEqual([200, '']);
+  }
+  const live = await stand.tokenOf(stand.client);
+  expect((await revoke({ token: live, ...stand.other })).status).toBe(400);
+});
+
 test('RFC 7009 2.2.1: errors are those of RFC 6749 section 5.2', async () => {
   const wrong = await revoke({ token: 'x' }, basic(stand.client.client_id, 'ops_wrong'));
   expect([wrong.status, wrong.json.error]).toEqual([401, 'invalid_client']);

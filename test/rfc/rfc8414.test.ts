@@ -7,9 +7,11 @@
  * Known: 3.2 says that members with an empty list are left out, 2 that response_types_supported is required. A server
  * without response types cannot do both; interface 4.3 keeps the required member as [].
  */
+import { generateKeyPairSync } from 'node:crypto';
+import { SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { knock, origin, type Reply } from '../gateway/public-door.ts';
-import { openRfcStand, type RfcStand } from './rfc-stand.ts';
+import { basic, nowSeconds, openRfcStand, type RfcStand } from './rfc-stand.ts';
 
 let stand: RfcStand;
 let reply: Reply;
@@ -40,6 +42,31 @@ test('RFC 8414 2: token_endpoint is there, and issues tokens', async () => {
 
 test('RFC 8414 2: response_types_supported is there', () => {
   expect(reply.json.response_types_supported).toEqual([]);
+});
+
+test('RFC 8414 2: what would else count by default is said: the grant types, and the methods of each endpoint, which all work', async () => {
+  expect(reply.json.grant_types_supported).toEqual(['client_credentials']);
+  const methods = ['client_secret_post', 'client_secret_basic', 'private_key_jwt'];
+  const { client_id, client_secret } = stand.service;
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  await stand.credentials.addClientKey(client_id, publicKey.export({ format: 'jwk' }));
+  for (const endpoint of endpoints) {
+    expect(reply.json[`${endpoint}_endpoint_auth_methods_supported`]).toEqual(methods);
+    const name = new URL(reply.json[`${endpoint}_endpoint`]).pathname.split('/').at(-1) ?? '';
+    const form = { grant_type: 'client_credentials', token: 'unknown' };
+    const times = { iat: nowSeconds(), exp: nowSeconds() + 60 };
+    const client_assertion = await new SignJWT({ iss: client_id, sub: client_id, aud: origin, jti: name, ...times })
+      .setProtectedHeader({ alg: 'ES256' })
+      .sign(privateKey);
+    const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+    const replies = [
+      await stand.post(name, { ...form, client_id, client_secret }),
+      await stand.post(name, form, basic(client_id, client_secret)),
+      await stand.post(name, { ...form, client_assertion, client_assertion_type }),
+      await stand.post(name, { ...form, client_id }),
+    ];
+    expect([endpoint, ...replies.map(({ status }) => status)]).toEqual([endpoint, 200, 200, 200, 400]);
+  }
 });
 
 test('RFC 8414 2: jwks_uri is an https address whose keys all say what they are for', async () => {

@@ -144,6 +144,17 @@ test('RFC 9449 4.3: the key that the token is bound to is the key of the proof',
   expect([reply.status, reply.json.error]).toEqual([401, 'invalid_dpop_proof']);
 });
 
+test('RFC 9449 4.2: claims and header parameters beyond those of the section do no harm, critical ones are refused', async () => {
+  const more = { claims: { sub: 'x', nested: { deep: [1] } }, header: { kid: 'mine', x5t: 'AAAA' } };
+  expect((await use(plain, await proofFor(plain, more))).status).toBe(200);
+  expect((await askToken(plain, await tokenProof(plain, more))).json.token_type).toBe('DPoP');
+  // RFC 7515 section 4.1.11: who does not understand a critical parameter takes nothing of the whole.
+  const [header, payload, signature] = (await proofFor(plain)).split('.');
+  const critical = { ...JSON.parse(Buffer.from(header ?? '', 'base64url').toString()), crit: ['exp'], exp: 1 };
+  const text = Buffer.from(JSON.stringify(critical)).toString('base64url');
+  expect((await use(plain, `${text}.${payload}.${signature}`)).json.error).toBe('invalid_dpop_proof');
+});
+
 test('RFC 9449 5: the token_type of a bound token is DPoP, and Bearer without a proof', async () => {
   expect((await askToken(plain, await tokenProof(plain))).json.token_type).toBe('DPoP');
   expect((await askToken(plain)).json.token_type).toBe('Bearer');
@@ -192,6 +203,24 @@ test('RFC 9449 7.1: the challenge has the scheme DPoP, the error and the algorit
   );
 });
 
+test('RFC 9449 7.1: a challenge names error, realm, scope and algorithms once at most', async () => {
+  const narrow = { ...plain, token: '' };
+  const form = { grant_type: 'client_credentials', scope: 'read:menu', ...plain.client };
+  const { json } = await postToken(plain.stand.url, form, { dpop: await tokenProof(plain) });
+  narrow.token = String(json.access_token);
+  const lacking = await use(narrow, await proofFor(narrow));
+  expect([lacking.status, lacking.json.error]).toEqual([403, 'insufficient_scope']);
+  expect(lacking.headers['www-authenticate']).toContain('scope="read:orders"');
+  const wrong = await use(plain, 'x');
+  for (const { headers } of [lacking, wrong]) {
+    const challenge = headers['www-authenticate'] ?? '';
+    expect(challenge).toMatch(/^DPoP /);
+    const names = [...challenge.matchAll(/[ ,]([a-z_]+)="/g)].map(([, name]) => name);
+    expect(names.length).toBeGreaterThan(3);
+    expect(new Set(names).size).toBe(names.length);
+  }
+});
+
 test('RFC 9449 7.2: a bound token that comes as a Bearer token is rejected', async () => {
   const { stand, token } = plain;
   const reply = await knock(stand.url, 'GET', read, { headers: bearer(token) });
@@ -231,6 +260,35 @@ test('RFC 9449 8.2: with its answer the server tells the nonce of the next reque
   const nonce = (await askToken(strict, await tokenProof(strict))).headers['dpop-nonce'];
   const reply = await askToken(strict, await tokenProof(strict, { claims: { nonce } }));
   expect([reply.status, reply.headers['dpop-nonce']]).toEqual([200, expect.any(String)]);
+});
+
+test('RFC 9449 8.2: an answer holds at most one DPoP-Nonce and may not be stored, at both servers, refused or not', async () => {
+  const { url } = strict.stand;
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  const body = new URLSearchParams({ grant_type: 'client_credentials', ...strict.client });
+  let nonce: string | undefined;
+  const claims = (): ProofChange => ({ claims: nonce === undefined ? {} : { nonce } });
+  for (const statuses of [
+    [400, 401],
+    [200, 200],
+  ]) {
+    const asked = await fetch(`${url}/api/oauth/token`, {
+      method: 'POST',
+      headers: { ...form, dpop: await tokenProof(strict, claims()) },
+      body,
+    });
+    const used = await fetch(url + read, {
+      headers: { authorization: `DPoP ${strict.token}`, dpop: await proofFor(strict, claims()) },
+    });
+    expect([asked.status, used.status]).toEqual(statuses);
+    // With success the resource server says nothing new: its nonces live long enough to be asked for again.
+    for (const { headers, status } of [asked, used]) {
+      // Two of one name would be joined by a comma, which no nonce of ours holds.
+      if (status !== 200 || headers.has('dpop-nonce')) expect(headers.get('dpop-nonce')).toMatch(/^[A-Za-z0-9._~-]+$/);
+      expect(headers.get('cache-control')).toBe('no-store');
+    }
+    nonce = used.headers.get('dpop-nonce') ?? undefined;
+  }
 });
 
 test('RFC 9449 9: the resource server asks for its nonce with 401, use_dpop_nonce and DPoP-Nonce', async () => {

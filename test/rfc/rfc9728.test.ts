@@ -41,6 +41,17 @@ test('RFC 9728 2: bearer_methods_supported names the header, and the others do n
   expect((await stand.read({}, `/api/orders/list?access_token=${token}`)).status).toBe(400);
 });
 
+test('RFC 9728 2: scopes_supported are names that tokens can have, each once', async () => {
+  const scopes: string[] = reply.json.scopes_supported;
+  expect([scopes.length, new Set(scopes).size]).toEqual([13, 13]);
+  const { status, json } = await stand.post('token', {
+    grant_type: 'client_credentials',
+    ...stand.client,
+    scope: scopes.join(' '),
+  });
+  expect([status, json.scope]).toEqual([200, scopes.join(' ')]);
+});
+
 test('RFC 9728 3: the document is at the well-known place between host and path of the resource', () => {
   expect([new URL(reply.json.resource).pathname, reply.status]).toEqual(['/', 200]);
 });
@@ -66,6 +77,17 @@ test('RFC 9728 3.2: members without a value are left out', () => {
 
 test('RFC 9728 3.3: resource is the identifier that the address of the document was made from', () => {
   expect(reply.json.resource).toBe(origin);
+});
+
+test('RFC 9728 5.1: the challenge of a missing scope names the document too, and success names none', async () => {
+  const token = await stand.tokenOf(stand.client, { scope: 'read:menu' });
+  const lacking = await stand.read(bearer(token));
+  expect([lacking.status, lacking.headers['www-authenticate']]).toEqual([
+    403,
+    expect.stringContaining(`resource_metadata="${origin}${path}"`),
+  ]);
+  const fine = await stand.read(bearer(await stand.tokenOf(stand.client)));
+  expect([fine.status, fine.headers['www-authenticate']]).toEqual([200, undefined]);
 });
 
 test('RFC 9728 5.1: a refused request is told where the document is, by resource_metadata', async () => {

@@ -29,15 +29,20 @@ const time = (text: string): Date => {
 };
 
 const addStates = (group: Command, output: Output): void => {
-  for (const [name, description, state] of [
-    ['quarantine', 'refuse the client with 403 and a reason until it is reactivated', 'quarantined'],
-    ['reactivate', 'end the quarantine of a client', 'active'],
+  for (const [name, description, state, why] of [
+    [
+      'quarantine',
+      'refuse the client with 403 and a reason until it is reactivated',
+      'quarantined',
+      'why; whoever is refused reads it',
+    ],
+    ['reactivate', 'end the quarantine of a client', 'active', 'why; kept with the client'],
   ] as const) {
     group
       .command(name)
       .description(description)
       .requiredOption('--client-id <id>', 'the client')
-      .requiredOption('--reason <text>', 'why; whoever is refused reads it')
+      .requiredOption('--reason <text>', why)
       .action(async (options: ById & { reason: string }, command: Command) => {
         await withAdmin(command, ({ credentials }) => credentials[name]('client', options.clientId, options.reason));
         output.result({ client_id: options.clientId, state, reason: options.reason });

@@ -63,15 +63,20 @@ const addRevoke = (group: Command, output: Output): void => {
 };
 
 const addStates = (group: Command, output: Output): void => {
-  for (const [name, description, state] of [
-    ['quarantine', 'refuse the key with 403 and a reason until it is reactivated', 'quarantined'],
-    ['reactivate', 'end the quarantine of a key', 'active'],
+  for (const [name, description, state, why] of [
+    [
+      'quarantine',
+      'refuse the key with 403 and a reason until it is reactivated',
+      'quarantined',
+      'why; whoever is refused reads it',
+    ],
+    ['reactivate', 'end the quarantine of a key', 'active', 'why; kept with the key'],
   ] as const) {
     group
       .command(name)
       .description(description)
       .requiredOption('--key-id <id>', 'the key')
-      .requiredOption('--reason <text>', 'why; whoever is refused reads it')
+      .requiredOption('--reason <text>', why)
       .action(async (options: { keyId: string; reason: string }, command: Command) => {
         await withAdmin(command, ({ credentials }) => credentials[name]('api_key', options.keyId, options.reason));
         output.result({ key_id: options.keyId, state, reason: options.reason });

@@ -5,6 +5,7 @@
 import { Fault } from '#src/contract/fault.ts';
 import { assertFound, type CredentialsDeps, change, noteChange, noteState, type Tx } from './credential-change.ts';
 import * as store from './credential-state-store.ts';
+import { tenantExists } from './credential-store.ts';
 
 const updates = {
   client: store.updateClientQuarantine,
@@ -68,10 +69,11 @@ export const stateChanges = (deps: CredentialsDeps) => ({
     });
   },
 
-  /** All live keys of the tenant; returns their ids. */
+  /** All live keys of the tenant; returns their ids. NOT_FOUND: nobody may believe that a mistyped tenant is shut out. */
   revokeTenantKeys: (tenant: string, reason = 'all keys of the tenant revoked', tx?: Tx): Promise<string[]> =>
     change(deps, tx, async (inner) => {
       const ids = await store.revokeTenantKeys(inner, tenant, reason, deps.clock.now());
+      if (ids.length === 0) assertFound(await tenantExists(inner, tenant), 'tenant', tenant);
       for (const id of ids) {
         await noteState(deps, inner, { kind: 'api_key', credential: id, state: 'revoked', reason });
       }

@@ -1,8 +1,9 @@
 /** Credentials as the command line shows them: state with reason, actor and time, and how they are used. */
 import { Fault } from '#src/contract/fault.ts';
-import type { CredentialsDeps } from './credential-change.ts';
+import { assertFound, type CredentialsDeps } from './credential-change.ts';
 import * as lists from './credential-list-store.ts';
 import { findLastChanges, type StateChange } from './credential-state-store.ts';
+import { tenantExists } from './credential-store.ts';
 import { findUses, type Use } from './credential-use-store.ts';
 
 export type CredentialState = 'active' | 'quarantined' | 'revoked' | 'expired';
@@ -140,8 +141,10 @@ export const credentialViews = (deps: CredentialsDeps) => ({
 
   showSecrets: async (clientId: string): Promise<ShownSecret[]> => (await showSecrets(deps, clientId)).secrets,
 
+  /** NOT_FOUND, so that a mistyped tenant does not look like one without keys. */
   listApiKeys: async (tenant: string): Promise<(ShownCredential & { name: string })[]> => {
     const rows = await showRows(deps, await lists.listApiKeys(deps.db, tenant));
+    if (rows.length === 0) assertFound(await tenantExists(deps.db, tenant), 'tenant', tenant);
     return rows.map(({ shown, row }) => ({ ...shown, name: row.name }));
   },
 });

@@ -28,9 +28,17 @@ const convert = <T>(described: Described, read: (input: unknown) => Verdict<T>):
 
 type Optional<T> = z.ZodType<T | undefined>;
 
-/** Absent, null and the empty query value all mean "not given". */
-export const optional = <T>(type: z.ZodType<T>): Optional<T> =>
-  z.preprocess((input) => (input === null ? undefined : input), type.optional()) as unknown as Optional<T>;
+/**
+ * Absent, null and the empty query value all mean "not given", and so does text that is empty after trimming (interface 2:
+ * it is null), unless the type itself knows empty text. In other types an empty string of JSON is a wrong value.
+ */
+export const optional = <T>(type: z.ZodType<T>): Optional<T> => {
+  const minLength = type.meta()?.minLength;
+  const needsText = typeof minLength === 'number' && minLength > 0;
+  const isAbsent = (input: unknown): boolean =>
+    input === null || (needsText && typeof input === 'string' && input.trim() === '');
+  return z.preprocess((input) => (isAbsent(input) ? undefined : input), type.optional()) as unknown as Optional<T>;
+};
 
 export const withDefault = <T>(type: z.ZodType<T>, value: T): z.ZodType<T> =>
   optional(type)
