@@ -6,7 +6,6 @@ import type { Context, Middleware } from 'koa';
 import { errors } from 'oidc-provider';
 import { faultOf } from '#src/platform/http/error-boundary.ts';
 import type { Logger } from '#src/platform/log.ts';
-import type { VerifyProof } from '../dpop/verify-proof.ts';
 import { methodNotAllowed } from '../faults.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
 import {
@@ -14,7 +13,7 @@ import {
   type AuthenticateClientDeps,
   createAuthenticateClient,
 } from './authenticate-client.ts';
-import { createBindToken } from './bind-token.ts';
+import { type BindTokenDeps, createBindToken } from './bind-token.ts';
 import { createDocuments, introspectionPath, revocationPath } from './documents.ts';
 import { createIntrospect, type IntrospectDeps } from './introspect.ts';
 import type { LimitFailures } from './limit-failures.ts';
@@ -35,11 +34,10 @@ import { createTokenIssuer, type TokenIssuerDeps, tokenPath } from './token-issu
 export type OAuthDeps = Omit<TokenIssuerDeps, 'keys' | 'credentials'> &
   Omit<AuthenticateClientDeps, 'credentials'> &
   RevokeDeps &
-  IntrospectDeps & {
+  IntrospectDeps &
+  BindTokenDeps & {
     realm: string;
     limitFailures: LimitFailures;
-    /** Undefined: tokens are never bound to a key. */
-    verifyProof: VerifyProof | undefined;
     audit: AuditOAuth;
     log: Logger;
     keys: Pick<SigningKeys, 'current' | 'jwks'>;
@@ -50,7 +48,7 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys' | 'credentials'> &
 /** Expects `ctx.state.requestId`. Throws METHOD_NOT_ALLOWED for documents; the endpoints answer everything themselves. */
 export const createOAuth = (deps: OAuthDeps): Middleware => {
   const endpoints = createEndpoints(deps);
-  const documents = createDocuments({ ...deps, dpop: deps.verifyProof !== undefined });
+  const documents = createDocuments({ ...deps, dpop: deps.dpop !== undefined });
   return async (ctx, next) => {
     const endpoint = endpoints.get(ctx.path);
     if (endpoint !== undefined) return write(ctx, await endpoint(ctx));
@@ -105,7 +103,7 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
   const prove = createAuthenticateClient(deps);
   const authenticate: AuthenticateClient = (req, form) => deps.limitFailures(req, form, () => prove(req, form));
   const issue = createTokenIssuer(deps);
-  const bind = createBindToken(deps.verifyProof);
+  const bind = createBindToken(deps);
   const revoke = createRevoke(deps);
   const introspect = createIntrospect(deps);
   const answers: [string, Endpoint][] = [
@@ -114,12 +112,11 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
       async (ctx) => {
         const form = keepForm(ctx, await readTokenRequest(ctx.req, ctx.querystring));
         const proven = await authenticate(ctx.req, form);
-        const bound = await bind(ctx.req, proven.client);
-        const { access_token, expires_in, scope } = await issue(ctx, form, proven.client, bound?.jkt);
+        const jkt = await bind(ctx, proven.client);
+        const { access_token, expires_in, scope } = await issue(ctx, form, proven.client, jkt);
         await deps.audit.issued(ctx, proven, { access_token, scope });
-        const token_type = bound === undefined ? 'Bearer' : 'DPoP';
-        const headers: Record<string, string> = bound === undefined ? {} : { 'dpop-nonce': bound.nonce };
-        return { status: 200, headers, body: { access_token, token_type, expires_in, scope } };
+        const token_type = jkt === undefined ? 'Bearer' : 'DPoP';
+        return { status: 200, headers: {}, body: { access_token, token_type, expires_in, scope } };
       },
     ],
     [
