@@ -22,15 +22,20 @@ import {
 } from '#src/gateway/index.ts';
 import {
   createGenerator,
+  createLocation,
   createRestaurant,
   findRestaurant,
   generatorView,
   importMenu,
+  type LocationAddress,
+  type LocationTerms,
+  locationSettings,
   MenuRefused,
   type MenuToImport,
   type NewGenerator,
   type NewRestaurant,
   type RestaurantSettings,
+  setLocation,
   setRestaurant,
 } from '#src/ordering/index.ts';
 import { enabledKinds, setKinds } from '#src/platform/db/outbox.ts';
@@ -40,12 +45,14 @@ import { createEndpoint, type EndpointsDeps } from '#src/webhooks/index.ts';
 import type { Settings } from './config.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { allMigrations } from './migrations.ts';
+import { createWebhookAdmin, type Payload } from './webhook-admin.ts';
+import { eventKinds } from './webhook-words.ts';
 
 /** What an export may be written as, and how much a search shows at once. */
 export { exportFormats, searchLimitMax } from '#src/gateway/index.ts';
+export type { LocationTerms } from '#src/ordering/index.ts';
 
-/** Kinds of events that a restaurant switches on and off (interface 12.1). */
-export const eventKinds = ['customers', 'orders', 'loyaltylog', 'menu'] as const;
+export { eventKinds } from './webhook-words.ts';
 
 type ImportOutcome = Awaited<ReturnType<typeof importMenu>>;
 
@@ -62,6 +69,7 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
   const scopes = loadScopeNames(routesFileOf(settings.gateway));
   const actor = `cli:${userName()}`;
   const credentials = createCredentials({ db: store.db, box, clock, scopes, actor });
+  const webhooks = createWebhookAdmin(installation, settings, actor);
   return {
     createRestaurant: (restaurant: NewRestaurant): Promise<{ restuid: string }> =>
       inTransaction(store.db, async (tx) => {
@@ -89,6 +97,11 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
           signup_points: now.signupPoints / 100,
         };
       }),
+    /** Returns the location in the words and units that it is made with. */
+    createLocation: (restuid: string, terms: LocationTerms & { name: string }) =>
+      inTransaction(store.db, async (tx) => shown(restuid, await createLocation(tx, restuid, terms, clock.now()))),
+    setLocation: (restuid: string, address: LocationAddress, terms: LocationTerms) =>
+      inTransaction(store.db, async (tx) => shown(restuid, await setLocation(tx, restuid, address, terms))),
     /** Returns the generator in the words of the interface. */
     createGenerator: async (restuid: string, generator: NewGenerator): Promise<Record<string, unknown>> => {
       await assertRestaurant(store.db, restuid);
@@ -159,8 +172,16 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
       return traced;
     },
     revokeTraced: (value: string) => revokeTraced({ db: store.db, box, clock, actor }, value),
+    /** An operation of the webhook engine on a restaurant, in the words of the interface. */
+    callWebhook: async (restuid: string, path: string, params: Payload): Promise<Payload> => {
+      await assertRestaurant(store.db, restuid);
+      return webhooks.call(restuid, path, params);
+    },
     countMigrations: async (): Promise<number> => allMigrations.length,
-    close: (): Promise<void> => store.close(),
+    close: async (): Promise<void> => {
+      await webhooks.close();
+      await store.close();
+    },
   };
 };
 
@@ -179,6 +200,11 @@ export const tenantFacts = (restaurant: { name: string; timeZone: string; curren
   time_zone: restaurant.timeZone,
   currency: restaurant.currency,
 });
+
+const shown = (restuid: string, location: Parameters<typeof locationSettings>[0] | undefined) => {
+  if (location === undefined) throw new Fault('NOT_FOUND', `There is no restaurant ${restuid}`);
+  return { restuid, ...locationSettings(location) };
+};
 
 const assertRestaurant = async (db: Kysely<unknown>, restuid: string): Promise<void> => {
   if ((await findRestaurant(db, restuid)) === undefined)

@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { gatewaySettings } from '#src/gateway/config.ts';
 import { orderingSettings } from '#src/ordering/config.ts';
+import { tracingSettings } from '#src/platform/telemetry/tracing-config.ts';
 import { webhooksSettings } from '#src/webhooks/config.ts';
 
 const secret = true;
@@ -59,7 +60,7 @@ export const settingsSchema = z.strictObject({
     .optional()
     .meta({ description: 'PostgreSQL to use instead of the embedded one', env: 'DATABASE_URL', secret }),
   database_connections_max: z.coerce.number().int().min(2).max(500).default(20).meta({
-    description: 'Connections to PostgreSQL that this process may hold',
+    description: 'Connections to PostgreSQL that this process may hold; six more while the core imports menus',
     env: 'ORDERPASS_DATABASE_CONNECTIONS_MAX',
   }),
   redis_url: z
@@ -93,6 +94,7 @@ export const settingsSchema = z.strictObject({
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('warn')
     .meta({ description: 'Least severe lines that the log (stderr) shows', env: 'ORDERPASS_LOG_LEVEL' }),
+  tracing: tracingSettings.prefault({}),
   gateway: gatewaySettings.prefault({}),
   ordering: orderingSettings.prefault({}),
   webhooks: webhooksSettings.prefault({}),
@@ -209,6 +211,11 @@ const contradictions = (settings: Settings): SettingProblem[] => {
       settings.master_key !== undefined && settings.master_key_file !== undefined,
       'master_key_file',
       'give the master key once: as value or as file',
+    ],
+    [
+      settings.tracing.endpoint === undefined && settings.tracing.headers !== undefined,
+      'tracing.endpoint',
+      'headers for a collector are given, and no collector',
     ],
     [
       settings.environment === 'production' && settings.role === 'gateway' && settings.origin === undefined,

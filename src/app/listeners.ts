@@ -4,12 +4,15 @@
  */
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import Koa from 'koa';
+import Koa, { type Middleware } from 'koa';
 import { createAssertionVerifier } from '#src/contract/assertion.ts';
 import { createErrorBoundary } from '#src/platform/http/error-boundary.ts';
-import { mountOperations } from '#src/platform/http/mount-operations.ts';
+import { mountOperations, type OperationDeps } from '#src/platform/http/mount-operations.ts';
+import { createObserveRequests } from '#src/platform/http/observe-requests.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
+import type { Logger } from '#src/platform/log.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
+import type { Traces } from '#src/platform/telemetry/traces.ts';
 import type { Installation } from './installation.ts';
 
 export type Listener = { url: string; port: number; close(graceMs: number): Promise<void> };
@@ -40,37 +43,58 @@ const closeWithin = (server: Server, graceMs: number): Promise<void> =>
 /** Audience of the assertions that the core accepts: the upstream's name in the route table. */
 export const orderingAudience = 'ordering';
 
-/**
- * The internal listener: the core (assertion, operations, one error boundary) where a role has one, and figures for
- * Prometheus at /metrics in every role.
- */
-export const createInternalHandler = (
-  installation: Installation,
+type CoreDeps = Pick<OperationDeps, 'db' | 'box' | 'clock' | 'serveApart'> & {
+  log: Logger;
+  /** Key of the assertions that the gateway signs. */
+  assertionKey: Buffer;
+};
+
+type Telemetry = { metrics: Metrics; traces: Traces | undefined };
+
+/** The internal listener of a core: assertion, operations, one error boundary. With `telemetry` also figures, at /metrics. */
+export const createCoreHandler = (
   operations: readonly Operation[],
-  metrics: Metrics,
+  { log, assertionKey, ...deps }: CoreDeps,
+  telemetry?: Telemetry,
 ): RequestListener => {
   const app = new Koa();
-  app.use(async (ctx, next) => {
+  if (telemetry !== undefined) app.use(showMetrics(telemetry.metrics));
+  app.use(createErrorBoundary({ log }));
+  const verifyAssertion = createAssertionVerifier({
+    key: assertionKey,
+    audience: orderingAudience,
+    now: () => deps.clock.now().getTime(),
+  });
+  const observed = telemetry && createObserveRequests({ ...telemetry, verifyAssertion });
+  if (observed !== undefined && operations.length > 0) app.use(observed.middleware);
+  const served = observed?.tracedOperations(operations) ?? operations;
+  app.use(mountOperations(served, '/api', { ...deps, verifyAssertion }).routes());
+  const handle = app.callback();
+  return (request, response) => void handle(request, response);
+};
+
+const showMetrics =
+  (metrics: Metrics): Middleware =>
+  async (ctx, next) => {
     if (ctx.path !== '/metrics' || ctx.method !== 'GET') return next();
     const { contentType, text } = await metrics.render();
     ctx.set('content-type', contentType);
     ctx.set('cache-control', 'no-store');
     ctx.body = text;
-  });
-  app.use(createErrorBoundary({ log: installation.log }));
-  const router = mountOperations(operations, '/api', {
-    db: installation.store.db,
-    clock: installation.clock,
-    verifyAssertion: createAssertionVerifier({
-      key: installation.box.derive('assertion'),
-      audience: orderingAudience,
-      now: () => installation.clock.now().getTime(),
-    }),
-  });
-  app.use(router.routes());
-  const handle = app.callback();
-  return (request, response) => void handle(request, response);
-};
+  };
+
+/** The internal listener: the core where a role has one, and figures for Prometheus at /metrics in every role. */
+export const createInternalHandler = (
+  { store, box, clock, log }: Installation,
+  operations: readonly Operation[],
+  telemetry: Telemetry,
+  serveApart?: CoreDeps['serveApart'],
+): RequestListener =>
+  createCoreHandler(
+    operations,
+    { db: store.db, box, clock, log, assertionKey: box.derive('assertion'), ...(serveApart && { serveApart }) },
+    telemetry,
+  );
 
 /** Assertions of clients with many restaurants are long; only the gateway can send them, so the bound may be wide. */
 export const internalServerOptions: ServerOptions = {

@@ -6,16 +6,20 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import { resolve } from 'node:path';
 import { createGateway, type Gateway, gatewayServerOptions, onClientError } from '#src/gateway/index.ts';
 import { createOrdering } from '#src/ordering/index.ts';
+import type { Operation } from '#src/platform/http/operation.ts';
 import { createKv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type Service, supervise } from '#src/platform/supervisor.ts';
 import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
+import { openTraces, type Traces } from '#src/platform/telemetry/traces.ts';
 import { createSigningKeys, createWebhooks } from '#src/webhooks/index.ts';
+import { type Apart, createApart } from './apart/serve-apart.ts';
 import type { Settings } from './config.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createInternalHandler, createInternalServer, type Listener, listen, orderingAudience } from './listeners.ts';
 import { createReference } from './reference/reference.ts';
+import { targetRules, webhookApiOf } from './webhook-words.ts';
 
 export type Program = {
   /** Where the public listener answers; undefined for roles without one. */
@@ -28,21 +32,32 @@ export type Program = {
 
 const graceMs = 3_000;
 
-type Running = { stops: (() => Promise<void>)[]; services: Service[] };
+/** What is counted, and traced where that is configured. */
+type Telemetry = { metrics: Metrics; traces: Traces | undefined };
+
+type Running = {
+  stops: (() => Promise<void>)[];
+  services: Service[];
+  /** Origins of our own that webhooks may go to: the receiver of the demo. */
+  ownOrigins: string[];
+};
 
 /** Resolves when everything listens. Throws when it cannot start, with nothing left open. */
 export const startProgram = async (settings: Settings, log: Logger): Promise<Program> => {
   const installation = await openInstallation(settings, log, { exclusive: settings.role === 'all' });
-  const running: Running = { stops: [() => installation.store.close()], services: [] };
+  const running: Running = { stops: [() => installation.store.close()], services: [], ownOrigins: [] };
   const stop = once(() => stopAll(running));
   try {
-    const metrics = createMetrics();
-    const internal = hasInternal(settings) ? await startInternal(settings, installation, metrics, running) : undefined;
+    const telemetry = await openTelemetry(settings, log, running);
+    const internal = hasInternal(settings)
+      ? await startInternal(settings, installation, telemetry, running)
+      : undefined;
     const core = runsOrdering(settings) ? internal : undefined;
     const front = runsGateway(settings)
-      ? await startGateway(settings, installation, { core, metrics }, running)
+      ? await startGateway(settings, installation, { core, telemetry }, running)
       : undefined;
-    startWorkers(settings, installation, front, running);
+    if (front?.demo !== undefined) running.ownOrigins.push(front.ownOrigin);
+    startWorkers(settings, installation, telemetry, running);
     const ended = new AbortController();
     const supervised = supervise(running.services, ended.signal, log);
     running.stops.push(async () => {
@@ -63,6 +78,14 @@ export const startProgram = async (settings: Settings, log: Logger): Promise<Pro
   }
 };
 
+const openTelemetry = async (settings: Settings, log: Logger, running: Running): Promise<Telemetry> => {
+  const metrics = createMetrics();
+  const traces = await openTraces({ settings: settings.tracing, role: settings.role, metrics, log });
+  // Nearly the last, so that what ends before can still be told.
+  if (traces !== undefined) running.stops.push(() => traces.close());
+  return { metrics, traces };
+};
+
 const runsGateway = ({ role }: Settings): boolean => role === 'all' || role === 'gateway';
 const runsOrdering = ({ role }: Settings): boolean => role === 'all' || role === 'ordering';
 const runsWorker = ({ role }: Settings): boolean => role === 'all' || role === 'worker';
@@ -73,15 +96,40 @@ const hasInternal = (settings: Settings): boolean => runsOrdering(settings) || s
 const startInternal = async (
   settings: Settings,
   installation: Installation,
-  metrics: Metrics,
+  telemetry: Telemetry,
   running: Running,
 ): Promise<Listener> => {
-  const operations = runsOrdering(settings) ? createOrdering(orderingDeps(settings, installation)).operations : [];
-  const server = createInternalServer(createInternalHandler(installation, operations, metrics));
+  const operations = runsOrdering(settings) ? coreOperations(settings, installation, running) : [];
+  const apart = runsOrdering(settings) ? openApart(settings, installation, running) : undefined;
+  const server = createInternalServer(createInternalHandler(installation, operations, telemetry, apart?.serve));
   // Loopback, or the private network that the operator named: the core trusts assertions, not addresses.
   const listener = await listen(server, settings.internal_host, settings.internal_port);
   running.stops.push(() => listener.close(graceMs));
   return listener;
+};
+
+/** What the core answers. Its receiver of the demo is where the public listener will be. */
+const coreOperations = (settings: Settings, installation: Installation, running: Running): Operation[] => {
+  const webhooks = webhookApiOf(installation, settings, targetRules(settings, running.ownOrigins));
+  running.stops.push(() => webhooks.close());
+  return [...createOrdering(orderingDeps(settings, installation)).operations, ...webhooks.operations];
+};
+
+const openApart = (settings: Settings, { store, box, log }: Installation, running: Running): Apart => {
+  const apart = createApart(
+    {
+      databaseUrl: store.url,
+      embedded: store.embedded,
+      applicationName: `orderpass-${settings.role}-apart`,
+      logLevel: settings.log_level,
+      assertionKey: box.derive('assertion').toString('base64'),
+      cursorKey: box.derive('cursor').toString('base64'),
+      ordering: settings.ordering,
+    },
+    { log },
+  );
+  running.stops.push(() => apart.close());
+  return apart;
 };
 
 const orderingDeps = (settings: Settings, { store, box, clock, log }: Installation) => ({
@@ -97,7 +145,7 @@ type Front = { listener: Listener; demo: Demo | undefined; ownOrigin: string; en
 const startGateway = async (
   settings: Settings,
   installation: Installation,
-  { core, metrics }: { core: Listener | undefined; metrics: Metrics },
+  { core, telemetry }: { core: Listener | undefined; telemetry: Telemetry },
   running: Running,
 ): Promise<Front> => {
   // The port may be chosen by the system, and the issuer contains it, so the socket comes first and the handler after.
@@ -127,7 +175,8 @@ const startGateway = async (
   running.stops.push(() => kv.close());
   const gateway: Gateway = await createGateway({
     kv,
-    metrics,
+    ...telemetry,
+    trustsTraces: settings.tracing.incoming === 'continue',
     settings: settings.gateway,
     origin: settings.origin ?? ownOrigin,
     db: installation.store.db,
@@ -159,12 +208,7 @@ const startGateway = async (
 const hasDemo = (settings: Settings, { store }: Installation): boolean =>
   settings.role === 'all' && store.embedded && settings.environment !== 'production';
 
-const startWorkers = (
-  settings: Settings,
-  installation: Installation,
-  front: Front | undefined,
-  running: Running,
-): void => {
+const startWorkers = (settings: Settings, installation: Installation, telemetry: Telemetry, running: Running): void => {
   if (!runsWorker(settings)) return;
   const { store, box, clock, log } = installation;
   const webhooks = createWebhooks({
@@ -174,10 +218,8 @@ const startWorkers = (
     clock,
     log,
     settings: settings.webhooks,
-    rules: {
-      allowPrivate: settings.webhooks.allow_private_targets,
-      allowedOrigins: front?.demo === undefined ? [] : [front.ownOrigin],
-    },
+    observers: telemetry,
+    rules: targetRules(settings, running.ownOrigins),
   });
   running.services.push(...webhooks.services, ...createOrdering(orderingDeps(settings, installation)).services);
 };

@@ -11,6 +11,7 @@ import { configCommands } from './commands/config.ts';
 import { endpointCommands } from './commands/endpoint.ts';
 import { generatorCommands } from './commands/generator.ts';
 import { keyCommands } from './commands/key.ts';
+import { locationCommands } from './commands/location.ts';
 import { menuCommands } from './commands/menu.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { notificationsCommands } from './commands/notifications.ts';
@@ -19,6 +20,7 @@ import { restaurantCommands } from './commands/restaurant.ts';
 import { signingKeyCommands } from './commands/signing-key.ts';
 import { startCommand } from './commands/start.ts';
 import { tokenCommands } from './commands/token.ts';
+import { webhookCommands } from './commands/webhook.ts';
 import { createOutput, type Output, UsageError } from './output.ts';
 
 /** Runs one command; resolves to the exit code. */
@@ -43,6 +45,7 @@ const createProgram = (output: Output): Command => {
   for (const add of [
     startCommand,
     restaurantCommands,
+    locationCommands,
     generatorCommands,
     menuCommands,
     keyCommands,
@@ -51,6 +54,7 @@ const createProgram = (output: Output): Command => {
     auditCommands,
     signingKeyCommands,
     endpointCommands,
+    webhookCommands,
     notificationsCommands,
     policyCommands,
     configCommands,

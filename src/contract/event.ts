@@ -4,6 +4,9 @@
  */
 export type EventKind = string;
 
+/** The member of events and answers that names the tenant. */
+export const tenantMember = 'restuid';
+
 /** An event as the outbox keeps it. `body` is the exact text that every endpoint receives. */
 export type RecordedEvent = {
   id: string;

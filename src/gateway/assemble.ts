@@ -5,9 +5,9 @@ import { createAssertionSigner, type SignAssertion } from '#src/contract/asserti
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
-import type { KvHealth } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { Traces } from '#src/platform/telemetry/traces.ts';
 import type { AuditDecisions } from './access/audit-decisions.ts';
 import { createAuthCheck } from './access/auth-check.ts';
 import type { IdentifyCallerDeps } from './access/identify-caller.ts';
@@ -18,6 +18,7 @@ import { createCheckRequestHead } from './edge/check-request-head.ts';
 import { honestStatus, legacyStatus } from './edge/legacy-status.ts';
 import { createRequestIds } from './edge/request-id.ts';
 import { createEdgeHeaders } from './edge/security-headers.ts';
+import { createTraceRequest } from './edge/trace-request.ts';
 import { createWriteAnswer, createWriteFault } from './edge/write-answer.ts';
 import type { Exchange } from './exchange.ts';
 import { methodNotAllowed, storeUnavailable } from './faults.ts';
@@ -27,6 +28,7 @@ import type { RateLimits } from './limits/rate-limits.ts';
 import { createOwnPaths } from './own-paths.ts';
 import type { Page } from './pages.ts';
 import { createDecisionSteps, createPipeline } from './pipeline.ts';
+import type { Readiness } from './readiness.ts';
 import { compileRoutes } from './routing/route-table.ts';
 import { createAssertIdentity, createSignFor } from './upstream/assert-identity.ts';
 import { createForward } from './upstream/forward.ts';
@@ -51,9 +53,11 @@ export type AssembleDeps = IdentifyCallerDeps & {
   decisions: AuditDecisions;
   metrics: GatewayMetrics;
   db: Kysely<unknown>;
-  /** Of the state that gateways share. */
-  sharedHealth: () => KvHealth;
-  checkStore: () => Promise<void>;
+  readiness: () => Promise<Readiness>;
+  /** Undefined: nothing is traced. */
+  traces: Traces | undefined;
+  /** Callers say which trace a request belongs to. */
+  trustsTraces: boolean;
   noteDryRun: NoteDryRun;
 };
 
@@ -76,7 +80,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   const { settings, origin, table, log } = deps;
   const edgeHeaders = createEdgeHeaders(origin);
   const dialects = { origin, realm: settings.realm, dpop: settings.dpop !== 'off' };
-  const { answered, refused } = deps.metrics;
+  const { answered, refused, authenticated: countAuthentication } = deps.metrics;
   const write = createWriteAnswer({ edgeHeaders, answered });
   const statusFor = settings.legacy_status === 'on' ? legacyStatus : honestStatus;
   const noteDenial = deps.denials.note;
@@ -97,7 +101,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   const upstreams = createUpstreams(deps.upstreams, settings);
   const signFor = createSignFor({ signers: createSigners(deps) });
   const { protocol, host } = new URL(origin);
-  const facts = { proto: protocol.slice(0, -1), host };
+  const facts = { proto: protocol.slice(0, -1), host, trustsTraces: deps.trustsTraces };
   const routes = compileRoutes(table);
   const scopes = table.scopes.map(({ name }) => name);
   const { noteDryRun } = deps;
@@ -115,6 +119,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     noteAllowed,
     answerOptions,
     noteDryRun,
+    countAuthentication,
   });
   const upgrades = createUpgrades({
     upstreams,
@@ -125,6 +130,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     signFor,
     facts,
     edgeHeaders,
+    answered,
     translate: createTranslateError({
       write,
       writeFault: writeHonestFault,
@@ -140,6 +146,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   const pipeline = createPipeline({
     routes,
     noteDryRun,
+    countAuthentication,
     authenticate,
     requireProof,
     recordUse,
@@ -163,6 +170,10 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     requestIds: createRequestIds(Date.now),
     dpop: dialects.dpop,
     recordDecision: createRecordDecision({ log, nowMs: () => performance.now() }),
+    traceRequest:
+      deps.traces === undefined
+        ? undefined
+        : createTraceRequest({ traces: deps.traces, origin, continues: deps.trustsTraces }),
     checkRequestHead: createCheckRequestHead({
       urlBytesMax: settings.url_bytes_max,
       headerBytesMax: settings.header_bytes_max,
@@ -170,8 +181,8 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     ownPaths: createOwnPaths({
       oauth: deps.oauth,
       pages: deps.pages,
-      checkStore: deps.checkStore,
-      sharedHealth: deps.sharedHealth,
+      readiness: deps.readiness,
+      answered,
       edgeHeaders,
       writeFault: writeHonestFault,
     }),

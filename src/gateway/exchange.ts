@@ -1,5 +1,6 @@
 /** One request on its way through the pipeline: what the steps have found out so far. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TraceSpan } from '#src/platform/telemetry/traces.ts';
 import type { Presented } from './access/read-credential.ts';
 import type { Route } from './config.ts';
 import type { RateStanding } from './limits/rate-limits.ts';
@@ -39,6 +40,12 @@ export type Exchange = {
   answered: boolean;
   /** Code of the refusal, for the log. */
   refusal: string | undefined;
+  /** Path of the gateway's own that answered, for figures: one of a bounded set. */
+  place: string | undefined;
+  /** Undefined while nothing is traced. */
+  span: TraceSpan | undefined;
+  /** Of the attempt to reach the upstream that runs, or ran last. */
+  attempt: TraceSpan | undefined;
 };
 
 /** A step refuses by throwing a Fault, answers by itself and sets `answered`, or lets the request go on. */
@@ -75,5 +82,8 @@ export const createExchange = (
     assertion: '',
     answered: false,
     refusal: undefined,
+    place: undefined,
+    span: undefined,
+    attempt: undefined,
   };
 };

@@ -3,6 +3,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { AuthCheck } from './access/auth-check.ts';
+import type { TraceRequest } from './edge/trace-request.ts';
 import type { WriteFault } from './edge/write-answer.ts';
 import { createExchange, type Exchange, type Step } from './exchange.ts';
 import type { OwnPaths } from './own-paths.ts';
@@ -11,6 +12,8 @@ import type { Pipeline } from './pipeline.ts';
 type FrontDeps = {
   requestIds: (given: string | undefined) => string;
   recordDecision: (exchange: Exchange) => void;
+  /** Undefined: nothing is traced. */
+  traceRequest: TraceRequest | undefined;
   checkRequestHead: Step;
   /** See Exchange. */
   dpop: boolean;
@@ -30,6 +33,7 @@ export const createFront = (deps: FrontDeps, awaitsContinue: boolean): Handler =
     const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
     const exchange = createExchange(req, res, requestId, performance.now(), awaitsContinue, deps.dpop);
     deps.recordDecision(exchange);
+    deps.traceRequest?.(exchange);
     try {
       deps.checkRequestHead(exchange);
     } catch (thrown) {
@@ -47,7 +51,7 @@ export type UpgradeHandler = (req: IncomingMessage, socket: Duplex, head: Buffer
 
 type UpgradeFrontDeps = Pick<
   FrontDeps,
-  'requestIds' | 'recordDecision' | 'checkRequestHead' | 'dpop' | 'writeFault'
+  'requestIds' | 'recordDecision' | 'traceRequest' | 'checkRequestHead' | 'dpop' | 'writeFault'
 > & {
   serve: (exchange: Exchange, socket: Socket, head: Buffer) => void;
 };
@@ -77,6 +81,7 @@ export const createUpgradeFront = (deps: UpgradeFrontDeps): UpgradeHandler => {
     const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
     const exchange = createExchange(req, res, requestId, performance.now(), false, deps.dpop);
     deps.recordDecision(exchange);
+    deps.traceRequest?.(exchange);
     try {
       deps.checkRequestHead(exchange);
     } catch (thrown) {

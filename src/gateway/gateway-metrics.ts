@@ -1,16 +1,33 @@
 /** What the gateway counts. */
+
+import type { KvHealth } from '#src/platform/kv/index.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
+import type { TokenCacheFigures } from './access/bearer-tokens.ts';
+import type { CountAuthentication } from './access/count-authentications.ts';
 import type { Exchange } from './exchange.ts';
+import type { Readiness } from './readiness.ts';
 
 export type GatewayMetrics = {
   /** When the status of an answer is written. */
   answered(exchange: Exchange, status: number): void;
-  refused(code: string): void;
+  refused(exchange: Exchange, code: string): void;
+  authenticated: CountAuthentication;
   /** `outcome`: issued, or the error of RFC 6749. */
   token(outcome: string): void;
   revocationLag(seconds: number): void;
   /** Figures that are read when somebody looks. */
-  watch(sources: { auditWaiting: () => number; storeWaiting: () => number; upstreamsOut: () => number }): void;
+  watch(sources: GatewaySources): void;
+};
+
+export type GatewaySources = {
+  auditWaiting: () => number;
+  /** Seconds. */
+  auditLag: () => number;
+  storeWaiting: () => number;
+  upstreamsOut: () => number;
+  tokenCache: () => TokenCacheFigures;
+  sharedHealth: () => KvHealth;
+  readiness: () => Promise<Readiness>;
 };
 
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -25,29 +42,63 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
     secondsBuckets,
   );
   const refusals = metrics.counter('refusals_total', 'Requests that the gateway refused, by code', ['code']);
+  const limited = metrics.counter('rate_limited_total', 'Requests refused with 429, by the limit that was reached', [
+    'limit',
+  ]);
+  const overUnits = limited.child({ limit: 'units' });
+  const overFailures = limited.child({ limit: 'failures' });
+  const authentications = metrics.counter(
+    'authentications_total',
+    'Requests by kind of credential and what became of it: ok, or why not',
+    ['kind', 'outcome'],
+  );
   const tokens = metrics.counter('tokens_total', 'Answers of the token endpoint by outcome', ['outcome']);
   const lag = metrics
-    .histogram('revocation_lag_seconds', 'From the revocation of a token to its refusal here', [], lagBuckets)
+    .histogram(
+      'revocation_lag_seconds',
+      'From a revocation (token, secret, key, client, all tokens before a time) to its refusal here',
+      [],
+      lagBuckets,
+    )
     .child({});
   const ofRoute = createChildren((route) => ({
     duration: seconds.child({ route }),
     byClass: [1, 2, 3, 4, 5].map((first) => requests.child({ route, status: `${first}xx` })),
   }));
+  const ofKind = createChildren((kind) => createChildren((outcome) => authentications.child({ kind, outcome })));
   const ofCode = createChildren((code) => refusals.child({ code }));
   const ofOutcome = createChildren((outcome) => tokens.child({ outcome }));
   return {
-    answered: ({ route, startedAtMs }, status) => {
-      const { duration, byClass } = ofRoute(route?.id ?? 'none');
+    answered: ({ route, place, startedAtMs }, status) => {
+      const { duration, byClass } = ofRoute(route?.id ?? place ?? 'none');
       byClass[Math.floor(status / 100) - 1]?.inc();
       duration.observe((nowMs() - startedAtMs) / 1000);
     },
-    refused: (code) => ofCode(code).inc(),
-    token: (outcome) => ofOutcome(outcome).inc(),
+    refused: ({ rate }, code) => {
+      ofCode(code).inc();
+      if (code === 'RATE_LIMIT_EXCEEDED') (rate?.retryAfterSeconds === undefined ? overFailures : overUnits).inc();
+    },
+    authenticated: (kind, outcome) => ofKind(kind)(outcome).inc(),
+    token: (outcome) => {
+      ofOutcome(outcome).inc();
+      if (outcome === 'slow_down') overFailures.inc();
+    },
     revocationLag: (value) => lag.observe(value),
-    watch: ({ auditWaiting, storeWaiting, upstreamsOut }) => {
+    watch: ({ auditWaiting, auditLag, storeWaiting, upstreamsOut, tokenCache, sharedHealth, readiness }) => {
       metrics.gauge('audit_waiting', 'Events of the audit that are not written yet', auditWaiting);
       metrics.gauge('store_waiting', 'Statements that wait for a connection to the store', storeWaiting);
       metrics.gauge('upstream_addresses_out', 'Addresses of upstreams that are left out for a while', upstreamsOut);
+      metrics.gauge('audit_lag_seconds', 'Age of the oldest event of the audit that is not written yet', auditLag);
+      metrics.gauge('token_cache_entries', 'Verified tokens that are remembered', () => tokenCache().entries);
+      metrics.total('token_cache_hits_total', 'Tokens that were remembered', () => tokenCache().hits);
+      metrics.total('token_cache_misses_total', 'Tokens that had to be verified', () => tokenCache().misses);
+      metrics.total('token_cache_evictions_total', 'Tokens forgotten for want of room', () => tokenCache().evictions);
+      metrics.gauge('shared_state_up', '0: limits are counted by each process alone, though a Redis is named', () =>
+        sharedHealth() === 'down' ? 0 : 1,
+      );
+      metrics.gauge('ready', '1: traffic may be sent here, as /readyz says', async () =>
+        (await readiness()).status === 'unavailable' ? 0 : 1,
+      );
     },
   };
 };

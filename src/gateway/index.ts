@@ -24,6 +24,7 @@ import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
+import type { Traces } from '#src/platform/telemetry/traces.ts';
 import { createAuditDecisions } from './access/audit-decisions.ts';
 import { createAuthenticator } from './access/authenticate.ts';
 import { createBearerTokens } from './access/bearer-tokens.ts';
@@ -49,6 +50,7 @@ import { openSigningKeys } from './oauth/signing-keys.ts';
 import { tokenPath } from './oauth/token-issuer.ts';
 import { markAssertionUsed } from './oauth/used-assertion-store.ts';
 import type { Page } from './pages.ts';
+import { createReadiness } from './readiness.ts';
 import { createDenialLog } from './whoami/denial-log.ts';
 
 export { reportDryRuns } from './access/dry-run-report.ts';
@@ -95,6 +97,10 @@ export type GatewayDeps = {
   kv?: Kv;
   /** Default: counted and shown to nobody. */
   metrics?: Metrics;
+  /** Default: nothing is traced. */
+  traces?: Traces | undefined;
+  /** Callers say which trace a request belongs to, and whether it is sampled. Default: they do not. */
+  trustsTraces?: boolean;
 };
 
 /** To be served with `gatewayServerOptions`: a handler each for `request`, `checkContinue` and `upgrade`. */
@@ -145,6 +151,10 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
       markUsed: (assertion, now) => markAssertionUsed(db, assertion, now),
     },
   });
+  const checkStore = async (): Promise<void> => {
+    await readEpoch(db);
+  };
+  const readiness = createReadiness({ checkStore, sharedHealth: kv.health, auditLag: recorder.lag });
   const dryRuns = createDryRunLog({ db, clock, log });
   const door = assemble({
     metrics,
@@ -165,13 +175,16 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     denials,
     decisions: createAuditDecisions(audited),
     db,
-    sharedHealth: kv.health,
-    checkStore: async () => {
-      await readEpoch(db);
-    },
+    readiness,
+    traces: deps.traces,
+    trustsTraces: deps.trustsTraces ?? false,
   });
   metrics.watch({
     auditWaiting: recorder.waiting,
+    auditLag: recorder.lag,
+    tokenCache: tokens.figures,
+    sharedHealth: kv.health,
+    readiness,
     storeWaiting: () => pool.waitingCount,
     upstreamsOut: door.addressesOut,
   });

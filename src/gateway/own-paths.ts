@@ -4,21 +4,20 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import Koa, { type Middleware } from 'koa';
-import type { KvHealth } from '#src/platform/kv/index.ts';
 import type { WriteFault } from './edge/write-answer.ts';
 import type { Exchange } from './exchange.ts';
 import { methodNotAllowed, noSuchOperation } from './faults.ts';
 import { createServePages, type Page } from './pages.ts';
+import type { Readiness } from './readiness.ts';
 
 type OwnPathsDeps = {
   /** Answers /api/oauth/* and /.well-known/*; passes on what it does not know. */
   oauth: Middleware;
   pages: ReadonlyMap<string, Page>;
-  /** Rejects when the store cannot be reached. */
-  checkStore: () => Promise<void>;
-  /** Limits hold without it, each process for itself, so it does not decide whether traffic may come. */
-  sharedHealth: () => KvHealth;
+  readiness: () => Promise<Readiness>;
   edgeHeaders: (requestId: string) => string[];
+  /** Hears of each answer that is made here. */
+  answered: (exchange: Exchange, status: number) => void;
   writeFault: WriteFault;
 };
 
@@ -34,17 +33,21 @@ export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
     const exchange = exchanges.get(ctx.req);
     if (exchange === undefined) throw new Error('a request came past the gateway');
     ctx.state.requestId = exchange.requestId;
+    ctx.state.span = exchange.span;
     setHeaders(ctx.res, deps.edgeHeaders(exchange.requestId));
     try {
       await next();
       if (ctx.status === 404 && ctx.body === undefined && !ctx.res.headersSent) throw noSuchOperation();
+      // Only paths that exist get here, so they are a bounded set.
+      exchange.place = exchange.path;
+      deps.answered(exchange, ctx.status);
     } catch (thrown) {
       ctx.respond = false;
       for (const name of ctx.res.getHeaderNames()) if (!ctx.res.headersSent) ctx.res.removeHeader(name);
       deps.writeFault(exchange, thrown);
     }
   });
-  app.use(createHealth(deps.checkStore, deps.sharedHealth));
+  app.use(createHealth(deps.readiness));
   app.use(createServePages(deps.pages));
   app.use(deps.oauth);
   const handle = app.callback();
@@ -67,31 +70,15 @@ const setHeaders = (res: ServerResponse, headers: readonly string[]): void => {
   for (let i = 0; i + 1 < headers.length; i += 2) res.setHeader(headers[i] ?? '', headers[i + 1] ?? '');
 };
 
-/** `/healthz`: the process answers. `/readyz`: it can also reach its store, so traffic may be sent to it. */
-const createHealth = (checkStore: () => Promise<void>, sharedHealth: () => KvHealth): Middleware => {
+/** `/healthz`: the process answers. `/readyz`: traffic may be sent to it. */
+const createHealth = (readiness: () => Promise<Readiness>): Middleware => {
   return async (ctx, next) => {
     if (ctx.path !== '/healthz' && ctx.path !== '/readyz') return next();
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed('GET, HEAD');
     ctx.set('cache-control', 'no-store');
-    const ready = ctx.path === '/healthz' || (await reaches(checkStore));
-    ctx.status = ready ? 200 : 503;
-    if (!ready) ctx.set('retry-after', '1');
-    const status = ready ? 'ok' : 'unavailable';
-    ctx.body = ctx.path === '/healthz' ? { status } : { status, store: status, shared_state: sharedHealth() };
+    const found = ctx.path === '/healthz' ? ({ status: 'ok' } as const) : await readiness();
+    ctx.status = found.status === 'unavailable' ? 503 : 200;
+    if (ctx.status === 503) ctx.set('retry-after', '1');
+    ctx.body = found;
   };
-};
-
-const checkTimeoutMs = 2_000;
-
-const reaches = async (checkStore: () => Promise<void>): Promise<boolean> => {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error('the store does not answer')), checkTimeoutMs);
-  try {
-    await Promise.race([checkStore(), late]);
-    return true;
-  } catch {
-    return false;
-  } finally {
-    clearTimeout(timer);
-  }
 };

@@ -2,6 +2,7 @@
  * The way of a request to an upstream. The list is policy: its sequence is interface 6.2, and the first step that fails
  * answers. Steps run one after the other without a promise unless one needs to wait, since this is the hot path.
  */
+import { type CountAuthentication, countAuthentications } from './access/count-authentications.ts';
 import { createIdentifyCaller, type IdentifyCallerDeps } from './access/identify-caller.ts';
 import { createLimitRate } from './access/limit-rate.ts';
 import { createRequireScopes } from './access/require-scopes.ts';
@@ -24,6 +25,7 @@ export type PipelineDeps = IdentifyCallerDeps & {
   assertIdentity: Step;
   forward: Step;
   noteDryRun: NoteDryRun;
+  countAuthentication: CountAuthentication;
   write: WriteAnswer;
   writeFault: WriteFault;
 };
@@ -37,13 +39,14 @@ export type DecisionDeps = IdentifyCallerDeps & {
   answerOptions: (exchange: Exchange, allow: string) => void;
   /** Hears of callers without the scopes that a route only tries out. */
   noteDryRun: NoteDryRun;
+  countAuthentication: CountAuthentication;
 };
 
 /** May this caller do that? One list for the pipeline, for upgrades and for the check on behalf of another proxy. */
 export const createDecisionSteps = (deps: DecisionDeps): readonly Step[] => [
   createMatchRoute(deps), // 2, 3
   createCheckVersion(), // 4
-  createIdentifyCaller(deps), // 5, 6
+  countAuthentications(createIdentifyCaller(deps), deps.countAuthentication), // 5, 6
   createRequireScopes(), // 7
   createTryScopes(deps),
   createLimitRate(deps), // 8

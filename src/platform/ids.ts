@@ -35,5 +35,17 @@ export const newId = (prefix: string, now: number = Date.now()): string => {
   return `${prefix}_${timePart(now)}${random}`;
 };
 
+/** What every id made at `ms` or later with this prefix is not less than. */
+export const idFloor = (prefix: string, ms: number): string => `${prefix}_${timePart(Math.max(0, ms))}`;
+
+/** When an id was made; undefined for what is none of ours with this prefix. */
+export const timeOfId = (prefix: string, id: string): Date | undefined => {
+  const time = id.startsWith(`${prefix}_`) ? id.slice(prefix.length + 1) : '';
+  if (!/^[0-9a-hjkmnp-tv-z]{25}$/.test(time)) return undefined;
+  let ms = 0;
+  for (const character of time.slice(0, 9)) ms = ms * 32 + alphabet.indexOf(character);
+  return new Date(ms);
+};
+
 /** 256 random bits as base64url, 43 characters. */
 export const newToken = (): string => randomBytes(32).toString('base64url');

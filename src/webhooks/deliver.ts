@@ -2,56 +2,69 @@
  * Deliveries to attempts: claim what is due under a lease, send outside any transaction, record what happened. A worker
  * that dies leaves leases that end by themselves; whoever takes over sends the same event id again.
  */
-import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
-import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
+import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { createWake, type Wake } from '#src/platform/wake.ts';
+import { type Claimed, claim, leaseMs } from './claim.ts';
+import { type ClaimedDelivery, returnLease } from './claim-store.ts';
 import type { WebhooksSettings } from './config.ts';
-import { type ClaimedDelivery, claimDeliveries, type Outcome, recordAttempt, returnLease } from './delivery-store.ts';
-import { disableEndpoint, lockEndpoint } from './endpoint-store.ts';
-import { createPlaces, type Room } from './places.ts';
+import { openLoop } from './loop-connection.ts';
+import { createPlaces, type Place, quick, slow } from './places.ts';
+import { createRecorder, type Made, type Recorder } from './record.ts';
+import { redactAnswer } from './redact-answer.ts';
 import { nextDelayMs, parseRetryAfter } from './retry-schedule.ts';
 import type { Failure, Send, SendResult } from './send.ts';
 
 export type DeliverDeps = {
   db: Kysely<unknown>;
+  pool: Pool;
   clock: Clock;
   log: Logger;
   settings: WebhooksSettings;
   send: Send;
   /** Headers of a delivery, signatures included. */
   headersFor: (delivery: ClaimedDelivery, timestampSeconds: number) => Promise<Record<string, string>>;
+  /** What the endpoint's receiver must not show in its answer. */
+  secretsOf: (delivery: ClaimedDelivery) => readonly string[];
   /** In [0, 1): jitter. */
   random: () => number;
+  /** An endpoint was disabled: its backlog is to be cancelled. */
+  onDisabled: () => void;
 };
 
-/** Longer than an attempt can take, so that a lease never ends under a worker that lives; what a dead one had is taken over. */
-const leaseMs = 25_000;
 const pollMs = 250;
 const returnedMs = 5_000;
-const repeatMs = 500;
+/** A worker that was held up for so long after its claim may not finish an attempt within its lease any more. */
+const startMsMax = 5_000;
 /** At the end of the service: for attempts to finish, then for their leases to be given back. */
 const drainMs = 2_000;
 const returnMs = 500;
-/** An answer that takes longer makes its endpoint a slow one. */
-const slowMs = 3_000;
+/** A receiver that takes longer is a slow one. */
+const slowMs = 1_000;
+/** For each usual place so many for receivers that let their sender wait. */
+const waitingFactor = 4;
 
 export type Deliver = { service: Service; wake(): void };
+
+type Delivery = Claimed['deliveries'][number];
 
 export const createDeliver = (deps: DeliverDeps): Deliver => {
   let current: Wake | undefined;
   // These outlive a run that failed: its attempts go on and hold their places, and the next run ends them with its own.
   const running = new Set<Promise<void>>();
   const cut = new AbortController();
+  const stopping = new AbortController();
   const { concurrency_max: placesMax, endpoint_concurrency_max: perEndpointMax } = deps.settings;
-  const places = createPlaces({ placesMax, perEndpointMax, slowMs });
+  const places = createPlaces({ placesMax, waitingMax: placesMax * waitingFactor, perEndpointMax, slowMs });
+  const recorder = createRecorder(deps);
   const wake = (): void => current?.now();
-  const start = (delivery: ClaimedDelivery): void => {
-    places.take(delivery.endpointUid);
-    const work = attempt(deps, delivery, cut.signal, (tookMs) => places.giveBack(delivery.endpointUid, tookMs))
+  const start = (delivery: Delivery, claimedMs: number): void => {
+    const place = places.take(delivery.endpointUid);
+    const work = attempt(deps, recorder, { delivery, claimedMs, place }, { cut: cut.signal, stopping: stopping.signal })
       .catch((error: unknown) => deps.log.error({ delivery: delivery.uid, err: error }, 'an attempt was not recorded'))
       .finally(() => {
         running.delete(work);
@@ -66,24 +79,27 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
       run: async (signal) => {
         const own = createWake(signal);
         current = own;
+        const loop = await openLoop(deps.pool);
         try {
           while (!signal.aborted) {
-            const claimed = await claim(deps, places.room());
-            for (const delivery of claimed) start(delivery);
-            if (claimed.length === 0 || places.room().free === 0) await own.wait(pollMs);
+            const claimedMs = performance.now();
+            const now = deps.clock.now();
+            const { deliveries, nextAt } = await claim(loop.db, now, places);
+            for (const delivery of deliveries) start(delivery, claimedMs);
+            if (deliveries.length === 0)
+              await own.wait(nextAt === undefined ? pollMs : Math.min(pollMs, nextAt.getTime() - now.getTime()));
           }
         } finally {
-          if (signal.aborted) await end(running, cut);
+          loop.release();
+          if (signal.aborted) {
+            stopping.abort();
+            await end(running, cut);
+            recorder.close();
+          }
         }
       },
     },
   };
-};
-
-const claim = async (deps: DeliverDeps, room: Room): Promise<ClaimedDelivery[]> => {
-  if (room.free === 0) return [];
-  const now = deps.clock.now();
-  return claimDeliveries(deps.db, now, room, { token: randomUUID(), until: new Date(now.getTime() + leaseMs) });
 };
 
 /** What runs may finish, within a bound; then it is cut, and its leases are given back. */
@@ -100,77 +116,78 @@ const finished = async (running: ReadonlySet<Promise<void>>, timeoutMs: number):
   over.abort();
 };
 
-/** `left` is called once, when the receiver holds no place any more: with the time that it took if it had its chance. */
+type Task = { delivery: Delivery; claimedMs: number; place: Place };
+
 const attempt = async (
   deps: DeliverDeps,
-  delivery: ClaimedDelivery,
-  cut: AbortSignal,
-  left: (tookMs: number | undefined) => void,
+  recorder: Recorder,
+  { delivery, claimedMs, place }: Task,
+  { cut, stopping }: { cut: AbortSignal; stopping: AbortSignal },
 ): Promise<void> => {
+  await place.turn(stopping);
   const started = deps.clock.now();
+  // It waited, or its process stood still: an attempt could outlast its lease, and another worker would send it as well.
+  if (stopping.aborted || performance.now() - claimedMs > startMsMax) {
+    place.answered();
+    place.giveBack(undefined);
+    return returnLease(deps.db, delivery, started);
+  }
   let headers: Record<string, string>;
   try {
     headers = await deps.headersFor(delivery, Math.floor(started.getTime() / 1000));
   } catch (error) {
-    left(undefined);
+    place.answered();
+    place.giveBack(undefined);
     // Our own trouble before anything was sent is no attempt.
     await returnLease(deps.db, delivery, new Date(started.getTime() + returnedMs));
     throw error;
   }
-  const startedMs = performance.now();
-  const result = await deps.send(delivery.url, headers, delivery.body, cut);
+  const result = await deps.send(delivery.url, headers, delivery.body, cut).finally(place.answered);
   // Cut short by our own end: another worker sends it again, under the same number.
   const isCut = cut.aborted && result.status === null;
   try {
     if (isCut) return await returnLease(deps.db, delivery, started);
-    await recordInTime(deps, delivery, result, started, cut, startedMs + leaseMs);
+    await recorder.add(madeOf(deps, delivery, result, started, claimedMs), cut);
   } finally {
     // Only now: more attempts than can be written would pile up here.
-    left(isCut ? undefined : result.failure === 'timeout' ? Number.POSITIVE_INFINITY : result.timings.total);
+    place.giveBack(isCut ? undefined : { tookMs: tookMs(result), failed: result.failure !== null });
   }
 };
 
-/** A word from the receiver is worth keeping while the lease lasts: without it everything is sent again. */
-const recordInTime = async (
-  deps: DeliverDeps,
-  delivery: ClaimedDelivery,
-  result: SendResult,
-  started: Date,
-  cut: AbortSignal,
-  endMs: number,
-): Promise<void> => {
-  for (;;) {
-    try {
-      return await record(deps, delivery, result, started);
-    } catch (error) {
-      if (cut.aborted || !isTransient(error) || performance.now() > endMs) throw error;
-      await pause(repeatMs, cut);
-    }
-  }
-};
+const tookMs = ({ failure, timings }: SendResult): number =>
+  failure === 'timeout' ? Number.POSITIVE_INFINITY : timings.total;
 
-const record = async (
-  deps: DeliverDeps,
-  delivery: ClaimedDelivery,
-  result: SendResult,
-  started: Date,
-): Promise<void> => {
-  const now = deps.clock.now();
-  const asked = result.status === 429 || result.status === 503 ? parseRetryAfter(result.retryAfter, now) : undefined;
+const madeOf = (deps: DeliverDeps, delivery: Delivery, result: SendResult, started: Date, claimedMs: number): Made => {
+  const ended = deps.clock.now();
+  const asked = result.status === 429 || result.status === 503 ? parseRetryAfter(result.retryAfter, ended) : undefined;
   const { address, status, failure, response, timings } = result;
-  const kept = { started, address, status, failure, retryAfterSeconds: asked ?? null, response, timings };
-  const outcome = outcomeOf(failure, nextDelayMs(delivery.attemptsCount + 1, asked, deps.random()), now);
-  await inTransaction(deps.db, async (tx) => {
-    // 410: the receiver says that it wants nothing more, ever (interface 12.4).
-    const gone = status === 410;
-    if (gone) await lockEndpoint(tx, delivery.endpointUid);
-    const held = await recordAttempt(tx, delivery, kept, outcome, now);
-    if (held && gone) await disableEndpoint(tx, delivery.endpointUid, 'gone', now);
-  });
+  const delayMs = nextDelayMs(delivery.attemptsCount + 1, asked, deps.random());
+  return {
+    attempt: {
+      delivery,
+      uid: newId('att', started.getTime()),
+      started,
+      ended,
+      address,
+      status,
+      failure,
+      retryAfterSeconds: asked ?? null,
+      response: response === null || response === '' ? response : redactAnswer(response, deps.secretsOf(delivery)),
+      timings,
+      ...outcomeOf(failure, status, delayMs, ended),
+    },
+    endpoint: delivery.endpoint,
+    endpointClass: tookMs(result) <= slowMs ? quick : slow,
+    endMs: claimedMs + leaseMs,
+  };
 };
 
-const outcomeOf = (failure: Failure | null, delayMs: number | undefined, now: Date): Outcome => {
+type Outcome = Pick<Made['attempt'], 'state' | 'nextAttemptAt'>;
+
+const outcomeOf = (failure: Failure | null, status: number | null, delayMs: number | undefined, now: Date): Outcome => {
   if (failure === null) return { state: 'succeeded', nextAttemptAt: null };
+  // The endpoint is gone, and everything that was still to be sent to it is cancelled.
+  if (status === 410) return { state: 'cancelled', nextAttemptAt: null };
   if (delayMs === undefined) return { state: 'exhausted', nextAttemptAt: null };
   return { state: 'pending', nextAttemptAt: new Date(now.getTime() + delayMs) };
 };

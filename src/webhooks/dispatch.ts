@@ -3,12 +3,14 @@ import type { Kysely } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
 import { claimEvents, lockDispatch, markDispatched, outboxChannel } from '#src/platform/db/outbox.ts';
+import { createPreparedDatabase } from '#src/platform/db/prepared.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { createWake, type Wake } from '#src/platform/wake.ts';
 import { insertDeliveries } from './delivery-store.ts';
+import { loopSettings } from './loop-connection.ts';
 
-type DispatchDeps = { db: Kysely<unknown>; pool: Pool; clock: Clock; onDeliveries: () => void };
+type DispatchDeps = { pool: Pool; clock: Clock; onDeliveries: () => void };
 
 const batchMax = 200;
 const pollMs = 500;
@@ -22,7 +24,7 @@ export const createDispatch = (deps: DispatchDeps): Service => ({
       while (!signal.aborted) {
         // The service fails and is started again, with a connection that hears hints.
         if (hints.lost !== undefined) throw hints.lost;
-        const claimed = await dispatchOnce(deps.db, deps.clock.now());
+        const claimed = await dispatchOnce(hints.db, deps.clock.now());
         if (claimed > 0) deps.onDeliveries();
         if (claimed < batchMax) await wake.wait(pollMs);
       }
@@ -38,18 +40,22 @@ export const dispatchOnce = (db: Kysely<unknown>, now: Date): Promise<number> =>
     if (!(await lockDispatch(tx))) return 0;
     const events = await claimEvents(tx, batchMax);
     if (events.length === 0) return 0;
-    const positions = events.map(({ position }) => position);
     await insertDeliveries(tx, events, now);
-    await markDispatched(tx, positions, now);
+    await markDispatched(
+      tx,
+      events.map(({ id }) => id),
+      now,
+    );
     return events.length;
   });
 
-type Hints = { lost: Error | undefined; stop(): void };
+type Hints = { db: Kysely<unknown>; lost: Error | undefined; stop(): void };
 
-/** Hints over a connection of its own, which nobody else may use: it listens. */
+/** Hints over a connection of its own, which nobody else may use: it listens. The dispatcher works on it as well. */
 const listen = async ({ pool }: DispatchDeps, wake: Wake): Promise<Hints> => {
   const client: PoolClient = await pool.connect();
   const hints: Hints = {
+    db: createPreparedDatabase(client),
     lost: undefined,
     stop: () => {
       client.off('notification', wake.now);
@@ -64,7 +70,7 @@ const listen = async ({ pool }: DispatchDeps, wake: Wake): Promise<Hints> => {
   client.on('notification', wake.now);
   client.on('error', onError);
   try {
-    await client.query(`listen ${outboxChannel}`);
+    await client.query(`${loopSettings}; set application_name = 'webhook-dispatch'; listen ${outboxChannel}`);
   } catch (error) {
     hints.stop();
     throw error;

@@ -1,22 +1,14 @@
-/** Endpoints in PostgreSQL. */
-import { type Kysely, sql } from 'kysely';
+/** Endpoints in PostgreSQL. A removed one keeps its row, without its secrets, for the log of its deliveries. */
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Endpoint, EndpointHealth, Viewer } from './endpoint.ts';
 
-export type EndpointRow = {
-  tenant: string;
-  uid: string;
-  ownerKind: 'api_client' | 'panel';
-  ownerId: string;
-  url: string;
-  kinds: readonly string[];
-  secret: Buffer;
-  created: Date;
-};
-
-export const insertEndpoint = async (db: Kysely<unknown>, row: EndpointRow): Promise<void> => {
+export const insertEndpoint = async (db: Kysely<unknown>, row: Endpoint): Promise<void> => {
   await sql`
-    insert into webhooks.endpoints (tenant, uid, owner_kind, owner_id, url, kinds, secret, created)
-    values (${row.tenant}, ${row.uid}, ${row.ownerKind}, ${row.ownerId}, ${row.url}, ${row.kinds}::text[],
-      ${row.secret}, ${row.created})`.execute(db);
+    insert into webhooks.endpoints (tenant, uid, owner_kind, owner_id, url, description, kinds, enabled, disabled_reason,
+      signature_header, max_per_second, digest, secret, created)
+    values (${row.tenant}, ${row.uid}, ${row.ownerKind}, ${row.ownerId}, ${row.url}, ${row.description},
+      ${row.kinds}::text[], ${row.enabled}, ${row.disabledReason}, ${row.signatureHeader}, ${row.maxPerSecond},
+      ${row.digest}, ${row.secret}, ${row.created})`.execute(db);
 };
 
 /** Holds off other creations of the same owner until the transaction ends, so that none is counted too late. */
@@ -28,7 +20,9 @@ export const countEndpoints = async (
   await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(tx);
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from webhooks.endpoints
-    where tenant = ${owner.tenant} and owner_kind = ${owner.kind} and owner_id = ${owner.id}`.execute(tx);
+    where tenant = ${owner.tenant} and owner_kind = ${owner.kind} and owner_id = ${owner.id} and removed is null`.execute(
+    tx,
+  );
   return rows[0]?.count ?? 0;
 };
 
@@ -40,18 +34,116 @@ export const updateEndpointUrl = async (
   url: string,
 ): Promise<boolean> => {
   const result = await sql`
-    update webhooks.endpoints set url = ${url} where tenant = ${tenant} and uid = ${uid}`.execute(db);
+    update webhooks.endpoints set url = ${url} where tenant = ${tenant} and uid = ${uid} and removed is null`.execute(
+    db,
+  );
   return (result.numAffectedRows ?? 0n) > 0n;
 };
 
-/** Before any of its deliveries, as the dispatcher does: two that take the same locks the other way round block each other. */
-export const lockEndpoint = async (tx: Kysely<unknown>, uid: string): Promise<void> => {
-  await sql`select from webhooks.endpoints where uid = ${uid} for no key update`.execute(tx);
+const columns = sql`
+  endpoint.tenant, endpoint.uid, owner_kind as "ownerKind", owner_id as "ownerId", url, description, kinds, enabled,
+  disabled_reason as "disabledReason", signature_header as "signatureHeader", max_per_second as "maxPerSecond", digest,
+  secret, previous_secret as "previousSecret", previous_secret_expires as "previousSecretExpires",
+  cancel_through as "cancelThrough", endpoint.created`;
+
+/** Which rows of `endpoint` the viewer may know of; removed ones are nobody's. */
+export const visibleTo = ({ tenant, client }: Viewer): RawBuilder<unknown> =>
+  client === undefined
+    ? sql`endpoint.tenant = ${tenant} and endpoint.removed is null`
+    : sql`endpoint.tenant = ${tenant} and endpoint.removed is null and endpoint.owner_kind = 'api_client'
+        and endpoint.owner_id = ${client}`;
+
+/** With `lock` the endpoint stays as it is until the transaction ends, and the dispatcher makes no deliveries for it. */
+export const findEndpoint = async (
+  db: Kysely<unknown>,
+  viewer: Viewer,
+  uid: string,
+  { lock = false }: { lock?: boolean } = {},
+): Promise<Endpoint | undefined> => {
+  const { rows } = await sql<Endpoint>`
+    select ${columns} from webhooks.endpoints as endpoint where ${visibleTo(viewer)} and endpoint.uid = ${uid}
+    ${lock ? sql`for no key update` : sql``}`.execute(db);
+  return rows[0];
+};
+
+export type WatchedEndpoint = Endpoint & EndpointHealth;
+
+const watched = sql`
+  ${columns}, health.failing_since as "failingSince", health.warned, health.last_success as "lastSuccess",
+  health.last_failure as "lastFailure", upcoming.next_attempt_at as "nextAttempt"
+  from webhooks.endpoints as endpoint
+  left join webhooks.endpoint_health as health on health.endpoint_uid = endpoint.uid
+  left join lateral (
+    select next_attempt_at from webhooks.deliveries as delivery
+    where delivery.endpoint_uid = endpoint.uid and state = 'pending' and endpoint.enabled
+      and endpoint.cancel_through is null
+    order by delivery.endpoint_uid, next_attempt_at limit 1
+  ) as upcoming on true`;
+
+export const findWatchedEndpoint = async (
+  db: Kysely<unknown>,
+  viewer: Viewer,
+  uid: string,
+): Promise<WatchedEndpoint | undefined> => {
+  const { rows } = await sql<WatchedEndpoint>`
+    select ${watched} where ${visibleTo(viewer)} and endpoint.uid = ${uid}`.execute(db);
+  return rows[0];
+};
+
+/** Newest first. */
+export const listEndpoints = async (
+  db: Kysely<unknown>,
+  viewer: Viewer,
+  page: { offset: number; limit: number },
+): Promise<WatchedEndpoint[]> => {
+  const { rows } = await sql<WatchedEndpoint>`
+    select ${watched} where ${visibleTo(viewer)}
+    order by endpoint.created desc, endpoint.uid desc limit ${page.limit} offset ${page.offset}`.execute(db);
+  return rows;
+};
+
+export const countVisibleEndpoints = async (db: Kysely<unknown>, viewer: Viewer): Promise<number> => {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from webhooks.endpoints as endpoint where ${visibleTo(viewer)}`.execute(db);
+  return rows[0]?.count ?? 0;
+};
+
+/** All that an owner may set. Call with the lock of `findEndpoint`. */
+export const saveEndpoint = async (tx: Kysely<unknown>, row: Endpoint): Promise<void> => {
+  await sql`
+    update webhooks.endpoints set url = ${row.url}, description = ${row.description}, kinds = ${row.kinds}::text[],
+      enabled = ${row.enabled}, disabled_reason = ${row.disabledReason}, signature_header = ${row.signatureHeader},
+      max_per_second = ${row.maxPerSecond}, digest = ${row.digest}, secret = ${row.secret},
+      previous_secret = ${row.previousSecret}, previous_secret_expires = ${row.previousSecretExpires}
+    where tenant = ${row.tenant} and uid = ${row.uid}`.execute(tx);
+};
+
+/** Whoever is enabled again begins with a clean sheet; when it last worked is still known. */
+export const forgetFailures = async (tx: Kysely<unknown>, uid: string): Promise<void> => {
+  await sql`
+    update webhooks.endpoint_health set failing_since = null, failures_count = 0, warned = null
+    where endpoint_uid = ${uid}`.execute(tx);
+};
+
+/** Nobody finds it any more, and its secrets are gone. */
+export const markRemoved = async (tx: Kysely<unknown>, uid: string, now: Date): Promise<void> => {
+  await sql`
+    update webhooks.endpoints set removed = ${now}, secret = ''::bytea, previous_secret = null,
+      previous_secret_expires = null
+    where uid = ${uid}`.execute(tx);
+};
+
+/** Secrets whose overlap is over; returns how many went. */
+export const dropPreviousSecrets = async (db: Kysely<unknown>, now: Date): Promise<number> => {
+  const result = await sql`
+    update webhooks.endpoints set previous_secret = null, previous_secret_expires = null
+    where previous_secret_expires <= ${now}`.execute(db);
+  return Number(result.numAffectedRows ?? 0n);
 };
 
 /**
- * Nothing more is sent to it; what was still to be sent is cancelled. Two statements: the second sees the deliveries that
- * were made while the first waited, and locks in their sequence, as whoever releases the next one of an entity does.
+ * Nothing more is sent to it, and nothing more is made for it when this has committed: the dispatcher holds the row while
+ * it makes deliveries. What was still to be sent is cancelled afterwards, a piece at a time (`cancel-backlog.ts`).
  */
 export const disableEndpoint = async (
   tx: Kysely<unknown>,
@@ -59,12 +151,38 @@ export const disableEndpoint = async (
   reason: 'gone' | 'failing' | 'owner',
   now: Date,
 ): Promise<void> => {
-  await sql`update webhooks.endpoints set enabled = false, disabled_reason = ${reason} where uid = ${uid}`.execute(tx);
   await sql`
-    update webhooks.deliveries set state = 'cancelled', finished = ${now}, next_attempt_at = null, lease_token = null,
-      lease_until = null
-    where uid in (
-      select uid from webhooks.deliveries where endpoint_uid = ${uid} and state in ('pending', 'waiting')
-      order by position for no key update
-    )`.execute(tx);
+    update webhooks.endpoints set enabled = false, disabled_reason = ${reason}, cancel_through = ${now}
+    where uid = ${uid}`.execute(tx);
+};
+
+/** For what attempts say. False when it is disabled. Locks the row. */
+const lockEnabled = async (tx: Kysely<unknown>, uid: string): Promise<boolean> => {
+  const { rows } = await sql`
+    select from webhooks.endpoints where uid = ${uid} and enabled for no key update`.execute(tx);
+  return rows.length > 0;
+};
+
+/** The receiver said that it wants nothing more. False when it was disabled already. */
+export const disableGone = async (tx: Kysely<unknown>, uid: string, now: Date): Promise<boolean> => {
+  if (!(await lockEnabled(tx, uid))) return false;
+  await disableEndpoint(tx, uid, 'gone', now);
+  return true;
+};
+
+/** The rule of interface 12.4, judged as the row is now: a success may have been written since. */
+export const disableFailing = async (
+  tx: Kysely<unknown>,
+  uid: string,
+  rule: { failingSinceBefore: Date; failuresMin: number },
+  now: Date,
+): Promise<boolean> => {
+  if (!(await lockEnabled(tx, uid))) return false;
+  const { rows } = await sql`
+    select from webhooks.endpoint_health
+    where endpoint_uid = ${uid} and failing_since <= ${rule.failingSinceBefore} and failures_count >= ${rule.failuresMin}`.execute(
+    tx,
+  );
+  if (rows.length > 0) await disableEndpoint(tx, uid, 'failing', now);
+  return rows.length > 0;
 };

@@ -3,11 +3,16 @@
  * and nothing of what an event is about.
  *
  * - `dispatch.ts` turns each recorded event into one delivery per subscribed endpoint, under a lock, in their sequence.
- * - `deliver.ts` claims due deliveries under a lease, as many as `places.ts` has room for, sends them (`send.ts` over
- *   `connections.ts`, after `target.ts` has judged the addresses), and records the attempt; `retry-schedule.ts` says when
- *   the next one is. A later event of an entity waits at an endpoint until the earlier one is finished there; nothing
- *   else waits.
- * - `sign.ts` and `signing-keys.ts` sign; `endpoints.ts` makes endpoints, whose secrets are kept sealed.
+ * - `deliver.ts` leases due deliveries (`claim.ts`: endpoints in turn, each at its pace, `pace.ts`), as many as `places.ts`
+ *   has room for, sends them (`send.ts` over `connections.ts`, after `target.ts` has judged the addresses), and writes what
+ *   they came to in batches (`record.ts`); `retry-schedule.ts` says when the next attempt is. A later event of an entity
+ *   waits at an endpoint until the earlier one is finished there (`lane-store.ts`); nothing else waits.
+ * - `cancel-backlog.ts` cancels what a disabled endpoint had, `digest.ts` sends hourly digests, `retain-deliveries.ts` makes
+ *   and drops the weeks that events, deliveries and attempts are kept in.
+ * - `signed-headers.ts` signs with `sign.ts` and `signing-keys.ts`; secrets are kept sealed.
+ * - `createWebhookApi` gives the operations: `endpoint-operations.ts` (`endpoints.ts`, `test-endpoint.ts`) and
+ *   `delivery-operations.ts`. `redeliver.ts` queues recorded events again, step by step, where `lane-store.ts` puts them
+ *   in their place; `feed.ts` shows the recorded events to whoever catches up.
  *
  * Writing events belongs to the feature that changes something (platform/db/outbox.ts); rights belong to the gateway.
  */
@@ -15,60 +20,95 @@ import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
 import { loadMigrations } from '#src/platform/db/migrate.ts';
+import type { Operation } from '#src/platform/http/operation.ts';
+import { createCursors } from '#src/platform/http/paging.ts';
 import type { Logger } from '#src/platform/log.ts';
-import type { SecretBox } from '#src/platform/secret-box.ts';
+import { createSecretBox, type SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import type { Api, KindScopes } from './api.ts';
+import { createCancelBacklog } from './cancel-backlog.ts';
 import type { WebhooksSettings } from './config.ts';
 import { createDeliver } from './deliver.ts';
-import type { ClaimedDelivery } from './delivery-store.ts';
+import { deliveryOperations } from './delivery-operations.ts';
+import { createDigest } from './digest.ts';
 import { createDispatch } from './dispatch.ts';
-import { endpointSecretLabel } from './endpoints.ts';
+import { endpointOperations } from './endpoint-operations.ts';
+import { createObserveAttempts, type Observers } from './observe-attempts.ts';
+import { createRedeliver } from './redeliver.ts';
 import { resolverFor } from './resolve.ts';
-import { createSend } from './send.ts';
-import { signHex, signV1, signV1a } from './sign.ts';
-import { createSigningKeys, type SigningKeys } from './signing-keys.ts';
+import { createDeliveryRetention } from './retain-deliveries.ts';
+import { createSend, type Send } from './send.ts';
+import { createSignedHeaders, endpointSecretLabel } from './signed-headers.ts';
+import { createSigningKeys } from './signing-keys.ts';
 import type { Resolve, TargetRules } from './target.ts';
+import { createTestEndpoint } from './test-endpoint.ts';
+import { watchQueue } from './watch-queue.ts';
 
+export type { KindScopes } from './api.ts';
+export type { TenantDates } from './endpoint-params.ts';
 export { createEndpoint, type EndpointsDeps, moveEndpoint, type NewEndpoint } from './endpoints.ts';
 export { createSigningKeys, type SigningKeys } from './signing-keys.ts';
 export type { Resolve, TargetRules } from './target.ts';
 
 export const webhooksMigrations = loadMigrations('webhooks', new URL('./migrations/', import.meta.url));
 
-export type WebhooksDeps = {
+type SendingDeps = {
   db: Kysely<unknown>;
-  pool: Pool;
   box: SecretBox;
   clock: Clock;
-  log: Logger;
   settings: WebhooksSettings;
   rules: TargetRules;
   resolve?: Resolve;
-  random?: () => number;
   /** An attempt as a whole: name, connection, TLS and answer. Default 15 s (interface 12.4). */
   attemptTimeoutMs?: number;
 };
 
+export type WebhooksDeps = SendingDeps & {
+  pool: Pool;
+  log: Logger;
+  random?: () => number;
+  /** Default: nothing is counted or traced. */
+  observers?: Observers;
+};
+
 const attemptTimeoutMsDefault = 15_000;
 
-export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
-  const { db, pool, clock, log, settings } = deps;
-  const { send, close } = createSend({
+const sendingWith = (deps: SendingDeps) => ({
+  ...createSend({
     rules: deps.rules,
     resolve: deps.resolve ?? resolverFor(deps.rules),
     timeoutMs: deps.attemptTimeoutMs ?? attemptTimeoutMsDefault,
-  });
-  const keys = createSigningKeys(deps);
+  }),
+  headersFor: createSignedHeaders({
+    ...deps,
+    keys: createSigningKeys(deps),
+    signatureHeader: deps.settings.signature_header,
+  }),
+});
+
+export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
+  const { db, pool, clock, log, settings } = deps;
+  const { send, close, headersFor } = sendingWith(deps);
+  const observe = deps.observers === undefined ? (unseen: Send) => unseen : createObserveAttempts(deps.observers);
+  if (deps.observers !== undefined) watchQueue(deps.observers.metrics, deps);
+  const cancel = createCancelBacklog({ db, clock });
   const deliver = createDeliver({
     db,
+    pool,
     clock,
     log,
     settings,
-    send,
+    send: observe(send),
     random: deps.random ?? Math.random,
-    headersFor: (delivery, timestampSeconds) => headersOf(deps, keys, delivery, timestampSeconds),
+    headersFor,
+    secretsOf: (delivery) => {
+      const sealed = [delivery.secret, ...(delivery.previousSecret === null ? [] : [delivery.previousSecret])];
+      return sealed.map((secret) => deps.box.open(secret, endpointSecretLabel(delivery.endpointUid)));
+    },
+    onDisabled: cancel.wake,
   });
-  const dispatch = createDispatch({ db, pool, clock, onDeliveries: deliver.wake });
+  const dispatch = createDispatch({ pool, clock, onDeliveries: deliver.wake });
+  const redeliver = createRedeliver({ db, clock, onDeliveries: deliver.wake });
   const run = async (signal: AbortSignal): Promise<void> => {
     try {
       await deliver.service.run(signal);
@@ -77,26 +117,51 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
       if (signal.aborted) await close();
     }
   };
-  return { services: [dispatch, { name: deliver.service.name, run }] };
+  const digest = createDigest({ db, clock, onDeliveries: deliver.wake });
+  const retention = createDeliveryRetention({ db, clock, log });
+  return {
+    services: [dispatch, redeliver, { name: deliver.service.name, run }, cancel.service, digest, retention],
+  };
 };
 
-/** Interface 12.3. */
-const headersOf = async (
-  { box, settings }: WebhooksDeps,
-  keys: SigningKeys,
-  delivery: ClaimedDelivery,
-  timestampSeconds: number,
-): Promise<Record<string, string>> => {
-  const secret = box.open(delivery.secret, endpointSecretLabel(delivery.endpointUid));
-  const parts = { id: delivery.eventId, timestampSeconds, body: delivery.body };
-  return {
-    'content-type': 'application/json',
-    'user-agent': 'Orderpass/1.0.0',
-    'webhook-id': delivery.eventId,
-    'webhook-timestamp': String(timestampSeconds),
-    'webhook-signature': `${signV1(secret, parts)} ${signV1a(await keys.privateKey(), parts)}`,
-    [delivery.signatureHeader ?? settings.signature_header]: signHex(secret, delivery.body),
-    'x-orderpass-delivery': delivery.uid,
-    'x-orderpass-attempt': String(delivery.attemptsCount + 1),
-  };
+export type WebhookApiDeps = SendingDeps & {
+  kindScopes: KindScopes;
+  /** 32 bytes: signs the cursors of lists. */
+  cursorKey: Buffer;
+  datesOf: Api['datesOf'];
+};
+
+/** The operations; `close` ends the connections of `webhook/test`. */
+export const createWebhookApi = (deps: WebhookApiDeps): { operations: Operation[]; close(): Promise<void> } => {
+  const { box, clock, rules, resolve, kindScopes, datesOf, settings } = deps;
+  const { send, close, headersFor } = sendingWith(deps);
+  const operations = operationsWith({
+    box,
+    clock,
+    rules,
+    ...(resolve === undefined ? undefined : { resolve }),
+    kindScopes,
+    datesOf,
+    cursors: createCursors(deps.cursorKey),
+    testEndpoint: createTestEndpoint({ send, clock, headersFor }),
+    signatureHeader: settings.signature_header,
+  });
+  return { operations, close };
+};
+
+const operationsWith = (api: Api): Operation[] => [...endpointOperations(api), ...deliveryOperations(api)];
+
+/** The operations as data, for those who describe them where none is served; not for serving. */
+export const describedOperations = (kindScopes: KindScopes): Operation[] => {
+  const never = (): Promise<never> => Promise.reject(new Error('operations that are described are not served'));
+  return operationsWith({
+    box: createSecretBox(Buffer.alloc(32)),
+    clock: { now: () => new Date(0) },
+    rules: { allowPrivate: false, allowedOrigins: [] },
+    kindScopes,
+    datesOf: never,
+    cursors: createCursors(Buffer.alloc(32)),
+    testEndpoint: never,
+    signatureHeader: '',
+  });
 };

@@ -1,38 +1,107 @@
 /**
  * The places of one worker: how many deliveries it sends at once, and to whom. An endpoint begins with one place, gets
- * twice as many with each quick answer up to its bound, and falls back to one when an answer is slow. All endpoints that
- * are slow or not known yet share half of the places: hanging receivers, however many, leave the other half to the rest.
+ * twice as many with each quick answer up to its bound, and loses half with each failure. Endpoints that are not known
+ * yet share half of the places. A receiver that lets its sender wait loses its place to others: the attempt goes on in
+ * one of the waiting places, of which there are more and which nobody who answers in time ever needs. So receivers that
+ * hang, however many, delay each other only, and sockets and memory are bounded all the same.
  */
+
+/** As the store keeps it: what an endpoint's last answer said of it. */
+export const quick = 0;
+export const unknown = 1;
+export const slow = 2;
+export type EndpointClass = typeof quick | typeof unknown | typeof slow;
 
 export type Places = {
   /** What may be claimed now. */
-  room(): Room;
-  take(endpointUid: string): void;
-  /** `tookMs`: how long the endpoint held the place; undefined when that says nothing about it. */
-  giveBack(endpointUid: string, tookMs: number | undefined): void;
+  room(nowMs: number): Room;
+  /** How many more an endpoint may have. `recoveredMs`: when it last began to answer again; it then begins anew. */
+  leftOf(endpoint: {
+    endpointUid: string;
+    endpointClass: EndpointClass;
+    recoveredMs: number;
+    /** What it gets goes at once: it has a rate to keep. */
+    isPaced: boolean;
+  }): number;
+  take(endpointUid: string): Place;
 };
 
 export type Room = {
-  /** Places free for anybody. */
+  /** Places for endpoints that are quick or not known. */
   free: number;
-  /** Of them, for endpoints that are slow or not known. */
-  freeForOthers: number;
-  /** What is known, by endpoint; whoever is not named has one place left and is not quick. */
-  endpoints: Record<string, { taken: number; left: number; isQuick: boolean }>;
+  /** Of them, for those not known. */
+  freeForUnknown: number;
+  /** Waiting places. */
+  freeForSlow: number;
+  /** Endpoints that have as many as they may. */
+  full: string[];
 };
 
-type Known = { allowed: number; taken: number; isQuick: boolean };
+export type Place = {
+  /**
+   * Resolves when the endpoint may be sent to, or when `over` is aborted. What a quick endpoint gets next is held for it
+   * before the last answers are there, so that it need not wait for a claim after each; it still gets no more at once.
+   */
+  turn(over: AbortSignal): Promise<void>;
+  /** Once after `turn`: the answer is there, the next of its endpoint may go. */
+  answered(): void;
+  /** Once. Undefined: the attempt says nothing about the endpoint. */
+  giveBack(result: { tookMs: number; failed: boolean } | undefined): void;
+};
 
-export type PlacesBounds = { placesMax: number; perEndpointMax: number; slowMs: number };
+export type PlacesBounds = { placesMax: number; waitingMax: number; perEndpointMax: number; slowMs: number };
+
+type Known = {
+  allowed: number;
+  taken: number;
+  sending: number;
+  waiting: (() => void)[];
+  class: EndpointClass;
+  recoveredMs: number;
+};
+/** `holds`: undefined while it is held ahead. */
+type Taken = { startedMs: number; endpoint: Known; holds: EndpointClass | undefined };
+
+const newcomer = (endpointClass: EndpointClass, recoveredMs: number): Known => ({
+  allowed: 1,
+  taken: 0,
+  sending: 0,
+  waiting: [],
+  class: endpointClass,
+  recoveredMs,
+});
 
 /** Endpoints remembered; the one that was quiet for longest is forgotten first and begins anew. */
 const knownMax = 1_000;
+/** Deliveries held for an endpoint that has as many places as it may have, for each of them. */
+const aheadFactor = 4;
+/** A receiver that answers late all the time gets that many at once. */
+const slowAllowed = 2;
 
-export const createPlaces = ({ placesMax, perEndpointMax, slowMs }: PlacesBounds): Places => {
+export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs }: PlacesBounds): Places => {
   const known = new Map<string, Known>();
-  let taken = 0;
-  let takenByOthers = 0;
+  /** In the sequence of their start, without those that wait already. */
+  const young = new Set<Taken>();
+  const held: Record<EndpointClass, number> = { [quick]: 0, [unknown]: 0, [slow]: 0 };
+  const full = new Set<string>();
 
+  let aheadCount = 0;
+
+  const move = (place: Taken, to: EndpointClass | undefined): void => {
+    if (place.holds === undefined) aheadCount -= 1;
+    else held[place.holds] -= 1;
+    if (to === undefined) aheadCount += 1;
+    else held[to] += 1;
+    place.holds = to;
+  };
+  const letWait = (nowMs: number): void => {
+    for (const place of young) {
+      if (nowMs - place.startedMs < slowMs || held[slow] >= waitingMax) return;
+      young.delete(place);
+      place.endpoint.class = slow;
+      move(place, slow);
+    }
+  };
   const forgetQuiet = (): void => {
     if (known.size <= knownMax) return;
     for (const [uid, endpoint] of known) {
@@ -41,38 +110,85 @@ export const createPlaces = ({ placesMax, perEndpointMax, slowMs }: PlacesBounds
       return;
     }
   };
-  const judge = (endpoint: Known, tookMs: number): void => {
-    const isQuick = tookMs <= slowMs;
-    endpoint.allowed = isQuick ? Math.min(endpoint.allowed * 2, perEndpointMax) : 1;
-    // The places that it holds change sides with it.
-    if (isQuick !== endpoint.isQuick) takenByOthers += isQuick ? -endpoint.taken : endpoint.taken;
-    endpoint.isQuick = isQuick;
+  const judge = (endpoint: Known, tookMs: number, failed: boolean): void => {
+    endpoint.class = tookMs <= slowMs ? quick : slow;
+    if (failed) endpoint.allowed = endpoint.class === slow ? 1 : Math.max(1, Math.floor(endpoint.allowed / 2));
+    else endpoint.allowed = Math.min(endpoint.class === slow ? slowAllowed : endpoint.allowed * 2, perEndpointMax);
+  };
+  const holdable = ({ class: endpointClass, allowed }: Known): number =>
+    endpointClass === quick && allowed === perEndpointMax && aheadCount < placesMax * aheadFactor
+      ? perEndpointMax * aheadFactor
+      : allowed;
+  const noteFull = (uid: string, endpoint: Known): void => {
+    if (endpoint.taken >= holdable(endpoint)) full.add(uid);
+    else full.delete(uid);
+  };
+  const begin = (place: Taken): void => {
+    place.endpoint.sending += 1;
+    place.startedMs = performance.now();
+    if (place.holds === undefined) move(place, place.endpoint.class);
+    if (place.holds !== slow) young.add(place);
   };
   return {
-    room: () => {
-      const free = Math.max(0, placesMax - taken);
-      const freeForOthers = Math.min(free, Math.max(0, Math.ceil(placesMax / 2) - takenByOthers));
-      const named: Room['endpoints'] = {};
-      for (const [uid, { allowed, taken: own, isQuick }] of known)
-        if (isQuick || own > 0) named[uid] = { taken: own, left: Math.max(0, allowed - own), isQuick };
-      return { free, freeForOthers, endpoints: named };
+    room: (nowMs) => {
+      letWait(nowMs);
+      const free = Math.max(0, placesMax - held[quick] - held[unknown]);
+      return {
+        free,
+        freeForUnknown: Math.min(free, Math.max(0, Math.ceil(placesMax / 2) - held[unknown])),
+        freeForSlow: Math.max(0, waitingMax - held[slow]),
+        full: [...full],
+      };
+    },
+    leftOf: ({ endpointUid, endpointClass, recoveredMs, isPaced }) => {
+      const endpoint = known.get(endpointUid) ?? newcomer(endpointClass, recoveredMs);
+      known.delete(endpointUid);
+      known.set(endpointUid, endpoint);
+      forgetQuiet();
+      endpoint.class = endpointClass;
+      if (endpoint.recoveredMs !== recoveredMs) endpoint.allowed = 1;
+      endpoint.recoveredMs = recoveredMs;
+      return Math.max(0, (isPaced ? endpoint.allowed : holdable(endpoint)) - endpoint.taken);
     },
     take: (uid) => {
-      const endpoint = known.get(uid) ?? { allowed: 1, taken: 0, isQuick: false };
-      known.delete(uid);
+      const endpoint = known.get(uid) ?? newcomer(unknown, 0);
       known.set(uid, endpoint);
       endpoint.taken += 1;
-      taken += 1;
-      if (!endpoint.isQuick) takenByOthers += 1;
-      forgetQuiet();
-    },
-    giveBack: (uid, tookMs) => {
-      const endpoint = known.get(uid);
-      if (endpoint === undefined) return;
-      endpoint.taken -= 1;
-      taken -= 1;
-      if (!endpoint.isQuick) takenByOthers -= 1;
-      if (tookMs !== undefined) judge(endpoint, tookMs);
+      const place: Taken = { startedMs: 0, endpoint, holds: endpoint.class };
+      held[endpoint.class] += 1;
+      if (endpoint.taken > endpoint.allowed) move(place, undefined);
+      noteFull(uid, endpoint);
+      return {
+        turn: (over) =>
+          new Promise((resolve) => {
+            let isOver = false;
+            const go = (): void => {
+              if (isOver) return;
+              isOver = true;
+              over.removeEventListener('abort', go);
+              begin(place);
+              resolve();
+            };
+            if (endpoint.sending < endpoint.allowed || over.aborted) return go();
+            endpoint.waiting.push(go);
+            over.addEventListener('abort', go, { once: true });
+          }),
+        answered: () => {
+          endpoint.sending -= 1;
+          if (endpoint.sending < endpoint.allowed) endpoint.waiting.shift()?.();
+        },
+        giveBack: (result) => {
+          young.delete(place);
+          if (place.holds === undefined) aheadCount -= 1;
+          else held[place.holds] -= 1;
+          endpoint.taken -= 1;
+          if (result !== undefined) judge(endpoint, result.tookMs, result.failed);
+          // Its bound may have risen since it was asked last.
+          if (endpoint.sending < endpoint.allowed) endpoint.waiting.shift()?.();
+          if (endpoint.taken === 0) full.delete(uid);
+          else noteFull(uid, endpoint);
+        },
+      };
     },
   };
 };

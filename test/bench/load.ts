@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { Client, type Dispatcher } from 'undici';
 
-const body = JSON.stringify({ success: true, items: 'x'.repeat(990) });
+const upstreamBody = JSON.stringify({ success: true, items: 'x'.repeat(990) });
 
 const upstream = createServer((_req, res) => {
-  res.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length });
-  res.end(body);
+  res.writeHead(200, { 'content-type': 'application/json', 'content-length': upstreamBody.length });
+  res.end(upstreamBody);
 });
 upstream.keepAliveTimeout = 600_000;
 await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
@@ -20,13 +20,15 @@ type Order = {
   ms: number;
   method?: 'GET' | 'POST';
   body?: string;
+  /** Taken in turn as the body. */
+  bodies?: string[];
   /** Taken in turn as the Authorization header. */
   authorizations?: string[];
 };
 
 /** As many requests as go, one at a time on each connection. A GET must bring the upstream's whole body. */
 const run = async (order: Order): Promise<{ requests: number; failures: number; ms: number }> => {
-  const { url, path, ms, method = 'GET', body: sent = null, authorizations = [] } = order;
+  const { url, path, ms, method = 'GET', body: sent = null, bodies = [], authorizations = [] } = order;
   const several = authorizations.map((authorization) => ({ ...order.headers, authorization }));
   const clients = Array.from({ length: connections }, () => new Client(url, { pipelining: 1 }));
   const startedAt = performance.now();
@@ -50,7 +52,7 @@ const run = async (order: Order): Promise<{ requests: number; failures: number; 
           },
           onResponseEnd: () => {
             requests += 1;
-            if (status !== 200 || (method === 'GET' && bytes !== body.length)) failures += 1;
+            if (status !== 200 || (method === 'GET' && bytes !== upstreamBody.length)) failures += 1;
             next();
           },
           onResponseError: () => {
@@ -59,8 +61,9 @@ const run = async (order: Order): Promise<{ requests: number; failures: number; 
           },
         };
         const headers = several[started % several.length] ?? order.headers;
+        const body = bodies[started % bodies.length] ?? sent;
         started += 1;
-        client.dispatch({ path, method, headers, body: sent }, handler);
+        client.dispatch({ path, method, headers, body }, handler);
       };
       next();
     });

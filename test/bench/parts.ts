@@ -16,11 +16,13 @@ export type Ready = Record<string, unknown> & { others?: Record<string, Record<s
 
 const taskset = ['/usr/bin/taskset', '/bin/taskset'].find((path) => existsSync(path));
 
-/** Starts a part of the bench pinned to a core; it speaks JSON lines on stdin and stdout. */
-export const startPart = async (name: string, core: number, args: readonly string[]): Promise<Part> => {
+/** Starts a part of the bench, pinned to a core if one is named; it speaks JSON lines on stdin and stdout. */
+export const startPart = async (name: string, core: number | undefined, args: readonly string[]): Promise<Part> => {
   const script = [join(import.meta.dirname, `${name}.ts`), ...args];
   const [command, rest] =
-    taskset === undefined ? [process.execPath, script] : [taskset, ['-c', String(core), process.execPath, ...script]];
+    taskset === undefined || core === undefined
+      ? [process.execPath, script]
+      : [taskset, ['-c', String(core), process.execPath, ...script]];
   const child = spawn(command, rest, { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const next = async (): Promise<Record<string, unknown>> => {

@@ -181,7 +181,10 @@ test('a wrong version is refused before a missing credential, and a wrong method
 });
 
 test('health needs no credential: the process lives, the store is reachable', async () => {
-  const bodies = { '/healthz': { status: 'ok' }, '/readyz': { status: 'ok', store: 'ok', shared_state: 'local' } };
+  const bodies = {
+    '/healthz': { status: 'ok' },
+    '/readyz': { status: 'ok', store: 'ok', shared_state: 'local', audit: 'ok' },
+  };
   for (const [target, body] of Object.entries(bodies)) {
     const answer = await knock(door.url, 'GET', target);
     expect([answer.status, answer.json]).toEqual([200, body]);

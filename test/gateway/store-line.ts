@@ -6,6 +6,8 @@ import { createPool } from '#src/platform/db/pool.ts';
 import { listen } from './public-door.ts';
 
 export type StoreLine = {
+  /** For DATABASE_URL of a program. */
+  url: string;
   pool: pg.Pool;
   /** Connections break, new ones are refused. */
   cut(): Promise<void>;
@@ -41,6 +43,7 @@ export const openStoreLine = async (databaseUrl: string, more: { silentMsMax?: n
   const connection = `postgresql://${encodeURIComponent(user ?? '')}@${address.host}/${database}`;
   const pool = createPool({ connection, applicationName: 'test-line', ...more }, pino({ level: 'silent' }));
   return {
+    url: connection,
     pool,
     cut: stop,
     freeze: () => {

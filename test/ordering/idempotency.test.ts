@@ -59,6 +59,22 @@ test('A-115 another body, query or path under the same key is refused and names 
   expect(await countOf('a115@example.com')).toBe(1);
 });
 
+test('A-115 the first difference inside a body is a pointer down to the member, in arrays too', async () => {
+  const body = { phone: '115', lines: [{ notes: 'a/b', quantity: 1 }, { 'with/slash': { quantity: 1 } }] };
+  const line = body.lines[0];
+  await create('k-115-deep', body);
+  const differing: [unknown, string][] = [
+    [{ ...body, lines: [{ ...line, quantity: 2 }, body.lines[1]] }, '/lines/0/quantity'],
+    [{ ...body, lines: [line, { 'with/slash': { quantity: 2 } }] }, '/lines/1/with~1slash/quantity'],
+    [{ ...body, lines: [line] }, '/lines/1'],
+    [{ ...body, lines: [...body.lines, {}] }, '/lines/2'],
+    [{ ...body, lines: {} }, 'lines'],
+    [{ phone: '116', lines: [] }, 'phone'],
+  ];
+  for (const [changed, pointer] of differing)
+    expect((await create('k-115-deep', changed)).json.errors).toMatchObject([{ pointer }]);
+});
+
 test('A-116 of 50 parallel requests with one key one has an effect; the others wait for it or replay it', async () => {
   const answers = await Promise.all(Array.from({ length: 50 }, () => create('k-116', { email: 'a116@example.com' })));
   const done = answers.filter((answer) => answer.status === 200);

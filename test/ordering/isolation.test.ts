@@ -3,7 +3,9 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { createOrdering } from '#src/ordering/index.ts';
+import { z } from 'zod';
+import { createGenerator, createOrdering } from '#src/ordering/index.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Body } from '../support/menu-sender.ts';
 import { openShop, type Shop } from '../support/order-sender.ts';
 import { type Answer, type Json, startOrdering, type TestOrdering } from '../support/ordering.ts';
@@ -23,6 +25,10 @@ type Things = {
   value: string;
   location: string;
   point: string;
+  coupon: string;
+  generator: string;
+  plan: string;
+  version: number;
 };
 
 let core: TestOrdering;
@@ -44,9 +50,34 @@ const invented: Things = {
   value: 'opv_invented',
   location: 'loc_invented',
   point: 'point-invented',
+  coupon: 'INVENTED',
+  generator: 'gen-invented',
+  plan: 'pln_invented',
+  version: 999,
 };
 
-const stock = async (shop: Shop, name: string): Promise<Things> => {
+/** What a coupon of it costs is paid by the customer that is named. */
+const ownGenerator = 'gen-for-points';
+
+/** A coupon of a generator of this name, a plan, and as many versions of the menu as are wanted. */
+const stockMore = async (shop: Shop, name: string, versions: number) => {
+  const generator = `gen-${name}`;
+  await inTransaction(core.db, async (tx) => {
+    await createGenerator(tx, shop.restuid, { gencode: generator, discountPerc: 10, quantity: 9 }, core.clock.now());
+    const paid = { gencode: ownGenerator, discountPerc: 10, points: 1 };
+    await createGenerator(tx, shop.restuid, paid, core.clock.now());
+  });
+  const { coupon } = (await shop.call('POST', '/coupon/generate', { body: { gencode: generator } })).json;
+  const importing = async (body: Body): Promise<Json> =>
+    (await shop.call('POST', '/menu/import', { body: { pos_uid: 'till-9', update_mode: 'merge', ...body } })).json
+      .import;
+  for (let made = 1; made < versions; made += 1)
+    await importing({ categories: [{ ext_id: `V${made}`, name: `Version ${made}` }] });
+  const planned = await importing({ categories: [{ ext_id: 'PLAN', name: 'Planned' }], dry_run: true });
+  return { coupon: coupon.code, generator, plan: planned.plan_id, version: planned.base_version };
+};
+
+const stock = async (shop: Shop, name: string, versions: number): Promise<Things> => {
   const email = `${name}@example.com`;
   const point = `point-${name}`;
   const dmethods = ['0', '1', '20'].map((code) => ({ code, name: code }));
@@ -79,6 +110,7 @@ const stock = async (shop: Shop, name: string): Promise<Things> => {
     value: value.uid,
     location: shop.locationUid,
     point,
+    ...(await stockMore(shop, name, versions)),
   };
 };
 
@@ -86,8 +118,8 @@ beforeAll(async () => {
   core = await startOrdering();
   mine = await openShop(core, { pointValue: 0.1 });
   const other = await openShop(core, { pointValue: 0.1 });
-  own = await stock(mine, 'mine');
-  foreign = await stock(other, 'other');
+  own = await stock(mine, 'mine', 1);
+  foreign = await stock(other, 'other', 3);
 });
 afterAll(() => core.close());
 
@@ -139,9 +171,20 @@ const cases: Record<string, (things: Things) => Body> = {
   'GET /menu/category uid': ({ category }) => ({ uid: category }),
   'GET /menu/product uid': ({ product }) => ({ uid: product }),
   'GET /menu/products catuid': ({ category }) => ({ catuid: category }),
+  'POST /order/create coupon.code': ({ coupon }) => mine.orderOf({ coupon: { code: coupon } }),
+  'POST /coupon/apply code': ({ coupon }) => ({ code: coupon, total: 40 }),
+  'POST /coupon/generate gencode': ({ generator }) => ({ gencode: generator }),
+  'POST /coupon/generate valid_email': ({ email }) => ({ gencode: ownGenerator, valid_email: email }),
+  'GET /menu/imports plan_id': ({ plan }) => ({ plan_id: plan }),
+  'GET /menu/imports version': ({ version }) => ({ version }),
+  'POST /menu/import plan_id': ({ plan }) => ({ plan_id: plan }),
+  'POST /menu/revert version': ({ version }) => ({ version }),
   'POST /customer/remove uid': ({ customer }) => ({ uid: customer }),
   'POST /customer/remove email': ({ email }) => ({ email }),
 };
+
+/** They name nothing that could be another's. */
+const nameless = ['GET /menu/categories', 'GET /account/subrestaurants'];
 
 const ask = (name: string, members: Body): Promise<Answer> => {
   const [method = '', path = ''] = name.split(' ');
@@ -212,7 +255,8 @@ test('every statement of every operation is bound to the own restaurant, in ever
     for (const [name, members] of Object.entries(cases)) await ask(name, members(invented));
     for (const path of ['/orders/list', '/customerstats/customers', '/loyaltylog/list', '/menu/products'])
       await ask(`GET ${path}`, {});
-    for (const path of ['/menu/categories', '/account/subrestaurants']) await ask(`GET ${path}`, {});
+    for (const name of nameless) await ask(name, {});
+    await ask('GET /menu/imports', {});
     const guest = { first_name: 'Eve', email: 'eve@example.com' };
     const order = await mine.placed({ client: guest });
     await mine.done('confirm', order);
@@ -220,7 +264,24 @@ test('every statement of every operation is bound to the own restaurant, in ever
     const { uid } = await mine.customer(guest.email);
     const points = { client_uid: uid, diff_op: 'add', diff_points: 100 };
     expect((await ask('POST /loyaltylog/create', points)).status).toBe(200);
-    await mine.done('cancel', await mine.placed({ client: guest, redeem_points: 5 }));
+    const coupon = { code: own.coupon };
+    await mine.done('cancel', await mine.placed({ client: guest, redeem_points: 5, coupon }));
+    for (const [operation, members] of [
+      ['POST /coupon/generate', { gencode: ownGenerator, valid_email: guest.email }],
+      ['POST /coupon/apply', { ...coupon, total: 40 }],
+      ['POST /menu/import', { pos_uid: 'till-3', update_mode: 'merge', categories: [{ ext_id: 'N', name: 'New' }] }],
+      ['POST /menu/revert', { version: own.version }],
+    ] satisfies [string, Body][])
+      expect([operation, (await ask(operation, members)).status]).toEqual([operation, 200]);
+    const planned = {
+      pos_uid: 'till-3',
+      update_mode: 'merge',
+      categories: [{ ext_id: 'M', name: 'More' }],
+      dry_run: true,
+    };
+    const { plan_id } = (await ask('POST /menu/import', planned)).json.import;
+    expect((await ask('POST /menu/import', { plan_id })).status).toBe(200);
+    await ask('GET /menu/imports', { plan_id });
     expect((await ask('POST /customer/update', { uid, city: 'Pisa' })).status).toBe(200);
     expect((await ask('POST /customer/remove', { uid })).status).toBe(200);
     await ask('POST /menu/import', { pos_uid: 'till-2', update_mode: 'replace', categories: [], products: [] });
@@ -241,6 +302,10 @@ test('every statement of every operation is bound to the own restaurant, in ever
 });
 
 test("A-029 the same requests with the restaurant's own entities find them", async () => {
+  // The menu has moved since the first plan.
+  const categories = [{ ext_id: 'PLAN', name: 'Planned' }];
+  const planning = { pos_uid: 'till-9', update_mode: 'merge', categories, dry_run: true };
+  own.plan = (await ask('POST /menu/import', planning)).json.import.plan_id;
   // Reads and creations first; what ends an order or a customer comes last, on one that is still there.
   for (const [name, members] of Object.entries(cases)) {
     if (/ \/(order\/(confirm|close|cancel)|customer\/remove) /.test(name)) continue;
@@ -255,7 +320,29 @@ test("A-029 the same requests with the restaurant's own entities find them", asy
   expect((await ask('POST /customer/remove', { email: own.email })).status).toBe(200);
 });
 
-test('the table names every operation that takes an id of an entity', () => {
+/** Members at any depth, as `details.product.uid`. */
+const membersOf = (schema: Json, before = ''): string[] => [
+  ...[schema.items, ...(schema.anyOf ?? []), ...(schema.allOf ?? [])].flatMap((inner) =>
+    inner === undefined ? [] : membersOf(inner, before),
+  ),
+  ...Object.entries<Json>(schema.properties ?? {}).flatMap(([name, inner]) => [
+    `${before}${name}`,
+    ...membersOf(inner, `${before}${name}.`),
+  ]),
+];
+
+const naming = /(^|[._])(uid|catuid|external_id|email|client_email|code|gencode|plan_id|version)$/;
+
+/** Not references: what an operation gives, refuses or compares with what it has found, and a caller's own words. */
+const free = [
+  ...['uid', 'email', 'code', 'signup_uid', 'subrestaurant_code'].map((member) => `POST /customer/create ${member}`),
+  ...['email', 'code', 'signup_uid', 'subrestaurant_code'].map((member) => `POST /customer/update ${member}`),
+  ...['external_id', 'client.email'].map((member) => `POST /order/create ${member}`),
+  'POST /coupon/apply email',
+  'POST /menu/import pos_uid',
+];
+
+test('the table names every operation of the core that there is, and every member of it that names an entity', () => {
   const { operations } = createOrdering({
     db: core.db,
     cursorKey: randomBytes(32),
@@ -264,14 +351,16 @@ test('the table names every operation that takes an id of an entity', () => {
     settings: {},
   });
   const named = operations.flatMap(({ method, path, params }) =>
-    Object.keys(params.shape)
-      .filter((member) => /(^|_|cat)uid$|^external_id$|^client_email$/.test(member))
+    membersOf(z.toJSONSchema(params, { io: 'input', unrepresentable: 'any' }))
+      .filter((member) => naming.test(member))
       .map((member) => `${method} ${path} ${member}`),
   );
-  // Not references: the uid that customer/create refuses, the external_id that order/create gives, a caller's own till.
-  const free = ['POST /customer/create uid', 'POST /order/create external_id', 'POST /customer/create signup_uid'];
-  free.push('POST /customer/update signup_uid', 'POST /menu/import pos_uid');
-  expect(named.filter((name) => !(name in cases) && !free.includes(name))).toEqual([]);
+  for (const known of ['POST /order/create details.options.values.uid', 'POST /order/create coupon.code'])
+    expect(named).toContain(known);
+  expect([...new Set(named)].filter((name) => !(name in cases) && !free.includes(name))).toEqual([]);
+  const covered = new Set([...Object.keys(cases).map((name) => name.replace(/ [^ ]+$/, '')), ...nameless]);
+  const offered = operations.map(({ method, path }) => `${method} ${path}`);
+  expect(offered.filter((name) => !covered.has(name))).toEqual([]);
 });
 
 test('email, code and external_id of another restaurant are free here', async () => {

@@ -142,12 +142,20 @@ test('A-107 of 20 parallel subtractions of a whole balance exactly one succeeds'
   await expectSound(uid);
 });
 
-test('A-106 parallel movements leave seq without gaps and the balance equal to the sum', async () => {
+test('A-106 of 100 parallel movements none is lost and none leads below zero; seq has no gaps', async () => {
   const uid = await newCustomer();
+  const amountOf = (i: number): number => ((i % 3 === 2 ? -1 : 1) * (i + 1)) / 4;
   const answers = await contended(uid, () =>
-    Promise.all(Array.from({ length: 25 }, (_, i) => move(uid, i % 3 === 2 ? 'subtract' : 'add', (i + 1) / 4))),
+    Promise.all(
+      Array.from({ length: 100 }, (_, i) => move(uid, amountOf(i) < 0 ? 'subtract' : 'add', Math.abs(amountOf(i)))),
+    ),
   );
   expect(answers.filter((answer) => ![200, 422].includes(answer.status))).toEqual([]);
+  expect(answers.filter((answer, i) => answer.status === 422 && amountOf(i) > 0)).toEqual([]);
+  const taken = answers.reduce((sum, answer, i) => sum + (answer.status === 200 ? amountOf(i) : 0), 0);
+  expect((await read(uid)).loyalty_points).toBe(taken);
+  const balances = answers.filter(({ status }) => status === 200).map(({ json }) => json.loyaltylog.loyalty_points);
+  expect(Math.min(...balances)).toBeGreaterThanOrEqual(0);
   await expectSound(uid);
   const seqs = (await core.events({ kind: 'loyaltylog', entity: uid })).map((event) => [event.seq, event.previous_seq]);
   expect(seqs).toEqual(seqs.map((_, index) => [index + 1, index === 0 ? null : index]));

@@ -128,24 +128,32 @@ const watchReturn = async (alive: string, revoked: string): Promise<void> => {
 // Which processes belong to the server is read from /proc.
 const onLinux = test.skipIf(process.platform !== 'linux');
 
-onLinux('a store that hangs under two gateways: nobody gets in who was revoked, the others wait with 503, and it heals by itself', async () => {
-  const [alive, revoked] = [await newToken(), await newToken()];
-  expect([await statusesOf(alive), await statusesOf(revoked)].flat()).toEqual([200, 200, 200, 200]);
-  await revoke(revoked);
-  const pids = serverPids();
-  signalAll(pids, 'SIGSTOP');
-  try {
-    await watchWhileAway(alive, revoked, performance.now());
-  } finally {
-    signalAll(pids, 'SIGCONT');
-  }
-  await watchReturn(alive, revoked);
-}, 60_000);
+onLinux(
+  'a store that hangs under two gateways: nobody gets in who was revoked, the others wait with 503, and it heals by itself',
+  async () => {
+    const [alive, revoked] = [await newToken(), await newToken()];
+    expect([await statusesOf(alive), await statusesOf(revoked)].flat()).toEqual([200, 200, 200, 200]);
+    await revoke(revoked);
+    const pids = serverPids();
+    signalAll(pids, 'SIGSTOP');
+    try {
+      await watchWhileAway(alive, revoked, performance.now());
+    } finally {
+      signalAll(pids, 'SIGCONT');
+    }
+    await watchReturn(alive, revoked);
+  },
+  60_000,
+);
 
-onLinux('a store that is killed under two gateways: the same, and everything that was acknowledged is there afterwards', async () => {
-  const [alive, revoked] = [await newToken(), await newToken()];
-  expect([await statusesOf(alive), await statusesOf(revoked)].flat()).toEqual([200, 200, 200, 200]);
-  await revoke(revoked);
-  signalAll(serverPids().slice(0, 1), 'SIGKILL');
-  await watchReturn(alive, revoked);
-}, 60_000);
+onLinux(
+  'a store that is killed under two gateways: the same, and everything that was acknowledged is there afterwards',
+  async () => {
+    const [alive, revoked] = [await newToken(), await newToken()];
+    expect([await statusesOf(alive), await statusesOf(revoked)].flat()).toEqual([200, 200, 200, 200]);
+    await revoke(revoked);
+    signalAll(serverPids().slice(0, 1), 'SIGKILL');
+    await watchReturn(alive, revoked);
+  },
+  60_000,
+);

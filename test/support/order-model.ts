@@ -1,7 +1,7 @@
 /** What orders, ledger and customers of a restaurant should come to, in memory and as simple as can be. */
 
 export type Command =
-  | { type: 'order'; who: string; quantity: number }
+  | { type: 'order'; who: string; quantity: number; redeem?: number }
   | { type: 'confirm' | 'close' | 'cancel'; which: number }
   | { type: 'points'; who: string; op: 'add' | 'subtract'; points: number }
   | { type: 'remove'; who: string };
@@ -19,8 +19,10 @@ export type ModelCustomer = {
 export type ModelOrder = {
   customer: ModelCustomer;
   total: number;
-  status: 'new' | 'confirmed' | 'closed' | 'cancelled';
+  status: 'new' | 'confirmed' | 'timed_out' | 'closed' | 'cancelled';
   given: number;
+  /** Hundredths of a point that were paid with. */
+  redeemed: number;
   events: string[];
 };
 
@@ -35,16 +37,29 @@ export const createOrderModel = (price: number) => {
     customer.entries += 1;
   };
 
-  const order = (email: string, quantity: number): ModelOrder => {
+  /** `redeem`: points of a tenth of a currency unit. Undefined: the balance is too small, nothing was done. */
+  const order = (email: string, quantity: number, redeem: number): ModelOrder | undefined => {
+    if (redeem * 100 > (known(email)?.balance ?? 0)) return undefined;
     let customer = known(email);
     if (customer === undefined) {
       customer = { email, removed: false, totals: new Map(), balance: 0, entries: 0 };
       customers.push(customer);
     }
     const events = ['order.new', 'order.countdown_started'];
-    const made: ModelOrder = { customer, total: price * quantity, status: 'new', given: 0, events };
+    const total = price * quantity - redeem * 10;
+    const made: ModelOrder = { customer, total, status: 'new', given: 0, redeemed: redeem * 100, events };
+    if (made.redeemed > 0) post(customer, -made.redeemed);
     customer.totals.set(made, made.total);
     return made;
+  };
+
+  const reverse = (moved: ModelOrder): void => {
+    const { customer } = moved;
+    if (customer.removed) return;
+    customer.totals.delete(moved);
+    const back = Math.min(moved.given, customer.balance);
+    if (back > 0) post(customer, -back);
+    if (moved.redeemed > 0) post(customer, moved.redeemed);
   };
 
   /** Undefined: done. */
@@ -54,17 +69,21 @@ export const createOrderModel = (price: number) => {
     const { customer } = moved;
     moved.status = ({ confirm: 'confirmed', close: 'closed', cancel: 'cancelled' } as const)[action];
     moved.events.push(`order.${moved.status}`);
-    if (customer.removed) return undefined;
-    if (action === 'close') {
+    if (action === 'close' && !customer.removed) {
       moved.given = moved.total;
       post(customer, moved.given);
     }
-    if (action === 'cancel') {
-      customer.totals.delete(moved);
-      const back = Math.min(moved.given, customer.balance);
-      if (back > 0) post(customer, -back);
-    }
+    if (action === 'cancel') reverse(moved);
     return undefined;
+  };
+
+  /** What the automatic step does at the end of the countdown; false: the order is not new any more. */
+  const timeOut = (moved: ModelOrder): boolean => {
+    if (moved.status !== 'new') return false;
+    moved.status = 'timed_out';
+    moved.events.push('order.timeout');
+    reverse(moved);
+    return true;
   };
 
   const points = (email: string, op: 'add' | 'subtract', amount: number): string | undefined => {
@@ -82,5 +101,5 @@ export const createOrderModel = (price: number) => {
     return undefined;
   };
 
-  return { customers, known, order, move, points, remove };
+  return { customers, known, order, move, timeOut, points, remove };
 };

@@ -8,7 +8,8 @@ import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
-import { pino } from 'pino';
+import type { Pool } from 'pg';
+import { type Logger, pino } from 'pino';
 import { type AssertedCaller, createAssertionSigner, createAssertionVerifier } from '#src/contract/assertion.ts';
 import { assertionHeader } from '#src/contract/headers.ts';
 import { createOrdering, createRestaurant, type NewRestaurant } from '#src/ordering/index.ts';
@@ -17,8 +18,9 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createErrorBoundary } from '#src/platform/http/error-boundary.ts';
 import { mountOperations } from '#src/platform/http/mount-operations.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
+import { createSecretBox, type SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
-import { createTestDatabase } from './database.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
 
 /** Read member by member; a wrong shape fails the assertion. */
 export type Json = ReturnType<typeof JSON.parse>;
@@ -62,7 +64,11 @@ export type TestRestaurant = { restuid: string; locationUid: string; caller: Ass
 
 export type TestOrdering = {
   url: string;
+  /** For programs that work on the same store. */
+  databaseUrl: string;
   db: Kysely<unknown>;
+  /** The same database, for statements that are no part of the core. */
+  pool: TestDatabase['pool'];
   clock: TestClock;
   /** Key of the assertions, for tests that forge them. */
   assertionKey: Buffer;
@@ -108,16 +114,30 @@ export const clientOf = (restuids: string[], change: Partial<AssertedCaller> = {
   ...change,
 });
 
+/** What more operations can be made of. */
+export type Inside = {
+  db: Kysely<unknown>;
+  pool: Pool;
+  clock: TestClock;
+  box: SecretBox;
+  log: Logger;
+  /** For processes of their own. */
+  url: string;
+  masterKey: Buffer;
+};
+
 /**
  * Starts the core with one restaurant: Europe/Rome, EUR, every kind of event on. Close it in afterAll. `probes`: more
  * operations, for tests of what all operations share.
  */
 export const startOrdering = async (
   settings: Partial<NewRestaurant> = {},
-  probes: readonly Operation[] = [],
+  probes: readonly Operation[] | ((inside: Inside) => readonly Operation[]) = [],
 ): Promise<TestOrdering> => {
   const database = await createTestDatabase();
-  const { db } = database;
+  const { db, pool } = database;
+  const masterKey = randomBytes(32);
+  const box = createSecretBox(masterKey);
   const clock = createTestClock();
   const assertionKey = randomBytes(32);
   const now = (): number => clock.now().getTime();
@@ -126,7 +146,9 @@ export const startOrdering = async (
   const app = new Koa();
   app.use(createErrorBoundary({ log }));
   const verifyAssertion = createAssertionVerifier({ key: assertionKey, audience: orderingAudience, now });
-  app.use(mountOperations([...ordering.operations, ...probes], '/api', { db, clock, verifyAssertion }).routes());
+  const more =
+    typeof probes === 'function' ? probes({ db, pool, clock, box, log, url: database.url, masterKey }) : probes;
+  app.use(mountOperations([...ordering.operations, ...more], '/api', { db, clock, box, verifyAssertion }).routes());
   const { server, url } = await listen(app);
   const sign = createAssertionSigner({ key: assertionKey, audience: orderingAudience, now });
 
@@ -142,7 +164,9 @@ export const startOrdering = async (
   const restaurant = await addRestaurant(settings);
   return {
     url,
+    databaseUrl: database.url,
     db,
+    pool: database.pool,
     clock,
     assertionKey,
     services: ordering.services,

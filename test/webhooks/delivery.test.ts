@@ -159,3 +159,31 @@ test('a receiver that hangs delays nobody else, and a worker that is told to sto
   await stop();
   expect(Date.now() - asked).toBeLessThan(5000);
 });
+
+test('an attempt tells where it went, how long each part took and what was answered, without the secrets that the answer held', async () => {
+  let secret = '';
+  const key = `opk_${'a'.repeat(12)}_${'b'.repeat(40)}`;
+  const echoing = await open((response) => {
+    const answer = { note: 'kept', secret: 'of its own', sent: secret, key, auth: 'Bearer abcdefghijklmnop' };
+    response.writeHead(500).end(JSON.stringify(answer));
+  });
+  ({ secret } = await engine.addEndpoint(echoing.url));
+  engine.startWorker();
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  const delivery = await afterAttempts(1);
+  const { rows } = await sql<Record<string, unknown> & { response: string }>`
+    select address, status, failure, response, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms
+    from webhooks.attempts where delivery_uid = ${delivery.uid}`.execute(engine.db);
+  const [attempt] = rows;
+  expect(attempt).toMatchObject({ address: '127.0.0.1', status: 500, failure: 'status', tls_ms: null });
+  for (const name of ['dns_ms', 'connect_ms', 'first_byte_ms', 'total_ms'])
+    expect(attempt?.[name]).toBeTypeOf('number');
+  expect(delivery.next_attempt_at?.getTime()).toBeGreaterThan(engine.clock.now().getTime());
+  expect(JSON.parse(attempt?.response ?? '')).toEqual({
+    note: 'kept',
+    secret: '[redacted]',
+    sent: '[redacted]',
+    key: '[redacted]',
+    auth: 'Bearer [redacted]',
+  });
+});

@@ -100,7 +100,7 @@ test('a worker whose database connections are all cut goes on', async () => {
   await until(async () => {
     const { rows } = await sql<{ count: number }>`
       select count(*) as count from pg_stat_activity
-      where datname = current_database() and query ilike 'listen %'`.execute(engine.db);
+      where datname = current_database() and application_name = 'webhook-dispatch'`.execute(engine.db);
     return rows[0]?.count === 1;
   });
 });

@@ -6,7 +6,7 @@ import { type EventDraft, recordEvent, setKinds } from '#src/platform/db/outbox.
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
-import { webhooksSettings } from '#src/webhooks/config.ts';
+import { type WebhooksSettings, webhooksSettings } from '#src/webhooks/config.ts';
 import { createEndpoint, createWebhooks, type Resolve, type TargetRules } from '#src/webhooks/index.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { draftOf, tenant } from './event-draft.ts';
@@ -32,6 +32,7 @@ export type WorkerOptions = {
   resolve?: Resolve;
   attemptTimeoutMs?: number;
   random?: () => number;
+  settings?: Partial<WebhooksSettings>;
 };
 
 export type Engine = Awaited<ReturnType<typeof startEngine>>;
@@ -51,9 +52,9 @@ export const startEngine = async () => {
     setKinds(tx, tenant, { customers: true, orders: true, loyaltylog: true, menu: true }),
   );
 
-  const startWorker = (options: WorkerOptions = {}): (() => Promise<void>) => {
+  const startWorker = ({ settings: changed = {}, ...options }: WorkerOptions = {}): (() => Promise<void>) => {
     const abort = new AbortController();
-    const settings = webhooksSettings.parse({});
+    const settings = webhooksSettings.parse(changed);
     const { services } = createWebhooks({ db, pool, box, clock, log, settings, rules: anywhere, ...options });
     const ended = supervise(services, abort.signal, log);
     const stop = async (): Promise<void> => {
@@ -67,6 +68,7 @@ export const startEngine = async () => {
 
   return {
     db,
+    pool,
     url: database.url,
     masterKey,
     box,

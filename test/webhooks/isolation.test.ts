@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createPlaces } from '#src/webhooks/places.ts';
+import { createPlaces, type Place, quick, slow, unknown } from '#src/webhooks/places.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts';
 import { type Engine, startEngine } from './engine.ts';
@@ -93,28 +93,80 @@ test('a Retry-After that is absurdly far away delays by a day, and the attempt i
   }
 });
 
-test('endpoints that are slow or unknown share half of the places, one each; quick ones get more with each answer', () => {
-  const places = createPlaces({ placesMax: 8, perEndpointMax: 4, slowMs: 1_000 });
-  expect(places.room()).toEqual({ free: 8, freeForOthers: 4, endpoints: {} });
-  for (const uid of ['a', 'b', 'c', 'd']) places.take(uid);
-  expect(places.room()).toMatchObject({ free: 4, freeForOthers: 0 });
-  expect(places.room().endpoints.a).toEqual({ taken: 1, left: 0, isQuick: false });
+const never = new AbortController().signal;
 
-  places.giveBack('a', 20);
-  expect(places.room()).toMatchObject({ free: 5, freeForOthers: 1 });
-  expect(places.room().endpoints.a).toEqual({ taken: 0, left: 2, isQuick: true });
-  places.take('a');
-  places.take('a');
-  // Its places are not among those of the others.
-  expect(places.room()).toMatchObject({ free: 3, freeForOthers: 1 });
-  places.giveBack('a', 20);
-  expect(places.room().endpoints.a).toEqual({ taken: 1, left: 3, isQuick: true });
+test('unknown endpoints share half of the places; quick ones get more with each answer; who lets its sender wait leaves its place to others', () => {
+  const places = createPlaces({ placesMax: 8, waitingMax: 3, perEndpointMax: 8, slowMs: 1_000 });
+  const leftOf = (endpointUid: string, endpointClass: typeof quick | typeof unknown | typeof slow = unknown): number =>
+    places.leftOf({ endpointUid, endpointClass, recoveredMs: 0, isPaced: false });
+  const take = (uid: string): Place => {
+    const place = places.take(uid);
+    void place.turn(never);
+    return place;
+  };
+  /** The answer is there and written. */
+  const end = (place: Place | undefined, tookMs: number, failed: boolean): void => {
+    place?.answered();
+    place?.giveBack({ tookMs, failed });
+  };
+  const startMs = performance.now();
+  const empty = { free: 8, freeForUnknown: 4, freeForSlow: 3, full: [] };
+  expect(places.room(startMs)).toEqual(empty);
+  const taken = ['a', 'b', 'c', 'd'].map((uid) => {
+    expect(leftOf(uid)).toBe(1);
+    return take(uid);
+  });
+  expect(places.room(startMs)).toEqual({ free: 4, freeForUnknown: 0, freeForSlow: 3, full: ['a', 'b', 'c', 'd'] });
 
-  // One slow answer: back to one place, and what it still holds counts among the others' half.
-  places.take('a');
-  places.giveBack('a', 5_000);
-  expect(places.room().endpoints.a).toEqual({ taken: 1, left: 0, isQuick: false });
-  expect(places.room()).toMatchObject({ free: 4, freeForOthers: 0 });
-  for (const uid of ['a', 'b', 'c', 'd']) places.giveBack(uid, undefined);
-  expect(places.room()).toEqual({ free: 8, freeForOthers: 4, endpoints: {} });
+  end(taken[0], 20, false);
+  expect(places.room(startMs)).toEqual({ free: 5, freeForUnknown: 1, freeForSlow: 3, full: ['b', 'c', 'd'] });
+  expect(leftOf('a', quick)).toBe(2);
+  const own = [take('a'), take('a')];
+  // Its places are not among those of the unknown.
+  expect(places.room(startMs)).toMatchObject({ free: 3, freeForUnknown: 1 });
+  end(own[0], 20, false);
+  expect(leftOf('a', quick)).toBe(3);
+  // A failure takes half, a time-out all but one.
+  end(own[1], 20, true);
+  expect(leftOf('a', quick)).toBe(2);
+
+  // b, c and d hang: their places are free again, and they wait elsewhere.
+  expect(places.room(startMs + 1_500)).toEqual({ free: 8, freeForUnknown: 4, freeForSlow: 0, full: ['b', 'c', 'd'] });
+  // No more may wait than there are waiting places.
+  expect(leftOf('e')).toBe(1);
+  const last = take('e');
+  expect(places.room(startMs + 5_000)).toMatchObject({ free: 7, freeForUnknown: 3, freeForSlow: 0 });
+  for (const place of [taken[1], taken[2], taken[3], last]) end(place, Number.POSITIVE_INFINITY, true);
+  expect(places.room(startMs + 5_000)).toEqual(empty);
+  expect(leftOf('b', slow)).toBe(1);
+});
+
+test('a quick endpoint is given its next deliveries ahead, is sent no more of them at once than it may, and takes no places of others with them', async () => {
+  const places = createPlaces({ placesMax: 8, waitingMax: 8, perEndpointMax: 2, slowMs: 1_000 });
+  const leftOf = (isPaced: boolean): number =>
+    places.leftOf({ endpointUid: 'a', endpointClass: quick, recoveredMs: 0, isPaced });
+  expect(leftOf(false)).toBe(1);
+  const first = places.take('a');
+  await first.turn(never);
+  first.answered();
+  first.giveBack({ tookMs: 5, failed: false });
+  // It may have two at once now, and four times as many ahead, unless it has a rate to keep.
+  expect([leftOf(true), leftOf(false)]).toEqual([2, 8]);
+
+  const begun: number[] = [];
+  const held = Array.from({ length: 8 }, (_, index) => {
+    const place = places.take('a');
+    void place.turn(never).then(() => begun.push(index));
+    return place;
+  });
+  await Promise.resolve();
+  expect(begun).toEqual([0, 1]);
+  expect(places.room(performance.now())).toMatchObject({ free: 6, full: ['a'] });
+  for (const [index, place] of held.entries()) {
+    place.answered();
+    place.giveBack({ tookMs: 5, failed: false });
+    await Promise.resolve();
+    expect(begun.length).toBe(Math.min(8, index + 3));
+  }
+  expect(places.room(performance.now())).toMatchObject({ free: 8, full: [] });
 });

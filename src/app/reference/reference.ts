@@ -8,7 +8,9 @@ import { dirname, join } from 'node:path';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { describedSelfOperations, type Page } from '#src/gateway/index.ts';
 import { describedEvents, describedOperations } from '#src/ordering/index.ts';
+import { describedOperations as describedWebhookOperations } from '#src/webhooks/index.ts';
 import type { Settings } from '../config.ts';
+import { kindScopes } from '../webhook-words.ts';
 import { errorsPage } from './errors-page.ts';
 import { buildOpenApi } from './openapi.ts';
 import { errorsStyle, viewerPage, viewerScript, viewerStyle } from './viewer-page.ts';
@@ -22,7 +24,7 @@ export const createReference = (
   const document = buildOpenApi({
     origin,
     table,
-    operations: describedOperations(),
+    operations: [...describedOperations(), ...describedWebhookOperations(kindScopes)],
     selfOperations: describedSelfOperations(table.tenantWords),
     events: describedEvents,
     signatureHeader: webhooks.signature_header,

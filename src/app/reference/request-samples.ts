@@ -55,4 +55,28 @@ export const requestSamples: Readonly<Record<string, Json>> = {
   '/api/loyaltylog/create': {
     subtract: { value: { client_uid: 'cus_01', diff_op: 'subtract', diff_points: 500 } },
   },
+  '/api/webhook/create': {
+    till: {
+      summary: 'Customers and orders to a till',
+      value: { url: 'https://till.example/hook', kinds: ['customers', 'orders'], description: 'Till at the bar' },
+    },
+  },
+  '/api/webhook/update': {
+    enable: { summary: 'Enables it again', value: { uid: 'whe_01', enabled: true } },
+    kinds: { summary: 'Fewer kinds, slower', value: { uid: 'whe_01', kinds: ['orders'], max_per_second: 5 } },
+  },
+  '/api/webhook/rotate-secret': {
+    rotate: {
+      summary: 'A made secret; the old one signs too for two days',
+      value: { uid: 'whe_01', overlap_hours: 48 },
+    },
+    finish: { summary: 'Ends the old one now', value: { uid: 'whe_01', finish: true } },
+  },
+  '/api/webhook/redeliver': {
+    one: { summary: 'One event', value: { endpoint_uid: 'whe_01', event_id: 'evt_01' } },
+    since: {
+      summary: 'All that did not succeed since a time',
+      value: { endpoint_uid: 'whe_01', since: '2026-03-01T18:40:00+01:00' },
+    },
+  },
 };

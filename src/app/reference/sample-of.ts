@@ -45,6 +45,19 @@ const known: Readonly<Record<string, unknown>> = {
   client_id: 'opc_7Q',
   cursor: 'Zm9v.c2ln',
   diff_points: 10,
+  endpoint_uid: 'whe_01',
+  event_id: 'evt_01',
+  redelivery_uid: 'rdl_01',
+  event: 'customer.changed',
+  kind: 'customers',
+  entity: 'cus_01',
+  kinds: 'customers',
+  secret: 'whsec_b3JkZXJwYXNzLWV4YW1wbGUtc2VjcmV0LTAwMDE=',
+  signature_header: 'X-Orderpass-Signature',
+  description: 'Till at the bar',
+  body: '{"event":"customer.changed"}',
+  address: '198.51.100.7',
+  after: 'evt_01',
 };
 
 const instant = '2026-03-01T18:40:00+01:00';

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { type Output, UsageError } from '../output.ts';
+import type { Output } from '../output.ts';
+import { toNumber } from '../to-number.ts';
 import { withAdmin } from '../with-admin.ts';
 
 type CreateOptions = {
@@ -55,9 +56,3 @@ export const generatorCommands = (program: Command, output: Output): void => {
 
 const numbered = <N extends string>(name: N, option: string, text: string | undefined): { [key in N]?: number } =>
   (text === undefined ? {} : { [name]: toNumber(option, text) }) as { [key in N]?: number };
-
-const toNumber = (option: string, text: string): number => {
-  const value = Number(text);
-  if (text.trim() === '' || !Number.isFinite(value)) throw new UsageError(`${option} must be a number, not ${text}`);
-  return value;
-};

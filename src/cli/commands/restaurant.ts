@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { type Output, UsageError } from '../output.ts';
+import type { Output } from '../output.ts';
+import { toNumber } from '../to-number.ts';
 import { withAdmin } from '../with-admin.ts';
 
 type CreateOptions = { name: string; timeZone?: string; currency?: string };
@@ -69,10 +70,4 @@ const setCommand = (group: Command, output: Output): void => {
       };
       output.result(await withAdmin(command, (admin) => admin.setRestaurant(restaurant, settings)));
     });
-};
-
-const toNumber = (option: string, text: string): number => {
-  const value = Number(text);
-  if (text.trim() === '' || !Number.isFinite(value)) throw new UsageError(`${option} must be a number, not ${text}`);
-  return value;
 };

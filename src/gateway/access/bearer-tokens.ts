@@ -30,7 +30,11 @@ export type VerifiedToken = {
 export type BearerTokens = {
   /** Throws, or rejects with, INVALID_AUTH. Synchronous for a token that was verified before. */
   verify(token: string): VerifiedToken | Promise<VerifiedToken>;
+  /** Of the memory of verified ones, since the start. */
+  figures(): TokenCacheFigures;
 };
+
+export type TokenCacheFigures = { entries: number; hits: number; misses: number; evictions: number };
 
 type BearerTokensDeps = {
   origin: string;
@@ -46,6 +50,8 @@ const tokenLengthMax = 4_096;
 
 export const createBearerTokens = (deps: BearerTokensDeps): BearerTokens => {
   const verified = createRecentMap<string, VerifiedToken>(deps.entriesMax ?? entriesMaxDefault);
+  let hits = 0;
+  let misses = 0;
   const verifyNew = async (token: string): Promise<VerifiedToken> => {
     const entry = await verifyToken(deps, token);
     verified.set(token, entry);
@@ -54,7 +60,11 @@ export const createBearerTokens = (deps: BearerTokensDeps): BearerTokens => {
   return {
     verify: (token) => {
       const entry = verified.get(token);
-      if (entry === undefined) return verifyNew(token);
+      if (entry === undefined) {
+        misses += 1;
+        return verifyNew(token);
+      }
+      hits += 1;
       if (deps.clock.now().getTime() >= entry.expiresMs) {
         verified.delete(token);
         throw expired(deps, entry.clientId, entry.expiresMs);
@@ -65,6 +75,7 @@ export const createBearerTokens = (deps: BearerTokensDeps): BearerTokens => {
       }
       return entry;
     },
+    figures: () => ({ entries: verified.size(), hits, misses, evictions: verified.evicted() }),
   };
 };
 

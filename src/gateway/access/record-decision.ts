@@ -14,6 +14,7 @@ export const createRecordDecision = ({ log, nowMs }: RecordDecisionDeps): ((exch
       log.info(
         {
           request_id: exchange.requestId,
+          trace_id: exchange.span?.traceId,
           method: exchange.method,
           path: exchange.path.slice(0, 256),
           route: exchange.route?.id,

@@ -37,6 +37,8 @@ export type Recorder = {
   allow(what: Allowed, requestId: string): void;
   /** Requests whose event is not written yet. */
   waiting(): number;
+  /** Seconds since the oldest of them; 0 when there is none. */
+  lag(): number;
   service: Service;
 };
 
@@ -74,6 +76,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   let waiting: Waiting[] = [];
   let allowed = new Map<Allowed, { at: Date; ids: string[] }>();
   let waitingCount = 0;
+  let takenMs: number | undefined;
   let writing: Promise<void> | undefined;
   const ended = new AbortController();
   const crowd = createCrowd(() => performance.now());
@@ -102,6 +105,12 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
     if (months.has(month)) return;
     await ensurePartition(db, at);
     months.add(month);
+  };
+
+  const oldestMs = (): number | undefined => {
+    const [first] = allowed.values();
+    const times = [takenMs, waiting[0]?.event.at.getTime(), first?.at.getTime()].filter((ms) => ms !== undefined);
+    return times.length === 0 ? undefined : Math.min(...times);
   };
 
   const takeAll = (): Waiting[] => {
@@ -167,6 +176,9 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
       const early = gatherUntilMs - performance.now();
       if (early > 0) await pause(early, ended.signal);
       const answers = waiting.length;
+      // What was taken before is written.
+      takenMs = undefined;
+      takenMs = oldestMs();
       const all = takeAll();
       if (all.length === 0) return;
       for (let i = 0; i < all.length; i += batchMax) await write(all.slice(i, i + batchMax));
@@ -209,6 +221,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
       else entry.ids.push(requestId);
     },
     waiting: () => waitingCount,
+    lag: () => Math.max(0, clock.now().getTime() - (oldestMs() ?? Number.POSITIVE_INFINITY)) / 1000,
     service: { name: 'audit', run },
   };
 };

@@ -19,6 +19,7 @@ import { type ClientRecord, type KeyRecord, toClientRecord, toKeyRecord } from '
 import { findApiKey, findClient } from './credential-store.ts';
 import { isApiKey, isClientId } from './credential-values.ts';
 import { createEpochWatch } from './epoch-watch.ts';
+import { createObserveRevocations } from './observe-revocations.ts';
 import { createRecentMap, type RecentMap } from './recent-map.ts';
 import { createRevokedTokens, type RevokedTokens } from './revoked-tokens.ts';
 
@@ -44,7 +45,7 @@ type CredentialCacheDeps = {
   box: Pick<SecretBox, 'digest'>;
   log: Logger;
   clock: Clock;
-  /** See revoked-tokens.ts. */
+  /** See revoked-tokens.ts and observe-revocations.ts. */
   observeLag?: (seconds: number) => void;
   revokedTokensMax?: number;
   /** Keys, and clients, that are remembered at most. */
@@ -91,6 +92,9 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
     observeLag: deps.observeLag,
     entriesMax: deps.revokedTokensMax,
   });
+  const { observeLag } = deps;
+  const observe =
+    observeLag === undefined ? undefined : createObserveRevocations({ db, clock: deps.clock, observeLag });
   const elapsedMs = deps.elapsedMs ?? (() => performance.now());
   const entriesMax = deps.entriesMax ?? entriesMaxDefault;
   const keys = createShelf(entriesMax, {
@@ -119,6 +123,7 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
       unknown.clear();
       await deps.onChange?.();
       epoch = current.credentials;
+      observe?.(epoch);
     }
     confirmedAtMs = Math.max(confirmedAtMs, askedAtMs);
   };

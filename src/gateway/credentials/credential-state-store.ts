@@ -30,6 +30,21 @@ export const findLastChanges = async (db: Db, credentials: readonly string[]): P
   return new Map(rows.map((row) => [row.credential, row]));
 };
 
+/** Revocations among the last `changesMax` changes, single tokens left out, and the epoch that they belong to. */
+export const listLastRevocations = async (
+  db: Db,
+  changesMax: number,
+): Promise<{ epoch: number | undefined; revocations: { id: number; atMs: number }[] }> => {
+  const { rows } = await sql<{ id: number | null; at: Date | null; epoch: number }>`
+    select last.id, last.at, epoch from gateway.credential_epoch left join (
+      select id, at from (
+        select id, kind, state, at from gateway.credential_changes order by id desc limit ${changesMax}
+      ) as newest where state = 'revoked' and kind <> 'token'
+    ) as last on true`.execute(db);
+  const revocations = rows.flatMap(({ id, at }) => (id === null || at === null ? [] : [{ id, atMs: at.getTime() }]));
+  return { epoch: rows[0]?.epoch, revocations };
+};
+
 const changed = async (statement: ReturnType<typeof sql>, db: Db): Promise<boolean> =>
   ((await statement.execute(db)).numAffectedRows ?? 0n) > 0n;
 

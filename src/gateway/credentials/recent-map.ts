@@ -7,6 +7,9 @@ export type RecentMap<K, V> = {
   set(key: K, value: V): void;
   delete(key: K): void;
   clear(): void;
+  size(): number;
+  /** Entries that had to go for others, so far. */
+  evicted(): number;
 };
 
 /** Holds between `entriesMax / 2` and `entriesMax` of the entries used last. */
@@ -14,8 +17,12 @@ export const createRecentMap = <K, V>(entriesMax: number): RecentMap<K, V> => {
   const half = Math.max(1, Math.floor(entriesMax / 2));
   let young = new Map<K, V>();
   let old = new Map<K, V>();
+  let evicted = 0;
   const set = (key: K, value: V): void => {
+    // An entry is in one of the two, so that both together say how many there are.
+    old.delete(key);
     if (young.size >= half && !young.has(key)) {
+      evicted += old.size;
       old = young;
       young = new Map();
     }
@@ -38,5 +45,7 @@ export const createRecentMap = <K, V>(entriesMax: number): RecentMap<K, V> => {
       young = new Map();
       old = new Map();
     },
+    size: () => young.size + old.size,
+    evicted: () => evicted,
   };
 };

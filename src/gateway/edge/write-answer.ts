@@ -102,7 +102,7 @@ export const createWriteFault = (deps: {
   /** Writes the refusal to the audit; undefined when it is not one. Never rejects. */
   auditRefusal: (exchange: Exchange, fault: Fault) => Promise<void> | undefined;
   /** Counts refusals by their code. */
-  refused: (code: string) => void;
+  refused: (exchange: Exchange, code: string) => void;
 }): WriteFault => {
   const answer = (exchange: Exchange, fault: Fault): void => {
     const rendered = renderFault(exchange, fault, deps.dialects);
@@ -112,11 +112,17 @@ export const createWriteFault = (deps: {
   return (exchange, thrown) => {
     const fault = deps.toFault(thrown) ?? internalFault(thrown);
     exchange.refusal = fault.code;
-    deps.refused(fault.code);
+    deps.refused(exchange, fault.code);
     deps.noteDenial(exchange, fault, 'gateway');
     if (fault.status >= 500) {
       deps.log.error(
-        { request_id: exchange.requestId, code: fault.code, err: fault.cause ?? fault, detail: fault.internalText },
+        {
+          request_id: exchange.requestId,
+          trace_id: exchange.span?.traceId,
+          code: fault.code,
+          err: fault.cause ?? fault,
+          detail: fault.internalText,
+        },
         'request failed',
       );
     }

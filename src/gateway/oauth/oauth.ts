@@ -6,6 +6,7 @@ import type { Context, Middleware } from 'koa';
 import { errors } from 'oidc-provider';
 import { faultOf } from '#src/platform/http/error-boundary.ts';
 import type { Logger } from '#src/platform/log.ts';
+import { type TraceSpan, traced } from '#src/platform/telemetry/traces.ts';
 import { methodNotAllowed } from '../faults.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
 import {
@@ -97,6 +98,8 @@ const keepForm = (ctx: Context, form: Form): Form => {
   return form;
 };
 
+const spanOf = (ctx: Context): TraceSpan | undefined => ctx.state.span as TraceSpan | undefined;
+
 type Endpoint = (ctx: Context) => Promise<OAuthAnswer>;
 
 const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
@@ -113,8 +116,10 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
         const form = keepForm(ctx, await readTokenRequest(ctx.req, ctx.querystring));
         const proven = await authenticate(ctx.req, form);
         const jkt = await bind(ctx, proven.client);
-        const { access_token, expires_in, scope } = await issue(ctx, form, proven.client, jkt);
-        await deps.audit.issued(ctx, proven, { access_token, scope });
+        const { access_token, expires_in, scope } = await traced(spanOf(ctx), 'issue token', () =>
+          issue(ctx, form, proven.client, jkt),
+        );
+        await traced(spanOf(ctx), 'write audit', () => deps.audit.issued(ctx, proven, { access_token, scope }));
         const token_type = jkt === undefined ? 'Bearer' : 'DPoP';
         return { status: 200, headers: {}, body: { access_token, token_type, expires_in, scope } };
       },
@@ -155,7 +160,8 @@ const createEndpoint = (deps: OAuthDeps, answer: Endpoint): Endpoint => {
       return await answer(ctx);
     } catch (error) {
       const refusal = toRefusal(error);
-      if (refusal.status >= 500) deps.log.error({ request_id: requestId, err: error }, 'OAuth request failed');
+      if (refusal.status >= 500)
+        deps.log.error({ request_id: requestId, trace_id: spanOf(ctx)?.traceId, err: error }, 'OAuth request failed');
       else await deps.audit.refused(ctx, forms.get(ctx), refusal);
       return errorAnswer(withChallenge(refusal, ctx, deps.realm), deps.origin, requestId);
     }

@@ -12,6 +12,7 @@ import type { SignFor } from './assert-identity.ts';
 import { createRelay, type Relay } from './relay-answer.ts';
 import { buildRequestHeaders, type ForwardedFacts } from './request-headers.ts';
 import { createBodyStream } from './stream-body.ts';
+import { endAttempt, noteAttemptStatus, startAttempt } from './trace-attempt.ts';
 import type { TranslateError } from './translate-errors.ts';
 import { type Address, type Choice, chooseAddress, secondsUntilTrial, type Upstream } from './upstreams.ts';
 
@@ -62,13 +63,18 @@ export const createForward = (deps: ForwardDeps): Step => {
 
   const send = (sending: Sending, { address, trial }: Choice): void => {
     const { exchange, upstream } = sending;
+    const span = startAttempt(exchange, sending.method, address.origin, sending.failed.length);
     const relay = createRelay(deps, exchange, {
-      onSettled: () => {
+      onSettled: (error) => {
+        endAttempt(span, error);
         upstream.inFlight -= 1;
         address.inFlight -= 1;
         if (trial) endTrial(address.health);
       },
-      onAnswer: () => noteAnswer(address.health),
+      onAnswer: (status) => {
+        noteAttemptStatus(span, status);
+        noteAnswer(address.health);
+      },
       onFailure: (error, sawAnswer) => {
         if (!sawAnswer && tellsOfAddress(error)) noteFailure(address.health, trial, performance.now(), upstream.bounds);
         guarded(sending, () => retry(sending, address, error, sawAnswer));

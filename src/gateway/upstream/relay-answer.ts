@@ -16,9 +16,9 @@ type RelayDeps = {
 
 type RelayEvents = {
   /** The upstream is done with this request, however it went. Exactly once. */
-  onSettled: () => void;
+  onSettled: (error: Error | undefined) => void;
   /** A final status has come. */
-  onAnswer: () => void;
+  onAnswer: (status: number) => void;
   /** Nothing has been written to the client. `sawAnswer`: a final status had come. */
   onFailure: (error: Error, sawAnswer: boolean) => void;
   /** HEAD was refused: the refusal's headers depend on a body that only GET has. */
@@ -101,17 +101,17 @@ export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEv
   };
 };
 
-const settle = (state: State): boolean => {
+const settle = (state: State, error?: Error): boolean => {
   if (state.settled) return false;
   state.settled = true;
   clearTimeout(state.waiting);
   state.exchange.res.off('close', state.onClose);
-  state.events.onSettled();
+  state.events.onSettled(error);
   return true;
 };
 
 const fail = (state: State, error: Error): void => {
-  if (!settle(state)) return;
+  if (!settle(state, error)) return;
   state.abortReason = error;
   state.controller?.abort(error);
   if (error === clientGone) return;
@@ -122,7 +122,7 @@ const fail = (state: State, error: Error): void => {
 
 const startAnswer = (state: State, controller: Controller, status: number, headers: UpstreamHeaders): void => {
   state.sawAnswer = true;
-  state.events.onAnswer();
+  state.events.onAnswer(status);
   if (status < 400) return begin(state, status, headers);
   if (state.events.asksAgain) {
     state.asksAgain = true;

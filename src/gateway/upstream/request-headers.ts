@@ -30,6 +30,10 @@ const stopped: ReadonlySet<string> = new Set([
   'x-client-secret',
   'cookie',
   'dpop',
+  // Who is traced is not for a caller to say: ours take their place, or his where they are trusted.
+  'traceparent',
+  'tracestate',
+  'baggage',
   // Answered or set here.
   'host',
   'expect',
@@ -64,7 +68,12 @@ export const connectionNames = (value: string | undefined): readonly string[] =>
     .map((name) => name.trim());
 };
 
-export type ForwardedFacts = { proto: string; host: string };
+export type ForwardedFacts = {
+  proto: string;
+  host: string;
+  /** The trace context of callers goes on. */
+  trustsTraces: boolean;
+};
 
 /** A flat list of names and values for undici. */
 export const buildRequestHeaders = (exchange: Exchange, facts: ForwardedFacts): string[] => {
@@ -92,5 +101,17 @@ export const buildRequestHeaders = (exchange: Exchange, facts: ForwardedFacts): 
     'x-forwarded-host',
     facts.host,
   );
+  if (exchange.span !== undefined || facts.trustsTraces) pushTraceContext(forwarded, exchange, facts);
   return forwarded;
+};
+
+const pushTraceContext = (forwarded: string[], exchange: Exchange, { trustsTraces }: ForwardedFacts): void => {
+  const { headers } = exchange.req;
+  const push = (name: string, value: string | string[] | undefined): void => {
+    if (typeof value === 'string') forwarded.push(name, value);
+  };
+  const { traceparent, tracestate } = exchange.attempt ?? exchange.span ?? headers;
+  push('traceparent', traceparent);
+  push('tracestate', tracestate);
+  if (trustsTraces) push('baggage', headers.baggage);
 };

@@ -29,6 +29,8 @@ type UpgradesDeps = IdentifyCallerDeps & {
   signFor: SignFor;
   facts: ForwardedFacts;
   edgeHeaders: EdgeHeaders;
+  /** Hears of each handshake that succeeded. */
+  answered: (exchange: Exchange, status: number) => void;
   translate: TranslateError;
   /** With honest statuses: to a handshake 200 means nothing. */
   writeFault: WriteFault;
@@ -191,6 +193,7 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
       noteAnswer(address.health);
       if (answer.headers.upgrade?.toLowerCase() !== 'websocket') socket.destroy();
       exchange.res.statusCode = 101;
+      deps.answered(exchange, 101);
       tunnel.unwatch();
       answer.headers = answerHeaders(answer, deps.edgeHeaders(exchange.requestId, undefined, exchange.dpopNonce));
     });

@@ -3,16 +3,20 @@
  * records an event, ever. Both belong into the transaction that changes the order, whose customer they lock.
  */
 import type { Kysely } from 'kysely';
-import { addOrder, type RemainingDates, type StatisticsChange, takeOrderOut } from './statistics-store.ts';
+import {
+  addOrder,
+  addOrderByEmail,
+  type RemainingDates,
+  type StatisticsChange,
+  takeOrderOut,
+} from './statistics-store.ts';
 
 /** `total` in hundredths; `date`: when the order was received. */
 export type CountedOrder = { dmethod: string; creator: string; total: number; date: Date };
 
 type Counting = { restuid: string; customerUid: string; order: CountedOrder };
 
-const changeOf = ({ restuid, customerUid, order }: Counting, orders: 1 | -1): StatisticsChange => ({
-  restuid,
-  customerUid,
+const changeOf = (order: CountedOrder, orders: 1 | -1): StatisticsChange => ({
   orders,
   pickup: order.dmethod === '0',
   delivery: order.dmethod === '1',
@@ -22,8 +26,14 @@ const changeOf = ({ restuid, customerUid, order }: Counting, orders: 1 | -1): St
 
 /** The order counts from now on. */
 export const countOrder = (tx: Kysely<unknown>, counting: Counting): Promise<void> =>
-  addOrder(tx, changeOf(counting, 1), counting.order.date);
+  addOrder(tx, counting, changeOf(counting.order, 1), counting.order.date);
+
+/** The same for whoever has the email. The uid of the customer, undefined when there is none. */
+export const countOrderByEmail = (
+  tx: Kysely<unknown>,
+  { restuid, email, order }: { restuid: string; email: string; order: CountedOrder },
+): Promise<string | undefined> => addOrderByEmail(tx, { restuid, email }, changeOf(order, 1), order.date);
 
 /** As if the order never was. `remaining`: dates over the customer's other counted orders, null without any. */
 export const uncountOrder = (tx: Kysely<unknown>, counting: Counting & { remaining: RemainingDates }): Promise<void> =>
-  takeOrderOut(tx, changeOf(counting, -1), counting.remaining);
+  takeOrderOut(tx, counting, changeOf(counting.order, -1), counting.remaining);

@@ -1,5 +1,6 @@
 /** The list of customers in PostgreSQL: filters, one page by offset or by key, and the count. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { readTally } from '../tally-store.ts';
 import type { Customer } from './customer.ts';
 import { customerColumns, customerTables } from './customer-store.ts';
 
@@ -55,23 +56,21 @@ const splitName = (text: string): [string, string | undefined] => {
   return [first, rest.length === 0 ? undefined : rest.join(' ')];
 };
 
+const conditionsOf = (filter: CustomerFilter): RawBuilder<unknown>[] => [
+  ...within(sql`c.added`, filter.added),
+  ...within(sql`c.first_order`, filter.firstOrder),
+  ...within(sql`c.last_order`, filter.lastOrder),
+  ...within(sql`c.devices_unregistered`, filter.devicesUnregistered),
+  ...(filter.signedup === undefined
+    ? []
+    : [filter.signedup ? sql`c.signup_uid is not null` : sql`c.signup_uid is null`]),
+  ...(filter.subrestaurantUid === undefined ? [] : [sql`c.subrestaurant_uid = ${filter.subrestaurantUid}`]),
+  ...(filter.code === undefined ? [] : [sql`c.code = ${filter.code}`]),
+  ...(filter.start === undefined ? [] : [startsWith(filter.start)]),
+];
+
 const matching = (restuid: string, filter: CustomerFilter): RawBuilder<unknown> =>
-  sql.join(
-    [
-      sql`c.restuid = ${restuid} and c.removed_at is null`,
-      ...within(sql`c.added`, filter.added),
-      ...within(sql`c.first_order`, filter.firstOrder),
-      ...within(sql`c.last_order`, filter.lastOrder),
-      ...within(sql`c.devices_unregistered`, filter.devicesUnregistered),
-      ...(filter.signedup === undefined
-        ? []
-        : [filter.signedup ? sql`c.signup_uid is not null` : sql`c.signup_uid is null`]),
-      ...(filter.subrestaurantUid === undefined ? [] : [sql`c.subrestaurant_uid = ${filter.subrestaurantUid}`]),
-      ...(filter.code === undefined ? [] : [sql`c.code = ${filter.code}`]),
-      ...(filter.start === undefined ? [] : [startsWith(filter.start)]),
-    ],
-    sql` and `,
-  );
+  sql.join([sql`c.restuid = ${restuid} and c.removed_at is null`, ...conditionsOf(filter)], sql` and `);
 
 export const listCustomers = async (
   db: Kysely<unknown>,
@@ -90,6 +89,7 @@ export const listCustomers = async (
 };
 
 export const countCustomers = async (db: Kysely<unknown>, restuid: string, filter: CustomerFilter): Promise<number> => {
+  if (conditionsOf(filter).length === 0) return readTally(db, restuid, 'customers');
   const { rows } = await sql<{ total: number }>`
     select count(*) as total from ordering.customers c where ${matching(restuid, filter)}`.execute(db);
   return rows[0]?.total ?? 0;

@@ -1,9 +1,11 @@
 /** The snapshot of a customer's orders on the record. Every change is one statement, so parallel orders add up. */
+
 import { type Kysely, sql } from 'kysely';
+import { named } from '#src/platform/db/named.ts';
+
+export type CustomerOfOrder = { restuid: string; customerUid: string };
 
 export type StatisticsChange = {
-  restuid: string;
-  customerUid: string;
   /** 1: an order counts from now on; -1: it does no longer. */
   orders: 1 | -1;
   pickup: boolean;
@@ -20,24 +22,47 @@ const counts = ({ orders, pickup, delivery, offline, total }: StatisticsChange) 
   offline_orders_count = offline_orders_count + ${offline ? orders : 0},
   orders_total = orders_total + ${orders * total}::bigint`;
 
-export const addOrder = async (tx: Kysely<unknown>, change: StatisticsChange, date: Date): Promise<void> => {
+const added = (change: StatisticsChange, date: Date) => sql`
+  ${counts(change)}, first_order = least(first_order, ${date}), last_order = greatest(last_order, ${date}),
+  last_offline_order = case when ${change.offline}::boolean
+    then greatest(last_offline_order, ${date}) else last_offline_order end`;
+
+export const addOrder = async (
+  tx: Kysely<unknown>,
+  { restuid, customerUid }: CustomerOfOrder,
+  change: StatisticsChange,
+  date: Date,
+): Promise<void> => {
   await sql`
-    update ordering.customers set ${counts(change)},
-      first_order = least(first_order, ${date}), last_order = greatest(last_order, ${date}),
-      last_offline_order = case when ${change.offline}::boolean
-        then greatest(last_offline_order, ${date}) else last_offline_order end
-    where restuid = ${change.restuid} and uid = ${change.customerUid}`.execute(tx);
+    update ordering.customers set ${added(change, date)}
+    where restuid = ${restuid} and uid = ${customerUid}`.execute(tx);
+};
+
+/** The row stays locked until the transaction ends. */
+export const addOrderByEmail = async (
+  tx: Kysely<unknown>,
+  { restuid, email }: { restuid: string; email: string },
+  change: StatisticsChange,
+  date: Date,
+): Promise<string | undefined> => {
+  const { rows } = await sql<{ uid: string }>`${named}
+    update ordering.customers set ${added(change, date)}
+    where restuid = ${restuid} and lower(email) = lower(${email}::text) and removed_at is null returning uid`.execute(
+    tx,
+  );
+  return rows[0]?.uid;
 };
 
 export type RemainingDates = { firstOrder: Date | null; lastOrder: Date | null; lastOfflineOrder: Date | null };
 
 export const takeOrderOut = async (
   tx: Kysely<unknown>,
+  { restuid, customerUid }: CustomerOfOrder,
   change: StatisticsChange,
   remaining: RemainingDates,
 ): Promise<void> => {
   await sql`
     update ordering.customers set ${counts(change)}, first_order = ${remaining.firstOrder},
       last_order = ${remaining.lastOrder}, last_offline_order = ${remaining.lastOfflineOrder}
-    where restuid = ${change.restuid} and uid = ${change.customerUid}`.execute(tx);
+    where restuid = ${restuid} and uid = ${customerUid}`.execute(tx);
 };

@@ -1,5 +1,6 @@
 /** The loyalty ledger in PostgreSQL: entries that only grow, and the balance on the customer that is their fold. */
 import { type Kysely, sql } from 'kysely';
+import { readTally } from '../tally-store.ts';
 import type { EntryType, LoyaltyEntry, ShownEntry } from './loyalty-entry.ts';
 
 const entryColumns = sql`
@@ -113,6 +114,7 @@ export const listEntries = async (
 };
 
 export const countEntries = async (db: Kysely<unknown>, restuid: string, filter: EntryFilter): Promise<number> => {
+  if (Object.values(filter).every((value) => value === undefined)) return readTally(db, restuid, 'loyalty_entries');
   const { rows } = await sql<{ total: number }>`
     select count(*) as total from ordering.loyalty_entries e where ${matching(restuid, filter)}`.execute(db);
   return rows[0]?.total ?? 0;

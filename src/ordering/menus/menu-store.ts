@@ -1,5 +1,7 @@
 /** Menus as readers see them, from PostgreSQL: elements that are not removed, with the options that apply. */
+
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { named } from '#src/platform/db/named.ts';
 import { aliveOptions, applyingOptions } from './applying-options.ts';
 import type { Category, Option, Product, ProductOnSale } from './menu.ts';
 
@@ -22,20 +24,19 @@ export const loadProductsOnSale = async (
   restuid: string,
   uids: readonly string[],
 ): Promise<Map<string, ProductOnSale>> => {
-  const { rows } = await sql<ProductRow>`
-    select ${productColumns} from ordering.products p
-    where p.restuid = ${restuid} and p.uid = any(${[...new Set(uids)]}::text[]) and p.removed_at is null`.execute(db);
-  return onSale(db, restuid, rows);
+  const asked = sql`
+    from ordering.products p
+    where p.restuid = ${restuid} and p.uid = any(${[...new Set(uids)]}::text[]) and p.removed_at is null`;
+  // Neither waits for the other.
+  const [{ rows }, categories] = await Promise.all([
+    sql<ProductRow>`${named} select ${productColumns} ${asked}`.execute(db),
+    loadCategories(db, restuid, sql`(select p.category_uid ${asked})`),
+  ]);
+  return onSale(rows, categories);
 };
 
-const onSale = async (
-  db: Kysely<unknown>,
-  restuid: string,
-  products: readonly ProductRow[],
-): Promise<Map<string, ProductOnSale>> => {
+const onSale = (products: readonly ProductRow[], categories: Map<string, Category>): Map<string, ProductOnSale> => {
   const found = new Map<string, ProductOnSale>();
-  if (products.length === 0) return found;
-  const categories = await loadCategories(db, restuid, [...new Set(products.map((product) => product.category_uid))]);
   for (const { copied_options, offline_uid, ...product } of products) {
     const category = categories.get(product.category_uid);
     // Between the two statements the category may have gone, and its products with it.
@@ -54,11 +55,11 @@ const onSale = async (
 const loadCategories = async (
   db: Kysely<unknown>,
   restuid: string,
-  uids: readonly string[],
+  uids: RawBuilder<unknown>,
 ): Promise<Map<string, Category>> => {
-  const { rows } = await sql<Category>`
+  const { rows } = await sql<Category>`${named}
     select ${categoryColumns} from ordering.categories c
-    where c.restuid = ${restuid} and c.uid = any(${uids}::text[]) and c.removed_at is null`.execute(db);
+    where c.restuid = ${restuid} and c.uid = any(${uids}) and c.removed_at is null`.execute(db);
   return new Map(rows.map((row) => [row.uid, { ...row, options: aliveOptions(row.options) }]));
 };
 
@@ -86,7 +87,7 @@ export type Page = { offset: number; limit: number };
 export type Listed<T> = { items: T[]; total: number };
 
 // What a caller types is text, not a pattern, so it is looked for and not matched.
-const named = (column: RawBuilder<unknown>, part: string | undefined): RawBuilder<unknown> =>
+const holding = (column: RawBuilder<unknown>, part: string | undefined): RawBuilder<unknown> =>
   part === undefined ? sql`true` : sql`position(lower(${part}::text) in lower(${column})) > 0`;
 
 export const listCategories = async (
@@ -97,7 +98,7 @@ export const listCategories = async (
 ): Promise<Listed<ListedCategory>> => {
   const matching = sql`
     from ordering.categories c where c.restuid = ${restuid} and c.removed_at is null
-      and (not c.hidden or not ${filter.visibleOnly}::boolean) and ${named(sql`c.name`, filter.part)}`;
+      and (not c.hidden or not ${filter.visibleOnly}::boolean) and ${holding(sql`c.name`, filter.part)}`;
   const { rows } = await sql<ListedCategory>`
     select ${withCount} ${matching} order by c.position, c.uid limit ${page.limit} offset ${page.offset}`.execute(db);
   const items = rows.map((row) => ({ ...row, options: aliveOptions(row.options) }));
@@ -114,7 +115,7 @@ export const listProducts = async (
   const matching = sql`
     from ordering.products p join ordering.categories c on c.restuid = p.restuid and c.uid = p.category_uid
     where p.restuid = ${restuid} and p.removed_at is null and c.removed_at is null and ${inCategory}
-      and (not (p.hidden or c.hidden) or not ${filter.visibleOnly}::boolean) and ${named(sql`p.name`, filter.part)}`;
+      and (not (p.hidden or c.hidden) or not ${filter.visibleOnly}::boolean) and ${holding(sql`p.name`, filter.part)}`;
   // Sorted by key alone first: a deep page must not carry the documents of all the products before it.
   const { rows } = await sql<ProductRow>`
     with listed as (
@@ -123,7 +124,8 @@ export const listProducts = async (
     )
     select ${productColumns} from listed join ordering.products p on p.restuid = ${restuid} and p.uid = listed.uid
     order by listed.place`.execute(db);
-  const items = await onSale(db, restuid, rows);
+  const uids = [...new Set(rows.map((row) => row.category_uid))];
+  const items = onSale(rows, await loadCategories(db, restuid, sql`${uids}::text[]`));
   return { items: [...items.values()], total: await count(db, matching) };
 };
 

@@ -12,6 +12,7 @@ import {
   text,
   uid,
 } from '#src/platform/http/values.ts';
+import { dmethod } from '../restaurants/dmethod.ts';
 
 /** Absent, null and blank all mean that there is nothing: what is empty after trimming is null (interface 2). */
 const orNull = <T>(type: z.ZodType<T>): z.ZodType<T | null> =>
@@ -56,9 +57,6 @@ const line = z.object({
     ),
   ).transform((options) => options ?? []),
 });
-
-/** `0`, `1`, `0t`, `20`, `0e-{id}`, `dcf-{id}` (interface 10.6). */
-const dmethod = text({ max: 64, pattern: /^(0|1|0t|20|(0e|dcf)-[A-Za-z0-9._-]+)$/, format: 'a delivery method' });
 
 const members = z.object({
   client: z.object({

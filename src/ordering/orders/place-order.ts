@@ -4,11 +4,15 @@
  */
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import { withCommit } from '#src/platform/db/transaction.ts';
 import { canonicalJson } from '#src/platform/http/json.ts';
 import { newId, newToken } from '#src/platform/ids.ts';
 import { couponFault, takeOrderCoupon } from '../coupons/order-coupon.ts';
 import { matchOrCreateCustomer } from '../customers/match-customer.ts';
 import { redeemPoints } from '../loyalty/ledger.ts';
+import type { ProductOnSale } from '../menus/menu.ts';
+import { loadProductsOnSale } from '../menus/menu-store.ts';
+import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import type { Location, Restaurant } from '../restaurants/restaurant.ts';
 import { listLocations, nextOrderNumber } from '../restaurants/restaurant-store.ts';
 import type { SentLine } from './choose-options.ts';
@@ -17,7 +21,7 @@ import type { Order, OrderAddress, OrderClient, PaymentMethod } from './order.ts
 import { findOrderByExternalId, insertOrder, lockExternalId } from './order-store.ts';
 import { receiptView } from './order-view.ts';
 import { type PricedOrder, priceOrder } from './price-order.ts';
-import { eventsOfCreation, recordOrderEvents } from './record-order-events.ts';
+import { eventsOfCreation, hasOrderEvents, recordCreation } from './record-order-events.ts';
 import { type Refusal, refuse } from './refusal.ts';
 import { moveOrder } from './transitions.ts';
 
@@ -47,23 +51,53 @@ export type PlaceResult =
   | { kind: 'insufficient_points'; balance: number }
   | Refusal;
 
-type Placing = { restaurant: Restaurant; sent: SentOrder; clientId: string; now: Date };
+export type Placing = { restuid: string; sent: SentOrder; clientId: string; now: Date };
+
+/** What an order is judged and written by. */
+type Ground = {
+  restaurant: Restaurant;
+  visible: readonly Location[];
+  products: ReadonlyMap<string, ProductOnSale>;
+  hasEvents: boolean;
+};
+
+/** One round trip: none of it depends on another. */
+const readGround = async (tx: Kysely<unknown>, restuid: string, sent: SentOrder): Promise<Ground> => {
+  const uids = sent.details.map(({ product }) => product.uid);
+  const [restaurant, visible, products, hasEvents] = await Promise.all([
+    requireRestaurant(tx, restuid),
+    listLocations(tx, restuid, { visibleOnly: true }),
+    loadProductsOnSale(tx, restuid, uids),
+    hasOrderEvents(tx, restuid),
+  ]);
+  return { restaurant, visible, products, hasEvents };
+};
 
 export const placeOrder = async (tx: Kysely<unknown>, placing: Placing): Promise<PlaceResult> => {
-  const { restaurant, clientId, now } = placing;
+  const { restuid, clientId, now } = placing;
   const hash = hashOf(placing.sent);
   const sent = relevantOf(placing.sent);
+  const reading = readGround(tx, restuid, sent);
   if (sent.external_id !== null) {
-    await lockExternalId(tx, restaurant.uid, clientId, sent.external_id);
-    const earlier = await findOrderByExternalId(tx, restaurant.uid, clientId, sent.external_id);
+    const [earlier] = await Promise.all([findLocked(tx, restuid, clientId, sent.external_id), reading]);
     if (earlier?.externalHash.equals(hash) === true) return { kind: 'repeated', receipt: earlier.receipt };
     if (earlier !== undefined) return { kind: 'external_conflict', uid: earlier.uid };
   }
-  const location = await chooseLocation(tx, restaurant, sent);
-  if ('kind' in location) return refuse([...judgeSent(restaurant, sent, now), ...location.details]);
-  const priced = await priceOrder(tx, { restaurant, location, sent, now });
+  const ground = await reading;
+  const location = chooseLocation(ground.visible, sent);
+  if ('kind' in location) return refuse([...judgeSent(ground.restaurant, sent, now), ...location.details]);
+  const priced = await priceOrder(tx, { ...ground, location, sent, now });
   if ('kind' in priced) return priced;
-  return write(tx, { ...placing, sent }, location, priced, hash);
+  return write(tx, { ...ground, clientId, sent, now }, location, priced, hash);
+};
+
+/** Sent together: the order is looked for when the lock is held. */
+const findLocked = async (tx: Kysely<unknown>, restuid: string, clientId: string, externalId: string) => {
+  const [, earlier] = await Promise.all([
+    lockExternalId(tx, restuid, clientId, externalId),
+    findOrderByExternalId(tx, restuid, clientId, externalId),
+  ]);
+  return earlier;
 };
 
 /**
@@ -89,12 +123,7 @@ const relevantOf = (sent: SentOrder): SentOrder => {
   };
 };
 
-const chooseLocation = async (
-  tx: Kysely<unknown>,
-  restaurant: Restaurant,
-  sent: SentOrder,
-): Promise<Location | Refusal> => {
-  const visible = await listLocations(tx, restaurant.uid, { visibleOnly: true });
+const chooseLocation = (visible: readonly Location[], sent: SentOrder): Location | Refusal => {
   const pointer = 'subrestaurant_uid';
   if (sent.subrestaurant_uid !== null) {
     const named = visible.find(({ uid }) => uid === sent.subrestaurant_uid);
@@ -108,9 +137,11 @@ const chooseLocation = async (
   return first;
 };
 
+type Judged = Pick<Ground, 'restaurant' | 'hasEvents'> & Omit<Placing, 'restuid'>;
+
 const write = async (
   tx: Kysely<unknown>,
-  { restaurant, sent, clientId, now }: Placing,
+  { restaurant, hasEvents, sent, clientId, now }: Judged,
   location: Location,
   priced: PricedOrder,
   hash: Buffer,
@@ -141,6 +172,7 @@ const write = async (
   if (priced.coupon !== null && (await takeOrderCoupon(tx, restaurant.uid, priced.coupon.code)) === undefined)
     return refuse([couponFault('The coupon is used up')]);
   const number = await nextOrderNumber(tx, restaurant.uid);
+  // The number is what orders of one restaurant wait for: from here on nothing waits for an answer before the commit.
   const first = newOrder({ restaurant, sent, clientId, now }, location, priced, {
     uid,
     number,
@@ -148,13 +180,13 @@ const write = async (
   });
   const order = afterCreation(first, restaurant, now);
   const receipt = receiptView(order);
-  await insertOrder(tx, order, sent.external_id === null ? undefined : { hash, receipt });
-  await recordOrderEvents(tx, eventsOfCreation(first, order), restaurant, now);
+  await withCommit(tx, insertOrder(tx, order, sent.external_id === null ? undefined : { hash, receipt }));
+  if (hasEvents) await recordCreation(tx, eventsOfCreation(first, order), restaurant, now);
   return { kind: 'placed', order, receipt };
 };
 
 const newOrder = (
-  { restaurant, sent, clientId, now }: Placing,
+  { restaurant, sent, clientId, now }: Omit<Judged, 'hasEvents'>,
   location: Location,
   priced: PricedOrder,
   identity: { uid: string; number: number; customerUid: string | null },

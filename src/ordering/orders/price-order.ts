@@ -4,7 +4,6 @@ import type { FaultDetail } from '#src/contract/fault.ts';
 import type { Coupon } from '../coupons/coupon.ts';
 import { couponFault, discountOf, readOrderCoupon } from '../coupons/order-coupon.ts';
 import type { ProductOnSale } from '../menus/menu.ts';
-import { loadProductsOnSale } from '../menus/menu-store.ts';
 import { toWire } from '../money.ts';
 import type { Location, Restaurant } from '../restaurants/restaurant.ts';
 import { type ChosenLine, chooseLine, type SentLine } from './choose-options.ts';
@@ -27,7 +26,14 @@ export type PricedOrder = {
   deliverypoint: Order['deliverypoint'];
 };
 
-type Pricing = { restaurant: Restaurant; location: Location; sent: SentOrder; now: Date };
+type Pricing = {
+  restaurant: Restaurant;
+  location: Location;
+  /** Those of the lines, by uid. */
+  products: ReadonlyMap<string, ProductOnSale>;
+  sent: SentOrder;
+  now: Date;
+};
 
 const totalMax = 100_000_000;
 
@@ -41,14 +47,9 @@ export const priceOrder = async (tx: Kysely<unknown>, pricing: Pricing): Promise
   if (Array.isArray(coupon)) details.push(...coupon);
   const place = placeOf(location, sent);
   if (Array.isArray(place)) details.push(...place);
-  const products = await loadProductsOnSale(
-    tx,
-    restaurant.uid,
-    sent.details.map(({ product }) => product.uid),
-  );
   const lines: OrderLine[] = [];
   for (const [index, line] of sent.details.entries()) {
-    const chosen = chooseLine(products.get(line.product.uid), line, location.uid, `/details/${index}`);
+    const chosen = chooseLine(pricing.products.get(line.product.uid), line, location.uid, `/details/${index}`);
     if (Array.isArray(chosen)) details.push(...chosen);
     else lines.push(toLine(chosen, line, sent.dmethod));
   }

@@ -1,6 +1,6 @@
 /** Events of an order (interface 12.1), recorded in the transaction of the change. */
 import type { Kysely } from 'kysely';
-import { type EventDraft, recordEvents } from '#src/platform/db/outbox.ts';
+import { type EventDraft, isKindOn, recordEvents, recordFirstEvents } from '#src/platform/db/outbox.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
 import type { Order } from './order.ts';
 import { confirmationView, orderView } from './order-view.ts';
@@ -39,16 +39,30 @@ export const eventsOfCreation = (received: Order, order: Order): [OrderChange, .
   return [['order.new', received]];
 };
 
+const kind = 'orders';
+
+export const hasOrderEvents = (tx: Kysely<unknown>, restuid: string): Promise<boolean> => isKindOn(tx, restuid, kind);
+
+/** What creation announces, where order events are on. */
+export const recordCreation = (tx: Kysely<unknown>, changes: Changes, restaurant: Restaurant, now: Date) =>
+  recordFirstEvents(tx, draftsOf(changes, restaurant, now));
+
 /** Changes of one order, in the order of their seq. */
 export const recordOrderEvents = async (
   tx: Kysely<unknown>,
-  [first, ...more]: readonly [OrderChange, ...OrderChange[]],
+  changes: Changes,
   restaurant: Restaurant,
   now: Date,
 ): Promise<void> => {
+  await recordEvents(tx, draftsOf(changes, restaurant, now));
+};
+
+type Changes = readonly [OrderChange, ...OrderChange[]];
+
+const draftsOf = ([first, ...more]: Changes, restaurant: Restaurant, now: Date): [EventDraft, ...EventDraft[]] => {
   const draftOf = ([event, order]: OrderChange): EventDraft => ({
     tenant: order.restuid,
-    kind: 'orders',
+    kind,
     event,
     entity: order.uid,
     seq: order.seq,
@@ -56,7 +70,7 @@ export const recordOrderEvents = async (
     object: 'order',
     value: () => bodyOf(event, order, restaurant),
   });
-  await recordEvents(tx, [draftOf(first), ...more.map(draftOf)]);
+  return [draftOf(first), ...more.map(draftOf)];
 };
 
 const bodyOf = (event: OrderEvent, order: Order, restaurant: Restaurant): Record<string, unknown> => {

@@ -55,8 +55,7 @@ const createOperation = operation({
   params: createParams,
   answer: z.object({ order: receiptAnswer }),
   handle: async ({ db, restuid, params, caller, now }) => {
-    const restaurant = await requireRestaurant(db, restuid);
-    const result = await placeOrder(db, { restaurant, sent: params, clientId: caller.id, now });
+    const result = await placeOrder(db, { restuid, sent: params, clientId: caller.id, now });
     if (result.kind === 'placed') return { body: { order: result.receipt } };
     if (result.kind === 'repeated')
       return { body: { order: result.receipt }, headers: { 'idempotent-replayed': 'true' } };

@@ -4,6 +4,7 @@ import { newId } from '#src/platform/ids.ts';
 import { isTimeZone } from '../venue-time.ts';
 import type { DeliveryZone, Restaurant } from './restaurant.ts';
 import { createRestaurant as insertRestaurant, saveLocation } from './restaurant-store.ts';
+import { blankLocation } from './save-location.ts';
 
 export type NewRestaurant = {
   name: string;
@@ -46,33 +47,7 @@ export const createRestaurant = async (
   const uid = newId('rst', now.getTime());
   const locationUid = newId('loc', now.getTime());
   await insertRestaurant(tx, { ...rest, uid, name, timeZone, currency });
-  await saveLocation(tx, {
-    uid: locationUid,
-    restuid: uid,
-    name,
-    at: null,
-    code: null,
-    address: null,
-    city: null,
-    province: null,
-    zip: null,
-    country: null,
-    phone: null,
-    email: null,
-    lat: null,
-    lng: null,
-    timeZone,
-    hidden: false,
-    position: 0,
-    dmethods: [
-      { code: '0', name: 'Pickup' },
-      { code: '1', name: 'Delivery' },
-      { code: '0t', name: 'At the table' },
-    ],
-    deliverypoints: [],
-    zones,
-    hours: null,
-  });
+  await saveLocation(tx, { ...blankLocation({ uid, name, timeZone }, locationUid, 0), zones });
   return { uid, locationUid, name, timeZone, currency };
 };
 

@@ -1,5 +1,7 @@
 /** Restaurants, locations and running numbers in PostgreSQL. */
+
 import { type Kysely, sql } from 'kysely';
+import { named } from '#src/platform/db/named.ts';
 import type { Location, Restaurant } from './restaurant.ts';
 
 const restaurantColumns = sql`
@@ -8,7 +10,7 @@ const restaurantColumns = sql`
   points_per_unit::float8 as "pointsPerUnit", point_value::float8 as "pointValue", signup_points as "signupPoints"`;
 
 export const findRestaurant = async (db: Kysely<unknown>, restuid: string): Promise<Restaurant | undefined> => {
-  const { rows } = await sql<Restaurant>`
+  const { rows } = await sql<Restaurant>`${named}
     select ${restaurantColumns} from ordering.restaurants where uid = ${restuid}`.execute(db);
   return rows[0];
 };
@@ -42,6 +44,13 @@ export const createRestaurant = async (tx: Kysely<unknown>, row: RestaurantRow):
   return restaurant;
 };
 
+/** Until the transaction ends nobody else changes its settings or locations; orders go on. */
+export const lockRestaurant = async (tx: Kysely<unknown>, restuid: string): Promise<Restaurant | undefined> => {
+  const { rows } = await sql<Restaurant>`
+    select ${restaurantColumns} from ordering.restaurants where uid = ${restuid} for no key update`.execute(tx);
+  return rows[0];
+};
+
 /** Changes what is named. Returns the restaurant as it is now, undefined when there is none. */
 export const updateRestaurant = async (
   tx: Kysely<unknown>,
@@ -71,7 +80,7 @@ export const listLocations = async (
   restuid: string,
   { visibleOnly }: { visibleOnly: boolean },
 ): Promise<Location[]> => {
-  const { rows } = await sql<Location>`
+  const { rows } = await sql<Location>`${named}
     select ${locationColumns} from ordering.locations
     where restuid = ${restuid} and (not hidden or not ${visibleOnly}::boolean)
     order by position, uid`.execute(db);
@@ -123,7 +132,7 @@ export const saveLocation = async (tx: Kysely<unknown>, location: Location): Pro
  * number that is rolled back is given out again: no gaps.
  */
 export const nextOrderNumber = async (tx: Kysely<unknown>, restuid: string): Promise<number> => {
-  const { rows } = await sql<{ last: number }>`
+  const { rows } = await sql<{ last: number }>`${named}
     insert into ordering.counters (restuid, name, last) values (${restuid}, 'orders', 1)
     on conflict (restuid, name) do update set last = ordering.counters.last + 1 returning last`.execute(tx);
   const last = rows[0]?.last;

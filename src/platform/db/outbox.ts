@@ -3,9 +3,13 @@
  * switched on and the last recorded seq of each entity, since both decide what is written in the transaction of the
  * change. Whoever records an event holds a row lock on its entity, so seqs of one entity are recorded in order.
  */
+
 import { type Kysely, sql } from 'kysely';
 import { buildEventBody, type RecordedEvent } from '#src/contract/event.ts';
 import { newId } from '../ids.ts';
+import { named } from './named.ts';
+import type { WeeklyTable } from './partitions.ts';
+import { withCommit } from './transaction.ts';
 
 export type EventDraft = {
   tenant: string;
@@ -53,6 +57,23 @@ export const recordEvents = async (
   return events;
 };
 
+/** Has the tenant this kind of events switched on? */
+export const isKindOn = async (tx: Kysely<unknown>, tenant: string, kind: string): Promise<boolean> => {
+  const { rows } = await sql`${named}
+    select 1 from outbox.switches where tenant = ${tenant} and kind = ${kind} and enabled`.execute(tx);
+  return rows.length > 0;
+};
+
+/** Events of an entity that this transaction makes, of a kind that is on: nothing was told of it before. */
+export const recordFirstEvents = async (
+  tx: Kysely<unknown>,
+  drafts: readonly [EventDraft, ...EventDraft[]],
+): Promise<void> => {
+  const events: RecordedEvent[] = [];
+  for (const draft of drafts) events.push(await eventOf(draft, events.at(-1)?.seq ?? null));
+  await withCommit(tx, insertEvents(tx, events));
+};
+
 const eventOf = async (draft: EventDraft, previousSeq: number | null): Promise<RecordedEvent> => {
   const { tenant, kind, event, entity, seq, created, object, trailing } = draft;
   const id = newId('evt', created.getTime());
@@ -79,7 +100,7 @@ const insertEvents = async (tx: Kysely<unknown>, events: readonly RecordedEvent[
       sql`(${id}, ${tenant}, ${kind}, ${event}, ${entity}, ${seq}::bigint, ${previousSeq}::bigint,
         ${created}::timestamptz, ${body})`,
   );
-  await sql`
+  await sql`${named}
     with head as (
       insert into outbox.heads (tenant, kind, entity, last_seq)
       values (${last.tenant}, ${last.kind}, ${last.entity}, ${last.seq})
@@ -130,6 +151,59 @@ export const lockDispatch = async (tx: Kysely<unknown>): Promise<boolean> => {
   return rows[0]?.held === true;
 };
 
-export const markDispatched = async (tx: Kysely<unknown>, positions: readonly number[], at: Date): Promise<void> => {
-  await sql`update outbox.events set dispatched_at = ${at} where position = any(${positions}::bigint[])`.execute(tx);
+/**
+ * Gives each event its place in the feed, in the given sequence. Only the holder of `lockDispatch` calls this, and gives the
+ * lock back after its commit: whoever reads the feed sees it up to some place without gaps, and later events come after.
+ */
+export const markDispatched = async (tx: Kysely<unknown>, ids: readonly string[], at: Date): Promise<void> => {
+  await sql`
+    with taken as materialized (
+      select setval('outbox.feed_positions', nextval('outbox.feed_positions') + ${ids.length - 1}::bigint) as last
+    )
+    update outbox.events as event
+    set dispatched_at = ${at}, feed_position = taken.last - ${ids.length}::bigint + claimed.number
+    from taken, unnest(${ids}::text[]) with ordinality as claimed (id, number)
+    where event.id = claimed.id`.execute(tx);
 };
+
+/** Bodies of events by id; an event that is not kept any more is missing. */
+export const readBodies = async (db: Kysely<unknown>, ids: readonly string[]): Promise<Map<string, string>> => {
+  if (ids.length === 0) return new Map();
+  const { rows } = await sql<{ id: string; body: string }>`
+    select event.id, event.body from unnest(${ids}::text[]) as wanted (id)
+    join outbox.events as event on event.id = wanted.id`.execute(db);
+  return new Map(rows.map(({ id, body }) => [id, body]));
+};
+
+export type KindDigest = { tenant: string; kind: string; count: number; sha256: string };
+
+/**
+ * Of the events of some tenants that were created from `from` on and before `to`, by tenant and kind: how many, and the SHA-256 (hex) of
+ * their ids, sorted by byte and joined by line feeds. Kinds without any are missing.
+ */
+export const digestEvents = async (
+  db: Kysely<unknown>,
+  { tenants, from, to }: { tenants: readonly string[]; from: Date; to: Date },
+): Promise<KindDigest[]> => {
+  // The bounds by id lead to the few rows of the hour.
+  const { rows } = await sql<KindDigest>`
+    select tenant, kind, count(*) as count,
+      encode(sha256(convert_to(string_agg(id, E'\\n' order by id), 'UTF8')), 'hex') as sha256
+    from outbox.events
+    where tenant = any(${tenants}::text[]) and created >= ${from} and created < ${to}
+      and id >= platform.id_bound('evt', ${from}) and id < platform.id_bound('evt', ${to})
+    group by tenant, kind`.execute(db);
+  return rows;
+};
+
+/** For how many seconds the oldest transaction that writes has been open: what was created before may still be to come. */
+export const oldestWriterSeconds = async (db: Kysely<unknown>): Promise<number> => {
+  const { rows } = await sql<{ seconds: number }>`
+    select coalesce(extract(epoch from clock_timestamp() - min(xact_start)), 0)::float8 as seconds
+    from pg_stat_activity
+    where datname = current_database() and backend_xid is not null and pid <> pg_backend_pid()`.execute(db);
+  return rows[0]?.seconds ?? 0;
+};
+
+/** Events of one week, kept and dropped together. */
+export const eventWeeks: WeeklyTable = { schema: 'outbox', name: 'events', key: 'id', prefix: 'evt', fillfactor: 100 };

@@ -1,8 +1,9 @@
 /** Connections to PostgreSQL: a bounded pool, the types it hands out, and the query builder on top of it. */
 import type { Socket } from 'node:net';
-import { Kysely, PostgresDialect } from 'kysely';
+import { type Driver, Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
+import { nameStatements } from './named.ts';
 
 /** Where a PostgreSQL listens on a Unix socket. `host` is the folder of the socket. */
 export type SocketConnection = { host: string; port: number; user: string; database: string };
@@ -84,6 +85,8 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelayMs,
     types: createTypes(),
+    // Statements that do not wait for each other's answers are sent at once; the server takes them one after the other.
+    pipeline: true,
   });
   const report = (error: Error): void => {
     // The server of a closing pool may be stopped before the last goodbye is said.
@@ -96,6 +99,7 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
     client.on('error', report);
     endWhenSilent(client, silentMsMax);
   });
+  pool.on('connect', nameStatements);
   pool.on('error', () => undefined);
   return pool;
 };
@@ -110,8 +114,27 @@ export const createRunPrepared = (pool: pg.Pool): RunPrepared => {
 };
 
 /** `close` ends the pool, not `destroy()` of the result: kysely ends only a pool that it has used. */
-export const createDatabase = (pool: pg.Pool): Kysely<unknown> =>
-  new Kysely({ dialect: new PostgresDialect({ pool }) });
+export const createDatabase = (pool: pg.Pool): Kysely<unknown> => {
+  const dialect = new PostgresDialect({ pool });
+  const createDriver = (): Driver => {
+    const driver = dialect.createDriver();
+    const begin = driver.beginTransaction.bind(driver);
+    // Nothing is to be learnt from the answer to `begin`: where it fails the connection is gone, and what is sent behind
+    // it fails as well.
+    driver.beginTransaction = async (connection, settings) => {
+      begin(connection, settings).catch(() => undefined);
+    };
+    return driver;
+  };
+  return new Kysely({
+    dialect: {
+      createDriver,
+      createAdapter: () => dialect.createAdapter(),
+      createIntrospector: (db) => dialect.createIntrospector(db),
+      createQueryCompiler: () => dialect.createQueryCompiler(),
+    },
+  });
+};
 
 /** The address that `DATABASE_URL`, `psql` and pg understand for a server on a Unix socket. */
 export const connectionUrl = (connection: SocketConnection): string => {

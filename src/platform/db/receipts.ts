@@ -2,7 +2,9 @@
  * Receipts of idempotent requests (interface 8): one row per (owner, key), written in the transaction of the change
  * that it answers for, so that a crash between commit and answer still finds the answer on the next try.
  */
+
 import { type Kysely, sql } from 'kysely';
+import { named } from './named.ts';
 
 export type Receipt = {
   requestHash: Buffer;
@@ -17,7 +19,7 @@ export type Receipt = {
 /** True when this transaction now holds the key; false while another one does. Released with the transaction. */
 export const tryLockKey = async (tx: Kysely<unknown>, owner: string, key: string): Promise<boolean> => {
   // A collision of two keys in the 64-bit lock space makes one of them wait for a retry, never share a receipt.
-  const { rows } = await sql<{ held: boolean }>`
+  const { rows } = await sql<{ held: boolean }>`${named}
     select pg_try_advisory_xact_lock(hashtextextended(${`${owner} ${key}`}, 8)) as held`.execute(tx);
   return rows[0]?.held === true;
 };
@@ -28,7 +30,7 @@ export const findReceipt = async (
   key: string,
   now: Date,
 ): Promise<Receipt | undefined> => {
-  const { rows } = await sql<Receipt>`
+  const { rows } = await sql<Receipt>`${named}
     select request_hash as "requestHash", request, status, body, headers, expires
     from platform.receipts where owner = ${owner} and key = ${key} and expires > ${now}`.execute(tx);
   return rows[0];
@@ -36,7 +38,7 @@ export const findReceipt = async (
 
 /** Replaces an expired receipt of the same key. */
 export const saveReceipt = async (tx: Kysely<unknown>, owner: string, key: string, receipt: Receipt): Promise<void> => {
-  await sql`
+  await sql`${named}
     insert into platform.receipts (owner, key, request_hash, request, status, body, headers, expires)
     values (${owner}, ${key}, ${receipt.requestHash}, ${receipt.request}, ${receipt.status}, ${receipt.body},
       ${JSON.stringify(receipt.headers)}::jsonb, ${receipt.expires})
@@ -44,6 +46,10 @@ export const saveReceipt = async (tx: Kysely<unknown>, owner: string, key: strin
       status = excluded.status, body = excluded.body, headers = excluded.headers, expires = excluded.expires`.execute(
     tx,
   );
+};
+
+export const deleteReceipt = async (db: Kysely<unknown>, owner: string, key: string): Promise<void> => {
+  await sql`delete from platform.receipts where owner = ${owner} and key = ${key}`.execute(db);
 };
 
 /** Deletes at most `limit` expired receipts; returns how many went. */

@@ -17,18 +17,55 @@ export const inTransaction = async <T>(
   settings: TransactionSettings = {},
 ): Promise<T> => {
   for (let attempt = 1; ; attempt += 1) {
+    const late: Promise<unknown>[] = [];
     try {
       const builder = db.transaction();
       return await (settings.isolation === undefined ? builder : builder.setIsolationLevel(settings.isolation)).execute(
-        fn,
+        async (tx) => {
+          await sendAtOnce(tx);
+          lateOf.set(tx, late);
+          return fn(tx);
+        },
       );
-    } catch (error) {
+    } catch (thrown) {
+      // What a late write broke, everything behind it only repeats.
+      const error = (await firstFailure(late)) ?? thrown;
       if (attempt >= attemptsMax || !isConflict(error)) throw error;
       // Two transactions that met once would meet again if both came back at the same moment.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * pauseMsMax * attempt));
     }
   }
 };
+
+/**
+ * The builder lets a statement of a transaction wait for the answers to those before it. Here each is handed to the driver
+ * when it is executed: the order in which they are executed is the order in which the server takes them.
+ */
+const sendAtOnce = async (tx: Transaction<unknown>): Promise<void> => {
+  const waiting = tx.getExecutor();
+  const connection = await waiting.provideConnection(async (only) => only);
+  const executor = waiting.withConnectionProvider({ provideConnection: (use) => use(connection) });
+  tx.getExecutor = () => executor;
+};
+
+const lateOf = new WeakMap<Kysely<unknown>, Promise<unknown>[]>();
+
+/**
+ * A write whose answer tells nothing: it is sent, and what follows need not wait for it. One that fails fails the
+ * transaction, since `commit` comes behind it. Outside of `inTransaction` it is waited for.
+ */
+export const withCommit = async (tx: Kysely<unknown>, write: Promise<unknown>): Promise<void> => {
+  const late = lateOf.get(tx);
+  if (late === undefined) await write;
+  else {
+    // Heard of by whoever commits.
+    write.catch(() => undefined);
+    late.push(write);
+  }
+};
+
+const firstFailure = async (writes: readonly Promise<unknown>[]): Promise<unknown> =>
+  (await Promise.allSettled(writes)).find((result) => result.status === 'rejected')?.reason;
 
 const codeOf = (error: unknown): string => {
   if (typeof error !== 'object' || error === null || !('code' in error)) return '';
@@ -38,6 +75,8 @@ const codeOf = (error: unknown): string => {
 /** PostgreSQL rolled the transaction back because of another one; the same work can succeed now. */
 const isConflict = (error: unknown): boolean => {
   const code = codeOf(error);
+  // The row was on its way to the default partition when the partition that it belongs to was made.
+  if (code === '23514') return error instanceof Error && error.message.endsWith('violates partition constraint');
   return code === '40001' || code === '40P01';
 };
 

@@ -8,6 +8,7 @@ import { requestIdHeader } from '#src/contract/headers.ts';
 import { isTransient } from '../db/transaction.ts';
 import { newId } from '../ids.ts';
 import type { Logger } from '../log.ts';
+import type { TraceSpan } from '../telemetry/traces.ts';
 
 const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
 
@@ -31,7 +32,13 @@ export const createErrorBoundary = (deps: { log: Logger }): Middleware => {
       const fault = faultOf(error);
       if (fault.status >= 500)
         deps.log.error(
-          { request_id: requestId, code: fault.code, err: fault.cause ?? fault, detail: fault.internalText },
+          {
+            request_id: requestId,
+            trace_id: (ctx.state.span as TraceSpan | undefined)?.traceId,
+            code: fault.code,
+            err: fault.cause ?? fault,
+            detail: fault.internalText,
+          },
           'request failed',
         );
       ctx.status = fault.status;

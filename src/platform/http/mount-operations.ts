@@ -12,14 +12,31 @@ import { Fault, internalFault, validationFault } from '#src/contract/fault.ts';
 import { assertionHeader, dialectHeader } from '#src/contract/headers.ts';
 import type { Clock } from '../clock.ts';
 import { inTransaction } from '../db/transaction.ts';
+import type { SecretBox } from '../secret-box.ts';
 import { textSlices } from '../text-slices.ts';
-import type { Operation } from './operation.ts';
+import type { Operation, OperationInput } from './operation.ts';
 import { type BodyBounds, readJsonObject } from './read-body.ts';
 import { resolveRestaurant } from './restaurant.ts';
-import { readIdempotencyKey, runOnce, type WireAnswer } from './run-once.ts';
+import {
+  hasReceipt,
+  type IdempotentRequest,
+  readIdempotencyKey,
+  runOnce,
+  runOnceOutside,
+  type Sealing,
+  type WireAnswer,
+} from './run-once.ts';
 import { mergeParameters, parseParameters, readQuery } from './validate.ts';
 
-export type OperationDeps = { db: Kysely<unknown>; verifyAssertion: VerifyAssertion; clock: Clock };
+export type OperationDeps = {
+  db: Kysely<unknown>;
+  verifyAssertion: VerifyAssertion;
+  clock: Clock;
+  /** Seals the receipts of operations with secrets. */
+  box?: Pick<SecretBox, 'seal' | 'open'>;
+  /** Serves the operations that are `apart`; without it they are served here. */
+  serveApart?: (ctx: Context) => Promise<void>;
+};
 
 const defaultBounds: BodyBounds = { bytesMax: 1024 * 1024, timeoutMs: 30_000 };
 
@@ -27,7 +44,10 @@ const defaultBounds: BodyBounds = { bytesMax: 1024 * 1024, timeoutMs: 30_000 };
 export const mountOperations = (operations: readonly Operation[], prefix: string, deps: OperationDeps): Router => {
   const router = new Router({ prefix, strict: true, sensitive: true });
   for (const operation of operations) {
-    const handler = (ctx: Context): Promise<void> => serve(operation, prefix, deps, ctx);
+    const handler =
+      operation.apart === true && deps.serveApart !== undefined
+        ? deps.serveApart
+        : (ctx: Context): Promise<void> => serve(operation, prefix, deps, ctx);
     if (operation.method === 'GET') router.get(operation.path, handler);
     else router.post(operation.path, handler);
   }
@@ -45,39 +65,52 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
   const params = parseParameters(operation.params, merged.values, [...query.errors, ...merged.errors]);
   requireScopes(caller, operation.scopesOf?.(params) ?? []);
 
+  const input = (db: Kysely<unknown>): OperationInput<unknown> => ({
+    params,
+    caller,
+    restuid,
+    requestId: String(ctx.state.requestId),
+    now: deps.clock.now(),
+    db,
+    signal: ctx.state.signal as AbortSignal,
+  });
   const run = async (db: Kysely<unknown>): Promise<WireAnswer> => {
-    const answer = await operation.handle({
-      params,
-      caller,
-      restuid,
-      requestId: String(ctx.state.requestId),
-      now: deps.clock.now(),
-      db,
-      signal: ctx.state.signal as AbortSignal,
-    });
+    const answer = await operation.handle(input(db));
     const text = 'json' in answer ? answer.json : render(operation, answer.body);
     return { status: 200, body: text, headers: { ...answer.headers } };
   };
   if (operation.method === 'GET') return send(ctx, await run(deps.db));
+  const check = async (): Promise<void> => operation.check?.(input(deps.db));
   const key = readIdempotencyKey(ctx.req.headers['idempotency-key']);
-  const answer = await inTransaction(deps.db, (tx) =>
-    key === undefined
-      ? run(tx)
-      : runOnce(
-          tx,
-          {
-            owner: caller.id,
-            key,
-            path: `${prefix}${operation.path}`,
-            query: query.values,
-            body,
-            requestId: String(ctx.state.requestId),
-          },
-          deps.clock.now(),
-          () => run(tx),
-        ),
+  if (key === undefined) {
+    await check();
+    return send(ctx, await (operation.transaction === false ? run(deps.db) : inTransaction(deps.db, run)));
+  }
+  const request: IdempotentRequest = {
+    owner: caller.id,
+    key,
+    path: `${prefix}${operation.path}`,
+    query: query.values,
+    body,
+    requestId: String(ctx.state.requestId),
+    sealing: operation.isSecret === true ? sealingOf(deps, caller.id, key) : undefined,
+  };
+  if (operation.check !== undefined && !(await hasReceipt(deps.db, request, deps.clock.now()))) await check();
+  send(
+    ctx,
+    operation.transaction === false
+      ? await runOnceOutside(deps.db, request, deps.clock.now(), () => run(deps.db))
+      : await inTransaction(deps.db, (tx) => runOnce(tx, request, deps.clock.now(), () => run(tx))),
   );
-  send(ctx, answer);
+};
+
+const sealingOf = ({ box }: OperationDeps, owner: string, key: string): Sealing => {
+  if (box === undefined) throw internalFault(new Error('an operation with secrets needs a box for its receipts'));
+  const label = `receipt/${owner}/${key}`;
+  return {
+    seal: (text) => box.seal(text, label).toString('base64'),
+    open: (sealed) => box.open(Buffer.from(sealed, 'base64'), label),
+  };
 };
 
 /** What leaves is what the schema allows, so a column added to a row can never leak into an answer. */

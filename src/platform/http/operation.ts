@@ -38,9 +38,23 @@ export type Operation<P = unknown, A = unknown> = {
   /** Scopes that depend on the body (interface 6.2 step 13). */
   scopesOf?: (params: P) => readonly string[];
   body?: BodyBounds;
+  /**
+   * What must ask the network before a POST changes anything: outside the transaction, and not for an answer that is
+   * replayed. `db` is the plain pool. Throws as `handle` does.
+   */
+  check?(input: OperationInput<P>): Promise<void>;
+  /** False: a POST that waits for the network and changes nothing gets no transaction, which would hold a connection. */
+  transaction?: boolean;
+  /** True: request or answer hold a secret, so that their receipt is kept sealed. */
+  isSecret?: boolean;
+  /** Long work: served by a process of its own where the program has one. */
+  apart?: true;
   /** Refusals of steps 15-17 are thrown as Fault by the route; the use case returns them as values. */
   handle(input: OperationInput<P>): Promise<OperationAnswer<A>>;
 };
 
 /** Infers parameter and answer types from the schemas. */
 export const operation = <P, A>(definition: Operation<P, A>): Operation => definition as unknown as Operation;
+
+/** The tenant that a request is about, for features that do not know what their tenants are. */
+export const tenantOf = ({ restuid }: { restuid: string }): string => restuid;

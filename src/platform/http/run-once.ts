@@ -6,7 +6,8 @@ import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import { envelopeOf, Fault } from '#src/contract/fault.ts';
-import { findReceipt, type Receipt, saveReceipt, tryLockKey } from '../db/receipts.ts';
+import { deleteReceipt, findReceipt, type Receipt, saveReceipt, tryLockKey } from '../db/receipts.ts';
+import { inTransaction, withCommit } from '../db/transaction.ts';
 import { canonicalJson, firstDifference } from './json.ts';
 import { pointerOf } from './validate.ts';
 
@@ -20,8 +21,16 @@ export type IdempotentRequest = {
   query: Readonly<Record<string, string>>;
   body: Readonly<Record<string, unknown>> | undefined;
   requestId: string;
+  /** For requests and answers that hold a secret. */
+  sealing?: Sealing | undefined;
 };
 
+export type Sealing = { seal(text: string): string; open(sealed: string): string };
+
+/** Longer than any request may take; the key of one that died is free after it. */
+const runningMs = 60_000;
+/** Status of a receipt whose request still runs. */
+const running = 0;
 const keptMs = 48 * 3600 * 1000;
 const requestCharactersMax = 256 * 1024;
 
@@ -44,36 +53,105 @@ export const runOnce = async (
   now: Date,
   handle: () => Promise<WireAnswer>,
 ): Promise<WireAnswer> => {
-  if (!(await tryLockKey(tx, request.owner, request.key))) {
-    throw new Fault('CONFLICT', 'A request with this Idempotency-Key is still running', {
-      headers: { 'retry-after': '1' },
-    });
+  const earlier = await findEarlier(tx, request, now);
+  if (earlier !== undefined) return earlier;
+  return keep(tx, request, now, await handleOrRecordRefusal(tx, request.requestId, handle));
+};
+
+/**
+ * The same for a handler that waits for others and changes nothing here: no transaction is open while it runs. Its key is
+ * taken by a receipt that says so. When the process dies meanwhile, the key is free again after a minute.
+ */
+export const runOnceOutside = async (
+  db: Kysely<unknown>,
+  request: IdempotentRequest,
+  now: Date,
+  handle: () => Promise<WireAnswer>,
+): Promise<WireAnswer> => {
+  const earlier = await inTransaction(db, async (tx) => {
+    const found = await findEarlier(tx, request, now);
+    if (found === undefined) {
+      const expires = new Date(now.getTime() + runningMs);
+      await saveReceipt(tx, request.owner, request.key, {
+        ...asKept(request),
+        status: running,
+        body: '',
+        headers: {},
+        expires,
+      });
+    }
+    return found;
+  });
+  if (earlier !== undefined) return earlier;
+  let answer: WireAnswer;
+  try {
+    answer = await handle();
+  } catch (error) {
+    if (!(error instanceof Fault) || !isKept(error)) {
+      await deleteReceipt(db, request.owner, request.key);
+      throw error;
+    }
+    answer = refusalOf(error, request.requestId);
   }
-  const identity = { path: request.path, query: request.query, body: request.body ?? null };
-  const text = canonicalJson(identity);
-  const requestHash = createHash('sha256').update(text).digest();
-  const earlier = await findReceipt(tx, request.owner, request.key, now);
-  if (earlier !== undefined) {
-    if (!earlier.requestHash.equals(requestHash)) throw reused(earlier, identity);
-    return replay(earlier);
-  }
-  const answer = await handleOrRecordRefusal(tx, request.requestId, handle);
+  return keep(db, request, now, answer);
+};
+
+/** Is there an answer to replay? Read without a lock: it only spares work that would be done in vain. */
+export const hasReceipt = async (
+  db: Kysely<unknown>,
+  { owner, key }: Pick<IdempotentRequest, 'owner' | 'key'>,
+  now: Date,
+): Promise<boolean> => (await findReceipt(db, owner, key, now)) !== undefined;
+
+/** The earlier answer to this request. Takes the key for this transaction. Throws CONFLICT, IDEMPOTENCY_KEY_REUSED. */
+const findEarlier = async (
+  tx: Kysely<unknown>,
+  request: IdempotentRequest,
+  now: Date,
+): Promise<WireAnswer | undefined> => {
+  // Sent together: what is found was read when the lock was held.
+  const [isHeld, earlier] = await Promise.all([
+    tryLockKey(tx, request.owner, request.key),
+    findReceipt(tx, request.owner, request.key, now),
+  ]);
+  if (!isHeld) throw stillRunning();
+  if (earlier === undefined) return undefined;
+  if (!earlier.requestHash.equals(asKept(request).requestHash)) throw reused(earlier, request);
+  if (earlier.status === running) throw stillRunning();
+  return replay(earlier, request.sealing);
+};
+
+const stillRunning = (): Fault =>
+  new Fault('CONFLICT', 'A request with this Idempotency-Key is still running', { headers: { 'retry-after': '1' } });
+
+const identityOf = ({ path, query, body }: IdempotentRequest) => ({ path, query, body: body ?? null });
+
+const asKept = (request: IdempotentRequest): Pick<Receipt, 'requestHash' | 'request'> => {
+  const text = canonicalJson(identityOf(request));
+  return {
+    requestHash: createHash('sha256').update(text).digest(),
+    // Without the text of a secret request the place of a difference is not told.
+    request: text.length <= requestCharactersMax && request.sealing === undefined ? text : null,
+  };
+};
+
+const keep = async (
+  db: Kysely<unknown>,
+  request: IdempotentRequest,
+  now: Date,
+  answer: WireAnswer,
+): Promise<WireAnswer> => {
   const expires = new Date(now.getTime() + keptMs);
   const headers = { ...answer.headers, 'idempotency-expires': expires.toUTCString() };
-  await saveReceipt(tx, request.owner, request.key, {
-    requestHash,
-    request: text.length <= requestCharactersMax ? text : null,
-    status: answer.status,
-    body: answer.body,
-    headers,
-    expires,
-  });
+  const body = request.sealing?.seal(answer.body) ?? answer.body;
+  const receipt = { ...asKept(request), status: answer.status, body, headers, expires };
+  await withCommit(db, saveReceipt(db, request.owner, request.key, receipt));
   return { ...answer, headers };
 };
 
-const replay = (receipt: Receipt): WireAnswer => ({
+const replay = (receipt: Receipt, sealing: Sealing | undefined): WireAnswer => ({
   status: receipt.status,
-  body: receipt.body,
+  body: sealing?.open(receipt.body) ?? receipt.body,
   headers: { ...receipt.headers, 'idempotent-replayed': 'true' },
 });
 
@@ -88,21 +166,23 @@ const handleOrRecordRefusal = async (
   } catch (error) {
     if (!(error instanceof Fault) || !isKept(error)) throw error;
     await sql`rollback to savepoint before_change`.execute(tx);
-    return {
-      status: error.status,
-      body: JSON.stringify(envelopeOf(error, requestId)),
-      headers: { ...error.headers },
-    };
+    return refusalOf(error, requestId);
   }
 };
+
+const refusalOf = (fault: Fault, requestId: string): WireAnswer => ({
+  status: fault.status,
+  body: JSON.stringify(envelopeOf(fault, requestId)),
+  headers: { ...fault.headers },
+});
 
 /** Steps 15-17 of interface 6.2; a parameter fault found late still leaves the key free. */
 const isKept = (fault: Fault): boolean =>
   fault.code === 'INVALID_TOKEN' || fault.status === 404 || fault.status === 409 || fault.status === 422;
 
-const reused = (earlier: Receipt, identity: { path: string; query: unknown; body: unknown }): Fault => {
+const reused = (earlier: Receipt, request: IdempotentRequest): Fault => {
   const first: unknown = earlier.request === null ? undefined : JSON.parse(earlier.request);
-  const path = first === undefined ? [] : (firstDifference(first, identity) ?? []);
+  const path = first === undefined ? [] : (firstDifference(first, identityOf(request)) ?? []);
   // path[0] says which part of the request differs; the pointer names the place inside it.
   const pointer = path[0] === 'path' || path.length < 2 ? '' : pointerOf(path.slice(1));
   const message =

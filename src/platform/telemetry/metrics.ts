@@ -10,7 +10,9 @@ export type Metrics = {
     labels: readonly L[],
     buckets: readonly number[],
   ): MetricHistogram<L>;
-  /** `read` is asked when somebody looks. */
+  /** For what is counted elsewhere anyway: `read` gives the total since the start, when somebody looks. */
+  total(name: string, help: string, read: () => number): void;
+  /** `read` is asked when somebody looks; its failure makes the figure NaN and never the whole page fail. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
   /** The exposition format, and its content type. */
   render(): Promise<{ contentType: string; text: string }>;
@@ -37,14 +39,33 @@ export const createMetrics = ({ process = true }: { process?: boolean } = {}): M
       const histogram = new Histogram(settings);
       return { child: (values) => histogram.labels(values) };
     },
+    total: (name, help, read) => {
+      const counter: Counter = new Counter({
+        name: prefix + name,
+        help,
+        registers,
+        collect: () => {
+          counter.reset();
+          counter.inc(read());
+        },
+      });
+    },
     gauge: (name, help, read) => {
       const gauge: Gauge = new Gauge({
         name: prefix + name,
         help,
         registers,
-        collect: async (): Promise<void> => gauge.set(await read()),
+        collect: async (): Promise<void> => gauge.set(await orNaN(read)),
       });
     },
     render: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
+};
+
+const orNaN = async (read: () => number | Promise<number>): Promise<number> => {
+  try {
+    return await read();
+  } catch {
+    return Number.NaN;
+  }
 };

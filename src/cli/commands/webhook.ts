@@ -1,0 +1,125 @@
+/** Endpoints, deliveries and recorded events of a restaurant: the operations webhook/… and events/list of the interface. */
+import type { Command } from 'commander';
+import type { Output } from '../output.ts';
+import { toLine } from '../output.ts';
+import { withAdmin } from '../with-admin.ts';
+import { deliveryCommands } from './webhook-deliveries.ts';
+
+export type Item = Readonly<Record<string, unknown>>;
+
+/** Options of commander as parameters of the interface; those that were not given are left out. */
+export const callWebhook = (command: Command, restuid: string, path: string, params: Item): Promise<Item> =>
+  withAdmin(command, (admin) => admin.callWebhook(restuid, path, params));
+
+export const webhookCommands = (program: Command, output: Output): void => {
+  const group = program.command('webhook').description('webhook endpoints, deliveries and recorded events');
+  listCommand(group, output);
+  showCommand(group, output);
+  testCommand(group, output);
+  rotateCommand(group, output);
+  stateCommands(group, output);
+  deliveryCommands(group, output);
+};
+
+/** A command on one endpoint. */
+export const onEndpoint = (group: Command, name: string, description: string): Command =>
+  group
+    .command(name)
+    .description(description)
+    .requiredOption('--restaurant <restuid>', 'restaurant of the endpoint')
+    .requiredOption('--endpoint <uid>', 'the endpoint (`webhook list` names them)');
+
+type OfEndpoint = { restaurant: string; endpoint: string };
+
+export const pageNote = ({ more, page, total_count: total }: Item): string =>
+  `${String(total)} in all${more === true ? `; more: --page ${Number(page) + 1}` : ''}`;
+
+const listCommand = (group: Command, output: Output): void => {
+  group
+    .command('list')
+    .description('endpoints of a restaurant, newest first, and the kinds of events that are on')
+    .requiredOption('--restaurant <restuid>', 'the restaurant')
+    .option('--page <n>', 'page of 100')
+    .action(async ({ restaurant, page }: { restaurant: string; page?: string }, command: Command) => {
+      const found = await callWebhook(command, restaurant, '/webhook/endpoints', { page });
+      if (output.json) return output.result(found);
+      for (const endpoint of found.endpoints as Item[]) output.line(toLine(inShort(endpoint)));
+      const on = Object.entries(found.kinds_enabled as Item).filter(([, isOn]) => isOn === true);
+      output.line(`${pageNote(found)}; kinds that are on: ${on.map(([kind]) => kind).join(', ') || 'none'}`);
+    });
+};
+
+const inShort = ({ uid, url, kinds, status, disabled_reason, health, next_attempt_iso, description }: Item): Item => ({
+  uid,
+  url,
+  kinds,
+  status,
+  reason: disabled_reason,
+  health,
+  next_attempt: next_attempt_iso,
+  description,
+});
+
+const showCommand = (group: Command, output: Output): void => {
+  onEndpoint(group, 'show', 'one endpoint: settings, state and health').action(
+    async ({ restaurant, endpoint }: OfEndpoint, command: Command) => {
+      const found = await callWebhook(command, restaurant, '/webhook/endpoint', { uid: endpoint });
+      output.result(output.json ? found : (found.endpoint as Item));
+    },
+  );
+};
+
+const testCommand = (group: Command, output: Output): void => {
+  onEndpoint(group, 'test', 'one attempt now with the event webhook.test, also while disabled').action(
+    async ({ restaurant, endpoint }: OfEndpoint, command: Command) => {
+      const made = await callWebhook(command, restaurant, '/webhook/test', { uid: endpoint });
+      const attempt = made.attempt as Item;
+      output.result(output.json ? made : attempt);
+      if (attempt.failure !== null) output.fail();
+    },
+  );
+};
+
+const rotateCommand = (group: Command, output: Output): void => {
+  onEndpoint(group, 'rotate-secret', 'a new secret, shown once; the old one signs too until the overlap ends')
+    .option('--overlap-hours <n>', '0 to 168 (default 24)')
+    .option('--finish', 'make none: end a running overlap now')
+    .action(
+      async (
+        { restaurant, endpoint, ...options }: OfEndpoint & { overlapHours?: string; finish?: boolean },
+        command: Command,
+      ) => {
+        const made = await callWebhook(command, restaurant, '/webhook/rotate-secret', {
+          uid: endpoint,
+          overlap_hours: options.overlapHours,
+          finish: options.finish,
+        });
+        if (output.json) return output.result(made);
+        const { previous_secret_expires_iso: expires } = made.endpoint as Item;
+        if (made.secret === null) return output.line('Only the current secret signs now.');
+        output.result(
+          { secret: made.secret, previous_secret_expires: expires },
+          'The secret is shown only now. Deliveries are signed with both until the old one expires.',
+        );
+      },
+    );
+};
+
+const stateCommands = (group: Command, output: Output): void => {
+  const shown = ({ uid, status }: Item): Item => ({ endpoint_uid: uid, status });
+  for (const [name, enabled, description] of [
+    ['enable', true, 'enable an endpoint again; `webhook redeliver` brings back what it missed'],
+    ['disable', false, 'send nothing more; what was still to be sent is cancelled'],
+  ] as const) {
+    onEndpoint(group, name, description).action(async ({ restaurant, endpoint }: OfEndpoint, command: Command) => {
+      const made = await callWebhook(command, restaurant, '/webhook/update', { uid: endpoint, enabled });
+      output.result(output.json ? made : shown(made.endpoint as Item));
+    });
+  }
+  onEndpoint(group, 'remove', 'remove an endpoint; what was still to be sent is cancelled').action(
+    async ({ restaurant, endpoint }: OfEndpoint, command: Command) => {
+      await callWebhook(command, restaurant, '/webhook/remove', { uid: endpoint });
+      output.result({ endpoint_uid: endpoint, removed: true });
+    },
+  );
+};

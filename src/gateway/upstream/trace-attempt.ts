@@ -1,0 +1,40 @@
+/** The span of one attempt to reach an upstream; its context goes with the request. */
+import type { TraceSpan } from '#src/platform/telemetry/traces.ts';
+import type { Exchange } from '../exchange.ts';
+
+/** Undefined, and nothing is made, while nothing is traced. `failed`: attempts before this one. */
+export const startAttempt = (
+  exchange: Exchange,
+  method: string,
+  origin: string,
+  failed: number,
+): TraceSpan | undefined => {
+  const { span: parent, route } = exchange;
+  if (parent === undefined) return undefined;
+  const span = parent.child('client', method);
+  exchange.attempt = span;
+  if (!span.isRecording) return span;
+  const { hostname, port, protocol } = new URL(origin);
+  span.set('http.request.method', method);
+  span.set('server.address', hostname);
+  span.set('server.port', Number(port || (protocol === 'https:' ? 443 : 80)));
+  if (route !== undefined) {
+    // Without its query. Paths of upstream routes have no parameters, so this is all of it.
+    span.set('url.full', `${origin}${route.path}`);
+    span.set('orderpass.upstream', route.upstream);
+  }
+  if (failed > 0) span.set('http.request.resend_count', failed);
+  return span;
+};
+
+export const noteAttemptStatus = (span: TraceSpan | undefined, status: number): void => {
+  if (span === undefined) return;
+  span.set('http.response.status_code', status);
+  if (status >= 400) span.fail(String(status));
+};
+
+export const endAttempt = (span: TraceSpan | undefined, error: Error | undefined): void => {
+  if (span === undefined) return;
+  if (error !== undefined) span.fail('code' in error && typeof error.code === 'string' ? error.code : error.name);
+  span.end();
+};

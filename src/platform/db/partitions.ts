@@ -1,0 +1,67 @@
+/**
+ * Tables that are partitioned by week over a key that begins with the time (`prefix_` and nine digits of it): weeks are
+ * made ahead and dropped as a whole. What lies in the default partition belongs to no week and goes row by row.
+ */
+import { type Kysely, sql } from 'kysely';
+
+export type WeeklyTable = {
+  schema: string;
+  name: string;
+  /** Column of the ids that the weeks are ranges of. */
+  key: string;
+  prefix: string;
+  /** Percent of a page that inserts fill: less leaves room for updates. */
+  fillfactor: number;
+};
+
+const weekMs = 7 * 86_400_000;
+/** Whoever reads or writes the table waits behind a lock that is waited for: better later than long. */
+const lockWaitMs = 2_000;
+
+export const weekOf = (moment: Date): number => Math.floor(moment.getTime() / weekMs);
+
+export const endOfWeek = (week: number): Date => new Date((week + 1) * weekMs);
+
+/** Makes the week of `moment` if it is not there. */
+export const ensureWeek = async (tx: Kysely<unknown>, table: WeeklyTable, moment: Date): Promise<void> => {
+  await waitBriefly(tx);
+  await sql`
+    select platform.ensure_week(${`${table.schema}.${table.name}`}::regclass, ${table.key}, ${table.prefix}, ${moment},
+      ${table.fillfactor})`.execute(tx);
+};
+
+/** The weeks that the table has, the oldest first. */
+export const listWeeks = async (db: Kysely<unknown>, table: WeeklyTable): Promise<number[]> => {
+  const { rows } = await sql<{ week: number }>`
+    select substring(child.relname from '_w([0-9]+)$')::bigint as week
+    from pg_inherits join pg_class as child on child.oid = inhrelid
+    where inhparent = ${`${table.schema}.${table.name}`}::regclass and child.relname ~ '_w[0-9]+$'
+    order by 1`.execute(db);
+  return rows.map(({ week }) => week);
+};
+
+/** In a transaction. A week that is not there is no error. */
+export const dropWeek = async (tx: Kysely<unknown>, { schema, name }: WeeklyTable, week: number): Promise<void> => {
+  await waitBriefly(tx);
+  await sql`drop table if exists ${sql.id(schema, `${name}_w${week}`)}`.execute(tx);
+};
+
+/** Rows of the default partition with a time before `before`, up to `limit` of them; returns how many went. */
+export const deleteStrays = async (
+  db: Kysely<unknown>,
+  { schema, name, key, prefix }: WeeklyTable,
+  before: Date,
+  limit: number,
+): Promise<number> => {
+  const strays = sql.id(schema, `${name}_default`);
+  const { numAffectedRows } = await sql`
+    delete from ${strays} where ctid = any(array(
+      select ctid from ${strays}
+      where ${sql.id(key)} >= ${`${prefix}_`} and ${sql.id(key)} < platform.id_bound(${prefix}, ${before}) limit ${limit}
+    ))`.execute(db);
+  return Number(numAffectedRows ?? 0n);
+};
+
+const waitBriefly = async (tx: Kysely<unknown>): Promise<void> => {
+  await sql`select set_config('lock_timeout', ${`${lockWaitMs}ms`}, true)`.execute(tx);
+};

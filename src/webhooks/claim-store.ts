@@ -1,0 +1,161 @@
+/**
+ * Claiming due deliveries. Endpoints come in turn (`webhooks.ready`, one row each), the one first that has waited
+ * longest; of each a few due deliveries are leased. So a claim costs the same whatever stands behind the first rows, and
+ * no backlog hides another.
+ */
+import { type Kysely, sql } from 'kysely';
+import type { EndpointClass, Room } from './places.ts';
+
+export type ClaimedDelivery = {
+  tenant: string;
+  uid: string;
+  endpointUid: string;
+  eventId: string;
+  kind: string;
+  entity: string;
+  body: string;
+  attemptsCount: number;
+  leaseToken: string;
+  url: string;
+  secret: Buffer;
+  previousSecret: Buffer | null;
+  previousSecretExpires: Date | null;
+  signatureHeader: string | null;
+};
+
+/** An endpoint whose turn it is. */
+export type ReadyEndpoint = Pick<
+  ClaimedDelivery,
+  'endpointUid' | 'url' | 'secret' | 'previousSecret' | 'previousSecretExpires' | 'signatureHeader'
+> & {
+  class: EndpointClass;
+  dueAt: Date;
+  paced: Date | null;
+  gate: Date | null;
+  recovered: Date | null;
+  enabled: boolean;
+  cancelling: boolean;
+  maxPerSecond: number | null;
+  failuresCount: number;
+  /** Something was written of its health before. */
+  hasHealth: boolean;
+};
+
+/**
+ * Endpoints that are due, each locked for the caller; those that another worker looks at are passed over. As many of each
+ * class as there is room for.
+ */
+export const lockReady = async (tx: Kysely<unknown>, now: Date, room: Room): Promise<ReadyEndpoint[]> => {
+  const ofClass = (endpointClass: number, limit: number) => sql`
+    select * from webhooks.ready
+    where class = ${endpointClass}::smallint and due_at <= ${now} and due_at < 'infinity'
+      and endpoint_uid <> all(${room.full}::text[])
+    order by class, due_at limit ${limit} for no key update skip locked`;
+  const { rows } = await sql<ReadyEndpoint>`
+    with quick as materialized (${ofClass(0, room.free)}), unknown as materialized (${ofClass(1, room.freeForUnknown)}),
+      slow as materialized (${ofClass(2, room.freeForSlow)})
+    select turn.endpoint_uid as "endpointUid", class, due_at as "dueAt", paced, gate, recovered, enabled,
+      cancel_through is not null as cancelling, max_per_second as "maxPerSecond",
+      coalesce(failures_count, 0) as "failuresCount",
+      health.endpoint_uid is not null as "hasHealth", url, secret, previous_secret as "previousSecret",
+      previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader"
+    from (table quick union all table unknown union all table slow) as turn
+    join webhooks.endpoints as endpoint on endpoint.uid = turn.endpoint_uid
+    left join webhooks.endpoint_health as health on health.endpoint_uid = turn.endpoint_uid`.execute(tx);
+  return rows;
+};
+
+/** How many deliveries of an endpoint, of those due at `before`. */
+export type Turn = { endpointUid: string; count: number; before: Date };
+export type Lease = { token: string; now: Date; until: Date };
+export type LeasedDelivery = Pick<
+  ClaimedDelivery,
+  'tenant' | 'uid' | 'endpointUid' | 'eventId' | 'kind' | 'entity' | 'attemptsCount'
+> & {
+  /** Null: it is in the outbox. */
+  body: string | null;
+};
+
+/**
+ * The oldest due deliveries of each endpoint that nobody holds, now leased to the caller; two workers never get the same
+ * one. Bounds and sorting name both columns, since only the index on both can serve that.
+ */
+export const leaseDue = async (
+  tx: Kysely<unknown>,
+  turns: readonly Turn[],
+  lease: Lease,
+): Promise<LeasedDelivery[]> => {
+  if (turns.length === 0) return [];
+  const { rows } = await sql<LeasedDelivery>`
+    with chosen as materialized (
+      select due.event_id, due.uid
+      from unnest(${turns.map(({ endpointUid }) => endpointUid)}::text[], ${turns.map(({ count }) => count)}::integer[],
+        ${turns.map(({ before }) => before)}::timestamptz[]) as turn (endpoint_uid, count, before)
+      cross join lateral (
+        select event_id, uid from webhooks.deliveries as delivery
+        where state = 'pending' and (delivery.endpoint_uid, next_attempt_at) >= (turn.endpoint_uid, '-infinity')
+          and (delivery.endpoint_uid, next_attempt_at) <= (turn.endpoint_uid, turn.before)
+          and (lease_until is null or lease_until <= ${lease.now})
+        order by delivery.endpoint_uid, next_attempt_at limit turn.count for no key update skip locked
+      ) as due
+    )
+    update webhooks.deliveries as delivery set lease_token = ${lease.token}, lease_until = ${lease.until}
+    from chosen where delivery.event_id = chosen.event_id and delivery.uid = chosen.uid
+    returning delivery.tenant, delivery.uid, delivery.endpoint_uid as "endpointUid", delivery.event_id as "eventId",
+      delivery.kind, delivery.entity, delivery.attempts_count as "attemptsCount", delivery.body`.execute(tx);
+  return rows;
+};
+
+export type Ahead = {
+  endpointUid: string;
+  /** When the first one after those due at `before` is due. */
+  nextAt: Date | null;
+  /** One of those due is on its way: its worker may die. */
+  isLeased: boolean;
+};
+
+/** What comes after the due ones of endpoints that have no more due ones. */
+export const lookAhead = async (
+  tx: Kysely<unknown>,
+  turns: readonly Pick<Turn, 'endpointUid' | 'before'>[],
+  now: Date,
+): Promise<Ahead[]> => {
+  if (turns.length === 0) return [];
+  const ofTurn = sql`state = 'pending' and delivery.endpoint_uid = turn.endpoint_uid`;
+  const { rows } = await sql<Ahead>`
+    select endpoint_uid as "endpointUid",
+      (select next_attempt_at from webhooks.deliveries as delivery
+        where ${ofTurn} and next_attempt_at > turn.before and (lease_until is null or lease_until <= ${now})
+        order by delivery.endpoint_uid, next_attempt_at limit 1) as "nextAt",
+      exists (select from webhooks.deliveries as delivery
+        where ${ofTurn} and next_attempt_at <= ${now} and lease_until > ${now}) as "isLeased"
+    from unnest(${turns.map(({ endpointUid }) => endpointUid)}::text[],
+      ${turns.map(({ before }) => before)}::timestamptz[]) as turn (endpoint_uid, before)`.execute(tx);
+  return rows;
+};
+
+/** Null: when there is something new. */
+export type NextTurn = { endpointUid: string; dueAt: Date | null; paced: Date | null; gate: Date | null };
+
+/** When to look at endpoints again that the caller holds locked. */
+export const scheduleTurns = async (tx: Kysely<unknown>, turns: readonly NextTurn[]): Promise<void> => {
+  if (turns.length === 0) return;
+  await sql`
+    update webhooks.ready as known set due_at = coalesce(turn.due_at, 'infinity'), paced = turn.paced, gate = turn.gate
+    from unnest(${turns.map(({ endpointUid }) => endpointUid)}::text[], ${turns.map(({ dueAt }) => dueAt)}::timestamptz[],
+      ${turns.map(({ paced }) => paced)}::timestamptz[], ${turns.map(({ gate }) => gate)}::timestamptz[])
+      as turn (endpoint_uid, due_at, paced, gate)
+    where known.endpoint_uid = turn.endpoint_uid`.execute(tx);
+};
+
+/** Gives a lease back without an attempt: nothing was sent. */
+export const returnLease = async (
+  db: Kysely<unknown>,
+  delivery: Pick<ClaimedDelivery, 'eventId' | 'uid' | 'leaseToken'>,
+  nextAttemptAt: Date,
+): Promise<void> => {
+  await sql`
+    update webhooks.deliveries set lease_token = null, lease_until = null, next_attempt_at = ${nextAttemptAt}
+    where event_id = ${delivery.eventId} and uid = ${delivery.uid} and lease_token = ${delivery.leaseToken}
+      and state = 'pending'`.execute(db);
+};

@@ -1,0 +1,179 @@
+/** One claim: whose turn it is, how many of each, and when to look at each again. */
+import { randomUUID } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import { readBodies } from '#src/platform/db/outbox.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import {
+  type Ahead,
+  type ClaimedDelivery,
+  type LeasedDelivery,
+  leaseDue,
+  lockReady,
+  lookAhead,
+  type NextTurn,
+  type ReadyEndpoint,
+  scheduleTurns,
+} from './claim-store.ts';
+import { allowedNow, failuresToHold, holdMsMax, nextAllowed, pacedAfter, rateOf } from './pace.ts';
+import { type Places, slow } from './places.ts';
+
+/** Longer than an attempt and its record can take, so that a lease never ends under a worker that lives. */
+export const leaseMs = 23_000;
+/** How often an endpoint is looked at while something is on its way to it: what a dead worker had is found so much later at most. */
+const lookMs = 4_000;
+/** How often an endpoint is looked at whose deliveries are being cancelled. */
+const cancellingMs = 1_000;
+/** As long as an attempt may take, and some: the first one after a hold decides for the others. */
+const probeMs = 20_000;
+
+type Plan = {
+  endpoint: ReadyEndpoint;
+  /** off: disabled or being cancelled. paced: its rate is used up. full: no place for it. held: by the breaker. */
+  state: 'off' | 'paced' | 'full' | 'held' | 'open';
+  count: number;
+  /** Of those due then. */
+  before: Date;
+  gate: Date | null;
+};
+
+export type Claimed = {
+  deliveries: (ClaimedDelivery & { endpoint: ReadyEndpoint })[];
+  /** When an endpoint that has more to send may go on, if that is soon. */
+  nextAt: Date | undefined;
+};
+
+/** Leases what there is room for. Nothing is leased when it fails. */
+export const claim = (db: Kysely<unknown>, now: Date, places: Places): Promise<Claimed> =>
+  inTransaction(db, async (tx) => {
+    const room = places.room(performance.now());
+    const ready = await lockReady(tx, now, room);
+    if (ready.length === 0) return { deliveries: [], nextAt: undefined };
+    const plans = distribute(
+      ready.map((endpoint) => plan(endpoint, places, now)),
+      room.free,
+      room.freeForSlow,
+    );
+    const token = randomUUID();
+    const leased = await leaseDue(
+      tx,
+      plans
+        .filter(({ count }) => count > 0)
+        .map(({ endpoint: { endpointUid }, count, before }) => ({ endpointUid, count, before })),
+      { token, now, until: new Date(now.getTime() + leaseMs) },
+    );
+    const nextAt = await schedule(tx, plans, leased, now);
+    return { deliveries: await withBodies(tx, ready, leased, token), nextAt };
+  });
+
+const plan = (endpoint: ReadyEndpoint, places: Places, now: Date): Plan => {
+  const { gate, paced, failuresCount, maxPerSecond } = endpoint;
+  const none = { endpoint, count: 0, before: now, gate };
+  if (!endpoint.enabled || endpoint.cancelling) return { ...none, state: 'off' };
+  const room = places.leftOf({
+    endpointUid: endpoint.endpointUid,
+    endpointClass: endpoint.class,
+    recoveredMs: endpoint.recovered?.getTime() ?? 0,
+    isPaced: maxPerSecond !== null,
+  });
+  if (room === 0) return { ...none, state: 'full' };
+  const count = maxPerSecond === null ? room : Math.min(room, allowedNow(rateOf(maxPerSecond), paced, now));
+  if (count === 0) return { ...none, state: 'paced' };
+  if (failuresCount < failuresToHold) return { endpoint, state: 'open', count, before: now, gate: null };
+  // What was held as long as it may be goes whatever the breaker says.
+  if (gate !== null && gate > now)
+    return { endpoint, state: 'held', count, before: new Date(now.getTime() - holdMsMax), gate };
+  // Half open: one goes, and the others wait for its answer.
+  return { endpoint, state: 'held', count: 1, before: now, gate: new Date(now.getTime() + probeMs) };
+};
+
+/** One to each, then a second one to each, until the places are gone; who gets none keeps its turn. */
+const distribute = (plans: readonly Plan[], free: number, freeForSlow: number): Plan[] => {
+  const left = { usual: free, slow: freeForSlow };
+  const given = plans.map(() => 0);
+  for (let isGiven = true; isGiven; ) {
+    isGiven = false;
+    for (const [index, { count, endpoint }] of plans.entries()) {
+      const kind = endpoint.class === slow ? 'slow' : 'usual';
+      const had = given[index] ?? 0;
+      if (had >= count || left[kind] === 0) continue;
+      left[kind] -= 1;
+      given[index] = had + 1;
+      isGiven = true;
+    }
+  }
+  return plans
+    .map((one, index) => ({ ...one, count: given[index] ?? 0 }))
+    .filter(({ state, count }) => count > 0 || state === 'off' || state === 'paced');
+};
+
+/** Returns when the next one of those that have more to send may go. */
+const schedule = async (
+  tx: Kysely<unknown>,
+  plans: readonly Plan[],
+  leased: readonly LeasedDelivery[],
+  now: Date,
+): Promise<Date | undefined> => {
+  const counts = new Map<string, number>();
+  for (const { endpointUid } of leased) counts.set(endpointUid, (counts.get(endpointUid) ?? 0) + 1);
+  const countOf = ({ endpoint }: Plan): number => counts.get(endpoint.endpointUid) ?? 0;
+  const ahead = await lookAhead(
+    tx,
+    plans
+      .filter((one) => one.state === 'held' || (one.state === 'open' && countOf(one) < one.count))
+      .map(({ endpoint: { endpointUid }, state, before }) => ({
+        endpointUid,
+        before: state === 'held' ? new Date(0) : before,
+      })),
+    now,
+  );
+  const aheadOf = new Map(ahead.map((one) => [one.endpointUid, one]));
+  const next = plans.map((one) => nextTurn(one, countOf(one), aheadOf.get(one.endpoint.endpointUid), now));
+  await scheduleTurns(tx, next);
+  const soon = next.flatMap(({ dueAt }) => (dueAt !== null && dueAt > now ? [dueAt.getTime()] : []));
+  return soon.length === 0 ? undefined : new Date(Math.min(...soon));
+};
+
+const nextTurn = ({ endpoint, state, gate }: Plan, count: number, ahead: Ahead | undefined, now: Date): NextTurn => {
+  const { endpointUid, maxPerSecond, enabled, cancelling } = endpoint;
+  const rate = maxPerSecond === null ? undefined : rateOf(maxPerSecond);
+  const paced = rate === undefined || count === 0 ? endpoint.paced : pacedAfter(rate, endpoint.paced, now, count);
+  const turn = (dueAt: Date | null): NextTurn => ({ endpointUid, dueAt, paced, gate });
+  if (cancelling) return turn(new Date(now.getTime() + cancellingMs));
+  if (!enabled) return turn(null);
+  const allowed = rate === undefined || paced === null ? now : later(nextAllowed(rate, paced), now);
+  // There may be more that is due.
+  if (ahead === undefined) return turn(allowed);
+  const times: number[] = [];
+  if (ahead.isLeased) times.push(now.getTime() + lookMs);
+  if (ahead.nextAt !== null) {
+    const nextMs = ahead.nextAt.getTime();
+    const isHeld = state === 'held' && gate !== null;
+    const opensMs = isHeld ? Math.max(nextMs, Math.min(gate.getTime(), nextMs + holdMsMax)) : nextMs;
+    times.push(Math.max(opensMs, allowed.getTime()));
+  }
+  return turn(times.length === 0 ? null : new Date(Math.min(...times)));
+};
+
+const later = (left: Date, right: Date): Date => (left > right ? left : right);
+
+const withBodies = async (
+  tx: Kysely<unknown>,
+  ready: readonly ReadyEndpoint[],
+  leased: readonly LeasedDelivery[],
+  leaseToken: string,
+): Promise<Claimed['deliveries']> => {
+  const endpoints = new Map(ready.map((endpoint) => [endpoint.endpointUid, endpoint]));
+  const bodies = await readBodies(
+    tx,
+    leased.filter(({ body }) => body === null).map(({ eventId }) => eventId),
+  );
+  return leased.flatMap((delivery) => {
+    const endpoint = endpoints.get(delivery.endpointUid);
+    const body = delivery.body ?? bodies.get(delivery.eventId);
+    if (endpoint === undefined || body === undefined) return [];
+    const { url, secret, previousSecret, previousSecretExpires, signatureHeader } = endpoint;
+    return [
+      { ...delivery, body, leaseToken, url, secret, previousSecret, previousSecretExpires, signatureHeader, endpoint },
+    ];
+  });
+};

@@ -1,0 +1,156 @@
+/** What became of deliveries, for those who may see their endpoints. Reads only. */
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { readBodies } from '#src/platform/db/outbox.ts';
+import type { Viewer } from './endpoint.ts';
+import { visibleTo } from './endpoint-store.ts';
+
+export const deliveryStates = ['pending', 'waiting', 'succeeded', 'exhausted', 'cancelled'] as const;
+export type DeliveryState = (typeof deliveryStates)[number];
+
+export type LoggedDelivery = {
+  uid: string;
+  endpointUid: string;
+  eventId: string;
+  event: string;
+  kind: string;
+  entity: string;
+  seq: number;
+  state: DeliveryState;
+  attemptsCount: number;
+  nextAttemptAt: Date | null;
+  redeliveryUid: string | null;
+  created: Date;
+};
+
+export type LoggedAttempt = {
+  uid: string;
+  number: number;
+  started: Date;
+  address: string | null;
+  status: number | null;
+  failure: string | null;
+  retryAfterSeconds: number | null;
+  response: string | null;
+  dnsMs: number | null;
+  connectMs: number | null;
+  tlsMs: number | null;
+  firstByteMs: number | null;
+  totalMs: number;
+};
+
+export type DeliveryFilter = {
+  endpointUid?: string | undefined;
+  eventId?: string | undefined;
+  event?: string | undefined;
+  state?: DeliveryState | undefined;
+  redeliveryUid?: string | undefined;
+  since?: Date | undefined;
+};
+
+const columns = sql`
+  delivery.uid, delivery.endpoint_uid as "endpointUid", event_id as "eventId", event, kind, entity, seq, state,
+  attempts_count as "attemptsCount", next_attempt_at as "nextAttemptAt", redelivery_uid as "redeliveryUid",
+  delivery.created`;
+
+/** A removed endpoint's deliveries stay visible to its owner: a log that forgot them would not explain itself. */
+const seenEndpoints = ({ tenant, client }: Viewer, endpointUid: string | undefined): RawBuilder<unknown> => sql`
+  select uid as endpoint_uid from webhooks.endpoints where tenant = ${tenant}
+    ${client === undefined ? sql`` : sql`and owner_kind = 'api_client' and owner_id = ${client}`}
+    ${endpointUid === undefined ? sql`` : sql`and uid = ${endpointUid}`}`;
+
+/** Of one endpoint, `seen`: through its index whatever the tables hold. */
+const matching = ({ tenant }: Viewer, filter: DeliveryFilter): RawBuilder<unknown> =>
+  sql.join(
+    [
+      sql`delivery.tenant = ${tenant} and delivery.endpoint_uid = seen.endpoint_uid`,
+      ...(filter.eventId === undefined ? [] : [sql`event_id = ${filter.eventId}`]),
+      ...(filter.event === undefined ? [] : [sql`event = ${filter.event}`]),
+      ...(filter.state === undefined ? [] : [sql`state = ${filter.state}`]),
+      ...(filter.redeliveryUid === undefined ? [] : [sql`redelivery_uid = ${filter.redeliveryUid}`]),
+      ...(filter.since === undefined ? [] : [sql`delivery.created >= ${filter.since}`]),
+    ],
+    sql` and `,
+  );
+
+/** Newest first. */
+export const listDeliveries = async (
+  db: Kysely<unknown>,
+  viewer: Viewer,
+  filter: DeliveryFilter,
+  page: { offset: number; limit: number },
+): Promise<LoggedDelivery[]> => {
+  const { rows } = await sql<LoggedDelivery>`
+    select ${columns} from (${seenEndpoints(viewer, filter.endpointUid)}) as seen cross join lateral (
+      select * from webhooks.deliveries as delivery where ${matching(viewer, filter)}
+      order by delivery.created desc, delivery.uid desc limit ${page.offset + page.limit}
+    ) as delivery
+    order by delivery.created desc, delivery.uid desc limit ${page.limit} offset ${page.offset}`.execute(db);
+  return rows;
+};
+
+/** How many of each state fit the filter; states without any are 0. */
+export const countDeliveries = async (
+  db: Kysely<unknown>,
+  viewer: Viewer,
+  filter: DeliveryFilter,
+): Promise<Record<DeliveryState, number>> => {
+  const { rows } = await sql<{ state: DeliveryState; count: number }>`
+    select state, sum(count)::bigint as count
+    from (${seenEndpoints(viewer, filter.endpointUid)}) as seen cross join lateral (
+      select state, count(*) as count from webhooks.deliveries as delivery where ${matching(viewer, filter)}
+      group by state
+    ) as of_endpoint
+    group by state`.execute(db);
+  const counts = { pending: 0, waiting: 0, succeeded: 0, exhausted: 0, cancelled: 0 };
+  for (const { state, count } of rows) counts[state] = count;
+  return counts;
+};
+
+export const findDelivery = async (
+  db: Kysely<unknown>,
+  viewer: Viewer,
+  uid: string,
+): Promise<(LoggedDelivery & { body: string | null }) | undefined> => {
+  const { rows } = await sql<LoggedDelivery & { body: string | null }>`
+    select ${columns}, body from webhooks.deliveries as delivery
+    where delivery.tenant = ${viewer.tenant} and delivery.uid = ${uid}
+      and delivery.endpoint_uid in (${seenEndpoints(viewer, undefined)})`.execute(db);
+  const [row] = rows;
+  if (row === undefined || row.body !== null) return row;
+  const bodies = await readBodies(db, [row.eventId]);
+  return { ...row, body: bodies.get(row.eventId) ?? null };
+};
+
+/** Oldest first. */
+export const listAttempts = async (db: Kysely<unknown>, deliveryUid: string): Promise<LoggedAttempt[]> => {
+  const { rows } = await sql<LoggedAttempt>`
+    select uid, number, started, address, status, failure, retry_after_seconds as "retryAfterSeconds", response,
+      dns_ms as "dnsMs", connect_ms as "connectMs", tls_ms as "tlsMs", first_byte_ms as "firstByteMs",
+      total_ms as "totalMs"
+    from webhooks.attempts where delivery_uid = ${deliveryUid} order by number, started`.execute(db);
+  return rows;
+};
+
+export type EventDelivery = {
+  eventId: string;
+  endpointUid: string;
+  state: DeliveryState;
+  attemptsCount: number;
+  nextAttemptAt: Date | null;
+};
+
+/** The latest delivery of each event at each endpoint that the viewer sees now. */
+export const latestDeliveries = async (
+  db: Kysely<unknown>,
+  viewer: Viewer,
+  eventIds: readonly string[],
+): Promise<EventDelivery[]> => {
+  const { rows } = await sql<EventDelivery>`
+    select distinct on (delivery.event_id, delivery.endpoint_uid) delivery.event_id as "eventId",
+      delivery.endpoint_uid as "endpointUid", delivery.state, delivery.attempts_count as "attemptsCount",
+      delivery.next_attempt_at as "nextAttemptAt"
+    from webhooks.deliveries as delivery join webhooks.endpoints as endpoint on endpoint.uid = delivery.endpoint_uid
+    where delivery.event_id = any(${eventIds}::text[]) and ${visibleTo(viewer)}
+    order by delivery.event_id, delivery.endpoint_uid, delivery.uid desc`.execute(db);
+  return rows;
+};

@@ -1,0 +1,109 @@
+/**
+ * `webhook.digest` (interface 12.5): each hour, for endpoints that ask for it, how many events of each of their kinds were
+ * recorded in the hour before, and a hash of their ids. It is a delivery like any other, for one endpoint alone. The hour
+ * that comes next is kept with the endpoint and moves on in the transaction that makes the delivery, so that each hour
+ * is sent once, by however many workers, also after all of them were down.
+ */
+import { createHash } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import { buildEventBody, tenantMember } from '#src/contract/event.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { digestEvents, type KindDigest, oldestWriterSeconds } from '#src/platform/db/outbox.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import { newId } from '#src/platform/ids.ts';
+import type { Service } from '#src/platform/supervisor.ts';
+import { createWake } from '#src/platform/wake.ts';
+import {
+  beginDigests,
+  claimDigests,
+  type DueDigest,
+  endDigests,
+  insertDigestDelivery,
+  moveDigestOn,
+} from './digest-store.ts';
+
+type DigestDeps = { db: Kysely<unknown>; clock: Clock; onDeliveries: () => void };
+
+const hourMs = 3_600_000;
+/** What was recorded at the end of the hour is committed by then. */
+const settleMs = 60_000;
+/** A transaction that is older than the end of the hour may still record something in it; so long it is waited for. */
+const writersMsMax = 10 * 60_000;
+/** Hours that nobody was there for and that are sent all the same. */
+const catchUpHoursMax = 24;
+const pollMs = 15_000;
+/** Digests of one transaction. */
+const batchMax = 200;
+
+/** Kind of the event; no kind of a tenant, so that nobody subscribes to it. */
+export const digestKind = 'webhook';
+
+export const createDigest = ({ db, clock, onDeliveries }: DigestDeps): Service => ({
+  name: 'webhook-digest',
+  run: async (signal) => {
+    const wake = createWake(signal);
+    while (!signal.aborted) {
+      const sent = await digestOnce(db, clock.now());
+      if (sent > 0) onDeliveries();
+      else await wake.wait(pollMs);
+    }
+  },
+});
+
+/** Returns how many digests were made. */
+export const digestOnce = async (db: Kysely<unknown>, now: Date): Promise<number> => {
+  await endDigests(db);
+  await beginDigests(db, hourOf(now));
+  const settled = now.getTime() - settleMs;
+  const writersMs = (await oldestWriterSeconds(db)) * 1000;
+  const end = new Date(writersMs > writersMsMax ? settled : Math.min(settled, now.getTime() - writersMs));
+  return inTransaction(db, async (tx) => {
+    const due = await claimDigests(tx, hourOf(end), batchMax);
+    const hours = Map.groupBy(due, (digest) => firstHour(digest, now).getTime());
+    for (const [fromMs, digests] of hours) await sendDigests(tx, new Date(fromMs), digests, now);
+    return due.length;
+  });
+};
+
+const hourOf = (moment: Date): Date => new Date(Math.floor(moment.getTime() / hourMs) * hourMs);
+
+/** Hours that are too long ago are left out; `previous_seq` shows it. */
+const firstHour = ({ nextFrom }: DueDigest, now: Date): Date =>
+  new Date(Math.max(nextFrom.getTime(), hourOf(now).getTime() - catchUpHoursMax * hourMs));
+
+/** The events of the hour are looked through once for all of them. */
+const sendDigests = async (
+  tx: Kysely<unknown>,
+  from: Date,
+  digests: readonly DueDigest[],
+  now: Date,
+): Promise<void> => {
+  const to = new Date(from.getTime() + hourMs);
+  const tenants = [...new Set(digests.map(({ tenant }) => tenant))];
+  const found = Map.groupBy(await digestEvents(tx, { tenants, from, to }), ({ tenant }) => tenant);
+  const seq = from.getTime() / hourMs;
+  for (const { endpointUid, tenant, kinds, lastSeq } of digests) {
+    const id = newId('evt', now.getTime());
+    const body = buildEventBody({
+      event: 'webhook.digest',
+      object: 'digest',
+      value: { from: from.toISOString(), to: to.toISOString(), kinds: kindsOf(kinds, found.get(tenant) ?? []) },
+      id,
+      created: now,
+      [tenantMember]: tenant,
+      seq,
+      previousSeq: lastSeq,
+    });
+    const uid = newId('dlv', now.getTime());
+    await insertDigestDelivery(tx, { tenant, endpointUid, uid, eventId: id, kind: digestKind, seq, body }, now);
+    await moveDigestOn(tx, endpointUid, { nextFrom: to, lastSeq: seq });
+  }
+};
+
+const ofNothing = createHash('sha256').update('').digest('hex');
+
+/** Kinds without events are named as well: that there were none is worth knowing. */
+const kindsOf = (kinds: readonly string[], found: readonly KindDigest[]) => {
+  const byKind = new Map(found.map(({ kind, count, sha256 }) => [kind, { count, sha256 }]));
+  return Object.fromEntries(kinds.map((kind) => [kind, byKind.get(kind) ?? { count: 0, sha256: ofNothing }]));
+};

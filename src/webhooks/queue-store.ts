@@ -1,0 +1,38 @@
+/**
+ * How much waits to be delivered. What it costs is bounded: the first `countedMax` entries of the index of what is not
+ * finished, and one entry for each of at most `endpointsMax` endpoints that have something pending.
+ */
+import { type Kysely, sql } from 'kysely';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+
+/** `pending` and `waiting`: `countedMax` together at most. `oldestDue`: null when nothing is due. */
+export type QueueFigures = { pending: number; waiting: number; oldestDue: Date | null };
+
+export type QueueBounds = { countedMax: number; endpointsMax: number };
+
+export const readQueue = (db: Kysely<unknown>, now: Date, bounds: QueueBounds): Promise<QueueFigures> =>
+  inTransaction(db, async (tx) => {
+    // Statistics that are old make the planner read the table, finished deliveries and all, to find a few.
+    await sql`select set_config(name, 'off', true) from unnest(array['enable_seqscan', 'enable_bitmapscan']) as name`.execute(
+      tx,
+    );
+    const { rows } = await sql<QueueFigures>`
+      with recursive unfinished as (
+        select state from webhooks.deliveries where state in ('pending', 'waiting') limit ${bounds.countedMax}
+      ), stepped (endpoint_uid, due, steps) as (
+        (select endpoint_uid, next_attempt_at, 1 from webhooks.deliveries
+          where state = 'pending' order by endpoint_uid, next_attempt_at limit 1)
+        union all
+        select next.endpoint_uid, next.next_attempt_at, steps + 1 from stepped cross join lateral (
+          select after.endpoint_uid, after.next_attempt_at from webhooks.deliveries as after
+          where after.state = 'pending' and after.endpoint_uid > stepped.endpoint_uid
+          order by after.endpoint_uid, after.next_attempt_at limit 1
+        ) as next where steps < ${bounds.endpointsMax}
+      )
+      select (select count(*) from unfinished where state = 'pending')::int as pending,
+        (select count(*) from unfinished where state = 'waiting')::int as waiting,
+        (select min(due) from stepped where due <= ${now}) as "oldestDue"`.execute(tx);
+    const [row] = rows;
+    if (row === undefined) throw new Error('the queue was not read');
+    return row;
+  });

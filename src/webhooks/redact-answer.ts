@@ -1,0 +1,23 @@
+/**
+ * What a receiver answers is shown to whoever may see its endpoint. A receiver that echoes what it was sent, or its own
+ * configuration, would put secrets into that log.
+ */
+
+const hidden = '[redacted]';
+
+/** Values that name themselves: our secrets, keys and tokens, JWTs, and what stands behind a telling name. */
+const patterns: readonly [RegExp, string][] = [
+  [/whsec_[A-Za-z0-9+/=_-]{12,}/g, hidden],
+  [/\bop[ks]_[A-Za-z0-9_-]{12,}/g, hidden],
+  [/\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*/g, hidden],
+  [/\b(Bearer|Basic) +[A-Za-z0-9._~+/=-]{12,}/gi, `$1 ${hidden}`],
+  [/("[a-z_-]{0,32}(?:secret|password|token|api_?key|authorization)"\s{0,8}:\s{0,8})"[^"]{1,4096}"/gi, `$1"${hidden}"`],
+];
+
+/** `secrets`: values to hide wherever they stand. The result is at most a little longer than `text`. */
+export const redactAnswer = (text: string, secrets: readonly string[]): string => {
+  let result = text;
+  for (const secret of secrets) result = result.replaceAll(secret, hidden);
+  for (const [pattern, replacement] of patterns) result = result.replace(pattern, replacement);
+  return result;
+};

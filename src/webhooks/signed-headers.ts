@@ -1,0 +1,68 @@
+/**
+ * The headers of a delivery (interface 12.3). While the overlap of a rotation lasts, both secrets sign: receivers of
+ * `webhook-signature` accept any that fits, the plain hex header stays what it was, and its `-Next` twin is the new one.
+ */
+import type { Clock } from '#src/platform/clock.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { signHex, signV1, signV1a } from './sign.ts';
+import type { SigningKeys } from './signing-keys.ts';
+
+export type SignedDelivery = {
+  uid: string;
+  endpointUid: string;
+  eventId: string;
+  body: string;
+  /** Attempts made before this one. */
+  attemptsCount: number;
+  /** Sealed, as those below. */
+  secret: Buffer;
+  previousSecret: Buffer | null;
+  previousSecretExpires: Date | null;
+  signatureHeader: string | null;
+};
+
+export type SignedHeaders = (delivery: SignedDelivery, timestampSeconds: number) => Promise<Record<string, string>>;
+
+type SignedHeadersDeps = { box: SecretBox; clock: Clock; keys: SigningKeys; signatureHeader: string };
+
+export const endpointSecretLabel = (uid: string): string => `webhook-endpoint/${uid}`;
+
+/** Fixed names; the hex header may have none of them. */
+export const deliveryHeaderNames = [
+  'content-type',
+  'user-agent',
+  'webhook-id',
+  'webhook-timestamp',
+  'webhook-signature',
+  'x-orderpass-delivery',
+  'x-orderpass-attempt',
+] as const;
+
+/** `signatureHeader`: the operator's name of the hex header, for endpoints that have none of their own. */
+export const createSignedHeaders =
+  ({ box, clock, keys, signatureHeader }: SignedHeadersDeps): SignedHeaders =>
+  async (delivery, timestampSeconds) => {
+    const { previousSecret, previousSecretExpires: expires } = delivery;
+    const label = endpointSecretLabel(delivery.endpointUid);
+    const secret = box.open(delivery.secret, label);
+    const overlaps = previousSecret !== null && expires !== null && expires > clock.now();
+    const previous = overlaps ? box.open(previousSecret, label) : undefined;
+    const parts = { id: delivery.eventId, timestampSeconds, body: delivery.body };
+    const hexHeader = delivery.signatureHeader ?? signatureHeader;
+    const signatures = [
+      signV1(secret, parts),
+      ...(previous === undefined ? [] : [signV1(previous, parts)]),
+      signV1a(await keys.privateKey(), parts),
+    ];
+    return {
+      'content-type': 'application/json',
+      'user-agent': 'Orderpass/1.0.0',
+      'webhook-id': delivery.eventId,
+      'webhook-timestamp': String(timestampSeconds),
+      'webhook-signature': signatures.join(' '),
+      [hexHeader]: signHex(previous ?? secret, delivery.body),
+      ...(previous === undefined ? undefined : { [`${hexHeader}-Next`]: signHex(secret, delivery.body) }),
+      'x-orderpass-delivery': delivery.uid,
+      'x-orderpass-attempt': String(delivery.attemptsCount + 1),
+    };
+  };

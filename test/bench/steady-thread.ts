@@ -1,0 +1,41 @@
+/**
+ * Thread of a bench: requests that are due at a steady pace, each timed from the moment at which it was due. A message
+ * starts it, the next one ends it and is answered with the latencies in milliseconds. What the bench does besides does not
+ * hold it up.
+ */
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { Agent, request } from 'undici';
+
+type Steady = { url: string; authorization: string; perSecond: number };
+
+const { url, authorization, perSecond } = workerData as Steady;
+const main = parentPort;
+if (main === null) throw new Error('this module is the start of a thread');
+const agent = new Agent({ connections: 64, pipelining: 1, headersTimeout: 60_000, bodyTimeout: 60_000 });
+
+const one = async (dueAt: number): Promise<number> => {
+  const answer = await request(url, { headers: { authorization }, dispatcher: agent });
+  await answer.body.dump();
+  if (answer.statusCode !== 200) throw new Error(`a request was answered with ${answer.statusCode}`);
+  return performance.now() - dueAt;
+};
+
+for (;;) {
+  await once(main, 'message');
+  let ended = false;
+  const end = once(main, 'message').then(() => {
+    ended = true;
+  });
+  const running: Promise<number>[] = [];
+  const startedAt = performance.now();
+  for (let count = 0; !ended; count += 1) {
+    const dueAt = startedAt + (count * 1000) / perSecond;
+    const early = dueAt - performance.now();
+    if (early > 0) await sleep(early);
+    running.push(one(dueAt));
+  }
+  await end;
+  main.postMessage(await Promise.all(running));
+}

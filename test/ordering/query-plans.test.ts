@@ -1,0 +1,145 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { makeHistory } from '../support/order-history.ts';
+import { openShop, type Shop } from '../support/order-sender.ts';
+import { type Json, startOrdering, type TestOrdering } from '../support/ordering.ts';
+
+const orders = 20_000;
+const customers = 4_000;
+
+/** Tables that grow with the years. */
+const grown = ['orders', 'customers', 'loyalty_entries'];
+
+let core: TestOrdering;
+let shop: Shop;
+
+beforeAll(async () => {
+  core = await startOrdering();
+  core.clock.set(new Date());
+  shop = await openShop(core);
+  await shop.placed();
+  await makeHistory(core.pool, { restuid: shop.restuid, orders, customers });
+}, 120_000);
+afterAll(() => core.close());
+
+type Statement = { text: string; values: unknown[] };
+
+/** What goes to the database meanwhile. Watches the driver and changes nothing of it. */
+const statementsOf = async (act: () => Promise<unknown>): Promise<Statement[]> => {
+  const query = vi.spyOn(pg.Client.prototype, 'query');
+  try {
+    await act();
+    return query.mock.calls.map(([asked, values]: unknown[]) =>
+      typeof asked === 'string'
+        ? { text: asked, values: (values ?? []) as unknown[] }
+        : { text: (asked as Statement).text, values: (asked as Statement).values ?? [] },
+    );
+  } finally {
+    query.mockRestore();
+  }
+};
+
+const isData = ({ text }: Statement): boolean => /^\s*(\/\*.*\*\/)?\s*(with|select|insert|update|delete)\b/i.test(text);
+
+/** Tables that a plan reads from one end to the other. */
+const scannedIn = (plan: Json): string[] => [
+  ...(plan['Node Type'] === 'Seq Scan' ? [String(plan['Relation Name'])] : []),
+  ...(plan.Plans ?? []).flatMap(scannedIn),
+];
+
+const explain = async (how: string, { text, values }: Statement): Promise<string[]> => {
+  const { rows } = await core.pool.query<{ 'QUERY PLAN': Json[] }>(`explain (${how}) ${text}`, values);
+  return scannedIn(rows[0]?.['QUERY PLAN'][0].Plan).filter((table) => grown.includes(table));
+};
+
+/** Statements that read a grown table from one end to the other, as planned for their values and for any. */
+const scans = async (act: () => Promise<unknown>): Promise<string[]> => {
+  const sent = (await statementsOf(act)).filter(isData);
+  expect(sent.length).toBeGreaterThan(0);
+  const found: string[] = [];
+  for (const statement of sent) {
+    const tables = await explain('format json', statement);
+    // A statement with a name is planned once and for whatever values come.
+    if (statement.text.trimStart().startsWith('/* named */'))
+      tables.push(...(await explain('generic_plan, format json', { ...statement, values: [] })));
+    if (tables.length > 0) found.push(`${tables.join(', ')}: ${statement.text}`);
+  }
+  return found;
+};
+
+const ok = async (method: string, path: string, query: Record<string, string | number>): Promise<Json> => {
+  const answer = await shop.call(method, path, { query });
+  expect(answer.text).toContain('"success":true');
+  return answer.json;
+};
+
+test('a scan would be seen', async () => {
+  const { rows } = await core.pool.query<{ 'QUERY PLAN': Json[] }>(
+    `explain (format json) select from ordering.orders where notes = 'none'`,
+  );
+  expect(scannedIn(rows[0]?.['QUERY PLAN'][0].Plan)).toEqual(['orders']);
+});
+
+test('orders are listed, found and taken without reading a grown table from one end to the other', async () => {
+  const uid = 'ord_000015000';
+  const known = { client: { first_name: 'Ada', email: 'person7@example.com' } };
+  const acts: Record<string, () => Promise<unknown>> = {
+    'first page': () => ok('GET', '/orders/list', {}),
+    'page by cursor': async () => {
+      const { next_cursor } = await ok('GET', '/orders/list', { pagesize: 10 });
+      return ok('GET', '/orders/list', { pagesize: 10, cursor: next_cursor });
+    },
+    'of a customer': () => ok('GET', '/orders/list', { client_uid: 'cus_000000007' }),
+    'by status': () => ok('GET', '/orders/list', { status: 'new' }),
+    'changed since': () => ok('GET', '/orders/list', { updated_from: core.clock.now().toISOString() }),
+    get: () => ok('GET', '/orders/get', { uid }),
+    'get by external id': () => shop.call('GET', '/orders/get', { query: { external_id: 'e-1' } }),
+    'create of a known customer': () => shop.placed(known),
+    'create of a new customer': () => shop.placed({ client: { first_name: 'New', email: 'new@example.com' } }),
+    'create by phone': () => shop.placed({ client: { first_name: 'Ada', phone: '+39 02 12' } }),
+    'create with external id': () => shop.placed({ ...known, external_id: 'e-1' }),
+    'create, repeatable': () => shop.create(known, { headers: { 'idempotency-key': 'k-1' } }),
+  };
+  for (const [name, act] of Object.entries(acts)) expect([name, await scans(act)]).toEqual([name, []]);
+});
+
+test('customers and ledger entries are listed and found without reading a grown table from one end to the other', async () => {
+  const acts: Record<string, () => Promise<unknown>> = {
+    'first page of customers': () => ok('GET', '/customerstats/customers', {}),
+    'customer by email': () => ok('GET', '/customerstats/customer', { email: 'person7@example.com' }),
+    'customer by uid': () => ok('GET', '/customerstats/customer', { uid: 'cus_000000007' }),
+    'first page of the ledger': () => ok('GET', '/loyaltylog/list', {}),
+    'ledger of a customer': () => ok('GET', '/loyaltylog/list', { client_uid: 'cus_000000007' }),
+  };
+  for (const [name, act] of Object.entries(acts)) expect([name, await scans(act)]).toEqual([name, []]);
+});
+
+test('the totals of unfiltered lists are exact and no statement counts rows for them', async () => {
+  const count = async (table: string, more = ''): Promise<number> => {
+    const { rows } = await core.pool.query<{ count: number }>(
+      `select count(*) from ordering.${table} where restuid = $1 ${more}`,
+      [shop.restuid],
+    );
+    return rows[0]?.count ?? -1;
+  };
+  await shop.call('POST', '/customer/remove', { body: { uid: 'cus_000000009' } });
+  await Promise.all(
+    Array.from({ length: 8 }, (_, i) =>
+      shop.call('POST', '/customer/create', { body: { email: `many${i}@example.com` } }),
+    ),
+  );
+  await shop.call('POST', '/loyaltylog/create', {
+    body: { client_uid: 'cus_000000007', diff_op: 'add', diff_points: 5 },
+  });
+  const totals: Json[] = [];
+  const statements = await statementsOf(async () => {
+    for (const path of ['/orders/list', '/customerstats/customers', '/loyaltylog/list'])
+      totals.push((await ok('GET', path, { pagesize: 1 })).total_count);
+  });
+  expect(statements.filter(({ text }) => text.includes('count(*)'))).toEqual([]);
+  expect(totals).toEqual([
+    await count('orders'),
+    await count('customers', 'and removed_at is null'),
+    await count('loyalty_entries'),
+  ]);
+});

@@ -1,0 +1,108 @@
+import { execFileSync } from 'node:child_process';
+import { request } from 'node:http';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeDataDir, type RunningProgram, runJson, startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
+
+const data = makeDataDir();
+const env = { ORDERPASS_DATA_DIR: data.path, NODE_ENV: 'production' };
+let program: RunningProgram;
+let headers: Record<string, string>;
+
+beforeAll(async () => {
+  program = await startProgram(env);
+  const { restuid } = await runJson(['restaurant', 'create', '--name', 'Apart'], env);
+  const client = await runJson(['client', 'create', '--name', 'Till', '--restaurant', String(restuid)], env);
+  headers = {
+    'content-type': 'application/json',
+    'x-client-id': String(client.client_id),
+    'x-client-secret': String(client.client_secret),
+  };
+});
+afterAll(async () => {
+  await program.kill();
+  data.remove();
+});
+
+const apartOf = (pid: number | undefined): number[] =>
+  execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' })
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, parent, ...args]) => Number(parent) === pid && args.some((arg) => arg.includes('apart/process')))
+    .map(([child]) => Number(child));
+
+const lives = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const menuOf = (name: string): string =>
+  JSON.stringify({
+    pos_uid: 'till',
+    update_mode: 'replace',
+    categories: [{ ext_id: 'C', name }],
+    products: [{ ext_id: 'P', category_ext_id: 'C', name: 'Bread', price: 1 }],
+  });
+
+const importMenu = async (name: string): Promise<{ status: number; state: string }> => {
+  const answer = await fetch(`${program.url}/api/menu/import`, { method: 'POST', headers, body: menuOf(name) });
+  const { import: made } = (await answer.json()) as { import?: { state: string } };
+  return { status: answer.status, state: made?.state ?? '' };
+};
+
+const categories = async (): Promise<string[]> => {
+  const answer = await fetch(`${program.url}/api/menu/categories`, { headers });
+  return ((await answer.json()) as { categories: { name: string }[] }).categories.map(({ name }) => name);
+};
+
+test('an import is carried out by a process of its own, which takes its core after the others', async () => {
+  expect(apartOf(program.child.pid)).toEqual([]);
+  expect(await importMenu('First')).toEqual({ status: 200, state: 'applied' });
+  const [pid, ...more] = apartOf(program.child.pid);
+  expect(more).toEqual([]);
+  expect(Number(execFileSync('ps', ['-o', 'ni=', '-p', String(pid)], { encoding: 'utf8' }))).toBeGreaterThan(0);
+  // What tells of it answers as everywhere else.
+  const listed = await fetch(`${program.url}/api/menu/imports`, { headers });
+  expect(listed.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  expect(((await listed.json()) as { imports: unknown[] }).imports).toHaveLength(1);
+  expect(apartOf(program.child.pid)).toEqual([pid]);
+});
+
+test('a process that dies in the middle of an import costs a 503 and nothing else', async () => {
+  const [pid = 0] = apartOf(program.child.pid);
+  const body = menuOf('Lost');
+  const status = await new Promise<number | undefined>((resolve, reject) => {
+    const asked = request(`${program.url}/api/menu/import`, {
+      method: 'POST',
+      headers: { ...headers, 'content-length': body.length },
+    });
+    asked.on('error', reject);
+    asked.on('response', (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    });
+    // The rest is never sent, so the import is under way until its process is gone.
+    asked.write(body.slice(0, 50), () => process.kill(pid, 'SIGKILL'));
+  });
+  expect(status).toBe(503);
+  expect(await categories()).toEqual(['First']);
+  expect(await importMenu('Second')).toEqual({ status: 200, state: 'applied' });
+  expect(await categories()).toEqual(['Second']);
+  expect(apartOf(program.child.pid)).not.toEqual([pid]);
+});
+
+test('the process ends with the program, also with one that is killed', async () => {
+  const [first = 0] = apartOf(program.child.pid);
+  expect(await program.stop()).toBe(0);
+  expect(lives(first)).toBe(false);
+  program = await startProgram(env);
+  expect(await importMenu('Third')).toEqual({ status: 200, state: 'applied' });
+  const [second = 0] = apartOf(program.child.pid);
+  expect(second).not.toBe(0);
+  await program.kill();
+  await until(() => !lives(second));
+});

@@ -1,0 +1,258 @@
+/** What /metrics and /readyz of the real program say, when all is well and when it is not. */
+import { randomBytes } from 'node:crypto';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { setKinds } from '#src/platform/db/outbox.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import { openStoreLine, type StoreLine } from '../gateway/store-line.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { freePort } from '../support/free-port.ts';
+import { type RunningProgram, runJson, startProgram } from '../support/program.ts';
+import { hasRedis, startRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { startReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts';
+
+let database: TestDatabase;
+let line: StoreLine;
+let env: Record<string, string>;
+let receiver: WebhookReceiver;
+let program: RunningProgram;
+let metricsUrl: string;
+let restuid: string;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  line = await openStoreLine(database.url);
+  receiver = await startReceiver(status(500));
+  const port = String(await freePort());
+  metricsUrl = `http://127.0.0.1:${port}/metrics`;
+  env = {
+    DATABASE_URL: database.url,
+    ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64'),
+    ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true',
+    ORDERPASS_RATE_FAILURES_MAX: '3',
+  };
+  program = await startProgram({ ...env, DATABASE_URL: line.url, ORDERPASS_INTERNAL_PORT: port });
+  restuid = String((await runJson(['restaurant', 'create', '--name', 'Osteria'], env)).restuid);
+  const kinds = { customers: true, orders: true, loyaltylog: true, menu: true };
+  await inTransaction(database.db, (tx) => setKinds(tx, restuid, kinds));
+  await runJson(['endpoint', 'create', '--restaurant', restuid, '--url', receiver.url], env);
+}, 90_000);
+
+afterAll(async () => {
+  await program?.stop();
+  await line?.close();
+  await receiver?.close();
+  await database?.drop();
+});
+
+const figures = async (): Promise<(name: string) => number> => {
+  const text = await (await fetch(metricsUrl)).text();
+  return (name) =>
+    Number(
+      text
+        .split('\n')
+        .find((row) => row.startsWith(`${name} `))
+        ?.slice(name.length) ?? 0,
+    );
+};
+
+const ask = async (headers: Record<string, string>, path = '/api/orders/list'): Promise<number> => {
+  const answer = await fetch(`${program.url}${path}`, { headers });
+  await answer.text();
+  return answer.status;
+};
+
+type Client = { client_id: string; client_secret: string };
+
+const newClient = async (): Promise<Client> =>
+  (await runJson(['client', 'create', '--name', 'Till', '--restaurant', restuid], env)) as unknown as Client;
+
+const byHeaders = ({ client_id, client_secret }: Client): Record<string, string> => ({
+  'x-client-id': client_id,
+  'x-client-secret': client_secret,
+});
+
+const tokenOf = async ({ client_id, client_secret }: Client): Promise<Record<string, string>> => {
+  const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret });
+  const answer = await fetch(`${program.url}/api/oauth/token`, { method: 'POST', body });
+  return { authorization: `Bearer ${((await answer.json()) as { access_token: string }).access_token}` };
+};
+
+test('authentications are counted by kind and outcome, tokens by what the memory knew, limits by their kind', async () => {
+  const client = await newClient();
+  const { api_key } = await runJson(['key', 'create', '--restaurant', restuid], env);
+  const before = await figures();
+  const bearer = await tokenOf(client);
+  expect([await ask(bearer), await ask(bearer), await ask(bearer)]).toEqual([200, 200, 200]);
+  expect(await ask({ 'x-api-key': String(api_key) })).toBe(200);
+  expect(await ask(byHeaders(client))).toBe(200);
+  expect(await ask({})).toBe(401);
+  expect(await ask({ 'x-api-key': 'wrong' })).toBe(401);
+  expect(await ask({ authorization: 'Bearer a.b.c' })).toBe(401);
+  expect(await ask({ ...bearer, 'x-api-key': String(api_key) })).toBe(400);
+  const wrong = { ...byHeaders(client), 'x-client-secret': `${client.client_secret.slice(0, -1)}x` };
+  expect([await ask(wrong), await ask(wrong), await ask(wrong), await ask(wrong)]).toEqual([401, 401, 401, 429]);
+  const after = await figures();
+  const rise = (name: string): number => after(name) - before(name);
+  const authenticated = (kind: string, outcome: string): number =>
+    rise(`orderpass_authentications_total{kind="${kind}",outcome="${outcome}"}`);
+  expect(authenticated('bearer', 'ok')).toBe(3);
+  expect(authenticated('api_key', 'ok')).toBe(1);
+  expect(authenticated('api_client', 'ok')).toBe(1);
+  expect(authenticated('none', 'invalid_auth')).toBe(1);
+  expect(authenticated('api_key', 'invalid_key')).toBe(1);
+  expect(authenticated('bearer', 'invalid_auth')).toBe(1);
+  expect(authenticated('malformed', 'validation_error')).toBe(1);
+  expect(authenticated('api_client', 'secret_wrong')).toBe(3);
+  expect(authenticated('api_client', 'rate_limited')).toBe(1);
+  expect(rise('orderpass_rate_limited_total{limit="failures"}')).toBe(1);
+  expect(rise('orderpass_token_cache_hits_total')).toBe(2);
+  expect(rise('orderpass_token_cache_misses_total')).toBe(2);
+  expect(rise('orderpass_token_cache_entries')).toBe(1);
+}, 60_000);
+
+test('paths that the gateway answers by itself are counted by their name, others together; the core counts its operations', async () => {
+  const client = await newClient();
+  const before = await figures();
+  await tokenOf(client);
+  expect(await ask({}, '/healthz')).toBe(200);
+  expect(await ask({}, '/.well-known/oauth-authorization-server')).toBe(200);
+  expect([await ask({}, '/api/oauth/made-up-1'), await ask({}, '/made-up-2')]).toEqual([404, 404]);
+  expect(await ask(byHeaders(client))).toBe(200);
+  const after = await figures();
+  const rise = (route: string, status: string): number => {
+    const name = `orderpass_requests_total{route="${route}",status="${status}"}`;
+    return after(name) - before(name);
+  };
+  expect(rise('/healthz', '2xx')).toBe(1);
+  expect(rise('/api/oauth/token', '2xx')).toBe(1);
+  expect(rise('/.well-known/oauth-authorization-server', '2xx')).toBe(1);
+  expect(rise('none', '4xx')).toBe(2);
+  expect(await (await fetch(metricsUrl)).text()).not.toContain('made-up');
+  await until(async () => {
+    const name = 'orderpass_core_requests_total{operation="/api/orders/list",status="2xx"}';
+    return (await figures())(name) === before(name) + 1;
+  });
+}, 60_000);
+
+test('A-022 the lag of revocations covers keys, secrets, clients and all tokens before a time', async () => {
+  const client = await newClient();
+  const { key_id } = await runJson(['key', 'create', '--restaurant', restuid], env);
+  const second = await runJson(
+    ['client', 'rotate-secret', '--client-id', client.client_id, '--overlap-hours', '24'],
+    env,
+  );
+  const read = async (le: string): Promise<number> =>
+    (await figures())(`orderpass_revocation_lag_seconds_bucket{le="${le}"}`);
+  const steps = [
+    ['key', 'revoke', '--key-id', String(key_id)],
+    ['client', 'retire-secret', '--client-id', client.client_id, '--secret-id', String(second.secret_id), '--force'],
+    ['client', 'revoke-tokens', '--client-id', client.client_id],
+    ['client', 'disable', '--client-id', client.client_id],
+  ];
+  const [all, within] = [await read('+Inf'), await read('1')];
+  for (const [index, step] of steps.entries()) {
+    await runJson(step, env);
+    await until(async () => (await read('+Inf')) === all + index + 1);
+  }
+  expect(await read('1')).toBe(within + steps.length);
+}, 180_000);
+
+test('an event that a receiver refuses is counted as an attempt and stays in the queue', async () => {
+  const client = await newClient();
+  const created = await fetch(`${program.url}/api/customer/create`, {
+    method: 'POST',
+    headers: { ...byHeaders(client), 'content-type': 'application/json' },
+    body: JSON.stringify({ first_name: 'Ada', email: 'ada@example.com' }),
+  });
+  expect(created.status).toBe(200);
+  await until(async () => (await figures())('orderpass_webhook_attempts_total{outcome="status"}') === 1);
+  expect((await figures())('orderpass_webhook_attempt_duration_seconds_count')).toBe(1);
+  // Read at most once in 10 s.
+  await until(async () => (await figures())('orderpass_webhook_deliveries_pending') === 1, 25_000);
+  receiver.behave(status(204));
+}, 60_000);
+
+test('a WebSocket that is refused counts like any other request', async () => {
+  const before = await figures();
+  const { hostname, port } = new URL(program.url);
+  const answer = await new Promise<string>((resolve) => {
+    const socket = connect(Number(port), hostname, () =>
+      socket.write(
+        'GET /api/orders/list HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+      ),
+    );
+    socket.once('data', (chunk) => {
+      socket.destroy();
+      resolve(chunk.toString());
+    });
+  });
+  expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+  const name = 'orderpass_requests_total{route="orders.list",status="4xx"}';
+  expect((await figures())(name) - before(name)).toBe(1);
+}, 30_000);
+
+const readyz = async (): Promise<unknown> => {
+  const answer = await fetch(`${program.url}/readyz`);
+  return [answer.status, await answer.json()];
+};
+const isReady = [200, { status: 'ok', store: 'ok', shared_state: 'local', audit: 'ok' }];
+
+test('/readyz is 503 and names the store while that is away, /healthz stays 200, and both are 200 when it is back', async () => {
+  expect(await readyz()).toEqual(isReady);
+  expect((await figures())('orderpass_ready')).toBe(1);
+  await line.cut();
+  const [code, body] = (await readyz()) as [number, Record<string, unknown>];
+  expect([code, body.status, body.store]).toEqual([503, 'unavailable', 'unavailable']);
+  expect(await ask({}, '/healthz')).toBe(200);
+  const text = await (await fetch(metricsUrl)).text();
+  expect(text).toMatch(/^orderpass_ready 0$/m);
+  await line.restore();
+  await until(async () => ((await readyz()) as [number])[0] === 200);
+}, 60_000);
+
+test('/readyz says that the audit is late while it cannot be written, and stays 200', async () => {
+  const client = await newClient();
+  const holder = await database.pool.connect();
+  try {
+    await holder.query('begin');
+    await holder.query('lock table gateway.audit_events in access exclusive mode');
+    expect(await ask(byHeaders(client))).toBe(200);
+    await until(async () => ((await readyz()) as [number, { audit: string }])[1].audit === 'late', 20_000);
+    expect(await readyz()).toEqual([200, { status: 'degraded', store: 'ok', shared_state: 'local', audit: 'late' }]);
+    expect((await figures())('orderpass_audit_lag_seconds')).toBeGreaterThan(5);
+  } finally {
+    await holder.query('rollback');
+    holder.release();
+  }
+  await until(async () => ((await readyz()) as [number, { audit: string }])[1].audit === 'ok');
+  expect(await readyz()).toEqual(isReady);
+}, 60_000);
+
+test.skipIf(!hasRedis)(
+  '/readyz stays 200 and says that the shared state is down while Redis is away',
+  async () => {
+    const redis = await startRedis();
+    const other = await startProgram({ ...env, REDIS_URL: redis.url });
+    const said = async (): Promise<unknown> => {
+      const answer = await fetch(`${other.url}/readyz`);
+      return [answer.status, await answer.json()];
+    };
+    const states = { store: 'ok', audit: 'ok' };
+    try {
+      await until(async () => JSON.stringify(await said()).includes('"up"'));
+      expect(await said()).toEqual([200, { ...states, status: 'ok', shared_state: 'up' }]);
+      await redis.kill();
+      await until(async () => JSON.stringify(await said()).includes('"down"'));
+      expect(await said()).toEqual([200, { ...states, status: 'degraded', shared_state: 'down' }]);
+      await redis.start();
+      await until(async () => JSON.stringify(await said()).includes('"up"'));
+      expect(await said()).toEqual([200, { ...states, status: 'ok', shared_state: 'up' }]);
+    } finally {
+      await other.stop();
+      await redis.kill();
+    }
+  },
+  90_000,
+);
