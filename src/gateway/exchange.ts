@@ -26,6 +26,8 @@ export type Exchange = {
   principal: Principal | undefined;
   /** How the caller stands with its limits, once it was charged. */
   rate: RateStanding | undefined;
+  /** What the next DPoP proof of this caller shall hold (RFC 9449 section 8.2); goes out with whatever is answered. */
+  dpopNonce: string | undefined;
   /** A token was found in the body, which counts as a Bearer credential (interface 3.2). */
   tokenInBody: boolean;
   /** What is known of the body: nothing to forward, a body of unknown or known length, or one that was looked into. */
@@ -73,6 +75,7 @@ export const createExchange = (
     presented: undefined,
     principal: undefined,
     rate: undefined,
+    dpopNonce: undefined,
     tokenInBody: false,
     body: 'none',
     awaitsContinue,

@@ -43,7 +43,7 @@ import { createGatewayMetrics } from './gateway-metrics.ts';
 import { createLimits } from './limits/limits.ts';
 import { createThrottle } from './limits/throttle.ts';
 import { createAuditOAuth } from './oauth/audit-oauth.ts';
-import { createLimitFailures } from './oauth/limit-failures.ts';
+import { createCountFailure, createLimitFailures } from './oauth/limit-failures.ts';
 import { createOAuth } from './oauth/oauth.ts';
 import { openSigningKeys } from './oauth/signing-keys.ts';
 import { tokenPath } from './oauth/token-issuer.ts';
@@ -133,13 +133,14 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     allScopes,
     apiKeyScopes: table.apiKeyScopes,
   });
-  const dpop = createDpop({ settings, origin, db, box, clock });
+  const dpop = createDpop({ settings, origin, db, box, clock, failures, sourceOf });
   const oauth = createOAuth({
     ...{ origin, box, clock, settings, allScopes, keys, credentials, realm: settings.realm, log },
     moreDocuments: deps.moreDocuments,
-    verifyProof: dpop?.verifyProof,
+    dpop,
     ...{ tokens, inspectToken, recordUse: use.record, revokeToken: createRevokeToken({ db, box, clock }) },
     limitFailures: createLimitFailures({ failures, sourceOf }),
+    countFailure: createCountFailure({ failures, sourceOf }),
     audit: createAuditOAuth({ ...audited, countToken: metrics.token }),
     throttleIntrospection: createThrottle({ kv, name: 'introspect', callsMax: 600, windowSeconds: 60 }),
     assertions: {

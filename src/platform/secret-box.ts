@@ -6,6 +6,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { assertRealFolder } from './real-folder.ts';
 
 export type SecretBox = {
   /** 32 bytes for one purpose; the same label gives the same key. */
@@ -62,6 +63,7 @@ export const loadOrCreateMasterKey = (dataDir: string): Buffer => {
   const path = join(dataDir, 'master.key');
   const existing = readKeyFile(path);
   if (existing !== undefined) return existing;
+  assertRealFolder(dataDir);
   mkdirSync(dataDir, { recursive: true });
   const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
   writeFileSync(draft, `${randomBytes(keyBytes).toString('base64')}\n`, { mode: 0o600, flag: 'wx' });

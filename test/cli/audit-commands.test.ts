@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import {
@@ -125,6 +126,54 @@ test('audit who --revoke ends an API key; what is no credential is exit code 1, 
   const run = (input: string): Promise<CommandResult> => runWithInput(['audit', 'who', '--json'], env, input);
   expect((await run('garbage')).code).toBe(1);
   expect((await run('')).code).toBe(2);
+});
+
+/** The same public id and a right checksum, which anybody can write; not the value that was issued. */
+const forge = (value: string): string => {
+  const body = `${value.slice(0, 17)}${'0'.repeat(43)}`;
+  let rest = crc32(body);
+  let checksum = '';
+  for (let i = 0; i < 6; i += 1) {
+    checksum = `${digits[rest % 62]}${checksum}`;
+    rest = Math.floor(rest / 62);
+  }
+  return body + checksum;
+};
+const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+const changes = async (): Promise<number> =>
+  Number(
+    (await database.pool.query("select count(*) from gateway.audit_events where action not like 'request.%'")).rows[0]
+      .count,
+  );
+
+test('audit who says whether a value is genuine, and --revoke changes nothing for one that only names a real id', async () => {
+  const made = await runJson(['key', 'create', '--restaurant', restuid, '--name', 'Till'], env);
+  const key = String(made.api_key);
+  const token = await getToken();
+  const [head, claims, signature] = token.split('.');
+  const forgedToken = [head, claims, `${signature?.startsWith('A') ? 'B' : 'A'}${signature?.slice(1)}`].join('.');
+  for (const [genuine, forged] of [
+    [key, forge(key)],
+    [secret, forge(secret)],
+    [token, forgedToken],
+  ] as const) {
+    const right = await who(genuine);
+    expect(right.genuine).toBe(true);
+    const wrong = await who(forged);
+    expect(wrong).toMatchObject({ genuine: false, kind: right.kind, credential_id: right.credential_id });
+    const before = await changes();
+    const refused = await runWithInput(['audit', 'who', '--revoke', '--json'], env, forged);
+    expect([refused.code, refused.stdout]).toEqual([1, '']);
+    expect(refused.stderr).toContain('was not issued here: nothing was revoked');
+    // That it was looked up is noted; nothing else is.
+    expect(await changes()).toBe(before + 1);
+  }
+  expect(await list({ 'x-api-key': key })).toBe(200);
+  expect(await list({ 'x-client-id': clientId, 'x-client-secret': secret })).toBe(200);
+  expect(await byToken(token)).toBe(200);
+  // The genuine one is revoked as ever.
+  expect(await who(key, '--revoke')).toMatchObject({ genuine: true, proof: { revoked: [made.key_id] } });
 });
 
 test('audit verify is right after kill -9 of a gateway, and names a change with exit code 1', async () => {

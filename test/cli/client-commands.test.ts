@@ -110,6 +110,28 @@ test('rotate-secret gives a second secret; retire-secret refuses the last one, a
   expect(await bySecret(secret)).toBe(200);
 });
 
+test('client dpop refuses tokens that are bound to no key while it is required, and is audited', async () => {
+  const plain = await token();
+  await until(async () => (await byToken(plain)) === 200);
+  expect(await json('client', 'dpop', ...client, '--dpop', 'required')).toEqual({
+    client_id: clientId,
+    dpop: 'required',
+  });
+  await until(async () => (await byToken(plain)) === 401);
+  expect(await json('client', 'show', ...client)).toMatchObject({ dpop: 'required' });
+  expect(await bySecret(secret)).toBe(200);
+  await json('client', 'dpop', ...client, '--dpop', 'optional');
+  await until(async () => (await byToken(plain)) === 200);
+  const { events } = (await json('audit', 'search', '--client', clientId, '--action', 'client.rights_changed')) as {
+    events: Record<string, unknown>[];
+  };
+  expect(events.map((event) => event['orderpass.details'])).toEqual([
+    { dpop_required: false },
+    { dpop_required: true },
+  ]);
+  expect((await runCommand(['client', 'dpop', ...client, '--dpop', 'maybe'], env)).code).toBe(2);
+});
+
 test('add-key takes a public JWK and refuses a private one without showing it', async () => {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const file = join(folder, 'key.json');

@@ -91,7 +91,7 @@ test('the next page is read only when the one before was taken, and what was not
 
 test('events that the retention dropped before the cursor reached them are told as a gap', async () => {
   const { cursor } = await take();
-  const at = Number(/(?:^|\.)0-(\d+)/.exec(cursor)?.[1]);
+  const at = Number(/(?:^|[.~])0-(\d+)/.exec(cursor)?.[1]);
   await stand.createTenant();
   await stand.createTenant();
   const { pool } = stand.database;
@@ -100,6 +100,72 @@ test('events that the retention dropped before the cursor reached them are told 
   expect((await take(cursor)).gaps).toEqual([{ chain: 0, from: at + 1, to: at + 2 }]);
   expect((await take()).gaps).toEqual([]);
   await expect(take('garbage')).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
+});
+
+test('chains that are over and read leave the cursor, so it stays short; nothing is lost or comes twice for it', async () => {
+  const { pool } = stand.database;
+  const seen: string[] = [];
+  let cursor = (await take()).cursor;
+  const next = async (): Promise<void> => {
+    const exported = await take(cursor);
+    expect(exported.gaps).toEqual([]);
+    seen.push(...idsOf(exported.lines));
+    cursor = exported.cursor;
+  };
+  const chainsIn = (text: string): number => text.split('.').length;
+  await next();
+  const before = chainsIn(cursor);
+  const started = seen.length;
+  let running = await stand.openDoor();
+  for (let i = 0; i < 6; i += 1) {
+    await knock(running.url, 'GET', read);
+    // Its chain is read half, then closed with one more event, then read to its end.
+    await next();
+    await knock(running.url, 'GET', read);
+    await running.close();
+    running = await stand.openDoor();
+    await next();
+    expect(chainsIn(cursor)).toBe(before + 1);
+  }
+  await running.close();
+  const { rows } = await pool.query(
+    'select chain, seq from gateway.audit_chains where closed order by chain desc limit 7',
+  );
+  for (const { chain, seq } of rows.slice(1)) {
+    for (let at = 1; at <= Number(seq); at += 1) expect(seen.slice(started)).toContain(`${chain}-${at}`);
+  }
+  expect(new Set(seen).size).toBe(seen.length);
+  await next();
+  expect(chainsIn(cursor)).toBe(before);
+  // A killed gateway never closes its chain.
+  await pool.query('update gateway.audit_chains set closed = false where chain = $1', [rows[0].chain]);
+  const all = await take();
+  expect(chainsIn(all.cursor)).toBe(before + 1);
+  stand.clock.move(31 * 86_400_000);
+  expect(chainsIn((await take(all.cursor)).cursor)).toBeLessThan(before + 1);
+});
+
+test('a cursor of an earlier version, with every chain and no end, goes on being taken', async () => {
+  const { cursor } = await take();
+  await stand.createTenant();
+  const { rows } = await stand.database.pool.query(
+    `select c.chain, coalesce(max(e.seq), 0) as seq from gateway.audit_chains c
+     left join gateway.audit_events e on e.chain = c.chain group by c.chain order by c.chain`,
+  );
+  const listed = new Map(
+    cursor
+      .split('~')[1]
+      ?.split('.')
+      .map((pair) => pair.split('-') as [string, string]),
+  );
+  const old = rows.map(({ chain, seq }) => `${chain}-${listed.get(String(chain)) ?? seq}`).join('.');
+  const exported = await take(old);
+  expect(exported.lines.map((text) => (JSON.parse(text) as Record<string, unknown>)['event.action'])).toEqual([
+    'tenant.created',
+    'audit.read',
+  ]);
+  for (const wrong of ['', '7', '7~', '0-1~', 'x~0-1', '0-1.'])
+    await expect(take(wrong)).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
 });
 
 test('CSV has one line for each event, quotes what must be quoted, and no cell is a formula', async () => {

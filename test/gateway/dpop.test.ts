@@ -58,7 +58,8 @@ const refusalOf = ({ status, json, headers }: Reply): unknown[] => [
 const refusedProof = [401, 'invalid_dpop_proof', ['DPoP', 'invalid_dpop_proof']];
 
 beforeAll(async () => {
-  stand = await openStand({ settings: { dpop: 'on', auth_check: 'on' } });
+  // Most proofs in here are wrong, and all come from one address; how many may be is a test of its own.
+  stand = await openStand({ settings: { dpop: 'on', auth_check: 'on', rate_failures_max: 1_000_000 } });
   off = await openStand();
   strict = await openStand({ settings: { dpop: 'nonce' } });
   caller = await callerOf(stand);
@@ -132,6 +133,26 @@ test('a client that must use DPoP now loses the Bearer tokens that it had', asyn
   ]);
   const fresh = await stand.openDoor();
   expect((await knock(fresh.url, 'GET', read, { headers: bearer(use) })).status).toBe(401);
+});
+
+test('requiring DPoP of a client reaches a running gateway within a second, and so does ceasing to', async () => {
+  const own = await callerOf(stand);
+  const { client_id } = own.client;
+  const [plain, bound] = [await tokenOf(stand.url, own.client), await boundToken(own)];
+  const statuses = async (): Promise<string> => {
+    const asBearer = await knock(stand.url, 'GET', read, { headers: bearer(plain) });
+    const proof = await useProof({}, { of: own, use: bound });
+    return `${asBearer.status} ${(await call(proof, { authorization: `DPoP ${bound}` })).status}`;
+  };
+  expect(await statuses()).toBe('200 200');
+  await stand.credentials.setClientDpopRequired(client_id, true);
+  await until(async () => (await statuses()) === '401 200', 1_000);
+  expect((await ask(own, undefined)).json.error).toBe('invalid_dpop_proof');
+  await stand.credentials.setClientDpopRequired(client_id, false);
+  await until(async () => (await statuses()) === '200 200', 1_000);
+  await expect(stand.credentials.setClientDpopRequired('opc_nobody', true)).rejects.toMatchObject({
+    code: 'NOT_FOUND',
+  });
 });
 
 test('a bound token stays bound when the operator switches DPoP off', async () => {

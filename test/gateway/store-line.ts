@@ -17,7 +17,8 @@ export type StoreLine = {
   close(): Promise<void>;
 };
 
-export const openStoreLine = async (databaseUrl: string): Promise<StoreLine> => {
+/** `silentMsMax`: see createPool. */
+export const openStoreLine = async (databaseUrl: string, more: { silentMsMax?: number } = {}): Promise<StoreLine> => {
   const { host, port, user, database } = new pg.Client({ connectionString: databaseUrl });
   const target = host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port };
   const sockets = new Set<Socket>();
@@ -40,7 +41,7 @@ export const openStoreLine = async (databaseUrl: string): Promise<StoreLine> => 
     await closed;
   };
   const connection = `postgresql://${encodeURIComponent(user ?? '')}@${address.host}/${database}`;
-  const pool = createPool({ connection, applicationName: 'test-line' }, pino({ level: 'silent' }));
+  const pool = createPool({ connection, applicationName: 'test-line', ...more }, pino({ level: 'silent' }));
   return {
     url: connection,
     pool,

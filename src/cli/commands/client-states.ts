@@ -1,5 +1,5 @@
 /** What an API client may do, and whether it may do anything. */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { type Output, UsageError } from '../output.ts';
 import { withAdmin } from '../with-admin.ts';
 
@@ -8,6 +8,19 @@ type ById = { clientId: string };
 export const clientStateCommands = (group: Command, output: Output): void => {
   addStates(group, output);
   addGrants(group, output);
+  group
+    .command('dpop')
+    .description(
+      'whether the tokens of the client must be bound to its key (RFC 9449); others are refused at once then',
+    )
+    .requiredOption('--client-id <id>', 'the client')
+    .addOption(
+      new Option('--dpop <when>', 'required or optional').choices(['required', 'optional']).makeOptionMandatory(),
+    )
+    .action(async ({ clientId, dpop }: ById & { dpop: 'required' | 'optional' }, command: Command) => {
+      await withAdmin(command, (admin) => admin.credentials.setClientDpopRequired(clientId, dpop === 'required'));
+      output.result({ client_id: clientId, dpop });
+    });
   group
     .command('revoke-tokens')
     .description('refuse every token of the client that was issued before a time')

@@ -70,9 +70,9 @@ const partsOf = (target: string): { target: string; path: string; search: string
   return { target, path: target.slice(0, mark), search: target.slice(mark + 1) };
 };
 
-/** For the log line, which knows the check only. */
-const take = (check: Exchange, { route, principal, awaitsContinue }: Exchange): void => {
-  Object.assign(check, { route, principal, awaitsContinue });
+/** For the answer and the log line, which know the check only. */
+const take = (check: Exchange, { route, principal, dpopNonce, awaitsContinue }: Exchange): void => {
+  Object.assign(check, { route, principal, dpopNonce, awaitsContinue });
 };
 
 /** A form may hold a token and is refused by the pipeline once it shows; here the body stays with the other proxy. */

@@ -31,9 +31,13 @@ export const createIdentifyCaller = ({ authenticate, requireProof, recordUse }: 
     recordUse(principal.credentialId, exchange.req.socket.remoteAddress);
   };
   const judge = (exchange: Exchange, presented: Presented, principal: Principal): void | Promise<void> => {
-    if (principal.jkt === undefined) return accept(exchange, principal);
-    if (presented.kind !== 'bearer' || requireProof === undefined) throw new Error('a bound token got past its scheme');
-    return requireProof(exchange, presented.token, principal.jkt).then(() => accept(exchange, principal));
+    const { id, jkt, tokenId } = principal;
+    if (jkt === undefined) return accept(exchange, principal);
+    if (presented.kind !== 'bearer' || tokenId === undefined || requireProof === undefined)
+      throw new Error('a bound token got past its scheme');
+    return requireProof(exchange, presented.token, { clientId: id, tokenId, jkt }).then(() =>
+      accept(exchange, principal),
+    );
   };
   const identify = (exchange: Exchange, presented: Presented): void | Promise<void> => {
     // A caller whose access is off may still ask why (interface 3.2).

@@ -17,6 +17,15 @@ export const giveLeaseBack = async (db: Db, sink: string, holder: string): Promi
   await sql`delete from gateway.audit_sinks where sink = ${sink} and holder = ${holder}`.execute(db);
 };
 
+/** A sink that never took anything has missed nothing of what was dropped until now; whatever it lacks later is a gap. */
+export const beginPositions = async (db: Db, sink: string): Promise<void> => {
+  await sql`
+    insert into gateway.audit_sink_positions (sink, chain, seq)
+    select ${sink}, chain, anchor_seq from gateway.audit_chains
+    where not exists (select 1 from gateway.audit_sink_positions where sink = ${sink})
+    on conflict do nothing`.execute(db);
+};
+
 export type Unsent = { chain: number; anchorSeq: number; position: number };
 
 /** Chains with something that the sink has not taken, oldest first. */

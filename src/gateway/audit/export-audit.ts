@@ -1,11 +1,12 @@
 /**
- * Carries the audit out, each event at least once: the cursor holds a position per chain and is given out only after
- * everything before it was written. Memory is bounded by one page.
+ * Carries the audit out, each event at least once: the cursor holds a position for each chain that may still grow and is
+ * given out only after everything before it was written. Memory is bounded by one page.
  */
 import { Fault } from '#src/contract/fault.ts';
 import { type ChainedEvent, completeEvent, toEcs } from './audit-event.ts';
-import { listChains } from './audit-store.ts';
-import { type Gap, pageEvents, readChain } from './read-chain.ts';
+import { type ChainRow, listChains } from './audit-store.ts';
+import { changesChain } from './chain.ts';
+import { type ChainPage, type Gap, pageEvents, readChain } from './read-chain.ts';
 import { type AuditReaderDeps, noteAuditRead } from './search-audit.ts';
 
 export const exportFormats = ['jsonl', 'csv'] as const;
@@ -22,42 +23,61 @@ export type ExportRequest = {
 export type ExportedAudit = { events: number; cursor: string; gaps: Gap[] };
 
 const chainsPage = 200;
+/** A process that runs signs its head every minute; one that could not for so long was killed before it closed its chain. */
+const abandonedMs = 30 * 86_400_000;
+
+/** `end`: chains below are over and were read as a whole, except for those that have a position. */
+type Cursor = { end: number; positions: ReadonlyMap<number, number> };
 
 /** VALIDATION_ERROR for a cursor that no export gave. */
 export const exportAudit = async (deps: AuditReaderDeps, request: ExportRequest): Promise<ExportedAudit> => {
   const { format, write } = request;
-  const positions = request.after === undefined ? new Map<number, number>() : readCursor(request.after);
+  const before = request.after === undefined ? undefined : readCursor(request.after);
   await noteAuditRead(deps, { read: 'export', format, after: request.after === undefined ? null : 'cursor' });
   const toText = format === 'csv' ? toCsv : toJsonLines;
   const gaps: Gap[] = [];
   let events = 0;
   if (format === 'csv') await write(`${csvNames.join(',')}\r\n`);
+  const positions = new Map<number, number>();
+  let end = 0;
   for (let chains = await listChains(deps.db, -1, chainsPage); chains.length > 0; ) {
     for (const row of chains) {
-      for (;;) {
-        // Whoever exports for the first time has missed nothing of what was dropped before.
-        const after = positions.get(row.chain) ?? (request.after === undefined ? row.anchorSeq : 0);
-        const page = await readChain(deps.db, row, after);
+      end = row.chain + 1;
+      // Whoever exports for the first time has missed nothing of what was dropped before.
+      let position = before === undefined ? row.anchorSeq : positionIn(before, row.chain);
+      while (position !== undefined) {
+        const page: ChainPage = await readChain(deps.db, row, position);
         gaps.push(...page.gaps);
         if (page.events.length > 0) await write(toText(page.events));
-        positions.set(row.chain, page.position);
+        position = page.position;
         events += page.events.length;
         if (page.events.length < pageEvents) break;
       }
+      if (position !== undefined && !isOver(row, position, deps.clock.now())) positions.set(row.chain, position);
     }
-    chains = await listChains(deps.db, chains.at(-1)?.chain ?? 0, chainsPage);
+    chains = await listChains(deps.db, end - 1, chainsPage);
   }
-  return { events, cursor: writeCursor(positions), gaps };
+  return { events, cursor: writeCursor({ end, positions }), gaps };
 };
 
-const writeCursor = (positions: ReadonlyMap<number, number>): string =>
-  [...positions].map(([chain, seq]) => `${chain}-${seq}`).join('.');
+/** Undefined: nothing more comes from this chain. */
+const positionIn = ({ end, positions }: Cursor, chain: number): number | undefined =>
+  positions.get(chain) ?? (chain < end ? undefined : 0);
 
-const readCursor = (cursor: string): Map<number, number> => {
-  if (!/^\d{1,9}-\d{1,15}(\.\d{1,9}-\d{1,15})*$/.test(cursor)) {
-    throw new Fault('VALIDATION_ERROR', 'No export gave this cursor');
-  }
-  return new Map(cursor.split('.').map((pair) => pair.split('-').map(Number) as [number, number]));
+/** `row`: as it was before its events were read, so what was written before it was closed is among them. */
+const isOver = (row: ChainRow, position: number, now: Date): boolean =>
+  row.closed ? position >= row.seq : row.chain !== changesChain && row.signed.getTime() < now.getTime() - abandonedMs;
+
+/** Chains are opened in the sequence of their numbers, so none below the last one is still to come. */
+const writeCursor = ({ end, positions }: Cursor): string =>
+  `${end}~${[...positions].map(([chain, seq]) => `${chain}-${seq}`).join('.')}`;
+
+/** Earlier versions wrote every chain and no end. */
+const readCursor = (cursor: string): Cursor => {
+  const [, end = '0', pairs = ''] = /^(?:(\d{1,9})~)?(\d{1,9}-\d{1,15}(?:\.\d{1,9}-\d{1,15})*)?$/.exec(cursor) ?? [];
+  if (pairs === '') throw new Fault('VALIDATION_ERROR', 'No export gave this cursor');
+  const positions = new Map(pairs.split('.').map((pair) => pair.split('-').map(Number) as [number, number]));
+  return { end: Number(end), positions };
 };
 
 export const toJsonLines = (events: readonly ChainedEvent[]): string =>

@@ -7,7 +7,7 @@
 import type { Kysely } from 'kysely';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
-import { giveLeaseBack, listUnsent, savePosition, takeLease, type Unsent } from './audit-sink-store.ts';
+import { beginPositions, giveLeaseBack, listUnsent, savePosition, takeLease, type Unsent } from './audit-sink-store.ts';
 import type { AuditSettings } from './config.ts';
 import { toJsonLines } from './export-audit.ts';
 import { readChain } from './read-chain.ts';
@@ -35,9 +35,14 @@ export const createAuditSinks = (deps: FeedSinksDeps, settings: AuditSettings): 
 
 const feed = async (deps: FeedSinksDeps, sink: Sink, signal: AbortSignal): Promise<void> => {
   const { db, holder } = deps;
+  let begun = false;
   try {
     while (!signal.aborted) {
       const mine = await takeLease(db, sink.name, holder, leaseSeconds);
+      if (mine && !begun) {
+        await beginPositions(db, sink.name);
+        begun = true;
+      }
       const unsent = mine ? await listUnsent(db, sink.name, chainsMax) : [];
       for (const chain of unsent) if (!signal.aborted) await sendPage(deps, sink, chain, signal);
       if (unsent.length === 0) await pause(lookEveryMs, signal);
@@ -50,11 +55,8 @@ const feed = async (deps: FeedSinksDeps, sink: Sink, signal: AbortSignal): Promi
 const sendPage = async (deps: FeedSinksDeps, sink: Sink, unsent: Unsent, signal: AbortSignal): Promise<void> => {
   const { chain, position } = unsent;
   const page = await readChain(deps.db, unsent, position);
-  // Without a position nothing was missed: the sink is new, or the chain ended before it was.
-  if (position > 0) {
-    for (const gap of page.gaps)
-      deps.log.error({ sink: sink.name, ...gap }, 'the audit lost events before the sink took them');
-  }
+  for (const gap of page.gaps)
+    deps.log.error({ sink: sink.name, ...gap }, 'the audit lost events before the sink took them');
   if (page.events.length > 0 && !(await sendUntilTaken(deps, sink, toJsonLines(page.events), signal))) return;
   await savePosition(deps.db, sink.name, chain, page.position);
 };

@@ -7,7 +7,7 @@ import { createCredentials } from '../credentials/credentials.ts';
 import { revokePresentedToken } from '../oauth/revoke-presented-token.ts';
 import { toEcs } from './audit-event.ts';
 import { type EventFilter, searchEvents } from './audit-store.ts';
-import { traceCredential } from './trace-credential.ts';
+import { type Traced, traceCredential } from './trace-credential.ts';
 
 type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive' | 'digest'>; clock: Clock; actor: string };
 
@@ -19,10 +19,12 @@ export type RevocationProof = {
 
 /**
  * A token alone; an API key; a client secret with every token of its client up to now, since a token does not name its
- * secret to the gateways. NOT_FOUND when the credential never existed here.
+ * secret to the gateways. VALIDATION_ERROR, and nothing changed, for a value that was not issued here: ids are public and a
+ * checksum is no proof, so whoever hands an invented value to the operator would choose what ends.
  */
 export const revokeTraced = async (deps: Deps, value: string): Promise<RevocationProof> => {
-  const { kind, credential_id: id, client_id: clientId } = await traceCredential(deps, value);
+  const { kind, credential_id: id, client_id: clientId, genuine } = await traceCredential(deps, value);
+  if (!genuine) throw notGenuine(kind, id);
   const since = deps.clock.now();
   const credentials = createCredentials(deps);
   if (kind === 'token') {
@@ -41,6 +43,11 @@ export const revokeTraced = async (deps: Deps, value: string): Promise<Revocatio
     ...(await eventsSince(deps, { client: clientId, action: 'client.tokens_revoked' }, since)),
   ];
   return { revoked: [id, `tokens of ${clientId} up to ${since.toISOString()}`], events };
+};
+
+const notGenuine = (kind: Traced['kind'], id: string): Fault => {
+  const text = `This value claims to be the ${kind.replace('_', ' ')} ${id}, but was not issued here: nothing was revoked`;
+  return new Fault('VALIDATION_ERROR', text);
 };
 
 const eventsMax = 100;

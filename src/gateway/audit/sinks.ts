@@ -1,5 +1,5 @@
 /** Where the audit can be carried to. Each takes a batch of JSON lines whole, or rejects; then it is given again. */
-import { open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 
 export type Sink = {
@@ -16,17 +16,48 @@ export const createFileSink = (path: string): Sink => ({
   send: async (lines) => {
     const file = await open(path, 'a+', 0o600);
     try {
-      const { size } = await file.stat();
-      const last = Buffer.alloc(1, newLine);
-      if (size > 0) await file.read(last, 0, 1, size - 1);
-      // What a crash left half written stays a line of its own and does not spoil the next one.
-      await file.appendFile(last[0] === newLine ? lines : `\n${lines}`);
+      await file.appendFile((await endsInLine(file)) ? lines : `\n${lines}`);
       await file.datasync();
     } finally {
       await file.close();
     }
   },
 });
+
+/** What every line of ours begins with. */
+const lineStart = '{"@timestamp":"';
+/** Longer than the longest line. */
+const tornBytesMax = 4 * 1024 * 1024;
+
+/**
+ * True when the next line may follow. The beginning of a line that a crash left behind is taken away: its event was not
+ * taken, so it comes again, and whoever reads the file meets whole lines only. Whatever else stands at the end stays.
+ */
+const endsInLine = async (file: FileHandle): Promise<boolean> => {
+  const { size } = await file.stat();
+  const last = Buffer.alloc(1, newLine);
+  if (size > 0) await file.read(last, 0, 1, size - 1);
+  if (last[0] === newLine) return true;
+  const tail = Buffer.alloc(Math.min(size, tornBytesMax));
+  await file.read(tail, 0, tail.length, size - tail.length);
+  const at = tail.lastIndexOf(newLine) + 1;
+  if (at === 0 && size > tail.length) return false;
+  const torn = tail.subarray(at);
+  if (isWhole(torn) || !torn.toString('latin1', 0, lineStart.length).startsWith(lineStart.slice(0, torn.length)))
+    return false;
+  await file.truncate(size - torn.length);
+  return true;
+};
+
+/** Nothing but its line break is missing. */
+const isWhole = (line: Buffer): boolean => {
+  try {
+    JSON.parse(line.toString());
+    return true;
+  } catch {
+    return false;
+  }
+};
 
 export const createStreamSink = (stream: Writable): Sink => {
   // A reader that goes away must not end the gateway; the write below tells of it.

@@ -7,9 +7,10 @@ import { decodeJwt } from 'jose';
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { isApiKey, isClientSecret } from '../credentials/credential-values.ts';
+import { idOfValue, isApiKey, isClientSecret } from '../credentials/credential-values.ts';
 import { toEcs } from './audit-event.ts';
 import { type Summary, searchEvents, summarise } from './audit-store.ts';
+import { findIssued } from './find-issued.ts';
 import { createFingerprint } from './fingerprint.ts';
 
 export type Traced = {
@@ -17,6 +18,8 @@ export type Traced = {
   fingerprint: string;
   /** Key id, secret id or `jti`. */
   credential_id: string;
+  /** This installation issued exactly this value. Otherwise the ids are only what it claims, which anybody can write. */
+  genuine: boolean;
   client_id: string | null;
   /** For a token: the secret or key that it was issued for. */
   parent: string | null;
@@ -33,7 +36,7 @@ export type Traced = {
 
 const refusalsShown = 20;
 
-type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'> };
+type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive' | 'digest'> };
 
 /** VALIDATION_ERROR for text that is no credential of this installation's kind. */
 export const traceCredential = async ({ db, box }: Deps, value: string): Promise<Traced> => {
@@ -43,11 +46,13 @@ export const traceCredential = async ({ db, box }: Deps, value: string): Promise
   const refusals = await searchEvents(db, { fingerprint, outcome: 'failure' }, undefined, refusalsShown);
   const [issued] = await searchEvents(db, issueOf(kind, id), undefined, 1);
   const tokens = kind === 'client_secret' ? await summarise(db, { credential: id, action: 'token.issued' }) : undefined;
+  const known = await findIssued({ db, box }, { kind, id, value });
   return {
     kind,
     fingerprint,
     credential_id: id,
-    client_id: clientId ?? issued?.client_id ?? used.clients[0] ?? null,
+    genuine: known !== undefined,
+    client_id: known?.clientId ?? clientId ?? issued?.client_id ?? used.clients[0] ?? null,
     parent: kind === 'token' ? (issued?.credential_id ?? null) : null,
     issued: issued === undefined ? null : toEcs(issued),
     ...shown(used),
@@ -70,8 +75,8 @@ const issueOf = (kind: Traced['kind'], id: string) => {
 };
 
 const readValue = (value: string): { kind: Traced['kind']; id: string; clientId?: string } => {
-  if (isApiKey(value)) return { kind: 'api_key', id: idOf(value) };
-  if (isClientSecret(value)) return { kind: 'client_secret', id: idOf(value) };
+  if (isApiKey(value)) return { kind: 'api_key', id: idOfValue(value) };
+  if (isClientSecret(value)) return { kind: 'client_secret', id: idOfValue(value) };
   try {
     const { jti, client_id: clientId } = decodeJwt(value);
     if (typeof jti === 'string' && typeof clientId === 'string') return { kind: 'token', id: jti, clientId };
@@ -80,6 +85,3 @@ const readValue = (value: string): { kind: Traced['kind']; id: string; clientId?
   }
   throw new Fault('VALIDATION_ERROR', 'This is not an API key, a client secret or an access token');
 };
-
-/** `opk_<id>_…`, `ops_<id>_…`. */
-const idOf = (value: string): string => value.slice(0, value.indexOf('_', 4));

@@ -72,6 +72,9 @@ export const updateTokensNotBefore = (tx: Db, clientId: string, before: Date): P
 export const updateClientIntrospection = (tx: Db, clientId: string, mayIntrospect: boolean): Promise<boolean> =>
   changed(sql`update gateway.clients set may_introspect = ${mayIntrospect} where client_id = ${clientId}`, tx);
 
+export const updateClientDpop = (tx: Db, clientId: string, dpopRequired: boolean): Promise<boolean> =>
+  changed(sql`update gateway.clients set dpop_required = ${dpopRequired} where client_id = ${clientId}`, tx);
+
 /** Live secrets of the client end at `end` unless they end earlier; their ids. */
 export const limitSecrets = async (tx: Db, clientId: string, end: Date, now: Date): Promise<string[]> => {
   const { rows } = await sql<{ secret_id: string }>`

@@ -112,6 +112,19 @@ export const findClient = async (db: Db, clientId: string): Promise<ClientRow | 
   };
 };
 
+/** Of a value that was issued, live or ended. `clientId`: of a secret. */
+export type IssuedRow = { digest: Buffer; clientId: string | null };
+
+export const findIssuedKey = async (db: Db, keyId: string): Promise<IssuedRow | undefined> =>
+  (await sql<IssuedRow>`select digest, null as "clientId" from gateway.api_keys where key_id = ${keyId}`.execute(db))
+    .rows[0];
+
+export const findIssuedSecret = async (db: Db, secretId: string): Promise<IssuedRow | undefined> =>
+  (
+    await sql<IssuedRow>`
+      select digest, client_id as "clientId" from gateway.client_secrets where secret_id = ${secretId}`.execute(db)
+  ).rows[0];
+
 export const insertTenant = async (
   db: Db,
   id: string,

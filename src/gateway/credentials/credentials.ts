@@ -6,7 +6,7 @@
 import { validationFault } from '#src/contract/fault.ts';
 import { assertFound, type CredentialsDeps, change, noteChange, noteState, type Tx } from './credential-change.ts';
 import { type IssuedSecret, issueSecret, rotations } from './credential-rotation.ts';
-import { updateClientIntrospection } from './credential-state-store.ts';
+import { updateClientDpop, updateClientIntrospection } from './credential-state-store.ts';
 import { stateChanges } from './credential-states.ts';
 import * as store from './credential-store.ts';
 import { newApiKey, newClientId } from './credential-values.ts';
@@ -141,6 +141,14 @@ const clientChanges = (deps: CredentialsDeps) => ({
     change(deps, tx, async (inner) => {
       assertFound(await store.updateClientTokens(inner, clientId, mayUseTokens), 'client', clientId);
       const details = JSON.stringify({ may_use_tokens: mayUseTokens });
+      await noteChange(deps, inner, { action: 'client.rights_changed', client_id: clientId, details });
+    }),
+
+  /** Tokens that are bound to no key (RFC 9449) are refused while it is required, and count again when it is not. */
+  setClientDpopRequired: (clientId: string, dpopRequired: boolean, tx?: Tx): Promise<void> =>
+    change(deps, tx, async (inner) => {
+      assertFound(await updateClientDpop(inner, clientId, dpopRequired), 'client', clientId);
+      const details = JSON.stringify({ dpop_required: dpopRequired });
       await noteChange(deps, inner, { action: 'client.rights_changed', client_id: clientId, details });
     }),
 

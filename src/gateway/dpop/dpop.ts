@@ -2,13 +2,20 @@
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { FailureBudget } from '../limits/failure-budget.ts';
+import type { SourceOf } from '../limits/source-address.ts';
 import type { DpopSettings } from './config.ts';
 import { createProofNonces } from './proof-nonces.ts';
 import { createRequireProof, type RequireProof } from './require-proof.ts';
 import { markProofUsed } from './used-proof-store.ts';
 import { createVerifyProof, type VerifyProof } from './verify-proof.ts';
 
-export type Dpop = { verifyProof: VerifyProof; requireProof: RequireProof };
+export type Dpop = {
+  verifyProof: VerifyProof;
+  requireProof: RequireProof;
+  /** For the next proof of whoever sends one; undefined when nonces are not wanted. */
+  freshNonce: () => string | undefined;
+};
 
 type DpopDeps = {
   settings: DpopSettings;
@@ -16,16 +23,23 @@ type DpopDeps = {
   db: Kysely<unknown>;
   box: Pick<SecretBox, 'derive'>;
   clock: Clock;
+  failures: Pick<FailureBudget, 'blockedSeconds' | 'countFailure'>;
+  sourceOf: SourceOf;
 };
 
-export const createDpop = ({ settings, origin, db, box, clock }: DpopDeps): Dpop | undefined => {
+export const createDpop = (deps: DpopDeps): Dpop | undefined => {
+  const { settings, origin, db, box, clock } = deps;
   if (settings.dpop === 'off') return undefined;
+  const nonceRequired = settings.dpop === 'nonce';
+  const nonces = createProofNonces({ key: box.derive('dpop-nonce'), clock });
   const verifyProof = createVerifyProof({
     origin,
     clock,
-    nonces: createProofNonces({ key: box.derive('dpop-nonce'), clock }),
-    nonceRequired: settings.dpop === 'nonce',
+    nonces,
+    nonceRequired,
     markUsed: (proof, now) => markProofUsed(db, proof, now),
   });
-  return { verifyProof, requireProof: createRequireProof(verifyProof) };
+  const freshNonce = (): string | undefined => (nonceRequired ? nonces.current() : undefined);
+  const { failures, sourceOf } = deps;
+  return { verifyProof, requireProof: createRequireProof({ verifyProof, freshNonce, failures, sourceOf }), freshNonce };
 };

@@ -5,8 +5,8 @@ import type { ProofRefusal } from './verify-proof.ts';
 export class ProofFault extends Fault {
   /** Word of the OAuth dialect, instead of the one that its status has. */
   readonly oauthError: ProofRefusal['error'];
-  constructor({ error, text, nonce }: ProofRefusal) {
-    super('INVALID_AUTH', text, nonce === undefined ? {} : { headers: { 'dpop-nonce': nonce } });
+  constructor({ error, text }: Pick<ProofRefusal, 'error' | 'text'>) {
+    super('INVALID_AUTH', text);
     this.oauthError = error;
   }
 }

@@ -1,21 +1,56 @@
 /** RFC 9449 section 7: whoever uses a bound token shows that it holds the key, for this very request. */
-import { validationFault } from '#src/contract/fault.ts';
+import { type Fault, validationFault } from '#src/contract/fault.ts';
+import { TracedFault } from '../access/traced-fault.ts';
 import type { Exchange } from '../exchange.ts';
+import { tooMany, tooManyFailures } from '../faults.ts';
+import type { FailureBudget } from '../limits/failure-budget.ts';
+import type { SourceOf } from '../limits/source-address.ts';
 import { ProofFault } from './proof-fault.ts';
 import { proofsOf } from './read-proof.ts';
 import type { VerifyProof } from './verify-proof.ts';
 
-/** `token`: the one that was presented, bound to the key with the thumbprint `jkt`. Rejects with the refusal. */
-export type RequireProof = (exchange: Exchange, token: string, jkt: string) => Promise<void>;
+/** A token that was found good, and the thumbprint of the key that it is bound to. */
+export type BoundToken = { clientId: string; tokenId: string; jkt: string };
 
-export const createRequireProof = (verify: VerifyProof): RequireProof => {
-  return async ({ req, method, path }, token, jkt) => {
+/** `token`: the one that was presented. Rejects with the refusal. */
+export type RequireProof = (exchange: Exchange, token: string, bound: BoundToken) => Promise<void>;
+
+type RequireProofDeps = {
+  verifyProof: VerifyProof;
+  freshNonce: () => string | undefined;
+  failures: Pick<FailureBudget, 'blockedSeconds' | 'countFailure'>;
+  sourceOf: SourceOf;
+};
+
+/**
+ * Wrong proofs count against the token, from one address (interface 9.2). Not against its client: whoever got hold of a
+ * token without its key could then stop every other call of that client from a shared address, and wrong secrets of
+ * strangers would stop tokens. `jti` cannot be guessed, so nobody uses up the failures of a token that he does not have.
+ */
+export const createRequireProof = (deps: RequireProofDeps): RequireProof => {
+  const { failures } = deps;
+  return async (exchange, token, { clientId, tokenId, jkt }) => {
+    const { req, method, path } = exchange;
+    // However this ends, the answer tells it.
+    exchange.dpopNonce = deps.freshNonce();
     const [proof, second] = proofsOf(req.rawHeaders);
     if (second !== undefined)
       throw validationFault([{ pointer: 'DPoP', code: 'AMBIGUOUS_CREDENTIALS', message: 'sent twice' }]);
-    if (proof === undefined)
-      throw new ProofFault({ error: 'invalid_dpop_proof', text: 'The DPoP proof is missing', nonce: undefined });
-    const result = await verify(proof, { method, path, token, jkt });
-    if ('error' in result) throw new ProofFault(result);
+    if (proof === undefined) throw new ProofFault({ error: 'invalid_dpop_proof', text: 'The DPoP proof is missing' });
+    const source = deps.sourceOf(req);
+    const blocked = failures.blockedSeconds(tokenId, source);
+    if (blocked !== undefined) throw stopped(clientId, blocked);
+    const result = await deps.verifyProof(proof, { method, path, token, jkt });
+    if (!('error' in result)) return;
+    if (result.nonce !== undefined) exchange.dpopNonce = result.nonce;
+    // To be asked for a nonce is the way it goes (RFC 9449 section 9), no failure.
+    const beyond = result.error === 'use_dpop_nonce' ? undefined : await failures.countFailure(tokenId, source);
+    throw beyond === undefined ? new ProofFault(result) : stopped(clientId, beyond);
   };
+};
+
+const stopped = (callerId: string, seconds: number): Fault => {
+  const { code, publicText } = tooManyFailures(seconds);
+  const trace = { callerId, reason: 'rate_limited', detail: { retry_after: seconds } } as const;
+  return new TracedFault(code, publicText, trace, tooMany(seconds));
 };

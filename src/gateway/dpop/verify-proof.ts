@@ -14,15 +14,15 @@ export type ProofRefusal = {
   error: 'invalid_dpop_proof' | 'use_dpop_nonce';
   /** Holds nothing of what was sent. */
   text: string;
-  /** To be told in the header DPoP-Nonce. */
-  nonce: string | undefined;
+  /** Asked for: to be told in the header DPoP-Nonce. */
+  nonce?: string;
 };
 
 /** `token`, `jkt`: when a token is used; it must be the one that the proof is about, and bound to the proof's key. */
 export type ProofUse = { method: string; path: string; token?: string; jkt?: string };
 
 /** Resolves with the thumbprint of the key, or with what is wrong. Rejects only when the store cannot be asked. */
-export type VerifyProof = (proof: string, use: ProofUse) => Promise<{ jkt: string; nonce: string } | ProofRefusal>;
+export type VerifyProof = (proof: string, use: ProofUse) => Promise<{ jkt: string } | ProofRefusal>;
 
 type VerifyProofDeps = {
   /** As clients know it: what `htu` begins with. */
@@ -49,11 +49,7 @@ const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
 export const createVerifyProof = (deps: VerifyProofDeps): VerifyProof => {
   const { clock, nonces } = deps;
-  const invalid = (text: string): ProofRefusal => ({
-    error: 'invalid_dpop_proof',
-    text,
-    nonce: deps.nonceRequired ? nonces.current() : undefined,
-  });
+  const invalid = (text: string): ProofRefusal => ({ error: 'invalid_dpop_proof', text });
   const askNonce = (text: string): ProofRefusal => ({ error: 'use_dpop_nonce', text, nonce: nonces.current() });
   return async (proof, use) => {
     const nowMs = clock.now().getTime();
@@ -78,7 +74,7 @@ export const createVerifyProof = (deps: VerifyProofDeps): VerifyProof => {
       return invalid('iat is missing or too far from now');
     const expires = new Date(iat * 1000 + iatMsMax + clocksMs);
     const isNew = await deps.markUsed({ digest: digestOf(`${jkt} ${jti}`), expires }, clock.now());
-    return isNew ? { jkt, nonce: nonces.current() } : invalid('The DPoP proof was used before');
+    return isNew ? { jkt } : invalid('The DPoP proof was used before');
   };
 };
 

@@ -44,7 +44,7 @@ export const createWriteAnswer = (deps: {
       return;
     }
     deps.answered(exchange, status);
-    const all = deps.edgeHeaders(exchange.requestId, exchange.rate?.headers).concat(headers);
+    const all = deps.edgeHeaders(exchange.requestId, exchange.rate?.headers, exchange.dpopNonce).concat(headers);
     if (body !== undefined) all.push('content-length', String(Buffer.byteLength(body)));
     const content = exchange.method === 'HEAD' ? undefined : body;
     if (req.complete || !expectsMore(exchange)) {

@@ -1,34 +1,47 @@
 /** RFC 9449 section 5: to which key the token of a request will be bound. */
-import type { IncomingMessage } from 'node:http';
+import type { Context } from 'koa';
 import type { ClientRecord } from '../credentials/credential-records.ts';
+import type { Dpop } from '../dpop/dpop.ts';
 import { proofsOf } from '../dpop/read-proof.ts';
-import type { VerifyProof } from '../dpop/verify-proof.ts';
+import type { CountFailure } from './limit-failures.ts';
 import { invalidRequest, OAuthRefusal } from './oauth-answers.ts';
 import { tokenPath } from './token-issuer.ts';
 
-export type Binding = { jkt: string; nonce: string };
+/**
+ * Resolves with the thumbprint of that key; undefined: to none. Rejects with OAuthRefusal. `client`: it has proven itself,
+ * so the wrong proofs that are counted are its own.
+ */
+export type BindToken = (ctx: Pick<Context, 'req' | 'set'>, client: ClientRecord) => Promise<string | undefined>;
 
-/** undefined: to none. Rejects with OAuthRefusal. `client`: it has proven itself. */
-export type BindToken = (req: IncomingMessage, client: ClientRecord) => Promise<Binding | undefined>;
+export type BindTokenDeps = {
+  /** Undefined when the operator has it off; then proofs are like any header that nobody knows. */
+  dpop: Pick<Dpop, 'verifyProof' | 'freshNonce'> | undefined;
+  countFailure: CountFailure;
+};
 
-/** `verify`: undefined when the operator has it off; then proofs are like any header that nobody knows. */
-export const createBindToken = (verify: VerifyProof | undefined): BindToken => {
-  return async (req, { dpopRequired }) => {
-    if (verify === undefined) {
+export const createBindToken = ({ dpop, countFailure }: BindTokenDeps): BindToken => {
+  return async (ctx, { clientId, dpopRequired }) => {
+    if (dpop === undefined) {
       if (dpopRequired) throw invalidRequest('This client takes tokens bound by DPoP only, which is off here');
       return undefined;
     }
-    const [proof, second] = proofsOf(req.rawHeaders);
+    const [proof, second] = proofsOf(ctx.req.rawHeaders);
+    if (proof === undefined && !dpopRequired) return undefined;
+    tellNonce(ctx, dpop.freshNonce());
+    if (proof === undefined) throw invalidProof('This client must send a DPoP proof');
     if (second !== undefined) throw invalidProof('Send one DPoP proof');
-    if (proof === undefined) {
-      if (dpopRequired) throw invalidProof('This client must send a DPoP proof');
-      return undefined;
-    }
-    const result = await verify(proof, { method: 'POST', path: tokenPath });
-    if ('error' in result) throw invalidProof(result.text, result.error, result.nonce);
-    return result;
+    const result = await dpop.verifyProof(proof, { method: 'POST', path: tokenPath });
+    if (!('error' in result)) return result.jkt;
+    tellNonce(ctx, result.nonce);
+    // To be asked for a nonce is the way it goes (RFC 9449 section 8), no failure.
+    if (result.error !== 'use_dpop_nonce') await countFailure(ctx.req, clientId);
+    throw invalidProof(result.text, result.error);
   };
 };
 
-const invalidProof = (text: string, error = 'invalid_dpop_proof', nonce?: string): OAuthRefusal =>
-  new OAuthRefusal(error, 400, text, nonce === undefined ? {} : { 'dpop-nonce': nonce });
+/** For the next proof, whatever else is answered. */
+const tellNonce = (ctx: Pick<Context, 'set'>, nonce: string | undefined): void => {
+  if (nonce !== undefined) ctx.set('dpop-nonce', nonce);
+};
+
+const invalidProof = (text: string, error = 'invalid_dpop_proof'): OAuthRefusal => new OAuthRefusal(error, 400, text);

@@ -30,6 +30,13 @@ export const createLimitFailures = ({ failures, sourceOf }: LimitFailuresDeps): 
   };
 };
 
+/** Counts one failure of a client that proved itself and failed at something else. Rejects when it was beyond the budget. */
+export type CountFailure = (req: IncomingMessage, clientId: string) => Promise<void>;
+
+export const createCountFailure = ({ failures, sourceOf }: LimitFailuresDeps): CountFailure => {
+  return async (req, clientId) => refuseWhile(await failures.countFailure(clientId, sourceOf(req)));
+};
+
 const refuseWhile = (seconds: number | undefined): void => {
   if (seconds === undefined) return;
   throw slowDown(`Too many failed authentications; try again in ${seconds} s`, seconds);

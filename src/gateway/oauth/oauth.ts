@@ -7,7 +7,6 @@ import { errors } from 'oidc-provider';
 import { faultOf } from '#src/platform/http/error-boundary.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type TraceSpan, traced } from '#src/platform/telemetry/traces.ts';
-import type { VerifyProof } from '../dpop/verify-proof.ts';
 import { methodNotAllowed } from '../faults.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
 import {
@@ -15,7 +14,7 @@ import {
   type AuthenticateClientDeps,
   createAuthenticateClient,
 } from './authenticate-client.ts';
-import { createBindToken } from './bind-token.ts';
+import { type BindTokenDeps, createBindToken } from './bind-token.ts';
 import { createDocuments, introspectionPath, revocationPath } from './documents.ts';
 import { createIntrospect, type IntrospectDeps } from './introspect.ts';
 import type { LimitFailures } from './limit-failures.ts';
@@ -36,11 +35,10 @@ import { createTokenIssuer, type TokenIssuerDeps, tokenPath } from './token-issu
 export type OAuthDeps = Omit<TokenIssuerDeps, 'keys' | 'credentials'> &
   Omit<AuthenticateClientDeps, 'credentials'> &
   RevokeDeps &
-  IntrospectDeps & {
+  IntrospectDeps &
+  BindTokenDeps & {
     realm: string;
     limitFailures: LimitFailures;
-    /** Undefined: tokens are never bound to a key. */
-    verifyProof: VerifyProof | undefined;
     audit: AuditOAuth;
     log: Logger;
     keys: Pick<SigningKeys, 'current' | 'jwks'>;
@@ -51,7 +49,7 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys' | 'credentials'> &
 /** Expects `ctx.state.requestId`. Throws METHOD_NOT_ALLOWED for documents; the endpoints answer everything themselves. */
 export const createOAuth = (deps: OAuthDeps): Middleware => {
   const endpoints = createEndpoints(deps);
-  const documents = createDocuments({ ...deps, dpop: deps.verifyProof !== undefined });
+  const documents = createDocuments({ ...deps, dpop: deps.dpop !== undefined });
   return async (ctx, next) => {
     const endpoint = endpoints.get(ctx.path);
     if (endpoint !== undefined) return write(ctx, await endpoint(ctx));
@@ -108,7 +106,7 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
   const prove = createAuthenticateClient(deps);
   const authenticate: AuthenticateClient = (req, form) => deps.limitFailures(req, form, () => prove(req, form));
   const issue = createTokenIssuer(deps);
-  const bind = createBindToken(deps.verifyProof);
+  const bind = createBindToken(deps);
   const revoke = createRevoke(deps);
   const introspect = createIntrospect(deps);
   const answers: [string, Endpoint][] = [
@@ -117,14 +115,13 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
       async (ctx) => {
         const form = keepForm(ctx, await readTokenRequest(ctx.req, ctx.querystring));
         const proven = await authenticate(ctx.req, form);
-        const bound = await bind(ctx.req, proven.client);
+        const jkt = await bind(ctx, proven.client);
         const { access_token, expires_in, scope } = await traced(spanOf(ctx), 'issue token', () =>
-          issue(ctx, form, proven.client, bound?.jkt),
+          issue(ctx, form, proven.client, jkt),
         );
         await traced(spanOf(ctx), 'write audit', () => deps.audit.issued(ctx, proven, { access_token, scope }));
-        const token_type = bound === undefined ? 'Bearer' : 'DPoP';
-        const headers: Record<string, string> = bound === undefined ? {} : { 'dpop-nonce': bound.nonce };
-        return { status: 200, headers, body: { access_token, token_type, expires_in, scope } };
+        const token_type = jkt === undefined ? 'Bearer' : 'DPoP';
+        return { status: 200, headers: {}, body: { access_token, token_type, expires_in, scope } };
       },
     ],
     [

@@ -33,6 +33,11 @@ export const listSigningKeys = async (db: Db): Promise<SigningKeyRow[]> => {
   }));
 };
 
+/** Retired ones too: for what was signed long ago, never for what shall be let in. */
+export const findPublicKey = async (db: Db, kid: string): Promise<JWK | undefined> =>
+  (await sql<{ public_jwk: JWK }>`select public_jwk from gateway.signing_keys where kid = ${kid}`.execute(db)).rows[0]
+    ?.public_jwk;
+
 /** Any constant does, as long as no other lock of this program uses it. */
 const lockKey = 7_203_517_010;
 

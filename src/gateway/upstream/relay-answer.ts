@@ -138,7 +138,7 @@ const startAnswer = (state: State, controller: Controller, status: number, heade
 
 const begin = (state: State, status: number, headers: UpstreamHeaders): void => {
   const { deps, exchange } = state;
-  const all = passHeaders(headers, deps.edgeHeaders(exchange.requestId, exchange.rate?.headers));
+  const all = passHeaders(headers, deps.edgeHeaders(exchange.requestId, exchange.rate?.headers, exchange.dpopNonce));
   if (headers['cache-control'] === undefined) all.push('cache-control', 'no-store');
   const length = headers['content-length'];
   if (length !== undefined && exchange.method !== 'HEAD') state.missing = Number(length);

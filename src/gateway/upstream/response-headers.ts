@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { connectionNames, hopByHop, reserved } from './request-headers.ts';
 
-/** Set by the gateway, or telling what runs behind it. `www-authenticate` is the gateway's word alone. */
+/** Set by the gateway, or telling what runs behind it. `www-authenticate` and `dpop-nonce` are the gateway's word alone. */
 const stopped: ReadonlySet<string> = new Set([
   ...hopByHop,
   'x-request-id',
@@ -10,6 +10,7 @@ const stopped: ReadonlySet<string> = new Set([
   'x-content-type-options',
   'strict-transport-security',
   'www-authenticate',
+  'dpop-nonce',
   'ratelimit',
   'ratelimit-policy',
   'server',

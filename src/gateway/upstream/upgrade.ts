@@ -9,6 +9,7 @@ import type { IdentifyCallerDeps } from '../access/identify-caller.ts';
 import { readCredential } from '../access/read-credential.ts';
 import { createRequireScopes } from '../access/require-scopes.ts';
 import { announcesBody } from '../edge/limit-body.ts';
+import type { EdgeHeaders } from '../edge/security-headers.ts';
 import type { WriteFault } from '../edge/write-answer.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import { overloaded, upgradeRefused, upstreamTimeout, upstreamUnreachable } from '../faults.ts';
@@ -27,7 +28,7 @@ type UpgradesDeps = IdentifyCallerDeps & {
   steps: readonly Step[];
   signFor: SignFor;
   facts: ForwardedFacts;
-  edgeHeaders: (requestId: string) => string[];
+  edgeHeaders: EdgeHeaders;
   /** Hears of each handshake that succeeded. */
   answered: (exchange: Exchange, status: number) => void;
   translate: TranslateError;
@@ -194,7 +195,7 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
       exchange.res.statusCode = 101;
       deps.answered(exchange, 101);
       tunnel.unwatch();
-      answer.headers = answerHeaders(answer, deps.edgeHeaders(exchange.requestId));
+      answer.headers = answerHeaders(answer, deps.edgeHeaders(exchange.requestId, undefined, exchange.dpopNonce));
     });
   });
   proxy.once('open', () => socket.setTimeout(deps.idleMs));

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { Logger } from 'pino';
+import { allowSilence } from './pool.ts';
 
 export type Migration = { feature: string; number: number; name: string; sql: string };
 
@@ -58,6 +59,7 @@ export const migrate = async (
   const client = await pool.connect();
   try {
     // A migration of a large table may take long; waiting for another starter has its own bound.
+    allowSilence(client);
     await client.query(`set statement_timeout = 0; set lock_timeout = '${lockWait}'`);
     await client.query('select pg_advisory_lock($1)', [lockKey]);
     await client.query(`

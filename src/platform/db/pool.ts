@@ -1,4 +1,5 @@
 /** Connections to PostgreSQL: a bounded pool, the types it hands out, and the query builder on top of it. */
+import type { Socket } from 'node:net';
 import { type Driver, Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
@@ -13,11 +14,15 @@ export type PoolSettings = {
   max?: number;
   /** Shown in pg_stat_activity, so that an operator sees whose connection it is. */
   applicationName: string;
+  /** How long a statement may stay without a byte of answer; 0: for ever. */
+  silentMsMax?: number;
 };
 
 const maxDefault = 10;
 const connectTimeoutMs = 5_000;
 const statementTimeoutMs = 30_000;
+/** A living server has ended a statement by then, and said so. */
+const answerGraceMs = 5_000;
 const idleInTransactionTimeoutMs = 30_000;
 const keepAliveDelayMs = 10_000;
 
@@ -36,6 +41,36 @@ const createTypes = (): pg.CustomTypesConfig => {
   types.setTypeParser(date, (text: string) => text);
   return types;
 };
+
+/** Follows what the address asks of the server, since that comes before what we ask. */
+const silentMsOf = (connection: SocketConnection | string): number => {
+  // Not every address that pg understands is a URL: one of a Unix socket has no host.
+  const asked = typeof connection === 'string' ? /[?&]statement_timeout=(\d+)/.exec(connection)?.[1] : undefined;
+  const timeoutMs = asked === undefined ? statementTimeoutMs : Number(asked);
+  return timeoutMs > 0 ? timeoutMs + answerGraceMs : 0;
+};
+
+/**
+ * A server that hangs without closing, or a network that swallows everything, sends nothing to end a statement by: whoever
+ * waits would wait for ever, and the connection with him. So the socket ends, which the statement, the pool and whoever
+ * releases the client all take for a lost connection. Costs nothing per statement: the timer is that of the socket.
+ */
+const endWhenSilent = (client: pg.PoolClient, silentMsMax: number): void => {
+  const socket = socketOf(client);
+  socket.setTimeout(silentMsMax, () => {
+    // Nobody waits for an answer: it listens, or its owner does something else.
+    if ((client as { readyForQuery?: boolean }).readyForQuery === true) return;
+    socket.destroy(Object.assign(new Error('the database does not answer'), { code: 'ETIMEDOUT' }));
+  });
+};
+
+/** For a session that has lifted its statement timeout; close it afterwards. */
+export const allowSilence = (client: pg.PoolClient): void => {
+  socketOf(client).setTimeout(0);
+};
+
+/** pg makes it, encrypted or not; nobody gives it another kind of stream. */
+const socketOf = (client: pg.PoolClient): Socket => client.connection.stream as Socket;
 
 export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
   const { connection } = settings;
@@ -59,7 +94,11 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
   };
   // The pool listens only while a client is idle. A connection that breaks between two statements of a transaction
   // would otherwise be an unhandled 'error' event and end the process.
-  pool.on('connect', (client) => client.on('error', report));
+  const silentMsMax = settings.silentMsMax ?? silentMsOf(connection);
+  pool.on('connect', (client) => {
+    client.on('error', report);
+    endWhenSilent(client, silentMsMax);
+  });
   pool.on('connect', nameStatements);
   pool.on('error', () => undefined);
   return pool;

@@ -105,7 +105,7 @@ const serverCodes = new Set([
 
 /** Messages of pg and its pool that carry no code. */
 const messages =
-  /^(timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|timeout expired)/;
+  /^(timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|timeout expired|Query read timeout)/;
 
 /**
  * True when the trouble lies with reaching the database, not with the statement: the same request may succeed later,

@@ -4,6 +4,7 @@
  */
 import { chmod, lstat, mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { assertRealFolder } from '../../real-folder.ts';
 import { type Account, canEnter } from './account.ts';
 
 /** Data never goes to a folder for temporary files: those are swept. */
@@ -29,6 +30,7 @@ export const isOurs = async (folder: string): Promise<boolean> => {
 
 /** Makes the folder and those above it that are missing. The mode holds under a strict umask too, and only for what was made. */
 export const makeFolder = async (folder: string, mode: number): Promise<void> => {
+  assertRealFolder(folder);
   const first = await mkdir(folder, { recursive: true, mode });
   if (first === undefined) return;
   for (let made = folder; made.length >= first.length; made = path.dirname(made)) await chmod(made, mode);
