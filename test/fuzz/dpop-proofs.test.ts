@@ -96,14 +96,12 @@ test('no bytes in the DPoP header are a proof, in one line or several', async ()
 });
 
 test('no proof with a character changed, cut out or put in passes', async () => {
-  const change = fc.tuple(fc.nat(2_000), fc.constantFrom('A', 'a', '_', '.', '=', ','), fc.nat(2));
+  const change = fc.tuple(fc.nat(2_000), fc.constantFrom('A', 'a', '_', '.', '=', ',', ' ', '\t'), fc.nat(2));
   await fuzz(change, async ([at, sign, how]) => {
     const whole = await proof();
-    const place = 1 + (at % (whole.length - 2));
+    const place = 1 + (at % (whole.length - 1));
     if (how === 0 && whole[place] === sign) return;
     const spoilt = whole.slice(0, place) + (how === 2 ? '' : sign) + whole.slice(place + (how === 1 ? 0 : 1));
-    // The last character of a signature holds bits that mean nothing: another text may be the same bytes.
-    if (place === whole.length - 2) return;
     await expectRefused([['DPoP', spoilt]]);
   });
   await expectOpen();

@@ -53,7 +53,7 @@ export const createVerifyProof = (deps: VerifyProofDeps): VerifyProof => {
   const askNonce = (text: string): ProofRefusal => ({ error: 'use_dpop_nonce', text, nonce: nonces.current() });
   return async (proof, use) => {
     const nowMs = clock.now().getTime();
-    const read = proof.length > lengthMax ? undefined : await readProof(proof, clock.now());
+    const read = isJwtText(proof) ? await readProof(proof, clock.now()) : undefined;
     if (read === undefined) return invalid('The DPoP proof is not a valid JWT for its own key');
     const { jwk, payload } = read;
     const { jti, htm, htu, iat, nonce, ath } = payload;
@@ -76,6 +76,13 @@ export const createVerifyProof = (deps: VerifyProofDeps): VerifyProof => {
     const isNew = await deps.markUsed({ digest: digestOf(`${jkt} ${jti}`), expires }, clock.now());
     return isNew ? { jkt } : invalid('The DPoP proof was used before');
   };
+};
+
+/** Three parts, each in the one spelling that it has: blanks, padding and stray bits would be passed over by decoders. */
+const isJwtText = (text: string): boolean => {
+  if (text.length > lengthMax) return false;
+  const parts = text.split('.');
+  return parts.length === 3 && parts.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
 };
 
 const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest();
