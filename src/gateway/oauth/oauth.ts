@@ -3,7 +3,6 @@
  * Other paths are passed on.
  */
 import type { Context, Middleware } from 'koa';
-import { errors } from 'oidc-provider';
 import { faultOf } from '#src/platform/http/error-boundary.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type TraceSpan, traced } from '#src/platform/telemetry/traces.ts';
@@ -20,7 +19,6 @@ import { createIntrospect, type IntrospectDeps } from './introspect.ts';
 import type { LimitFailures } from './limit-failures.ts';
 import {
   errorAnswer,
-  invalidClient,
   invalidRequest,
   type OAuthAnswer,
   OAuthRefusal,
@@ -32,7 +30,7 @@ import { createRevoke, type RevokeDeps } from './revoke.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { createTokenIssuer, type TokenIssuerDeps, tokenPath } from './token-issuer.ts';
 
-export type OAuthDeps = Omit<TokenIssuerDeps, 'keys' | 'credentials'> &
+export type OAuthDeps = Omit<TokenIssuerDeps, 'keys'> &
   Omit<AuthenticateClientDeps, 'credentials'> &
   RevokeDeps &
   IntrospectDeps &
@@ -42,7 +40,7 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys' | 'credentials'> &
     audit: AuditOAuth;
     log: Logger;
     keys: Pick<SigningKeys, 'current' | 'jwks'>;
-    credentials: TokenIssuerDeps['credentials'] & RevokeDeps['credentials'];
+    credentials: AuthenticateClientDeps['credentials'] & RevokeDeps['credentials'];
     moreDocuments?: Readonly<Record<string, () => string>> | undefined;
   };
 
@@ -117,7 +115,7 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
         const proven = await authenticate(ctx.req, form);
         const jkt = await bind(ctx, proven.client);
         const { access_token, expires_in, scope } = await traced(spanOf(ctx), 'issue token', () =>
-          issue(ctx, form, proven.client, jkt),
+          issue(form, proven.client, jkt),
         );
         await traced(spanOf(ctx), 'write audit', () => deps.audit.issued(ctx, proven, { access_token, scope }));
         const token_type = jkt === undefined ? 'Bearer' : 'DPoP';
@@ -180,11 +178,5 @@ const withChallenge = (refusal: OAuthRefusal, ctx: Context, realm: string): OAut
 /** Whatever was thrown, as one of the errors of interface 4.1; what nobody foresaw tells nothing. */
 const toRefusal = (error: unknown): OAuthRefusal => {
   if (error instanceof OAuthRefusal) return error;
-  if (error instanceof errors.OIDCProviderError && error.statusCode < 500) {
-    if (error.error === 'invalid_client') return invalidClient();
-    return new OAuthRefusal(error.error, error.statusCode, sentence(error.error_description ?? error.error));
-  }
   return faultOf(error).code === 'OVERLOADED' ? temporarilyUnavailable() : serverError();
 };
-
-const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
