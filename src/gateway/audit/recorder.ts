@@ -56,7 +56,7 @@ const signEveryMsDefault = 60_000;
 const waitMsMax = 2_000;
 const retryMs = 250;
 /** Between two statements when more than one answer waits for each; whoever is alone never waits. */
-const gatherMs = 4;
+const gatherMs = 2;
 const waitingMax = 200_000;
 const idsPerEventMax = 1_000;
 const batchMax = 500;
