@@ -190,13 +190,21 @@ const order = async (email: string, productUid: string): Promise<void> => {
 
 const killed = { postmaster: 0, backend: 0 };
 
+/** Somebody who was found a moment ago may be gone. */
+const killIfThere = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
+  }
+};
+
 /** PostgreSQL as a whole, or one of its backends, after which it starts itself anew. Its watcher brings it back. */
 const killPostgres = async (): Promise<void> => {
   if (random.next() < 0.5) {
     const pid = (await readPidFile(folder.cluster))?.pid;
-    if (pid === undefined) return;
-    process.kill(pid, 'SIGKILL');
-    killed.postmaster += 1;
+    if (pid !== undefined && killIfThere(pid)) killed.postmaster += 1;
     return;
   }
   const rows = (await query(
@@ -204,9 +212,7 @@ const killPostgres = async (): Promise<void> => {
     `select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid() order by pid`,
   ).catch(() => [])) as { pid: number }[];
   const victim = rows[random.between(0, rows.length - 1)];
-  if (victim === undefined) return;
-  process.kill(victim.pid, 'SIGKILL');
-  killed.backend += 1;
+  if (victim !== undefined && killIfThere(victim.pid)) killed.backend += 1;
 };
 
 const chaos = async (isOver: () => boolean): Promise<void> => {
