@@ -82,7 +82,7 @@ test('audit export goes on from the cursor file, which is written when all lines
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
   expect(lines.map((line) => line['event.action'])).toContain('request.denied');
-  expect(first.stderr).toMatch(/^cursor \d+-\d+/m);
+  expect(first.stderr).toMatch(/^cursor \d+~\d+-\d+/m);
   expect(existsSync(file)).toBe(true);
   const second = await run();
   expect(second.stdout.trim().split('\n')).toHaveLength(1);

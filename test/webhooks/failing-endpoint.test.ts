@@ -80,6 +80,10 @@ test('an endpoint that only failed for five days, in at least ten attempts, is d
   // Nothing is made or sent while it is disabled; enabling begins anew.
   const before = receiver.received.length;
   await engine.record({ entity: 'cus_missed', seq: 1 });
+  await until(async () => {
+    const { rows } = await sql`select 1 from outbox.events where feed_position is null`.execute(engine.db);
+    return rows.length === 0;
+  });
   receiver.behave(status(204));
   const viewer = { tenant, client: undefined };
   await inTransaction(engine.db, (tx) => updateEndpoint(tx, viewer, uid, { enabled: true }, engine.clock.now()));
