@@ -38,7 +38,6 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
   const seconds = metrics.histogram(
     'request_duration_seconds',
     'From the head of a request to the head of its answer',
-    ['route'],
     secondsBuckets,
   );
   const refusals = metrics.counter('refusals_total', 'Requests that the gateway refused, by code', ['code']);
@@ -57,7 +56,6 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
     .histogram(
       'revocation_lag_seconds',
       'From a revocation (token, secret, key, client, all tokens before a time) to its refusal here',
-      [],
       lagBuckets,
     )
     .child({});

@@ -35,7 +35,7 @@ export const createObserveAttempts = ({ metrics, traces }: Observers): ((send: S
     'outcome',
   ]);
   const seconds = metrics
-    .histogram('webhook_attempt_duration_seconds', 'From the start of an attempt to its outcome', [], buckets)
+    .histogram('webhook_attempt_duration_seconds', 'From the start of an attempt to its outcome', buckets)
     .child({});
   const counters = new Map(outcomes.map((outcome) => [outcome, attempts.child({ outcome })]));
   return (send) => async (url, headers, body, signal) => {

@@ -51,7 +51,6 @@ const createCount = (metrics: Metrics): ((route: string, status: number, seconds
   const durations = metrics.histogram(
     'core_request_duration_seconds',
     'From the head of a request to the core to the end of its answer',
-    ['operation'],
     buckets,
   );
   const make = (operation: string) => ({

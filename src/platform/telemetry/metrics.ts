@@ -1,15 +1,11 @@
 /** Figures for Prometheus. Features say what they count through this port and know no library. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { createLeanCounter, createLeanHistogram } from './lean-metrics.ts';
 
 /** Label values must come from a bounded set: ids of routes and codes, never what a caller sent. */
 export type Metrics = {
   counter<L extends string>(name: string, help: string, labels: readonly L[]): MetricCounter<L>;
-  histogram<L extends string>(
-    name: string,
-    help: string,
-    labels: readonly L[],
-    buckets: readonly number[],
-  ): MetricHistogram<L>;
+  histogram<L extends string>(name: string, help: string, buckets: readonly number[]): MetricHistogram<L>;
   /** For what is counted elsewhere anyway: `read` gives the total since the start, when somebody looks. */
   total(name: string, help: string, read: () => number): void;
   /** `read` is asked when somebody looks; its failure makes the figure NaN and never the whole page fail. */
@@ -30,15 +26,10 @@ export const createMetrics = ({ process = true }: { process?: boolean } = {}): M
   if (process) collectDefaultMetrics({ register: registry });
   const registers = [registry];
   return {
-    counter: (name, help, labels) => {
-      const counter = new Counter({ name: prefix + name, help, labelNames: [...labels], registers });
-      return { child: (values) => counter.labels(values) };
-    },
-    histogram: (name, help, labels, buckets) => {
-      const settings = { name: prefix + name, help, labelNames: [...labels], buckets: [...buckets], registers };
-      const histogram = new Histogram(settings);
-      return { child: (values) => histogram.labels(values) };
-    },
+    counter: (name, help, labels) => ({ child: createLeanCounter({ registry, name: prefix + name, help }, labels) }),
+    histogram: (name, help, buckets) => ({
+      child: createLeanHistogram({ registry, name: prefix + name, help }, buckets),
+    }),
     total: (name, help, read) => {
       const counter: Counter = new Counter({
         name: prefix + name,
