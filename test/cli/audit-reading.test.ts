@@ -28,7 +28,9 @@ beforeAll(async () => {
   const headers = { 'x-client-id': clientId, 'x-client-secret': String(made.client_secret) };
   expect((await fetch(`${program.url}/api/orders/list`, { headers })).status).toBe(200);
   expect((await fetch(`${program.url}/api/orders/list`)).status).toBe(401);
-  await until(() => /^\{.*"event.action":"request.allowed".*\}$/m.test(program.output()));
+  for (const action of ['allowed', 'denied']) {
+    await until(() => new RegExp(`^\\{.*"event.action":"request.${action}".*\\}$`, 'm').test(program.output()));
+  }
   await program.stop();
 }, 60_000);
 
