@@ -63,7 +63,8 @@ const createMakeToken = (deps: TokenIssuerDeps, key: SigningKey): MakeToken => {
   return async (record, scope, jkt) => {
     const resourceServer = {
       scope,
-      scopes: new Set<string>(),
+      // The model reads `scope`; its type wants both.
+      scopes: new Set(scope.split(' ')),
       audience: deps.origin,
       accessTokenFormat: 'jwt' as const,
       jwt: { sign: { alg: 'ES256' as const, kid: key.kid } },

@@ -15,7 +15,8 @@ const namesMax = 200;
 
 const names = new Map<string, string>();
 
-const nameOf = (text: string): string | undefined => {
+/** Undefined when there are too many already: such a text is parsed every time. */
+export const nameOf = (text: string): string | undefined => {
   const known = names.get(text);
   if (known !== undefined || names.size >= namesMax) return known;
   const name = `orderpass_${names.size}`;
