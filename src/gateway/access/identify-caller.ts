@@ -3,6 +3,7 @@
  * them and this server does not are looked for here too, since they decide how a refusal is spelled.
  */
 
+import type { Socket } from 'node:net';
 import { ownUpstream } from '../config.ts';
 import type { RequireProof } from '../dpop/require-proof.ts';
 import { formHoldsToken, jsonHoldsToken } from '../edge/find-token.ts';
@@ -45,8 +46,13 @@ export const createIdentifyCaller = ({ authenticate, requireProof, recordUse }: 
     if (!(found instanceof Promise)) return judge(exchange, presented, found);
     return found.then((principal) => judge(exchange, presented, principal));
   };
+  // A caller sends the same credential with all requests of a connection.
+  const lastOn = new WeakMap<Socket, Presented>();
   return (exchange) => {
-    const presented = readCredential(exchange.req.rawHeaders, exchange.search, exchange.dpop);
+    const { req } = exchange;
+    const before = lastOn.get(req.socket);
+    const presented = readCredential(req.rawHeaders, exchange.search, exchange.dpop, before);
+    if (presented !== before) lastOn.set(req.socket, presented);
     exchange.presented = presented;
     if (!announcesBody(exchange) || !mayHoldToken(exchange, presented)) return identify(exchange, presented);
     return refuseTokenInBody(exchange).then(() => identify(exchange, presented));
