@@ -11,8 +11,11 @@ export type Presented =
   | { kind: 'client'; id: string; secret: string; bearer: false }
   /** `dpop`: under the scheme of RFC 9449, so it is worth nothing without a proof. `header`: as it was sent. */
   | { kind: 'bearer'; token: string; header: string; bearer: true; dpop: boolean }
-  /** `bearer`: a Bearer credential is among what was sent, so the refusal is answered in the OAuth dialect. */
-  | { kind: 'refused'; fault: Fault; bearer: boolean };
+  /**
+   * `bearer`: a Bearer credential is among what was sent, so the refusal is answered in the OAuth dialect. `first`: of
+   * several kinds the one that tells whose request this was, if it is right.
+   */
+  | { kind: 'refused'; fault: Fault; bearer: boolean; first?: Presented };
 
 const keyHeader = 'X-Api-Key';
 const idHeader = 'X-Client-Id';
@@ -74,7 +77,10 @@ export const readCredential = (
   const asClient = id !== '' || secret !== '';
   const kinds = (key === '' ? 0 : 1) + (asClient ? 1 : 0) + (authorization === '' ? 0 : 1);
   if (kinds === 0) return none;
-  if (kinds > 1) return { kind: 'refused', fault: severalKinds(key, id, secret, authorization), bearer };
+  if (kinds > 1) {
+    const first: Presented = key !== '' ? { kind: 'api_key', key, bearer: false } : readClient(id, secret);
+    return { kind: 'refused', fault: severalKinds(key, id, secret, authorization), bearer, first };
+  }
   if (key !== '')
     return before.kind === 'api_key' && before.key === key ? before : { kind: 'api_key', key, bearer: false };
   if (asClient) {
