@@ -1,7 +1,7 @@
 /** The snapshot of a customer's orders on the record. Every change is one statement, so parallel orders add up. */
 
-import { type Kysely, sql } from 'kysely';
-import { named } from '#src/platform/db/named.ts';
+import type { Kysely } from 'kysely';
+import { fragment, statement } from '#src/platform/db/statement.ts';
 
 export type CustomerOfOrder = { restuid: string; customerUid: string };
 
@@ -15,14 +15,14 @@ export type StatisticsChange = {
   total: number;
 };
 
-const counts = ({ orders, pickup, delivery, offline, total }: StatisticsChange) => sql`
+const counts = ({ orders, pickup, delivery, offline, total }: StatisticsChange) => fragment`
   orders_count = orders_count + ${orders},
   pickup_orders_count = pickup_orders_count + ${pickup ? orders : 0},
   delivery_orders_count = delivery_orders_count + ${delivery ? orders : 0},
   offline_orders_count = offline_orders_count + ${offline ? orders : 0},
   orders_total = orders_total + ${orders * total}::bigint`;
 
-const added = (change: StatisticsChange, date: Date) => sql`
+const added = (change: StatisticsChange, date: Date) => fragment`
   ${counts(change)}, first_order = least(first_order, ${date}), last_order = greatest(last_order, ${date}),
   last_offline_order = case when ${change.offline}::boolean
     then greatest(last_offline_order, ${date}) else last_offline_order end`;
@@ -33,7 +33,7 @@ export const addOrder = async (
   change: StatisticsChange,
   date: Date,
 ): Promise<void> => {
-  await sql`
+  await statement`
     update ordering.customers set ${added(change, date)}
     where restuid = ${restuid} and uid = ${customerUid}`.execute(tx);
 };
@@ -45,7 +45,7 @@ export const addOrderByEmail = async (
   change: StatisticsChange,
   date: Date,
 ): Promise<string | undefined> => {
-  const { rows } = await sql<{ uid: string }>`${named}
+  const { rows } = await statement<{ uid: string }>`
     update ordering.customers set ${added(change, date)}
     where restuid = ${restuid} and lower(email) = lower(${email}::text) and removed_at is null returning uid`.execute(
     tx,
@@ -61,7 +61,7 @@ export const takeOrderOut = async (
   change: StatisticsChange,
   remaining: RemainingDates,
 ): Promise<void> => {
-  await sql`
+  await statement`
     update ordering.customers set ${counts(change)}, first_order = ${remaining.firstOrder},
       last_order = ${remaining.lastOrder}, last_offline_order = ${remaining.lastOfflineOrder}
     where restuid = ${restuid} and uid = ${customerUid}`.execute(tx);

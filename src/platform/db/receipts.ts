@@ -4,7 +4,7 @@
  */
 
 import { type Kysely, sql } from 'kysely';
-import { named } from './named.ts';
+import { statement } from './statement.ts';
 
 export type Receipt = {
   requestHash: Buffer;
@@ -20,7 +20,7 @@ export type ReceiptRequest = { request: string | null; requestBody: Buffer | nul
 /** True when this transaction now holds the key; false while another one does. Released with the transaction. */
 export const tryLockKey = async (tx: Kysely<unknown>, owner: string, key: string): Promise<boolean> => {
   // A collision of two keys in the 64-bit lock space makes one of them wait for a retry, never share a receipt.
-  const { rows } = await sql<{ held: boolean }>`${named}
+  const { rows } = await statement<{ held: boolean }>`
     select pg_try_advisory_xact_lock(hashtextextended(${`${owner} ${key}`}, 8)) as held`.execute(tx);
   return rows[0]?.held === true;
 };
@@ -31,7 +31,7 @@ export const findReceipt = async (
   key: string,
   now: Date,
 ): Promise<Receipt | undefined> => {
-  const { rows } = await sql<Receipt>`${named}
+  const { rows } = await statement<Receipt>`
     select request_hash as "requestHash", status, body, headers, expires
     from platform.receipts where owner = ${owner} and key = ${key} and expires > ${now}`.execute(tx);
   return rows[0];
@@ -56,7 +56,7 @@ export const saveReceipt = async (
   key: string,
   receipt: Receipt & ReceiptRequest,
 ): Promise<void> => {
-  await sql`${named}
+  await statement`
     insert into platform.receipts (owner, key, request_hash, request, request_body, status, body, headers, expires)
     values (${owner}, ${key}, ${receipt.requestHash}, ${receipt.request}, ${receipt.requestBody}, ${receipt.status},
       ${receipt.body}, ${JSON.stringify(receipt.headers)}::jsonb, ${receipt.expires})
