@@ -38,19 +38,40 @@ export const addOrder = async (
     where restuid = ${restuid} and uid = ${customerUid}`.execute(tx);
 };
 
+type EmailOfOrder = { restuid: string; email: string };
+
+const addedByEmail = ({ restuid, email }: EmailOfOrder, change: StatisticsChange, date: Date) => fragment`
+  update ordering.customers set ${added(change, date)}
+  where restuid = ${restuid} and lower(email) = lower(${email}::text) and removed_at is null returning uid`;
+
 /** The row stays locked until the transaction ends. */
 export const addOrderByEmail = async (
   tx: Kysely<unknown>,
-  { restuid, email }: { restuid: string; email: string },
+  named: EmailOfOrder,
   change: StatisticsChange,
   date: Date,
-): Promise<string | undefined> => {
-  const { rows } = await statement<{ uid: string }>`
-    update ordering.customers set ${added(change, date)}
-    where restuid = ${restuid} and lower(email) = lower(${email}::text) and removed_at is null returning uid`.execute(
-    tx,
-  );
-  return rows[0]?.uid;
+): Promise<{ uid: string } | undefined> => {
+  const { rows } = await statement<{ uid: string }>`${addedByEmail(named, change, date)}`.execute(tx);
+  return rows[0];
+};
+
+/**
+ * The same, and behind it the next order number of the restaurant (nextOrderNumber) in the same round trip. Without such a
+ * customer no number is taken.
+ */
+export const addNumberedOrderByEmail = async (
+  tx: Kysely<unknown>,
+  named: EmailOfOrder,
+  change: StatisticsChange,
+  date: Date,
+): Promise<{ uid: string; number: number } | undefined> => {
+  const { rows } = await statement<{ uid: string; number: number }>`
+    with counted as (${addedByEmail(named, change, date)}), numbered as (
+      insert into ordering.counters (restuid, name, last) select ${named.restuid}, 'orders', 1 from counted
+      on conflict (restuid, name) do update set last = ordering.counters.last + 1 returning last
+    )
+    select counted.uid, numbered.last as number from counted, numbered`.execute(tx);
+  return rows[0];
 };
 
 export type RemainingDates = { firstOrder: Date | null; lastOrder: Date | null; lastOfflineOrder: Date | null };

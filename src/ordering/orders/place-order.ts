@@ -86,12 +86,12 @@ const readGround = async (tx: Kysely<unknown>, restuid: string, sent: SentOrder)
 
 export const placeOrder = async (tx: Kysely<unknown>, placing: Placing): Promise<PlaceResult> => {
   const { restuid, clientId, now } = placing;
-  const hash = hashOf(placing.sent);
+  const external = placing.sent.external_id === null ? undefined : hashOf(placing.sent);
   const sent = locate(relevantOf(placing.sent), placing.resolved);
   const reading = readGround(tx, restuid, sent);
-  if (sent.external_id !== null) {
+  if (sent.external_id !== null && external !== undefined) {
     const [earlier] = await Promise.all([findLocked(tx, restuid, clientId, sent.external_id), reading]);
-    if (earlier?.externalHash.equals(hash) === true) return { kind: 'repeated', receipt: earlier.receipt };
+    if (earlier?.externalHash.equals(external) === true) return { kind: 'repeated', receipt: earlier.receipt };
     if (earlier !== undefined) return { kind: 'external_conflict', uid: earlier.uid };
   }
   const ground = await reading;
@@ -99,7 +99,7 @@ export const placeOrder = async (tx: Kysely<unknown>, placing: Placing): Promise
   if ('kind' in location) return refuse([...judgeSent(ground.restaurant, sent, now), ...location.details]);
   const priced = await priceOrder(tx, { ...ground, location, sent, now });
   if ('kind' in priced) return placing.resolved?.kind === 'unreachable' ? withoutAddress(priced) : priced;
-  return write(tx, { ...ground, clientId, sent, now }, location, priced, hash);
+  return write(tx, { ...ground, clientId, sent, now }, location, priced, external);
 };
 
 /** Sent together: the order is looked for when the lock is held. */
@@ -167,7 +167,7 @@ const write = async (
   { restaurant, hasEvents, sent, clientId, now }: Judged,
   location: Location,
   priced: PricedOrder,
-  hash: Buffer,
+  external: Buffer | undefined,
 ): Promise<PlaceResult> => {
   const counted = { dmethod: sent.dmethod, creator: sent.creator, total: priced.total, date: now };
   // The customer's row is locked first, then the counter's: every order takes its locks in this sequence.
@@ -177,6 +177,8 @@ const write = async (
     subrestaurantUid: location.uid,
     now,
     order: counted,
+    // What is taken of points and coupons is locked before the number, which all orders of the restaurant wait for.
+    numbered: sent.redeem_points === null && priced.coupon === null,
   });
   const uid = newId('ord', now.getTime());
   if (sent.redeem_points !== null && customer !== undefined) {
@@ -194,7 +196,7 @@ const write = async (
   }
   if (priced.coupon !== null && (await takeOrderCoupon(tx, restaurant.uid, priced.coupon.code)) === undefined)
     return refuse([couponFault('The coupon is used up')]);
-  const number = await nextOrderNumber(tx, restaurant.uid);
+  const number = customer?.number ?? (await nextOrderNumber(tx, restaurant.uid));
   // The number is what orders of one restaurant wait for: from here on nothing waits for an answer before the commit.
   const first = newOrder({ restaurant, sent, clientId, now }, location, priced, {
     uid,
@@ -203,7 +205,7 @@ const write = async (
   });
   const order = afterCreation(first, restaurant, now);
   const receipt = receiptView(order);
-  await withCommit(tx, insertOrder(tx, order, sent.external_id === null ? undefined : { hash, receipt }));
+  await withCommit(tx, insertOrder(tx, order, external && { hash: external, receipt }));
   if (hasEvents) await recordCreation(tx, eventsOfCreation(first, order), restaurant, now);
   return { kind: 'placed', order, receipt };
 };
