@@ -1,6 +1,31 @@
 /** Settings of the ordering core. What a restaurant may choose stands with the restaurant (interface 14), not here. */
 import { z } from 'zod';
+import { placeIdMark } from './orders/address-resolver.ts';
 
-export const orderingSettings = z.strictObject({});
+/** The place id may stand in the path or the query: never where it would say which host is asked. */
+const isResolver = (value: string): boolean => {
+  const [first, second] = ['a', 'b'].map((id) => URL.parse(value.replaceAll(placeIdMark, id)));
+  return (
+    first != null &&
+    second != null &&
+    /^https?:$/.test(first.protocol) &&
+    first.origin === second.origin &&
+    `${first.pathname}${first.search}` !== `${second.pathname}${second.search}`
+  );
+};
+
+export const orderingSettings = z.strictObject({
+  address_resolver_url: z
+    .string()
+    .refine(isResolver, `must be an http(s) address with ${placeIdMark} in its path or query`)
+    .optional()
+    .meta({
+      description:
+        'Geocoder that is asked for the `place_id` of a delivery address, with `{place_id}` where it belongs; without it only what the order itself says counts',
+      env: 'ORDERPASS_ADDRESS_RESOLVER_URL',
+      // Geocoders take their keys in the address.
+      secret: true,
+    }),
+});
 
 export type OrderingSettings = z.infer<typeof orderingSettings>;

@@ -24,6 +24,7 @@ import { customerOperations } from './customers/routes.ts';
 import { createReceiptExpiry } from './expire-receipts.ts';
 import { loyaltyOperations } from './loyalty/routes.ts';
 import { menuOperations } from './menus/routes.ts';
+import { type AddressResolver, createAddressResolver } from './orders/address-resolver.ts';
 import { orderOperations } from './orders/routes.ts';
 import { createTimeOutOrders } from './orders/time-out-orders.ts';
 
@@ -52,11 +53,13 @@ export type OrderingDeps = {
 
 export type Ordering = { operations: Operation[]; services: Service[] };
 
-const operationsWith = ({ cursors, db, log }: Pick<OrderingDeps, 'db' | 'log'> & { cursors: Cursors }): Operation[] => [
+type Inner = Pick<OrderingDeps, 'db' | 'log'> & { cursors: Cursors; resolveAddress?: AddressResolver };
+
+const operationsWith = ({ cursors, db, log, ...orders }: Inner): Operation[] => [
   ...customerOperations({ cursors }),
   ...loyaltyOperations({ cursors }),
   ...menuOperations({ db, log, cursors }),
-  ...orderOperations({ cursors }),
+  ...orderOperations({ cursors, ...orders }),
   ...accountOperations,
   ...couponOperations,
 ];
@@ -76,8 +79,13 @@ const nowhere = new Kysely<unknown>({
 });
 
 export const createOrdering = (deps: OrderingDeps): Ordering => {
+  const { db, log, cursorKey, settings } = deps;
+  const url = settings.address_resolver_url;
   return {
-    operations: operationsWith({ ...deps, cursors: createCursors(deps.cursorKey) }),
+    operations: operationsWith({
+      ...{ db, log, cursors: createCursors(cursorKey) },
+      ...(url !== undefined && { resolveAddress: createAddressResolver({ url, log }) }),
+    }),
     services: [createReceiptExpiry(deps), createTimeOutOrders(deps)],
   };
 };

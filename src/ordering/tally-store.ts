@@ -19,3 +19,25 @@ export const lastOrderNumber = async (db: Kysely<unknown>, restuid: string): Pro
     select last from ordering.counters where restuid = ${restuid} and name = 'orders'`.execute(db);
   return rows[0]?.last ?? 0;
 };
+
+/** Statuses that an order has not from the start. */
+const laterStatuses = ['confirmed', 'timed_out', 'closed', 'cancelled'];
+
+const tallyOf = (status: string): string => `orders_${status}`;
+
+/** Orders in any of these statuses (migration 0150). */
+export const readOrderTally = async (
+  db: Kysely<unknown>,
+  restuid: string,
+  statuses: readonly string[],
+): Promise<number> => {
+  // One statement, so that an order on its way from one status to another is seen in exactly one of them.
+  const { rows } = await sql<{ wanted: number; later: number; last: number }>`
+    select coalesce(sum(count) filter (where name = any(${statuses.map(tallyOf)}::text[])), 0)::bigint as wanted,
+      coalesce(sum(count), 0)::bigint as later,
+      coalesce((select last from ordering.counters where restuid = ${restuid} and name = 'orders'), 0) as last
+    from ordering.tallies
+    where restuid = ${restuid} and name = any(${laterStatuses.map(tallyOf)}::text[])`.execute(db);
+  const { wanted = 0, later = 0, last = 0 } = rows[0] ?? {};
+  return wanted + (statuses.includes('new') ? last - later : 0);
+};

@@ -46,25 +46,55 @@ export const isTimeZone = (zone: string): boolean => {
 };
 
 /** `2026-03-01 19:30:00` in `zone`; null stays null. */
-export const legacyDate = (date: Date | null, zone: string): string | null => {
-  if (date === null) return null;
-  const { year, month, day, hour, minute, second } = partsIn(date, zone);
-  return `${year}-${month}-${day} ${hour}:${minute}:${second}`;
-};
+export const legacyDate = (date: Date | null, zone: string): string | null =>
+  date === null ? null : wallClock(date, zone).replace('T', ' ');
 
 /** `2026-03-01T19:30:00+01:00` in `zone`, whole seconds; null stays null. */
 export const isoDate = (date: Date | null, zone: string): string | null => {
   if (date === null) return null;
-  const { year, month, day, hour, minute, second } = partsIn(date, zone);
   const minutes = offsetMinutes(date, zone);
   const sign = minutes < 0 ? '-' : '+';
   const pad = (value: number): string => String(value).padStart(2, '0');
   const offset = `${sign}${pad(Math.floor(Math.abs(minutes) / 60))}:${pad(Math.abs(minutes) % 60)}`;
-  return `${year}-${month}-${day}T${hour}:${minute}:${second}${offset}`;
+  return `${wallClock(date, zone)}${offset}`;
 };
+
+/** `2026-03-01T19:30:00` in `zone`. */
+const wallClock = (date: Date, zone: string): string => {
+  const ms = date.getTime();
+  if (isPlain(ms)) return new Date(ms + offsetMinutes(date, zone) * 60_000).toISOString().slice(0, 19);
+  const { year, month, day, hour, minute, second } = partsIn(date, zone);
+  return `${year}-${month}-${day}T${hour}:${minute}:${second}`;
+};
+
+const dayMs = 24 * 3_600_000;
+const [plainFromMs, plainBeforeMs] = [Date.UTC(1980, 0), Date.UTC(9999, 0)];
+
+/** Since then every zone is whole minutes from UTC, and no zone has changed that twice within a day. */
+const isPlain = (ms: number): boolean => ms >= plainFromMs && ms < plainBeforeMs;
+
+/** By zone and day of UTC; null: it changes in the course of that day. Asking Intl takes a hundred times as long. */
+const offsets = new Map<string, Map<number, number | null>>();
+const daysMax = 2_000;
 
 /** Minutes that `zone` is ahead of UTC at `date`. */
 const offsetMinutes = (date: Date, zone: string): number => {
+  const ms = date.getTime();
+  if (!isPlain(ms)) return askOffset(date, zone);
+  const days = offsets.get(zone) ?? new Map<number, number | null>();
+  offsets.set(zone, days);
+  const day = Math.floor(ms / dayMs);
+  let known = days.get(day);
+  if (known === undefined) {
+    const [first, last] = [askOffset(new Date(day * dayMs), zone), askOffset(new Date((day + 1) * dayMs), zone)];
+    known = first === last ? first : null;
+    if (days.size >= daysMax) days.clear();
+    days.set(day, known);
+  }
+  return known ?? askOffset(date, zone);
+};
+
+const askOffset = (date: Date, zone: string): number => {
   const { year, month, day, hour, minute, second } = partsIn(date, zone);
   const local = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second));
   return Math.round((local - Math.floor(date.getTime() / 1000) * 1000) / 60_000);

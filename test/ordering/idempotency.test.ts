@@ -75,6 +75,60 @@ test('A-115 the first difference inside a body is a pointer down to the member, 
     expect((await create('k-115-deep', changed)).json.errors).toMatchObject([{ pointer }]);
 });
 
+test('A-115 the first difference is as exact in the largest bodies, which are kept packed and replayed like small ones', async () => {
+  const notes = (count: number) => Array.from({ length: count }, (_, i) => ({ 'a/b': [i, `note ${i} è 😀`] }));
+  const customer = { phone: '115', more: { deep: { lines: notes(9_000) } }, lines: notes(9_000), city: 'Pisa' };
+  const products = Array.from({ length: 4_000 }, (_, i) => ({
+    ...{ ext_id: `P${i}`, category_ext_id: 'C', name: `Product ${i}`, price: 5, ingredients: 'x'.repeat(400) },
+    options: [{ ext_id: 'o', name: 'Extras', type: 'single', option_values: [{ ext_id: 'v', name: 'Ham' }] }],
+  }));
+  const menu = { pos_uid: 'till', update_mode: 'merge', categories: [{ ext_id: 'C', name: 'Pizza' }], products };
+  const last = products.at(-1);
+  const changed = [{ ...last?.options[0], option_values: [{ ext_id: 'v', name: 'Egg' }] }];
+  const cases: [string, object, [object, string][]][] = [
+    [
+      '/customer/create',
+      customer,
+      [
+        [{ ...customer, lines: [...notes(8_999), { 'a/b': [8_999, 'other'] }] }, '/lines/8999/a~1b/1'],
+        [{ ...customer, lines: notes(9_001) }, '/lines/9000'],
+        [{ ...customer, more: { deep: { lines: notes(8_999) } } }, '/more/deep/lines/8999'],
+        [{ ...customer, city: 'Siena' }, 'city'],
+        [{ phone: '115', lines: notes(9_000), city: 'Pisa' }, 'more'],
+        // One of them is small.
+        [{ phone: '115', more: customer.more, city: 'Pisa' }, 'lines'],
+      ],
+    ],
+    [
+      '/menu/import',
+      menu,
+      [
+        [
+          { ...menu, products: [...products.slice(0, -1), { ...last, options: changed }] },
+          '/products/3999/options/0/option_values/0/name',
+        ],
+      ],
+    ],
+  ];
+  for (const [path, body, others] of cases) {
+    expect(JSON.stringify(body).length).toBeGreaterThan(500_000);
+    const ask = (sent: object): Promise<Answer> =>
+      core.call('POST', path, { body: sent, headers: { 'idempotency-key': `k-115-large${path}` } });
+    const first = await ask(body);
+    expect(first.status).toBe(200);
+    for (const [other, pointer] of others) {
+      const answer = await ask(other);
+      expect([answer.json.error, answer.json.errors?.[0].pointer]).toEqual(['IDEMPOTENCY_KEY_REUSED', pointer]);
+    }
+    const again = await ask(Object.fromEntries(Object.entries(body).reverse()));
+    expect([again.text === first.text, again.headers.get('idempotent-replayed')]).toEqual([true, 'true']);
+    const { rows } = await sql<{ bytes: number }>`
+      select octet_length(request) + octet_length(request_body) as bytes from platform.receipts
+      where key = ${`k-115-large${path}`}`.execute(core.db);
+    expect(rows[0]?.bytes).toBeLessThan(JSON.stringify(body).length / 3);
+  }
+});
+
 test('A-116 of 50 parallel requests with one key one has an effect; the others wait for it or replay it', async () => {
   const answers = await Promise.all(Array.from({ length: 50 }, () => create('k-116', { email: 'a116@example.com' })));
   const done = answers.filter((answer) => answer.status === 200);

@@ -221,6 +221,38 @@ test('A-029 what belongs to another restaurant answers byte for byte like what d
   expect(await everythingBut(mine.restuid)).toBe(before);
 });
 
+test('A-029 a menu that names a location of another restaurant is answered and stored like one that names an invented one', async () => {
+  const before = await everythingBut(mine.restuid);
+  const named = async (location: string): Promise<string[]> => {
+    const subrestaurant_uids = [location];
+    const body = {
+      ...{ pos_uid: 'till-1', update_mode: 'merge', dry_run: true },
+      categories: [{ ext_id: 'C1', name: 'Pizza', subrestaurant_uids }],
+      products: [{ ext_id: 'P1', category_ext_id: 'C1', name: 'Margherita', price: 8.5, subrestaurant_uids }],
+    };
+    const answers = [await ask('POST /menu/import', body)];
+    answers.push(await ask('POST /menu/import', { plan_id: answers[0]?.json.import.plan_id }));
+    answers.push(await ask('GET /menu/products', {}), await ask('GET /menu/product', { uid: own.product }));
+    // Nothing is to be had at a location that is not there.
+    answers.push(await ask('POST /order/create', mine.orderOf()));
+    const back = { categories: [{ ext_id: 'C1', name: 'Pizza', subrestaurant_uids: [] }] };
+    const products = [{ ...body.products[0], subrestaurant_uids: [] }];
+    await ask('POST /menu/import', { ...body, ...back, products, dry_run: false });
+    return answers.map((answer) =>
+      shown(answer)
+        .replaceAll(location, 'LOCATION')
+        .replace(/"plan_id":"[^"]+"/g, '')
+        .replace(/"(base_)?version":\d+/g, ''),
+    );
+  };
+  const answers = [await named(foreign.location), await named(invented.location)] as const;
+  expect(answers[0]).toEqual(answers[1]);
+  expect(answers[0][0]).toContain('"to":["LOCATION"]');
+  expect(answers[0][4]).toContain('PRODUCT_NOT_AVAILABLE');
+  expect(await everythingBut(mine.restuid)).toBe(before);
+  expect((await ask('POST /order/create', mine.orderOf())).status).toBe(200);
+});
+
 /** Statements on the core's tables and what they are bound to, as they reach the driver. */
 const statementsOf = async (act: () => Promise<unknown>): Promise<{ text: string; values: unknown[] }[]> => {
   const query = vi.spyOn(pg.Client.prototype, 'query');

@@ -47,6 +47,12 @@ const scannedIn = (plan: Json): string[] => [
   ...(plan.Plans ?? []).flatMap(scannedIn),
 ];
 
+/** The ways in which a plan reads tables. */
+const scansIn = (plan: Json): string[] => [
+  ...(/Scan$/.test(plan['Node Type']) ? [String(plan['Node Type'])] : []),
+  ...(plan.Plans ?? []).flatMap(scansIn),
+];
+
 const explain = async (how: string, { text, values }: Statement): Promise<string[]> => {
   const { rows } = await core.pool.query<{ 'QUERY PLAN': Json[] }>(`explain (${how}) ${text}`, values);
   return scannedIn(rows[0]?.['QUERY PLAN'][0].Plan).filter((table) => grown.includes(table));
@@ -135,11 +141,78 @@ test('the totals of unfiltered lists are exact and no statement counts rows for 
   const statements = await statementsOf(async () => {
     for (const path of ['/orders/list', '/customerstats/customers', '/loyaltylog/list'])
       totals.push((await ok('GET', path, { pagesize: 1 })).total_count);
+    for (const { query } of statusFilters)
+      totals.push((await ok('GET', '/orders/list', { ...query, pagesize: 1 })).total_count);
   });
   expect(statements.filter(({ text }) => text.includes('count(*)'))).toEqual([]);
   expect(totals).toEqual([
     await count('orders'),
     await count('customers', 'and removed_at is null'),
     await count('loyalty_entries'),
+    ...(await Promise.all(statusFilters.map(({ where }) => count('orders', `and ${where}`)))),
   ]);
+});
+
+/** The plan where the whole table is not the one restaurant's, as here. */
+const withoutTables = async (text: string, values: unknown[]): Promise<string[]> => {
+  const client = await core.pool.connect();
+  try {
+    await client.query('set enable_seqscan = off');
+    const { rows } = await client.query<{ 'QUERY PLAN': Json[] }>(`explain (format json) ${text}`, values);
+    return scansIn(rows[0]?.['QUERY PLAN'][0].Plan);
+  } finally {
+    client.release(true);
+  }
+};
+
+const statusFilters: { query: Record<string, string>; where: string }[] = [
+  ...['new', 'confirmed', 'timed_out', 'closed', 'cancelled'].map((status) => ({
+    query: { status },
+    where: `status = '${status}'`,
+  })),
+  { query: { status: 'new,closed' }, where: `status in ('new', 'closed')` },
+  { query: { closed: '0' }, where: `status <> 'closed'` },
+  { query: { closed: '1' }, where: `status = 'closed'` },
+  { query: { closed: '1', status: 'new,confirmed' }, where: 'false' },
+];
+
+test('the totals of every status follow all moves of parallel orders, also of those that are undone', async () => {
+  const rounds = Array.from({ length: 12 }, async (_, i) => {
+    const order = await shop.placed({ creator: i % 3 === 0 ? 'restaurant' : 'customer' });
+    if (i % 3 !== 0 && i % 2 === 0) await shop.done('confirm', order);
+    // Refused for the half of them, and rolled back.
+    await shop.act('close', order);
+    if (i % 4 === 0) await shop.done('cancel', order);
+  });
+  await Promise.all(rounds);
+  const { rows } = await core.pool.query<{ status: string; count: number }>(
+    'select status, count(*) from ordering.orders where restuid = $1 group by status',
+    [shop.restuid],
+  );
+  for (const status of ['new', 'confirmed', 'timed_out', 'closed', 'cancelled']) {
+    const { total_count } = await ok('GET', '/orders/list', { status, pagesize: 1 });
+    expect([status, total_count]).toEqual([status, rows.find((row) => row.status === status)?.count ?? 0]);
+  }
+  expect(rows.map(({ status }) => status)).toEqual(expect.arrayContaining(['new', 'closed', 'cancelled']));
+});
+
+test('the totals of other filters of orders/list are counted in an index, without a look at the orders', async () => {
+  await core.pool.query('vacuum (analyze) ordering.orders');
+  const day = core.clock.now().toISOString().slice(0, 10);
+  const filters: Record<string, string>[] = [
+    { date_from: day },
+    { date_to: day, status: 'closed' },
+    { date_from: '2020-01-01', closed: '0' },
+    { updated_from: '2020-01-01T00:00:00Z' },
+    { subrestaurant_uid: shop.locationUid },
+    { dmethod: '0', subrestaurant_uid: shop.locationUid, status: 'closed' },
+    { client_uid: 'cus_000000007' },
+  ];
+  for (const filter of filters) {
+    const sent = await statementsOf(() => ok('GET', '/orders/list', { ...filter, pagesize: 1 }));
+    const counting = sent.filter(({ text }) => text.includes('count(*)'));
+    expect(counting).toHaveLength(1);
+    for (const { text, values } of counting)
+      expect([filter, await withoutTables(text, values)]).toEqual([filter, ['Index Only Scan']]);
+  }
 });

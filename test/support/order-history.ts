@@ -37,12 +37,21 @@ export const makeHistory = async (pool: pg.Pool, { restuid, orders, customers }:
       receipt: 'null',
     };
     const names = columns.rows.map(({ name }) => name);
+    // One tally for all of them instead of one for each.
+    await client.query('alter table ordering.orders disable trigger orders_tally');
     await client.query(
       `insert into ordering.orders (${names.join(', ')})
        select ${names.map((name) => changed[name] ?? `o.${name}`).join(', ')}
        from (select * from ordering.orders where restuid = $1 order by number limit 1) o,
          generate_series((select last + 1 from ordering.counters where restuid = $1 and name = 'orders'), $2::integer) i`,
       [restuid, orders, customers],
+    );
+    await client.query('alter table ordering.orders enable trigger orders_tally');
+    await client.query(
+      `insert into ordering.tallies (restuid, name, slot, count)
+       select restuid, 'orders_' || status, 99, count(*) from ordering.orders
+       where restuid = $1 and uid like 'ord\\_0%' and status <> 'new' group by restuid, status`,
+      [restuid],
     );
     await client.query(`update ordering.counters set last = $2 where restuid = $1 and name = 'orders'`, [
       restuid,

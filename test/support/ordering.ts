@@ -12,6 +12,7 @@ import type { Pool } from 'pg';
 import { type Logger, pino } from 'pino';
 import { type AssertedCaller, createAssertionSigner, createAssertionVerifier } from '#src/contract/assertion.ts';
 import { assertionHeader } from '#src/contract/headers.ts';
+import type { OrderingSettings } from '#src/ordering/config.ts';
 import { createOrdering, createRestaurant, type NewRestaurant } from '#src/ordering/index.ts';
 import { setKinds } from '#src/platform/db/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
@@ -133,6 +134,7 @@ export type Inside = {
 export const startOrdering = async (
   settings: Partial<NewRestaurant> = {},
   probes: readonly Operation[] | ((inside: Inside) => readonly Operation[]) = [],
+  operator: OrderingSettings = {},
 ): Promise<TestOrdering> => {
   const database = await createTestDatabase();
   const { db, pool } = database;
@@ -142,7 +144,7 @@ export const startOrdering = async (
   const assertionKey = randomBytes(32);
   const now = (): number => clock.now().getTime();
   const log = pino({ level: process.env.TEST_LOG ?? 'silent' });
-  const ordering = createOrdering({ db, cursorKey: randomBytes(32), clock, log, settings: {} });
+  const ordering = createOrdering({ db, cursorKey: randomBytes(32), clock, log, settings: operator });
   const app = new Koa();
   app.use(createErrorBoundary({ log }));
   const verifyAssertion = createAssertionVerifier({ key: assertionKey, audience: orderingAudience, now });

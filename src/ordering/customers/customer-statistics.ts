@@ -4,6 +4,7 @@
  */
 import type { Kysely } from 'kysely';
 import {
+  addNumberedOrderByEmail,
   addOrder,
   addOrderByEmail,
   type RemainingDates,
@@ -28,11 +29,12 @@ const changeOf = (order: CountedOrder, orders: 1 | -1): StatisticsChange => ({
 export const countOrder = (tx: Kysely<unknown>, counting: Counting): Promise<void> =>
   addOrder(tx, counting, changeOf(counting.order, 1), counting.order.date);
 
-/** The same for whoever has the email. The uid of the customer, undefined when there is none. */
-export const countOrderByEmail = (
+/** The same for whoever has the email; undefined when nobody has. `numbered`: the order also gets its number. */
+export const countOrderByEmail = async (
   tx: Kysely<unknown>,
-  { restuid, email, order }: { restuid: string; email: string; order: CountedOrder },
-): Promise<string | undefined> => addOrderByEmail(tx, { restuid, email }, changeOf(order, 1), order.date);
+  { restuid, email, order, numbered }: { restuid: string; email: string; order: CountedOrder; numbered: boolean },
+): Promise<{ uid: string; number?: number } | undefined> =>
+  (numbered ? addNumberedOrderByEmail : addOrderByEmail)(tx, { restuid, email }, changeOf(order, 1), order.date);
 
 /** As if the order never was. `remaining`: dates over the customer's other counted orders, null without any. */
 export const uncountOrder = (tx: Kysely<unknown>, counting: Counting & { remaining: RemainingDates }): Promise<void> =>

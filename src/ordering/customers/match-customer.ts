@@ -20,6 +20,8 @@ export type Matching = {
   now: Date;
   /** Counted before a new customer is announced, so that the event shows the statistics that commit with it. */
   order?: CountedOrder;
+  /** Also takes the number of the order, where the customer is known by email. */
+  numbered?: boolean;
 };
 
 const attemptsMax = 3;
@@ -31,14 +33,14 @@ const attemptsMax = 3;
 export const matchOrCreateCustomer = async (
   tx: Kysely<unknown>,
   matching: Matching,
-): Promise<{ uid: string; created: boolean } | undefined> => {
-  const { restuid, client, order } = matching;
+): Promise<{ uid: string; created: boolean; number?: number | undefined } | undefined> => {
+  const { restuid, client, order, numbered = false } = matching;
   if (client.email === null && client.phone === null) return undefined;
   for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
-    // Of most orders this is all: the customer is found, locked and counted in one statement.
+    // Of most orders this is all: the customer is found, locked and counted in one statement, which also takes the number.
     if (order !== undefined && client.email !== null) {
-      const counted = await countOrderByEmail(tx, { restuid, email: client.email, order });
-      if (counted !== undefined) return { uid: counted, created: false };
+      const counted = await countOrderByEmail(tx, { restuid, email: client.email, order, numbered });
+      if (counted !== undefined) return { ...counted, created: false };
     }
     const known = await findMatch(tx, restuid, client);
     if (known !== undefined) {

@@ -1,7 +1,7 @@
 /** The snapshot of a customer's orders on the record. Every change is one statement, so parallel orders add up. */
 
-import { type Kysely, sql } from 'kysely';
-import { named } from '#src/platform/db/named.ts';
+import type { Kysely } from 'kysely';
+import { fragment, statement } from '#src/platform/db/statement.ts';
 
 export type CustomerOfOrder = { restuid: string; customerUid: string };
 
@@ -15,14 +15,14 @@ export type StatisticsChange = {
   total: number;
 };
 
-const counts = ({ orders, pickup, delivery, offline, total }: StatisticsChange) => sql`
+const counts = ({ orders, pickup, delivery, offline, total }: StatisticsChange) => fragment`
   orders_count = orders_count + ${orders},
   pickup_orders_count = pickup_orders_count + ${pickup ? orders : 0},
   delivery_orders_count = delivery_orders_count + ${delivery ? orders : 0},
   offline_orders_count = offline_orders_count + ${offline ? orders : 0},
   orders_total = orders_total + ${orders * total}::bigint`;
 
-const added = (change: StatisticsChange, date: Date) => sql`
+const added = (change: StatisticsChange, date: Date) => fragment`
   ${counts(change)}, first_order = least(first_order, ${date}), last_order = greatest(last_order, ${date}),
   last_offline_order = case when ${change.offline}::boolean
     then greatest(last_offline_order, ${date}) else last_offline_order end`;
@@ -33,24 +33,45 @@ export const addOrder = async (
   change: StatisticsChange,
   date: Date,
 ): Promise<void> => {
-  await sql`
+  await statement`
     update ordering.customers set ${added(change, date)}
     where restuid = ${restuid} and uid = ${customerUid}`.execute(tx);
 };
 
+type EmailOfOrder = { restuid: string; email: string };
+
+const addedByEmail = ({ restuid, email }: EmailOfOrder, change: StatisticsChange, date: Date) => fragment`
+  update ordering.customers set ${added(change, date)}
+  where restuid = ${restuid} and lower(email) = lower(${email}::text) and removed_at is null returning uid`;
+
 /** The row stays locked until the transaction ends. */
 export const addOrderByEmail = async (
   tx: Kysely<unknown>,
-  { restuid, email }: { restuid: string; email: string },
+  named: EmailOfOrder,
   change: StatisticsChange,
   date: Date,
-): Promise<string | undefined> => {
-  const { rows } = await sql<{ uid: string }>`${named}
-    update ordering.customers set ${added(change, date)}
-    where restuid = ${restuid} and lower(email) = lower(${email}::text) and removed_at is null returning uid`.execute(
-    tx,
-  );
-  return rows[0]?.uid;
+): Promise<{ uid: string } | undefined> => {
+  const { rows } = await statement<{ uid: string }>`${addedByEmail(named, change, date)}`.execute(tx);
+  return rows[0];
+};
+
+/**
+ * The same, and behind it the next order number of the restaurant (nextOrderNumber) in the same round trip. Without such a
+ * customer no number is taken.
+ */
+export const addNumberedOrderByEmail = async (
+  tx: Kysely<unknown>,
+  named: EmailOfOrder,
+  change: StatisticsChange,
+  date: Date,
+): Promise<{ uid: string; number: number } | undefined> => {
+  const { rows } = await statement<{ uid: string; number: number }>`
+    with counted as (${addedByEmail(named, change, date)}), numbered as (
+      insert into ordering.counters (restuid, name, last) select ${named.restuid}, 'orders', 1 from counted
+      on conflict (restuid, name) do update set last = ordering.counters.last + 1 returning last
+    )
+    select counted.uid, numbered.last as number from counted, numbered`.execute(tx);
+  return rows[0];
 };
 
 export type RemainingDates = { firstOrder: Date | null; lastOrder: Date | null; lastOfflineOrder: Date | null };
@@ -61,7 +82,7 @@ export const takeOrderOut = async (
   change: StatisticsChange,
   remaining: RemainingDates,
 ): Promise<void> => {
-  await sql`
+  await statement`
     update ordering.customers set ${counts(change)}, first_order = ${remaining.firstOrder},
       last_order = ${remaining.lastOrder}, last_offline_order = ${remaining.lastOfflineOrder}
     where restuid = ${restuid} and uid = ${customerUid}`.execute(tx);

@@ -1,7 +1,7 @@
 /** Menus as readers see them, from PostgreSQL: elements that are not removed, with the options that apply. */
 
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { named } from '#src/platform/db/named.ts';
+import { fragment, statement } from '#src/platform/db/statement.ts';
 import { aliveOptions, applyingOptions } from './applying-options.ts';
 import type { Category, Option, Product, ProductOnSale } from './menu.ts';
 
@@ -24,15 +24,19 @@ export const loadProductsOnSale = async (
   restuid: string,
   uids: readonly string[],
 ): Promise<Map<string, ProductOnSale>> => {
-  const asked = sql`
+  const asked = fragment`
     from ordering.products p
     where p.restuid = ${restuid} and p.uid = any(${[...new Set(uids)]}::text[]) and p.removed_at is null`;
   // Neither waits for the other.
-  const [{ rows }, categories] = await Promise.all([
-    sql<ProductRow>`${named} select ${productColumns} ${asked}`.execute(db),
-    loadCategories(db, restuid, sql`(select p.category_uid ${asked})`),
+  const [products, categories] = await Promise.all([
+    statement<ProductRow>`select ${productColumns} ${asked}`.execute(db),
+    statement<Category>`
+      select ${categoryColumns} from ordering.categories c
+      where c.restuid = ${restuid} and c.uid = any(select p.category_uid ${asked}) and c.removed_at is null`.execute(
+      db,
+    ),
   ]);
-  return onSale(rows, categories);
+  return onSale(products.rows, byUid(categories.rows));
 };
 
 const onSale = (products: readonly ProductRow[], categories: Map<string, Category>): Map<string, ProductOnSale> => {
@@ -55,13 +59,16 @@ const onSale = (products: readonly ProductRow[], categories: Map<string, Categor
 const loadCategories = async (
   db: Kysely<unknown>,
   restuid: string,
-  uids: RawBuilder<unknown>,
+  uids: readonly string[],
 ): Promise<Map<string, Category>> => {
-  const { rows } = await sql<Category>`${named}
+  const { rows } = await statement<Category>`
     select ${categoryColumns} from ordering.categories c
-    where c.restuid = ${restuid} and c.uid = any(${uids}) and c.removed_at is null`.execute(db);
-  return new Map(rows.map((row) => [row.uid, { ...row, options: aliveOptions(row.options) }]));
+    where c.restuid = ${restuid} and c.uid = any(${uids}::text[]) and c.removed_at is null`.execute(db);
+  return byUid(rows);
 };
+
+const byUid = (rows: readonly Category[]): Map<string, Category> =>
+  new Map(rows.map((row) => [row.uid, { ...row, options: aliveOptions(row.options) }]));
 
 /** A category and how many of its products are not hidden. */
 export type ListedCategory = Category & { products_count: number };
@@ -125,7 +132,7 @@ export const listProducts = async (
     select ${productColumns} from listed join ordering.products p on p.restuid = ${restuid} and p.uid = listed.uid
     order by listed.place`.execute(db);
   const uids = [...new Set(rows.map((row) => row.category_uid))];
-  const items = onSale(rows, await loadCategories(db, restuid, sql`${uids}::text[]`));
+  const items = onSale(rows, await loadCategories(db, restuid, uids));
   return { items: [...items.values()], total: await count(db, matching) };
 };
 

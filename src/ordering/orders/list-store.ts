@@ -1,9 +1,9 @@
 /** The list of orders in PostgreSQL: filters, one page by offset or by key, and the count. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { lastOrderNumber } from '../tally-store.ts';
+import { lastOrderNumber, readOrderTally } from '../tally-store.ts';
 import type { Order } from './order.ts';
 import { orderColumns } from './order-store.ts';
-import type { Status } from './transitions.ts';
+import { type Status, statuses } from './transitions.ts';
 
 export type OrderFilter = {
   statuses?: readonly Status[] | undefined;
@@ -20,16 +20,24 @@ export type OrderFilter = {
 /** Sort key: newest first, ties by uid descending. */
 export type OrderKey = { date: string; uid: string };
 
+/** The statuses that a filter leaves over; undefined: all of them. */
+const wantedStatuses = ({ statuses: named, closed }: OrderFilter): Status[] | undefined =>
+  named === undefined && closed === undefined
+    ? undefined
+    : statuses.filter(
+        (status) => named?.includes(status) !== false && (closed === undefined || (status === 'closed') === closed),
+      );
+
 /** A single status is compared as such, so that its index also gives the sequence of the list. */
 const havingStatus = (wanted: readonly Status[]): RawBuilder<unknown> =>
   wanted.length === 1 ? sql`status = ${wanted[0]}` : sql`status = any(${wanted}::text[])`;
 
-const matching = (restuid: string, filter: OrderFilter): RawBuilder<unknown> =>
-  sql.join(
+const matching = (restuid: string, filter: OrderFilter): RawBuilder<unknown> => {
+  const wanted = wantedStatuses(filter);
+  return sql.join(
     [
       sql`restuid = ${restuid}`,
-      ...(filter.statuses === undefined ? [] : [havingStatus(filter.statuses)]),
-      ...(filter.closed === undefined ? [] : [filter.closed ? sql`status = 'closed'` : sql`status <> 'closed'`]),
+      ...(wanted === undefined ? [] : [havingStatus(wanted)]),
       ...(filter.dateFrom === undefined ? [] : [sql`date >= ${filter.dateFrom}`]),
       ...(filter.dateBefore === undefined ? [] : [sql`date < ${filter.dateBefore}`]),
       ...(filter.updatedFrom === undefined ? [] : [sql`updated >= ${filter.updatedFrom}`]),
@@ -40,6 +48,7 @@ const matching = (restuid: string, filter: OrderFilter): RawBuilder<unknown> =>
     ],
     sql` and `,
   );
+};
 
 export const listOrders = async (
   db: Kysely<unknown>,
@@ -57,8 +66,12 @@ export const listOrders = async (
   return rows;
 };
 
+/** Exact (interface 7). Of all orders, or of those in some statuses, it is known; of others it is counted. */
 export const countOrders = async (db: Kysely<unknown>, restuid: string, filter: OrderFilter): Promise<number> => {
-  if (Object.values(filter).every((value) => value === undefined)) return lastOrderNumber(db, restuid);
+  const { statuses: _statuses, closed: _closed, ...others } = filter;
+  const wanted = wantedStatuses(filter);
+  if (Object.values(others).every((value) => value === undefined))
+    return wanted === undefined ? lastOrderNumber(db, restuid) : readOrderTally(db, restuid, wanted);
   const { rows } = await sql<{ total: number }>`
     select count(*) as total from ordering.orders where ${matching(restuid, filter)}`.execute(db);
   return rows[0]?.total ?? 0;

@@ -1,7 +1,7 @@
 /** Orders in PostgreSQL. */
 
-import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { named } from '#src/platform/db/named.ts';
+import { type Kysely, sql } from 'kysely';
+import { fragment, statement } from '#src/platform/db/statement.ts';
 import type { Order } from './order.ts';
 import { countedStatuses } from './transitions.ts';
 
@@ -15,7 +15,7 @@ export const orderColumns = sql`
   countdown_started as "countdownStarted", countdown_end as "countdownEnd", settled,
   confirmation_text as "confirmationText", cancelled, cancel_reason as "cancelReason", cancelled_by as "cancelledBy"`;
 
-const json = (value: unknown): RawBuilder<unknown> => sql`${value === null ? null : JSON.stringify(value)}::jsonb`;
+const json = (value: unknown) => fragment`${value === null ? null : JSON.stringify(value)}::jsonb`;
 
 /** First answer to an order with an external id, and the hash of what was sent. */
 export type ExternalReceipt = { hash: Buffer; receipt: unknown };
@@ -25,7 +25,7 @@ export const insertOrder = async (
   order: Order,
   external: ExternalReceipt | undefined,
 ): Promise<void> => {
-  await sql`${named}
+  await statement`
     insert into ordering.orders (restuid, uid, token, seq, status, number, date, updated, customer_uid, client, details,
       dmethod, fee, payment_method, payment_method_sub, paid, lines_total, coupon, redeemed_points, loyalty_discount, total,
       currency, location_uid, location_code, time_zone, notes, language, creator, table_name, pickup_date, delivery_date,
@@ -72,7 +72,7 @@ export const findOrderByExternalId = async (
   owner: string,
   externalId: string,
 ): Promise<(Order & { externalHash: Buffer; receipt: unknown }) | undefined> => {
-  const { rows } = await sql<Order & { externalHash: Buffer; receipt: unknown }>`${named}
+  const { rows } = await statement<Order & { externalHash: Buffer; receipt: unknown }>`
     select ${orderColumns}, external_hash as "externalHash", receipt from ordering.orders
     where restuid = ${restuid} and external_owner = ${owner} and external_id = ${externalId}`.execute(db);
   return rows[0];
@@ -85,7 +85,7 @@ export const lockExternalId = async (
   owner: string,
   externalId: string,
 ): Promise<void> => {
-  await sql`${named} select pg_advisory_xact_lock(hashtextextended(${`${restuid} ${owner} ${externalId}`}, 11))`.execute(
+  await statement`select pg_advisory_xact_lock(hashtextextended(${`${restuid} ${owner} ${externalId}`}, 11))`.execute(
     tx,
   );
 };

@@ -15,12 +15,14 @@ import { loadProductsOnSale } from '../menus/menu-store.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import type { Location, Restaurant } from '../restaurants/restaurant.ts';
 import { listLocations, nextOrderNumber } from '../restaurants/restaurant-store.ts';
+import type { Resolved } from './address-resolver.ts';
 import type { SentLine } from './choose-options.ts';
 import { judgeSent } from './judge-sent.ts';
 import type { Order, OrderAddress, OrderClient, PaymentMethod } from './order.ts';
 import { findOrderByExternalId, insertOrder, lockExternalId } from './order-store.ts';
 import { receiptView } from './order-view.ts';
 import { type PricedOrder, priceOrder } from './price-order.ts';
+import { completeAddress } from './read-place.ts';
 import { eventsOfCreation, hasOrderEvents, recordCreation } from './record-order-events.ts';
 import { type Refusal, refuse } from './refusal.ts';
 import { moveOrder } from './transitions.ts';
@@ -49,9 +51,18 @@ export type PlaceResult =
   | { kind: 'repeated'; receipt: unknown }
   | { kind: 'external_conflict'; uid: string }
   | { kind: 'insufficient_points'; balance: number }
+  /** What was given does not say where to deliver, and who could tell was not reached. */
+  | { kind: 'address_unresolved' }
   | Refusal;
 
-export type Placing = { restuid: string; sent: SentOrder; clientId: string; now: Date };
+export type Placing = {
+  restuid: string;
+  sent: SentOrder;
+  clientId: string;
+  now: Date;
+  /** What the place id of the address was found to be, where it was looked for. */
+  resolved?: Resolved | undefined;
+};
 
 /** What an order is judged and written by. */
 type Ground = {
@@ -75,20 +86,20 @@ const readGround = async (tx: Kysely<unknown>, restuid: string, sent: SentOrder)
 
 export const placeOrder = async (tx: Kysely<unknown>, placing: Placing): Promise<PlaceResult> => {
   const { restuid, clientId, now } = placing;
-  const hash = hashOf(placing.sent);
-  const sent = relevantOf(placing.sent);
+  const external = placing.sent.external_id === null ? undefined : hashOf(placing.sent);
+  const sent = locate(relevantOf(placing.sent), placing.resolved);
   const reading = readGround(tx, restuid, sent);
-  if (sent.external_id !== null) {
+  if (sent.external_id !== null && external !== undefined) {
     const [earlier] = await Promise.all([findLocked(tx, restuid, clientId, sent.external_id), reading]);
-    if (earlier?.externalHash.equals(hash) === true) return { kind: 'repeated', receipt: earlier.receipt };
+    if (earlier?.externalHash.equals(external) === true) return { kind: 'repeated', receipt: earlier.receipt };
     if (earlier !== undefined) return { kind: 'external_conflict', uid: earlier.uid };
   }
   const ground = await reading;
   const location = chooseLocation(ground.visible, sent);
   if ('kind' in location) return refuse([...judgeSent(ground.restaurant, sent, now), ...location.details]);
   const priced = await priceOrder(tx, { ...ground, location, sent, now });
-  if ('kind' in priced) return priced;
-  return write(tx, { ...ground, clientId, sent, now }, location, priced, hash);
+  if ('kind' in priced) return placing.resolved?.kind === 'unreachable' ? withoutAddress(priced) : priced;
+  return write(tx, { ...ground, clientId, sent, now }, location, priced, external);
 };
 
 /** Sent together: the order is looked for when the lock is held. */
@@ -123,6 +134,18 @@ const relevantOf = (sent: SentOrder): SentOrder => {
   };
 };
 
+const locate = (sent: SentOrder, resolved: Resolved | undefined): SentOrder => {
+  const { delivery } = sent;
+  if (resolved?.kind !== 'found' || delivery?.address == null) return sent;
+  return { ...sent, delivery: { ...delivery, address: completeAddress(delivery.address, resolved.place) } };
+};
+
+/** A refusal is remembered as the answer to its request, so an address that could not be looked up is not refused. */
+const withoutAddress = ({ details }: Refusal): PlaceResult => {
+  const others = details.filter(({ code }) => code !== 'INVALID_ADDRESS');
+  return others.length === 0 ? { kind: 'address_unresolved' } : refuse(others);
+};
+
 const chooseLocation = (visible: readonly Location[], sent: SentOrder): Location | Refusal => {
   const pointer = 'subrestaurant_uid';
   if (sent.subrestaurant_uid !== null) {
@@ -137,14 +160,14 @@ const chooseLocation = (visible: readonly Location[], sent: SentOrder): Location
   return first;
 };
 
-type Judged = Pick<Ground, 'restaurant' | 'hasEvents'> & Omit<Placing, 'restuid'>;
+type Judged = Pick<Ground, 'restaurant' | 'hasEvents'> & Omit<Placing, 'restuid' | 'resolved'>;
 
 const write = async (
   tx: Kysely<unknown>,
   { restaurant, hasEvents, sent, clientId, now }: Judged,
   location: Location,
   priced: PricedOrder,
-  hash: Buffer,
+  external: Buffer | undefined,
 ): Promise<PlaceResult> => {
   const counted = { dmethod: sent.dmethod, creator: sent.creator, total: priced.total, date: now };
   // The customer's row is locked first, then the counter's: every order takes its locks in this sequence.
@@ -154,6 +177,8 @@ const write = async (
     subrestaurantUid: location.uid,
     now,
     order: counted,
+    // What is taken of points and coupons is locked before the number, which all orders of the restaurant wait for.
+    numbered: sent.redeem_points === null && priced.coupon === null,
   });
   const uid = newId('ord', now.getTime());
   if (sent.redeem_points !== null && customer !== undefined) {
@@ -171,7 +196,7 @@ const write = async (
   }
   if (priced.coupon !== null && (await takeOrderCoupon(tx, restaurant.uid, priced.coupon.code)) === undefined)
     return refuse([couponFault('The coupon is used up')]);
-  const number = await nextOrderNumber(tx, restaurant.uid);
+  const number = customer?.number ?? (await nextOrderNumber(tx, restaurant.uid));
   // The number is what orders of one restaurant wait for: from here on nothing waits for an answer before the commit.
   const first = newOrder({ restaurant, sent, clientId, now }, location, priced, {
     uid,
@@ -180,7 +205,7 @@ const write = async (
   });
   const order = afterCreation(first, restaurant, now);
   const receipt = receiptView(order);
-  await withCommit(tx, insertOrder(tx, order, sent.external_id === null ? undefined : { hash, receipt }));
+  await withCommit(tx, insertOrder(tx, order, external && { hash: external, receipt }));
   if (hasEvents) await recordCreation(tx, eventsOfCreation(first, order), restaurant, now);
   return { kind: 'placed', order, receipt };
 };

@@ -6,19 +6,22 @@ import type { Cursors } from '#src/platform/http/paging.ts';
 import { looseText, optional, requireOneOf, text, uid } from '#src/platform/http/values.ts';
 import { toWire } from '../money.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
+import type { AddressResolver, Resolved } from './address-resolver.ts';
 import { type ChangeResult, changeOrder } from './change-order.ts';
 import { createParams } from './create-params.ts';
 import { listOperation } from './list-operation.ts';
 import { findOrder, findOrderByExternalId } from './order-store.ts';
 import { orderAnswer, orderView, receiptAnswer, stateAnswer, stateView } from './order-view.ts';
-import { type PlaceResult, placeOrder } from './place-order.ts';
+import { type PlaceResult, placeOrder, type SentOrder } from './place-order.ts';
+import { lacksPlace } from './read-place.ts';
 import { faultOfRefusal } from './refusal.ts';
 import type { Move } from './transitions.ts';
 
-export const orderOperations = (deps: { cursors: Cursors }): Operation[] => [
+/** `resolveAddress` where the operator has named a geocoder. */
+export const orderOperations = (deps: { cursors: Cursors; resolveAddress?: AddressResolver }): Operation[] => [
   listOperation(deps.cursors),
   getOperation,
-  createOperation,
+  createOperation(deps.resolveAddress),
   moveOperation('confirm', 'Confirms an order', { text: looseText(500) }),
   moveOperation('close', 'Closes a confirmed order', {}),
   moveOperation('cancel', 'Cancels an order', { reason: looseText(500) }),
@@ -48,25 +51,53 @@ const getOperation = operation({
   },
 });
 
-const createOperation = operation({
-  method: 'POST',
-  path: '/order/create',
-  summary: 'Inserts an order; prices are always the server’s',
-  params: createParams,
-  answer: z.object({ order: receiptAnswer }),
-  handle: async ({ db, restuid, params, caller, now }) => {
-    const result = await placeOrder(db, { restuid, sent: params, clientId: caller.id, now });
-    if (result.kind === 'placed') return { body: { order: result.receipt } };
-    if (result.kind === 'repeated')
-      return { body: { order: result.receipt }, headers: { 'idempotent-replayed': 'true' } };
-    throw faultOfPlacing(result);
-  },
-});
+const createOperation = (resolveAddress: AddressResolver | undefined): Operation => {
+  // Kept beside the parameters, not in them: an external id remembers what was sent.
+  const resolved = new WeakMap<SentOrder, Resolved>();
+  /** A question that was not asked because an answer was there to be replayed has no answer now. */
+  const resolvedOf = (sent: SentOrder): Resolved | undefined =>
+    resolveAddress === undefined || placeToResolve(sent) === undefined
+      ? undefined
+      : (resolved.get(sent) ?? { kind: 'unreachable' });
+  return operation({
+    method: 'POST',
+    path: '/order/create',
+    summary: 'Inserts an order; prices are always the server’s',
+    params: createParams,
+    answer: z.object({ order: receiptAnswer }),
+    ...(resolveAddress && {
+      check: async ({ params, signal }: OperationInput<SentOrder>) => {
+        const placeId = placeToResolve(params);
+        if (placeId !== undefined) resolved.set(params, await resolveAddress(placeId, signal));
+      },
+    }),
+    handle: async ({ db, restuid, params, caller, now }) => {
+      const result = await placeOrder(db, {
+        ...{ restuid, sent: params, clientId: caller.id, now },
+        resolved: resolvedOf(params),
+      });
+      if (result.kind === 'placed') return { body: { order: result.receipt } };
+      if (result.kind === 'repeated')
+        return { body: { order: result.receipt }, headers: { 'idempotent-replayed': 'true' } };
+      throw faultOfPlacing(result);
+    },
+  });
+};
+
+/** The place id of a home delivery whose address is not complete without it. */
+const placeToResolve = ({ dmethod, delivery }: SentOrder): string | undefined => {
+  const address = dmethod === '1' ? delivery?.address : null;
+  return address == null || address.place_id === null || !lacksPlace(address) ? undefined : address.place_id;
+};
 
 const faultOfPlacing = (result: Exclude<PlaceResult, { kind: 'placed' | 'repeated' }>): Fault => {
   switch (result.kind) {
     case 'refused':
       return faultOfRefusal(result);
+    case 'address_unresolved':
+      return new Fault('OVERLOADED', 'The address cannot be looked up right now; try again shortly', {
+        headers: { 'retry-after': '5' },
+      });
     case 'external_conflict':
       return new Fault('CONFLICT', 'Another order has this external_id', { extra: { order: { uid: result.uid } } });
     case 'insufficient_points': {

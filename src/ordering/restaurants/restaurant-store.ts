@@ -1,7 +1,7 @@
 /** Restaurants, locations and running numbers in PostgreSQL. */
 
 import { type Kysely, sql } from 'kysely';
-import { named } from '#src/platform/db/named.ts';
+import { statement } from '#src/platform/db/statement.ts';
 import type { Location, Restaurant } from './restaurant.ts';
 
 const restaurantColumns = sql`
@@ -10,7 +10,7 @@ const restaurantColumns = sql`
   points_per_unit::float8 as "pointsPerUnit", point_value::float8 as "pointValue", signup_points as "signupPoints"`;
 
 export const findRestaurant = async (db: Kysely<unknown>, restuid: string): Promise<Restaurant | undefined> => {
-  const { rows } = await sql<Restaurant>`${named}
+  const { rows } = await statement<Restaurant>`
     select ${restaurantColumns} from ordering.restaurants where uid = ${restuid}`.execute(db);
   return rows[0];
 };
@@ -80,7 +80,7 @@ export const listLocations = async (
   restuid: string,
   { visibleOnly }: { visibleOnly: boolean },
 ): Promise<Location[]> => {
-  const { rows } = await sql<Location>`${named}
+  const { rows } = await statement<Location>`
     select ${locationColumns} from ordering.locations
     where restuid = ${restuid} and (not hidden or not ${visibleOnly}::boolean)
     order by position, uid`.execute(db);
@@ -132,7 +132,7 @@ export const saveLocation = async (tx: Kysely<unknown>, location: Location): Pro
  * number that is rolled back is given out again: no gaps.
  */
 export const nextOrderNumber = async (tx: Kysely<unknown>, restuid: string): Promise<number> => {
-  const { rows } = await sql<{ last: number }>`${named}
+  const { rows } = await statement<{ last: number }>`
     insert into ordering.counters (restuid, name, last) values (${restuid}, 'orders', 1)
     on conflict (restuid, name) do update set last = ordering.counters.last + 1 returning last`.execute(tx);
   const last = rows[0]?.last;

@@ -5,7 +5,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import pg from 'pg';
 
-const mark = '/* named */';
+export const mark = '/* named */';
 
 /** Stands at the start of the text of such a statement. */
 export const named: RawBuilder<unknown> = sql.raw(mark);

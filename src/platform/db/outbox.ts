@@ -9,6 +9,7 @@ import { buildEventBody, type RecordedEvent } from '#src/contract/event.ts';
 import { newId } from '../ids.ts';
 import { named } from './named.ts';
 import type { WeeklyTable } from './partitions.ts';
+import { statement } from './statement.ts';
 import { withCommit } from './transaction.ts';
 
 export type EventDraft = {
@@ -59,7 +60,7 @@ export const recordEvents = async (
 
 /** Has the tenant this kind of events switched on? */
 export const isKindOn = async (tx: Kysely<unknown>, tenant: string, kind: string): Promise<boolean> => {
-  const { rows } = await sql`${named}
+  const { rows } = await statement`
     select 1 from outbox.switches where tenant = ${tenant} and kind = ${kind} and enabled`.execute(tx);
   return rows.length > 0;
 };

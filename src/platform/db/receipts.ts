@@ -4,22 +4,23 @@
  */
 
 import { type Kysely, sql } from 'kysely';
-import { named } from './named.ts';
+import { statement } from './statement.ts';
 
 export type Receipt = {
   requestHash: Buffer;
-  /** Canonical JSON of the request, null when it was too long to keep. */
-  request: string | null;
   status: number;
   body: string;
   headers: Record<string, string>;
   expires: Date;
 };
 
+/** What the receipt answers for; null: not kept. */
+export type ReceiptRequest = { request: string | null; requestBody: Buffer | null };
+
 /** True when this transaction now holds the key; false while another one does. Released with the transaction. */
 export const tryLockKey = async (tx: Kysely<unknown>, owner: string, key: string): Promise<boolean> => {
   // A collision of two keys in the 64-bit lock space makes one of them wait for a retry, never share a receipt.
-  const { rows } = await sql<{ held: boolean }>`${named}
+  const { rows } = await statement<{ held: boolean }>`
     select pg_try_advisory_xact_lock(hashtextextended(${`${owner} ${key}`}, 8)) as held`.execute(tx);
   return rows[0]?.held === true;
 };
@@ -30,22 +31,38 @@ export const findReceipt = async (
   key: string,
   now: Date,
 ): Promise<Receipt | undefined> => {
-  const { rows } = await sql<Receipt>`${named}
-    select request_hash as "requestHash", request, status, body, headers, expires
+  const { rows } = await statement<Receipt>`
+    select request_hash as "requestHash", status, body, headers, expires
     from platform.receipts where owner = ${owner} and key = ${key} and expires > ${now}`.execute(tx);
   return rows[0];
 };
 
+/** It may be large, and is asked for only when another request comes with the same key. */
+export const findReceiptRequest = async (
+  tx: Kysely<unknown>,
+  owner: string,
+  key: string,
+): Promise<ReceiptRequest | undefined> => {
+  const { rows } = await sql<ReceiptRequest>`
+    select request, request_body as "requestBody" from platform.receipts
+    where owner = ${owner} and key = ${key}`.execute(tx);
+  return rows[0];
+};
+
 /** Replaces an expired receipt of the same key. */
-export const saveReceipt = async (tx: Kysely<unknown>, owner: string, key: string, receipt: Receipt): Promise<void> => {
-  await sql`${named}
-    insert into platform.receipts (owner, key, request_hash, request, status, body, headers, expires)
-    values (${owner}, ${key}, ${receipt.requestHash}, ${receipt.request}, ${receipt.status}, ${receipt.body},
-      ${JSON.stringify(receipt.headers)}::jsonb, ${receipt.expires})
+export const saveReceipt = async (
+  tx: Kysely<unknown>,
+  owner: string,
+  key: string,
+  receipt: Receipt & ReceiptRequest,
+): Promise<void> => {
+  await statement`
+    insert into platform.receipts (owner, key, request_hash, request, request_body, status, body, headers, expires)
+    values (${owner}, ${key}, ${receipt.requestHash}, ${receipt.request}, ${receipt.requestBody}, ${receipt.status},
+      ${receipt.body}, ${JSON.stringify(receipt.headers)}::jsonb, ${receipt.expires})
     on conflict (owner, key) do update set request_hash = excluded.request_hash, request = excluded.request,
-      status = excluded.status, body = excluded.body, headers = excluded.headers, expires = excluded.expires`.execute(
-    tx,
-  );
+      request_body = excluded.request_body, status = excluded.status, body = excluded.body, headers = excluded.headers,
+      expires = excluded.expires`.execute(tx);
 };
 
 export const deleteReceipt = async (db: Kysely<unknown>, owner: string, key: string): Promise<void> => {

@@ -20,7 +20,10 @@ export const createErrorBoundary = (deps: { log: Logger }): Middleware => {
   return async (ctx: Context, next: Next) => {
     const requestId = requestIdOf(ctx.req.headers[requestIdHeader]);
     const gone = new AbortController();
-    ctx.res.once('close', () => gone.abort());
+    // Only of who went away: making the reason costs more than all the rest of this step.
+    ctx.res.once('close', () => {
+      if (!ctx.res.writableFinished) gone.abort();
+    });
     ctx.state.requestId = requestId;
     ctx.state.signal = gone.signal;
     ctx.set(requestIdHeader, requestId);

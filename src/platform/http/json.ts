@@ -14,23 +14,47 @@ export const canonicalJson = (value: unknown): string => {
   return JSON.stringify(value) ?? 'null';
 };
 
+/** The text of `canonicalJson` in pieces: the elements of top-level arrays come one by one. */
+export function* canonicalPieces(record: Readonly<Record<string, unknown>>): Generator<string> {
+  let before = '{';
+  for (const name of Object.keys(record).sort()) {
+    const value = record[name];
+    if (value === undefined) continue;
+    yield `${before}${JSON.stringify(name)}:`;
+    before = ',';
+    if (Array.isArray(value)) yield* piecesOfArray(value);
+    else yield canonicalJson(value);
+  }
+  yield before === '{' ? '{}' : '}';
+}
+
+function* piecesOfArray(values: readonly unknown[]): Generator<string> {
+  let before = '[';
+  for (const value of values) {
+    yield `${before}${canonicalJson(value)}`;
+    before = ',';
+  }
+  yield before === '[' ? '[]' : ']';
+}
+
 /** Path to the first place where two JSON values differ, in the member order of `right`; undefined when they are equal. */
 export const firstDifference = (left: unknown, right: unknown): string[] | undefined => {
-  if (canonicalJson(left) === canonicalJson(right)) return undefined;
+  if (left === right) return undefined;
   if (Array.isArray(left) && Array.isArray(right)) {
     const length = Math.max(left.length, right.length);
     for (let i = 0; i < length; i += 1) {
       const inner = i < left.length && i < right.length ? firstDifference(left[i], right[i]) : [];
       if (inner !== undefined) return [String(i), ...inner];
     }
-    return [];
+    return undefined;
   }
   if (isRecord(left) && isRecord(right)) {
-    for (const name of new Set([...Object.keys(right), ...Object.keys(left)])) {
-      const present = Object.hasOwn(left, name) && Object.hasOwn(right, name);
-      const inner = present ? firstDifference(left[name], right[name]) : [];
+    for (const name of Object.keys(right)) {
+      const inner = Object.hasOwn(left, name) ? firstDifference(left[name], right[name]) : [];
       if (inner !== undefined) return [name, ...inner];
     }
+    const gone = Object.keys(left).find((name) => !Object.hasOwn(right, name));
+    return gone === undefined ? undefined : [gone];
   }
   return [];
 };

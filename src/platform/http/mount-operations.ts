@@ -15,7 +15,7 @@ import { inTransaction } from '../db/transaction.ts';
 import type { SecretBox } from '../secret-box.ts';
 import { textSlices } from '../text-slices.ts';
 import type { Operation, OperationInput } from './operation.ts';
-import { type BodyBounds, readJsonObject } from './read-body.ts';
+import { type BodyBounds, mayBeLarge, readJsonObject } from './read-body.ts';
 import { resolveRestaurant } from './restaurant.ts';
 import {
   hasReceipt,
@@ -92,6 +92,7 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
     path: `${prefix}${operation.path}`,
     query: query.values,
     body,
+    isLarge: mayBeLarge(ctx.req),
     requestId: String(ctx.state.requestId),
     sealing: operation.isSecret === true ? sealingOf(deps, caller.id, key) : undefined,
   };

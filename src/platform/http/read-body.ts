@@ -14,6 +14,10 @@ const levelsMax = 64;
 /** A smaller body is parsed in a few milliseconds at once. */
 const largeBytes = 256 * 1024;
 
+/** By what the head of the request says: one that says nothing may be. */
+export const mayBeLarge = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > largeBytes;
+
 /** The raw body. Throws PAYLOAD_TOO_LARGE or REQUEST_TIMEOUT. */
 export const readBody = (request: IncomingMessage, bounds: BodyBounds): Promise<Buffer> => {
   const tooLarge = (): Fault => new Fault('PAYLOAD_TOO_LARGE', `The body may have at most ${bounds.bytesMax} bytes`);

@@ -2,24 +2,28 @@
  * One effect per Idempotency-Key (interface 8). The receipt is written in the transaction of the change: what the
  * caller was told and what happened commit together or not at all.
  */
-import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import { envelopeOf, Fault } from '#src/contract/fault.ts';
-import { deleteReceipt, findReceipt, type Receipt, saveReceipt, tryLockKey } from '../db/receipts.ts';
+import {
+  deleteReceipt,
+  findReceipt,
+  findReceiptRequest,
+  type Receipt,
+  type ReceiptRequest,
+  saveReceipt,
+  tryLockKey,
+} from '../db/receipts.ts';
 import { inTransaction, withCommit } from '../db/transaction.ts';
-import { canonicalJson, firstDifference } from './json.ts';
+import { differenceOf, type IdentifiableRequest, identifyRequest, type RequestIdentity } from './identify-request.ts';
 import { pointerOf } from './validate.ts';
 
 export type WireAnswer = { status: number; body: string; headers: Record<string, string> };
 
-export type IdempotentRequest = {
+export type IdempotentRequest = IdentifiableRequest & {
   /** Key or client that the Idempotency-Key belongs to. */
   owner: string;
   key: string;
-  path: string;
-  query: Readonly<Record<string, string>>;
-  body: Readonly<Record<string, unknown>> | undefined;
   requestId: string;
   /** For requests and answers that hold a secret. */
   sealing?: Sealing | undefined;
@@ -32,7 +36,6 @@ const runningMs = 60_000;
 /** Status of a receipt whose request still runs. */
 const running = 0;
 const keptMs = 48 * 3600 * 1000;
-const requestCharactersMax = 256 * 1024;
 
 /** Undefined without the header. Throws VALIDATION_ERROR for a malformed or empty key: its sender counts on it. */
 export const readIdempotencyKey = (value: string | readonly string[] | undefined): string | undefined => {
@@ -73,7 +76,7 @@ export const runOnceOutside = async (
     if (found === undefined) {
       const expires = new Date(now.getTime() + runningMs);
       await saveReceipt(tx, request.owner, request.key, {
-        ...asKept(request),
+        ...(await asKept(request)),
         status: running,
         body: '',
         headers: {},
@@ -116,7 +119,7 @@ const findEarlier = async (
   ]);
   if (!isHeld) throw stillRunning();
   if (earlier === undefined) return undefined;
-  if (!earlier.requestHash.equals(asKept(request).requestHash)) throw reused(earlier, request);
+  if (!earlier.requestHash.equals((await identityOf(request)).hash)) throw await reused(tx, request);
   if (earlier.status === running) throw stillRunning();
   return replay(earlier, request.sealing);
 };
@@ -124,15 +127,21 @@ const findEarlier = async (
 const stillRunning = (): Fault =>
   new Fault('CONFLICT', 'A request with this Idempotency-Key is still running', { headers: { 'retry-after': '1' } });
 
-const identityOf = ({ path, query, body }: IdempotentRequest) => ({ path, query, body: body ?? null });
+const identities = new WeakMap<IdempotentRequest, Promise<RequestIdentity>>();
 
-const asKept = (request: IdempotentRequest): Pick<Receipt, 'requestHash' | 'request'> => {
-  const text = canonicalJson(identityOf(request));
-  return {
-    requestHash: createHash('sha256').update(text).digest(),
-    // Without the text of a secret request the place of a difference is not told.
-    request: text.length <= requestCharactersMax && request.sealing === undefined ? text : null,
-  };
+/** Made once, however often its transaction is repeated. */
+const identityOf = (request: IdempotentRequest): Promise<RequestIdentity> => {
+  const made = identities.get(request) ?? identifyRequest(request);
+  identities.set(request, made);
+  return made;
+};
+
+const asKept = async (request: IdempotentRequest): Promise<Pick<Receipt, 'requestHash'> & ReceiptRequest> => {
+  const { hash, kept } = await identityOf(request);
+  // Without the text of a secret request the place of a difference is not told.
+  return request.sealing === undefined
+    ? { requestHash: hash, request: kept.text, requestBody: kept.packedBody }
+    : { requestHash: hash, request: null, requestBody: null };
 };
 
 const keep = async (
@@ -144,7 +153,7 @@ const keep = async (
   const expires = new Date(now.getTime() + keptMs);
   const headers = { ...answer.headers, 'idempotency-expires': expires.toUTCString() };
   const body = request.sealing?.seal(answer.body) ?? answer.body;
-  const receipt = { ...asKept(request), status: answer.status, body, headers, expires };
+  const receipt = { ...(await asKept(request)), status: answer.status, body, headers, expires };
   await withCommit(db, saveReceipt(db, request.owner, request.key, receipt));
   return { ...answer, headers };
 };
@@ -180,9 +189,12 @@ const refusalOf = (fault: Fault, requestId: string): WireAnswer => ({
 const isKept = (fault: Fault): boolean =>
   fault.code === 'INVALID_TOKEN' || fault.status === 404 || fault.status === 409 || fault.status === 422;
 
-const reused = (earlier: Receipt, request: IdempotentRequest): Fault => {
-  const first: unknown = earlier.request === null ? undefined : JSON.parse(earlier.request);
-  const path = first === undefined ? [] : (firstDifference(first, identityOf(request)) ?? []);
+const reused = async (tx: Kysely<unknown>, request: IdempotentRequest): Promise<Fault> => {
+  const earlier = await findReceiptRequest(tx, request.owner, request.key);
+  const path =
+    earlier == null || earlier.request === null
+      ? []
+      : await differenceOf({ text: earlier.request, packedBody: earlier.requestBody }, request);
   // path[0] says which part of the request differs; the pointer names the place inside it.
   const pointer = path[0] === 'path' || path.length < 2 ? '' : pointerOf(path.slice(1));
   const message =
