@@ -46,6 +46,7 @@ import { createTestEndpoint } from './test-endpoint.ts';
 import { watchQueue } from './watch-queue.ts';
 
 export type { KindScopes } from './api.ts';
+export { describedEvents, type OwnEvent } from './described-events.ts';
 export type { TenantDates } from './endpoint-params.ts';
 export { createEndpoint, type EndpointsDeps, moveEndpoint, type NewEndpoint } from './endpoints.ts';
 export { createSigningKeys, type SigningKeys } from './signing-keys.ts';
