@@ -20,9 +20,9 @@ import {
   saveEndpoint,
   updateEndpointUrl,
 } from './endpoint-store.ts';
+import { endpointSecretLabel } from './opened-secrets.ts';
 import { resolverFor } from './resolve.ts';
 import { secretBytes } from './sign.ts';
-import { endpointSecretLabel } from './signed-headers.ts';
 import { checkTarget, type Resolve, type TargetRules, urlProblem } from './target.ts';
 
 export type NewEndpoint = {

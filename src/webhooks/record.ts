@@ -1,6 +1,6 @@
 /**
- * Writes what attempts came to. While one batch is being written the next one gathers, so that under load many share a
- * transaction, and a single one waits for nobody. Also draws what follows for the endpoint: its health, the breaker, and
+ * Writes what attempts came to. While one batch is being written the next one gathers, and while others are on their way
+ * it waits a moment for them, so that under load many share a transaction; a single one waits for nobody. Also draws what follows for the endpoint: its health, the breaker, and
  * that it is disabled when it is gone or has only failed for days.
  */
 import type { Kysely } from 'kysely';
@@ -35,6 +35,8 @@ export type RecordDeps = {
   log: Logger;
   /** An endpoint was disabled: its backlog is to be cancelled. */
   onDisabled: () => void;
+  /** Attempts that have begun and are not written yet. */
+  runningCount: () => number;
 };
 
 export type Made = {
@@ -54,6 +56,9 @@ export type Recorder = {
 };
 
 const batchMax = 250;
+/** One that is alone is written at once; while others are on their way it waits for so many, and no longer than this. */
+const batchEnough = 64;
+const gatherMs = 5;
 const repeatMs = 500;
 const dayMs = 86_400_000;
 const failingMs = 5 * dayMs;
@@ -66,6 +71,7 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
   const waiting: Waiting[] = [];
   let loop: Loop | undefined;
   let isWriting = false;
+  let onEnough: (() => void) | undefined;
 
   const write = async (batch: readonly Made[]): Promise<void> => {
     loop ??= await openLoop(deps.pool, { forOutcomes: true });
@@ -98,9 +104,24 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
     const [first] = kept;
     if (first !== undefined) await pause(repeatMs, first.cut);
   };
+  const isEnough = (): boolean => waiting.length >= Math.min(batchEnough, deps.runningCount());
+  const gather = async (): Promise<void> => {
+    if (isEnough()) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, gatherMs);
+      onEnough = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    onEnough = undefined;
+  };
   const run = async (): Promise<void> => {
     isWriting = true;
-    while (waiting.length > 0) await settle(waiting.splice(0, batchMax));
+    while (waiting.length > 0) {
+      await gather();
+      await settle(waiting.splice(0, batchMax));
+    }
     isWriting = false;
   };
   return {
@@ -108,6 +129,7 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
       new Promise((resolve, reject) => {
         waiting.push({ made, cut, resolve, reject });
         if (!isWriting) void run();
+        else if (onEnough !== undefined && isEnough()) onEnough();
       }),
     close: () => {
       loop?.release();
