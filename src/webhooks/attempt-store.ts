@@ -3,6 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import type { ClaimedDelivery } from './claim-store.ts';
 import type { Lane } from './lane-store.ts';
 import type { EndpointClass } from './places.ts';
+import { makeReady } from './ready-store.ts';
 import type { Timings } from './send.ts';
 
 export type AttemptRecord = {
@@ -20,8 +21,8 @@ export type AttemptRecord = {
   nextAttemptAt: Date | null;
 };
 
-/** Whose attempt was written, and the lane that it finished. */
-export type Written = { uid: string; finished: boolean } & Lane;
+/** Whose attempt was written, whether it finished its lane's first, and whether others may wait behind that. */
+export type Written = { uid: string; finished: boolean; followed: boolean } & Lane;
 
 /**
  * The attempts and what becomes of their deliveries. A worker that was taken for dead holds no lease any more and writes
@@ -52,7 +53,7 @@ export const writeAttempts = async (tx: Kysely<unknown>, attempts: readonly Atte
       where delivery.event_id = made.event_id and delivery.uid = made.uid and delivery.lease_token = made.lease_token
         and delivery.state in ('pending', 'cancelled')
       returning delivery.tenant, delivery.uid, delivery.event_id, delivery.attempts_count, delivery.endpoint_uid,
-        delivery.kind, delivery.entity, delivery.state, made.attempt_uid, made.started, made.address, made.status,
+        delivery.kind, delivery.entity, delivery.state, delivery.followed, delivery.next_attempt_at, made.attempt_uid, made.started, made.address, made.status,
         made.failure, made.retry_after_seconds, made.response, made.dns_ms, made.connect_ms, made.tls_ms,
         made.first_byte_ms, made.total_ms
     ), kept as (
@@ -61,8 +62,12 @@ export const writeAttempts = async (tx: Kysely<unknown>, attempts: readonly Atte
       select tenant, attempt_uid, event_id, uid, attempts_count, started, address, status, failure,
         retry_after_seconds, response, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms
       from held
-    )
-    select uid, endpoint_uid as "endpointUid", kind, entity, state <> 'pending' as finished from held`.execute(tx);
+    ), due as (
+      select endpoint_uid, next_attempt_at from held where state = 'pending'
+    ), ready as (${makeReady('due')})
+    select uid, endpoint_uid as "endpointUid", kind, entity, state <> 'pending' as finished, followed from held`.execute(
+    tx,
+  );
   return rows;
 };
 
@@ -141,13 +146,6 @@ export const writeReady = async (tx: Kysely<unknown>, changes: readonly ReadyCha
       ${of(({ gate }) => gate)}::timestamptz[], ${of(({ recovered }) => recovered)}::timestamptz[])
       as change (endpoint_uid, class, gate, recovered)
     where known.endpoint_uid = change.endpoint_uid`.execute(tx);
-};
-
-/** Before rows of several of them are written in several statements: all in one sequence, as everybody takes them. */
-export const lockReadyRows = async (tx: Kysely<unknown>, endpointUids: readonly string[]): Promise<void> => {
-  await sql`
-    select from webhooks.ready where endpoint_uid = any(${endpointUids}::text[])
-    order by endpoint_uid for no key update`.execute(tx);
 };
 
 export const holdsLease = async (tx: Kysely<unknown>, { delivery }: AttemptRecord): Promise<boolean> => {

@@ -2,7 +2,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { ClaimedEvent } from '#src/platform/db/outbox.ts';
 import { newId } from '#src/platform/ids.ts';
-import { laneName, lockLanes, unfinishedLanes } from './lane-store.ts';
+import { laneName, lockLanes, markFollowed, unfinishedLanes } from './lane-store.ts';
 
 type Target = { uid: string; endpointUid: string; event: ClaimedEvent };
 
@@ -38,15 +38,20 @@ export const insertDeliveries = async (
   const of = <T>(value: (event: ClaimedEvent) => T): T[] => targets.map(({ event }) => value(event));
   await sql`
     insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state,
-      next_attempt_at, created)
+      next_attempt_at, created, followed)
     select tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position,
-      case when first then 'pending' else 'waiting' end, case when first then ${now}::timestamptz end, ${now}::timestamptz
+      case when first then 'pending' else 'waiting' end, case when first then ${now}::timestamptz end, ${now}::timestamptz,
+      not first
     from unnest(${of(({ tenant }) => tenant)}::text[], ${targets.map(({ uid }) => uid)}::text[],
       ${targets.map(({ endpointUid }) => endpointUid)}::text[], ${of(({ id }) => id)}::text[],
       ${of(({ event }) => event)}::text[], ${of(({ kind }) => kind)}::text[], ${of(({ entity }) => entity)}::text[],
       ${of(({ seq }) => seq)}::bigint[], ${of(({ position }) => position)}::bigint[], ${first}::boolean[])
       as target (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, first)
     on conflict do nothing`.execute(tx);
+  await markFollowed(
+    tx,
+    lanes.filter((_, index) => first[index] === false),
+  );
 };
 
 type Subscribed = { tenant: string; uid: string; kinds: string[] };

@@ -6,7 +6,7 @@
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
-import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
+import { inTransaction, isTransient, withCommit } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause } from '#src/platform/supervisor.ts';
 import {
@@ -15,7 +15,6 @@ import {
   type HealthChange,
   holdsLease,
   insertHealth,
-  lockReadyRows,
   type ReadyChange,
   writeAttempts,
   writeHealth,
@@ -28,6 +27,7 @@ import { type Lane, lockLanes, releaseNext, stepBack } from './lane-store.ts';
 import { type Loop, openLoop } from './loop-connection.ts';
 import { failuresToHold, holdMs } from './pace.ts';
 import type { EndpointClass } from './places.ts';
+import { lockReadyRows } from './ready-store.ts';
 
 export type RecordDeps = {
   pool: Pool;
@@ -166,31 +166,30 @@ const noteGone = async (deps: RecordDeps, db: Kysely<unknown>, attempt: AttemptR
 
 /** Locks in one sequence: lanes, turns, deliveries, health. Returns the endpoints that fail. */
 const writeAll = async (deps: RecordDeps, tx: Kysely<unknown>, batch: readonly Made[]): Promise<Health[]> => {
-  await lockLanes(tx, batch.map(laneOf));
+  // What tells nothing is not waited for: the next statement goes right behind it.
+  await withCommit(tx, lockLanes(tx, batch.map(laneOf)));
   if (
     batch.some(({ attempt, endpoint, endpointClass }) => attempt.failure !== null || endpoint.class !== endpointClass)
   )
-    await lockReadyRows(tx, [...new Set(batch.map(({ endpoint }) => endpoint.endpointUid))]);
+    await withCommit(tx, lockReadyRows(tx, [...new Set(batch.map(({ endpoint }) => endpoint.endpointUid))]));
   const written = await writeAttempts(
     tx,
     batch.map(({ attempt }) => attempt),
   );
   const now = deps.clock.now();
   // While one was held, an earlier event may have joined to be sent again: that one goes first now.
-  await stepBack(
-    tx,
-    written.filter(({ finished }) => !finished),
-    now,
-  );
-  await releaseNext(tx, written, now);
+  const unfinished = written.filter(({ finished }) => !finished);
+  await withCommit(tx, stepBack(tx, unfinished, now));
+  const followed = written.filter((one) => one.followed);
+  await withCommit(tx, releaseNext(tx, followed, now));
   const uids = new Set(written.map(({ uid }) => uid));
   const counted = batch.filter(({ attempt }) => uids.has(attempt.delivery.uid));
   if (counted.length === 0) return [];
   const changes = healthChanges(counted);
   const unknownOnes = counted.filter(({ endpoint }) => !endpoint.hasHealth).map(({ endpoint }) => endpoint.endpointUid);
-  await insertHealth(tx, [...new Set(unknownOnes)]);
+  await withCommit(tx, insertHealth(tx, [...new Set(unknownOnes)]));
   const failing = await writeHealth(tx, changes);
-  await writeReady(tx, readyChanges(counted, changes, failing));
+  await withCommit(tx, writeReady(tx, readyChanges(counted, changes, failing)));
   const warnBefore = new Date(now.getTime() - warnedMs);
   const toWarn = failing.filter(({ failingSince, warned }) => warned === null && failingSince <= warnBefore);
   for (const one of await writeWarned(
