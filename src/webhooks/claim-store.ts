@@ -103,7 +103,8 @@ export const leaseDue = async (
     )
     update webhooks.deliveries as delivery set lease_token = ${lease.token}, lease_until = ${lease.until}
     from chosen
-    where delivery.event_id = chosen.event_id and delivery.uid = chosen.uid and delivery.state = 'pending'
+    -- Only pending ones have a next attempt; asked for by their state they would be looked for among all that are pending.
+    where delivery.event_id = chosen.event_id and delivery.uid = chosen.uid and delivery.next_attempt_at <= ${lease.now}
       and (delivery.lease_until is null or delivery.lease_until <= ${lease.now})
     returning delivery.tenant, delivery.uid, delivery.endpoint_uid as "endpointUid", delivery.event_id as "eventId",
       delivery.kind, delivery.entity, delivery.attempts_count as "attemptsCount", delivery.body`.execute(tx);
