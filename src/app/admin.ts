@@ -139,15 +139,21 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
     rotateSigningKey: () => rotateSigningKey({ db: store.db, box, clock, actor }),
     createEndpoint: async (endpoint: { tenant: string; url: string; kinds?: readonly string[] }) => {
       await assertRestaurant(store.db, endpoint.tenant);
-      return createEndpoint(endpointsDeps(installation, settings), {
-        ...endpoint,
-        owner: { kind: 'panel', id: 'cli' },
-      });
+      return createEndpoint(
+        endpointsDeps(installation, settings),
+        { ...endpoint, owner: { kind: 'panel', id: 'cli' } },
+        // Path and query of an address often hold its secret.
+        (tx, { tenant, uid, url, kinds }) =>
+          webhooks.note(tx, tenant, { operation: 'webhook/create', uid, origin: new URL(url).origin, kinds }),
+      );
     },
     /** Returns what is on afterwards. */
     setNotifications: async (restuid: string, kinds: Record<string, boolean>): Promise<Record<string, boolean>> => {
       await assertRestaurant(store.db, restuid);
-      await inTransaction(store.db, (tx) => setKinds(tx, restuid, kinds));
+      await inTransaction(store.db, async (tx) => {
+        await setKinds(tx, restuid, kinds);
+        await webhooks.note(tx, restuid, { operation: 'notifications/set', kinds });
+      });
       const now = await enabledKinds(store.db, restuid);
       return Object.fromEntries(eventKinds.map((kind) => [kind, now[kind] ?? false]));
     },

@@ -1,4 +1,5 @@
 /** The operations of the webhook engine for whoever sits at the machine: the same code, with the rights of a restaurant's owner. */
+import type { Kysely } from 'kysely';
 import type { z } from 'zod';
 import type { AssertedCaller } from '#src/contract/assertion.ts';
 import { appendChange } from '#src/gateway/index.ts';
@@ -16,6 +17,8 @@ export type Payload = Readonly<Record<string, unknown>>;
 export type WebhookAdmin = {
   /** `path` as in the interface, such as `/webhook/endpoints`. Throws what the operation refuses. */
   call(restuid: string, path: string, params: Payload): Promise<Payload>;
+  /** Notes in the audit, in the transaction of a change, what was asked; without secrets. */
+  note(tx: Kysely<unknown>, restuid: string, details: Payload): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -23,6 +26,13 @@ export type WebhookAdmin = {
 export const createWebhookAdmin = (installation: Installation, settings: Settings, actor: string): WebhookAdmin => {
   const { operations, close } = webhookApiOf(installation, settings, targetRules(settings));
   const { store, box, clock } = installation;
+  const note = (tx: Kysely<unknown>, restuid: string, details: Payload): Promise<void> =>
+    appendChange(tx, box, clock.now(), {
+      action: 'webhook.changed',
+      actor,
+      tenants: [restuid],
+      details: JSON.stringify(details),
+    });
   const call = async (operation: Operation, restuid: string, params: unknown): Promise<Payload> => {
     const input = {
       params,
@@ -37,8 +47,8 @@ export const createWebhookAdmin = (installation: Installation, settings: Setting
       operation.method === 'GET' || operation.transaction === false
         ? await operation.handle({ ...input, db: store.db })
         : await inTransaction(store.db, async (tx) => {
-            const details = noted(operation.path, params);
-            await appendChange(tx, box, input.now, { action: 'webhook.changed', actor, tenants: [restuid], details });
+            // What was asked, without the secret.
+            await note(tx, restuid, { operation: operation.path.slice(1), ...(params as Payload), secret: undefined });
             return operation.handle({ ...input, db: tx });
           });
     if (!('body' in answer)) throw new Error(`${operation.path} gave no object`);
@@ -51,13 +61,10 @@ export const createWebhookAdmin = (installation: Installation, settings: Setting
       if (operation === undefined) throw new Error(`there is no operation ${path}`);
       return call(operation, restuid, parseParameters(operation.params as z.ZodType, { ...params }, []));
     },
+    note,
     close,
   };
 };
-
-/** What was asked, without the secret. */
-const noted = (path: string, params: unknown): string =>
-  JSON.stringify({ operation: path.slice(1), ...(params as Payload), secret: undefined });
 
 /** Sees all of the restaurant. */
 const ownerOf = (restuid: string): AssertedCaller => ({

@@ -3,6 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import type { ClaimedDelivery } from './claim-store.ts';
 import type { Lane } from './lane-store.ts';
 import type { EndpointClass } from './places.ts';
+import { makeReady } from './ready-store.ts';
 import type { Timings } from './send.ts';
 
 export type AttemptRecord = {
@@ -20,8 +21,8 @@ export type AttemptRecord = {
   nextAttemptAt: Date | null;
 };
 
-/** Whose attempt was written, and the lane that it finished. */
-export type Written = { uid: string; finished: boolean } & Lane;
+/** Whose attempt was written, whether it finished its lane's first, and whether others may wait behind that. */
+export type Written = { uid: string; finished: boolean; followed: boolean } & Lane;
 
 /**
  * The attempts and what becomes of their deliveries. A worker that was taken for dead holds no lease any more and writes
@@ -31,38 +32,42 @@ export type Written = { uid: string; finished: boolean } & Lane;
 export const writeAttempts = async (tx: Kysely<unknown>, attempts: readonly AttemptRecord[]): Promise<Written[]> => {
   const of = <T>(value: (attempt: AttemptRecord) => T): T[] => attempts.map(value);
   const { rows } = await sql<Written>`
-    with made as materialized (
-      select * from unnest(
-        ${of(({ delivery }) => delivery.eventId)}::text[], ${of(({ delivery }) => delivery.uid)}::text[],
-        ${of(({ delivery }) => delivery.leaseToken)}::text[], ${of(({ uid }) => uid)}::text[],
-        ${of(({ started }) => started)}::timestamptz[], ${of(({ ended }) => ended)}::timestamptz[],
-        ${of(({ address }) => address)}::text[], ${of(({ status }) => status)}::smallint[],
-        ${of(({ failure }) => failure)}::text[], ${of(({ retryAfterSeconds }) => retryAfterSeconds)}::integer[],
-        ${of(({ response }) => response)}::text[], ${of(({ timings }) => timings.dns)}::integer[],
-        ${of(({ timings }) => timings.connect)}::integer[], ${of(({ timings }) => timings.tls)}::integer[],
-        ${of(({ timings }) => timings.firstByte)}::integer[], ${of(({ timings }) => timings.total)}::integer[],
-        ${of(({ state }) => state)}::text[], ${of(({ nextAttemptAt }) => nextAttemptAt)}::timestamptz[]
-      ) as made (event_id, uid, lease_token, attempt_uid, started, ended, address, status, failure, retry_after_seconds,
-        response, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, state, next_attempt_at)
-    ), held as (
+    with held as (
       update webhooks.deliveries as delivery
       set attempts_count = attempts_count + 1, lease_token = null, lease_until = null,
         state = case when delivery.state = 'cancelled' and made.state <> 'succeeded' then 'cancelled' else made.state end,
         next_attempt_at = case when delivery.state = 'cancelled' then null else made.next_attempt_at end,
         finished = case when made.state = 'pending' then delivery.finished else made.ended end
-      from made
+      from unnest(
+        ${of(({ delivery }) => delivery.eventId)}::text[], ${of(({ delivery }) => delivery.uid)}::text[],
+        ${of(({ delivery }) => delivery.leaseToken)}::text[], ${of(({ uid }) => uid)}::text[],
+        ${of(({ started }) => started.toISOString())}::timestamptz[], ${of(({ ended }) => ended.toISOString())}::timestamptz[],
+        ${of(({ address }) => address)}::text[], ${of(({ status }) => status)}::smallint[],
+        ${of(({ failure }) => failure)}::text[], ${of(({ retryAfterSeconds }) => retryAfterSeconds)}::integer[],
+        ${of(({ response }) => response)}::text[], ${of(({ timings }) => timings.dns)}::integer[],
+        ${of(({ timings }) => timings.connect)}::integer[], ${of(({ timings }) => timings.tls)}::integer[],
+        ${of(({ timings }) => timings.firstByte)}::integer[], ${of(({ timings }) => timings.total)}::integer[],
+        ${of(({ state }) => state)}::text[], ${of(({ nextAttemptAt }) => nextAttemptAt?.toISOString() ?? null)}::timestamptz[]
+      ) as made (event_id, uid, lease_token, attempt_uid, started, ended, address, status, failure, retry_after_seconds,
+        response, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, state, next_attempt_at)
       where delivery.event_id = made.event_id and delivery.uid = made.uid and delivery.lease_token = made.lease_token
         and delivery.state in ('pending', 'cancelled')
       returning delivery.tenant, delivery.uid, delivery.event_id, delivery.attempts_count, delivery.endpoint_uid,
-        delivery.kind, delivery.entity, delivery.state
+        delivery.kind, delivery.entity, delivery.state, delivery.followed, delivery.next_attempt_at, made.attempt_uid, made.started, made.address, made.status,
+        made.failure, made.retry_after_seconds, made.response, made.dns_ms, made.connect_ms, made.tls_ms,
+        made.first_byte_ms, made.total_ms
     ), kept as (
       insert into webhooks.attempts (tenant, uid, event_id, delivery_uid, number, started, address, status, failure,
         retry_after_seconds, response, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms)
-      select tenant, attempt_uid, event_id, held.uid, attempts_count, started, address, status, failure,
+      select tenant, attempt_uid, event_id, uid, attempts_count, started, address, status, failure,
         retry_after_seconds, response, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms
-      from held join made using (event_id, uid)
-    )
-    select uid, endpoint_uid as "endpointUid", kind, entity, state <> 'pending' as finished from held`.execute(tx);
+      from held
+    ), due as (
+      select endpoint_uid, next_attempt_at from held where state = 'pending'
+    ), ready as (${makeReady('due')})
+    select uid, endpoint_uid as "endpointUid", kind, entity, state <> 'pending' as finished, followed from held`.execute(
+    tx,
+  );
   return rows;
 };
 
@@ -93,16 +98,19 @@ export const writeHealth = async (tx: Kysely<unknown>, changes: readonly HealthC
   const sorted = changes.toSorted((left, right) => (left.endpointUid < right.endpointUid ? -1 : 1));
   const of = <T>(value: (change: HealthChange) => T): T[] => sorted.map(value);
   const { rows } = await sql<Health>`
-    with change as materialized (
-      select * from unnest(${of(({ endpointUid }) => endpointUid)}::text[], ${of(({ lastSuccess }) => lastSuccess)}::timestamptz[],
+    with locked as materialized (
+      select change.*
+      from unnest(${of(({ endpointUid }) => endpointUid)}::text[], ${of(({ lastSuccess }) => lastSuccess)}::timestamptz[],
         ${of(({ failuresCount }) => failuresCount)}::integer[], ${of(({ firstFailure }) => firstFailure)}::timestamptz[],
         ${of(({ lastFailure }) => lastFailure)}::timestamptz[])
         as change (endpoint_uid, last_success, failures_count, first_failure, last_failure)
-    ), locked as materialized (
-      select health.endpoint_uid from webhooks.endpoint_health as health join change using (endpoint_uid)
-      where change.failures_count > 0 or health.failing_since is not null or health.last_success is null
-        or health.last_success < change.last_success - ${successEveryMs} * interval '1 millisecond'
-      order by health.endpoint_uid for no key update of health
+      cross join lateral (
+        select from webhooks.endpoint_health as health
+        where health.endpoint_uid = change.endpoint_uid
+          and (change.failures_count > 0 or health.failing_since is not null or health.last_success is null
+            or health.last_success < change.last_success - ${successEveryMs} * interval '1 millisecond')
+        for no key update
+      ) as health
     )
     update webhooks.endpoint_health as health set
       failing_since = case when change.last_success is null then coalesce(health.failing_since, change.first_failure)
@@ -111,7 +119,7 @@ export const writeHealth = async (tx: Kysely<unknown>, changes: readonly HealthC
       warned = case when change.last_success is null then health.warned end,
       last_success = coalesce(change.last_success, health.last_success),
       last_failure = coalesce(change.last_failure, health.last_failure)
-    from change, locked where change.endpoint_uid = locked.endpoint_uid and health.endpoint_uid = locked.endpoint_uid
+    from locked as change where health.endpoint_uid = change.endpoint_uid
     returning health.endpoint_uid as "endpointUid", health.failing_since as "failingSince",
       health.failures_count as "failuresCount", health.warned`.execute(tx);
   return rows.filter(({ failingSince }) => (failingSince as Date | null) !== null);
@@ -138,13 +146,6 @@ export const writeReady = async (tx: Kysely<unknown>, changes: readonly ReadyCha
       ${of(({ gate }) => gate)}::timestamptz[], ${of(({ recovered }) => recovered)}::timestamptz[])
       as change (endpoint_uid, class, gate, recovered)
     where known.endpoint_uid = change.endpoint_uid`.execute(tx);
-};
-
-/** Before rows of several of them are written in several statements: all in one sequence, as everybody takes them. */
-export const lockReadyRows = async (tx: Kysely<unknown>, endpointUids: readonly string[]): Promise<void> => {
-  await sql`
-    select from webhooks.ready where endpoint_uid = any(${endpointUids}::text[])
-    order by endpoint_uid for no key update`.execute(tx);
 };
 
 export const holdsLease = async (tx: Kysely<unknown>, { delivery }: AttemptRecord): Promise<boolean> => {

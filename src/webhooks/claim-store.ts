@@ -5,6 +5,7 @@
  */
 import { type Kysely, sql } from 'kysely';
 import type { EndpointClass, Room } from './places.ts';
+import { makeReady } from './ready-store.ts';
 
 export type ClaimedDelivery = {
   tenant: string;
@@ -77,8 +78,9 @@ export type LeasedDelivery = Pick<
 };
 
 /**
- * The oldest due deliveries of each endpoint that nobody holds, now leased to the caller; two workers never get the same
- * one. Bounds and sorting name both columns, since only the index on both can serve that.
+ * The oldest due deliveries of each endpoint that nobody holds, now leased to the caller, who holds the endpoints: so two
+ * workers never get the same one, and the few others that write such rows are waited for and what they wrote is seen.
+ * Bounds and sorting name both columns, since only the index on both can serve that.
  */
 export const leaseDue = async (
   tx: Kysely<unknown>,
@@ -96,11 +98,14 @@ export const leaseDue = async (
         where state = 'pending' and (delivery.endpoint_uid, next_attempt_at) >= (turn.endpoint_uid, '-infinity')
           and (delivery.endpoint_uid, next_attempt_at) <= (turn.endpoint_uid, turn.before)
           and (lease_until is null or lease_until <= ${lease.now})
-        order by delivery.endpoint_uid, next_attempt_at limit turn.count for no key update skip locked
+        order by delivery.endpoint_uid, next_attempt_at limit turn.count
       ) as due
     )
     update webhooks.deliveries as delivery set lease_token = ${lease.token}, lease_until = ${lease.until}
-    from chosen where delivery.event_id = chosen.event_id and delivery.uid = chosen.uid
+    from chosen
+    -- Only pending ones have a next attempt; asked for by their state they would be looked for among all that are pending.
+    where delivery.event_id = chosen.event_id and delivery.uid = chosen.uid and delivery.next_attempt_at <= ${lease.now}
+      and (delivery.lease_until is null or delivery.lease_until <= ${lease.now})
     returning delivery.tenant, delivery.uid, delivery.endpoint_uid as "endpointUid", delivery.event_id as "eventId",
       delivery.kind, delivery.entity, delivery.attempts_count as "attemptsCount", delivery.body`.execute(tx);
   return rows;
@@ -155,7 +160,10 @@ export const returnLease = async (
   nextAttemptAt: Date,
 ): Promise<void> => {
   await sql`
-    update webhooks.deliveries set lease_token = null, lease_until = null, next_attempt_at = ${nextAttemptAt}
-    where event_id = ${delivery.eventId} and uid = ${delivery.uid} and lease_token = ${delivery.leaseToken}
-      and state = 'pending'`.execute(db);
+    with returned as (
+      update webhooks.deliveries set lease_token = null, lease_until = null, next_attempt_at = ${nextAttemptAt}
+      where event_id = ${delivery.eventId} and uid = ${delivery.uid} and lease_token = ${delivery.leaseToken}
+        and state = 'pending'
+      returning endpoint_uid, next_attempt_at
+    ) ${makeReady('returned')}`.execute(db);
 };

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { readBodies } from '#src/platform/db/outbox.ts';
-import { inTransaction } from '#src/platform/db/transaction.ts';
+import { inTransaction, withCommit } from '#src/platform/db/transaction.ts';
 import {
   type Ahead,
   type ClaimedDelivery,
@@ -128,7 +128,7 @@ const schedule = async (
   );
   const aheadOf = new Map(ahead.map((one) => [one.endpointUid, one]));
   const next = plans.map((one) => nextTurn(one, countOf(one), aheadOf.get(one.endpoint.endpointUid), now));
-  await scheduleTurns(tx, next);
+  await withCommit(tx, scheduleTurns(tx, next));
   const soon = next.flatMap(({ dueAt }) => (dueAt !== null && dueAt > now ? [dueAt.getTime()] : []));
   return soon.length === 0 ? undefined : new Date(Math.min(...soon));
 };

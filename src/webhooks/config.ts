@@ -18,7 +18,7 @@ export const webhooksSettings = z.strictObject({
     .regex(/^[A-Za-z0-9-]{1,64}$/, 'at most 64 letters, digits and hyphens')
     .default('X-Orderpass-Signature')
     .meta({ description: 'Name of the header with the plain hex signature', env: 'ORDERPASS_SIGNATURE_HEADER' }),
-  concurrency_max: number(1, 10_000, 64).meta({
+  concurrency_max: number(1, 10_000, 128).meta({
     description: 'Deliveries that one worker sends at the same time',
     env: 'ORDERPASS_WEBHOOK_CONCURRENCY_MAX',
   }),

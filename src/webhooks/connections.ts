@@ -23,7 +23,8 @@ export type Connections = {
   close(): Promise<void>;
 };
 
-const idleMax = 256;
+/** So many receivers that are sent to again and again need no new connection each time. */
+const idleMax = 1_024;
 const keepAliveMs = 4_000;
 const keepAliveMsMax = 60_000;
 
@@ -47,7 +48,7 @@ export const createConnections = (timeoutMs: number): Connections => {
   };
   return {
     take: (origin, addresses) => {
-      const key = `${origin} ${[...addresses].sort().join(' ')}`;
+      const key = `${origin} ${addresses.length === 1 ? addresses[0] : [...addresses].sort().join(' ')}`;
       const kept = idle.get(key);
       const connection = kept?.pop();
       if (kept?.length === 0) idle.delete(key);
@@ -65,7 +66,8 @@ export const createConnections = (timeoutMs: number): Connections => {
       const kept = idle.get(key) ?? [];
       // Put last again: the first of the map is what was not used for longest.
       idle.delete(key);
-      idle.set(key, [...kept, connection]);
+      kept.push(connection);
+      idle.set(key, kept);
       idleCount += 1;
       if (idleCount > idleMax) endOldest();
     },

@@ -45,6 +45,9 @@ const drainMs = 2_000;
 const returnMs = 500;
 /** A receiver that takes longer is a slow one. */
 const slowMs = 1_000;
+/** Claims follow each other so far apart, or when so many attempts have ended: one of many costs what one of one does. */
+const claimGapMs = 10;
+const claimEnough = 64;
 /** For each usual place so many for receivers that let their sender wait. */
 const waitingFactor = 4;
 
@@ -60,15 +63,22 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
   const stopping = new AbortController();
   const { concurrency_max: placesMax, endpoint_concurrency_max: perEndpointMax } = deps.settings;
   const places = createPlaces({ placesMax, waitingMax: placesMax * waitingFactor, perEndpointMax, slowMs });
-  const recorder = createRecorder(deps);
+  const recorder = createRecorder({ ...deps, runningCount: () => running.size });
   const wake = (): void => current?.now();
+  const enough = Math.min(claimEnough, Math.ceil(placesMax / 2));
+  /** Attempts that ended since the last claim; undefined: each is news. */
+  let ended: number | undefined;
+  const onEnded = (): void => {
+    if (ended !== undefined) ended += 1;
+    if (ended === undefined || ended >= enough) wake();
+  };
   const start = (delivery: Delivery, claimedMs: number): void => {
     const place = places.take(delivery.endpointUid);
     const work = attempt(deps, recorder, { delivery, claimedMs, place }, { cut: cut.signal, stopping: stopping.signal })
       .catch((error: unknown) => deps.log.error({ delivery: delivery.uid, err: error }, 'an attempt was not recorded'))
       .finally(() => {
         running.delete(work);
-        wake();
+        onEnded();
       });
     running.add(work);
   };
@@ -85,9 +95,11 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
             const claimedMs = performance.now();
             const now = deps.clock.now();
             const { deliveries, nextAt } = await claim(loop.db, now, places);
+            ended = deliveries.length === 0 ? undefined : 0;
             for (const delivery of deliveries) start(delivery, claimedMs);
             if (deliveries.length === 0)
               await own.wait(nextAt === undefined ? pollMs : Math.min(pollMs, nextAt.getTime() - now.getTime()));
+            else await own.wait(Math.max(0, claimedMs + claimGapMs - performance.now()));
           }
         } finally {
           loop.release();

@@ -2,7 +2,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { ClaimedEvent } from '#src/platform/db/outbox.ts';
 import { newId } from '#src/platform/ids.ts';
-import { laneName, lockLanes, unfinishedLanes } from './lane-store.ts';
+import { laneName, lockLanes, markFollowed, unfinishedLanes } from './lane-store.ts';
 
 type Target = { uid: string; endpointUid: string; event: ClaimedEvent };
 
@@ -15,10 +15,13 @@ export const insertDeliveries = async (
   events: readonly ClaimedEvent[],
   now: Date,
 ): Promise<void> => {
-  const endpoints = await lockSubscribed(tx, [...new Set(events.map(({ tenant }) => tenant))]);
+  const endpoints = Map.groupBy(
+    await lockSubscribed(tx, [...new Set(events.map(({ tenant }) => tenant))]),
+    ({ tenant }) => tenant,
+  );
   const targets: Target[] = events.flatMap((event) =>
-    endpoints
-      .filter(({ tenant, kinds }) => tenant === event.tenant && kinds.includes(event.kind))
+    (endpoints.get(event.tenant) ?? [])
+      .filter(({ kinds }) => kinds.includes(event.kind))
       .map(({ uid }) => ({ uid: newId('dlv', now.getTime()), endpointUid: uid, event })),
   );
   if (targets.length === 0) return;
@@ -31,21 +34,24 @@ export const insertDeliveries = async (
     unfinished.add(name);
     return isFirst;
   });
-  const column = <T>(of: (event: ClaimedEvent) => T): T[] => events.map(of);
+  // The event's columns once for each target: a join of what two arrays hold would compare each with each.
+  const of = <T>(value: (event: ClaimedEvent) => T): T[] => targets.map(({ event }) => value(event));
   await sql`
     insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state,
-      next_attempt_at, created)
-    select event.tenant, target.uid, target.endpoint_uid, event.id, event.event, event.kind, event.entity, event.seq,
-      event.position, case when target.first then 'pending' else 'waiting' end,
-      case when target.first then ${now}::timestamptz end, ${now}::timestamptz
-    from unnest(${targets.map(({ uid }) => uid)}::text[], ${targets.map(({ endpointUid }) => endpointUid)}::text[],
-        ${targets.map(({ event }) => event.id)}::text[], ${first}::boolean[]) as target (uid, endpoint_uid, event_id, first)
-      join unnest(${column(({ id }) => id)}::text[], ${column(({ tenant }) => tenant)}::text[],
-        ${column(({ event }) => event)}::text[], ${column(({ kind }) => kind)}::text[],
-        ${column(({ entity }) => entity)}::text[], ${column(({ seq }) => seq)}::bigint[],
-        ${column(({ position }) => position)}::bigint[])
-        as event (id, tenant, event, kind, entity, seq, position) on event.id = target.event_id
+      next_attempt_at, created, followed)
+    select tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position,
+      case when first then 'pending' else 'waiting' end, case when first then ${now}::timestamptz end, ${now}::timestamptz,
+      not first
+    from unnest(${of(({ tenant }) => tenant)}::text[], ${targets.map(({ uid }) => uid)}::text[],
+      ${targets.map(({ endpointUid }) => endpointUid)}::text[], ${of(({ id }) => id)}::text[],
+      ${of(({ event }) => event)}::text[], ${of(({ kind }) => kind)}::text[], ${of(({ entity }) => entity)}::text[],
+      ${of(({ seq }) => seq)}::bigint[], ${of(({ position }) => position)}::bigint[], ${first}::boolean[])
+      as target (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, first)
     on conflict do nothing`.execute(tx);
+  await markFollowed(
+    tx,
+    lanes.filter((_, index) => first[index] === false),
+  );
 };
 
 type Subscribed = { tenant: string; uid: string; kinds: string[] };
@@ -56,7 +62,9 @@ type Subscribed = { tenant: string; uid: string; kinds: string[] };
  */
 const lockSubscribed = async (tx: Kysely<unknown>, tenants: readonly string[]): Promise<Subscribed[]> => {
   const { rows } = await sql<Subscribed>`
-    select tenant, uid, kinds from webhooks.endpoints where tenant = any(${tenants}::text[]) and enabled
-    order by uid for share`.execute(tx);
+    select endpoint.* from unnest(${tenants.toSorted()}::text[]) as wanted (tenant) cross join lateral (
+      select tenant, uid, kinds from webhooks.endpoints where tenant = wanted.tenant and enabled
+      order by tenant, uid for share
+    ) as endpoint`.execute(tx);
   return rows;
 };

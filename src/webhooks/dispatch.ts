@@ -4,7 +4,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
 import { claimEvents, lockDispatch, markDispatched, outboxChannel } from '#src/platform/db/outbox.ts';
 import { createPreparedDatabase } from '#src/platform/db/prepared.ts';
-import { inTransaction } from '#src/platform/db/transaction.ts';
+import { inTransaction, withCommit } from '#src/platform/db/transaction.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { createWake, type Wake } from '#src/platform/wake.ts';
 import { insertDeliveries } from './delivery-store.ts';
@@ -40,12 +40,10 @@ export const dispatchOnce = (db: Kysely<unknown>, now: Date): Promise<number> =>
     if (!(await lockDispatch(tx))) return 0;
     const events = await claimEvents(tx, batchMax);
     if (events.length === 0) return 0;
+    const ids = events.map(({ id }) => id);
+    // The deliveries last: from then on nobody else may look at their endpoints until the commit.
+    await withCommit(tx, markDispatched(tx, ids, now));
     await insertDeliveries(tx, events, now);
-    await markDispatched(
-      tx,
-      events.map(({ id }) => id),
-      now,
-    );
     return events.length;
   });
 

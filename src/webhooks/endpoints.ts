@@ -20,9 +20,9 @@ import {
   saveEndpoint,
   updateEndpointUrl,
 } from './endpoint-store.ts';
+import { endpointSecretLabel } from './opened-secrets.ts';
 import { resolverFor } from './resolve.ts';
 import { secretBytes } from './sign.ts';
-import { endpointSecretLabel } from './signed-headers.ts';
 import { checkTarget, type Resolve, type TargetRules, urlProblem } from './target.ts';
 
 export type NewEndpoint = {
@@ -57,10 +57,14 @@ export const secretRule = 'whsec_ and base64 of 24 to 64 bytes, or 24 to 128 vis
 
 const makeSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 
-/** Throws VALIDATION_ERROR (TARGET_REFUSED, ENUM, FORMAT) and CONFLICT at the 21st endpoint of an owner. */
+/**
+ * `alongside`: in the same transaction. Throws VALIDATION_ERROR (TARGET_REFUSED, ENUM, FORMAT) and CONFLICT at the 21st
+ * endpoint of an owner.
+ */
 export const createEndpoint = async (
   deps: EndpointsDeps,
   endpoint: NewEndpoint,
+  alongside?: (tx: Kysely<unknown>, made: Endpoint) => Promise<void>,
 ): Promise<{ endpoint_uid: string; secret: string }> => {
   const errors: FaultDetail[] = (endpoint.kinds ?? [])
     .filter((kind) => !deps.kinds.includes(kind))
@@ -74,7 +78,11 @@ export const createEndpoint = async (
   if (endpoint.secret !== undefined && !isSecret(endpoint.secret))
     errors.push({ pointer: 'secret', code: 'FORMAT', message: `must be ${secretRule}` });
   if (errors.length > 0) throw validationFault(errors);
-  const made = await inOne(deps.db, (tx) => addEndpoint({ ...deps, db: tx }, endpoint));
+  const made = await inOne(deps.db, async (tx) => {
+    const added = await addEndpoint({ ...deps, db: tx }, endpoint);
+    await alongside?.(tx, added.endpoint);
+    return added;
+  });
   return { endpoint_uid: made.endpoint.uid, secret: made.secret };
 };
 

@@ -6,6 +6,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { FeedEvent } from '#src/platform/db/event-feed.ts';
 import { newId } from '#src/platform/ids.ts';
+import { lockReadyRows, makeReady } from './ready-store.ts';
 
 export type Lane = { endpointUid: string; kind: string; entity: string };
 
@@ -63,12 +64,15 @@ export const releaseNext = async (
 ): Promise<void> => {
   if (lanes.length === 0) return;
   await sql`
+    with released as (
     update webhooks.deliveries as delivery set state = 'pending', next_attempt_at = ${now}
     from ${unnestLanes(lanes)}
     cross join lateral (select event_id, uid, state, created from ${unfinishedOfLane} ${inSequence} limit 1) as head
     where delivery.event_id = head.event_id and delivery.uid = head.uid and delivery.state = 'waiting'
       and head.state = 'waiting' and (${madeAfter ?? null}::timestamptz is null or head.created > ${madeAfter ?? null})
-      and not exists (select from ${unfinishedOfLane} and unfinished.state = 'pending')`.execute(tx);
+      and not exists (select from ${unfinishedOfLane} and unfinished.state = 'pending')
+    returning delivery.endpoint_uid, delivery.next_attempt_at
+    ) ${makeReady('released')}`.execute(tx);
 };
 
 /**
@@ -84,6 +88,17 @@ export const stepBack = async (tx: Kysely<unknown>, lanes: readonly Lane[], now:
     where late.endpoint_uid = lane.endpoint_uid and late.kind = lane.kind and late.entity = lane.entity
       and late.state in ('pending', 'waiting') and late.state = 'pending' and late.position > head.position
       and not ${isHeld(now)}`.execute(tx);
+};
+
+/** Of each lane those that are pending: others wait behind them from now on. */
+export const markFollowed = async (tx: Kysely<unknown>, lanes: readonly Lane[]): Promise<void> => {
+  if (lanes.length === 0) return;
+  await sql`
+    update webhooks.deliveries as head set followed = true
+    from ${unnestLanes(lanes)} cross join lateral (
+      select event_id, uid from ${unfinishedOfLane} and unfinished.state = 'pending' and not unfinished.followed
+    ) as first
+    where head.event_id = first.event_id and head.uid = first.uid`.execute(tx);
 };
 
 /** What an endpoint has of an event. */
@@ -115,12 +130,20 @@ export type Joining = {
 export const joinLanes = async (tx: Kysely<unknown>, joining: Joining, now: Date): Promise<void> => {
   const lanes = joining.lanes.map(({ kind, entity }) => ({ endpointUid: joining.endpointUid, kind, entity }));
   await lockLanes(tx, lanes);
+  // Before their rows, as a claim takes them.
+  await lockReadyRows(tx, [joining.endpointUid]);
   await insertWaiting(tx, joining, now);
+  await markFollowed(tx, lanes);
   if (joining.adopted.length > 0) {
     await sql`
-      update webhooks.deliveries set redelivery_uid = ${joining.redeliveryUid},
-        next_attempt_at = case when state = 'pending' and not ${isHeld(now)} then ${now}::timestamptz else next_attempt_at end
-      where uid = any(${joining.adopted}::text[]) and state in ('pending', 'waiting')`.execute(tx);
+      with adopted as (
+        update webhooks.deliveries set redelivery_uid = ${joining.redeliveryUid},
+          next_attempt_at = case when state = 'pending' and not ${isHeld(now)} then ${now}::timestamptz else next_attempt_at end
+        where uid = any(${joining.adopted}::text[]) and state in ('pending', 'waiting')
+        returning endpoint_uid, state, next_attempt_at, lease_until
+      ), due as (
+        select endpoint_uid, next_attempt_at from adopted where state = 'pending' and lease_until is null
+      ) ${makeReady('due')}`.execute(tx);
   }
   await stepBack(tx, lanes, now);
   await releaseNext(tx, lanes, now);

@@ -74,7 +74,9 @@ const newcomer = (endpointClass: EndpointClass, recoveredMs: number): Known => (
 /** Endpoints remembered; the one that was quiet for longest is forgotten first and begins anew. */
 const knownMax = 1_000;
 /** Deliveries held for an endpoint that has as many places as it may have, for each of them. */
-const aheadFactor = 4;
+const aheadFactor = 16;
+/** And for all of them together, for each place: what they hold lies in memory. */
+const aheadForPlace = 4;
 /** A receiver that answers late all the time gets that many at once. */
 const slowAllowed = 2;
 
@@ -116,7 +118,7 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs }: 
     else endpoint.allowed = Math.min(endpoint.class === slow ? slowAllowed : endpoint.allowed * 2, perEndpointMax);
   };
   const holdable = ({ class: endpointClass, allowed }: Known): number =>
-    endpointClass === quick && allowed === perEndpointMax && aheadCount < placesMax * aheadFactor
+    endpointClass === quick && allowed === perEndpointMax && aheadCount < placesMax * aheadForPlace
       ? perEndpointMax * aheadFactor
       : allowed;
   const noteFull = (uid: string, endpoint: Known): void => {

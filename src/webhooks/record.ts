@@ -1,12 +1,12 @@
 /**
- * Writes what attempts came to. While one batch is being written the next one gathers, so that under load many share a
- * transaction, and a single one waits for nobody. Also draws what follows for the endpoint: its health, the breaker, and
+ * Writes what attempts came to. While one batch is being written the next one gathers, and while others are on their way
+ * it waits a moment for them, so that under load many share a transaction; a single one waits for nobody. Also draws what follows for the endpoint: its health, the breaker, and
  * that it is disabled when it is gone or has only failed for days.
  */
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
-import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
+import { inTransaction, isTransient, withCommit } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause } from '#src/platform/supervisor.ts';
 import {
@@ -15,7 +15,6 @@ import {
   type HealthChange,
   holdsLease,
   insertHealth,
-  lockReadyRows,
   type ReadyChange,
   writeAttempts,
   writeHealth,
@@ -28,6 +27,7 @@ import { type Lane, lockLanes, releaseNext, stepBack } from './lane-store.ts';
 import { type Loop, openLoop } from './loop-connection.ts';
 import { failuresToHold, holdMs } from './pace.ts';
 import type { EndpointClass } from './places.ts';
+import { lockReadyRows } from './ready-store.ts';
 
 export type RecordDeps = {
   pool: Pool;
@@ -35,6 +35,8 @@ export type RecordDeps = {
   log: Logger;
   /** An endpoint was disabled: its backlog is to be cancelled. */
   onDisabled: () => void;
+  /** Attempts that have begun and are not written yet. */
+  runningCount: () => number;
 };
 
 export type Made = {
@@ -54,6 +56,9 @@ export type Recorder = {
 };
 
 const batchMax = 250;
+/** One that is alone is written at once; while others are on their way it waits for so many, and no longer than this. */
+const batchEnough = 64;
+const gatherMs = 5;
 const repeatMs = 500;
 const dayMs = 86_400_000;
 const failingMs = 5 * dayMs;
@@ -66,6 +71,7 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
   const waiting: Waiting[] = [];
   let loop: Loop | undefined;
   let isWriting = false;
+  let onEnough: (() => void) | undefined;
 
   const write = async (batch: readonly Made[]): Promise<void> => {
     loop ??= await openLoop(deps.pool, { forOutcomes: true });
@@ -98,9 +104,24 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
     const [first] = kept;
     if (first !== undefined) await pause(repeatMs, first.cut);
   };
+  const isEnough = (): boolean => waiting.length >= Math.min(batchEnough, deps.runningCount());
+  const gather = async (): Promise<void> => {
+    if (isEnough()) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, gatherMs);
+      onEnough = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    onEnough = undefined;
+  };
   const run = async (): Promise<void> => {
     isWriting = true;
-    while (waiting.length > 0) await settle(waiting.splice(0, batchMax));
+    while (waiting.length > 0) {
+      await gather();
+      await settle(waiting.splice(0, batchMax));
+    }
     isWriting = false;
   };
   return {
@@ -108,6 +129,7 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
       new Promise((resolve, reject) => {
         waiting.push({ made, cut, resolve, reject });
         if (!isWriting) void run();
+        else if (onEnough !== undefined && isEnough()) onEnough();
       }),
     close: () => {
       loop?.release();
@@ -144,31 +166,30 @@ const noteGone = async (deps: RecordDeps, db: Kysely<unknown>, attempt: AttemptR
 
 /** Locks in one sequence: lanes, turns, deliveries, health. Returns the endpoints that fail. */
 const writeAll = async (deps: RecordDeps, tx: Kysely<unknown>, batch: readonly Made[]): Promise<Health[]> => {
-  await lockLanes(tx, batch.map(laneOf));
+  // What tells nothing is not waited for: the next statement goes right behind it.
+  await withCommit(tx, lockLanes(tx, batch.map(laneOf)));
   if (
     batch.some(({ attempt, endpoint, endpointClass }) => attempt.failure !== null || endpoint.class !== endpointClass)
   )
-    await lockReadyRows(tx, [...new Set(batch.map(({ endpoint }) => endpoint.endpointUid))]);
+    await withCommit(tx, lockReadyRows(tx, [...new Set(batch.map(({ endpoint }) => endpoint.endpointUid))]));
   const written = await writeAttempts(
     tx,
     batch.map(({ attempt }) => attempt),
   );
   const now = deps.clock.now();
   // While one was held, an earlier event may have joined to be sent again: that one goes first now.
-  await stepBack(
-    tx,
-    written.filter(({ finished }) => !finished),
-    now,
-  );
-  await releaseNext(tx, written, now);
+  const unfinished = written.filter(({ finished }) => !finished);
+  await withCommit(tx, stepBack(tx, unfinished, now));
+  const followed = written.filter((one) => one.followed);
+  await withCommit(tx, releaseNext(tx, followed, now));
   const uids = new Set(written.map(({ uid }) => uid));
   const counted = batch.filter(({ attempt }) => uids.has(attempt.delivery.uid));
   if (counted.length === 0) return [];
   const changes = healthChanges(counted);
   const unknownOnes = counted.filter(({ endpoint }) => !endpoint.hasHealth).map(({ endpoint }) => endpoint.endpointUid);
-  await insertHealth(tx, [...new Set(unknownOnes)]);
+  await withCommit(tx, insertHealth(tx, [...new Set(unknownOnes)]));
   const failing = await writeHealth(tx, changes);
-  await writeReady(tx, readyChanges(counted, changes, failing));
+  await withCommit(tx, writeReady(tx, readyChanges(counted, changes, failing)));
   const warnBefore = new Date(now.getTime() - warnedMs);
   const toWarn = failing.filter(({ failingSince, warned }) => warned === null && failingSince <= warnBefore);
   for (const one of await writeWarned(

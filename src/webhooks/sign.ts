@@ -2,7 +2,7 @@
  * Signatures of a delivery (interface 12.3, Standard Webhooks): `v1` HMAC-SHA256 and `v1a` Ed25519 over
  * `id.timestamp.body`, and the plain hex HMAC of the body that older integrations check.
  */
-import { createHmac, type KeyObject, sign as signWith } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, sign as signWith } from 'node:crypto';
 
 export type SignedParts = { id: string; timestampSeconds: number; body: string };
 
@@ -10,14 +10,30 @@ export type SignedParts = { id: string; timestampSeconds: number; body: string }
 export const secretBytes = (secret: string): Buffer =>
   secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : Buffer.from(secret, 'utf8');
 
-const signedText = ({ id, timestampSeconds, body }: SignedParts): string => `${id}.${timestampSeconds}.${body}`;
+/** A secret as the keys of its two signatures: making a key costs more than signing with it. */
+export type SecretKeys = { v1: KeyObject; hex: KeyObject };
+
+export const secretKeys = (secret: string): SecretKeys => ({
+  v1: createSecretKey(secretBytes(secret)),
+  hex: createSecretKey(Buffer.from(secret, 'utf8')),
+});
+
+/** What `v1` and `v1a` sign. */
+export const signedBytes = ({ id, timestampSeconds, body }: SignedParts): Buffer =>
+  Buffer.from(`${id}.${timestampSeconds}.${body}`);
 
 export const signV1 = (secret: string, parts: SignedParts): string =>
-  `v1,${createHmac('sha256', secretBytes(secret)).update(signedText(parts)).digest('base64')}`;
+  v1Of(createSecretKey(secretBytes(secret)), signedBytes(parts));
 
-export const signV1a = (key: KeyObject, parts: SignedParts): string =>
-  `v1a,${signWith(null, Buffer.from(signedText(parts)), key).toString('base64')}`;
+export const v1Of = (key: KeyObject, signed: Buffer): string =>
+  `v1,${createHmac('sha256', key).update(signed).digest('base64')}`;
+
+export const signV1a = (key: KeyObject, parts: SignedParts): string => v1aOf(key, signedBytes(parts));
+
+export const v1aOf = (key: KeyObject, signed: Buffer): string =>
+  `v1a,${signWith(null, signed, key).toString('base64')}`;
 
 /** Lower-case hex over the raw body, keyed with the secret string exactly as it was shown. */
-export const signHex = (secret: string, body: string): string =>
-  createHmac('sha256', secret).update(body).digest('hex');
+export const signHex = (secret: string, body: string): string => hexOf(createSecretKey(Buffer.from(secret)), body);
+
+export const hexOf = (key: KeyObject, body: string): string => createHmac('sha256', key).update(body).digest('hex');

@@ -4,7 +4,8 @@
  */
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { signHex, signV1, signV1a } from './sign.ts';
+import { createOpenedSecrets } from './opened-secrets.ts';
+import { hexOf, signedBytes, v1aOf, v1Of } from './sign.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
 export type SignedDelivery = {
@@ -25,8 +26,6 @@ export type SignedHeaders = (delivery: SignedDelivery, timestampSeconds: number)
 
 type SignedHeadersDeps = { box: SecretBox; clock: Clock; keys: SigningKeys; signatureHeader: string };
 
-export const endpointSecretLabel = (uid: string): string => `webhook-endpoint/${uid}`;
-
 /** Fixed names; the hex header may have none of them. */
 export const deliveryHeaderNames = [
   'content-type',
@@ -39,30 +38,27 @@ export const deliveryHeaderNames = [
 ] as const;
 
 /** `signatureHeader`: the operator's name of the hex header, for endpoints that have none of their own. */
-export const createSignedHeaders =
-  ({ box, clock, keys, signatureHeader }: SignedHeadersDeps): SignedHeaders =>
-  async (delivery, timestampSeconds) => {
-    const { previousSecret, previousSecretExpires: expires } = delivery;
-    const label = endpointSecretLabel(delivery.endpointUid);
-    const secret = box.open(delivery.secret, label);
+export const createSignedHeaders = ({ box, clock, keys, signatureHeader }: SignedHeadersDeps): SignedHeaders => {
+  const opened = createOpenedSecrets(box);
+  return async (delivery, timestampSeconds) => {
+    const { endpointUid, previousSecret, previousSecretExpires: expires } = delivery;
+    const secret = opened(endpointUid, delivery.secret);
     const overlaps = previousSecret !== null && expires !== null && expires > clock.now();
-    const previous = overlaps ? box.open(previousSecret, label) : undefined;
-    const parts = { id: delivery.eventId, timestampSeconds, body: delivery.body };
+    const previous = overlaps ? opened(endpointUid, previousSecret) : undefined;
+    const signed = signedBytes({ id: delivery.eventId, timestampSeconds, body: delivery.body });
+    const v1 = v1Of(secret.v1, signed);
+    const v1OfBoth = previous === undefined ? v1 : `${v1} ${v1Of(previous.v1, signed)}`;
     const hexHeader = delivery.signatureHeader ?? signatureHeader;
-    const signatures = [
-      signV1(secret, parts),
-      ...(previous === undefined ? [] : [signV1(previous, parts)]),
-      signV1a(await keys.privateKey(), parts),
-    ];
     return {
       'content-type': 'application/json',
       'user-agent': 'Orderpass/1.0.0',
       'webhook-id': delivery.eventId,
       'webhook-timestamp': String(timestampSeconds),
-      'webhook-signature': signatures.join(' '),
-      [hexHeader]: signHex(previous ?? secret, delivery.body),
-      ...(previous === undefined ? undefined : { [`${hexHeader}-Next`]: signHex(secret, delivery.body) }),
+      'webhook-signature': `${v1OfBoth} ${v1aOf(await keys.privateKey(), signed)}`,
+      [hexHeader]: hexOf((previous ?? secret).hex, delivery.body),
+      ...(previous === undefined ? undefined : { [`${hexHeader}-Next`]: hexOf(secret.hex, delivery.body) }),
       'x-orderpass-delivery': delivery.uid,
       'x-orderpass-attempt': String(delivery.attemptsCount + 1),
     };
   };
+};

@@ -78,6 +78,9 @@ export const urlProblem = (text: string, rules: TargetRules): string | undefined
   return 'must begin with https://';
 };
 
+/** As it is asked for: without the brackets of an IPv6 address. */
+export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
+
 /** Resolves and judges the host of a URL whose text was found right; the connection must go to one of `addresses`. */
 export const checkTarget = async (
   url: URL,
@@ -85,7 +88,7 @@ export const checkTarget = async (
   resolve: Resolve,
   signal?: AbortSignal,
 ): Promise<TargetVerdict> => {
-  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const host = hostOf(url);
   const [first, ...rest] = isIP(host) === 0 ? await resolve(host, signal).catch(() => []) : [host];
   if (first === undefined) return { kind: 'unresolved', reason: `${host} has no address` };
   const addresses = [first, ...rest] as const;

@@ -9,7 +9,10 @@ import { kindScopes } from '#src/app/webhook-words.ts';
 import { faultCodes } from '#src/contract/fault.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { describedEvents, describedOperations } from '#src/ordering/index.ts';
-import { describedOperations as describedWebhookOperations } from '#src/webhooks/index.ts';
+import {
+  describedOperations as describedWebhookOperations,
+  describedEvents as ownWebhookEvents,
+} from '#src/webhooks/index.ts';
 import { knock } from '../gateway/public-door.ts';
 import { startGatewayAlone } from './gateway-alone.ts';
 
@@ -210,16 +213,21 @@ test('refusals that a gateway really gives fit the schemas of their dialects', a
   expect(fits('Error', body)).toBe(false);
 });
 
-test('the webhooks section has every event with the headers that sign it', () => {
-  expect(Object.keys(document.webhooks)).toEqual(describedEvents.map(({ event }) => event));
+test('the webhooks section has every event, test and digest too, with the headers that sign it', () => {
+  expect(Object.keys(document.webhooks)).toEqual([...describedEvents, ...ownWebhookEvents].map(({ event }) => event));
+  expect(Object.keys(document.webhooks)).toEqual(expect.arrayContaining(['webhook.test', 'webhook.digest']));
   for (const { post } of Object.values<Json>(document.webhooks)) {
     expect(post.parameters.map(({ name }: Json) => name)).toEqual([
       'webhook-id',
       'webhook-timestamp',
       'webhook-signature',
       'X-Orderpass-Signature',
+      'X-Orderpass-Signature-Next',
       'x-orderpass-delivery',
       'x-orderpass-attempt',
+    ]);
+    expect(post.parameters.filter(({ required }: Json) => !required).map(({ name }: Json) => name)).toEqual([
+      'X-Orderpass-Signature-Next',
     ]);
     const { example } = post.requestBody.content['application/json'];
     expect(Object.keys(example).slice(2, 7)).toEqual(['id', 'created', 'restuid', 'seq', 'previous_seq']);

@@ -240,8 +240,13 @@ const chaos = async (isOver: () => boolean): Promise<void> => {
 const hurry = async (): Promise<void> => {
   await query(
     owner.connection,
-    `update webhooks.deliveries set next_attempt_at = now()
-     where state = 'pending' and lease_until is null and next_attempt_at > now() and endpoint_uid <> '${deadUid}'`,
+    `with hurried as (
+       update webhooks.deliveries set next_attempt_at = now()
+       where state = 'pending' and lease_until is null and next_attempt_at > now() and endpoint_uid <> '${deadUid}'
+       returning endpoint_uid
+     )
+     update webhooks.ready set due_at = least(due_at, now())
+     where endpoint_uid in (select endpoint_uid from hurried)`,
   ).catch(() => undefined);
 };
 

@@ -161,8 +161,11 @@ test('with gateway, core and worker apart: make an endpoint, test it, receive, l
 
 test('the command line shows the same log, delivers again, ends an overlap and disables, and the audit knows who did it', async () => {
   const of = ['--restaurant', restuid];
+  const made = await runJson(['endpoint', 'create', ...of, '--url', `${receiver.url}/hidden?token=hidden`], env);
+  const other = [...of, '--endpoint', String(made.endpoint_uid)];
   const one = [...of, '--endpoint', endpoint];
   const cli = (...args: string[]): Promise<Json> => runJson(['webhook', ...args], env);
+  await cli('remove', ...other);
   const [listed, shown, log, recorded] = await Promise.all([
     cli('list', ...of),
     cli('show', ...one),
@@ -188,11 +191,19 @@ test('the command line shows the same log, delivers again, ends an overlap and d
   expect(whole.stdout).toMatch(/\n {2}1 .*status=204 .*total_ms=\d+.*\n\{"event":"customer.changed"/);
   expect([refused.code, refused.stderr]).toEqual([2, 'give --event-id or --since\n']);
   expect([absent.code, absent.stderr]).toEqual([1, 'No such endpoint\n']);
-  expect((audited as Json).events.map((entry: Json) => entry['orderpass.details'].operation)).toEqual([
+  const entries = (audited as Json).events as Json[];
+  expect(entries.map((entry) => entry['orderpass.details'].operation)).toEqual([
     'webhook/update',
     'webhook/rotate-secret',
     'webhook/redeliver',
+    'webhook/remove',
+    'webhook/create',
+    'notifications/set',
   ]);
+  const created = { uid: made.endpoint_uid, origin: new URL(receiver.url).origin };
+  expect(entries[4]['orderpass.details']).toMatchObject(created);
+  for (const entry of entries) expect(entry['user.name']).toMatch(/^cli:./);
+  expect(JSON.stringify(audited)).not.toMatch(/hidden|whsec_/);
 }, 120_000);
 
 test('a removed endpoint is gone for everybody', async () => {

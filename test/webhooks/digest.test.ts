@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { describedEvents } from '#src/webhooks/index.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
 import { type Engine, startEngine } from './engine.ts';
@@ -65,6 +66,8 @@ test('each hour one signed digest tells counts and hashes of what was recorded, 
   for (let worker = 0; worker < 3; worker += 1) engine.startWorker();
   await until(() => digests().length === 1);
   const [first] = digests();
+  const described = describedEvents.find(({ event }) => event === 'webhook.digest');
+  expect(described?.value.parse(first?.digest)).toEqual(first?.digest);
   const ofNothing = createHash('sha256').update('').digest('hex');
   expect(first?.digest.kinds).toEqual({
     customers: { count: 7, sha256: createHash('sha256').update(ids.join('\n')).digest('hex') },

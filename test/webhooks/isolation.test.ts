@@ -150,11 +150,11 @@ test('a quick endpoint is given its next deliveries ahead, is sent no more of th
   await first.turn(never);
   first.answered();
   first.giveBack({ tookMs: 5, failed: false });
-  // It may have two at once now, and four times as many ahead, unless it has a rate to keep.
-  expect([leftOf(true), leftOf(false)]).toEqual([2, 8]);
+  // It may have two at once now, and sixteen times as many ahead, unless it has a rate to keep.
+  expect([leftOf(true), leftOf(false)]).toEqual([2, 32]);
 
   const begun: number[] = [];
-  const held = Array.from({ length: 8 }, (_, index) => {
+  const held = Array.from({ length: 32 }, (_, index) => {
     const place = places.take('a');
     void place.turn(never).then(() => begun.push(index));
     return place;
@@ -166,7 +166,7 @@ test('a quick endpoint is given its next deliveries ahead, is sent no more of th
     place.answered();
     place.giveBack({ tookMs: 5, failed: false });
     await Promise.resolve();
-    expect(begun.length).toBe(Math.min(8, index + 3));
+    expect(begun.length).toBe(Math.min(32, index + 3));
   }
   expect(places.room(performance.now())).toMatchObject({ free: 8, full: [] });
 });

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { endpointSecretLabel } from '#src/webhooks/signed-headers.ts';
+import { endpointSecretLabel } from '#src/webhooks/opened-secrets.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
 import { type Engine, startEngine, tenant } from './engine.ts';

@@ -6,6 +6,7 @@ import type { Route, RouteTable } from '#src/gateway/config.ts';
 import type { DescribedSelfOperation } from '#src/gateway/index.ts';
 import type { DescribedEvent } from '#src/ordering/index.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
+import type { OwnEvent } from '#src/webhooks/index.ts';
 import { componentsOf } from './components.ts';
 import { type Described, describeOperation } from './describe-operation.ts';
 import type { Json } from './json-schema.ts';
@@ -18,6 +19,8 @@ export type OpenApiParts = {
   operations: readonly Operation[];
   selfOperations: readonly DescribedSelfOperation[];
   events: readonly DescribedEvent[];
+  /** Those that the webhook engine makes itself. */
+  ownEvents: readonly OwnEvent[];
   signatureHeader: string;
 };
 
@@ -40,7 +43,7 @@ export const buildOpenApi = (parts: OpenApiParts): Json => {
     servers: [{ url: origin }],
     tags: tagsOf(table.routes),
     paths: { ...routePaths(parts), ...oauthPaths(origin) },
-    webhooks: webhooksOf(parts.events, parts.signatureHeader),
+    webhooks: webhooksOf(parts.events, parts.ownEvents, parts.signatureHeader),
     components: componentsOf(
       origin,
       Object.fromEntries(table.scopes.map(({ name, description }) => [name, description])),

@@ -8,7 +8,10 @@ import { dirname, join } from 'node:path';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { describedSelfOperations, type Page } from '#src/gateway/index.ts';
 import { describedEvents, describedOperations } from '#src/ordering/index.ts';
-import { describedOperations as describedWebhookOperations } from '#src/webhooks/index.ts';
+import {
+  describedOperations as describedWebhookOperations,
+  describedEvents as ownWebhookEvents,
+} from '#src/webhooks/index.ts';
 import type { Settings } from '../config.ts';
 import { kindScopes } from '../webhook-words.ts';
 import { errorsPage } from './errors-page.ts';
@@ -28,6 +31,7 @@ export const createReference = (
     operations: [...describedOperations(), ...describedWebhookOperations(kindScopes)],
     selfOperations: describedSelfOperations(table.tenantWords),
     events: describedEvents,
+    ownEvents: ownWebhookEvents,
     signatureHeader: webhooks.signature_header,
   });
   return new Map<string, Page>([

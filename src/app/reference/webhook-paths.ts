@@ -1,14 +1,15 @@
 /** The events as the `webhooks` of the document: body and signed headers of a delivery (interface 12.2, 12.3). */
 import type { DescribedEvent } from '#src/ordering/index.ts';
+import type { OwnEvent } from '#src/webhooks/index.ts';
 import { type Json, schemaOf } from './json-schema.ts';
 import { sampleOf } from './sample-of.ts';
 
 const text = { type: 'string' };
 
-const header = (name: string, description: string, example: string): Json => ({
+const header = (name: string, description: string, example: string, required = true): Json => ({
   name,
   in: 'header',
-  required: true,
+  required,
   description,
   schema: text,
   example,
@@ -19,19 +20,27 @@ const headers = (signatureHeader: string): Json[] => [
   header('webhook-timestamp', 'Unix seconds of this attempt; refuse what is older than 5 minutes', '1772362800'),
   header(
     'webhook-signature',
-    '`v1,` + base64 HMAC-SHA256 of id.timestamp.body with the secret, and `v1a,` + base64 Ed25519 of the same with a key of /.well-known/webhook-keys (Standard Webhooks)',
+    '`v1,` + base64 HMAC-SHA256 of id.timestamp.body with the secret, and `v1a,` + base64 Ed25519 of the same with a key of /.well-known/webhook-keys (Standard Webhooks). While a secret is being rotated there is a `v1` of the new and one of the old, between spaces',
     'v1,nDvDeDCy4Ic+uRqpMywAPyiMTAbzpPGZUp1VCLOkZ2E=',
   ),
   header(
     signatureHeader,
-    'Lower-case hex HMAC-SHA256 of the raw body, keyed with the secret as shown',
+    'Lower-case hex HMAC-SHA256 of the raw body, keyed with the secret as shown; while a secret is being rotated, with the old one. An endpoint may have its own name for it',
     'edaf05f89bfdb472afa7653fbc97ce261440ac3b23e42191d24f503687eb8715',
+  ),
+  header(
+    `${signatureHeader}-Next`,
+    'Only while a secret is being rotated: the same, keyed with the new secret',
+    'edaf05f89bfdb472afa7653fbc97ce261440ac3b23e42191d24f503687eb8715',
+    false,
   ),
   header('x-orderpass-delivery', 'Id of the delivery', 'dlv_01'),
   header('x-orderpass-attempt', 'Number of the attempt, from 1', '1'),
 ];
 
-const bodySchema = ({ event, object, value, trailing }: DescribedEvent): Json => {
+type Described = Pick<DescribedEvent, 'event' | 'object' | 'value' | 'trailing'>;
+
+const bodySchema = ({ event, object, value, trailing }: Described): Json => {
   const more = trailing === undefined ? {} : schemaOf(trailing, 'output');
   return {
     type: 'object',
@@ -64,9 +73,29 @@ const sampleOfBody = (schema: Json): Json => {
   return body;
 };
 
-export const webhooksOf = (events: readonly DescribedEvent[], signatureHeader: string): Json =>
-  Object.fromEntries(
-    events.map((described) => {
+const answersOf = (isRepeated: boolean): Json => ({
+  '2XX': { description: 'Received: answer within 15 s' },
+  ...(isRepeated && { 410: { description: 'Not wanted any more: the endpoint is disabled at once' } }),
+  default: {
+    description: isRepeated
+      ? 'Any other answer is a failure; 15 attempts over three days'
+      : 'Any other answer is a failure, which whoever asked for the test is told',
+  },
+});
+
+/** `own`: those of the engine itself. */
+export const webhooksOf = (
+  events: readonly DescribedEvent[],
+  own: readonly OwnEvent[],
+  signatureHeader: string,
+): Json => {
+  const recorded = events.map((event) => ({
+    ...event,
+    description: `Kind \`${event.kind}\`. Sent at least once, in the order of \`seq\` per entity.`,
+    isRepeated: true,
+  }));
+  return Object.fromEntries(
+    [...recorded, ...own].map((described) => {
       const schema = bodySchema(described);
       return [
         described.event,
@@ -75,20 +104,17 @@ export const webhooksOf = (events: readonly DescribedEvent[], signatureHeader: s
             operationId: `webhook.${described.event}`,
             tags: ['webhooks'],
             summary: described.summary,
-            description: `Kind \`${described.kind}\`. Sent at least once, in the order of \`seq\` per entity.`,
+            description: described.description,
             security: [],
             parameters: headers(signatureHeader),
             requestBody: {
               required: true,
               content: { 'application/json': { schema, example: sampleOfBody(schema) } },
             },
-            responses: {
-              '2XX': { description: 'Received: answer within 15 s' },
-              410: { description: 'Not wanted any more: the endpoint is disabled at once' },
-              default: { description: 'Any other answer is a failure; 15 attempts over three days' },
-            },
+            responses: answersOf(described.isRepeated),
           },
         },
       ];
     }),
   );
+};

@@ -31,7 +31,7 @@ export const auditActions = {
   'client_key.added': 'a public key for private_key_jwt was registered',
   'client_key.revoked': 'a public key of a client was revoked',
   'signing_key.rotated': 'the key that signs access tokens got a successor',
-  'webhook.changed': 'the operator changed a webhook endpoint or had events delivered again',
+  'webhook.changed': 'the operator changed webhook endpoints or kinds of events, or had events delivered again',
   'audit.read': 'the audit was read',
   'audit.dropped': 'events beyond the retention were dropped',
 } as const;

@@ -130,7 +130,9 @@ export const enabledKinds = async (db: Kysely<unknown>, tenant: string): Promise
   return Object.fromEntries(rows.map((row) => [row.kind, row.enabled]));
 };
 
-export type ClaimedEvent = RecordedEvent & { position: number };
+export type ClaimedEvent = Pick<RecordedEvent, 'id' | 'tenant' | 'kind' | 'event' | 'entity' | 'seq'> & {
+  position: number;
+};
 
 /**
  * The oldest events that have no deliveries yet, in the order of their recording. Call in a transaction that holds
@@ -138,8 +140,9 @@ export type ClaimedEvent = RecordedEvent & { position: number };
  */
 export const claimEvents = async (tx: Kysely<unknown>, limit: number): Promise<ClaimedEvent[]> => {
   const { rows } = await sql<ClaimedEvent>`
-    select position, id, tenant, kind, event, entity, seq, previous_seq as "previousSeq", created, body
-    from outbox.events where dispatched_at is null order by position limit ${limit}`.execute(tx);
+    select position, id, tenant, kind, event, entity, seq from outbox.events where dispatched_at is null order by position limit ${limit}`.execute(
+    tx,
+  );
   return rows;
 };
 

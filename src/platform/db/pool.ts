@@ -1,6 +1,6 @@
 /** Connections to PostgreSQL: a bounded pool, the types it hands out, and the query builder on top of it. */
 import type { Socket } from 'node:net';
-import { type Driver, Kysely, PostgresDialect } from 'kysely';
+import { type Dialect, Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { nameStatements } from './named.ts';
@@ -130,27 +130,26 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
 };
 
 /** `close` ends the pool, not `destroy()` of the result: kysely ends only a pool that it has used. */
-export const createDatabase = (pool: pg.Pool): Kysely<unknown> => {
-  const dialect = new PostgresDialect({ pool });
-  const createDriver = (): Driver => {
+export const createDatabase = (pool: pg.Pool): Kysely<unknown> =>
+  new Kysely({ dialect: beginningAtOnce(new PostgresDialect({ pool })) });
+
+/**
+ * Nothing is to be learnt from the answer to `begin`: where it fails the connection is gone, and what is sent behind it
+ * fails as well.
+ */
+export const beginningAtOnce = (dialect: Dialect): Dialect => ({
+  createDriver: () => {
     const driver = dialect.createDriver();
     const begin = driver.beginTransaction.bind(driver);
-    // Nothing is to be learnt from the answer to `begin`: where it fails the connection is gone, and what is sent behind
-    // it fails as well.
     driver.beginTransaction = async (connection, settings) => {
       begin(connection, settings).catch(() => undefined);
     };
     return driver;
-  };
-  return new Kysely({
-    dialect: {
-      createDriver,
-      createAdapter: () => dialect.createAdapter(),
-      createIntrospector: (db) => dialect.createIntrospector(db),
-      createQueryCompiler: () => dialect.createQueryCompiler(),
-    },
-  });
-};
+  },
+  createAdapter: () => dialect.createAdapter(),
+  createIntrospector: (db) => dialect.createIntrospector(db),
+  createQueryCompiler: () => dialect.createQueryCompiler(),
+});
 
 /** The address that `DATABASE_URL`, `psql` and pg understand for a server on a Unix socket. */
 export const connectionUrl = (connection: SocketConnection): string => {

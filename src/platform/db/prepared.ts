@@ -2,6 +2,7 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import type { PoolClient } from 'pg';
 import { nameOf } from './named.ts';
+import { beginningAtOnce } from './pool.ts';
 
 /**
  * Names every statement, not only marked ones (named.ts). One caller at a time: two transactions on it would be one. Releasing
@@ -17,5 +18,5 @@ export const createPreparedDatabase = (client: PoolClient): Kysely<unknown> => {
   };
   const pool = { connect: () => Promise.resolve(connection), end: () => Promise.resolve() };
   // The dialect asks for a pool of its own making; of its clients it uses these two functions.
-  return new Kysely({ dialect: new PostgresDialect({ pool: pool as never }) });
+  return new Kysely({ dialect: beginningAtOnce(new PostgresDialect({ pool: pool as never })) });
 };

@@ -1,0 +1,59 @@
+/** The events that the engine itself makes (interface 12.5), as data for those who describe them to receivers. */
+import { z } from 'zod';
+
+export type OwnEvent = {
+  event: string;
+  /** Name of the member that holds `value`. */
+  object: string;
+  summary: string;
+  /** Who gets it and what its `seq` says. */
+  description: string;
+  /** An attempt that fails is repeated as the schedule says, and 410 disables the endpoint. */
+  isRepeated: boolean;
+  value: z.ZodType;
+};
+
+const hour = z.iso.datetime();
+
+export const describedEvents: readonly OwnEvent[] = [
+  {
+    event: 'webhook.test',
+    object: 'webhook',
+    summary: 'A test that was asked for with `POST /api/webhook/test`',
+    description: 'Sent once, to the endpoint that is tested; not recorded and not repeated. `seq` is 0.',
+    isRepeated: false,
+    value: z.object({ uid: z.string().meta({ description: 'The endpoint', examples: ['whe_01'] }) }),
+  },
+  {
+    event: 'webhook.digest',
+    object: 'digest',
+    summary: 'What was recorded in the hour before',
+    description:
+      'Each hour to endpoints with `digest` true, about their kinds. `seq` counts hours; a `previous_seq` that is not one less shows hours without a digest.',
+    isRepeated: true,
+    value: z.object({
+      from: hour.meta({ description: 'From here on', examples: ['2026-03-01T10:00:00.000Z'] }),
+      to: hour.meta({ description: 'Before this', examples: ['2026-03-01T11:00:00.000Z'] }),
+      kinds: z
+        .record(
+          z.string(),
+          z.object({
+            count: z.int().min(0),
+            sha256: z
+              .string()
+              .regex(/^[0-9a-f]{64}$/)
+              .meta({ description: 'Of the ids of these events, sorted by byte and joined by line feeds' }),
+          }),
+        )
+        .meta({
+          description: 'By kind; kinds without events are named as well',
+          examples: [
+            {
+              customers: { count: 1, sha256: '4246e65035e926e6ccca822c2476aef187f1454a4664a776c466a05662acf80b' },
+              orders: { count: 0, sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855' },
+            },
+          ],
+        }),
+    }),
+  },
+];
