@@ -18,6 +18,7 @@ import type { Settings } from './config.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createInternalHandler, createInternalServer, type Listener, listen, orderingAudience } from './listeners.ts';
+import { startPanel } from './panel/panel.ts';
 import { createReference } from './reference/reference.ts';
 import { targetRules, webhookApiOf } from './webhook-words.ts';
 
@@ -196,8 +197,15 @@ const startGateway = async (
   const demo = hasDemo(settings, installation)
     ? await createDemo({ installation, settings, dataDir: resolve(settings.data_dir), origin: ownOrigin })
     : undefined;
-  handle = (request, response) =>
+  const panel = startPanel({ installation, settings, origin: settings.origin ?? ownOrigin });
+  running.services.push(...(panel?.services ?? []));
+  const serve: RequestListener = (request, response) =>
     demo?.receiver.accepts(request) ? demo.receiver.listener(request, response) : gateway.handler(request, response);
+  handle =
+    panel === undefined
+      ? serve
+      : (request, response) =>
+          panel.owns(request.url ?? '') ? panel.handler(request, response) : serve(request, response);
   server.on('checkContinue', gateway.continueHandler);
   wantsUpgrade = gateway.wantsUpgrade;
   server.on('upgrade', gateway.upgradeHandler);

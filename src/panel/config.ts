@@ -1,0 +1,11 @@
+/** What an operator may set about the panel. */
+import { z } from 'zod';
+
+export const panelSettings = z.strictObject({
+  enabled: z.enum(['on', 'off']).default('on').meta({
+    description: 'The panel for staff at /panel, of roles all and gateway',
+    env: 'ORDERPASS_PANEL',
+  }),
+});
+
+export type PanelSettings = z.infer<typeof panelSettings>;

@@ -1,0 +1,89 @@
+/**
+ * The panel at /panel: API access for restaurants, clients for support, audit for security.
+ *
+ * Owns staff accounts, their sessions and the pages; its own PostgreSQL schema holds nothing else. It leaves every other
+ * thing to the features: pages call ports (ports/), which the app wires, so it has no SQL about restaurants, credentials or
+ * deliveries and knows no other feature.
+ *
+ * The way through: frame/router -> frame/assets or a page for everybody (sign-in/) -> accounts/sessions, role, restaurant and
+ * CSRF token -> the page's handler -> frame/layout. A page is data (frame/page.ts); each area has its list: account/,
+ * restaurant/, support/, security/. What a page shows is `html` (frame/html.ts), which escapes; its words stand in texts/.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { loadMigrations } from '#src/platform/db/migrate.ts';
+import type { Logger } from '#src/platform/log.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { Service } from '#src/platform/supervisor.ts';
+import { createFlashes } from './accounts/flashes.ts';
+import { createPasswordHash } from './accounts/password-hash.ts';
+import { createSessions } from './accounts/sessions.ts';
+import { createSignIn } from './accounts/sign-in.ts';
+import { loadAssets } from './frame/assets.ts';
+import { createRouter, type PanelHandler } from './frame/router.ts';
+import { allPages } from './pages.ts';
+import type { Ports, RecordEvents } from './ports.ts';
+import { createSignInPages } from './sign-in/pages.ts';
+import { createSignOutPages } from './sign-in/sign-out.ts';
+
+export { createUsers, type ShownUser, type Users } from './accounts/users.ts';
+export { type PanelSettings, panelSettings } from './config.ts';
+export { roles } from './frame/page.ts';
+export type { PanelHandler } from './frame/router.ts';
+export type {
+  PanelAction,
+  PanelEvent,
+  Ports,
+  RecordEvents,
+  RestaurantPorts,
+  SecurityPorts,
+  SupportPorts,
+} from './ports.ts';
+
+export const panelMigrations = loadMigrations('panel', new URL('./migrations/', import.meta.url));
+
+export type PanelDeps = {
+  db: Kysely<unknown>;
+  box: SecretBox;
+  clock: Clock;
+  log: Logger;
+  /** Public address. */
+  origin: string;
+  /** Which address a request comes from, past proxies of our own. */
+  sourceOf: (request: IncomingMessage) => string;
+  record: RecordEvents;
+  ports: Ports;
+};
+
+export type Panel = {
+  /** Is this the target of a request for the panel? */
+  owns: (url: string) => boolean;
+  handler: PanelHandler;
+  services: Service[];
+};
+
+export const createPanel = (deps: PanelDeps): Panel => {
+  const { db, box, clock, log, origin, sourceOf, record, ports } = deps;
+  const sessions = createSessions({ db, box, clock });
+  const passwordHash = createPasswordHash(box.derive('panel-password'));
+  const signIn = createSignIn({ db, box, clock, record, sessions, passwordHash });
+  const handler = createRouter({
+    pages: allPages,
+    publicPages: [...createSignInPages(signIn), ...createSignOutPages({ db, clock, record })],
+    assets: loadAssets(),
+    sessions,
+    flashes: createFlashes(db),
+    ports,
+    clock,
+    log,
+    origin,
+    sourceOf,
+    formTargets: [],
+  });
+  return { owns: ownsTarget, handler, services: [] };
+};
+
+/** `/panel` and everything below it. One look at the beginning for whatever else a gateway answers. */
+const ownsTarget = (url: string): boolean =>
+  url.startsWith('/panel') && (url.length === 6 || url[6] === '/' || url[6] === '?');

@@ -1,0 +1,16 @@
+/** Every page and action of the panel for whoever is signed in: what the router mounts and what the role test walks. */
+import type { Page } from './frame/page.ts';
+import type { Topic } from './frame/topic.ts';
+import { createHomePages } from './home/pages.ts';
+import { restaurantPages } from './restaurant/pages.ts';
+import { restaurantTopics } from './restaurant/topics.ts';
+import { securityPages } from './security/pages.ts';
+import { securityTopics } from './security/topics.ts';
+import { supportPages } from './support/pages.ts';
+import { supportTopics } from './support/topics.ts';
+
+const areaPages: readonly Page[] = [...restaurantPages, ...supportPages, ...securityPages];
+
+export const allPages: readonly Page[] = [...createHomePages(areaPages), ...areaPages];
+
+export const allTopics: readonly Topic[] = [...restaurantTopics, ...supportTopics, ...securityTopics];
