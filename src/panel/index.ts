@@ -59,7 +59,11 @@ export type PanelDeps = {
   sourceOf: (request: IncomingMessage) => string;
   record: RecordEvents;
   ports: Ports;
+  /** How often an event stream looks whether its session goes on. Default 25 s. */
+  streamBeatMs?: number;
 };
+
+const streamBeatMs = 25_000;
 
 export type Panel = {
   /** Is this the target of a request for the panel? */
@@ -72,15 +76,16 @@ export type Panel = {
 
 export const createPanel = (deps: PanelDeps): Panel => {
   const { db, pool, clock, log, origin, sourceOf, ports } = deps;
+  const accounts = createAccounts(deps);
   const listen: Parameters<typeof createChangeWatch>[0]['listen'] = (channels, onNews, signal) =>
     listenOn(pool, channels, onNews, signal);
-  const watch = createChangeWatch({ topics: allTopics, ports, log, listen });
-  const streams = createEventStreams(watch);
+  const watch = createChangeWatch({ topics: allTopics, ports, accounts, log, listen });
+  const streams = createEventStreams({ watch: watch.watch, beatMs: deps.streamBeatMs ?? streamBeatMs });
   const handler = createRouter({
     pages: allPages,
     publicPages: allPublicPages,
     assets: loadAssets(),
-    accounts: createAccounts(deps),
+    accounts,
     flashes: createFlashes(db),
     ports,
     clock,

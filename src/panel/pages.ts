@@ -16,6 +16,7 @@ import { signOutPages } from './sign-in/sign-out.ts';
 import { supportPages } from './support/pages.ts';
 import { supportTopics } from './support/topics.ts';
 import { usersPages } from './users/pages.ts';
+import { usersTopics } from './users/topics.ts';
 
 const areaPages: readonly Page[] = [...restaurantPages, ...supportPages, ...securityPages, ...usersPages];
 
@@ -27,4 +28,4 @@ export const allPages: readonly Page[] = [...createHomePages(areaPages), ...area
 /** Pages for whoever is not signed in. */
 export const allPublicPages: readonly PublicPage[] = [...signInPages, ...providerPages, ...signOutPages];
 
-export const allTopics: readonly Topic[] = [...restaurantTopics, ...supportTopics, ...securityTopics];
+export const allTopics: readonly Topic[] = [...restaurantTopics, ...supportTopics, ...securityTopics, ...usersTopics];

@@ -20,7 +20,7 @@ export type Visitor = {
   post(path: string, fields: Record<string, string>, token?: string): Promise<Answer>;
 };
 
-export const startPanel = async (settings: Partial<Settings> = {}) => {
+export const startPanel = async (settings: Partial<Settings> = {}, streamBeatMs = 25_000) => {
   const database = await createTestDatabase();
   const { db, pool } = database;
   let nowMs = Date.parse('2026-03-01T10:00:00Z');
@@ -47,6 +47,7 @@ export const startPanel = async (settings: Partial<Settings> = {}) => {
   const panel = createPanel({
     ...{ db, pool, box, clock, log, origin, record },
     settings: { oidc_label: 'single sign-on', ...settings },
+    streamBeatMs,
     // As behind one proxy, so that a test may come from anywhere.
     sourceOf: createSourceOf(1),
     ports: { restaurant: {}, support: {}, security: {} } as Parameters<typeof createPanel>[0]['ports'],

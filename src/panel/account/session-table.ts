@@ -19,7 +19,7 @@ export const sessionTable = (view: View, sessions: readonly SessionRow[], action
 <td data-label="${t.lastUsed}">${time(session.seenAt, 'relative')}</td>
 <td data-label="${t.actions}">${
       session.id !== view.session.id &&
-      html`<form method="post" action="${action}" class="inline">${view.csrfField}<input type="hidden" name="session" value="${session.id}"><button class="danger">${t.endSession}</button></form>`
+      html`<form method="post" action="${action}" class="inline">${view.csrfField}<input type="hidden" name="session" value="${session.id}"><button class="danger" id="end-${session.id}">${t.endSession}</button></form>`
     }</td></tr>`,
   )}</tbody></table>`;
 };

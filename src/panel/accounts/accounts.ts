@@ -14,6 +14,7 @@ import { createSessions } from './sessions.ts';
 import { createSignIn } from './sign-in.ts';
 import { createProviderSignIn } from './sign-in-with-provider.ts';
 import { createThrottle } from './throttle.ts';
+import { notifyUsers } from './user-store.ts';
 import { createUsers } from './users.ts';
 
 export type AccountsDeps = {
@@ -28,7 +29,13 @@ export type AccountsDeps = {
 
 export type Accounts = ReturnType<typeof createAccounts>;
 
-export const createAccounts = (deps: AccountsDeps) => {
+export const createAccounts = (given: AccountsDeps) => {
+  // Whatever changes is recorded, so those who watch are told there.
+  const record: RecordEvents = async (tx, now, ...events) => {
+    await given.record(tx, now, ...events);
+    await notifyUsers(tx);
+  };
+  const deps = { ...given, record };
   const { box, settings, origin } = deps;
   const sessions = createSessions(deps);
   const passwordHash = createPasswordHash(box.derive('panel-password'));

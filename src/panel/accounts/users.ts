@@ -16,6 +16,7 @@ import {
   insertUser,
   listUsers,
   lockUser,
+  markOfUsers,
   setDisabled,
   setRestaurants,
   setRole,
@@ -139,6 +140,8 @@ export const createUsers = (deps: UsersDeps) => {
         await record(tx, now, event(actor, user, 'user.totp_removed'));
         return showUser({ ...user, totpSince: undefined });
       }),
+    /** See markOfUsers. */
+    mark: (): Promise<string> => markOfUsers(db),
     find: async (id: string): Promise<ShownUser | undefined> => {
       const user = await findUser(db, id);
       return user && showUser(user);

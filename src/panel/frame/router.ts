@@ -210,7 +210,8 @@ const csrfFieldOf = ({ csrfToken }: LiveSession) => html`<input type="hidden" na
 const createSend = ({ assets, flashes, pages, watch, streams, accounts, headers }: RouterDeps) => {
   const sendPage = async (asked: Asked, content: PageContent): Promise<void> => {
     const { live, respond, language, texts, path, params } = asked;
-    const flash = live?.hasFlash === true ? await flashes.take(live.session.id) : undefined;
+    // A part that looks after itself must not take the message away from the page that it is for.
+    const flash = live?.hasFlash === true && !isHtmx(asked.request) ? await flashes.take(live.session.id) : undefined;
     const signedIn = live && {
       user: live.user,
       csrfToken: live.csrfToken,

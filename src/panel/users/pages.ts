@@ -4,6 +4,7 @@ import { sessionTable } from '../account/session-table.ts';
 import type { ShownUser } from '../accounts/users.ts';
 import { type Answer, notFound, page, redirect } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
+import { live } from '../frame/live.ts';
 import type { Page, Role, View } from '../frame/page.ts';
 import { time } from '../frame/time.ts';
 
@@ -28,8 +29,12 @@ const change = (name: ChangeName, make: (view: View, email: string) => Promise<u
 });
 
 export const usersPages: readonly Page[] = [
-  { method: 'GET', path: '/users', roles, nav: (texts) => texts.users.title, handle: (view) => listPage(view) },
-  { method: 'GET', path: '/users/:user', roles, handle: (view) => userPage(view) },
+  {
+    ...{ method: 'GET', path: '/users', roles, topics: ['users'] },
+    nav: (texts) => texts.users.title,
+    handle: (view) => listPage(view),
+  },
+  { method: 'GET', path: '/users/:user', roles, topics: ['users'], handle: (view) => userPage(view) },
   { method: 'POST', path: '/users/:user/link', roles, handle: (view) => makeLink(view) },
   change('disable', ({ accounts, actor }, email) => accounts.users.disable(actor, email)),
   change('enable', ({ accounts, actor }, email) => accounts.users.enable(actor, email)),
@@ -42,7 +47,7 @@ export const usersPages: readonly Page[] = [
   ),
 ];
 
-const listPage = async ({ accounts, query, texts }: View): Promise<Answer> => {
+const listPage = async ({ accounts, query, texts, path }: View): Promise<Answer> => {
   const t = texts.users;
   const found = await accounts.users.list(query.get('after') ?? '', pageMax + 1);
   const shown = found.slice(0, pageMax);
@@ -50,7 +55,7 @@ const listPage = async ({ accounts, query, texts }: View): Promise<Answer> => {
   return page({
     title: t.title,
     body: html`<p class="hint">${t.howToCreate} <code>user create --email … --role …</code></p>
-<table class="stack"><caption class="visually-hidden">${t.title}</caption>
+<div id="users" ${live('users', query.size === 0 ? path : `${path}?${query}`, 'users')}><table class="stack"><caption class="visually-hidden">${t.title}</caption>
 <thead><tr><th scope="col">${texts.signIn.email}</th><th scope="col">${texts.account.role}</th><th scope="col">${t.state}</th><th scope="col">${t.secondFactor}</th><th scope="col">${t.created}</th></tr></thead>
 <tbody>${shown.map(
       (
@@ -60,7 +65,7 @@ const listPage = async ({ accounts, query, texts }: View): Promise<Answer> => {
 <td data-label="${t.state}">${stateBadge(user, texts)}</td>
 <td data-label="${t.secondFactor}">${user.totp ? t.yes : t.no}</td>
 <td data-label="${t.created}">${time(new Date(user.created), 'day')}</td></tr>`,
-    )}</tbody></table>
+    )}</tbody></table></div>
 ${found.length > pageMax && last && html`<p><a class="button" href="${usersPath}?after=${encodeURIComponent(last.email)}">${t.more}</a></p>`}`,
   });
 };
@@ -93,7 +98,7 @@ ${user.totp && button('remove-totp', texts.account.totpRemove)}
 ${user.state === 'disabled' ? button('enable', t.enable) : button('disable', t.disable, 'danger')}</div>`
 }
 <h2>${texts.account.sessions}</h2>
-${sessionTable(view, sessions, isOther ? `${path}/end-session` : '/panel/account/sessions/end')}
+<div id="sessions" ${live('sessions', path, 'users')}>${sessionTable(view, sessions, isOther ? `${path}/end-session` : '/panel/account/sessions/end')}</div>
 ${isOther && sessions.length > 0 && button('end-sessions', t.endSessions, 'danger')}`,
   });
 };
