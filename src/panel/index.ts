@@ -92,7 +92,7 @@ export const createPanel = (deps: PanelDeps): Panel => {
     log,
     origin,
     sourceOf,
-    headers: createSecurityHeaders([]),
+    headers: createSecurityHeaders(origin),
     watch,
     streams,
   });

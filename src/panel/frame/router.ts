@@ -73,6 +73,9 @@ export const createRouter = (deps: RouterDeps): PanelHandler => {
     const requestId = newId('req');
     const [path = '', search = ''] = splitTarget(request.url ?? '');
     if (assets.serve(path, request, response)) return;
+    // Typed by hand; a page has one address.
+    if (path.length > panelPath.length && path.endsWith('/') && request.method === 'GET')
+      return createResponder(request, response, headers).redirect(path.replace(/\/+$/, '') + (search && `?${search}`));
     const respond = createResponder(request, response, { ...headers, 'x-request-id': requestId });
     serve({ request, response, respond, requestId, path, query: new URLSearchParams(search) }).catch(
       (error: unknown) => {
@@ -254,7 +257,7 @@ const createSend = ({ assets, flashes, pages, watch, streams, accounts, headers 
         case 'file':
           return respond.file(answer.name, answer.type, answer.body);
         case 'events':
-          return openStream(asked);
+          return asked.request.method === 'GET' ? openStream(asked) : respond.html(html``, 200);
         case 'notFound':
           return problem(asked, 'notFound');
       }
