@@ -79,9 +79,9 @@ export const createRouter = (deps: RouterDeps): PanelHandler => {
     const respond = createResponder(request, response, { ...headers, 'x-request-id': requestId });
     serve({ request, response, respond, requestId, path, query: new URLSearchParams(search) }).catch(
       (error: unknown) => {
-        // The client may be gone in the middle of an answer; otherwise even the problem page could not be made.
-        if (!response.headersSent) response.writeHead(500, headers);
-        response.end();
+        // In the middle of an answer, where the client may be gone; otherwise even the problem page could not be made.
+        if (response.headersSent) response.destroy();
+        else response.writeHead(500, headers).end();
         if (!request.destroyed)
           log.error({ err: error, request_id: requestId }, 'a page of the panel could not be answered');
       },
@@ -129,6 +129,7 @@ const createServe = (deps: RouterDeps) => {
       if (found === undefined) return await send.problem(asked, 'notFound');
       await answerSignedIn({ ...asked, live, params: found.params }, found);
     } catch (thrown) {
+      if (head.response.headersSent) throw thrown;
       const { problem, ...more } = problemOf(thrown);
       if (problem === 'failed' || problem === 'unavailable')
         log.error({ err: thrown, request_id: head.requestId, path }, 'a page of the panel failed');
@@ -203,6 +204,15 @@ const createAnswerSignedIn = (deps: RouterDeps) => {
   };
 };
 
+const maySee = (look: () => unknown): boolean => {
+  try {
+    look();
+    return true;
+  } catch {
+    return false;
+  }
+};
+
 const hasToken = (request: IncomingMessage, form: URLSearchParams, { csrfToken }: LiveSession): boolean => {
   const header = request.headers['x-csrf-token'];
   return isCsrfToken(typeof header === 'string' ? header : form.get('csrf'), csrfToken);
@@ -238,7 +248,11 @@ const createSend = ({ assets, flashes, pages, watch, streams, accounts, headers 
       {
         userId: live.user.id,
         topics: readTopics(watch, query, live.user),
-        isLive: async () => (await accounts.sessions.find(token, false)) !== undefined,
+        // Whoever lost the session, the role or the restaurant hears no more.
+        isLive: async () => {
+          const current = await accounts.sessions.find(token, false);
+          return current !== undefined && maySee(() => readTopics(watch, query, current.user));
+        },
       },
     );
   };
