@@ -46,12 +46,14 @@ import type { Settings } from './config.ts';
 import { createForwardEvents } from './forward-events.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { allMigrations } from './migrations.ts';
+import { usersOf } from './panel/panel.ts';
 import { createWebhookAdmin, type Payload } from './webhook-admin.ts';
 import { eventKinds } from './webhook-words.ts';
 
 /** What an export may be written as, and how much a search shows at once. */
 export { exportFormats, searchLimitMax } from '#src/gateway/index.ts';
 export type { LocationTerms } from '#src/ordering/index.ts';
+export { roles as roleNames } from '#src/panel/index.ts';
 
 export { eventKinds } from './webhook-words.ts';
 
@@ -71,6 +73,7 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
   const actor = `cli:${userName()}`;
   const credentials = createCredentials({ db: store.db, box, clock, scopes, actor });
   const webhooks = createWebhookAdmin(installation, settings, actor);
+  const users = usersOf(installation, settings);
   const forwardEvents = createForwardEvents(installation, settings, webhooks.call);
   return {
     createRestaurant: (restaurant: NewRestaurant): Promise<{ restuid: string }> =>
@@ -184,6 +187,22 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
     callWebhook: async (restuid: string, path: string, params: Payload): Promise<Payload> => {
       await assertRestaurant(store.db, restuid);
       return webhooks.call(restuid, path, params);
+    },
+    /** Staff accounts of the panel. */
+    users: {
+      create: async (user: { email: string; role: string; restaurants: readonly string[] }) => {
+        for (const restuid of user.restaurants) await assertRestaurant(store.db, restuid);
+        return users.create(actor, user);
+      },
+      set: async (email: string, given: { role?: string; restaurants?: readonly string[] }) => {
+        for (const restuid of given.restaurants ?? []) await assertRestaurant(store.db, restuid);
+        return users.set(actor, email, given);
+      },
+      makeLink: (email: string) => users.makeLink(actor, email),
+      disable: (email: string) => users.disable(actor, email),
+      enable: (email: string) => users.enable(actor, email),
+      removeTotp: (email: string) => users.removeTotp(actor, email),
+      list: users.list,
     },
     forwardEvents,
     countMigrations: async (): Promise<number> => allMigrations.length,

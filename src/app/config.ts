@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { gatewaySettings } from '#src/gateway/config.ts';
 import { orderingSettings } from '#src/ordering/config.ts';
+import { panelSettings } from '#src/panel/config.ts';
 import { tracingSettings } from '#src/platform/telemetry/tracing-config.ts';
 import { webhooksSettings } from '#src/webhooks/config.ts';
 
@@ -98,6 +99,7 @@ export const settingsSchema = z.strictObject({
   gateway: gatewaySettings.prefault({}),
   ordering: orderingSettings.prefault({}),
   webhooks: webhooksSettings.prefault({}),
+  panel: panelSettings.prefault({}),
 });
 
 export type Settings = z.infer<typeof settingsSchema>;

@@ -18,6 +18,7 @@ import type { Settings } from './config.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createInternalHandler, createInternalServer, type Listener, listen, orderingAudience } from './listeners.ts';
+import { startPanel } from './panel/panel.ts';
 import { createReference } from './reference/reference.ts';
 import { targetRules, webhookApiOf } from './webhook-words.ts';
 
@@ -68,6 +69,7 @@ export const startProgram = async (settings: Settings, log: Logger): Promise<Pro
     if (front !== undefined) {
       running.stops.push(() => {
         front.endUpgrades();
+        front.endStreams();
         return front.listener.close(graceMs);
       });
     }
@@ -140,7 +142,13 @@ const orderingDeps = (settings: Settings, { store, box, clock, log }: Installati
   settings: settings.ordering,
 });
 
-type Front = { listener: Listener; demo: Demo | undefined; ownOrigin: string; endUpgrades: () => void };
+type Front = {
+  listener: Listener;
+  demo: Demo | undefined;
+  ownOrigin: string;
+  endUpgrades: () => void;
+  endStreams: () => void;
+};
 
 const startGateway = async (
   settings: Settings,
@@ -196,12 +204,19 @@ const startGateway = async (
   const demo = hasDemo(settings, installation)
     ? await createDemo({ installation, settings, dataDir: resolve(settings.data_dir), origin: ownOrigin })
     : undefined;
-  handle = (request, response) =>
+  const panel = startPanel({ installation, settings, origin: settings.origin ?? ownOrigin });
+  running.services.push(...(panel?.services ?? []));
+  const serve: RequestListener = (request, response) =>
     demo?.receiver.accepts(request) ? demo.receiver.listener(request, response) : gateway.handler(request, response);
+  handle =
+    panel === undefined
+      ? serve
+      : (request, response) =>
+          panel.owns(request.url ?? '') ? panel.handler(request, response) : serve(request, response);
   server.on('checkContinue', gateway.continueHandler);
   wantsUpgrade = gateway.wantsUpgrade;
   server.on('upgrade', gateway.upgradeHandler);
-  return { listener, demo, ownOrigin, endUpgrades: gateway.endUpgrades };
+  return { listener, demo, ownOrigin, endUpgrades: gateway.endUpgrades, endStreams: () => panel?.close() };
 };
 
 /** The demo belongs to a trial on one machine: never where a real store or a production setting is named. */

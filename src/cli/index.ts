@@ -21,6 +21,7 @@ import { restaurantCommands } from './commands/restaurant.ts';
 import { signingKeyCommands } from './commands/signing-key.ts';
 import { startCommand } from './commands/start.ts';
 import { tokenCommands } from './commands/token.ts';
+import { userCommands } from './commands/user.ts';
 import { webhookCommands } from './commands/webhook.ts';
 import { createOutput, type Output, UsageError } from './output.ts';
 
@@ -58,6 +59,7 @@ const createProgram = (output: Output): Command => {
     webhookCommands,
     forwardCommands,
     notificationsCommands,
+    userCommands,
     policyCommands,
     configCommands,
     migrateCommand,

@@ -54,6 +54,7 @@ import { createDenialLog } from './whoami/denial-log.ts';
 
 export { reportDryRuns } from './access/dry-run-report.ts';
 export { appendChange } from './audit/append-change.ts';
+export type { AuditAction } from './audit/audit-event.ts';
 export {
   type ExportedAudit,
   type ExportFormat,
@@ -70,6 +71,7 @@ export { type GatewaySettings, gatewaySettings } from './config.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
 export type { CredentialState, ShownClient, ShownCredential } from './credentials/show-credentials.ts';
 export { gatewayServerOptions, onClientError } from './edge/client-error.ts';
+export { createSourceOf } from './limits/source-address.ts';
 export { type PresentedToken, revokePresentedToken } from './oauth/revoke-presented-token.ts';
 export { type RotatedKey, rotateSigningKey } from './oauth/rotate-signing-key.ts';
 export type { Page } from './pages.ts';

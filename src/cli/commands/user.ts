@@ -1,0 +1,85 @@
+import { type Command, Option } from 'commander';
+import { roleNames } from '#src/app/admin.ts';
+import type { Output } from '../output.ts';
+import { withAdmin } from '../with-admin.ts';
+
+type CreateOptions = { email: string; role: string; restaurant: string[] };
+
+export const userCommands = (program: Command, output: Output): void => {
+  const group = program.command('user').description('staff accounts of the panel');
+  group
+    .command('create')
+    .description('create an account; the one-time link sets its password')
+    .requiredOption('--email <email>', 'whose account it is')
+    .addOption(roleOption('what the account is for').makeOptionMandatory())
+    .option('--restaurant <restuid...>', 'restaurants of an owner; may be repeated', [])
+    .action(async ({ email, role, restaurant }: CreateOptions, command: Command) => {
+      const made = await withAdmin(command, (admin) => admin.users.create({ email, role, restaurants: restaurant }));
+      output.result(made, linkNote);
+    });
+  addLink(group, output);
+  addSet(group, output);
+  addStates(group, output);
+  addRemoveTotp(group, output);
+  group
+    .command('list')
+    .description('accounts by email')
+    .option('--after <email>', 'those behind this one')
+    .action(async ({ after }: { after?: string }, command: Command) => {
+      const users = await withAdmin(command, (admin) => admin.users.list(after));
+      output.list('users', users);
+    });
+};
+
+const linkNote = 'The link works once, within a day, and is shown only now.';
+
+const roleOption = (description: string): Option => new Option('--role <role>', description).choices([...roleNames]);
+
+const addLink = (group: Command, output: Output): void => {
+  group
+    .command('link')
+    .description('a new one-time link to set the password; the former one ends')
+    .requiredOption('--email <email>', 'whose account it is')
+    .action(async ({ email }: { email: string }, command: Command) => {
+      output.result(await withAdmin(command, (admin) => admin.users.makeLink(email)), linkNote);
+    });
+};
+
+const addSet = (group: Command, output: Output): void => {
+  group
+    .command('set')
+    .description('change role or restaurants; what is not named stays')
+    .requiredOption('--email <email>', 'whose account it is')
+    .addOption(roleOption('the new role'))
+    .option('--restaurant <restuid...>', 'all restaurants that the owner has from now on')
+    .action(async (options: { email: string; role?: string; restaurant?: string[] }, command: Command) => {
+      const { email, role, restaurant } = options;
+      const given = { ...(role && { role }), ...(restaurant && { restaurants: restaurant }) };
+      output.result(await withAdmin(command, (admin) => admin.users.set(email, given)));
+    });
+};
+
+const addRemoveTotp = (group: Command, output: Output): void => {
+  group
+    .command('remove-totp')
+    .description('let somebody who lost the device and the recovery codes sign in with the password alone')
+    .requiredOption('--email <email>', 'whose account it is')
+    .action(async ({ email }: { email: string }, command: Command) => {
+      output.result(await withAdmin(command, (admin) => admin.users.removeTotp(email)));
+    });
+};
+
+const addStates = (group: Command, output: Output): void => {
+  for (const [name, description] of [
+    ['disable', 'end every session and let nobody sign in to the account'],
+    ['enable', 'let the account sign in again'],
+  ] as const) {
+    group
+      .command(name)
+      .description(description)
+      .requiredOption('--email <email>', 'whose account it is')
+      .action(async ({ email }: { email: string }, command: Command) => {
+        output.result(await withAdmin(command, (admin) => admin.users[name](email)));
+      });
+  }
+};

@@ -1,0 +1,204 @@
+/** What may be done to staff accounts, at the command line and in the panel; each change stands in the audit. */
+import type { Kysely } from 'kysely';
+import { Fault } from '#src/contract/fault.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import { newId, newToken } from '#src/platform/ids.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { isRole, type Role, roles } from '../frame/page.ts';
+import type { PanelEvent, RecordEvents } from '../ports.ts';
+import { endLink, replaceLink } from './link-store.ts';
+import { deleteSessions } from './session-store.ts';
+import { removeTotp } from './totp-store.ts';
+import {
+  findUser,
+  findUserByEmail,
+  insertUser,
+  listUsers,
+  lockUser,
+  markOfUsers,
+  setDisabled,
+  setRestaurants,
+  setRole,
+  type UserRow,
+} from './user-store.ts';
+
+type UsersDeps = {
+  db: Kysely<unknown>;
+  box: Pick<SecretBox, 'digest'>;
+  clock: Clock;
+  record: RecordEvents;
+  /** Public address: base of the one-time links. */
+  origin: string;
+};
+
+export type ShownUser = {
+  user_id: string;
+  email: string;
+  role: Role;
+  restaurants: readonly string[];
+  state: 'active' | 'invited' | 'disabled';
+  totp: boolean;
+  created: string;
+};
+
+export type OneTimeLink = { link: string; expires: string };
+
+export const linkHours = 24;
+export const linkPath = '/panel/link';
+
+export type Users = ReturnType<typeof createUsers>;
+
+export const createUsers = (deps: UsersDeps) => {
+  const { db, clock, record } = deps;
+  /** A change of one user that nobody else changes meanwhile. */
+  const change = <T>(email: string, work: (tx: Kysely<unknown>, user: UserRow, now: Date) => Promise<T>): Promise<T> =>
+    inTransaction(db, async (tx) => {
+      const found = await findUserByEmail(tx, normalizeEmail(email));
+      const user = found && (await lockUser(tx, found.id));
+      if (user === undefined) throw noSuchUser(email);
+      return work(tx, user, clock.now());
+    });
+  const event = (
+    actor: string,
+    user: Pick<UserRow, 'id' | 'email'>,
+    action: PanelEvent['action'],
+    more = {},
+  ): PanelEvent => ({
+    action,
+    outcome: 'success',
+    actor,
+    details: { user_id: user.id, email: user.email, ...more },
+  });
+  return {
+    /** Throws VALIDATION_ERROR, or CONFLICT when there is a user with this email. */
+    create: async (
+      actor: string,
+      given: { email: string; role: string; restaurants?: readonly string[] },
+    ): Promise<ShownUser & OneTimeLink> => {
+      const email = checkEmail(given.email);
+      const role = checkRole(given.role);
+      const restaurants = checkRestaurants(role, given.restaurants ?? []);
+      return inTransaction(db, async (tx) => {
+        const now = clock.now();
+        const id = newId('usr', now.getTime());
+        if (!(await insertUser(tx, { id, email, role, createdAt: now })))
+          throw new Fault('CONFLICT', `There is a user ${email} already`);
+        await setRestaurants(tx, id, restaurants);
+        const link = await makeLink(deps, tx, id, now);
+        await record(tx, now, {
+          ...event(actor, { id, email }, 'user.created', { role, restaurants }),
+          tenants: restaurants,
+        });
+        const user = await lockUser(tx, id);
+        if (user === undefined) throw new Error('a user that was just made is gone');
+        return { ...showUser(user), ...link };
+      });
+    },
+    /** A new one-time link; the former ends. Whoever uses it sets a new password and is signed in. */
+    makeLink: (actor: string, email: string): Promise<ShownUser & OneTimeLink> =>
+      change(email, async (tx, user, now) => {
+        if (user.disabledAt !== undefined) throw new Fault('CONFLICT', `${user.email} is disabled`);
+        const link = await makeLink(deps, tx, user.id, now);
+        await record(tx, now, event(actor, user, 'user.link_made'));
+        return { ...showUser(user), ...link };
+      }),
+    /** What is not named stays. Sessions stay too: each request looks at the role anew. */
+    set: (
+      actor: string,
+      email: string,
+      given: { role?: string | undefined; restaurants?: readonly string[] | undefined },
+    ): Promise<ShownUser> =>
+      change(email, async (tx, user, now) => {
+        const role = given.role === undefined ? user.role : checkRole(given.role);
+        const restaurants = checkRestaurants(role, given.restaurants ?? (role === 'owner' ? user.restaurants : []));
+        await setRole(tx, user.id, role);
+        await setRestaurants(tx, user.id, restaurants);
+        await record(tx, now, { ...event(actor, user, 'user.changed', { role, restaurants }), tenants: restaurants });
+        return showUser({ ...user, role, restaurants });
+      }),
+    /** Ends every session and link at once. */
+    disable: (actor: string, email: string): Promise<ShownUser> =>
+      change(email, async (tx, user, now) => {
+        await setDisabled(tx, user.id, user.disabledAt ?? now);
+        await endLink(tx, user.id);
+        const sessions = await deleteSessions(tx, user.id);
+        await record(tx, now, event(actor, user, 'user.changed', { state: 'disabled', sessions_ended: sessions }));
+        return showUser({ ...user, disabledAt: user.disabledAt ?? now });
+      }),
+    enable: (actor: string, email: string): Promise<ShownUser> =>
+      change(email, async (tx, user, now) => {
+        await setDisabled(tx, user.id, undefined);
+        await record(tx, now, event(actor, user, 'user.changed', { state: 'enabled' }));
+        return showUser({ ...user, disabledAt: undefined });
+      }),
+    /** For whoever has lost both the device and the recovery codes. */
+    removeTotp: (actor: string, email: string): Promise<ShownUser> =>
+      change(email, async (tx, user, now) => {
+        if (user.totpSince === undefined) throw new Fault('CONFLICT', `${user.email} has no second factor`);
+        await removeTotp(tx, user.id);
+        await record(tx, now, event(actor, user, 'user.totp_removed'));
+        return showUser({ ...user, totpSince: undefined });
+      }),
+    /** See markOfUsers. */
+    mark: (): Promise<string> => markOfUsers(db),
+    find: async (id: string): Promise<ShownUser | undefined> => {
+      const user = await findUser(db, id);
+      return user && showUser(user);
+    },
+    /** By email, those after `after`. */
+    list: async (after = '', limit = 100): Promise<ShownUser[]> => (await listUsers(db, after, limit)).map(showUser),
+  };
+};
+
+/** Of whoever has this text in an address bar, once, within a day. */
+const makeLink = async (
+  { box, origin }: UsersDeps,
+  tx: Kysely<unknown>,
+  userId: string,
+  now: Date,
+): Promise<OneTimeLink> => {
+  const token = newToken();
+  const expiresAt = new Date(now.getTime() + linkHours * 3_600_000);
+  await replaceLink(tx, { userId, digest: box.digest(token), expiresAt });
+  return { link: `${origin}${linkPath}?token=${token}`, expires: expiresAt.toISOString() };
+};
+
+export const showUser = (user: UserRow): ShownUser => ({
+  user_id: user.id,
+  email: user.email,
+  role: user.role,
+  restaurants: user.restaurants,
+  state:
+    user.disabledAt !== undefined
+      ? 'disabled'
+      : user.password === undefined && user.oidcSubject === undefined
+        ? 'invited'
+        : 'active',
+  totp: user.totpSince !== undefined,
+  created: user.createdAt.toISOString(),
+});
+
+export const normalizeEmail = (text: string): string => text.trim().normalize('NFC').toLowerCase();
+
+const checkEmail = (text: string): string => {
+  const email = normalizeEmail(text);
+  if (email.length > 254 || !/^[^\s@"<>()\\,;:\p{Cc}]+@[^\s@"<>()\\,;:\p{Cc}]+$/u.test(email))
+    throw new Fault('VALIDATION_ERROR', `${JSON.stringify(text.slice(0, 300))} is no email address`);
+  return email;
+};
+
+const checkRole = (role: string): Role => {
+  if (!isRole(role)) throw new Fault('VALIDATION_ERROR', `The role must be one of ${roles.join(', ')}`);
+  return role;
+};
+
+const checkRestaurants = (role: Role, restaurants: readonly string[]): readonly string[] => {
+  if (role !== 'owner' && restaurants.length > 0)
+    throw new Fault('VALIDATION_ERROR', `Only an owner is bound to restaurants; role ${role} sees every one`);
+  if (role === 'owner' && restaurants.length === 0)
+    throw new Fault('VALIDATION_ERROR', 'An owner needs at least one restaurant');
+  return [...new Set(restaurants)];
+};
+
+const noSuchUser = (email: string): Fault => new Fault('NOT_FOUND', `There is no user ${email.slice(0, 300)}`);

@@ -1,0 +1,141 @@
+// @ts-check
+
+/* Small comforts of every page. Everything works without them. */
+(() => {
+  const language = document.documentElement.lang;
+  const moment = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' });
+  const exact = new Intl.DateTimeFormat(language, { dateStyle: 'full', timeStyle: 'long' });
+  const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' });
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
+
+  /** @param {number} seconds from now @returns {string} */
+  const relativeText = (seconds) => {
+    const size = Math.abs(seconds);
+    if (size < 60) return relative.format(Math.round(seconds), 'second');
+    if (size < 3600) return relative.format(Math.round(seconds / 60), 'minute');
+    if (size < 86400) return relative.format(Math.round(seconds / 3600), 'hour');
+    return relative.format(Math.round(seconds / 86400), 'day');
+  };
+
+  /** Moments in the viewer's zone. @param {ParentNode} root */
+  const showTimes = (root) => {
+    for (const element of root.querySelectorAll('time[datetime]')) {
+      const at = new Date(element.getAttribute('datetime') ?? '');
+      if (Number.isNaN(at.getTime())) continue;
+      const style = element.getAttribute('data-style');
+      const text =
+        style === 'day'
+          ? day.format(at)
+          : style === 'relative'
+            ? relativeText((at.getTime() - Date.now()) / 1000)
+            : moment.format(at);
+      if (element.textContent !== text) element.textContent = text;
+      element.setAttribute('title', exact.format(at));
+    }
+  };
+
+  /** @param {string} text */
+  const toast = (text) => {
+    const place = document.getElementById('toast');
+    if (place === null) return;
+    place.textContent = text;
+    setTimeout(() => {
+      if (place.textContent === text) place.textContent = '';
+    }, 6000);
+  };
+
+  /** `data-copy="id"` copies the text of that element. */
+  document.addEventListener('click', (event) => {
+    const button = event.target instanceof Element ? event.target.closest('[data-copy]') : null;
+    const source = button === null ? null : document.getElementById(button.getAttribute('data-copy') ?? '');
+    if (source === null) return;
+    const text = source instanceof HTMLInputElement ? source.value : (source.textContent ?? '').trim();
+    navigator.clipboard.writeText(text).then(
+      () => toast(document.body.dataset.copied ?? ''),
+      () => {
+        // Not allowed to: mark it, so that the keyboard copies it.
+        const range = document.createRange();
+        range.selectNodeContents(source);
+        getSelection()?.removeAllRanges();
+        getSelection()?.addRange(range);
+      },
+    );
+  });
+
+  document.addEventListener('htmx:configRequest', (event) => {
+    const { detail } = /** @type {CustomEvent} */ (event);
+    // Nobody did anything: the session must not live on by a page that looks after itself.
+    const cause = detail.triggeringEvent?.type ?? '';
+    if (cause.startsWith('sse:')) detail.headers['X-Panel-Background'] = '1';
+  });
+  for (const name of ['htmx:responseError', 'htmx:sendError', 'htmx:timeout'])
+    document.addEventListener(name, () => toast(document.body.dataset.failed ?? ''));
+  document.addEventListener('htmx:load', (event) => {
+    if (event.target instanceof Element) showTimes(event.target.parentElement ?? event.target);
+  });
+
+  /**
+   * An event source that lets go while nobody looks: a browser has six connections to a server, and as many tabs in the
+   * background would leave none. What it missed it is told when it comes back, since its address says what the page shows.
+   * @param {string} url
+   */
+  const restingSource = (url) => {
+    /** @type {[string, (event: Event) => void][]} */
+    const listeners = [];
+    let isOver = false;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let rest;
+    const source = {
+      /** @type {((event: Event) => void) | null} */
+      onopen: null,
+      /** @type {((event: Event) => void) | null} */
+      onerror: null,
+      get readyState() {
+        return inner.readyState;
+      },
+      /** @param {string} name @param {(event: Event) => void} listener */
+      addEventListener: (name, listener) => {
+        listeners.push([name, listener]);
+        inner.addEventListener(name, listener);
+      },
+      /** @param {string} name @param {(event: Event) => void} listener */
+      removeEventListener: (name, listener) => {
+        const index = listeners.findIndex((entry) => entry[0] === name && entry[1] === listener);
+        if (index !== -1) listeners.splice(index, 1);
+        inner.removeEventListener(name, listener);
+      },
+      close: () => {
+        isOver = true;
+        clearTimeout(rest);
+        document.removeEventListener('visibilitychange', look);
+        inner.close();
+      },
+    };
+    const open = () => {
+      const made = new EventSource(url);
+      for (const [name, listener] of listeners) made.addEventListener(name, listener);
+      made.onopen = (event) => source.onopen?.(event);
+      made.onerror = (event) => {
+        // Refused for good: whoever uses it makes another one.
+        if (made.readyState === EventSource.CLOSED) {
+          isOver = true;
+          document.removeEventListener('visibilitychange', look);
+        }
+        source.onerror?.(event);
+      };
+      return made;
+    };
+    const look = () => {
+      clearTimeout(rest);
+      if (document.visibilityState === 'hidden') rest = setTimeout(() => inner.close(), 10_000);
+      else if (!isOver && inner.readyState === EventSource.CLOSED) inner = open();
+    };
+    let inner = open();
+    document.addEventListener('visibilitychange', look);
+    return source;
+  };
+  Object.assign(/** @type {any} */ (window).htmx ?? {}, { createEventSource: restingSource });
+
+  showTimes(document);
+  setInterval(() => showTimes(document), 30_000);
+})();

@@ -1,0 +1,47 @@
+/** What a handler answers: data that the router turns into a response with the panel's headers. */
+import type { Html } from './html.ts';
+
+export type Flash = { tone: 'good' | 'bad'; text: string };
+
+export type PageContent = {
+  /** Names the page in the title and the only h1. */
+  title: string;
+  body: Html;
+  /** Default 200. */
+  status?: number;
+  /** Own scripts beyond those of every page: names of files in src/panel/assets. */
+  scripts?: readonly string[];
+  cookies?: readonly string[];
+};
+
+export type Answer =
+  | ({ kind: 'page' } & PageContent)
+  | { kind: 'fragment'; body: Html; status: number }
+  | { kind: 'redirect'; to: string; flash: Flash | undefined; cookies: readonly string[] }
+  | { kind: 'file'; name: string; type: string; body: string | Buffer | AsyncIterable<string | Buffer> }
+  | { kind: 'events' }
+  | { kind: 'notFound' };
+
+export const page = (content: PageContent): Answer => ({ kind: 'page', ...content });
+
+/** A part of a page, for htmx. */
+export const fragment = (body: Html, status = 200): Answer => ({ kind: 'fragment', body, status });
+
+/** After every change: 303 to a path of the panel (`/panel/…`), with a message for the next page. */
+export const redirect = (to: string, flash?: Flash, cookies: readonly string[] = []): Answer => ({
+  kind: 'redirect',
+  to,
+  flash,
+  cookies,
+});
+
+/** A download; `name` is the name of the file. */
+export const file = (name: string, type: string, body: string | Buffer | AsyncIterable<string | Buffer>): Answer => ({
+  kind: 'file',
+  name,
+  type,
+  body,
+});
+
+/** There is no such thing, or not for this user: the same answer. */
+export const notFound = (): Answer => ({ kind: 'notFound' });

@@ -1,0 +1,94 @@
+/**
+ * Files that every browser may have: style sheet, scripts. Their names carry a digest of what is in them, so they are kept
+ * for ever and a new version has a new name. Compressed once, at the start.
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+
+export type Assets = {
+  /** Path of a file, `/panel/assets/frame.3f2a….css`. Throws for a name that there is none of. */
+  pathOf(name: string): string;
+  /** False: there is no such file. */
+  serve(path: string, request: IncomingMessage, response: ServerResponse): boolean;
+};
+
+export const assetsPath = '/panel/assets/';
+
+type Asset = { path: string; type: string; forms: readonly (readonly [encoding: string, body: Buffer])[] };
+
+const types: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+
+export const loadAssets = (): Assets => {
+  const folder = new URL('../assets/', import.meta.url);
+  const names = readdirSync(folder).sort();
+  const read = (name: string): Buffer => readFileSync(new URL(name, folder));
+  // The frame first: areas refine it.
+  const sheets = names.filter((name) => name.endsWith('.css'));
+  const styles = [...sheets.filter((name) => name === 'frame.css'), ...sheets.filter((name) => name !== 'frame.css')];
+  const found: (readonly [string, Buffer])[] = [
+    ['panel.css', Buffer.concat(styles.map(read))],
+    ['htmx.js', packageFile('htmx.org/dist/htmx.min.js')],
+    ['htmx-sse.js', packageFile('htmx-ext-sse/dist/sse.min.js')],
+    ...names.filter((name) => !name.endsWith('.css')).map((name) => [name, read(name)] as const),
+  ];
+  const byName = new Map(found.map(([name, body]) => [name, assetOf(name, body)]));
+  const byPath = new Map([...byName.values()].map((asset) => [asset.path, asset]));
+  return {
+    pathOf: (name) => {
+      const asset = byName.get(name);
+      if (asset === undefined) throw new Error(`there is no file ${name} in src/panel/assets`);
+      return asset.path;
+    },
+    serve: (path, request, response) => {
+      const asset = byPath.get(path);
+      if (asset === undefined) return false;
+      const wishes = String(request.headers['accept-encoding'] ?? '');
+      const [encoding, body] = asset.forms.find(([name]) => name === 'identity' || accepts(wishes, name)) ?? ['', ''];
+      response.writeHead(200, {
+        'content-type': asset.type,
+        'content-length': body.length,
+        'cache-control': 'public, max-age=31536000, immutable',
+        'x-content-type-options': 'nosniff',
+        'cross-origin-resource-policy': 'same-origin',
+        vary: 'accept-encoding',
+        ...(encoding === 'identity' ? undefined : { 'content-encoding': encoding }),
+      });
+      response.end(request.method === 'HEAD' ? undefined : body);
+      return true;
+    },
+  };
+};
+
+const accepts = (wishes: string, encoding: string): boolean =>
+  wishes.split(',').some((part) => {
+    const [name = '', weight] = part
+      .trim()
+      .toLowerCase()
+      .split(/\s*;\s*q\s*=\s*/);
+    return name === encoding && (weight === undefined || Number(weight) > 0);
+  });
+
+const packageFile = (name: string): Buffer => readFileSync(createRequire(import.meta.url).resolve(name));
+
+const assetOf = (name: string, body: Buffer): Asset => {
+  const dot = name.lastIndexOf('.');
+  const digest = createHash('sha256').update(body).digest('hex').slice(0, 16);
+  const type = types[name.slice(dot + 1)];
+  if (type === undefined) throw new Error(`assets of the panel have no type for ${name}`);
+  return {
+    path: `${assetsPath}${name.slice(0, dot)}.${digest}${name.slice(dot)}`,
+    type,
+    forms: [
+      ['br', brotliCompressSync(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })],
+      ['gzip', gzipSync(body, { level: 9 })],
+      ['identity', body],
+    ],
+  };
+};

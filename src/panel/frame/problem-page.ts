@@ -1,0 +1,45 @@
+/** What is shown when a page cannot be. */
+import { Fault } from '#src/contract/fault.ts';
+import { isTransient } from '#src/platform/db/transaction.ts';
+import type { Texts } from '../texts/texts.ts';
+import type { PageContent } from './answer.ts';
+import { html } from './html.ts';
+import { panelPath } from './match-page.ts';
+
+export type Problem = keyof Texts['frame']['problems'];
+
+const statusOf: Readonly<Record<Problem, number>> = {
+  notFound: 404,
+  forbidden: 403,
+  expired: 403,
+  unavailable: 503,
+  failed: 500,
+  refused: 400,
+};
+
+/** `detail`: what a fault tells the caller, instead of the general text. */
+export const problemPage = (
+  texts: Texts,
+  problem: Problem,
+  { requestId, detail, status }: { requestId: string; detail?: string; status?: number },
+): PageContent => {
+  const { title, text } = texts.frame.problems[problem];
+  return {
+    title,
+    status: status ?? statusOf[problem],
+    body: html`<p>${detail ?? text}</p>
+<p><a href="${panelPath}">${texts.frame.backHome}</a></p>
+<p class="hint">${texts.frame.requestId}: <code>${requestId}</code></p>`,
+  };
+};
+
+/** Which page says what was thrown; only a fault's public text ever leaves. */
+export const problemOf = (thrown: unknown): { problem: Problem; detail?: string; status?: number } => {
+  if (thrown instanceof Fault) {
+    if (thrown.status === 404) return { problem: 'notFound' };
+    if (thrown.status === 503) return { problem: 'unavailable' };
+    if (thrown.status < 500) return { problem: 'refused', detail: thrown.publicText, status: thrown.status };
+    return { problem: 'failed' };
+  }
+  return { problem: isTransient(thrown) ? 'unavailable' : 'failed' };
+};

@@ -1,0 +1,280 @@
+/**
+ * From a request to the page that answers it. The sequence is the policy: assets, pages for everybody, then session, role,
+ * restaurant and token are checked before a handler runs.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '#src/platform/clock.ts';
+import { newId } from '#src/platform/ids.ts';
+import type { Logger } from '#src/platform/log.ts';
+import type { Accounts } from '../accounts/accounts.ts';
+import { isCsrfToken, type LiveSession } from '../accounts/sessions.ts';
+import type { Ports } from '../ports.ts';
+import { chooseLanguage, isLanguage, type Language, type Texts, textsOf } from '../texts/texts.ts';
+import type { Answer, Flash, PageContent } from './answer.ts';
+import type { Assets } from './assets.ts';
+import type { ChangeWatch } from './change-watch.ts';
+import { languageCookie, readCookie, sessionCookie } from './cookies.ts';
+import type { EventStreams } from './event-streams.ts';
+import { html } from './html.ts';
+import { layout } from './layout.ts';
+import { createMatchPage, type Match, panelPath } from './match-page.ts';
+import { navigationFor } from './navigation.ts';
+import type { Page, View } from './page.ts';
+import { readTopics, streamUrlOf } from './page-topics.ts';
+import { type Problem, problemOf, problemPage } from './problem-page.ts';
+import type { PublicPage } from './public-page.ts';
+import { readForm } from './read-form.ts';
+import { createResponder, isHtmx, type Responder } from './respond.ts';
+import { isSameOrigin } from './same-origin.ts';
+
+export type RouterDeps = {
+  pages: readonly Page[];
+  publicPages: readonly PublicPage[];
+  assets: Assets;
+  accounts: Accounts;
+  flashes: {
+    keep(sessionId: string, flash: Flash): Promise<void>;
+    take(sessionId: string): Promise<Flash | undefined>;
+  };
+  watch: ChangeWatch;
+  streams: EventStreams;
+  ports: Ports;
+  clock: Clock;
+  log: Logger;
+  /** Public address of the server. */
+  origin: string;
+  sourceOf: (request: IncomingMessage) => string;
+  /** Of every answer but the assets. */
+  headers: Readonly<Record<string, string>>;
+};
+
+/** One request on its way. */
+type Asked = {
+  request: IncomingMessage;
+  response: ServerResponse;
+  respond: Responder;
+  requestId: string;
+  path: string;
+  query: URLSearchParams;
+  live: LiveSession | undefined;
+  language: Language;
+  texts: Texts;
+  params: Readonly<Record<string, string>>;
+  /** Address of the event stream of the page. */
+  streamUrl: string | undefined;
+};
+
+export type PanelHandler = (request: IncomingMessage, response: ServerResponse) => void;
+
+export const createRouter = (deps: RouterDeps): PanelHandler => {
+  const { assets, log, headers } = deps;
+  const serve = createServe(deps);
+  return (request, response) => {
+    const requestId = newId('req');
+    const [path = '', search = ''] = splitTarget(request.url ?? '');
+    if (assets.serve(path, request, response)) return;
+    // Typed by hand; a page has one address.
+    if (path.length > panelPath.length && path.endsWith('/') && request.method === 'GET')
+      return createResponder(request, response, headers).redirect(path.replace(/\/+$/, '') + (search && `?${search}`));
+    const respond = createResponder(request, response, { ...headers, 'x-request-id': requestId });
+    serve({ request, response, respond, requestId, path, query: new URLSearchParams(search) }).catch(
+      (error: unknown) => {
+        // In the middle of an answer, where the client may be gone; otherwise even the problem page could not be made.
+        if (response.headersSent) response.destroy();
+        else response.writeHead(500, headers).end();
+        if (!request.destroyed)
+          log.error({ err: error, request_id: requestId }, 'a page of the panel could not be answered');
+      },
+    );
+  };
+};
+
+const splitTarget = (target: string): [string, string] => {
+  const question = target.indexOf('?');
+  return question === -1 ? [target, ''] : [target.slice(0, question), target.slice(question + 1)];
+};
+
+const createServe = (deps: RouterDeps) => {
+  const { origin, log } = deps;
+  const { sessions } = deps.accounts;
+  const matchPublic = createMatchPage(deps.publicPages);
+  const matchPage = createMatchPage(deps.pages);
+  const answerPublic = createAnswerPublic(deps);
+  const answerSignedIn = createAnswerSignedIn(deps);
+  const send = createSend(deps);
+  return async (
+    head: Pick<Asked, 'request' | 'response' | 'respond' | 'requestId' | 'path' | 'query'>,
+  ): Promise<void> => {
+    const { request, path } = head;
+    const method = request.method ?? '';
+    const language = chooseLanguage(request.headers['accept-language']);
+    let asked: Asked = {
+      ...head,
+      live: undefined,
+      language,
+      texts: textsOf[language],
+      params: {},
+      streamUrl: undefined,
+    };
+    try {
+      const live = await sessions.find(readCookie(request, sessionCookie), !isBackground(request));
+      asked = inLanguage({ ...asked, live });
+      // Before anything is read: a page elsewhere may make a browser send its cookies along.
+      if (method !== 'GET' && method !== 'HEAD' && !isSameOrigin(request, origin))
+        return await send.problem(asked, 'expired');
+      const open = matchPublic(method, path);
+      if (open !== undefined) return await answerPublic(asked, open);
+      if (live === undefined) return sendToSignIn(asked);
+      const found = matchPage(method, path);
+      if (found === undefined) return await send.problem(asked, 'notFound');
+      await answerSignedIn({ ...asked, live, params: found.params }, found);
+    } catch (thrown) {
+      if (head.response.headersSent) throw thrown;
+      const { problem, ...more } = problemOf(thrown);
+      if (problem === 'failed' || problem === 'unavailable')
+        log.error({ err: thrown, request_id: head.requestId, path }, 'a page of the panel failed');
+      await send.problem(asked, problem, more);
+    }
+  };
+};
+
+/** The page looked for something new by itself: nobody used the session. */
+const isBackground = (request: IncomingMessage): boolean => request.headers['x-panel-background'] === '1';
+
+const inLanguage = (asked: Asked): Asked => {
+  const chosen = asked.live?.user.language ?? readCookie(asked.request, languageCookie);
+  return isLanguage(chosen) ? { ...asked, language: chosen, texts: textsOf[chosen] } : asked;
+};
+
+const sendToSignIn = ({ request, respond, path, query }: Asked): void => {
+  const isPage = request.method === 'GET' && !isHtmx(request) && path !== panelPath;
+  const search = query.size === 0 ? '' : `?${query}`;
+  respond.redirect(`${panelPath}/sign-in${isPage ? `?next=${encodeURIComponent(path + search)}` : ''}`);
+};
+
+const createAnswerPublic = (deps: RouterDeps) => {
+  const send = createSend(deps);
+  return async (asked: Asked, { page }: Match<PublicPage>): Promise<void> => {
+    const { request, path, query, language, texts, live } = asked;
+    const form = page.method === 'POST' ? await readForm(request) : new URLSearchParams();
+    const address = deps.sourceOf(request);
+    await send.answer(
+      asked,
+      await page.handle({ ...{ path, query, form, language, texts, address, request, live }, accounts: deps.accounts }),
+    );
+  };
+};
+
+const createAnswerSignedIn = (deps: RouterDeps) => {
+  const send = createSend(deps);
+  return async (asked: Asked & { live: LiveSession }, { page, params }: Match<Page>): Promise<void> => {
+    const { live, request } = asked;
+    const { user } = live;
+    if (!page.roles.includes(user.role)) return send.problem(asked, 'forbidden');
+    const { restaurant } = params;
+    // Exactly what is answered where nothing is: whose restaurant it is, or whether there is one, stays untold.
+    if (restaurant !== undefined && user.role === 'owner' && !user.restaurants.includes(restaurant))
+      return send.problem(asked, 'notFound');
+    const form = page.method === 'POST' ? await readForm(request, page.bodyBytesMax) : new URLSearchParams();
+    if (page.method === 'POST' && !hasToken(request, form, live)) return send.problem(asked, 'expired');
+    const { id, email, role, language, restaurants } = user;
+    const view: View = {
+      user: { id, email, role, language, restaurants },
+      session: { id: live.session.id },
+      language: asked.language,
+      texts: asked.texts,
+      path: asked.path,
+      params,
+      query: asked.query,
+      form,
+      ports: deps.ports,
+      accounts: deps.accounts,
+      self: user,
+      actor: `panel:${user.id}`,
+      now: deps.clock.now(),
+      address: deps.sourceOf(request),
+      request,
+      requestId: asked.requestId,
+      wantsFragment: isHtmx(request),
+      csrfField: csrfFieldOf(live),
+    };
+    const streamUrl =
+      request.method === 'GET' && !isHtmx(request) ? await streamUrlOf(deps.watch, page, restaurant) : undefined;
+    await send.answer({ ...asked, streamUrl }, await page.handle(view));
+  };
+};
+
+const maySee = (look: () => unknown): boolean => {
+  try {
+    look();
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const hasToken = (request: IncomingMessage, form: URLSearchParams, { csrfToken }: LiveSession): boolean => {
+  const header = request.headers['x-csrf-token'];
+  return isCsrfToken(typeof header === 'string' ? header : form.get('csrf'), csrfToken);
+};
+
+const csrfFieldOf = ({ csrfToken }: LiveSession) => html`<input type="hidden" name="csrf" value="${csrfToken}">`;
+
+const createSend = ({ assets, flashes, pages, watch, streams, accounts, headers }: RouterDeps) => {
+  const sendPage = async (asked: Asked, content: PageContent): Promise<void> => {
+    const { live, respond, language, texts, path, params } = asked;
+    // A part that looks after itself must not take the message away from the page that it is for.
+    const flash = live?.hasFlash === true && !isHtmx(asked.request) ? await flashes.take(live.session.id) : undefined;
+    const signedIn = live && {
+      user: live.user,
+      csrfToken: live.csrfToken,
+      csrfField: csrfFieldOf(live),
+      ...navigationFor(pages, { role: live.user.role, texts, path, params }),
+      streamUrl: asked.streamUrl,
+    };
+    respond.html(
+      layout({ assets, language, texts, path, flash, signedIn }, content),
+      content.status ?? 200,
+      content.cookies,
+    );
+  };
+  const problem = (asked: Asked, name: Problem, more: { detail?: string; status?: number } = {}): Promise<void> =>
+    sendPage(asked, problemPage(asked.texts, name, { requestId: asked.requestId, ...more }));
+  const openStream = ({ request, response, query, live }: Asked): void => {
+    if (live === undefined) throw new Error('a stream without a session');
+    const token = readCookie(request, sessionCookie);
+    streams.open(
+      { request, response, headers },
+      {
+        userId: live.user.id,
+        topics: readTopics(watch, query, live.user),
+        // Whoever lost the session, the role or the restaurant hears no more.
+        isLive: async () => {
+          const current = await accounts.sessions.find(token, false);
+          return current !== undefined && maySee(() => readTopics(watch, query, current.user));
+        },
+      },
+    );
+  };
+  return {
+    problem,
+    answer: async (asked: Asked, answer: Answer): Promise<void> => {
+      const { respond, live } = asked;
+      switch (answer.kind) {
+        case 'page':
+          return sendPage(asked, answer);
+        case 'fragment':
+          return respond.html(answer.body, answer.status);
+        case 'redirect':
+          if (answer.flash !== undefined && live !== undefined) await flashes.keep(live.session.id, answer.flash);
+          return respond.redirect(answer.to, answer.cookies);
+        case 'file':
+          return respond.file(answer.name, answer.type, answer.body);
+        case 'events':
+          return asked.request.method === 'GET' ? openStream(asked) : respond.html(html``, 200);
+        case 'notFound':
+          return problem(asked, 'notFound');
+      }
+    },
+  };
+};

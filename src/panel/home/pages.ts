@@ -1,0 +1,24 @@
+/** Where everybody lands: the pages of the role as cards. */
+import { page } from '../frame/answer.ts';
+import { html } from '../frame/html.ts';
+import { navigationFor } from '../frame/navigation.ts';
+import { type Page, roles } from '../frame/page.ts';
+
+/** `others`: the pages that it leads to. */
+export const createHomePages = (others: readonly Page[]): readonly Page[] => [
+  {
+    method: 'GET',
+    path: '',
+    roles,
+    nav: (texts) => texts.frame.home,
+    handle: ({ user, texts, path }) => {
+      const { nav } = navigationFor(others, { role: user.role, texts, path, params: {} });
+      const t = texts.frame;
+      return page({
+        title: t.home,
+        body: html`<p>${nav.length === 0 ? t.nothingHere : t.homeIntro}</p>
+<ul class="cards">${nav.map((item) => html`<li><a class="card" href="${item.path}">${item.label}</a></li>`)}</ul>`,
+      });
+    },
+  },
+];

@@ -1,0 +1,37 @@
+/** Leaving, and the language: both also without a session, so that they never end in a sign-in. */
+import { isCsrfToken } from '../accounts/sessions.ts';
+import { redirect } from '../frame/answer.ts';
+import { cookie, endCookie, languageCookie, sessionCookie } from '../frame/cookies.ts';
+import type { PublicPage, Visit } from '../frame/public-page.ts';
+import { isLanguage } from '../texts/texts.ts';
+import { nextOf, signInPath } from './next-path.ts';
+
+const yearSeconds = 31_536_000;
+
+export const signOutPages: readonly PublicPage[] = [
+  {
+    method: 'POST',
+    path: '/sign-out',
+    handle: async (visit) => {
+      const { live, accounts, address } = visit;
+      if (live !== undefined && hasToken(visit))
+        await accounts.own.signOut(live.user.id, live.session.id, { actor: `panel:${live.user.id}`, address });
+      return redirect(signInPath, undefined, [endCookie(sessionCookie)]);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/language',
+    handle: async (visit) => {
+      const { live, accounts, form } = visit;
+      const language = form.get('language');
+      const back = live === undefined && form.get('next') === signInPath ? signInPath : nextOf(form);
+      if (!isLanguage(language)) return redirect(back);
+      if (live !== undefined && hasToken(visit)) await accounts.own.setLanguage(live.user.id, language);
+      return redirect(back, undefined, [cookie(languageCookie, language, yearSeconds)]);
+    },
+  },
+];
+
+const hasToken = ({ live, form }: Visit): boolean =>
+  live !== undefined && isCsrfToken(form.get('csrf'), live.csrfToken);

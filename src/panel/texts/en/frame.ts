@@ -1,0 +1,36 @@
+/** Texts of the frame around every page, and of what can go wrong on any. */
+export const frame = {
+  skip: 'Skip to content',
+  mainNavigation: 'Main',
+  subNavigation: 'This section',
+  signOut: 'Sign out',
+  language: 'Language',
+  languageNames: { en: 'English', it: 'Italiano' },
+  home: 'Overview',
+  account: 'Account',
+  requestFailed: 'That did not work. Reload the page and try again.',
+  copied: 'Copied',
+  copy: 'Copy',
+  roles: { owner: 'Owner', support: 'Support', security: 'Security', admin: 'Administrator' },
+  homeIntro: 'What would you like to do?',
+  nothingHere: 'There is nothing here for your account yet.',
+  problems: {
+    notFound: { title: 'Page not found', text: 'There is no such page, or it is not yours to see.' },
+    forbidden: { title: 'Not for your role', text: 'Your account may not open this page.' },
+    expired: {
+      title: 'Please try again',
+      text: 'This form was open for too long, or it was sent from another site. Nothing was changed.',
+    },
+    unavailable: {
+      title: 'Back in a moment',
+      text: 'The server cannot answer right now. Nothing was changed; try again in a minute.',
+    },
+    failed: {
+      title: 'Something went wrong',
+      text: 'The server made a mistake. If it happens again, tell support the request id.',
+    },
+    refused: { title: 'That was refused', text: '' },
+  },
+  requestId: 'Request id',
+  backHome: 'Back to the overview',
+};

@@ -1,0 +1,2 @@
+/** Texts of the area "restaurant". */
+export const restaurant = {};

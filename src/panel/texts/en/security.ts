@@ -1,0 +1,2 @@
+/** Texts of the area "security". */
+export const security = {};

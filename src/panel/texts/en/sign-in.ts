@@ -1,0 +1,33 @@
+/** Texts of signing in. */
+export const signIn = {
+  title: 'Sign in',
+  email: 'Email',
+  password: 'Password',
+  submit: 'Sign in',
+  refused: 'Email or password is wrong.',
+  wait: (minutes: number) =>
+    `Too many attempts. Try again in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}, or ask for a one-time link.`,
+  withProvider: (name: string) => `Sign in with ${name}`,
+  providerAway: 'The other sign-in cannot be reached right now. Use your password, or try again in a minute.',
+  providerFailed: 'The other sign-in did not work. Try again.',
+  providerUnknown: 'There is no account here for this identity. Ask an administrator.',
+  codeTitle: 'One more step',
+  code: 'One-time code',
+  codeHint: 'The six digits that your app shows, or a recovery code.',
+  codeRefused: 'This code is wrong, or it was used before. Wait for the next one.',
+  tooLate: 'That took too long. Sign in again.',
+  linkTitle: 'Set your password',
+  linkFor: (email: string) => `For ${email}`,
+  newPassword: 'New password',
+  newPasswordAgain: 'New password again',
+  passwordRule: 'At least 12 characters. A few unrelated words are good.',
+  setPassword: 'Set password and sign in',
+  linkGone: {
+    title: 'This link does not work any more',
+    text: 'It was used, has expired, or a newer one was made. Ask for a new one.',
+  },
+  passwordShort: 'Use at least 12 characters.',
+  passwordLong: 'Use at most 256 characters.',
+  passwordCommon: 'This password is too easy to guess.',
+  passwordsDiffer: 'The two passwords are not the same.',
+};

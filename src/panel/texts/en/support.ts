@@ -1,0 +1,2 @@
+/** Texts of the area "support". */
+export const support = {};

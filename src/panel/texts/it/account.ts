@@ -1,0 +1,53 @@
+/** Testi dell'account. */
+import type { Texts } from '../texts.ts';
+
+export const account: Texts['account'] = {
+  title: 'Account',
+  role: 'Ruolo',
+  secondFactor: 'Accesso in due passaggi',
+  totpOff:
+    'Chi conosce la tua password può accedere. Aggiungi i codici monouso di un’app sul telefono: la password da sola non basterà più.',
+  totpOn: 'Attivo',
+  codesLeft: (count) => (count === 1 ? 'Resta 1 codice di recupero.' : `Restano ${count} codici di recupero.`),
+  totpAdd: 'Aggiungi i codici monouso',
+  totpRemove: 'Rimuovi i codici monouso',
+  totpIntro:
+    'Ti serve un’app di autenticazione, come Aegis, 2FAS, Google Authenticator o un gestore di password. All’accesso scriverai anche il codice che mostra.',
+  totpBegin: 'Mostra l’immagine da inquadrare',
+  totpScan: 'Inquadra questa immagine con l’app.',
+  totpPicture: 'Codice QR della chiave qui sotto',
+  totpKey: 'Oppure scrivi questa chiave:',
+  totpEnter: 'Scrivi il codice mostrato dall’app.',
+  totpConfirm: 'Conferma',
+  totpAdded: 'I codici monouso sono attivi. Le altre tue sessioni sono chiuse.',
+  totpRemoved: 'I codici monouso sono disattivati.',
+  totpRemoveText: 'Scrivi un codice dell’app o un codice di recupero.',
+  recoveryTitle: 'Codici di recupero',
+  recoveryText:
+    'Senza il telefono, ognuno di questi ti fa entrare una volta. Conservali lontano dalla password. Vengono mostrati solo ora.',
+  recoveryKept: 'Li ho conservati',
+  sessions: 'Sessioni',
+  noSessions: 'Non c’è nessuna sessione.',
+  browser: 'Browser',
+  address: 'Indirizzo',
+  method: 'Accesso con',
+  methods: {
+    password: 'Password',
+    totp: 'Password e codice',
+    recovery: 'Codice di recupero',
+    oidc: 'Accesso unico',
+    link: 'Link monouso',
+  },
+  began: 'Dal',
+  lastUsed: 'Ultimo uso',
+  actions: 'Azioni',
+  thisSession: 'questa',
+  endSession: 'Chiudi',
+  endOthers: 'Chiudi tutte le altre sessioni',
+  sessionEnded: 'La sessione è chiusa.',
+  sessionsEnded: (count) => (count === 1 ? '1 sessione chiusa.' : `${count} sessioni chiuse.`),
+  changePassword: 'Cambia password',
+  currentPassword: 'Password attuale',
+  currentRefused: 'La password attuale non è corretta.',
+  passwordChanged: 'La password è cambiata. Le altre tue sessioni sono chiuse.',
+};

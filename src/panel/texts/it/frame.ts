@@ -1,0 +1,38 @@
+/** Testi della cornice di ogni pagina. */
+import type { Texts } from '../texts.ts';
+
+export const frame: Texts['frame'] = {
+  skip: 'Vai al contenuto',
+  mainNavigation: 'Principale',
+  subNavigation: 'Questa sezione',
+  signOut: 'Esci',
+  language: 'Lingua',
+  languageNames: { en: 'English', it: 'Italiano' },
+  home: 'Panoramica',
+  account: 'Account',
+  requestFailed: 'Qualcosa non ha funzionato. Ricarica la pagina e riprova.',
+  copied: 'Copiato',
+  copy: 'Copia',
+  roles: { owner: 'Titolare', support: 'Assistenza', security: 'Sicurezza', admin: 'Amministratore' },
+  homeIntro: 'Che cosa vuoi fare?',
+  nothingHere: 'Per il tuo account qui non c’è ancora nulla.',
+  problems: {
+    notFound: { title: 'Pagina non trovata', text: 'Questa pagina non esiste, oppure non puoi vederla.' },
+    forbidden: { title: 'Non per il tuo ruolo', text: 'Il tuo account non può aprire questa pagina.' },
+    expired: {
+      title: 'Riprova',
+      text: 'Il modulo è rimasto aperto troppo a lungo, oppure è stato inviato da un altro sito. Nulla è stato modificato.',
+    },
+    unavailable: {
+      title: 'Torniamo subito',
+      text: 'Il server ora non può rispondere. Nulla è stato modificato; riprova tra un minuto.',
+    },
+    failed: {
+      title: 'Qualcosa è andato storto',
+      text: 'Il server ha commesso un errore. Se succede ancora, comunica all’assistenza l’id della richiesta.',
+    },
+    refused: { title: 'Richiesta rifiutata', text: '' },
+  },
+  requestId: 'Id della richiesta',
+  backHome: 'Torna alla panoramica',
+};

@@ -1,0 +1,4 @@
+/** Testi dell'area "restaurant". */
+import type { Texts } from '../texts.ts';
+
+export const restaurant: Texts['restaurant'] = {};
