@@ -1,4 +1,7 @@
 /** Pages and actions of the area "restaurant", for the roles owner, support, admin. */
 import type { Page } from '../frame/page.ts';
+import { keyPages } from './key-pages.ts';
+import { listPages } from './list-pages.ts';
+import { overviewPages } from './overview-pages.ts';
 
-export const restaurantPages: readonly Page[] = [];
+export const restaurantPages: readonly Page[] = [...listPages, ...overviewPages, ...keyPages];
