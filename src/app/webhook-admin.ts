@@ -21,9 +21,22 @@ export type WebhookAdmin = {
 
 /** `actor`: who stands in the audit for what is changed. */
 export const createWebhookAdmin = (installation: Installation, settings: Settings, actor: string): WebhookAdmin => {
-  const { operations, close } = webhookApiOf(installation, settings, targetRules(settings));
+  const { call, close } = createWebhookCalls(webhookApiOf(installation, settings, targetRules(settings)), installation);
+  return { call: (restuid, path, params) => call(actor, restuid, path, params), close };
+};
+
+export type WebhookCalls = {
+  call(actor: string, ...asked: Parameters<WebhookAdmin['call']>): Promise<Payload>;
+  close(): Promise<void>;
+};
+
+/** The same for several people. */
+export const createWebhookCalls = (
+  { operations, close }: ReturnType<typeof webhookApiOf>,
+  installation: Installation,
+): WebhookCalls => {
   const { store, box, clock } = installation;
-  const call = async (operation: Operation, restuid: string, params: unknown): Promise<Payload> => {
+  const call = async (actor: string, operation: Operation, restuid: string, params: unknown): Promise<Payload> => {
     const input = {
       params,
       caller: ownerOf(restuid),
@@ -46,10 +59,10 @@ export const createWebhookAdmin = (installation: Installation, settings: Setting
     return operation.answer.parse(answer.body) as Payload;
   };
   return {
-    call: (restuid, path, params) => {
+    call: (actor, restuid, path, params) => {
       const operation = operations.find((one) => one.path === path);
       if (operation === undefined) throw new Error(`there is no operation ${path}`);
-      return call(operation, restuid, parseParameters(operation.params as z.ZodType, { ...params }, []));
+      return call(actor, operation, restuid, parseParameters(operation.params as z.ZodType, { ...params }, []));
     },
     close,
   };

@@ -6,8 +6,11 @@ import type { RestaurantPorts } from '#src/panel/index.ts';
 import { pageOf } from './page-cursor.ts';
 import type { PortDeps } from './panel.ts';
 import { createKeyPorts } from './restaurant-keys.ts';
+import { createNotificationPorts } from './restaurant-notifications.ts';
+import { createWebhookPorts } from './restaurant-webhooks.ts';
 
-export const createRestaurantPorts = ({ installation, settings, origin }: PortDeps): RestaurantPorts => {
+export const createRestaurantPorts = (deps: PortDeps): RestaurantPorts => {
+  const { installation, settings, origin } = deps;
   const { store, box, clock } = installation;
   const scopes = loadScopeNames(routesFileOf(settings.gateway));
   const credentialsOf = (actor: string): Credentials => createCredentials({ db: store.db, box, clock, scopes, actor });
@@ -28,5 +31,7 @@ export const createRestaurantPorts = ({ installation, settings, origin }: PortDe
     },
     setApiEnabled: (actor, restuid, enabled) => credentialsOf(actor).setTenantApiEnabled(restuid, enabled),
     keys: createKeyPorts({ installation, credentialsOf }),
+    notifications: createNotificationPorts(installation),
+    ...createWebhookPorts(deps),
   };
 };

@@ -29,6 +29,8 @@ ${
 <h2>${t.steps}</h2>
 <ul class="cards">
 <li><a class="card" href="${placeOf(restuid, '/keys')}">${t.keys}</a></li>
+<li><a class="card" href="${placeOf(restuid, '/notifications')}">${t.notifications}</a></li>
+<li><a class="card" href="${placeOf(restuid, '/webhooks')}">${t.webhooks}</a></li>
 <li><a class="card" href="/docs">${t.reference}</a></li>
 </ul>`,
   });

@@ -1,8 +1,12 @@
 /** What pages of the area "restaurant" may watch for changes. */
+import { outboxChannel } from '#src/platform/db/outbox.ts';
 import type { Topic } from '../frame/topic.ts';
 import { caretakers } from './places.ts';
 
 export const keysTopic = 'restaurant-keys';
+
+/** Endpoints, their health and their deliveries. */
+export const deliveriesTopic = 'restaurant-deliveries';
 
 export const keysShown = 50;
 
@@ -13,5 +17,12 @@ export const restaurantTopics: readonly Topic[] = [
     perRestaurant: true,
     mark: async ({ restaurant }, restuid) =>
       JSON.stringify(await restaurant.keys.list(restuid, { ended: false, after: undefined, limit: keysShown })),
+  },
+  {
+    name: deliveriesTopic,
+    roles: caretakers,
+    perRestaurant: true,
+    channels: [outboxChannel],
+    mark: ({ restaurant }, restuid) => restaurant.deliveries.mark(restuid),
   },
 ];

@@ -1,5 +1,8 @@
 /** Texts of the area "restaurant". */
+import { deliveries } from './restaurant-deliveries.ts';
 import { keys } from './restaurant-keys.ts';
+import { notifications } from './restaurant-notifications.ts';
+import { webhooks } from './restaurant-webhooks.ts';
 
 export const restaurant = {
   nav: 'Restaurants',
@@ -17,6 +20,7 @@ export const restaurant = {
   next: 'Next page',
   first: 'First page',
   cancel: 'Cancel',
+  back: 'Back',
   optional: 'optional',
   overview: {
     nav: 'API access',
@@ -39,7 +43,13 @@ export const restaurant = {
     docs: 'Reference',
     steps: 'What would you like to do?',
     keys: 'Let a program call the API with a key',
+    notifications: 'Choose what the restaurant notifies of',
+    webhooks: 'Send events to an address of yours',
+    deliveries: 'See what was sent, and send it again',
     reference: 'Read what the API can do',
   },
   keys,
+  notifications,
+  webhooks,
+  deliveries,
 };

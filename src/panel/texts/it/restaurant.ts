@@ -1,6 +1,9 @@
 /** Testi dell'area "restaurant". */
 import type { Texts } from '../texts.ts';
+import { deliveries } from './restaurant-deliveries.ts';
 import { keys } from './restaurant-keys.ts';
+import { notifications } from './restaurant-notifications.ts';
+import { webhooks } from './restaurant-webhooks.ts';
 
 export const restaurant: Texts['restaurant'] = {
   nav: 'Ristoranti',
@@ -18,6 +21,7 @@ export const restaurant: Texts['restaurant'] = {
   next: 'Pagina successiva',
   first: 'Prima pagina',
   cancel: 'Annulla',
+  back: 'Indietro',
   optional: 'facoltativo',
   overview: {
     nav: 'Accesso API',
@@ -40,7 +44,13 @@ export const restaurant: Texts['restaurant'] = {
     docs: 'Documentazione',
     steps: 'Che cosa vuoi fare?',
     keys: 'Dare a un programma una chiave per usare le API',
+    notifications: 'Scegliere che cosa il ristorante notifica',
+    webhooks: 'Inviare gli eventi a un tuo indirizzo',
+    deliveries: 'Vedere che cosa è stato inviato, e inviarlo di nuovo',
     reference: 'Leggere che cosa sanno fare le API',
   },
   keys,
+  notifications,
+  webhooks,
+  deliveries,
 };
