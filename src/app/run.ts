@@ -204,7 +204,13 @@ const startGateway = async (
   const demo = hasDemo(settings, installation)
     ? await createDemo({ installation, settings, dataDir: resolve(settings.data_dir), origin: ownOrigin })
     : undefined;
-  const panel = startPanel({ installation, settings, origin: settings.origin ?? ownOrigin });
+  const panel = startPanel({
+    installation,
+    settings,
+    origin: settings.origin ?? ownOrigin,
+    ownOrigins: running.ownOrigins,
+    onStop: (stop) => running.stops.push(stop),
+  });
   running.services.push(...(panel?.services ?? []));
   const serve: RequestListener = (request, response) =>
     demo?.receiver.accepts(request) ? demo.receiver.listener(request, response) : gateway.handler(request, response);

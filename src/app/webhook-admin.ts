@@ -24,16 +24,37 @@ export type WebhookAdmin = {
 
 /** `actor`: who stands in the audit for what is changed. */
 export const createWebhookAdmin = (installation: Installation, settings: Settings, actor: string): WebhookAdmin => {
-  const { operations, close } = webhookApiOf(installation, settings, targetRules(settings));
+  const { call, note, close } = createWebhookCalls(
+    webhookApiOf(installation, settings, targetRules(settings)),
+    installation,
+  );
+  return {
+    call: (restuid, path, params) => call(actor, restuid, path, params),
+    note: (tx, restuid, details) => note(tx, actor, restuid, details),
+    close,
+  };
+};
+
+export type WebhookCalls = {
+  call(actor: string, ...asked: Parameters<WebhookAdmin['call']>): Promise<Payload>;
+  note(tx: Kysely<unknown>, actor: string, restuid: string, details: Payload): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** The same for several people. */
+export const createWebhookCalls = (
+  { operations, close }: ReturnType<typeof webhookApiOf>,
+  installation: Installation,
+): WebhookCalls => {
   const { store, box, clock } = installation;
-  const note = (tx: Kysely<unknown>, restuid: string, details: Payload): Promise<void> =>
+  const note = (tx: Kysely<unknown>, actor: string, restuid: string, details: Payload): Promise<void> =>
     appendChange(tx, box, clock.now(), {
       action: 'webhook.changed',
       actor,
       tenants: [restuid],
       details: JSON.stringify(details),
     });
-  const call = async (operation: Operation, restuid: string, params: unknown): Promise<Payload> => {
+  const call = async (actor: string, operation: Operation, restuid: string, params: unknown): Promise<Payload> => {
     const input = {
       params,
       caller: ownerOf(restuid),
@@ -48,7 +69,11 @@ export const createWebhookAdmin = (installation: Installation, settings: Setting
         ? await operation.handle({ ...input, db: store.db })
         : await inTransaction(store.db, async (tx) => {
             // What was asked, without the secret.
-            await note(tx, restuid, { operation: operation.path.slice(1), ...(params as Payload), secret: undefined });
+            await note(tx, actor, restuid, {
+              operation: operation.path.slice(1),
+              ...(params as Payload),
+              secret: undefined,
+            });
             return operation.handle({ ...input, db: tx });
           });
     if (!('body' in answer)) throw new Error(`${operation.path} gave no object`);
@@ -56,10 +81,10 @@ export const createWebhookAdmin = (installation: Installation, settings: Setting
     return operation.answer.parse(answer.body) as Payload;
   };
   return {
-    call: (restuid, path, params) => {
+    call: (actor, restuid, path, params) => {
       const operation = operations.find((one) => one.path === path);
       if (operation === undefined) throw new Error(`there is no operation ${path}`);
-      return call(operation, restuid, parseParameters(operation.params as z.ZodType, { ...params }, []));
+      return call(actor, operation, restuid, parseParameters(operation.params as z.ZodType, { ...params }, []));
     },
     note,
     close,

@@ -1,7 +1,13 @@
 /** What the webhook engine is told of the trade that it carries: kinds of events, who may read them, dates of a restaurant. */
 import type { Kysely } from 'kysely';
 import { isoDate, legacyDate, requireRestaurant } from '#src/ordering/index.ts';
-import { createWebhookApi, type KindScopes, type TargetRules, type TenantDates } from '#src/webhooks/index.ts';
+import {
+  createWebhookApi,
+  type KindScopes,
+  type NewEndpoint,
+  type TargetRules,
+  type TenantDates,
+} from '#src/webhooks/index.ts';
 import type { Settings } from './config.ts';
 import type { Installation } from './installation.ts';
 
@@ -30,7 +36,12 @@ export const targetRules = (settings: Settings, allowedOrigins: readonly string[
 });
 
 /** The operations on endpoints, deliveries and recorded events. */
-export const webhookApiOf = ({ store, box, clock }: Installation, settings: Settings, rules: TargetRules) =>
+export const webhookApiOf = (
+  { store, box, clock }: Installation,
+  settings: Settings,
+  rules: TargetRules,
+  owner?: NewEndpoint['owner'],
+) =>
   createWebhookApi({
     db: store.db,
     box,
@@ -40,4 +51,5 @@ export const webhookApiOf = ({ store, box, clock }: Installation, settings: Sett
     kindScopes,
     cursorKey: box.derive('cursor'),
     datesOf: restaurantDates,
+    ...(owner === undefined ? undefined : { owner }),
   });

@@ -70,6 +70,7 @@ export { verifyAudit } from './audit/verify-audit.ts';
 export { type GatewaySettings, gatewaySettings } from './config.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
 export type { CredentialState, ShownClient, ShownCredential } from './credentials/show-credentials.ts';
+export { createKeyViews, type KeyViews, type ShownKey } from './credentials/show-keys.ts';
 export { gatewayServerOptions, onClientError } from './edge/client-error.ts';
 export { createSourceOf } from './limits/source-address.ts';
 export { type PresentedToken, revokePresentedToken } from './oauth/revoke-presented-token.ts';

@@ -35,10 +35,11 @@ export { listProducts } from './menus/menu-store.ts';
 export { createRestaurant, type NewRestaurant, RestaurantRefused } from './restaurants/create-restaurant.ts';
 export { type LocationTerms, locationSettings } from './restaurants/location-terms.ts';
 export { requireRestaurant } from './restaurants/require-restaurant.ts';
+export { type ListedRestaurant, listRestaurants, type RestaurantSearch } from './restaurants/restaurant-list-store.ts';
 export { findRestaurant, hasRestaurants } from './restaurants/restaurant-store.ts';
 export { createLocation, type LocationAddress, setLocation } from './restaurants/save-location.ts';
 export { type RestaurantSettings, setRestaurant } from './restaurants/set-restaurant.ts';
-export { isoDate, legacyDate } from './venue-time.ts';
+export { endOfDay, isoDate, legacyDate } from './venue-time.ts';
 
 export const orderingMigrations = loadMigrations('ordering', new URL('./migrations/', import.meta.url));
 

@@ -34,12 +34,12 @@ export { createUsers, type ShownUser, type Users } from './accounts/users.ts';
 export { type PanelSettings, panelSettings } from './config.ts';
 export { roles } from './frame/page.ts';
 export type { PanelHandler } from './frame/router.ts';
+export type * from './ports/restaurant.ts';
 export type {
   PanelAction,
   PanelEvent,
   Ports,
   RecordEvents,
-  RestaurantPorts,
   SecurityPorts,
   SupportPorts,
 } from './ports.ts';

@@ -6,7 +6,7 @@ import { type OperationInput, tenantOf } from '#src/platform/http/operation.ts';
 import type { Cursors } from '#src/platform/http/paging.ts';
 import type { Viewer } from './endpoint.ts';
 import type { TenantDates } from './endpoint-params.ts';
-import type { EndpointsDeps } from './endpoints.ts';
+import type { EndpointsDeps, NewEndpoint } from './endpoints.ts';
 import type { TestEndpoint } from './test-endpoint.ts';
 
 /** Kind of event -> the scope that may read it, in the sequence in which scopes are listed. */
@@ -20,6 +20,8 @@ export type Api = Omit<EndpointsDeps, 'db' | 'kinds'> & {
   testEndpoint: TestEndpoint;
   /** The operator's name of the plain hex header. */
   signatureHeader: string;
+  /** Owner of what is made; undefined: the client that calls. */
+  owner: NewEndpoint['owner'] | undefined;
 };
 
 /** A client by its headers and by its tokens is the same owner; an API key speaks for the tenant. */

@@ -47,7 +47,8 @@ export type DeliveryFilter = {
   since?: Date | undefined;
 };
 
-const columns = sql`
+/** Of `delivery`, as LoggedDelivery. */
+export const deliveryColumns = sql`
   delivery.uid, delivery.endpoint_uid as "endpointUid", event_id as "eventId", event, kind, entity, seq, state,
   attempts_count as "attemptsCount", next_attempt_at as "nextAttemptAt", redelivery_uid as "redeliveryUid",
   delivery.created`;
@@ -80,7 +81,7 @@ export const listDeliveries = async (
   page: { offset: number; limit: number },
 ): Promise<LoggedDelivery[]> => {
   const { rows } = await sql<LoggedDelivery>`
-    select ${columns} from (${seenEndpoints(viewer, filter.endpointUid)}) as seen cross join lateral (
+    select ${deliveryColumns} from (${seenEndpoints(viewer, filter.endpointUid)}) as seen cross join lateral (
       select * from webhooks.deliveries as delivery where ${matching(viewer, filter)}
       order by delivery.created desc, delivery.uid desc limit ${page.offset + page.limit}
     ) as delivery
@@ -112,7 +113,7 @@ export const findDelivery = async (
   uid: string,
 ): Promise<(LoggedDelivery & { body: string | null }) | undefined> => {
   const { rows } = await sql<LoggedDelivery & { body: string | null }>`
-    select ${columns}, body from webhooks.deliveries as delivery
+    select ${deliveryColumns}, body from webhooks.deliveries as delivery
     where delivery.tenant = ${viewer.tenant} and delivery.uid = ${uid}
       and delivery.endpoint_uid in (${seenEndpoints(viewer, undefined)})`.execute(db);
   const [row] = rows;

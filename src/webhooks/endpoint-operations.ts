@@ -114,7 +114,7 @@ const createOperation = (api: Api): Operation =>
         { ...api, db, kinds: [] },
         {
           tenant: viewer.tenant,
-          owner: { kind: 'api_client', id: caller.id },
+          owner: api.owner ?? { kind: 'api_client', id: caller.id },
           url: params.url,
           kinds: readableKinds(api, caller, params.kinds),
           secret: params.secret,

@@ -77,7 +77,8 @@ export const findEndpointByUid = async (db: Kysely<unknown>, uid: string): Promi
 
 export type WatchedEndpoint = Endpoint & EndpointHealth;
 
-const watched = sql`
+/** Columns and tables of WatchedEndpoint. */
+export const watched = sql`
   ${columns}, health.failing_since as "failingSince", health.warned, health.last_success as "lastSuccess",
   health.last_failure as "lastFailure", upcoming.next_attempt_at as "nextAttempt"
   from webhooks.endpoints as endpoint

@@ -33,6 +33,7 @@ import { deliveryOperations } from './delivery-operations.ts';
 import { createDigest } from './digest.ts';
 import { createDispatch } from './dispatch.ts';
 import { endpointOperations } from './endpoint-operations.ts';
+import type { NewEndpoint } from './endpoints.ts';
 import { createForward, type Forward } from './forward.ts';
 import { createObserveAttempts, type Observers } from './observe-attempts.ts';
 import { endpointSecretLabel } from './opened-secrets.ts';
@@ -47,9 +48,12 @@ import { createTestEndpoint } from './test-endpoint.ts';
 import { watchQueue } from './watch-queue.ts';
 
 export type { KindScopes } from './api.ts';
+export type { LoggedAttempt } from './delivery-log-store.ts';
+export { type DeliveryFilterState, historyStepMax } from './delivery-page-store.ts';
 export { describedEvents, type OwnEvent } from './described-events.ts';
 export type { TenantDates } from './endpoint-params.ts';
 export { createEndpoint, type EndpointsDeps, moveEndpoint, type NewEndpoint } from './endpoints.ts';
+export { createWebhookViews, type ShownDelivery, type ShownEndpoint, type WebhookViews } from './show-webhooks.ts';
 export { createSigningKeys, type SigningKeys } from './signing-keys.ts';
 export type { Resolve, TargetRules } from './target.ts';
 
@@ -142,6 +146,8 @@ export type WebhookApiDeps = SendingDeps & {
   /** 32 bytes: signs the cursors of lists. */
   cursorKey: Buffer;
   datesOf: Api['datesOf'];
+  /** Owner of what is made; default: the client that calls. */
+  owner?: NewEndpoint['owner'];
 };
 
 /** The operations; `close` ends the connections of `webhook/test`. */
@@ -158,6 +164,7 @@ export const createWebhookApi = (deps: WebhookApiDeps): { operations: Operation[
     cursors: createCursors(deps.cursorKey),
     testEndpoint: createTestEndpoint({ send, clock, headersFor }),
     signatureHeader: settings.signature_header,
+    owner: deps.owner,
   });
   return { operations, close };
 };
@@ -176,5 +183,6 @@ export const describedOperations = (kindScopes: KindScopes): Operation[] => {
     cursors: createCursors(Buffer.alloc(32)),
     testEndpoint: never,
     signatureHeader: '',
+    owner: undefined,
   });
 };

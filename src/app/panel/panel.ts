@@ -8,7 +8,15 @@ import { createSecurityPorts } from './security-ports.ts';
 import { createSupportPorts } from './support-ports.ts';
 
 /** What the ports of every area may use. */
-export type PortDeps = { installation: Installation; settings: Settings; origin: string };
+export type PortDeps = {
+  installation: Installation;
+  settings: Settings;
+  origin: string;
+  /** Receivers of our own, which webhooks may go to whatever the rules say. */
+  ownOrigins: readonly string[];
+  /** To be called when the program stops. */
+  onStop: (stop: () => Promise<void>) => void;
+};
 
 /** Undefined: switched off. */
 export const startPanel = (deps: PortDeps): Panel | undefined => {

@@ -61,8 +61,8 @@ const changeOf = (last: StateChange | undefined) => ({
 });
 
 /** `idOf`: under which name changes and uses of a row are kept. */
-const showRows = async (
-  deps: CredentialsDeps,
+export const showRows = async (
+  deps: Pick<CredentialsDeps, 'db' | 'clock'>,
   rows: readonly lists.ShownRow[],
   idOf = (row: lists.ShownRow): string => row.id,
 ): Promise<{ shown: ShownCredential; row: lists.ShownRow; use: Use | undefined }[]> => {

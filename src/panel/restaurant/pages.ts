@@ -1,4 +1,15 @@
 /** Pages and actions of the area "restaurant", for the roles owner, support, admin. */
 import type { Page } from '../frame/page.ts';
+import { endpointPages } from './endpoint-pages.ts';
+import { keyPages } from './key-pages.ts';
+import { listPages } from './list-pages.ts';
+import { notificationPages } from './notification-pages.ts';
+import { overviewPages } from './overview-pages.ts';
 
-export const restaurantPages: readonly Page[] = [];
+export const restaurantPages: readonly Page[] = [
+  ...listPages,
+  ...overviewPages,
+  ...keyPages,
+  ...notificationPages,
+  ...endpointPages,
+];

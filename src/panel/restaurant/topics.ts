@@ -1,4 +1,28 @@
 /** What pages of the area "restaurant" may watch for changes. */
+import { outboxChannel } from '#src/platform/db/outbox.ts';
 import type { Topic } from '../frame/topic.ts';
+import { caretakers } from './places.ts';
 
-export const restaurantTopics: readonly Topic[] = [];
+export const keysTopic = 'restaurant-keys';
+
+/** Endpoints, their health and their deliveries. */
+export const deliveriesTopic = 'restaurant-deliveries';
+
+export const keysShown = 50;
+
+export const restaurantTopics: readonly Topic[] = [
+  {
+    name: keysTopic,
+    roles: caretakers,
+    perRestaurant: true,
+    mark: async ({ restaurant }, restuid) =>
+      JSON.stringify(await restaurant.keys.list(restuid, { ended: false, after: undefined, limit: keysShown })),
+  },
+  {
+    name: deliveriesTopic,
+    roles: caretakers,
+    perRestaurant: true,
+    channels: [outboxChannel],
+    mark: ({ restaurant }, restuid) => restaurant.deliveries.mark(restuid),
+  },
+];

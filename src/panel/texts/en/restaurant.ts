@@ -1,2 +1,55 @@
 /** Texts of the area "restaurant". */
-export const restaurant = {};
+import { deliveries } from './restaurant-deliveries.ts';
+import { keys } from './restaurant-keys.ts';
+import { notifications } from './restaurant-notifications.ts';
+import { webhooks } from './restaurant-webhooks.ts';
+
+export const restaurant = {
+  nav: 'Restaurants',
+  list: {
+    title: 'Restaurants',
+    search: 'Name or restaurant id',
+    find: 'Find',
+    name: 'Restaurant',
+    id: 'Restaurant id',
+    api: 'API access',
+    none: 'No restaurant is assigned to your account. Ask whoever invited you.',
+    notFound: (text: string) => `No restaurant’s name begins with “${text}”.`,
+    showAll: 'Show all',
+  },
+  next: 'Next page',
+  first: 'First page',
+  cancel: 'Cancel',
+  back: 'Back',
+  optional: 'optional',
+  overview: {
+    nav: 'API access',
+    title: (name: string) => `API access of ${name}`,
+    on: 'On',
+    off: 'Off',
+    onText: 'Programs with a key of this restaurant, and API clients that may use it, can call the API.',
+    offText: 'Every call about this restaurant is refused. Keys and endpoints are kept.',
+    turnOn: 'Turn on',
+    turnOff: 'Turn off…',
+    turnedOn: 'API access is on.',
+    turnedOff: 'API access is off. Calls are refused from now on.',
+    offTitle: (name: string) => `Turn off API access of ${name}?`,
+    offQuestion:
+      'Within a second every call about this restaurant is refused with API_DISABLED, until you turn it on again.',
+    turnOffNow: 'Turn off API access',
+    state: 'API access',
+    id: 'Restaurant id',
+    address: 'Address of the API',
+    docs: 'Reference',
+    steps: 'What would you like to do?',
+    keys: 'Let a program call the API with a key',
+    notifications: 'Choose what the restaurant notifies of',
+    webhooks: 'Send events to an address of yours',
+    deliveries: 'See what was sent, and send it again',
+    reference: 'Read what the API can do',
+  },
+  keys,
+  notifications,
+  webhooks,
+  deliveries,
+};

@@ -1,4 +1,56 @@
 /** Testi dell'area "restaurant". */
 import type { Texts } from '../texts.ts';
+import { deliveries } from './restaurant-deliveries.ts';
+import { keys } from './restaurant-keys.ts';
+import { notifications } from './restaurant-notifications.ts';
+import { webhooks } from './restaurant-webhooks.ts';
 
-export const restaurant: Texts['restaurant'] = {};
+export const restaurant: Texts['restaurant'] = {
+  nav: 'Ristoranti',
+  list: {
+    title: 'Ristoranti',
+    search: 'Nome o id del ristorante',
+    find: 'Cerca',
+    name: 'Ristorante',
+    id: 'Id del ristorante',
+    api: 'Accesso API',
+    none: 'Al tuo account non è assegnato alcun ristorante. Chiedi a chi ti ha invitato.',
+    notFound: (text: string) => `Nessun ristorante ha un nome che inizia con «${text}».`,
+    showAll: 'Mostra tutti',
+  },
+  next: 'Pagina successiva',
+  first: 'Prima pagina',
+  cancel: 'Annulla',
+  back: 'Indietro',
+  optional: 'facoltativo',
+  overview: {
+    nav: 'Accesso API',
+    title: (name: string) => `Accesso API di ${name}`,
+    on: 'Attivo',
+    off: 'Disattivato',
+    onText: 'I programmi con una chiave di questo ristorante e i client API autorizzati possono usare le API.',
+    offText: 'Ogni chiamata su questo ristorante viene rifiutata. Chiavi ed endpoint restano salvati.',
+    turnOn: 'Attiva',
+    turnOff: 'Disattiva…',
+    turnedOn: 'L’accesso API è attivo.',
+    turnedOff: 'L’accesso API è disattivato. Da ora le chiamate vengono rifiutate.',
+    offTitle: (name: string) => `Disattivare l’accesso API di ${name}?`,
+    offQuestion:
+      'Entro un secondo ogni chiamata su questo ristorante viene rifiutata con API_DISABLED, finché non lo riattivi.',
+    turnOffNow: 'Disattiva l’accesso API',
+    state: 'Accesso API',
+    id: 'Id del ristorante',
+    address: 'Indirizzo delle API',
+    docs: 'Documentazione',
+    steps: 'Che cosa vuoi fare?',
+    keys: 'Dare a un programma una chiave per usare le API',
+    notifications: 'Scegliere che cosa il ristorante notifica',
+    webhooks: 'Inviare gli eventi a un tuo indirizzo',
+    deliveries: 'Vedere che cosa è stato inviato, e inviarlo di nuovo',
+    reference: 'Leggere che cosa sanno fare le API',
+  },
+  keys,
+  notifications,
+  webhooks,
+  deliveries,
+};

@@ -1,0 +1,115 @@
+/** What may be done to an endpoint beside editing it. What cannot be undone asks first. */
+import { Fault } from '#src/contract/fault.ts';
+import { page, redirect } from '../frame/answer.ts';
+import { html } from '../frame/html.ts';
+import type { Page, PageHandler, View } from '../frame/page.ts';
+import { attemptOutcome, isConfirmed } from './attempt-parts.ts';
+import { endpointPlace } from './endpoint-parts.ts';
+import { shownEndpointSecret, withEndpoint } from './endpoint-secret.ts';
+import { caretakers, placeOf } from './places.ts';
+
+type Question = { title: string; text: string; submit: string; action: string };
+
+/** A page of its own, so that it asks without script too. */
+const ask = (of: (view: View) => Question): PageHandler =>
+  withEndpoint((view, restuid, endpoint) => {
+    const { title, text, submit, action } = of(view);
+    const place = endpointPlace(restuid, endpoint.uid);
+    return page({
+      title,
+      body: html`<p><code>${endpoint.url}</code></p><p>${text}</p>
+<form method="post" action="${place}/${action}" class="row">${view.csrfField}
+<button class="danger">${submit}</button><a class="button" href="${place}">${view.texts.restaurant.cancel}</a></form>`,
+    });
+  });
+
+const askToDisable = ask(({ texts: { restaurant } }) => {
+  const t = restaurant.webhooks;
+  return { title: t.disableTitle, text: t.disableText, submit: t.disableNow, action: 'disable' };
+});
+
+const askToRemove = ask(({ texts: { restaurant } }) => {
+  const t = restaurant.webhooks;
+  return { title: t.removeTitle, text: t.removeText, submit: t.removeNow, action: 'remove' };
+});
+
+const setEnabled = (enabled: boolean): PageHandler =>
+  withEndpoint(async (view, restuid, { uid }) => {
+    await view.ports.restaurant.endpoints.setEnabled(view.actor, restuid, uid, enabled);
+    const t = view.texts.restaurant.webhooks;
+    return redirect(endpointPlace(restuid, uid), { tone: 'good', text: enabled ? t.enabled : t.disabled });
+  });
+
+const remove = withEndpoint(async (view, restuid, { uid }) => {
+  await view.ports.restaurant.endpoints.remove(view.actor, restuid, uid);
+  return redirect(placeOf(restuid, '/webhooks'), { tone: 'good', text: view.texts.restaurant.webhooks.removed });
+});
+
+const overlaps = [0, 1, 24, 72, 168] as const;
+
+const askToRotate = withEndpoint((view, restuid, { uid, previousSecretExpires }) => {
+  const { webhooks: t, cancel } = view.texts.restaurant;
+  const place = endpointPlace(restuid, uid);
+  const back = html`<a class="button" href="${place}">${cancel}</a>`;
+  return page({
+    title: t.rotateTitle,
+    body:
+      previousSecretExpires === undefined
+        ? html`<p>${t.rotateText}</p><form method="post" action="${place}/rotate" class="narrow">${view.csrfField}
+<label>${t.overlap}<select name="overlap">${overlaps.map(
+            (hours) => html`<option value="${hours}"${hours === 24 && html` selected`}>${t.overlaps[hours]}</option>`,
+          )}</select></label><div class="row"><button class="primary">${t.rotateNow}</button>${back}</div></form>`
+        : html`<p>${t.overlapBlocks}</p><form method="post" action="${place}/finish" class="row">${view.csrfField}<button class="danger">${t.finish}</button>${back}</form>`,
+  });
+});
+
+const rotate = withEndpoint(async (view, restuid, { uid }) => {
+  const hours = overlaps.find((one) => String(one) === view.form.get('overlap'));
+  if (hours === undefined) throw new Fault('VALIDATION_ERROR', view.texts.restaurant.keys.problems.overlap);
+  const secret = await view.ports.restaurant.endpoints.rotateSecret(view.actor, restuid, uid, hours);
+  return shownEndpointSecret(view, restuid, uid, secret);
+});
+
+const finish = withEndpoint(async (view, restuid, { uid }) => {
+  await view.ports.restaurant.endpoints.finishRotation(view.actor, restuid, uid);
+  const text = view.texts.restaurant.webhooks.finished;
+  return redirect(endpointPlace(restuid, uid), { tone: 'good', text });
+});
+
+const test = withEndpoint(async (view, restuid, { uid, url }) => {
+  const attempt = await view.ports.restaurant.endpoints.test(view.actor, restuid, uid);
+  const t = view.texts.restaurant.webhooks;
+  const place = endpointPlace(restuid, uid);
+  const isGood = isConfirmed(attempt);
+  return page({
+    title: t.tested,
+    scripts: ['restaurant.js'],
+    body: html`<div data-shown-once="${place}"><p class="message ${isGood ? 'good' : 'bad'}" role="${isGood ? 'status' : 'alert'}">${
+      isGood ? t.testedGood(attempt.status ?? 0, attempt.ms.total) : t.testedBad
+    }</p>
+<p><code>${url}</code></p>${attemptOutcome(view, attempt)}</div>
+<div class="row"><form method="post" action="${place}/test">${view.csrfField}<button class="primary">${t.test}</button></form>
+<a class="button" href="${place}">${view.texts.restaurant.back}</a></div>`,
+  });
+});
+
+export const endpointActions = (path: string): readonly Page[] => {
+  const get = (action: string, handle: PageHandler): Page => ({
+    method: 'GET',
+    path: `${path}/${action}`,
+    roles: caretakers,
+    handle,
+  });
+  const post = (action: string, handle: PageHandler): Page => ({ ...get(action, handle), method: 'POST' });
+  return [
+    get('disable', askToDisable),
+    post('disable', setEnabled(false)),
+    post('enable', setEnabled(true)),
+    get('remove', askToRemove),
+    post('remove', remove),
+    get('rotate', askToRotate),
+    post('rotate', rotate),
+    post('finish', finish),
+    post('test', test),
+  ];
+};

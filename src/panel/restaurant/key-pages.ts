@@ -1,0 +1,152 @@
+/** API keys of a restaurant: made and rotated (shown once), watched, revoked. */
+import { Fault } from '#src/contract/fault.ts';
+import { fragment, notFound, page, redirect } from '../frame/answer.ts';
+import { html } from '../frame/html.ts';
+import type { Page, View } from '../frame/page.ts';
+import type { ApiKey, NewKey, PanelRestaurant } from '../ports/restaurant.ts';
+import { isLive, keyTable, useOf } from './key-table.ts';
+import { fieldProblem, shownSecret } from './parts.ts';
+import { askedRestaurant, caretakers, placeOf, restaurantPath } from './places.ts';
+import { keysShown, keysTopic } from './topics.ts';
+
+const keysPath = `${restaurantPath}/keys`;
+const nameMax = 100;
+
+type Problems = { name?: string; expires?: string };
+
+const showKeys = async (view: View) => {
+  const found = await askedRestaurant(view);
+  return found === undefined ? notFound() : keysPage(view, found);
+};
+
+const keysPage = async (view: View, found: PanelRestaurant, problems: Problems = {}) => {
+  const { query, ports, texts } = view;
+  const ended = query.get('ended') === '1';
+  const after = query.get('after') ?? undefined;
+  const keys = await ports.restaurant.keys.list(found.restuid, { ended, after, limit: keysShown });
+  const table = keyTable(view, { restuid: found.restuid, ended, after, keys });
+  if (view.wantsFragment) return fragment(table);
+  return page({
+    title: texts.restaurant.keys.title(found.name),
+    status: Object.keys(problems).length === 0 ? 200 : 422,
+    body: html`<p>${texts.restaurant.keys.intro}</p>
+${table}${!ended && createForm(view, found, problems)}`,
+  });
+};
+
+const createForm = (view: View, { restuid, timeZone }: PanelRestaurant, problems: Problems) => {
+  const { form, csrfField } = view;
+  const { keys: t, optional } = view.texts.restaurant;
+  const name = fieldProblem('name', problems.name);
+  const expires = fieldProblem('expires', problems.expires);
+  return html`<section aria-labelledby="create-title" class="card form"><h2 id="create-title" class="flat">${t.create}</h2>
+<form method="post" action="${placeOf(restuid, '/keys')}">${csrfField}
+<label>${t.name} <span class="hint">${t.nameHint}</span>
+<input name="name" required maxlength="${nameMax}" autocomplete="off" value="${form.get('name') ?? ''}"${name.attributes}></label>${name.message}
+<label>${t.expires} <span class="hint">(${optional}) ${t.expiresHint(timeZone)}</span>
+<input type="date" name="expires" value="${form.get('expires') ?? ''}"${expires.attributes}></label>${expires.message}
+<button class="primary">${t.submit}</button></form></section>`;
+};
+
+const createKey = async (view: View) => {
+  const found = await askedRestaurant(view);
+  if (found === undefined) return notFound();
+  const { form, ports, actor, texts } = view;
+  const t = texts.restaurant.keys;
+  const name = (form.get('name') ?? '').trim();
+  if (name === '' || [...name].length > nameMax || !name.isWellFormed())
+    return keysPage(view, found, { name: t.problems.name });
+  const lastDay = (form.get('expires') ?? '').trim();
+  try {
+    const key = { name, lastDay: lastDay === '' ? undefined : lastDay };
+    return shownKey(view, found.restuid, name, await ports.restaurant.keys.create(actor, found.restuid, key));
+  } catch (error) {
+    if (!isAbout(error, 'expires')) throw error;
+    return keysPage(view, found, { expires: t.problems.expires });
+  }
+};
+
+const isAbout = (error: unknown, field: string): boolean =>
+  error instanceof Fault && error.errors?.some(({ pointer }) => pointer === field) === true;
+
+const shownKey = (view: View, restuid: string, name: string, { value }: NewKey, rotated = false) => {
+  const t = view.texts.restaurant.keys;
+  const sample = `curl -H 'X-Api-Key: ${value}' ${view.ports.restaurant.origin}/api/whoami`;
+  return page({
+    title: t.shownTitle,
+    scripts: ['restaurant.js'],
+    body: html`${shownSecret(view, {
+      label: t.shownFor(name),
+      value,
+      text: t.shownText,
+      done: { path: placeOf(restuid, '/keys'), label: t.saved },
+    })}
+${rotated && html`<p>${t.rotatedText}</p>`}
+<h2>${t.tryIt}</h2><pre id="sample">${sample}</pre><button type="button" data-copy="sample">${view.texts.frame.copy}</button>`,
+  });
+};
+
+/** Runs `use` with the key that the address names; one that has ended leads back. */
+const withLiveKey =
+  (use: (view: View, restuid: string, key: ApiKey) => ReturnType<Page['handle']>) => async (view: View) => {
+    const { restaurant = '', key: keyId = '' } = view.params;
+    const key = await view.ports.restaurant.keys.find(restaurant, keyId);
+    if (key === undefined) return notFound();
+    if (isLive(key)) return use(view, restaurant, key);
+    const text = view.texts.restaurant.keys.notLive(key.name);
+    return redirect(placeOf(restaurant, '/keys'), { tone: 'bad', text });
+  };
+
+const overlaps = [0, 1, 24, 72, 168, 720] as const;
+
+const askToRotate = withLiveKey((view, restuid, key) => {
+  const { keys: t, cancel } = view.texts.restaurant;
+  return page({
+    title: t.rotateTitle(key.name),
+    body: html`<p>${t.rotateText}</p><form method="post" action="${placeOf(restuid, `/keys/${key.keyId}/rotate`)}" class="narrow">${view.csrfField}
+<label>${t.overlap}<select name="overlap">${overlaps.map(
+      (hours) => html`<option value="${hours}"${hours === 24 && html` selected`}>${t.overlaps[hours]}</option>`,
+    )}</select></label>
+<div class="row"><button class="primary">${t.rotateNow}</button><a class="button" href="${placeOf(restuid, '/keys')}">${cancel}</a></div></form>`,
+  });
+});
+
+const rotateKey = withLiveKey(async (view, restuid, key) => {
+  const hours = overlaps.find((one) => String(one) === view.form.get('overlap'));
+  if (hours === undefined) throw new Fault('VALIDATION_ERROR', view.texts.restaurant.keys.problems.overlap);
+  const made = await view.ports.restaurant.keys.rotate(view.actor, restuid, key.keyId, hours);
+  return shownKey(view, restuid, key.name, made, hours > 0);
+});
+
+const askToRevoke = withLiveKey((view, restuid, key) => {
+  const { keys: t, cancel } = view.texts.restaurant;
+  return page({
+    title: t.revokeTitle(key.name),
+    body: html`<p>${t.revokeText}</p>
+${!key.isQuiet && html`<p class="message warn">${t.revokeUsed}</p>`}<p>${useOf(view, key)}</p>
+<form method="post" action="${placeOf(restuid, `/keys/${key.keyId}/revoke`)}" class="row">${view.csrfField}
+<button class="danger">${t.revokeNow}</button><a class="button" href="${placeOf(restuid, '/keys')}">${cancel}</a></form>`,
+  });
+});
+
+const revokeKey = withLiveKey(async (view, restuid, key) => {
+  await view.ports.restaurant.keys.revoke(view.actor, restuid, key.keyId);
+  const text = view.texts.restaurant.keys.revoked(key.name);
+  return redirect(placeOf(restuid, '/keys'), { tone: 'good', text });
+});
+
+export const keyPages: readonly Page[] = [
+  {
+    method: 'GET',
+    path: keysPath,
+    roles: caretakers,
+    nav: (texts) => texts.restaurant.keys.nav,
+    topics: [keysTopic],
+    handle: showKeys,
+  },
+  { method: 'POST', path: keysPath, roles: caretakers, handle: createKey },
+  { method: 'GET', path: `${keysPath}/:key/rotate`, roles: caretakers, handle: askToRotate },
+  { method: 'POST', path: `${keysPath}/:key/rotate`, roles: caretakers, handle: rotateKey },
+  { method: 'GET', path: `${keysPath}/:key/revoke`, roles: caretakers, handle: askToRevoke },
+  { method: 'POST', path: `${keysPath}/:key/revoke`, roles: caretakers, handle: revokeKey },
+];

@@ -1,0 +1,51 @@
+/** Finding a restaurant. */
+import { page, redirect } from '../frame/answer.ts';
+import { html } from '../frame/html.ts';
+import type { Page, View } from '../frame/page.ts';
+import type { ListedRestaurant } from '../ports/restaurant.ts';
+import { badge, pager, withQuery } from './parts.ts';
+import { caretakers, listPath, placeOf } from './places.ts';
+
+const pageSize = 50;
+const textMax = 100;
+
+const showList = async (view: View) => {
+  const { user, query, ports, texts } = view;
+  const t = texts.restaurant.list;
+  const [only, ...others] = user.restaurants;
+  if (user.role === 'owner' && only !== undefined && others.length === 0) return redirect(placeOf(only));
+  const text = (query.get('q') ?? '').trim().slice(0, textMax);
+  const after = query.get('after') ?? undefined;
+  const among = user.role === 'owner' ? user.restaurants : undefined;
+  const { items, next } = await ports.restaurant.list({ among, text, after, limit: pageSize });
+  const path = `/panel${listPath}`;
+  const search = html`<form method="get" action="${path}" class="row" role="search">
+<label class="grow">${t.search}<input type="search" name="q" value="${text}" maxlength="${textMax}"></label>
+<button>${t.find}</button></form>`;
+  const found =
+    items.length > 0
+      ? html`<table class="stack"><thead><tr><th scope="col">${t.name}</th><th scope="col">${t.id}</th><th scope="col">${t.api}</th></tr></thead>
+<tbody>${items.map((item) => row(view, item))}</tbody></table>`
+      : text === ''
+        ? html`<p>${t.none}</p>`
+        : html`<p>${t.notFound(text)} <a href="${path}">${t.showAll}</a></p>`;
+  return page({
+    title: t.title,
+    body: html`${(text !== '' || items.length > 0) && search}${found}${pager(view, {
+      after,
+      next,
+      pathOf: (cursor) => withQuery(path, { q: text, after: cursor }),
+    })}`,
+  });
+};
+
+const row = ({ texts }: View, { restuid, name, apiEnabled }: ListedRestaurant) => {
+  const { list: t, overview } = texts.restaurant;
+  return html`<tr><th scope="row"><a href="${placeOf(restuid)}">${name}</a></th>
+<td data-label="${t.id}"><code>${restuid}</code></td>
+<td data-label="${t.api}">${apiEnabled ? badge('good', overview.on) : badge('bad', overview.off)}</td></tr>`;
+};
+
+export const listPages: readonly Page[] = [
+  { method: 'GET', path: listPath, roles: caretakers, nav: (texts) => texts.restaurant.nav, handle: showList },
+];

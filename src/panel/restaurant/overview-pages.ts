@@ -1,0 +1,71 @@
+/** One restaurant: whether its API is open, and where to go from here. */
+import { notFound, page, redirect } from '../frame/answer.ts';
+import { html } from '../frame/html.ts';
+import type { Page, View } from '../frame/page.ts';
+import { badge } from './parts.ts';
+import { askedRestaurant, caretakers, placeOf, restaurantPath } from './places.ts';
+
+const showOverview = async (view: View) => {
+  const found = await askedRestaurant(view);
+  if (found === undefined) return notFound();
+  const { restuid, name, apiEnabled } = found;
+  const { texts, csrfField, ports } = view;
+  const t = texts.restaurant.overview;
+  return page({
+    title: t.title(name),
+    body: html`<section class="card" aria-labelledby="api-state">
+<div class="row spread"><h2 id="api-state" class="flat">${t.state} ${apiEnabled ? badge('good', t.on) : badge('bad', t.off)}</h2>
+${
+  apiEnabled
+    ? html`<a class="button" href="${placeOf(restuid, '/access/off')}">${t.turnOff}</a>`
+    : html`<form method="post" action="${placeOf(restuid, '/access/on')}">${csrfField}<button class="primary">${t.turnOn}</button></form>`
+}</div>
+<p>${apiEnabled ? t.onText : t.offText}</p>
+</section>
+<dl class="facts">
+<dt>${t.id}</dt><dd><code id="restuid">${restuid}</code> <button type="button" class="quiet" data-copy="restuid">${texts.frame.copy}</button></dd>
+<dt>${t.address}</dt><dd><code>${ports.restaurant.origin}/api</code></dd>
+</dl>
+<h2>${t.steps}</h2>
+<ul class="cards">
+<li><a class="card" href="${placeOf(restuid, '/keys')}">${t.keys}</a></li>
+<li><a class="card" href="${placeOf(restuid, '/notifications')}">${t.notifications}</a></li>
+<li><a class="card" href="${placeOf(restuid, '/webhooks')}">${t.webhooks}</a></li>
+<li><a class="card" href="/docs">${t.reference}</a></li>
+</ul>`,
+  });
+};
+
+const askToTurnOff = async (view: View) => {
+  const found = await askedRestaurant(view);
+  if (found === undefined) return notFound();
+  const { restuid, name } = found;
+  const t = view.texts.restaurant;
+  return page({
+    title: t.overview.offTitle(name),
+    body: html`<p>${t.overview.offQuestion}</p>
+<form method="post" action="${placeOf(restuid, '/access/off')}" class="row">${view.csrfField}
+<button class="danger">${t.overview.turnOffNow}</button><a class="button" href="${placeOf(restuid)}">${t.cancel}</a></form>`,
+  });
+};
+
+const setAccess = (enabled: boolean) => async (view: View) => {
+  const found = await askedRestaurant(view);
+  if (found === undefined) return notFound();
+  await view.ports.restaurant.setApiEnabled(view.actor, found.restuid, enabled);
+  const t = view.texts.restaurant.overview;
+  return redirect(placeOf(found.restuid), { tone: 'good', text: enabled ? t.turnedOn : t.turnedOff });
+};
+
+export const overviewPages: readonly Page[] = [
+  {
+    method: 'GET',
+    path: restaurantPath,
+    roles: caretakers,
+    nav: (texts) => texts.restaurant.overview.nav,
+    handle: showOverview,
+  },
+  { method: 'GET', path: `${restaurantPath}/access/off`, roles: caretakers, handle: askToTurnOff },
+  { method: 'POST', path: `${restaurantPath}/access/off`, roles: caretakers, handle: setAccess(false) },
+  { method: 'POST', path: `${restaurantPath}/access/on`, roles: caretakers, handle: setAccess(true) },
+];

@@ -1,0 +1,22 @@
+/** Testi sui tipi di eventi che un ristorante invia. */
+import type { Texts } from '../texts.ts';
+
+export const notifications: Texts['restaurant']['notifications'] = {
+  nav: 'Notifiche',
+  title: (name: string) => `Notifiche di ${name}`,
+  intro: 'Ciò che accade nel ristorante viene inviato ai tuoi endpoint webhook. Scegli che cosa.',
+  off: 'Mentre un tipo è disattivato, i suoi eventi non vengono né inviati né registrati: ciò che accade nel frattempo non si può inviare dopo.',
+  kinds: { customers: 'Clienti', orders: 'Ordini', loyaltylog: 'Registro punti', menu: 'Menu' },
+  hints: {
+    customers: 'Un cliente viene creato, modificato o rimosso.',
+    orders: 'Un ordine arriva, viene confermato, chiuso o annullato.',
+    loyaltylog: 'Vengono aggiunti o tolti punti.',
+    menu: 'Cambiano categorie o prodotti del menu.',
+  },
+  on: 'Attivo',
+  offState: 'Disattivato',
+  turnedOn: (kind: string) => `${kind}: attivo`,
+  turnedOff: (kind: string) => `${kind}: disattivato`,
+  noEndpoint: 'Nessun endpoint li riceve ancora.',
+  addEndpoint: 'Aggiungi un endpoint',
+};

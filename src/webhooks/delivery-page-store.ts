@@ -1,0 +1,159 @@
+/** The log of deliveries for people: page by page by keyset, and each look reads a bounded number of rows. Reads only. */
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { deliveryColumns, type LoggedDelivery } from './delivery-log-store.ts';
+
+/** `retrying`: an attempt failed and another one comes. `open`: was not sent yet. */
+export const deliveryFilterStates = ['open', 'retrying', 'succeeded', 'exhausted', 'cancelled'] as const;
+export type DeliveryFilterState = (typeof deliveryFilterStates)[number];
+
+export type DeliverySearch = {
+  tenant: string;
+  endpointUid: string | undefined;
+  eventId: string | undefined;
+  event: string | undefined;
+  state: DeliveryFilterState | undefined;
+  redeliveryUid: string | undefined;
+  since: Date | undefined;
+  after: Place | undefined;
+  limit: number;
+};
+
+export type Place = { created: Date; id: string };
+
+/** `lookedTo`: there may be more behind this place, though fewer than the limit were found before it. */
+export type FoundDeliveries = { rows: LoggedDelivery[]; lookedTo: Place | undefined };
+
+/** Rows that one search reads at most for each endpoint where no index leads to those that fit. */
+const lookMax = 1_000;
+
+/** Written out, so that the planner sees that the index of the unsuccessful ones fits. */
+const stateFits: Readonly<Record<DeliveryFilterState, RawBuilder<unknown>>> = {
+  open: sql`(state = 'waiting' or (state = 'pending' and attempts_count = 0))`,
+  retrying: sql`(state = 'pending' and attempts_count > 0)`,
+  succeeded: sql`state = 'succeeded'`,
+  exhausted: sql`state = 'exhausted'`,
+  cancelled: sql`state = 'cancelled'`,
+};
+
+const keptInterval = sql`interval '31 days'`;
+
+/** Endpoints that were removed too, as long as their deliveries are kept. */
+const endpointsOf = (tenant: string, endpointUid?: string): RawBuilder<unknown> => sql`
+  select uid as endpoint_uid from webhooks.endpoints
+  where tenant = ${tenant} and (removed is null or removed > now() - ${keptInterval})
+    ${endpointUid === undefined ? sql`` : sql`and uid = ${endpointUid}`}`;
+
+/** What an index leads to. */
+const narrowing = (search: DeliverySearch): RawBuilder<unknown> =>
+  sql.join(
+    [
+      sql`true`,
+      ...(search.after === undefined
+        ? []
+        : [sql`(delivery.created, delivery.uid) < (${search.after.created}, ${search.after.id})`]),
+      ...(search.since === undefined ? [] : [sql`delivery.created >= ${search.since}`]),
+      ...(search.state === 'exhausted' || search.state === 'cancelled' ? [stateFits[search.state]] : []),
+    ],
+    sql` and `,
+  );
+
+const fitting = ({ event, state, redeliveryUid }: DeliverySearch): RawBuilder<unknown> =>
+  sql.join(
+    [
+      sql`true`,
+      ...(event === undefined ? [] : [sql`event = ${event}`]),
+      ...(state === undefined ? [] : [stateFits[state]]),
+      ...(redeliveryUid === undefined ? [] : [sql`redelivery_uid = ${redeliveryUid}`]),
+    ],
+    sql` and `,
+  );
+
+const newestFirst = sql`order by delivery.created desc, delivery.uid desc`;
+
+/** Newest first. */
+export const searchDeliveries = async (db: Kysely<unknown>, search: DeliverySearch): Promise<FoundDeliveries> => {
+  const { tenant, endpointUid, eventId, limit } = search;
+  const looked =
+    eventId === undefined
+      ? sql`
+        select delivery.* from (${endpointsOf(tenant, endpointUid)}) as seen cross join lateral (
+          select * from webhooks.deliveries as delivery
+          where delivery.tenant = ${tenant} and delivery.endpoint_uid = seen.endpoint_uid and ${narrowing(search)}
+          ${newestFirst} limit ${lookMax}
+        ) as delivery ${newestFirst} limit ${lookMax}`
+      : sql`
+        select delivery.* from webhooks.deliveries as delivery
+        where delivery.tenant = ${tenant} and delivery.event_id = ${eventId} and ${narrowing(search)}
+          ${endpointUid === undefined ? sql`` : sql`and delivery.endpoint_uid = ${endpointUid}`}
+        ${newestFirst} limit ${lookMax}`;
+  const { rows } = await sql<LoggedDelivery & { looked: number; edgeCreated: Date; edgeUid: string }>`
+    with looked as materialized (${looked}),
+    edge as (select count(*) as looked, min(created) as "edgeCreated", (array_agg(uid order by created, uid))[1] as "edgeUid" from looked),
+    found as (select ${deliveryColumns} from looked as delivery where ${fitting(search)} ${newestFirst} limit ${limit})
+    select * from edge left join found on true order by found.created desc, found.uid desc`.execute(db);
+  const [first] = rows;
+  const found = rows.filter(({ uid }) => (uid as string | null) !== null);
+  const isMore = first !== undefined && first.looked === lookMax && found.length < limit;
+  return {
+    rows: found.map(({ looked: _looked, edgeCreated: _created, edgeUid: _uid, ...row }) => row),
+    lookedTo: isMore ? { created: first.edgeCreated, id: first.edgeUid } : undefined,
+  };
+};
+
+const markedMax = 50;
+
+/** A text that is another one when the newest deliveries or the health of an endpoint changed. */
+export const readDeliveryMark = async (db: Kysely<unknown>, tenant: string): Promise<string> => {
+  const { rows } = await sql<{ mark: string | null }>`
+    select md5(string_agg(concat_ws(' ', seen.uid, seen.enabled, seen.url, health.failures_count, health.last_failure,
+      health.last_success is null, newest.text), ',' order by seen.uid)) as mark
+    from webhooks.endpoints as seen
+    left join webhooks.endpoint_health as health on health.endpoint_uid = seen.uid
+    left join lateral (
+      select string_agg(concat(uid, state, attempts_count), ',') as text from (
+        select uid, state, attempts_count from webhooks.deliveries as delivery
+        where delivery.tenant = ${tenant} and delivery.endpoint_uid = seen.uid ${newestFirst} limit ${markedMax}
+      ) as delivery
+    ) as newest on true
+    where seen.tenant = ${tenant} and seen.removed is null`.execute(db);
+  return rows[0]?.mark ?? '';
+};
+
+export type HistoryStep = {
+  start: Date;
+  /** Confirmed by the first attempt, and by a later one. */
+  atOnce: number;
+  later: number;
+  failed: number;
+  cancelled: number;
+  open: number;
+};
+
+/** Deliveries that one step counts at most: the newest of it. */
+export const historyStepMax = 500;
+
+export type HistorySpan = { tenant: string; endpointUid: string; from: Date; stepMs: number; steps: number };
+
+/** What became of the deliveries of each span of time, the oldest first; steps without any are zeros. */
+export const readHistory = async (
+  db: Kysely<unknown>,
+  { tenant, endpointUid, from, stepMs, steps }: HistorySpan,
+): Promise<HistoryStep[]> => {
+  const { rows } = await sql<HistoryStep>`
+    select step.start, count(*) filter (where state = 'succeeded' and attempts_count <= 1) as "atOnce",
+      count(*) filter (where state = 'succeeded' and attempts_count > 1) as later,
+      count(*) filter (where state = 'exhausted') as failed, count(*) filter (where state = 'cancelled') as cancelled,
+      count(*) filter (where state in ('pending', 'waiting')) as open
+    from (
+      select ${from}::timestamptz + number * ${stepMs} * interval '1 millisecond' as start
+      from generate_series(0, ${steps}::integer - 1) as number
+    ) as step
+    left join lateral (
+      select state, attempts_count from webhooks.deliveries as delivery
+      where delivery.tenant = ${tenant} and delivery.endpoint_uid = ${endpointUid} and delivery.created >= step.start
+        and delivery.created < step.start + ${stepMs} * interval '1 millisecond'
+      ${newestFirst} limit ${historyStepMax}
+    ) as delivery on true
+    group by step.start order by step.start`.execute(db);
+  return rows;
+};
