@@ -34,6 +34,7 @@ export { listProducts } from './menus/menu-store.ts';
 export { createRestaurant, type NewRestaurant, RestaurantRefused } from './restaurants/create-restaurant.ts';
 export { type LocationTerms, locationSettings } from './restaurants/location-terms.ts';
 export { requireRestaurant } from './restaurants/require-restaurant.ts';
+export { type FoundRestaurant, restaurantsByUid, searchRestaurants } from './restaurants/restaurant-search-store.ts';
 export { findRestaurant, hasRestaurants } from './restaurants/restaurant-store.ts';
 export { createLocation, type LocationAddress, setLocation } from './restaurants/save-location.ts';
 export { type RestaurantSettings, setRestaurant } from './restaurants/set-restaurant.ts';
