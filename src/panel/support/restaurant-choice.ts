@@ -27,8 +27,7 @@ export const restaurantChoicePages: readonly Page[] = [
 /** Uids as they were checked. Throws a Fault for more than can be taken at once. */
 export const readChosen = ({ form, texts }: View): string[] => {
   const chosen = [...new Set(form.getAll('restaurant'))].filter((uid) => uid !== '');
-  if (chosen.length > chosenMax)
-    throw new Fault('VALIDATION_ERROR', texts.support.restaurantChoice.tooMany(chosenMax));
+  if (chosen.length > chosenMax) throw new Fault('VALIDATION_ERROR', texts.support.restaurantChoice.tooMany(chosenMax));
   return chosen;
 };
 
