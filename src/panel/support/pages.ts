@@ -7,6 +7,8 @@ import { restaurantChoicePages } from './restaurant-choice.ts';
 import { restaurantPages } from './restaurant-pages.ts';
 import { secretPages } from './secret-pages.ts';
 import { stopPages } from './stop-client.ts';
+import { unusedScopesPages } from './unused-scopes.ts';
+import { usePages } from './use-pages.ts';
 
 export const supportPages: readonly Page[] = [
   ...restaurantPages,
@@ -16,4 +18,6 @@ export const supportPages: readonly Page[] = [
   ...secretPages,
   ...grantPages,
   ...stopPages,
+  ...usePages,
+  ...unusedScopesPages,
 ];
