@@ -23,7 +23,6 @@ import {
 import {
   createGenerator,
   createLocation,
-  createRestaurant,
   findRestaurant,
   generatorView,
   importMenu,
@@ -43,6 +42,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { createEndpoint, type EndpointsDeps } from '#src/webhooks/index.ts';
 import type { Settings } from './config.ts';
+import { createWholeRestaurant, tenantFacts } from './create-restaurant.ts';
 import { createForwardEvents } from './forward-events.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { allMigrations } from './migrations.ts';
@@ -76,13 +76,9 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
   const users = usersOf(installation, settings);
   const forwardEvents = createForwardEvents(installation, settings, webhooks.call);
   return {
-    createRestaurant: (restaurant: NewRestaurant): Promise<{ restuid: string }> =>
-      inTransaction(store.db, async (tx) => {
-        const made = await createRestaurant(tx, restaurant, clock.now());
-        const { uid } = made;
-        await credentials.createTenant(uid, tx, tenantFacts(made));
-        return { restuid: uid };
-      }),
+    createRestaurant: async (restaurant: NewRestaurant): Promise<{ restuid: string }> => ({
+      restuid: await createWholeRestaurant(installation, actor, restaurant),
+    }),
     /** Returns all settings as they are then, in the words of the interface. */
     setRestaurant: (restuid: string, { apiEnabled, ...settings }: RestaurantSettings & { apiEnabled?: boolean }) =>
       inTransaction(store.db, async (tx) => {
@@ -222,13 +218,6 @@ const userName = (): string => {
     return 'unknown';
   }
 };
-
-/** What callers of the gateway are told about a restaurant (`tenantWords` of the route table). */
-export const tenantFacts = (restaurant: { name: string; timeZone: string; currency: string }) => ({
-  name: restaurant.name,
-  time_zone: restaurant.timeZone,
-  currency: restaurant.currency,
-});
 
 const shown = (restuid: string, location: Parameters<typeof locationSettings>[0] | undefined) => {
   if (location === undefined) throw new Fault('NOT_FOUND', `There is no restaurant ${restuid}`);

@@ -55,6 +55,7 @@ import { createDenialLog } from './whoami/denial-log.ts';
 export { reportDryRuns } from './access/dry-run-report.ts';
 export { appendChange } from './audit/append-change.ts';
 export type { AuditAction } from './audit/audit-event.ts';
+export { type ClientUse, reportClientUse } from './audit/client-use.ts';
 export {
   type ExportedAudit,
   type ExportFormat,
@@ -68,9 +69,18 @@ export { traceCredential } from './audit/trace-credential.ts';
 export { reportUnusedScopes } from './audit/unused-scopes.ts';
 export { verifyAudit } from './audit/verify-audit.ts';
 export { type GatewaySettings, gatewaySettings } from './config.ts';
+export { readEpoch } from './credentials/credential-epoch-store.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
+export {
+  type ClientSearch,
+  type ListedClient,
+  listTenantStates,
+  pageClients,
+  pageGrants,
+} from './credentials/page-clients.ts';
 export type { CredentialState, ShownClient, ShownCredential } from './credentials/show-credentials.ts';
 export { createKeyViews, type KeyViews, type ShownKey } from './credentials/show-keys.ts';
+export { shrinkClientScopes } from './credentials/shrink-scopes.ts';
 export { gatewayServerOptions, onClientError } from './edge/client-error.ts';
 export { createSourceOf } from './limits/source-address.ts';
 export { type PresentedToken, revokePresentedToken } from './oauth/revoke-presented-token.ts';

@@ -1,4 +1,15 @@
 /** What pages of the area "support" may watch for changes. */
 import type { Topic } from '../frame/topic.ts';
+import { supportRoles } from './roles.ts';
 
-export const supportTopics: readonly Topic[] = [];
+export const supportTopics: readonly Topic[] = [
+  {
+    name: 'client-credentials',
+    roles: supportRoles,
+    perRestaurant: false,
+    channels: ['gateway_credentials'],
+    mark: (ports) => ports.support.credentialsMark(),
+  },
+  // Gateways write what they counted now and then and tell nobody.
+  { name: 'client-use', roles: supportRoles, perRestaurant: false, mark: (ports) => ports.support.useMark() },
+];

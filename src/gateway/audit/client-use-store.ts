@@ -1,0 +1,35 @@
+/** SQL of what a client did lately. */
+import { type Kysely, sql } from 'kysely';
+
+export type UsedRow = {
+  allowed: boolean;
+  routeId: string | null;
+  reason: string | null;
+  /** What the route required then. */
+  scopes: string[];
+  calls: number;
+  last: Date;
+};
+
+export type UsedRows = { rows: UsedRow[]; entries: number; oldest: Date | null };
+
+/** Kinds of calls, latest first; of the newest `entriesMax` entries of the audit since then, and not more kinds than that. */
+export const sumClientUse = async (
+  db: Kysely<unknown>,
+  clientId: string,
+  { since, entriesMax, kindsMax }: { since: Date; entriesMax: number; kindsMax: number },
+): Promise<UsedRows> => {
+  const { rows } = await sql<UsedRow & { entries: number; oldest: Date | null }>`
+    with found as materialized (
+      select at, action, route_id, reason, scopes, count from gateway.audit_events
+      where client_id = ${clientId} and at >= ${since} and action in ('request.allowed', 'request.denied')
+      order by at desc limit ${entriesMax})
+    select action = 'request.allowed' as allowed, route_id as "routeId", reason, scopes, sum(count)::bigint as calls,
+      max(at) as last, (select count(*)::int from found) as entries, (select min(at) from found) as oldest
+    from found group by action, route_id, reason, scopes order by max(at) desc limit ${kindsMax}`.execute(db);
+  return {
+    rows: rows.map(({ entries: _entries, oldest: _oldest, ...row }) => ({ ...row, calls: Number(row.calls) })),
+    entries: rows[0]?.entries ?? 0,
+    oldest: rows[0]?.oldest ?? null,
+  };
+};

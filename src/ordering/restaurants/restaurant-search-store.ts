@@ -1,0 +1,40 @@
+/** SQL of restaurants that staff look for. */
+import { type Kysely, sql } from 'kysely';
+import { wordsQuery } from '#src/platform/db/words-query.ts';
+
+export type FoundRestaurant = { uid: string; name: string; timeZone: string; currency: string };
+
+const columns = sql`uid, name, time_zone as "timeZone", currency`;
+
+/** As the index of words spells it (migration 0165). */
+const words = sql`to_tsvector('simple', regexp_replace(name, '[^[:alnum:]]+', ' ', 'g'))`;
+
+/**
+ * Newest first. `search`: the beginning of a uid, or beginnings of words of the name; empty finds all. `before`: uid of the
+ * last one of the page before.
+ */
+export const searchRestaurants = async (
+  db: Kysely<unknown>,
+  { search, before, limit }: { search: string; before: string | undefined; limit: number },
+): Promise<FoundRestaurant[]> => {
+  const query = wordsQuery(search);
+  // Every uid is made of characters below ~.
+  const isUid = /^[A-Za-z0-9._-]{1,64}$/.test(search);
+  const found = [
+    ...(isUid ? [sql`(uid >= ${search} and uid < ${`${search}~`})`] : []),
+    ...(query === undefined ? [] : [sql`${words} @@ to_tsquery('simple', ${query})`]),
+  ];
+  const matches = search === '' ? sql`true` : found.length === 0 ? sql`false` : sql.join(found, sql` or `);
+  const { rows } = await sql<FoundRestaurant>`
+    select ${columns} from ordering.restaurants
+    where (${matches}) and (${before ?? null}::text is null or uid < ${before ?? null})
+    order by uid desc limit ${limit}`.execute(db);
+  return rows;
+};
+
+/** Those of the uids that exist, at most as many as there are uids. */
+export const restaurantsByUid = async (db: Kysely<unknown>, uids: readonly string[]): Promise<FoundRestaurant[]> =>
+  (
+    await sql<FoundRestaurant>`
+      select ${columns} from ordering.restaurants where uid = any (${[...uids]}::text[]) order by uid desc`.execute(db)
+  ).rows;

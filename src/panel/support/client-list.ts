@@ -1,0 +1,128 @@
+/** All API clients, and the form that makes one. */
+import { type Answer, notFound, page } from '../frame/answer.ts';
+import { html } from '../frame/html.ts';
+import { message } from '../frame/layout.ts';
+import type { Page, View } from '../frame/page.ts';
+import { clientPath, clientTable } from './client-table.ts';
+import { fieldNote, notedBy } from './field-note.ts';
+import { nextLink } from './next-link.ts';
+import { findField, readChosen, restaurantChoice } from './restaurant-choice.ts';
+import { supportRoles } from './roles.ts';
+import { readScopes, scopeChoice } from './scope-choice.ts';
+import { secretOnce } from './secret-once.ts';
+
+const listPath = '/panel/clients';
+const nameLengthMax = 100;
+
+export const clientListPages: readonly Page[] = [
+  {
+    method: 'GET',
+    path: '/clients',
+    roles: supportRoles,
+    nav: (texts) => texts.support.clients.title,
+    handle: (view) => showList(view),
+  },
+  {
+    method: 'GET',
+    path: '/clients/new',
+    roles: supportRoles,
+    handle: (view) => showForm(view, { ...blank, restaurants: view.query.getAll('restaurant').slice(0, 1) }),
+  },
+  { method: 'POST', path: '/clients/new', roles: supportRoles, handle: (view) => create(view) },
+];
+
+const showList = async ({ texts, query, ports }: View): Promise<Answer> => {
+  const t = texts.support.clients;
+  const text = (query.get('q') ?? '').trim().slice(0, 255);
+  const restuid = query.get('restaurant') ?? '';
+  const restaurant = restuid === '' ? undefined : await ports.support.findRestaurant(restuid);
+  if (restuid !== '' && restaurant === undefined) return notFound();
+  const { clients, next } = await ports.support.listClients(
+    { text, ...(restaurant && { restaurant: restuid }) },
+    query.get('after') ?? undefined,
+  );
+  return page({
+    title: t.title,
+    body: html`<div class="row spread">
+<form method="get" action="${listPath}" role="search" class="row">
+${restaurant && html`<input type="hidden" name="restaurant" value="${restuid}">`}
+<label>${t.searchLabel}<input type="search" name="q" value="${text}" maxlength="255" autocomplete="off"></label>
+<button>${texts.support.search}</button>
+</form>
+<a class="button primary" href="${listPath}/new">${t.create}</a></div>
+${restaurant && html`<p>${t.ofRestaurant(restaurant.name)} · <a href="${listPath}">${t.showAll}</a></p>`}
+${
+  clients.length === 0
+    ? html`<p>${text === '' ? t.empty : t.noneFound(text)}</p>`
+    : clientTable(texts, clients, ports.support.scopes.length)
+}
+${nextLink(texts.support.next, listPath, next, { q: text, restaurant: restuid })}`,
+  });
+};
+
+type Given = {
+  name: string;
+  restaurants: readonly string[];
+  scopes: readonly string[] | null;
+  mayIntrospect: boolean;
+  dpopRequired: boolean;
+};
+
+const blank: Given = { name: '', restaurants: [], scopes: [], mayIntrospect: false, dpopRequired: false };
+
+type Problems = { name?: string; restaurants?: string; scopes?: string };
+
+const create = async (view: View): Promise<Answer> => {
+  const { form, texts, ports, actor } = view;
+  const given: Given = {
+    name: (form.get('name') ?? '').trim(),
+    restaurants: readChosen(view),
+    scopes: readScopes(form),
+    mayIntrospect: form.has('introspect'),
+    dpopRequired: form.has('dpop'),
+  };
+  if (form.has(findField)) return showForm(view, given);
+  const t = texts.support.newClient;
+  const problems: Problems = {
+    ...(given.name === '' || given.name.length > nameLengthMax ? { name: t.nameProblem } : undefined),
+    ...(given.restaurants.length === 0 ? { restaurants: t.restaurantsProblem } : undefined),
+    ...(given.scopes?.length === 0 ? { scopes: texts.support.scopeChoice.problem } : undefined),
+  };
+  if (Object.keys(problems).length > 0) return showForm(view, given, problems);
+  const { clientId, secret } = await ports.support.createClient(actor, given);
+  return page({
+    title: t.doneTitle,
+    scripts: ['support.js'],
+    body: html`<p>${t.doneText}</p>${secretOnce(
+      texts,
+      [
+        { id: 'client-id', label: t.clientId, value: clientId },
+        { id: 'client-secret', label: t.secret, value: secret },
+      ],
+      clientPath(clientId),
+    )}`,
+  });
+};
+
+const showForm = async (view: View, given: Given, problems: Problems = {}): Promise<Answer> => {
+  const { texts, csrfField } = view;
+  const t = texts.support.newClient;
+  const isRefused = Object.keys(problems).length > 0;
+  return page({
+    title: t.title,
+    status: isRefused ? 422 : 200,
+    scripts: ['support.js'],
+    body: html`${isRefused && message({ tone: 'bad', text: texts.support.correct })}
+<form method="post" action="${listPath}/new" data-once>${csrfField}
+<label>${t.name}<input name="name" required maxlength="${nameLengthMax}" autocomplete="off" value="${given.name}"${notedBy('name-note', problems.name)}></label>
+${fieldNote('name-note', t.nameHint, problems.name)}
+${await restaurantChoice(view, { title: t.restaurantsTitle, chosen: given.restaurants, problem: problems.restaurants })}
+${scopeChoice(view, { held: given.scopes, problem: problems.scopes })}
+<details${(given.mayIntrospect || given.dpopRequired) && html` open`}><summary>${t.more}</summary>
+<label class="check"><input type="checkbox" name="dpop"${given.dpopRequired && html` checked`}>${t.dpop}</label>
+<label class="check"><input type="checkbox" name="introspect"${given.mayIntrospect && html` checked`}>${t.introspect}</label>
+</details>
+<div class="row"><button class="primary">${t.submit}</button><a href="${listPath}">${texts.support.cancel}</a></div>
+</form>`,
+  });
+};

@@ -1,0 +1,98 @@
+/** One client: what it is, its secrets with their use, the restaurants that it may reach, and what stops it. */
+import { type Answer, fragment, page, redirect } from '../frame/answer.ts';
+import { type Html, html } from '../frame/html.ts';
+import type { Page, View } from '../frame/page.ts';
+import { time } from '../frame/time.ts';
+import type { ShownClient } from '../ports/support.ts';
+import { clientPath } from './client-table.ts';
+import { grantSection } from './grants.ts';
+import { supportRoles } from './roles.ts';
+import { secretTable } from './secret-table.ts';
+import { stateBadge } from './state-badge.ts';
+import { stopSection } from './stop-client.ts';
+
+export const clientPages: readonly Page[] = [
+  {
+    method: 'GET',
+    path: '/clients/:client',
+    roles: supportRoles,
+    nav: (texts) => texts.support.client.title,
+    topics: ['client-credentials', 'client-use'],
+    handle: async (view) => showClient(view),
+  },
+  {
+    method: 'GET',
+    path: '/clients/:client/secrets',
+    roles: supportRoles,
+    handle: async ({ texts, params, ports, wantsFragment }) => {
+      const client = await ports.support.showClient(params.client ?? '');
+      if (!wantsFragment) return redirect(clientPath(client.clientId));
+      return fragment(secretTable(texts, client));
+    },
+  },
+];
+
+/** `problems`: what was wrong with the form of that name; the answer then is 422. */
+export const showClient = async (
+  view: View,
+  problems: { quarantine?: string; reactivate?: string; grants?: string } = {},
+): Promise<Answer> => {
+  const { texts, params, ports } = view;
+  const client = await ports.support.showClient(params.client ?? '');
+  const path = clientPath(client.clientId);
+  const isRefused = Object.keys(problems).length > 0;
+  return page({
+    title: client.name,
+    status: isRefused ? 422 : 200,
+    scripts: ['support.js'],
+    body: html`${client.state === 'revoked' && html`<p class="message bad">${texts.support.client.isDisabled}</p>`}
+${facts(texts, client, ports.support.scopes.length)}
+<h2>${texts.support.client.secrets}</h2>
+<div id="secrets" hx-get="${path}/secrets" hx-trigger="sse:client-use, sse:client-credentials">${secretTable(texts, client)}</div>
+${client.state !== 'revoked' && rotateForm(view, path)}
+${client.keys.length > 0 && keyTable(texts, client)}
+${await grantSection(view, client, problems.grants)}
+${client.state !== 'revoked' && stopSection(view, client, problems)}`,
+  });
+};
+
+const facts = (texts: View['texts'], client: ShownClient, scopesMax: number): Html => {
+  const t = texts.support.client;
+  const { yes, no, clients } = texts.support;
+  return html`<dl class="facts">
+<dt>${t.clientId}</dt><dd class="row"><code id="client-id">${client.clientId}</code><button type="button" data-copy="client-id">${texts.frame.copy}</button></dd>
+<dt>${t.state}</dt><dd>${stateBadge(client.state, clients.states)}${
+    client.changed !== null && html` ${t.since} ${time(client.changed)} ${client.actor !== null && t.by(client.actor)}`
+  }</dd>
+${client.reason !== null && html`<dt>${t.reason}</dt><dd>${client.reason}</dd>`}
+<dt>${t.created}</dt><dd>${time(client.created)}</dd>
+<dt>${t.scopes}</dt><dd>${client.scopes === null ? clients.allScopes : clients.someScopes(client.scopes.length, scopesMax)} · <a href="${clientPath(client.clientId)}/use">${texts.support.use.nav}</a></dd>
+<dt>${t.mayUseTokens}</dt><dd>${client.mayUseTokens ? yes : no}</dd>
+<dt>${t.mayIntrospect}</dt><dd>${client.mayIntrospect ? yes : no}</dd>
+<dt>${t.dpop}</dt><dd>${client.dpopRequired ? t.required : t.optional}</dd>
+</dl>`;
+};
+
+const rotateForm = ({ texts, csrfField }: View, path: string): Html => {
+  const t = texts.support.client;
+  return html`<form method="post" action="${path}/rotate" class="card" data-once>${csrfField}
+<h3>${t.rotate}</h3><p>${t.rotateText}</p>
+<div class="row"><label class="inline">${t.overlap} <select name="overlap">${overlapHours.map(
+    (hours) => html`<option value="${hours}"${hours === '24' && html` selected`}>${t.overlaps[hours]}</option>`,
+  )}</select></label><button>${t.rotateSubmit}</button></div></form>`;
+};
+
+export const overlapHours = ['0', '1', '24', '168', '720'] as const;
+
+const keyTable = (texts: View['texts'], { keys }: ShownClient): Html => {
+  const t = texts.support.client;
+  const { secretStates, state, lastUsed } = texts.support.clients;
+  return html`<h2>${t.keys}</h2><table class="stack"><caption>${t.keysCaption}</caption>
+<thead><tr><th scope="col">${t.key}</th><th scope="col">${state}</th><th scope="col">${t.use}</th><th scope="col">${lastUsed}</th></tr></thead>
+<tbody>${keys.map(
+    (key) => html`<tr><th scope="row"><code>${key.id}</code> ${key.type}</th>
+<td data-label="${state}">${stateBadge(key.state, secretStates)}</td>
+<td data-label="${t.use}">${t.callsLately(key.calls5m)}</td>
+<td data-label="${lastUsed}">${key.lastUsed === null ? texts.support.never : time(key.lastUsed, 'relative')}</td></tr>`,
+  )}</tbody></table>`;
+};

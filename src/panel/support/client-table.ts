@@ -1,0 +1,24 @@
+/** Clients as a table. */
+import { type Html, html } from '../frame/html.ts';
+import { time } from '../frame/time.ts';
+import type { ListedClient } from '../ports/support.ts';
+import type { Texts } from '../texts/texts.ts';
+import { stateBadge } from './state-badge.ts';
+
+export const clientPath = (clientId: string): string => `/panel/clients/${encodeURIComponent(clientId)}`;
+
+/** `scopesMax`: how many scopes there are. */
+export const clientTable = (texts: Texts, clients: readonly ListedClient[], scopesMax: number): Html => {
+  const t = texts.support.clients;
+  const titles = [t.name, t.state, t.scopes, t.restaurants, t.lastUsed, t.created];
+  return html`<table class="stack"><caption>${t.caption}</caption>
+<thead><tr>${titles.map((title) => html`<th scope="col">${title}</th>`)}</tr></thead>
+<tbody>${clients.map(
+    (client) => html`<tr><th scope="row"><a href="${clientPath(client.clientId)}">${client.name}</a></th>
+<td data-label="${t.state}">${stateBadge(client.state, t.states)}</td>
+<td data-label="${t.scopes}">${client.scopes === null ? t.allScopes : t.someScopes(client.scopes.length, scopesMax)}</td>
+<td data-label="${t.restaurants}">${client.restaurants}</td>
+<td data-label="${t.lastUsed}">${client.lastUsed === null ? texts.support.never : time(client.lastUsed, 'relative')}</td>
+<td data-label="${t.created}">${time(client.created, 'day')}</td></tr>\n`,
+  )}</tbody></table>`;
+};

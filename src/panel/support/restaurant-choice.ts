@@ -1,0 +1,61 @@
+/**
+ * Chooses restaurants among any number of them: those that are chosen stand as checked boxes, a search adds what it finds
+ * below. With script the search fetches this part again while somebody types; without, its button sends the whole form.
+ */
+import { Fault } from '#src/contract/fault.ts';
+import { fragment } from '../frame/answer.ts';
+import { type Html, html } from '../frame/html.ts';
+import type { Page, View } from '../frame/page.ts';
+import type { SupportRestaurant } from '../ports/support.ts';
+import { supportRoles } from './roles.ts';
+
+const choicePath = '/support/restaurant-choice';
+const chosenMax = 100;
+
+/** The name of the button that only searches; the form that holds the choice shows itself again then. */
+export const findField = 'find';
+
+export const restaurantChoicePages: readonly Page[] = [
+  {
+    method: 'POST',
+    path: choicePath,
+    roles: supportRoles,
+    handle: async (view) => fragment(await choiceList(view, readChosen(view))),
+  },
+];
+
+/** Uids as they were checked. Throws a Fault for more than can be taken at once. */
+export const readChosen = ({ form, texts }: View): string[] => {
+  const chosen = [...new Set(form.getAll('restaurant'))].filter((uid) => uid !== '');
+  if (chosen.length > chosenMax) throw new Fault('VALIDATION_ERROR', texts.support.restaurantChoice.tooMany(chosenMax));
+  return chosen;
+};
+
+/** `problem`: what is wrong with the choice. */
+export const restaurantChoice = async (
+  view: View,
+  { title, chosen, problem }: { title: string; chosen: readonly string[]; problem?: string | undefined },
+): Promise<Html> => {
+  const t = view.texts.support.restaurantChoice;
+  return html`<fieldset${problem !== undefined && html` aria-describedby="choice-problem"`}><legend>${title}</legend>
+${problem !== undefined && html`<p class="field-error" id="choice-problem">${problem}</p>`}
+<div class="row find"><label>${t.label}<input type="search" name="search" maxlength="255" autocomplete="off" value="${view.form.get('search')}" hx-post="/panel${choicePath}" hx-trigger="input changed delay:250ms" hx-target="#restaurant-choice" hx-include="closest form"></label>
+<button name="${findField}" value="yes" formnovalidate hx-post="/panel${choicePath}" hx-target="#restaurant-choice" hx-include="closest form">${t.find}</button></div>
+<div id="restaurant-choice" aria-live="polite">${await choiceList(view, chosen)}</div>
+</fieldset>`;
+};
+
+const choiceList = async ({ form, texts, ports }: View, chosen: readonly string[]): Promise<Html> => {
+  const t = texts.support.restaurantChoice;
+  const kept = chosen.length === 0 ? [] : await ports.support.namesOf(chosen);
+  const search = (form.get('search') ?? '').trim();
+  const found = search === '' ? undefined : await ports.support.listRestaurants(search, undefined);
+  const others = found?.restaurants.filter(({ restuid }) => !chosen.includes(restuid));
+  return html`<p class="hint">${kept.length === 0 ? t.nothingChosen : t.chosen}</p>
+${kept.map((one) => box(one, true))}
+${others !== undefined && html`<p class="hint">${others.length === 0 ? t.noneFound : t.found}</p>${others.map((one) => box(one, false))}`}
+${typeof found?.next === 'string' && html`<p class="hint">${t.more}</p>`}`;
+};
+
+const box = ({ restuid, name }: SupportRestaurant, isChosen: boolean): Html =>
+  html`<label class="check"><input type="checkbox" name="restaurant" value="${restuid}"${isChosen && html` checked`}><span>${name} <code>${restuid}</code></span></label>`;

@@ -1,0 +1,148 @@
+/** Restaurants: find one, make one, see who may reach it. */
+import { Fault } from '#src/contract/fault.ts';
+import { type Answer, notFound, page, redirect } from '../frame/answer.ts';
+import { type Html, html } from '../frame/html.ts';
+import { message } from '../frame/layout.ts';
+import type { Page, View } from '../frame/page.ts';
+import type { SupportRestaurant } from '../ports/support.ts';
+import type { Texts } from '../texts/texts.ts';
+import { clientTable } from './client-table.ts';
+import { fieldNote, notedBy } from './field-note.ts';
+import { currencyCodes, nameOfCurrency, timeZones } from './money-and-zones.ts';
+import { nextLink } from './next-link.ts';
+import { supportRoles } from './roles.ts';
+
+const listPath = '/panel/support/restaurants';
+
+export const restaurantPages: readonly Page[] = [
+  {
+    method: 'GET',
+    path: '/support/restaurants',
+    roles: supportRoles,
+    nav: (texts) => texts.support.restaurants.title,
+    handle: (view) => showList(view),
+  },
+  {
+    method: 'GET',
+    path: '/support/restaurants/new',
+    roles: supportRoles,
+    handle: (view) => showForm(view, { name: '', currency: 'EUR', timeZone: '' }, {}),
+  },
+  { method: 'POST', path: '/support/restaurants/new', roles: supportRoles, handle: (view) => create(view) },
+  {
+    method: 'GET',
+    path: '/support/restaurants/:restaurant',
+    roles: supportRoles,
+    nav: (texts) => texts.support.restaurants.clientsNav,
+    handle: (view) => showOne(view),
+  },
+];
+
+export const restaurantPath = (restuid: string): string => `${listPath}/${encodeURIComponent(restuid)}`;
+
+const showList = async ({ texts, query, ports }: View): Promise<Answer> => {
+  const t = texts.support.restaurants;
+  const search = (query.get('q') ?? '').trim().slice(0, 255);
+  const { restaurants, next } = await ports.support.listRestaurants(search, query.get('after') ?? undefined);
+  return page({
+    title: t.title,
+    body: html`<div class="row spread">
+<form method="get" action="${listPath}" role="search" class="row">
+<label>${t.searchLabel}<input type="search" name="q" value="${search}" maxlength="255"></label>
+<button>${texts.support.search}</button>
+</form>
+<a class="button primary" href="${listPath}/new">${t.create}</a></div>
+${
+  restaurants.length === 0
+    ? html`<p>${search === '' ? t.empty : t.noneFound(search)}</p>`
+    : restaurantTable(texts, restaurants)
+}
+${nextLink(texts.support.next, listPath, next, { q: search })}`,
+  });
+};
+
+const restaurantTable = (texts: Texts, restaurants: readonly SupportRestaurant[]): Html => {
+  const t = texts.support.restaurants;
+  return html`<table class="stack"><caption>${t.caption}</caption>
+<thead><tr><th scope="col">${t.name}</th><th scope="col">${t.id}</th><th scope="col">${t.currency}</th><th scope="col">${t.timeZone}</th><th scope="col">${t.apiAccess}</th></tr></thead>
+<tbody>${restaurants.map(
+    ({ restuid, name, currency, timeZone, apiEnabled }) =>
+      html`<tr><th scope="row"><a href="${restaurantPath(restuid)}">${name}</a></th><td data-label="${t.id}"><code>${restuid}</code></td><td data-label="${t.currency}">${currency}</td><td data-label="${t.timeZone}">${timeZone}</td><td data-label="${t.apiAccess}">${apiEnabled ? texts.support.on : texts.support.off}</td></tr>\n`,
+  )}</tbody></table>`;
+};
+
+const showOne = async ({ texts, params, ports }: View): Promise<Answer> => {
+  const restuid = params.restaurant ?? '';
+  const found = await ports.support.findRestaurant(restuid);
+  if (found === undefined) return notFound();
+  const { clients, next } = await ports.support.listClients({ restaurant: restuid }, undefined);
+  const t = texts.support.restaurants;
+  return page({
+    title: found.name,
+    body: html`<dl class="facts"><dt>${t.id}</dt><dd class="row"><code id="restuid">${restuid}</code>
+<button type="button" data-copy="restuid">${texts.frame.copy}</button></dd>
+<dt>${t.currency}</dt><dd>${found.currency}</dd><dt>${t.timeZone}</dt><dd>${found.timeZone}</dd>
+<dt>${t.apiAccess}</dt><dd>${found.apiEnabled ? texts.support.on : texts.support.off}</dd></dl>
+<div class="row spread"><h2>${t.clients}</h2>
+<a class="button primary" href="/panel/clients/new?restaurant=${encodeURIComponent(restuid)}">${t.giveAccess}</a></div>
+${clients.length === 0 ? html`<p>${t.noClients}</p>` : clientTable(texts, clients, ports.support.scopes.length)}
+${next !== null && html`<p><a class="button" href="/panel/clients?restaurant=${encodeURIComponent(restuid)}">${t.moreClients}</a></p>`}`,
+  });
+};
+
+type Given = { name: string; currency: string; timeZone: string };
+type Problems = Partial<Record<keyof Given, string>>;
+
+const create = async (view: View): Promise<Answer> => {
+  const { form, texts, ports, actor } = view;
+  const t = texts.support.restaurants;
+  const given = {
+    name: (form.get('name') ?? '').trim(),
+    currency: form.get('currency') ?? '',
+    timeZone: form.get('time_zone') ?? '',
+  };
+  const problems: Problems = {
+    ...(given.name === '' || [...given.name].length > 255 ? { name: t.nameProblem } : undefined),
+    ...(currencyCodes.includes(given.currency) ? undefined : { currency: t.currencyProblem }),
+    ...(timeZones.includes(given.timeZone) ? undefined : { timeZone: t.timeZoneProblem }),
+  };
+  if (Object.keys(problems).length > 0) return showForm(view, given, problems);
+  try {
+    const restuid = await ports.support.createRestaurant(actor, given);
+    return redirect(restaurantPath(restuid), { tone: 'good', text: t.made(given.name) });
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'VALIDATION_ERROR')
+      return showForm(view, given, { name: error.publicText });
+    throw error;
+  }
+};
+
+const showForm = (
+  { texts, language, csrfField }: View,
+  { name, currency, timeZone }: Given,
+  problems: Problems,
+): Answer => {
+  const t = texts.support.restaurants;
+  const isRefused = Object.keys(problems).length > 0;
+  return page({
+    title: t.create,
+    status: isRefused ? 422 : 200,
+    scripts: ['support.js'],
+    body: html`${isRefused && message({ tone: 'bad', text: texts.support.correct })}
+<form method="post" action="${listPath}/new" class="card narrow" data-once>${csrfField}
+<label>${t.name}<input name="name" required maxlength="255" autocomplete="off" value="${name}"${notedBy('name-note', problems.name)}></label>
+${fieldNote('name-note', t.nameHint, problems.name)}
+<label>${t.currency}<select name="currency"${notedBy('currency-note', problems.currency)}>${currencyCodes.map(
+      (code) =>
+        html`<option value="${code}"${code === currency && html` selected`}>${code} – ${nameOfCurrency(code, language)}</option>`,
+    )}</select></label>
+${fieldNote('currency-note', t.currencyHint, problems.currency)}
+<label>${t.timeZone}<select name="time_zone"${timeZone === '' && html` data-own-zone`}${notedBy('zone-note', problems.timeZone)}>${timeZones.map(
+      (zone) =>
+        html`<option${(zone === timeZone || (timeZone === '' && zone === 'UTC')) && html` selected`}>${zone}</option>`,
+    )}</select></label>
+${fieldNote('zone-note', t.timeZoneHint, problems.timeZone)}
+<div class="row"><button class="primary">${t.submit}</button><a href="${listPath}">${texts.support.cancel}</a></div>
+</form>`,
+  });
+};

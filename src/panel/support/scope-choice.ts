@@ -1,0 +1,27 @@
+/** Chooses scopes: all of them for ever, or single ones, each with what it allows in plain words. */
+import { type Html, html } from '../frame/html.ts';
+import type { View } from '../frame/page.ts';
+import type { Scope } from '../ports/support.ts';
+
+/** null: all. `notes`: more about a scope, below its description. */
+type Choice = { held: readonly string[] | null; problem?: string | undefined };
+
+export const scopeChoice = ({ texts, ports }: View, { held, problem }: Choice): Html => {
+  const t = texts.support.scopeChoice;
+  const { scopes } = ports.support;
+  const box = ({ name, description }: Scope): Html =>
+    html`<label class="check"><input type="checkbox" name="scope" value="${name}"${held?.includes(name) === true && html` checked`}><span>${t.describe(name, description)} <code>${name}</code></span></label>`;
+  return html`<fieldset class="scopes"${problem !== undefined && html` aria-describedby="scopes-problem"`}><legend>${t.title}</legend>
+${problem !== undefined && html`<p class="field-error" id="scopes-problem">${problem}</p>`}
+<label class="check"><input type="radio" name="which" value="some"${held !== null && html` checked`}>${t.some}</label>
+<div class="columns" role="group" aria-label="${t.some}">
+<div><p class="hint">${t.read}</p>${scopes.filter(({ isRead }) => isRead).map(box)}</div>
+<div><p class="hint">${t.write}</p>${scopes.filter(({ isRead }) => !isRead).map(box)}</div>
+</div>
+<label class="check"><input type="radio" name="which" value="all"${held === null && html` checked`}>${t.all}</label>
+</fieldset>`;
+};
+
+/** null: all; an empty list was not chosen with intent. */
+export const readScopes = (form: URLSearchParams): string[] | null =>
+  form.get('which') === 'all' ? null : [...new Set(form.getAll('scope'))];

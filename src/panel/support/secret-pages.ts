@@ -1,0 +1,74 @@
+/** A new secret beside the old one, and the end of an old one. */
+import { Fault } from '#src/contract/fault.ts';
+import { type Answer, notFound, page, redirect } from '../frame/answer.ts';
+import { html } from '../frame/html.ts';
+import { message } from '../frame/layout.ts';
+import type { Page, View } from '../frame/page.ts';
+import { time } from '../frame/time.ts';
+import { overlapHours } from './client-page.ts';
+import { clientPath } from './client-table.ts';
+import { supportRoles } from './roles.ts';
+import { secretOnce } from './secret-once.ts';
+import { isLive, wasUsedLately } from './secret-table.ts';
+
+export const secretPages: readonly Page[] = [
+  { method: 'POST', path: '/clients/:client/rotate', roles: supportRoles, handle: (view) => rotate(view) },
+  { method: 'GET', path: '/clients/:client/secrets/:secret/retire', roles: supportRoles, handle: (view) => ask(view) },
+  {
+    method: 'POST',
+    path: '/clients/:client/secrets/:secret/retire',
+    roles: supportRoles,
+    handle: (view) => retire(view),
+  },
+];
+
+const rotate = async ({ form, params, ports, actor, texts }: View): Promise<Answer> => {
+  const clientId = params.client ?? '';
+  const overlap = overlapHours.find((hours) => hours === form.get('overlap'));
+  if (overlap === undefined) throw new Fault('VALIDATION_ERROR', 'Choose an overlap of the list');
+  const secret = await ports.support.rotateSecret(actor, clientId, Number(overlap));
+  const t = texts.support.client;
+  return page({
+    title: t.rotatedTitle,
+    scripts: ['support.js'],
+    body: html`<p>${t.rotatedText}</p>${secretOnce(
+      texts,
+      [{ id: 'client-secret', label: texts.support.newClient.secret, value: secret }],
+      clientPath(clientId),
+    )}`,
+  });
+};
+
+/** `problem`: why it was not retired. */
+const ask = async ({ params, ports, texts, csrfField }: View, problem?: string): Promise<Answer> => {
+  const client = await ports.support.showClient(params.client ?? '');
+  const secret = client.secrets.find(({ id }) => id === params.secret);
+  if (secret === undefined) return notFound();
+  const t = texts.support.client;
+  const back = clientPath(client.clientId);
+  if (!isLive(secret)) return redirect(back, { tone: 'good', text: t.alreadyEnded });
+  const isUsed = wasUsedLately(secret);
+  return page({
+    title: t.retireTitle(secret.id),
+    status: problem === undefined ? 200 : 422,
+    body: html`${problem !== undefined && message({ tone: 'bad', text: problem })}
+<p>${secret.safeToRetire ? t.retireQuiet : isUsed ? t.retireUsed : t.retireOnly}</p>
+<p>${t.callsLately(secret.calls5m)}${secret.lastUsed !== null && html`, ${texts.support.clients.lastUsed} ${time(secret.lastUsed, 'relative')}`}${secret.lastAddress !== null && ` ${t.lastFrom(secret.lastAddress)}`}</p>
+<form method="post" action="${back}/secrets/${secret.id}/retire" class="card narrow">${csrfField}
+${!secret.safeToRetire && html`<label class="check"><input type="checkbox" name="force" value="yes">${t.retireForce}</label>`}
+<div class="row"><button class="danger">${t.retire}</button><a href="${back}">${texts.support.cancel}</a></div></form>`,
+  });
+};
+
+const retire = async (view: View): Promise<Answer> => {
+  const { params, ports, actor, form, texts } = view;
+  const { client = '', secret = '' } = params;
+  try {
+    await ports.support.retireSecret(actor, client, secret, form.get('force') === 'yes');
+  } catch (error) {
+    // Used since the page was shown, or the box was left alone.
+    if (error instanceof Fault && error.code === 'CONFLICT') return ask(view, texts.support.client.retireProblem);
+    throw error;
+  }
+  return redirect(clientPath(client), { tone: 'good', text: texts.support.client.retired(secret) });
+};

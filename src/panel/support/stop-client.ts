@@ -1,0 +1,83 @@
+/** Quarantine and its end, and the end of a client for good. */
+import { type Answer, page, redirect } from '../frame/answer.ts';
+import { type Html, html } from '../frame/html.ts';
+import { message } from '../frame/layout.ts';
+import type { Page, View } from '../frame/page.ts';
+import type { ShownClient } from '../ports/support.ts';
+import { showClient } from './client-page.ts';
+import { clientPath } from './client-table.ts';
+import { fieldNote, notedBy } from './field-note.ts';
+import { supportRoles } from './roles.ts';
+
+const reasonLengthMax = 200;
+
+export const stopPages: readonly Page[] = [
+  {
+    method: 'POST',
+    path: '/clients/:client/quarantine',
+    roles: supportRoles,
+    handle: (view) => setState(view, 'quarantine'),
+  },
+  {
+    method: 'POST',
+    path: '/clients/:client/reactivate',
+    roles: supportRoles,
+    handle: (view) => setState(view, 'reactivate'),
+  },
+  { method: 'GET', path: '/clients/:client/disable', roles: supportRoles, handle: (view) => askDisable(view) },
+  { method: 'POST', path: '/clients/:client/disable', roles: supportRoles, handle: (view) => disable(view) },
+];
+
+export const stopSection = (
+  { texts, csrfField, form }: View,
+  client: ShownClient,
+  problems: { quarantine?: string; reactivate?: string },
+): Html => {
+  const t = texts.support.client;
+  const path = clientPath(client.clientId);
+  const isQuarantined = client.state === 'quarantined';
+  const problem = isQuarantined ? problems.reactivate : problems.quarantine;
+  const action = isQuarantined ? 'reactivate' : 'quarantine';
+  return html`<h2 id="stop">${t.danger}</h2>
+<form method="post" action="${path}/${action}" class="card">${csrfField}
+<h3>${isQuarantined ? t.reactivate : t.quarantine}</h3>
+<label>${isQuarantined ? t.reactivateReason : t.quarantineReason}<input name="reason" required maxlength="${reasonLengthMax}" autocomplete="off" value="${problem === undefined ? '' : form.get('reason')}"${notedBy('reason-note', problem)}></label>
+${fieldNote('reason-note', isQuarantined ? '' : t.quarantineText, problem)}
+<button>${isQuarantined ? t.reactivate : t.quarantine}</button></form>
+<div class="card row spread"><span>${t.disableText}</span><a class="button" href="${path}/disable">${t.disable}</a></div>`;
+};
+
+const setState = async (view: View, action: 'quarantine' | 'reactivate'): Promise<Answer> => {
+  const { params, form, ports, actor, texts } = view;
+  const clientId = params.client ?? '';
+  const reason = (form.get('reason') ?? '').trim();
+  const t = texts.support.client;
+  if (reason === '' || reason.length > reasonLengthMax) return showClient(view, { [action]: t.reasonProblem });
+  await ports.support[action](actor, clientId, reason);
+  const text = action === 'quarantine' ? t.quarantined : t.reactivated;
+  return redirect(clientPath(clientId), { tone: 'good', text });
+};
+
+const askDisable = async ({ params, ports, texts, csrfField }: View, problem?: string): Promise<Answer> => {
+  const client = await ports.support.showClient(params.client ?? '');
+  const back = clientPath(client.clientId);
+  const t = texts.support.client;
+  if (client.state === 'revoked') return redirect(back);
+  return page({
+    title: t.disableTitle(client.name),
+    status: problem === undefined ? 200 : 422,
+    body: html`${problem !== undefined && message({ tone: 'bad', text: problem })}
+<p>${t.disableWarning}</p>
+<form method="post" action="${back}/disable" class="card narrow">${csrfField}
+<label class="check"><input type="checkbox" name="confirm" value="yes" required>${t.disableConfirm}</label>
+<div class="row"><button class="danger">${t.disable}</button><a href="${back}">${texts.support.cancel}</a></div></form>`,
+  });
+};
+
+const disable = async (view: View): Promise<Answer> => {
+  const { params, form, ports, actor, texts } = view;
+  const clientId = params.client ?? '';
+  if (form.get('confirm') !== 'yes') return askDisable(view, texts.support.client.disableProblem);
+  await ports.support.disableClient(actor, clientId);
+  return redirect(clientPath(clientId), { tone: 'good', text: texts.support.client.disabled });
+};

@@ -1,0 +1,138 @@
+/** What a client used lately, and its scopes: withdraw with one click what no call needed, or choose anew. */
+import { type Answer, page, redirect } from '../frame/answer.ts';
+import { type Html, html } from '../frame/html.ts';
+import { message } from '../frame/layout.ts';
+import type { Page, View } from '../frame/page.ts';
+import { time } from '../frame/time.ts';
+import type { ClientUse, ShownClient } from '../ports/support.ts';
+import { clientPath } from './client-table.ts';
+import { supportRoles } from './roles.ts';
+import { readScopes, scopeChoice } from './scope-choice.ts';
+
+const periods = [7, 30, 90] as const;
+export const daysDefault = 30;
+
+export const usePages: readonly Page[] = [
+  {
+    method: 'GET',
+    path: '/clients/:client/use',
+    roles: supportRoles,
+    nav: (texts) => texts.support.use.nav,
+    handle: (view) => showUse(view),
+  },
+  { method: 'POST', path: '/clients/:client/shrink', roles: supportRoles, handle: (view) => shrink(view) },
+  { method: 'GET', path: '/clients/:client/scopes', roles: supportRoles, handle: (view) => showScopes(view) },
+  { method: 'POST', path: '/clients/:client/scopes', roles: supportRoles, handle: (view) => saveScopes(view) },
+];
+
+const periodOf = (fields: URLSearchParams): number =>
+  periods.find((one) => String(one) === fields.get('days')) ?? daysDefault;
+
+const usePath = (clientId: string): string => `${clientPath(clientId)}/use`;
+
+const showUse = async (view: View): Promise<Answer> => {
+  const { params, query, ports, texts, actor } = view;
+  const client = await ports.support.showClient(params.client ?? '');
+  const days = periodOf(query);
+  const [use] = await ports.support.clientUse(actor, [client], days);
+  if (use === undefined) throw new Error('a client was asked about and nothing was told');
+  const t = texts.support.use;
+  return page({
+    title: t.title(client.name),
+    body: html`<form method="get" action="${usePath(client.clientId)}" class="row">
+<label class="inline">${t.days} <select name="days">${periods.map(
+      (one) => html`<option value="${one}"${one === days && html` selected`}>${t.daysOf(one)}</option>`,
+    )}</select></label><button>${texts.support.search}</button></form>
+<p>${t.since} ${time(use.since)}: <strong>${use.calls}</strong></p>
+${use.calls === 0 && html`<p class="message warn">${t.none} <a href="${clientPath(client.clientId)}#stop">${t.toQuarantine}</a></p>`}
+<h2>${t.scopesTitle}</h2>
+${shrinkForm(view, client, use, days)}
+${scopeTable(view, use)}
+${client.state !== 'revoked' && html`<p><a class="button" href="${clientPath(client.clientId)}/scopes">${texts.support.client.changeScopes}</a></p>`}
+${use.routes.length > 0 && operations(view, use)}
+<h2>${t.refusals}</h2>
+${use.refusals.length === 0 ? html`<p>${t.noRefusals}</p>` : refusals(view, use)}`,
+  });
+};
+
+/** The form holds what stays, so that nothing goes that the viewer was not shown as unused. */
+const shrinkForm = ({ texts, csrfField }: View, client: ShownClient, use: ClientUse, days: number): Html | false => {
+  if (client.state === 'revoked' || use.calls === 0) return false;
+  const t = texts.support.use;
+  const count = use.scopes.length - use.proposed.length;
+  if (count === 0) return html`<p>${t.allUsed}</p>`;
+  return html`<form method="post" action="${clientPath(client.clientId)}/shrink" class="card">${csrfField}
+<h3>${t.shrinkTitle}</h3><p>${t.shrinkText(count)}</p>${keptFields(use)}<input type="hidden" name="days" value="${days}"><button>${t.shrink(count)}</button></form>`;
+};
+
+export const keptFields = ({ proposed }: ClientUse): Html =>
+  html`${proposed.map((scope) => html`<input type="hidden" name="keep" value="${scope}">`)}`;
+
+const scopeTable = ({ texts, ports }: View, use: ClientUse): Html => {
+  const t = texts.support.use;
+  const described = new Map(ports.support.scopes.map(({ name, description }) => [name, description]));
+  return html`<table class="stack"><caption>${t.scopesCaption}</caption>
+<thead><tr><th scope="col">${t.scope}</th><th scope="col">${t.calls}</th><th scope="col">${t.last}</th></tr></thead>
+<tbody>${use.scopes.map(
+    ({ name, calls, last }) =>
+      html`<tr><th scope="row">${texts.support.scopeChoice.describe(name, described.get(name) ?? '')} <code>${name}</code></th>
+<td data-label="${t.calls}">${calls}</td>
+<td data-label="${t.last}">${last === null ? html`<span class="badge warn">${t.unused}</span>` : time(last, 'relative')}</td></tr>\n`,
+  )}</tbody></table>`;
+};
+
+const operations = ({ texts }: View, use: ClientUse): Html => {
+  const t = texts.support.use;
+  return html`<h2>${t.operations}</h2><table class="stack"><caption>${t.operationsCaption}</caption>
+<thead><tr><th scope="col">${t.operation}</th><th scope="col">${t.calls}</th><th scope="col">${t.last}</th></tr></thead>
+<tbody>${use.routes.map(
+    ({ method, path, calls, last }) =>
+      html`<tr><th scope="row"><code>${method} ${path}</code></th><td data-label="${t.calls}">${calls}</td><td data-label="${t.last}">${time(last, 'relative')}</td></tr>\n`,
+  )}</tbody></table>`;
+};
+
+const refusals = ({ texts }: View, use: ClientUse): Html => {
+  const t = texts.support.use;
+  return html`<table class="stack"><caption>${t.refusalsCaption}</caption>
+<thead><tr><th scope="col">${t.operation}</th><th scope="col">${t.reason}</th><th scope="col">${t.calls}</th><th scope="col">${t.last}</th></tr></thead>
+<tbody>${use.refusals.map(
+    ({ path, reason, calls, last }) =>
+      html`<tr><th scope="row"><code>${path ?? '–'}</code></th><td data-label="${t.reason}"><code>${reason ?? '–'}</code></td><td data-label="${t.calls}">${calls}</td><td data-label="${t.last}">${time(last, 'relative')}</td></tr>\n`,
+  )}</tbody></table>`;
+};
+
+const shrink = async ({ params, form, ports, actor, texts }: View): Promise<Answer> => {
+  const client = await ports.support.showClient(params.client ?? '');
+  const { clientId } = client;
+  // What was used since the page was shown stays too.
+  const [use] = await ports.support.clientUse(actor, [client], periodOf(form));
+  const left = await ports.support.shrinkScopes(actor, clientId, [...form.getAll('keep'), ...(use?.proposed ?? [])]);
+  const back = form.get('back') === 'unused' ? '/panel/clients/unused-scopes' : usePath(clientId);
+  return redirect(back, { tone: 'good', text: texts.support.use.shrunk(left.length) });
+};
+
+const showScopes = async (view: View, problem?: string): Promise<Answer> => {
+  const { params, form, ports, texts, csrfField } = view;
+  const client = await ports.support.showClient(params.client ?? '');
+  const t = texts.support.scopes;
+  const back = usePath(client.clientId);
+  if (client.state === 'revoked') return redirect(clientPath(client.clientId));
+  return page({
+    title: t.title(client.name),
+    status: problem === undefined ? 200 : 422,
+    body: html`${problem !== undefined && message({ tone: 'bad', text: texts.support.correct })}
+<p>${t.text}</p>
+<form method="post" action="${clientPath(client.clientId)}/scopes">${csrfField}
+${scopeChoice(view, { held: problem === undefined ? client.scopes : readScopes(form), problem })}
+<div class="row"><button class="primary">${t.submit}</button><a href="${back}">${texts.support.cancel}</a></div></form>`,
+  });
+};
+
+const saveScopes = async (view: View): Promise<Answer> => {
+  const { params, form, ports, actor, texts } = view;
+  const clientId = params.client ?? '';
+  const scopes = readScopes(form);
+  if (scopes?.length === 0) return showScopes(view, texts.support.scopeChoice.problem);
+  await ports.support.setScopes(actor, clientId, scopes);
+  return redirect(usePath(clientId), { tone: 'good', text: texts.support.scopes.saved });
+};

@@ -1,0 +1,95 @@
+/** What clients use, and what support takes away from them, in a real browser. Skipped where no Chromium is installed. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../support/until.ts';
+import { browserBinary, expectAccessible, type PanelStand, startPanelStand, takeScreenshots } from './panel-stand.ts';
+
+if (browserBinary === undefined) process.stderr.write('support-use: skipped, no Chromium is installed\n');
+
+let stand: PanelStand;
+
+beforeAll(async () => {
+  if (browserBinary !== undefined) stand = await startPanelStand();
+}, 60_000);
+
+afterAll(() => stand?.close());
+
+type Client = { id: string; secret: string };
+
+const statusOf = async ({ id, secret }: Client, path: string): Promise<number> =>
+  (await fetch(`${stand.url}/api/${path}`, { headers: { 'x-client-id': id, 'x-client-secret': secret } })).status;
+
+const scopesOf = async ({ id, secret }: Client): Promise<string[]> => {
+  const headers = { 'x-client-id': id, 'x-client-secret': secret };
+  const answer = await fetch(`${stand.url}/api/whoami`, { headers });
+  return ((await answer.json()) as { credential: { scopes: string[] } }).credential.scopes;
+};
+
+const makeClient = async (name: string, scope: string): Promise<Client> => {
+  const { client_id = '', client_secret = '' } = await stand.command(
+    ...['client', 'create', '--name', name, '--restaurant', stand.restaurants[0] ?? '', '--scope', scope],
+  );
+  return { id: client_id, secret: client_secret };
+};
+
+test.skipIf(browserBinary === undefined)(
+  'the panel shows what a client called and was refused, and withdraws with one click what it never used',
+  async () => {
+    const busy = await makeClient('Busy App', 'read:orders read:menu write:customers');
+    const idle = await makeClient('Idle App', 'read:orders');
+    const other = await makeClient('Other App', 'read:orders read:menu');
+    for (let i = 0; i < 3; i += 1) expect(await statusOf(busy, 'orders/list')).toBe(200);
+    expect(await statusOf(other, 'menu/categories')).toBe(200);
+    expect(await statusOf(busy, 'customerstats/customers')).toBe(403);
+
+    const { page, problems, context } = await stand.signIn(await stand.user('support'));
+    const usePage = `${stand.url}/panel/clients/${busy.id}/use`;
+    // The audit is written moments after the answers.
+    await until(async () => {
+      await page.goto(usePage);
+      return /GET \/api\/orders\/list\s+3/.test(await page.locator('main').innerText());
+    });
+    const refused = page.getByRole('table', { name: /refused/ });
+    expect(await refused.innerText()).toContain('/api/customerstats/customers');
+    const scopes = page.getByRole('table', { name: /What the client may do/ });
+    expect(await scopes.getByRole('row', { name: /read:orders/ }).innerText()).toMatch(/\s3\s/);
+    expect(await scopes.getByRole('row', { name: /read:menu/ }).innerText()).toContain('Not used');
+    await expectAccessible(page);
+    await takeScreenshots(page, 'support-use');
+
+    // What is used since the page was shown stays: nobody is shut out by an old page.
+    expect(await statusOf(busy, 'menu/categories')).toBe(200);
+    const newer = await context.newPage();
+    await until(async () => {
+      await newer.goto(usePage);
+      return (await newer.locator('main').innerText()).includes('/api/menu/categories');
+    });
+    await page.getByRole('button', { name: 'Withdraw 2 scopes' }).click();
+    await page.getByText('Done: 2 scopes are left.').waitFor();
+    await expect.poll(() => scopesOf(busy), { timeout: 2_000 }).toEqual(['read:orders', 'read:menu']);
+    expect(await statusOf(busy, 'menu/categories')).toBe(200);
+
+    // Chosen anew.
+    await page.getByRole('link', { name: 'Change scopes' }).click();
+    await page.getByRole('checkbox', { name: /read:menu/ }).uncheck();
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Save scopes' }).click();
+    await page.getByText('The scopes are saved.').waitFor();
+    await expect.poll(() => statusOf(busy, 'menu/categories'), { timeout: 2_000 }).toBe(403);
+
+    await page.getByRole('link', { name: 'Unused scopes' }).click();
+    const row = page.getByRole('row', { name: /Other App/ });
+    await row.waitFor();
+    expect(await row.innerText()).toContain('read:orders');
+    expect(await page.getByRole('row', { name: /Idle App/ }).innerText()).toContain('Made no call');
+    await expectAccessible(page);
+    await takeScreenshots(page, 'support-unused-scopes');
+    await page.getByRole('button', { name: 'Withdraw 1 scope of Other App' }).click();
+    await page.getByText('Done: 1 scope is left.').waitFor();
+    expect(await page.getByRole('row', { name: /Other App/ }).count()).toBe(0);
+    await expect.poll(() => statusOf(other, 'orders/list'), { timeout: 2_000 }).toBe(403);
+    expect(await statusOf(other, 'menu/categories')).toBe(200);
+    expect(await statusOf(idle, 'orders/list')).toBe(200);
+    expect(problems).toEqual([]);
+  },
+  120_000,
+);
