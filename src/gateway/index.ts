@@ -54,7 +54,7 @@ import { createDenialLog } from './whoami/denial-log.ts';
 
 export { reportDryRuns } from './access/dry-run-report.ts';
 export { appendChange } from './audit/append-change.ts';
-export type { AuditAction } from './audit/audit-event.ts';
+export { type AuditAction, auditActions } from './audit/audit-event.ts';
 export {
   type ExportedAudit,
   type ExportFormat,
@@ -63,7 +63,7 @@ export {
   exportFormats,
 } from './audit/export-audit.ts';
 export { revokeTraced } from './audit/revoke-traced.ts';
-export { type FoundAudit, searchAudit, searchLimitMax } from './audit/search-audit.ts';
+export { findAuditEvent, type FoundAudit, searchAudit, searchLimitMax } from './audit/search-audit.ts';
 export { traceCredential } from './audit/trace-credential.ts';
 export { reportUnusedScopes } from './audit/unused-scopes.ts';
 export { verifyAudit } from './audit/verify-audit.ts';
