@@ -69,6 +69,7 @@ export const startProgram = async (settings: Settings, log: Logger): Promise<Pro
     if (front !== undefined) {
       running.stops.push(() => {
         front.endUpgrades();
+        front.endStreams();
         return front.listener.close(graceMs);
       });
     }
@@ -141,7 +142,13 @@ const orderingDeps = (settings: Settings, { store, box, clock, log }: Installati
   settings: settings.ordering,
 });
 
-type Front = { listener: Listener; demo: Demo | undefined; ownOrigin: string; endUpgrades: () => void };
+type Front = {
+  listener: Listener;
+  demo: Demo | undefined;
+  ownOrigin: string;
+  endUpgrades: () => void;
+  endStreams: () => void;
+};
 
 const startGateway = async (
   settings: Settings,
@@ -209,7 +216,7 @@ const startGateway = async (
   server.on('checkContinue', gateway.continueHandler);
   wantsUpgrade = gateway.wantsUpgrade;
   server.on('upgrade', gateway.upgradeHandler);
-  return { listener, demo, ownOrigin, endUpgrades: gateway.endUpgrades };
+  return { listener, demo, ownOrigin, endUpgrades: gateway.endUpgrades, endStreams: () => panel?.close() };
 };
 
 /** The demo belongs to a trial on one machine: never where a real store or a production setting is named. */

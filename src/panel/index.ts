@@ -12,6 +12,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
+import type { Store } from '#src/platform/db/index.ts';
+import { listenOn } from '#src/platform/db/listen.ts';
 import { loadMigrations } from '#src/platform/db/migrate.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -21,8 +23,11 @@ import { createPasswordHash } from './accounts/password-hash.ts';
 import { createSessions } from './accounts/sessions.ts';
 import { createSignIn } from './accounts/sign-in.ts';
 import { loadAssets } from './frame/assets.ts';
+import { createChangeWatch } from './frame/change-watch.ts';
+import { createEventStreams } from './frame/event-streams.ts';
 import { createRouter, type PanelHandler } from './frame/router.ts';
-import { allPages } from './pages.ts';
+import { createSecurityHeaders } from './frame/security-headers.ts';
+import { allPages, allTopics } from './pages.ts';
 import type { Ports, RecordEvents } from './ports.ts';
 import { createSignInPages } from './sign-in/pages.ts';
 import { createSignOutPages } from './sign-in/sign-out.ts';
@@ -45,6 +50,7 @@ export const panelMigrations = loadMigrations('panel', new URL('./migrations/', 
 
 export type PanelDeps = {
   db: Kysely<unknown>;
+  pool: Store['pool'];
   box: SecretBox;
   clock: Clock;
   log: Logger;
@@ -61,13 +67,19 @@ export type Panel = {
   owns: (url: string) => boolean;
   handler: PanelHandler;
   services: Service[];
+  /** Streams would keep the listener from closing. */
+  close: () => void;
 };
 
 export const createPanel = (deps: PanelDeps): Panel => {
-  const { db, box, clock, log, origin, sourceOf, record, ports } = deps;
+  const { db, pool, box, clock, log, origin, sourceOf, record, ports } = deps;
   const sessions = createSessions({ db, box, clock });
   const passwordHash = createPasswordHash(box.derive('panel-password'));
   const signIn = createSignIn({ db, box, clock, record, sessions, passwordHash });
+  const listen: Parameters<typeof createChangeWatch>[0]['listen'] = (channels, onNews, signal) =>
+    listenOn(pool, channels, onNews, signal);
+  const watch = createChangeWatch({ topics: allTopics, ports, log, listen });
+  const streams = createEventStreams(watch);
   const handler = createRouter({
     pages: allPages,
     publicPages: [...createSignInPages(signIn), ...createSignOutPages({ db, clock, record })],
@@ -79,9 +91,11 @@ export const createPanel = (deps: PanelDeps): Panel => {
     log,
     origin,
     sourceOf,
-    formTargets: [],
+    headers: createSecurityHeaders([]),
+    watch,
+    streams,
   });
-  return { owns: ownsTarget, handler, services: [] };
+  return { owns: ownsTarget, handler, services: watch.services, close: streams.close };
 };
 
 /** `/panel` and everything below it. One look at the beginning for whatever else a gateway answers. */

@@ -1,5 +1,6 @@
 /** Every page and action of the panel for whoever is signed in: what the router mounts and what the role test walks. */
-import type { Page } from './frame/page.ts';
+import { type Page, roles } from './frame/page.ts';
+import { eventsPath } from './frame/page-topics.ts';
 import type { Topic } from './frame/topic.ts';
 import { createHomePages } from './home/pages.ts';
 import { restaurantPages } from './restaurant/pages.ts';
@@ -11,6 +12,9 @@ import { supportTopics } from './support/topics.ts';
 
 const areaPages: readonly Page[] = [...restaurantPages, ...supportPages, ...securityPages];
 
-export const allPages: readonly Page[] = [...createHomePages(areaPages), ...areaPages];
+/** The stream of changes: who may watch what is decided by topic. */
+const eventsPage: Page = { method: 'GET', path: eventsPath, roles, handle: () => ({ kind: 'events' }) };
+
+export const allPages: readonly Page[] = [...createHomePages(areaPages), ...areaPages, eventsPage];
 
 export const allTopics: readonly Topic[] = [...restaurantTopics, ...supportTopics, ...securityTopics];

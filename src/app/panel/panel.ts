@@ -17,6 +17,7 @@ export const startPanel = (deps: PortDeps): Panel | undefined => {
   const { store, box, clock, log } = installation;
   return createPanel({
     db: store.db,
+    pool: store.pool,
     box,
     clock,
     log,

@@ -11,8 +11,6 @@ export type PageContent = {
   status?: number;
   /** Own scripts beyond those of every page: names of files in src/panel/assets. */
   scripts?: readonly string[];
-  /** Topics that parts of this page watch (`hx-trigger="sse:<topic>"`), over one stream for the page. */
-  topics?: readonly string[];
   cookies?: readonly string[];
 };
 
@@ -21,6 +19,7 @@ export type Answer =
   | { kind: 'fragment'; body: Html; status: number }
   | { kind: 'redirect'; to: string; flash: Flash | undefined; cookies: readonly string[] }
   | { kind: 'file'; name: string; type: string; body: string | Buffer | AsyncIterable<string | Buffer> }
+  | { kind: 'events' }
   | { kind: 'notFound' };
 
 export const page = (content: PageContent): Answer => ({ kind: 'page', ...content });

@@ -23,7 +23,8 @@ type Frame = {
         nav: readonly NavItem[];
         /** Pages about the same thing as this one. */
         subNav: readonly NavItem[];
-        streamQuery: string;
+        /** Address of the page's event stream; undefined: it watches nothing. */
+        streamUrl: string | undefined;
       }
     | undefined;
 };
@@ -72,10 +73,11 @@ ${signedIn && navigation(t.mainNavigation, 'main-nav', signedIn.nav)}
 <div class="who">${languageChoice(frame)}${signedIn && account(texts, signedIn)}</div>
 </header>
 ${signedIn && signedIn.subNav.length > 0 && navigation(t.subNavigation, 'sub-nav', signedIn.subNav)}
-<main id="main" tabindex="-1"${signedIn && stream(content.topics ?? [], signedIn.streamQuery)}>
+<main id="main" tabindex="-1"${signedIn && stream(signedIn.streamUrl)}>
 ${frame.flash && message(frame.flash)}
 <h1>${content.title}</h1>
 ${content.body}
+${signedIn?.streamUrl !== undefined && html`<div hx-get="/panel" hx-trigger="sse:signed-out" hidden></div>`}
 </main>
 <div id="toast" class="toast" role="status" aria-live="polite"></div>
 </body>
@@ -106,6 +108,4 @@ ${languages
       html`<button class="quiet" name="language" value="${other}" lang="${other}">${texts.frame.languageNames[other]}</button>`,
   )}</form>`;
 
-const stream = (topics: readonly string[], query: string): Html | false =>
-  topics.length > 0 &&
-  html` hx-ext="sse" sse-connect="/panel/events?${topics.map((topic) => `topic=${topic}`).join('&')}${query}"`;
+const stream = (url: string | undefined): Html | false => url !== undefined && html` hx-ext="sse" sse-connect="${url}"`;

@@ -66,6 +66,11 @@ export type Page = {
    * the page that is shown has the same parameters.
    */
   nav?: (texts: Texts) => string;
+  /**
+   * Names of topics that parts of this page watch, over one stream for the page: an element with
+   * `hx-get="…" hx-trigger="sse:<topic>"` fetches itself again after each change.
+   */
+  topics?: readonly string[];
   /** Body of the form; default 64 KiB. */
   bodyBytesMax?: number;
   handle: PageHandler;

@@ -11,18 +11,20 @@ import type { Ports } from '../ports.ts';
 import { chooseLanguage, isLanguage, type Language, type Texts, textsOf } from '../texts/texts.ts';
 import type { Answer, Flash, PageContent } from './answer.ts';
 import type { Assets } from './assets.ts';
+import type { ChangeWatch } from './change-watch.ts';
 import { languageCookie, readCookie, sessionCookie } from './cookies.ts';
+import type { EventStreams } from './event-streams.ts';
 import { html } from './html.ts';
 import { layout } from './layout.ts';
 import { createMatchPage, type Match, panelPath } from './match-page.ts';
 import { navigationFor } from './navigation.ts';
 import type { Page, View } from './page.ts';
+import { readTopics, streamUrlOf } from './page-topics.ts';
 import { type Problem, problemOf, problemPage } from './problem-page.ts';
 import type { PublicPage } from './public-page.ts';
 import { readForm } from './read-form.ts';
 import { createResponder, isHtmx, type Responder } from './respond.ts';
 import { isSameOrigin } from './same-origin.ts';
-import { createSecurityHeaders } from './security-headers.ts';
 
 export type RouterDeps = {
   pages: readonly Page[];
@@ -33,19 +35,22 @@ export type RouterDeps = {
     keep(sessionId: string, flash: Flash): Promise<void>;
     take(sessionId: string): Promise<Flash | undefined>;
   };
+  watch: ChangeWatch;
+  streams: EventStreams;
   ports: Ports;
   clock: Clock;
   log: Logger;
   /** Public address of the server. */
   origin: string;
   sourceOf: (request: IncomingMessage) => string;
-  /** Origins beside our own that a form may lead to. */
-  formTargets: readonly string[];
+  /** Of every answer but the assets. */
+  headers: Readonly<Record<string, string>>;
 };
 
 /** One request on its way. */
 type Asked = {
   request: IncomingMessage;
+  response: ServerResponse;
   respond: Responder;
   requestId: string;
   path: string;
@@ -54,26 +59,29 @@ type Asked = {
   language: Language;
   texts: Texts;
   params: Readonly<Record<string, string>>;
+  /** Address of the event stream of the page. */
+  streamUrl: string | undefined;
 };
 
 export type PanelHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 export const createRouter = (deps: RouterDeps): PanelHandler => {
-  const { assets, log } = deps;
-  const headers = createSecurityHeaders(deps.formTargets);
+  const { assets, log, headers } = deps;
   const serve = createServe(deps);
   return (request, response) => {
     const requestId = newId('req');
     const [path = '', search = ''] = splitTarget(request.url ?? '');
     if (assets.serve(path, request, response)) return;
     const respond = createResponder(request, response, { ...headers, 'x-request-id': requestId });
-    serve({ request, respond, requestId, path, query: new URLSearchParams(search) }).catch((error: unknown) => {
-      // The client may be gone in the middle of an answer; otherwise even the problem page could not be made.
-      if (!response.headersSent) response.writeHead(500, headers);
-      response.end();
-      if (!request.destroyed)
-        log.error({ err: error, request_id: requestId }, 'a page of the panel could not be answered');
-    });
+    serve({ request, response, respond, requestId, path, query: new URLSearchParams(search) }).catch(
+      (error: unknown) => {
+        // The client may be gone in the middle of an answer; otherwise even the problem page could not be made.
+        if (!response.headersSent) response.writeHead(500, headers);
+        response.end();
+        if (!request.destroyed)
+          log.error({ err: error, request_id: requestId }, 'a page of the panel could not be answered');
+      },
+    );
   };
 };
 
@@ -89,11 +97,20 @@ const createServe = (deps: RouterDeps) => {
   const answerPublic = createAnswerPublic(deps);
   const answerSignedIn = createAnswerSignedIn(deps);
   const send = createSend(deps);
-  return async (head: Pick<Asked, 'request' | 'respond' | 'requestId' | 'path' | 'query'>): Promise<void> => {
+  return async (
+    head: Pick<Asked, 'request' | 'response' | 'respond' | 'requestId' | 'path' | 'query'>,
+  ): Promise<void> => {
     const { request, path } = head;
     const method = request.method ?? '';
     const language = chooseLanguage(request.headers['accept-language']);
-    let asked: Asked = { ...head, live: undefined, language, texts: textsOf[language], params: {} };
+    let asked: Asked = {
+      ...head,
+      live: undefined,
+      language,
+      texts: textsOf[language],
+      params: {},
+      streamUrl: undefined,
+    };
     try {
       const live = await sessions.find(readCookie(request, sessionCookie), !isBackground(request));
       asked = inLanguage({ ...asked, live });
@@ -170,7 +187,9 @@ const createAnswerSignedIn = (deps: RouterDeps) => {
       wantsFragment: isHtmx(request),
       csrfField: csrfFieldOf(live),
     };
-    await send.answer(asked, await page.handle(view));
+    const streamUrl =
+      request.method === 'GET' && !isHtmx(request) ? await streamUrlOf(deps.watch, page, restaurant) : undefined;
+    await send.answer({ ...asked, streamUrl }, await page.handle(view));
   };
 };
 
@@ -181,17 +200,16 @@ const hasToken = (request: IncomingMessage, form: URLSearchParams, { csrfToken }
 
 const csrfFieldOf = ({ csrfToken }: LiveSession) => html`<input type="hidden" name="csrf" value="${csrfToken}">`;
 
-const createSend = ({ assets, flashes, pages }: RouterDeps) => {
+const createSend = ({ assets, flashes, pages, watch, streams, sessions, headers }: RouterDeps) => {
   const sendPage = async (asked: Asked, content: PageContent): Promise<void> => {
     const { live, respond, language, texts, path, params } = asked;
     const flash = live?.hasFlash === true ? await flashes.take(live.session.id) : undefined;
-    const restaurant = params.restaurant;
     const signedIn = live && {
       user: live.user,
       csrfToken: live.csrfToken,
       csrfField: csrfFieldOf(live),
       ...navigationFor(pages, { role: live.user.role, texts, path, params }),
-      streamQuery: restaurant === undefined ? '' : `&restaurant=${encodeURIComponent(restaurant)}`,
+      streamUrl: asked.streamUrl,
     };
     respond.html(
       layout({ assets, language, texts, path, flash, signedIn }, content),
@@ -201,6 +219,18 @@ const createSend = ({ assets, flashes, pages }: RouterDeps) => {
   };
   const problem = (asked: Asked, name: Problem, more: { detail?: string; status?: number } = {}): Promise<void> =>
     sendPage(asked, problemPage(asked.texts, name, { requestId: asked.requestId, ...more }));
+  const openStream = ({ request, response, query, live }: Asked): void => {
+    if (live === undefined) throw new Error('a stream without a session');
+    const token = readCookie(request, sessionCookie);
+    streams.open(
+      { request, response, headers },
+      {
+        userId: live.user.id,
+        topics: readTopics(watch, query, live.user),
+        isLive: async () => (await sessions.find(token, false)) !== undefined,
+      },
+    );
+  };
   return {
     problem,
     answer: async (asked: Asked, answer: Answer): Promise<void> => {
@@ -215,6 +245,8 @@ const createSend = ({ assets, flashes, pages }: RouterDeps) => {
           return respond.redirect(answer.to, answer.cookies);
         case 'file':
           return respond.file(answer.name, answer.type, answer.body);
+        case 'events':
+          return openStream(asked);
         case 'notFound':
           return problem(asked, 'notFound');
       }

@@ -1,0 +1,119 @@
+/**
+ * Knows when something that a page shows has changed: asks each watched topic for its mark, once for all viewers, at a hint
+ * of the store and every few seconds besides. What nobody watches is not asked for.
+ */
+import { createHash } from 'node:crypto';
+import type { Logger } from '#src/platform/log.ts';
+import { pause, type Service } from '#src/platform/supervisor.ts';
+import { createWake, type Wake } from '#src/platform/wake.ts';
+import type { Ports } from '../ports.ts';
+import type { Topic } from './topic.ts';
+
+type ChangeWatchDeps = {
+  topics: readonly Topic[];
+  ports: Ports;
+  log: Logger;
+  /** Calls back at each notification until the signal is aborted; rejects when it cannot. */
+  listen: (channels: readonly string[], onNews: (channel: string) => void, signal: AbortSignal) => Promise<void>;
+};
+
+/** Hears the mark of a topic: when it is first known, and whenever it is another. */
+type Listener = (mark: string) => void;
+
+type Watched = {
+  topic: Topic;
+  restaurant: string;
+  mark: string | undefined;
+  listeners: Set<Listener>;
+  dueAtMs: number;
+  lookedAtMs: number;
+};
+
+export type ChangeWatch = {
+  topic(name: string): Topic | undefined;
+  /** The mark of the topic now; undefined when it cannot be had. */
+  markOf(topic: Topic, restaurant: string): Promise<string | undefined>;
+  /** Returns the function that ends it. */
+  watch(topic: Topic, restaurant: string, listener: Listener): () => void;
+  services: Service[];
+};
+
+const intervalMs = 3_000;
+/** Between two looks at the same, however many hints there are. */
+const pauseMs = 250;
+const atOnceMax = 4;
+const idleMs = 60_000;
+const reconnectMs = 1_000;
+
+export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDeps): ChangeWatch => {
+  const byName = new Map(topics.map((topic) => [topic.name, topic]));
+  const watched = new Map<string, Watched>();
+  const channels = [...new Set(topics.flatMap((topic) => topic.channels ?? []))];
+  let wake: Wake | undefined;
+
+  const markOf = async (topic: Topic, restaurant: string): Promise<string | undefined> => {
+    try {
+      const text = await topic.mark(ports, restaurant);
+      return createHash('sha256').update(text).digest('base64url').slice(0, 12);
+    } catch (error) {
+      log.warn({ err: error, topic: topic.name }, 'the panel cannot see whether something changed');
+      return undefined;
+    }
+  };
+  const look = async (entry: Watched): Promise<void> => {
+    entry.lookedAtMs = performance.now();
+    entry.dueAtMs = entry.lookedAtMs + intervalMs;
+    const mark = await markOf(entry.topic, entry.restaurant);
+    if (mark === undefined || mark === entry.mark) return;
+    entry.mark = mark;
+    for (const listener of entry.listeners) listener(mark);
+  };
+  const onNews = (channel: string): void => {
+    for (const entry of watched.values())
+      if (entry.topic.channels?.includes(channel) === true)
+        entry.dueAtMs = Math.min(entry.dueAtMs, Math.max(performance.now(), entry.lookedAtMs + pauseMs));
+    if (watched.size > 0) wake?.now();
+  };
+  const run = async (signal: AbortSignal): Promise<void> => {
+    wake = createWake(signal);
+    while (!signal.aborted) {
+      const now = performance.now();
+      const due = [...watched.values()].filter((entry) => entry.dueAtMs <= now).slice(0, atOnceMax);
+      await Promise.all(due.map(look));
+      if (due.length === atOnceMax) continue;
+      const next = Math.min(now + idleMs, ...[...watched.values()].map((entry) => entry.dueAtMs));
+      await wake.wait(Math.max(0, next - performance.now()));
+    }
+  };
+  const hear = async (signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) {
+      try {
+        await listen(channels, onNews, signal);
+      } catch (error) {
+        log.warn({ err: error }, 'the panel does not hear of changes; it looks every few seconds');
+        await pause(reconnectMs, signal);
+      }
+    }
+  };
+  return {
+    topic: (name) => byName.get(name),
+    markOf,
+    watch: (topic, restaurant, listener) => {
+      const key = `${topic.name} ${restaurant}`;
+      const entry = watched.get(key) ?? {
+        ...{ topic, restaurant, mark: undefined, listeners: new Set<Listener>() },
+        dueAtMs: 0,
+        lookedAtMs: Number.NEGATIVE_INFINITY,
+      };
+      watched.set(key, entry);
+      entry.listeners.add(listener);
+      if (entry.mark !== undefined) listener(entry.mark);
+      wake?.now();
+      return () => {
+        entry.listeners.delete(listener);
+        if (entry.listeners.size === 0) watched.delete(key);
+      };
+    },
+    services: [{ name: 'panel-changes', run }, ...(channels.length === 0 ? [] : [{ name: 'panel-hints', run: hear }])],
+  };
+};

@@ -1,0 +1,53 @@
+/** Which topics a page watches, and the address of the stream that tells about them. */
+import { Fault } from '#src/contract/fault.ts';
+import type { ChangeWatch } from './change-watch.ts';
+import type { WatchedTopic } from './event-streams.ts';
+import type { Page, PanelUser } from './page.ts';
+
+/** Where the streams are, below /panel. */
+export const eventsPath = '/events';
+
+const topicsMax = 8;
+
+/**
+ * The address with the marks of now, taken before the page reads what it shows: whatever changes from here on is told.
+ * Undefined when the page watches nothing.
+ */
+export const streamUrlOf = async (
+  watch: ChangeWatch,
+  page: Pick<Page, 'topics'>,
+  restaurant = '',
+): Promise<string | undefined> => {
+  if (page.topics === undefined || page.topics.length === 0) return undefined;
+  const told = await Promise.all(
+    page.topics.map(async (name) => {
+      const topic = watch.topic(name);
+      if (topic === undefined) throw new Error(`a page watches ${name}, which no area names`);
+      return `${name}~${(await watch.markOf(topic, topic.perRestaurant ? restaurant : '')) ?? ''}`;
+    }),
+  );
+  const fields = new URLSearchParams(told.map((text): [string, string] => ['topic', text]));
+  if (restaurant !== '') fields.set('restaurant', restaurant);
+  return `/panel${eventsPath}?${fields}`;
+};
+
+/** What the address asks for. Throws NOT_FOUND for anything that is not the user's to see. */
+export const readTopics = (
+  watch: ChangeWatch,
+  query: URLSearchParams,
+  user: Pick<PanelUser, 'role' | 'restaurants'>,
+): WatchedTopic[] => {
+  const restaurant = query.get('restaurant') ?? '';
+  const asked = query.getAll('topic');
+  if (asked.length === 0 || asked.length > topicsMax) throw nothing();
+  return asked.map((text) => {
+    const [name = '', mark = ''] = text.split('~', 2);
+    const topic = watch.topic(name);
+    if (topic === undefined || !topic.roles.includes(user.role)) throw nothing();
+    const isHidden = user.role === 'owner' && !user.restaurants.includes(restaurant);
+    if (topic.perRestaurant && (restaurant === '' || isHidden)) throw nothing();
+    return { topic, restaurant: topic.perRestaurant ? restaurant : '', mark: mark === '' ? undefined : mark };
+  });
+};
+
+const nothing = (): Fault => new Fault('NOT_FOUND', 'There is nothing to watch');
