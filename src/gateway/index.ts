@@ -63,7 +63,7 @@ export {
   exportFormats,
 } from './audit/export-audit.ts';
 export { revokeTraced } from './audit/revoke-traced.ts';
-export { findAuditEvent, type FoundAudit, searchAudit, searchLimitMax } from './audit/search-audit.ts';
+export { type FoundAudit, findAuditEvent, searchAudit, searchLimitMax } from './audit/search-audit.ts';
 export { traceCredential } from './audit/trace-credential.ts';
 export { reportUnusedScopes } from './audit/unused-scopes.ts';
 export { verifyAudit } from './audit/verify-audit.ts';

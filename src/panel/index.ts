@@ -37,9 +37,13 @@ export { type PanelSettings, panelSettings } from './config.ts';
 export { roles } from './frame/page.ts';
 export type { PanelHandler } from './frame/router.ts';
 export type {
+  AuditEntry,
+  AuditFilter,
+  AuditPage,
   PanelAction,
   PanelEvent,
   Ports,
+  Reader,
   RecordEvents,
   RestaurantPorts,
   SecurityPorts,

@@ -1,4 +1,55 @@
 /** Testi dell'area "security". */
 import type { Texts } from '../texts.ts';
 
-export const security: Texts['security'] = {};
+export const security: Texts['security'] = {
+  auditTitle: 'Registro',
+  auditIntro:
+    'Chi ha ricevuto che cosa, chi l’ha usato, chi è stato rifiutato e perché. Anche la tua ricerca viene annotata.',
+  filter: 'Filtro',
+  search: 'Cerca',
+  clearFilter: 'Togli il filtro',
+  any: 'Qualsiasi',
+  decision: 'Decisione',
+  decisions: { allow: 'Eseguito o ammesso', deny: 'Rifiutato' },
+  fields: {
+    client: 'Id del client',
+    restaurant: 'Id del ristorante',
+    action: 'Evento',
+    route: 'Percorso',
+    address: 'Indirizzo',
+    since: 'Da',
+    until: 'Fino a',
+    requestId: 'Id della richiesta',
+    fingerprint: 'Impronta',
+    credential: 'Id della credenziale',
+    tokenId: 'Id del token (jti)',
+  },
+  quickTimes: 'Solo',
+  lastHours: (hours) =>
+    ({ 1: 'ultima ora', 24: 'ultimo giorno', 168: 'ultima settimana' })[hours] ?? `ultime ${hours} ore`,
+  wrongFields: (names) => `Non si può cercare così: ${names.join(', ')}. Gli orari si scrivono 2026-05-01T10:00Z.`,
+  searchRefused:
+    'Questa è una chiave, un segreto o un token, oppure una pagina che nessuna ricerca ha dato. Le credenziali vanno nella pagina degli incidenti, che invia solo un hash.',
+  nothingFits: 'Nessun evento corrisponde. Allunga il periodo o togli qualche filtro.',
+  newestFirst: 'Dal più recente',
+  pages: 'Pagine',
+  newest: 'Più recenti',
+  older: 'Meno recenti',
+  columns: { time: 'Ora', event: 'Evento', who: 'Chi', route: 'Percorso', address: 'Indirizzo' },
+  times: (count) => `× ${count}`,
+  done: 'Eseguito',
+  refused: 'Rifiutato',
+  eventTitle: (action) => `Evento ${action}`,
+  valuesLead: 'Ogni valore porta agli altri eventi che lo hanno.',
+  details: 'Dettagli',
+  backToSearch: 'Torna alla ricerca',
+  facts: {
+    reason: 'Motivo',
+    count: 'Richieste',
+    actor: 'Autore',
+    kind: 'Tipo di credenziale',
+    scopes: 'Ambiti',
+    place: 'Posto nella catena',
+    hash: 'Hash',
+  },
+};
