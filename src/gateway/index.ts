@@ -62,13 +62,22 @@ export {
   exportAudit,
   exportFormats,
 } from './audit/export-audit.ts';
-export { revokeTraced } from './audit/revoke-traced.ts';
+export type { IssuedToken } from './audit/issued-tokens.ts';
+export { revokeHashed, revokeTraced } from './audit/revoke-traced.ts';
 export { type FoundAudit, findAuditEvent, searchAudit, searchLimitMax } from './audit/search-audit.ts';
 export { traceCredential } from './audit/trace-credential.ts';
+export { type HashedCredential, type HashedTrace, traceHashed } from './audit/trace-hashed.ts';
 export { reportUnusedScopes } from './audit/unused-scopes.ts';
 export { verifyAudit } from './audit/verify-audit.ts';
 export { type GatewaySettings, gatewaySettings } from './config.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
+export {
+  findCredential,
+  type LiveCredential,
+  type LiveKind,
+  listLiveCredentials,
+  liveKinds,
+} from './credentials/live-credentials.ts';
 export type { CredentialState, ShownClient, ShownCredential } from './credentials/show-credentials.ts';
 export { gatewayServerOptions, onClientError } from './edge/client-error.ts';
 export { createSourceOf } from './limits/source-address.ts';

@@ -5,7 +5,17 @@ import type { SecurityPorts } from './ports/security.ts';
 import type { SupportPorts } from './ports/support.ts';
 
 export type { RestaurantPorts } from './ports/restaurant.ts';
-export type { AuditEntry, AuditFilter, AuditPage, Reader, SecurityPorts } from './ports/security.ts';
+export type {
+  AuditEntry,
+  AuditFilter,
+  AuditPage,
+  CredentialState,
+  CredentialTrace,
+  HashedCredential,
+  IssuedToken,
+  Reader,
+  SecurityPorts,
+} from './ports/security.ts';
 export type { SupportPorts } from './ports/support.ts';
 
 /** One group per area of pages. Whatever changes something takes the actor first: `panel:<user id>`. */

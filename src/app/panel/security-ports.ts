@@ -3,9 +3,11 @@ import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { auditActions, findAuditEvent, searchAudit } from '#src/gateway/index.ts';
 import type { AuditFilter, Reader, SecurityPorts } from '#src/panel/index.ts';
 import { toEntry } from './audit-entry.ts';
+import { createIncidentPorts } from './incident-ports.ts';
 import type { PortDeps } from './panel.ts';
 
-export const createSecurityPorts = ({ installation, settings }: PortDeps): SecurityPorts => {
+export const createSecurityPorts = (deps: PortDeps): SecurityPorts => {
+  const { installation, settings } = deps;
   const { store, box, clock } = installation;
   const table = readRouteTable(routesFileOf(settings.gateway));
   const readerDeps = (by: Reader) => ({ db: store.db, box, clock, ...by });
@@ -20,6 +22,7 @@ export const createSecurityPorts = ({ installation, settings }: PortDeps): Secur
       const event = await findAuditEvent(readerDeps(by), id);
       return event && toEntry(event);
     },
+    ...createIncidentPorts(deps),
   };
 };
 

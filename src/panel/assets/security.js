@@ -47,4 +47,66 @@
       for (const [name, value] of [...event.formData]) if (value === '') event.formData.delete(name);
     });
   }
+
+  /**
+   * Kind, public id and value of the first credential in a text, as people paste it: with quotes, a header's name, spaces.
+   * @param {string} text @returns {{ kind: string, id: string, value: string } | undefined}
+   */
+  const readCredential = (text) => {
+    const keyOrSecret = apiKeyOrSecret.exec(text)?.[0];
+    if (keyOrSecret !== undefined)
+      return {
+        kind: keyOrSecret.startsWith('opk_') ? 'api_key' : 'client_secret',
+        id: keyOrSecret.slice(0, 16),
+        value: keyOrSecret,
+      };
+    const value = token.exec(text)?.[0];
+    if (value === undefined) return undefined;
+    try {
+      const claims = JSON.parse(atob((value.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')));
+      return typeof claims.jti === 'string' ? { kind: 'token', id: claims.jti, value } : undefined;
+    } catch {
+      return undefined;
+    }
+  };
+
+  /** @param {string} text @returns {Promise<string>} */
+  const sha256 = async (text) => {
+    const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
+    return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  };
+
+  /* The value never leaves: its field has no name, so no browser sends it, and it is emptied before the form goes. */
+  for (const form of document.querySelectorAll('form[data-incident]')) {
+    const input = form.querySelector('[data-secret]');
+    const problem = form.querySelector('.field-error');
+    if (!(form instanceof HTMLFormElement) || !(input instanceof HTMLInputElement)) continue;
+    /** @param {string | undefined} text */
+    const fail = (text) => {
+      if (!(problem instanceof HTMLElement)) return;
+      problem.textContent = text ?? '';
+      problem.hidden = false;
+      input.setAttribute('aria-invalid', 'true');
+      input.focus();
+    };
+    /** @param {string} name @param {string} value */
+    const fill = (name, value) => {
+      const field = form.elements.namedItem(name);
+      if (field instanceof HTMLInputElement) field.value = value;
+    };
+    form.addEventListener('submit', async (event) => {
+      event.preventDefault();
+      const found = readCredential(input.value);
+      if (found === undefined) return fail(form.dataset.unknown);
+      if (crypto.subtle === undefined) return fail(form.dataset.insecure);
+      const digest = await sha256(found.value);
+      input.value = '';
+      fill('kind', found.kind);
+      fill('id', found.id);
+      fill('sha256', digest);
+      form.submit();
+    });
+  }
+  const found = document.querySelector('[data-found]');
+  if (found instanceof HTMLElement) found.focus();
 })();

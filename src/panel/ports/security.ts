@@ -44,6 +44,53 @@ export type AuditFilter = {
 
 export type AuditPage = { entries: readonly AuditEntry[]; next: string | undefined };
 
+/** The value itself stays with whoever holds it. */
+export type HashedCredential = {
+  kind: 'api_key' | 'client_secret' | 'token';
+  /** Key id, secret id or `jti`. */
+  id: string;
+  /** Of the value, lower-case hex. */
+  sha256: string;
+};
+
+export type CredentialState = 'active' | 'quarantined' | 'revoked' | 'expired';
+
+export type IssuedToken = {
+  id: string;
+  clientId: string | null;
+  /** Secret or client key that it was issued for. */
+  parent: string | null;
+  issued: Date;
+  expires: Date;
+  scopes: readonly string[];
+  address: string | null;
+  state: 'live' | 'expired' | 'revoked';
+};
+
+export type CredentialTrace = {
+  kind: HashedCredential['kind'];
+  id: string;
+  fingerprint: string;
+  /** Exactly this value was issued here. */
+  genuine: boolean;
+  /** Something with this id was issued here. */
+  exists: boolean;
+  state: CredentialState | IssuedToken['state'] | undefined;
+  clientId: string | null;
+  restaurants: readonly string[];
+  parent: string | null;
+  issued: AuditEntry | undefined;
+  calls: number;
+  scopesUsed: readonly string[];
+  addresses: readonly string[];
+  firstUsed: Date | undefined;
+  lastUsed: Date | undefined;
+  /** How many tokens were issued for it; `descendants` are the newest of them. */
+  tokens: number;
+  descendants: readonly IssuedToken[];
+  refusals: readonly AuditEntry[];
+};
+
 export type SecurityPorts = {
   /** Names of events, as a filter takes them. */
   actions: readonly string[];
@@ -52,4 +99,11 @@ export type SecurityPorts = {
   /** Newest first. Faults: VALIDATION_ERROR for a cursor that no search gave, or a credential in a filter. */
   searchAudit(by: Reader, search: { filter: AuditFilter; before?: string; limit: number }): Promise<AuditPage>;
   findEvent(by: Reader, id: string): Promise<AuditEntry | undefined>;
+  /** Fault VALIDATION_ERROR for what is no hash or no id. */
+  trace(by: Reader, hashed: HashedCredential): Promise<CredentialTrace>;
+  /**
+   * Ends it and all that was issued for it; returns the events that prove it. Fault VALIDATION_ERROR, and nothing
+   * changed, when nobody can tell that exactly this value was issued here.
+   */
+  revoke(by: Reader, hashed: HashedCredential): Promise<readonly AuditEntry[]>;
 };

@@ -49,4 +49,68 @@ export const security = {
     place: 'Place in the chain',
     hash: 'Hash',
   },
+  states: { active: 'Active', live: 'Live', quarantined: 'Quarantined', revoked: 'Revoked', expired: 'Expired' },
+  tokens: {
+    token: 'Token',
+    state: 'State',
+    client: 'Client',
+    scopes: 'Scopes',
+    issued: 'Issued',
+    expires: 'Expires',
+  },
+  incident: {
+    title: 'Incident',
+    intro:
+      'Found a key, a secret or a token where it should not be? Paste it here to see what was done with it, and end it.',
+    value: 'API key, client secret or access token',
+    stays:
+      'The value stays in this browser: it is hashed here, and only its SHA-256 and its public id are sent. Your look is noted in the audit.',
+    trace: 'Show what became of it',
+    needsScript:
+      'This page needs JavaScript to hash the value in the browser. Without it, use the command line: orderpass audit who',
+    unknownValue:
+      'This is not an API key (opk_…), a client secret (ops_…) or an access token (eyJ…). Nothing was sent.',
+    insecure: 'The browser can hash only on a page that came over https. Nothing was sent.',
+    kinds: { api_key: 'API key', client_secret: 'Client secret', token: 'Access token' },
+    genuine: 'Genuine: exactly this value was issued here.',
+    notOurs: 'Not genuine: nothing with this id was issued here, so there is nothing to revoke.',
+    unproven: (kind: string): string =>
+      kind === 'token'
+        ? 'A token with this id was issued here, but not with this value. Nothing can be revoked by it.'
+        : 'Something with this id was issued here, but nothing shows that it had this value: either it was made up, or it was issued by an earlier version and not used since. Nothing can be revoked by it here; orderpass audit who --revoke looks at the value itself.',
+    sent: 'What left this browser: the id above and the SHA-256',
+    endedAlready: 'It has ended already, so there is nothing to revoke.',
+    revoke: 'Revoke…',
+    revokeNow: 'Revoke now',
+    whatEnds: (kind: 'api_key' | 'client_secret' | 'token', client: string) =>
+      ({
+        api_key: 'The API key ends.',
+        client_secret: `The secret ends, and with it every token of the client ${client} that was issued until now. Other secrets of the client go on, and new tokens can be got with them.`,
+        token: 'The token ends. The secret that it was issued for goes on.',
+      })[kind],
+    cannotUndo: 'This cannot be undone.',
+    state: 'State',
+    issued: 'Issued',
+    client: 'Client',
+    restaurants: 'Restaurants',
+    parent: 'Issued for',
+    calls: 'Calls',
+    scopesUsed: 'Scopes used',
+    addresses: 'Addresses',
+    firstUsed: 'First used',
+    lastUsed: 'Last used',
+    none: 'none',
+    descendants: (count: number) => `Tokens issued for it: ${count}`,
+    noDescendants: 'No token was issued for it.',
+    newestTokens: (count: number) => `The newest ${count}`,
+    refusals: 'Refusals',
+    noRefusals: 'It was never refused.',
+    proofTitle: 'Revoked: the proof',
+    proofText:
+      'Revoked. Every gateway refuses it within a second. These events of the audit say so, each with its hash in the chain.',
+    noProof: 'Nothing was changed: it had ended before.',
+    about: 'About',
+    allEvents: 'All events about it',
+    another: 'Look at another value',
+  },
 };

@@ -52,4 +52,68 @@ export const security: Texts['security'] = {
     place: 'Posto nella catena',
     hash: 'Hash',
   },
+  states: { active: 'Attiva', live: 'Valido', quarantined: 'In quarantena', revoked: 'Revocato', expired: 'Scaduto' },
+  tokens: {
+    token: 'Token',
+    state: 'Stato',
+    client: 'Client',
+    scopes: 'Ambiti',
+    issued: 'Emesso',
+    expires: 'Scade',
+  },
+  incident: {
+    title: 'Incidente',
+    intro:
+      'Hai trovato una chiave, un segreto o un token dove non dovrebbe stare? Incollalo qui per vedere che cosa ne è stato fatto e per revocarlo.',
+    value: 'Chiave API, segreto di un client o token di accesso',
+    stays:
+      'Il valore resta in questo browser: qui ne viene calcolato l’hash e si inviano solo lo SHA-256 e l’id pubblico. La consultazione viene annotata nel registro.',
+    trace: 'Mostra che cosa ne è stato fatto',
+    needsScript:
+      'Questa pagina ha bisogno di JavaScript per calcolare l’hash nel browser. Senza, usa la riga di comando: orderpass audit who',
+    unknownValue:
+      'Non è una chiave API (opk_…), un segreto (ops_…) o un token di accesso (eyJ…). Non è stato inviato nulla.',
+    insecure: 'Il browser può calcolare l’hash solo su una pagina https. Non è stato inviato nulla.',
+    kinds: { api_key: 'Chiave API', client_secret: 'Segreto di un client', token: 'Token di accesso' },
+    genuine: 'Autentico: proprio questo valore è stato emesso qui.',
+    notOurs: 'Non autentico: qui non è stato emesso nulla con questo id, quindi non c’è nulla da revocare.',
+    unproven: (kind) =>
+      kind === 'token'
+        ? 'Un token con questo id è stato emesso qui, ma non con questo valore. Non può servire a revocare nulla.'
+        : 'Qualcosa con questo id è stato emesso qui, ma nulla dimostra che avesse questo valore: o è inventato, oppure è stato emesso da una versione precedente e da allora non è stato usato. Qui non può servire a revocare nulla; orderpass audit who --revoke guarda il valore stesso.',
+    sent: 'Che cosa ha lasciato questo browser: l’id qui sopra e lo SHA-256',
+    endedAlready: 'Non è più valido, quindi non c’è nulla da revocare.',
+    revoke: 'Revoca…',
+    revokeNow: 'Revoca ora',
+    whatEnds: (kind, client) =>
+      ({
+        api_key: 'La chiave API non varrà più.',
+        client_secret: `Il segreto non varrà più, e con lui ogni token del client ${client} emesso finora. Gli altri segreti del client restano validi e con essi si possono ottenere nuovi token.`,
+        token: 'Il token non varrà più. Il segreto per cui è stato emesso resta valido.',
+      })[kind],
+    cannotUndo: 'Non si può annullare.',
+    state: 'Stato',
+    issued: 'Emissione',
+    client: 'Client',
+    restaurants: 'Ristoranti',
+    parent: 'Emesso per',
+    calls: 'Chiamate',
+    scopesUsed: 'Ambiti usati',
+    addresses: 'Indirizzi',
+    firstUsed: 'Primo uso',
+    lastUsed: 'Ultimo uso',
+    none: 'nessuno',
+    descendants: (count) => `Token emessi per esso: ${count}`,
+    noDescendants: 'Nessun token è stato emesso per esso.',
+    newestTokens: (count) => `I ${count} più recenti`,
+    refusals: 'Rifiuti',
+    noRefusals: 'Non è mai stato rifiutato.',
+    proofTitle: 'Revocato: la prova',
+    proofText:
+      'Revocato. Ogni gateway lo rifiuta entro un secondo. Lo dicono questi eventi del registro, ciascuno con il suo hash nella catena.',
+    noProof: 'Nulla è stato modificato: non era già più valido.',
+    about: 'Riguarda',
+    allEvents: 'Tutti gli eventi che lo riguardano',
+    another: 'Guarda un altro valore',
+  },
 };
