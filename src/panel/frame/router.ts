@@ -6,7 +6,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';
-import { isCsrfToken, type LiveSession, type Sessions } from '../accounts/sessions.ts';
+import type { Accounts } from '../accounts/accounts.ts';
+import { isCsrfToken, type LiveSession } from '../accounts/sessions.ts';
 import type { Ports } from '../ports.ts';
 import { chooseLanguage, isLanguage, type Language, type Texts, textsOf } from '../texts/texts.ts';
 import type { Answer, Flash, PageContent } from './answer.ts';
@@ -30,7 +31,7 @@ export type RouterDeps = {
   pages: readonly Page[];
   publicPages: readonly PublicPage[];
   assets: Assets;
-  sessions: Sessions;
+  accounts: Accounts;
   flashes: {
     keep(sessionId: string, flash: Flash): Promise<void>;
     take(sessionId: string): Promise<Flash | undefined>;
@@ -91,7 +92,8 @@ const splitTarget = (target: string): [string, string] => {
 };
 
 const createServe = (deps: RouterDeps) => {
-  const { sessions, origin, log } = deps;
+  const { origin, log } = deps;
+  const { sessions } = deps.accounts;
   const matchPublic = createMatchPage(deps.publicPages);
   const matchPage = createMatchPage(deps.pages);
   const answerPublic = createAnswerPublic(deps);
@@ -152,8 +154,10 @@ const createAnswerPublic = (deps: RouterDeps) => {
     const { request, path, query, language, texts, live } = asked;
     const form = page.method === 'POST' ? await readForm(request) : new URLSearchParams();
     const address = deps.sourceOf(request);
-    const agent = request.headers['user-agent'] ?? '';
-    await send.answer(asked, await page.handle({ path, query, form, language, texts, address, agent, request, live }));
+    await send.answer(
+      asked,
+      await page.handle({ ...{ path, query, form, language, texts, address, request, live }, accounts: deps.accounts }),
+    );
   };
 };
 
@@ -180,9 +184,12 @@ const createAnswerSignedIn = (deps: RouterDeps) => {
       query: asked.query,
       form,
       ports: deps.ports,
+      accounts: deps.accounts,
+      self: user,
       actor: `panel:${user.id}`,
       now: deps.clock.now(),
       address: deps.sourceOf(request),
+      request,
       requestId: asked.requestId,
       wantsFragment: isHtmx(request),
       csrfField: csrfFieldOf(live),
@@ -200,10 +207,11 @@ const hasToken = (request: IncomingMessage, form: URLSearchParams, { csrfToken }
 
 const csrfFieldOf = ({ csrfToken }: LiveSession) => html`<input type="hidden" name="csrf" value="${csrfToken}">`;
 
-const createSend = ({ assets, flashes, pages, watch, streams, sessions, headers }: RouterDeps) => {
+const createSend = ({ assets, flashes, pages, watch, streams, accounts, headers }: RouterDeps) => {
   const sendPage = async (asked: Asked, content: PageContent): Promise<void> => {
     const { live, respond, language, texts, path, params } = asked;
-    const flash = live?.hasFlash === true ? await flashes.take(live.session.id) : undefined;
+    // A part that looks after itself must not take the message away from the page that it is for.
+    const flash = live?.hasFlash === true && !isHtmx(asked.request) ? await flashes.take(live.session.id) : undefined;
     const signedIn = live && {
       user: live.user,
       csrfToken: live.csrfToken,
@@ -227,7 +235,7 @@ const createSend = ({ assets, flashes, pages, watch, streams, sessions, headers 
       {
         userId: live.user.id,
         topics: readTopics(watch, query, live.user),
-        isLive: async () => (await sessions.find(token, false)) !== undefined,
+        isLive: async () => (await accounts.sessions.find(token, false)) !== undefined,
       },
     );
   };
