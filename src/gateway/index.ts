@@ -63,6 +63,7 @@ export {
   exportFormats,
 } from './audit/export-audit.ts';
 export type { IssuedToken } from './audit/issued-tokens.ts';
+export { listLiveTokens } from './audit/live-tokens.ts';
 export { revokeHashed, revokeTraced } from './audit/revoke-traced.ts';
 export { type FoundAudit, findAuditEvent, searchAudit, searchLimitMax } from './audit/search-audit.ts';
 export { traceCredential } from './audit/trace-credential.ts';
@@ -70,6 +71,7 @@ export { type HashedCredential, type HashedTrace, traceHashed } from './audit/tr
 export { reportUnusedScopes } from './audit/unused-scopes.ts';
 export { verifyAudit } from './audit/verify-audit.ts';
 export { type GatewaySettings, gatewaySettings } from './config.ts';
+export { readEpoch as readCredentialEpoch } from './credentials/credential-epoch-store.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
 export {
   findCredential,

@@ -42,6 +42,7 @@ export type {
   CredentialTrace,
   HashedCredential,
   IssuedToken,
+  LiveCredential,
   PanelAction,
   PanelEvent,
   Ports,

@@ -13,6 +13,8 @@ export type {
   CredentialTrace,
   HashedCredential,
   IssuedToken,
+  LiveCredential,
+  LiveKind,
   Reader,
   SecurityPorts,
 } from './ports/security.ts';

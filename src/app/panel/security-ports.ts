@@ -1,9 +1,17 @@
 /** What the panel's area "security" calls, over the features. */
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
-import { auditActions, findAuditEvent, searchAudit } from '#src/gateway/index.ts';
-import type { AuditFilter, Reader, SecurityPorts } from '#src/panel/index.ts';
+import {
+  auditActions,
+  findAuditEvent,
+  type LiveCredential as GatewayCredential,
+  listLiveCredentials,
+  listLiveTokens,
+  readCredentialEpoch,
+  searchAudit,
+} from '#src/gateway/index.ts';
+import type { AuditFilter, LiveCredential, Reader, SecurityPorts } from '#src/panel/index.ts';
 import { toEntry } from './audit-entry.ts';
-import { createIncidentPorts } from './incident-ports.ts';
+import { createIncidentPorts, toToken } from './incident-ports.ts';
 import type { PortDeps } from './panel.ts';
 
 export const createSecurityPorts = (deps: PortDeps): SecurityPorts => {
@@ -22,9 +30,31 @@ export const createSecurityPorts = (deps: PortDeps): SecurityPorts => {
       const event = await findAuditEvent(readerDeps(by), id);
       return event && toEntry(event);
     },
+    listLiveTokens: async (by, page) => {
+      const { tokens, next_cursor } = await listLiveTokens(readerDeps(by), page);
+      return { tokens: tokens.map(toToken), next: next_cursor ?? undefined };
+    },
+    listLiveCredentials: async (page) => {
+      const { credentials, next_cursor } = await listLiveCredentials({ db: store.db, clock }, page);
+      return { credentials: credentials.map(toLive), next: next_cursor ?? undefined };
+    },
+    credentialMark: async () => JSON.stringify(await readCredentialEpoch(store.db)),
     ...createIncidentPorts(deps),
   };
 };
+
+const toLive = (shown: GatewayCredential): LiveCredential => ({
+  kind: shown.kind,
+  id: shown.id,
+  name: shown.name,
+  holder: shown.holder,
+  holderName: shown.holder_name,
+  state: shown.state,
+  created: new Date(shown.created),
+  expires: shown.expires === null ? undefined : new Date(shown.expires),
+  lastUsed: shown.last_used === null ? undefined : new Date(shown.last_used),
+  lastAddress: shown.last_address,
+});
 
 const toEventFilter = ({ restaurant, decision, ...filter }: AuditFilter) => ({
   ...filter,

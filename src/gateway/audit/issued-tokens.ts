@@ -19,9 +19,10 @@ export type IssuedToken = {
   state: TokenState;
 };
 
-export type IssuedTokens = { tokens: IssuedToken[]; last: Place | undefined };
+/** `places`: of each token, as a place to go on after. */
+export type IssuedTokens = { tokens: IssuedToken[]; places: Place[]; isEnd: boolean };
 
-/** Newest first; `last` is where the next page goes on, undefined at the end. */
+/** Newest first. */
 export const listIssuedTokens = async (
   { db, clock }: { db: Kysely<unknown>; clock: Clock },
   filter: EventFilter,
@@ -37,7 +38,8 @@ export const listIssuedTokens = async (
   const nowMs = clock.now().getTime();
   return {
     tokens: page.map((event) => toToken(event, ends, nowMs)),
-    last: found.length > limit ? page.at(-1) : undefined,
+    places: page.map(({ at, chain, seq }) => ({ at, chain, seq })),
+    isEnd: found.length <= limit,
   };
 };
 

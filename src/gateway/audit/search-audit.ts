@@ -7,7 +7,8 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { isApiKey, isClientSecret } from '../credentials/credential-values.ts';
 import { appendChange } from './append-change.ts';
 import { toEcs } from './audit-event.ts';
-import { type EventFilter, findEvent, type Place, searchEvents } from './audit-store.ts';
+import { type EventFilter, findEvent, searchEvents } from './audit-store.ts';
+import { readPlace, writePlace } from './event-place.ts';
 
 export type AuditReaderDeps = {
   db: Kysely<unknown>;
@@ -74,12 +75,3 @@ export const noteAuditRead = (
 
 const isCredential = (value: string): boolean =>
   isApiKey(value) || isClientSecret(value) || /^[\w-]+\.[\w-]+\.[\w-]+$/.test(value);
-
-const writePlace = ({ at, chain, seq }: Place): string => `${at.getTime()}-${chain}-${seq}`;
-
-const readPlace = (cursor: string): Place => {
-  const [, ms, chain, seq] = /^(\d{1,15})-(\d{1,9})-(\d{1,15})$/.exec(cursor) ?? [];
-  const place = { at: new Date(Number(ms)), chain: Number(chain), seq: Number(seq) };
-  if (Number.isNaN(place.at.getTime())) throw new Fault('VALIDATION_ERROR', 'No search gave this cursor');
-  return place;
-};

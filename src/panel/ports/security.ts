@@ -91,6 +91,23 @@ export type CredentialTrace = {
   refusals: readonly AuditEntry[];
 };
 
+export const liveKinds = ['api_key', 'client_secret', 'client_key'] as const;
+export type LiveKind = (typeof liveKinds)[number];
+
+export type LiveCredential = {
+  kind: LiveKind;
+  id: string;
+  name: string;
+  /** Restaurant of a key; client of a secret or of a client key. */
+  holder: string;
+  holderName: string;
+  state: CredentialState;
+  created: Date;
+  expires: Date | undefined;
+  lastUsed: Date | undefined;
+  lastAddress: string | null;
+};
+
 export type SecurityPorts = {
   /** Names of events, as a filter takes them. */
   actions: readonly string[];
@@ -99,6 +116,19 @@ export type SecurityPorts = {
   /** Newest first. Faults: VALIDATION_ERROR for a cursor that no search gave, or a credential in a filter. */
   searchAudit(by: Reader, search: { filter: AuditFilter; before?: string; limit: number }): Promise<AuditPage>;
   findEvent(by: Reader, id: string): Promise<AuditEntry | undefined>;
+  /** Newest first. A page may hold fewer than `limit` and yet have a next one. Faults: VALIDATION_ERROR for a cursor. */
+  listLiveTokens(
+    by: Reader,
+    page: { before?: string; limit: number },
+  ): Promise<{ tokens: readonly IssuedToken[]; next: string | undefined }>;
+  /** Newest first. Faults: VALIDATION_ERROR for a cursor. */
+  listLiveCredentials(page: {
+    kind: LiveKind;
+    before?: string;
+    limit: number;
+  }): Promise<{ credentials: readonly LiveCredential[]; next: string | undefined }>;
+  /** Another text after each change of a credential. */
+  credentialMark(): Promise<string>;
   /** Fault VALIDATION_ERROR for what is no hash or no id. */
   trace(by: Reader, hashed: HashedCredential): Promise<CredentialTrace>;
   /**

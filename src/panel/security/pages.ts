@@ -2,6 +2,7 @@
 import type { Page, Role } from '../frame/page.ts';
 import { showEvent } from './event-page.ts';
 import { revokeValue, showIncidentForm, showProof, traceValue } from './incident-page.ts';
+import { showLive } from './live-page.ts';
 import { showSearch } from './search-page.ts';
 
 const roles: readonly Role[] = ['security', 'admin'];
@@ -16,4 +17,8 @@ export const securityPages: readonly Page[] = [
   { method: 'POST', path: '/security/incident', roles, handle: traceValue },
   { method: 'POST', path: '/security/incident/revoke', roles, handle: revokeValue },
   { method: 'GET', path: '/security/incident/proof', roles, handle: showProof },
+  {
+    ...{ method: 'GET', path: '/security/live', roles, topics: ['security-credentials'] },
+    ...{ nav: (texts) => texts.security.live.title, handle: showLive },
+  },
 ];
