@@ -29,6 +29,7 @@ import { createAuthenticator } from './access/authenticate.ts';
 import { createBearerTokens } from './access/bearer-tokens.ts';
 import { createDryRunLog } from './access/dry-run-log.ts';
 import { assemble, type PublicDoor } from './assemble.ts';
+import { createAuditHours } from './audit/audit-hours.ts';
 import { createAuditSinks } from './audit/feed-sinks.ts';
 import { createFingerprint } from './audit/fingerprint.ts';
 import { openRecorder } from './audit/recorder.ts';
@@ -55,6 +56,7 @@ import { createDenialLog } from './whoami/denial-log.ts';
 export { reportDryRuns } from './access/dry-run-report.ts';
 export { appendChange } from './audit/append-change.ts';
 export { type AuditAction, auditActions } from './audit/audit-event.ts';
+export { type AuditChart, type ChartDimension, chartAudit } from './audit/chart-audit.ts';
 export {
   type ExportedAudit,
   type ExportFormat,
@@ -207,6 +209,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const services = [
     recorder.service,
     retention,
+    createAuditHours({ db, clock, log }),
     ...createAuditSinks({ db, log, holder: `${processName}:${randomUUID()}` }, settings),
     credentials.service,
     use.service,

@@ -35,6 +35,7 @@ export { type PanelSettings, panelSettings } from './config.ts';
 export { roles } from './frame/page.ts';
 export type { PanelHandler } from './frame/router.ts';
 export type {
+  AuditChart,
   AuditEntry,
   AuditFilter,
   AuditPage,

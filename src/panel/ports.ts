@@ -6,9 +6,12 @@ import type { SupportPorts } from './ports/support.ts';
 
 export type { RestaurantPorts } from './ports/restaurant.ts';
 export type {
+  AuditChart,
   AuditEntry,
   AuditFilter,
   AuditPage,
+  ChartDimension,
+  ChartSeries,
   CredentialState,
   CredentialTrace,
   HashedCredential,

@@ -2,6 +2,7 @@
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import {
   auditActions,
+  chartAudit,
   findAuditEvent,
   type LiveCredential as GatewayCredential,
   listLiveCredentials,
@@ -37,6 +38,10 @@ export const createSecurityPorts = (deps: PortDeps): SecurityPorts => {
     listLiveCredentials: async (page) => {
       const { credentials, next_cursor } = await listLiveCredentials({ db: store.db, clock }, page);
       return { credentials: credentials.map(toLive), next: next_cursor ?? undefined };
+    },
+    chart: async (by, of) => {
+      const { from, bucket_seconds: bucketSeconds, ...chart } = await chartAudit(readerDeps(by), of);
+      return { ...chart, from: new Date(from), bucketSeconds };
     },
     credentialMark: async () => JSON.stringify(await readCredentialEpoch(store.db)),
     ...createIncidentPorts(deps),

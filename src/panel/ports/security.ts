@@ -108,6 +108,22 @@ export type LiveCredential = {
   lastAddress: string | null;
 };
 
+export const chartDimensions = ['client', 'reason', 'route', 'address'] as const;
+export type ChartDimension = (typeof chartDimensions)[number];
+
+/** A number for each bucket. */
+export type ChartSeries = { issued: readonly number[]; used: readonly number[]; refused: readonly number[] };
+
+export type AuditChart = {
+  /** Beginning of the first bucket. */
+  from: Date;
+  bucketSeconds: number;
+  buckets: number;
+  total: ChartSeries;
+  /** The most frequent first. '' are those of which nobody knows it, '*' are all that were too many to be kept apart. */
+  values: readonly { value: string; series: ChartSeries }[];
+};
+
 export type SecurityPorts = {
   /** Names of events, as a filter takes them. */
   actions: readonly string[];
@@ -127,6 +143,8 @@ export type SecurityPorts = {
     before?: string;
     limit: number;
   }): Promise<{ credentials: readonly LiveCredential[]; next: string | undefined }>;
+  /** `days`: 1, 7 or 30. With `value` the total is of this value alone. */
+  chart(by: Reader, of: { days: number; dimension: ChartDimension; value?: string }): Promise<AuditChart>;
   /** Another text after each change of a credential. */
   credentialMark(): Promise<string>;
   /** Fault VALIDATION_ERROR for what is no hash or no id. */

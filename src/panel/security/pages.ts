@@ -1,5 +1,6 @@
 /** Pages and actions of the area "security", for the roles security, admin. */
 import type { Page, Role } from '../frame/page.ts';
+import { showCharts } from './charts-page.ts';
 import { showEvent } from './event-page.ts';
 import { revokeValue, showIncidentForm, showProof, traceValue } from './incident-page.ts';
 import { showLive } from './live-page.ts';
@@ -20,5 +21,9 @@ export const securityPages: readonly Page[] = [
   {
     ...{ method: 'GET', path: '/security/live', roles, topics: ['security-credentials'] },
     ...{ nav: (texts) => texts.security.live.title, handle: showLive },
+  },
+  {
+    ...{ method: 'GET', path: '/security/charts', roles },
+    ...{ nav: (texts) => texts.security.charts.title, handle: showCharts },
   },
 ];

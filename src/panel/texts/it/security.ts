@@ -138,4 +138,28 @@ export const security: Texts['security'] = {
     lastUsed: 'Ultimo uso',
     notUsed: 'non ancora',
   },
+  charts: {
+    title: 'Grafici',
+    intro:
+      'Che cosa è stato emesso, usato e rifiutato. Il registro viene contato ogni pochi secondi; ricarica per vedere il più recente.',
+    window: 'Periodo',
+    windows: { 1: 'Giorno', 7: 'Settimana', 30: '30 giorni' },
+    by: 'Per',
+    dimensions: { client: 'Client o chiave', reason: 'Motivo', route: 'Percorso', address: 'Indirizzo' },
+    measures: { issued: 'Token emessi', used: 'Richieste ammesse', refused: 'Rifiutate' },
+    only: (dimension) => `Solo ${dimension.toLowerCase()}`,
+    all: 'Mostra tutto',
+    hours: (hours) => (hours === 1 ? 'ora' : `${hours} ore`),
+    span: (hours) => `Una barra ogni ${hours},`,
+    chartLabel: (name, count, most, hours) =>
+      `${name}: ${count} in tutto, al massimo ${most} in ${hours === 'ora' ? 'un’ora' : hours}`,
+    atMost: (most) => `Barra più alta: ${most}`,
+    asTable: 'Come tabella',
+    most: (dimension) => `Più frequenti: ${dimension.toLowerCase()}`,
+    nothing: 'In questo periodo non è successo nulla.',
+    events: 'Eventi',
+    show: 'Mostra',
+    unknown: 'sconosciuto',
+    others: 'tutti gli altri',
+  },
 };
