@@ -29,6 +29,7 @@ import { createAuthenticator } from './access/authenticate.ts';
 import { createBearerTokens } from './access/bearer-tokens.ts';
 import { createDryRunLog } from './access/dry-run-log.ts';
 import { assemble, type PublicDoor } from './assemble.ts';
+import { createAuditHours } from './audit/audit-hours.ts';
 import { createAuditSinks } from './audit/feed-sinks.ts';
 import { createFingerprint } from './audit/fingerprint.ts';
 import { openRecorder } from './audit/recorder.ts';
@@ -54,7 +55,8 @@ import { createDenialLog } from './whoami/denial-log.ts';
 
 export { reportDryRuns } from './access/dry-run-report.ts';
 export { appendChange } from './audit/append-change.ts';
-export type { AuditAction } from './audit/audit-event.ts';
+export { type AuditAction, auditActions } from './audit/audit-event.ts';
+export { type AuditChart, type ChartDimension, chartAudit } from './audit/chart-audit.ts';
 export { type ClientUse, reportClientUse } from './audit/client-use.ts';
 export {
   type ExportedAudit,
@@ -63,14 +65,24 @@ export {
   exportAudit,
   exportFormats,
 } from './audit/export-audit.ts';
-export { revokeTraced } from './audit/revoke-traced.ts';
-export { type FoundAudit, searchAudit, searchLimitMax } from './audit/search-audit.ts';
+export type { IssuedToken } from './audit/issued-tokens.ts';
+export { listLiveTokens } from './audit/live-tokens.ts';
+export { revokeHashed, revokeTraced } from './audit/revoke-traced.ts';
+export { type FoundAudit, findAuditEvent, searchAudit, searchLimitMax } from './audit/search-audit.ts';
 export { traceCredential } from './audit/trace-credential.ts';
+export { type HashedCredential, type HashedTrace, traceHashed } from './audit/trace-hashed.ts';
 export { reportUnusedScopes } from './audit/unused-scopes.ts';
 export { verifyAudit } from './audit/verify-audit.ts';
 export { type GatewaySettings, gatewaySettings } from './config.ts';
 export { readEpoch } from './credentials/credential-epoch-store.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
+export {
+  findCredential,
+  type LiveCredential,
+  type LiveKind,
+  listLiveCredentials,
+  liveKinds,
+} from './credentials/live-credentials.ts';
 export {
   type ClientSearch,
   type ListedClient,
@@ -207,6 +219,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const services = [
     recorder.service,
     retention,
+    createAuditHours({ db, clock, log }),
     ...createAuditSinks({ db, log, holder: `${processName}:${randomUUID()}` }, settings),
     credentials.service,
     use.service,

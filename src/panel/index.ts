@@ -36,9 +36,19 @@ export { roles } from './frame/page.ts';
 export type { PanelHandler } from './frame/router.ts';
 export type * from './ports/restaurant.ts';
 export type {
+  AuditChart,
+  AuditEntry,
+  AuditFilter,
+  AuditPage,
+  CredentialState,
+  CredentialTrace,
+  HashedCredential,
+  IssuedToken,
+  LiveCredential,
   PanelAction,
   PanelEvent,
   Ports,
+  Reader,
   RecordEvents,
   SecurityPorts,
   SupportPorts,

@@ -5,7 +5,22 @@ import type { SecurityPorts } from './ports/security.ts';
 import type { SupportPorts } from './ports/support.ts';
 
 export type { RestaurantPorts } from './ports/restaurant.ts';
-export type { SecurityPorts } from './ports/security.ts';
+export type {
+  AuditChart,
+  AuditEntry,
+  AuditFilter,
+  AuditPage,
+  ChartDimension,
+  ChartSeries,
+  CredentialState,
+  CredentialTrace,
+  HashedCredential,
+  IssuedToken,
+  LiveCredential,
+  LiveKind,
+  Reader,
+  SecurityPorts,
+} from './ports/security.ts';
 export type { SupportPorts } from './ports/support.ts';
 
 /** One group per area of pages. Whatever changes something takes the actor first: `panel:<user id>`. */

@@ -127,8 +127,8 @@ test('no search reads a whole table: every filter is answered by an index', asyn
     insert into gateway.audit_events
     select 9, i, now() - make_interval(secs => i % 3600), case when i % 50 = 0 then 'request.denied' else 'request.allowed' end,
       case when i % 50 = 0 then 'failure' else 'success' end, null, 1, array['req_' || i], md5((i % 500)::text), 'bearer',
-      'ops_' || i % 300, 'jti_' || i % 2000, 'client_' || i % 200, array['tenant_' || i % 400], 'orders.list',
-      '{read:orders}', '10.0.0.1', null, '{}', '\\x00'
+      'ops_' || i % 300, 'jti_' || i % 2000, 'client_' || i % 200, array['tenant_' || i % 400], 'route_' || i % 40,
+      '{read:orders}', '10.0.0.' || i % 200, null, '{}', '\\x00'
     from generate_series(1, 60000) i`);
   await pool.query('analyze gateway.audit_events');
   const filters: EventFilter[] = [
@@ -145,6 +145,10 @@ test('no search reads a whole table: every filter is answered by an index', asyn
     { requestId: 'req_77' },
     { requestId },
     { tokenId: 'jti_7' },
+    { fingerprint: ['c4ca4238a0b923820dcc509a6f75849b', 'none'] },
+    { route: 'route_7' },
+    { address: '10.0.0.7' },
+    { address: '10.0.0.7', outcome: 'failure' },
     { since: new Date(Date.now() - 60_000) },
     { until: new Date(Date.now() - 60_000) },
     { client: 'client_7', outcome: 'failure', since: new Date(Date.now() - 600_000) },

@@ -1,5 +1,68 @@
 /** What the panel's area "security" calls, over the features. */
-import type { SecurityPorts } from '#src/panel/index.ts';
+import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
+import {
+  auditActions,
+  chartAudit,
+  findAuditEvent,
+  type LiveCredential as GatewayCredential,
+  listLiveCredentials,
+  listLiveTokens,
+  readEpoch,
+  searchAudit,
+} from '#src/gateway/index.ts';
+import type { AuditFilter, LiveCredential, Reader, SecurityPorts } from '#src/panel/index.ts';
+import { toEntry } from './audit-entry.ts';
+import { createIncidentPorts, toToken } from './incident-ports.ts';
 import type { PortDeps } from './panel.ts';
 
-export const createSecurityPorts = (_deps: PortDeps): SecurityPorts => ({});
+export const createSecurityPorts = (deps: PortDeps): SecurityPorts => {
+  const { installation, settings } = deps;
+  const { store, box, clock } = installation;
+  const table = readRouteTable(routesFileOf(settings.gateway));
+  const readerDeps = (by: Reader) => ({ db: store.db, box, clock, ...by });
+  return {
+    actions: Object.keys(auditActions),
+    routes: () => table.routes.map(({ id }) => id),
+    searchAudit: async (by, { filter, before, limit }) => {
+      const found = await searchAudit(readerDeps(by), { filter: toEventFilter(filter), before, limit });
+      return { entries: found.events.map(toEntry), next: found.next_cursor ?? undefined };
+    },
+    findEvent: async (by, id) => {
+      const event = await findAuditEvent(readerDeps(by), id);
+      return event && toEntry(event);
+    },
+    listLiveTokens: async (by, page) => {
+      const { tokens, next_cursor } = await listLiveTokens(readerDeps(by), page);
+      return { tokens: tokens.map(toToken), next: next_cursor ?? undefined };
+    },
+    listLiveCredentials: async (page) => {
+      const { credentials, next_cursor } = await listLiveCredentials({ db: store.db, clock }, page);
+      return { credentials: credentials.map(toLive), next: next_cursor ?? undefined };
+    },
+    chart: async (by, of) => {
+      const { from, bucket_seconds: bucketSeconds, ...chart } = await chartAudit(readerDeps(by), of);
+      return { ...chart, from: new Date(from), bucketSeconds };
+    },
+    credentialMark: async () => JSON.stringify(await readEpoch(store.db)),
+    ...createIncidentPorts(deps),
+  };
+};
+
+const toLive = (shown: GatewayCredential): LiveCredential => ({
+  kind: shown.kind,
+  id: shown.id,
+  name: shown.name,
+  holder: shown.holder,
+  holderName: shown.holder_name,
+  state: shown.state,
+  created: new Date(shown.created),
+  expires: shown.expires === null ? undefined : new Date(shown.expires),
+  lastUsed: shown.last_used === null ? undefined : new Date(shown.last_used),
+  lastAddress: shown.last_address,
+});
+
+const toEventFilter = ({ restaurant, decision, ...filter }: AuditFilter) => ({
+  ...filter,
+  tenant: restaurant,
+  outcome: decision === undefined ? undefined : decision === 'allow' ? ('success' as const) : ('failure' as const),
+});

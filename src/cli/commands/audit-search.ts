@@ -9,6 +9,8 @@ type Options = {
   restaurant?: string;
   decision?: string;
   action?: string;
+  route?: string;
+  address?: string;
   requestId?: string;
   tokenId?: string;
   since?: string;
@@ -26,6 +28,8 @@ export const auditSearchCommand = (group: Command, output: Output): void => {
     .option('--restaurant <restuid>', 'restaurant')
     .option('--decision <decision>', 'allow (done or let through) or deny (refused)')
     .option('--action <name>', 'name of the event, e.g. token.issued, request.denied, secret.retired')
+    .option('--route <id>', 'route of the route table, e.g. orders.list')
+    .option('--address <ip>', 'source address')
     .option('--request-id <id>', 'X-Request-Id of the answer')
     .option('--token-id <jti>', 'jti of an access token')
     .option('--since <time>', 'from this time on, e.g. 2026-05-01T10:00:00Z')
@@ -48,6 +52,8 @@ const filterOf = (options: Options) => ({
   tenant: options.restaurant,
   outcome: outcomeOf(options.decision),
   action: options.action,
+  route: options.route,
+  address: options.address,
   requestId: options.requestId,
   tokenId: options.tokenId,
   since: timeOf('--since', options.since),

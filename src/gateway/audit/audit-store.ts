@@ -113,6 +113,13 @@ export const listChainEvents = async (
   return rows;
 };
 
+/** One event by its place. */
+export const findEvent = async (db: Db, chain: number, seq: number): Promise<ChainedEvent | undefined> => {
+  const { rows } = await sql<ChainedEvent>`
+    select ${eventColumns} from gateway.audit_events where chain = ${chain} and seq = ${seq}`.execute(db);
+  return rows[0];
+};
+
 export const lastOfChain = async (db: Db, chain: number): Promise<ChainEnd | undefined> => {
   const { rows } = await sql<ChainEnd>`
     select seq, encode(hash, 'hex') as hash from gateway.audit_events where chain = ${chain}
@@ -121,13 +128,16 @@ export const lastOfChain = async (db: Db, chain: number): Promise<ChainEnd | und
 };
 
 export type EventFilter = {
-  fingerprint?: string | undefined;
+  /** Several: any of them. */
+  fingerprint?: string | readonly string[] | undefined;
   client?: string | undefined;
   credential?: string | undefined;
   tenant?: string | undefined;
   requestId?: string | undefined;
   tokenId?: string | undefined;
   action?: string | undefined;
+  route?: string | undefined;
+  address?: string | undefined;
   outcome?: 'success' | 'failure' | undefined;
   since?: Date | undefined;
   until?: Date | undefined;
@@ -153,7 +163,8 @@ export const searchEvents = async (
 
 const conditionsOf = (filter: EventFilter): ReturnType<typeof sql>[] => {
   const conditions: ReturnType<typeof sql>[] = [];
-  if (filter.fingerprint !== undefined) conditions.push(sql`fingerprint = ${filter.fingerprint}`);
+  if (typeof filter.fingerprint === 'string') conditions.push(sql`fingerprint = ${filter.fingerprint}`);
+  else if (filter.fingerprint !== undefined) conditions.push(sql`fingerprint = any (${filter.fingerprint}::text[])`);
   if (filter.client !== undefined) conditions.push(sql`client_id = ${filter.client}`);
   if (filter.credential !== undefined) conditions.push(sql`credential_id = ${filter.credential}`);
   if (filter.tenant !== undefined) conditions.push(sql`tenants @> array[${filter.tenant}]::text[]`);
@@ -164,6 +175,8 @@ const conditionsOf = (filter: EventFilter): ReturnType<typeof sql>[] => {
   if (filter.action !== undefined && filter.action !== 'request.allowed') {
     conditions.push(sql`action <> 'request.allowed'`);
   }
+  if (filter.route !== undefined) conditions.push(sql`route_id = ${filter.route}`);
+  if (filter.address !== undefined) conditions.push(sql`address = ${filter.address}`);
   // Spelled out, so that the partial index of failures can be used.
   if (filter.outcome === 'failure') conditions.push(sql`outcome = 'failure'`);
   if (filter.outcome === 'success') conditions.push(sql`outcome = 'success'`);

@@ -4,10 +4,14 @@ import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { createCredentials } from '../credentials/credentials.ts';
+import { createRevokeToken } from '../credentials/revoke-token.ts';
+import { readTokenEnds } from '../credentials/token-end-store.ts';
 import { revokePresentedToken } from '../oauth/revoke-presented-token.ts';
 import { toEcs } from './audit-event.ts';
 import { type EventFilter, searchEvents } from './audit-store.ts';
+import { expiresMsOf } from './issued-tokens.ts';
 import { type Traced, traceCredential } from './trace-credential.ts';
+import { type HashedCredential, traceHashed } from './trace-hashed.ts';
 
 type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive' | 'digest'>; clock: Clock; actor: string };
 
@@ -22,13 +26,31 @@ export type RevocationProof = {
  * secret to the gateways. VALIDATION_ERROR, and nothing changed, for a value that was not issued here: ids are public and a
  * checksum is no proof, so whoever hands an invented value to the operator would choose what ends.
  */
-export const revokeTraced = async (deps: Deps, value: string): Promise<RevocationProof> => {
-  const { kind, credential_id: id, client_id: clientId, genuine } = await traceCredential(deps, value);
+export const revokeTraced = async (deps: Deps, value: string): Promise<RevocationProof> =>
+  revoke(deps, await traceCredential(deps, value), async () => {
+    await revokePresentedToken(deps, value, deps.actor);
+  });
+
+/** The same for a value of which only the hash is here. */
+export const revokeHashed = async (deps: Deps, hashed: HashedCredential): Promise<RevocationProof> => {
+  const traced = await traceHashed(deps, hashed);
+  return revoke(deps, traced, async () => {
+    const [issued] = await searchEvents(deps.db, { tokenId: hashed.id, action: 'token.issued' }, undefined, 1);
+    if (issued === undefined || issued.client_id === null) throw notGenuine(hashed.kind, hashed.id);
+    const expiresMs = expiresMsOf(issued, await readTokenEnds(deps.db, { tokens: [], clients: [] }));
+    if (expiresMs <= deps.clock.now().getTime()) return;
+    const token = { jti: hashed.id, clientId: issued.client_id, expiresMs };
+    await createRevokeToken(deps)(token, { reason: 'revoked by an operator', actor: deps.actor });
+  });
+};
+
+const revoke = async (deps: Deps, traced: Traced, endToken: () => Promise<void>): Promise<RevocationProof> => {
+  const { kind, credential_id: id, client_id: clientId, genuine } = traced;
   if (!genuine) throw notGenuine(kind, id);
   const since = deps.clock.now();
   const credentials = createCredentials(deps);
   if (kind === 'token') {
-    await revokePresentedToken(deps, value, deps.actor);
+    await endToken();
     return { revoked: [id], events: await eventsSince(deps, { tokenId: id }, since) };
   }
   if (kind === 'api_key') {

@@ -7,13 +7,16 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { isApiKey, isClientSecret } from '../credentials/credential-values.ts';
 import { appendChange } from './append-change.ts';
 import { toEcs } from './audit-event.ts';
-import { type EventFilter, type Place, searchEvents } from './audit-store.ts';
+import { type EventFilter, findEvent, searchEvents } from './audit-store.ts';
+import { readPlace, writePlace } from './event-place.ts';
 
 export type AuditReaderDeps = {
   db: Kysely<unknown>;
   box: Pick<SecretBox, 'derive'>;
   clock: Clock;
   actor: string;
+  /** Where the reader is, when that is known. */
+  address?: string;
 };
 
 export type FoundAudit = {
@@ -47,23 +50,28 @@ export const searchAudit = async (
   };
 };
 
+/** `id`: `event.id` of the event. Undefined: there is no such event, or not any more. */
+export const findAuditEvent = async (
+  deps: AuditReaderDeps,
+  id: string,
+): Promise<Record<string, unknown> | undefined> => {
+  const [, chain, seq] = /^(\d{1,9})-(\d{1,15})$/.exec(id) ?? [];
+  if (chain === undefined || seq === undefined) return undefined;
+  await noteAuditRead(deps, { read: 'event', event: id });
+  const event = await findEvent(deps.db, Number(chain), Number(seq));
+  return event && toEcs(event);
+};
+
 /** Durable before anything is read. `details`: what was asked. */
 export const noteAuditRead = (
-  { db, box, clock, actor }: AuditReaderDeps,
+  { db, box, clock, actor, address }: AuditReaderDeps,
   details: Readonly<Record<string, unknown>>,
 ): Promise<void> =>
   inTransaction(db, (tx) =>
-    appendChange(tx, box, clock.now(), { action: 'audit.read', actor, details: JSON.stringify(details) }),
+    appendChange(tx, box, clock.now(), {
+      ...{ action: 'audit.read', actor, address: address ?? null, details: JSON.stringify(details) },
+    }),
   );
 
 const isCredential = (value: string): boolean =>
   isApiKey(value) || isClientSecret(value) || /^[\w-]+\.[\w-]+\.[\w-]+$/.test(value);
-
-const writePlace = ({ at, chain, seq }: Place): string => `${at.getTime()}-${chain}-${seq}`;
-
-const readPlace = (cursor: string): Place => {
-  const [, ms, chain, seq] = /^(\d{1,15})-(\d{1,9})-(\d{1,15})$/.exec(cursor) ?? [];
-  const place = { at: new Date(Number(ms)), chain: Number(chain), seq: Number(seq) };
-  if (Number.isNaN(place.at.getTime())) throw new Fault('VALIDATION_ERROR', 'No search gave this cursor');
-  return place;
-};

@@ -11,7 +11,7 @@ import { idOfValue, isApiKey, isClientSecret } from '../credentials/credential-v
 import { toEcs } from './audit-event.ts';
 import { type Summary, searchEvents, summarise } from './audit-store.ts';
 import { findIssued } from './find-issued.ts';
-import { createFingerprint } from './fingerprint.ts';
+import { createEarlierFingerprint, createFingerprint } from './fingerprint.ts';
 
 export type Traced = {
   kind: 'api_key' | 'client_secret' | 'token';
@@ -38,18 +38,37 @@ const refusalsShown = 20;
 
 type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive' | 'digest'> };
 
+/** What somebody says about a credential. `fingerprints`: of its value, the one of today first. */
+export type Claim = {
+  kind: Traced['kind'];
+  id: string;
+  clientId: string | undefined;
+  fingerprints: readonly [string, ...string[]];
+};
+
 /** VALIDATION_ERROR for text that is no credential of this installation's kind. */
-export const traceCredential = async ({ db, box }: Deps, value: string): Promise<Traced> => {
-  const { kind, id, clientId } = readValue(value);
-  const fingerprint = createFingerprint(box)(value);
-  const used = await summarise(db, kind === 'token' ? { tokenId: id } : { fingerprint });
-  const refusals = await searchEvents(db, { fingerprint, outcome: 'failure' }, undefined, refusalsShown);
+export const traceCredential = async (deps: Deps, value: string): Promise<Traced> => {
+  const claimed = readValue(value);
+  const fingerprints = [createFingerprint(deps.box)(value), createEarlierFingerprint(deps.box)(value)] as const;
+  const known = await findIssued(deps, { ...claimed, value });
+  return traceClaim(deps, { ...claimed, fingerprints }, known);
+};
+
+/** `known`: undefined when the value was not issued here, or nobody can tell. */
+export const traceClaim = async (
+  { db }: Pick<Deps, 'db'>,
+  { kind, id, clientId, fingerprints }: Claim,
+  known: { clientId: string | null } | undefined,
+): Promise<Traced> => {
+  // By its id what was done under fingerprints of earlier versions is found, too; an invented value was never let in.
+  const byValue = known === undefined ? { fingerprint: fingerprints } : { credential: id };
+  const used = await summarise(db, kind === 'token' ? { tokenId: id } : byValue);
+  const refusals = await searchEvents(db, { fingerprint: fingerprints, outcome: 'failure' }, undefined, refusalsShown);
   const [issued] = await searchEvents(db, issueOf(kind, id), undefined, 1);
   const tokens = kind === 'client_secret' ? await summarise(db, { credential: id, action: 'token.issued' }) : undefined;
-  const known = await findIssued({ db, box }, { kind, id, value });
   return {
     kind,
-    fingerprint,
+    fingerprint: fingerprints[0],
     credential_id: id,
     genuine: known !== undefined,
     client_id: known?.clientId ?? clientId ?? issued?.client_id ?? used.clients[0] ?? null,
@@ -74,9 +93,9 @@ const issueOf = (kind: Traced['kind'], id: string) => {
   return { credential: id, action: kind === 'api_key' ? 'key.created' : 'secret.created' };
 };
 
-const readValue = (value: string): { kind: Traced['kind']; id: string; clientId?: string } => {
-  if (isApiKey(value)) return { kind: 'api_key', id: idOfValue(value) };
-  if (isClientSecret(value)) return { kind: 'client_secret', id: idOfValue(value) };
+const readValue = (value: string): Omit<Claim, 'fingerprints'> => {
+  if (isApiKey(value)) return { kind: 'api_key', id: idOfValue(value), clientId: undefined };
+  if (isClientSecret(value)) return { kind: 'client_secret', id: idOfValue(value), clientId: undefined };
   try {
     const { jti, client_id: clientId } = decodeJwt(value);
     if (typeof jti === 'string' && typeof clientId === 'string') return { kind: 'token', id: jti, clientId };

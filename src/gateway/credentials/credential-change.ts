@@ -6,6 +6,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { appendChange } from '../audit/append-change.ts';
 import type { AuditAction, NewAuditEvent } from '../audit/audit-event.ts';
+import { createFingerprint } from '../audit/fingerprint.ts';
 import { raiseEpoch } from './credential-epoch-store.ts';
 import { insertStateChange, type StateChange } from './credential-state-store.ts';
 
@@ -29,6 +30,12 @@ export const change = <T>({ db }: CredentialsDeps, tx: Tx | undefined, work: (tx
   };
   return tx === undefined ? inTransaction(db, run) : run(tx);
 };
+
+/** How a value is kept: what it is known by, and what it is named by. */
+export const keptOf = ({ box }: CredentialsDeps, value: string): { digest: Buffer; fingerprint: string } => ({
+  digest: box.digest(value),
+  fingerprint: createFingerprint(box)(value),
+});
 
 export const assertFound = (found: boolean, what: string, id: string): void => {
   if (!found) throw new Fault('NOT_FOUND', `There is no ${what} ${id}`);

@@ -5,7 +5,15 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import { Fault } from '#src/contract/fault.ts';
-import { assertFound, type CredentialsDeps, change, noteChange, noteState, type Tx } from './credential-change.ts';
+import {
+  assertFound,
+  type CredentialsDeps,
+  change,
+  keptOf,
+  noteChange,
+  noteState,
+  type Tx,
+} from './credential-change.ts';
 import * as states from './credential-state-store.ts';
 import * as store from './credential-store.ts';
 import { newApiKey, newClientSecret } from './credential-values.ts';
@@ -30,8 +38,8 @@ export const issueSecret = async (
   expires: Date | null,
 ): Promise<IssuedSecret> => {
   const { id, value } = newClientSecret();
-  const digest = deps.box.digest(value);
-  await store.insertSecret(tx, { secretId: id, clientId, digest, created: deps.clock.now(), expires });
+  const kept = keptOf(deps, value);
+  await store.insertSecret(tx, { secretId: id, clientId, ...kept, created: deps.clock.now(), expires });
   await noteChange(deps, tx, { action: 'secret.created', client_id: clientId, credential_id: id });
   return { client_secret: value, secret_id: id };
 };
@@ -75,7 +83,7 @@ export const rotations = (deps: CredentialsDeps) => ({
         ...{ action: 'key.created', kind: 'api_key', credential_id: id },
         ...{ tenants: [old.tenant], details: JSON.stringify({ successor_of: keyId }) },
       });
-      await store.insertApiKey(inner, { ...old, keyId: id, digest: deps.box.digest(value), created, expires: null });
+      await store.insertApiKey(inner, { ...old, ...keptOf(deps, value), keyId: id, created, expires: null });
       return { key_id: id, api_key: value };
     });
   },

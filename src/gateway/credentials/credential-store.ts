@@ -116,17 +116,21 @@ export const findClient = async (db: Db, clientId: string): Promise<ClientRow | 
   };
 };
 
-/** Of a value that was issued, live or ended. `clientId`: of a secret. */
-export type IssuedRow = { digest: Buffer; clientId: string | null };
+/** Of a value that was issued, live or ended. `clientId`: of a secret. `fingerprint` null: issued by an earlier version. */
+export type IssuedRow = { digest: Buffer; fingerprint: string | null; clientId: string | null };
 
 export const findIssuedKey = async (db: Db, keyId: string): Promise<IssuedRow | undefined> =>
-  (await sql<IssuedRow>`select digest, null as "clientId" from gateway.api_keys where key_id = ${keyId}`.execute(db))
-    .rows[0];
+  (
+    await sql<IssuedRow>`
+      select digest, fingerprint, null as "clientId" from gateway.api_keys where key_id = ${keyId}`.execute(db)
+  ).rows[0];
 
 export const findIssuedSecret = async (db: Db, secretId: string): Promise<IssuedRow | undefined> =>
   (
     await sql<IssuedRow>`
-      select digest, client_id as "clientId" from gateway.client_secrets where secret_id = ${secretId}`.execute(db)
+      select digest, fingerprint, client_id as "clientId" from gateway.client_secrets where secret_id = ${secretId}`.execute(
+      db,
+    )
   ).rows[0];
 
 export const insertTenant = async (
@@ -168,14 +172,16 @@ export type NewKeyRow = {
   keyId: string;
   name: string;
   digest: Buffer;
+  fingerprint: string;
   created: Date;
   expires: Date | null;
 };
 
 export const insertApiKey = async (db: Db, key: NewKeyRow): Promise<void> => {
   await sql`
-    insert into gateway.api_keys (tenant, key_id, name, digest, created, expires)
-    values (${key.tenant}, ${key.keyId}, ${key.name}, ${key.digest}, ${key.created}, ${key.expires})`.execute(db);
+    insert into gateway.api_keys (tenant, key_id, name, digest, fingerprint, created, expires)
+    values (${key.tenant}, ${key.keyId}, ${key.name}, ${key.digest}, ${key.fingerprint}, ${key.created},
+      ${key.expires})`.execute(db);
 };
 
 /** Revoking twice keeps the first time and reason. */
@@ -222,16 +228,16 @@ export type NewSecretRow = {
   secretId: string;
   clientId: string;
   digest: Buffer;
+  fingerprint: string;
   created: Date;
   expires: Date | null;
 };
 
 export const insertSecret = async (db: Db, secret: NewSecretRow): Promise<void> => {
   await sql`
-    insert into gateway.client_secrets (secret_id, client_id, digest, created, expires)
-    values (${secret.secretId}, ${secret.clientId}, ${secret.digest}, ${secret.created}, ${secret.expires})`.execute(
-    db,
-  );
+    insert into gateway.client_secrets (secret_id, client_id, digest, fingerprint, created, expires)
+    values (${secret.secretId}, ${secret.clientId}, ${secret.digest}, ${secret.fingerprint}, ${secret.created},
+      ${secret.expires})`.execute(db);
 };
 
 export const markSecretRevoked = (db: Db, secretId: string, now: Date): Promise<boolean> =>

@@ -4,7 +4,15 @@
  * Values are returned once and kept as digests only. Names that do not exist are a NOT_FOUND fault.
  */
 import { validationFault } from '#src/contract/fault.ts';
-import { assertFound, type CredentialsDeps, change, noteChange, noteState, type Tx } from './credential-change.ts';
+import {
+  assertFound,
+  type CredentialsDeps,
+  change,
+  keptOf,
+  noteChange,
+  noteState,
+  type Tx,
+} from './credential-change.ts';
 import { type IssuedSecret, issueSecret, rotations } from './credential-rotation.ts';
 import { updateClientDpop, updateClientIntrospection } from './credential-state-store.ts';
 import { stateChanges } from './credential-states.ts';
@@ -74,9 +82,9 @@ const keyChanges = (deps: CredentialsDeps) => ({
     change(deps, tx, async (inner) => {
       assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
       const { id, value } = newApiKey();
-      const digest = deps.box.digest(value);
+      const kept = keptOf(deps, value);
       const created = deps.clock.now();
-      await store.insertApiKey(inner, { tenant, keyId: id, name, digest, created, expires: expires ?? null });
+      await store.insertApiKey(inner, { tenant, keyId: id, name, ...kept, created, expires: expires ?? null });
       await noteChange(deps, inner, { action: 'key.created', kind: 'api_key', credential_id: id, tenants: [tenant] });
       return { key_id: id, api_key: value };
     }),

@@ -38,12 +38,16 @@ export const createAuditOAuth = ({ recorder, fingerprint, sourceOf, countToken }
   });
   return {
     issued: async (ctx, proven, { access_token, scope }) => {
+      const { jti, exp } = claimsOf(access_token);
       await recorder.record({
         action: 'token.issued',
         ...about(ctx, proven),
-        token_id: tokenIdOf(access_token),
+        token_id: jti,
         scopes: scope.split(' '),
-        details: JSON.stringify({ token_fingerprint: fingerprint(access_token) }),
+        details: JSON.stringify({
+          token_fingerprint: fingerprint(access_token),
+          expires: new Date(exp * 1000).toISOString(),
+        }),
       });
       countToken('issued');
     },
@@ -65,10 +69,8 @@ export const createAuditOAuth = ({ recorder, fingerprint, sourceOf, countToken }
 };
 
 /** Of a token that was made a moment ago: there is nothing to check. */
-const tokenIdOf = (token: string): string | null => {
-  const claims = Buffer.from(token.split('.', 2)[1] ?? '', 'base64url').toString('latin1');
-  return (JSON.parse(claims) as { jti?: string }).jti ?? null;
-};
+const claimsOf = (token: string): { jti: string; exp: number } =>
+  JSON.parse(Buffer.from(token.split('.', 2)[1] ?? '', 'base64url').toString('latin1')) as { jti: string; exp: number };
 
 const claimedOf = (req: IncomingMessage, form: Form | undefined): string | undefined =>
   form === undefined ? undefined : claimedClientId(req, form);

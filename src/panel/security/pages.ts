@@ -1,4 +1,29 @@
 /** Pages and actions of the area "security", for the roles security, admin. */
-import type { Page } from '../frame/page.ts';
+import type { Page, Role } from '../frame/page.ts';
+import { showCharts } from './charts-page.ts';
+import { showEvent } from './event-page.ts';
+import { revokeValue, showIncidentForm, showProof, traceValue } from './incident-page.ts';
+import { showLive } from './live-page.ts';
+import { showSearch } from './search-page.ts';
 
-export const securityPages: readonly Page[] = [];
+const roles: readonly Role[] = ['security', 'admin'];
+
+export const securityPages: readonly Page[] = [
+  { method: 'GET', path: '/security/audit', roles, nav: (texts) => texts.security.auditTitle, handle: showSearch },
+  { method: 'GET', path: '/security/events/:event', roles, handle: showEvent },
+  {
+    ...{ method: 'GET', path: '/security/incident', roles },
+    ...{ nav: (texts) => texts.security.incident.title, handle: showIncidentForm },
+  },
+  { method: 'POST', path: '/security/incident', roles, handle: traceValue },
+  { method: 'POST', path: '/security/incident/revoke', roles, handle: revokeValue },
+  { method: 'GET', path: '/security/incident/proof', roles, handle: showProof },
+  {
+    ...{ method: 'GET', path: '/security/live', roles, topics: ['security-credentials'] },
+    ...{ nav: (texts) => texts.security.live.title, handle: showLive },
+  },
+  {
+    ...{ method: 'GET', path: '/security/charts', roles },
+    ...{ nav: (texts) => texts.security.charts.title, handle: showCharts },
+  },
+];

@@ -1,4 +1,12 @@
 /** What pages of the area "security" may watch for changes. */
 import type { Topic } from '../frame/topic.ts';
 
-export const securityTopics: readonly Topic[] = [];
+export const securityTopics: readonly Topic[] = [
+  {
+    name: 'security-credentials',
+    roles: ['security', 'admin'],
+    perRestaurant: false,
+    channels: ['gateway_credentials'],
+    mark: (ports) => ports.security.credentialMark(),
+  },
+];

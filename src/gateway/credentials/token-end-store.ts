@@ -1,0 +1,28 @@
+/** SQL of what ends a token before its time, and of how long one lives. */
+import { type Kysely, sql } from 'kysely';
+
+export type TokenEnds = {
+  revoked: ReadonlySet<string>;
+  clients: ReadonlyMap<string, { disabled: boolean; tokensNotBefore: Date | null }>;
+  /** Longest life of a token that any gateway may have signed. */
+  tokenSecondsMax: number;
+};
+
+export const readTokenEnds = async (
+  db: Kysely<unknown>,
+  { tokens, clients }: { tokens: readonly string[]; clients: readonly string[] },
+): Promise<TokenEnds> => {
+  const revoked = await sql<{ jti: string }>`
+    select jti from gateway.revoked_tokens where jti = any (${tokens}::text[])`.execute(db);
+  const found = await sql<{ id: string; disabled: boolean; tokensNotBefore: Date | null }>`
+    select client_id as id, disabled_at is not null or not may_use_tokens as disabled,
+      tokens_not_before as "tokensNotBefore"
+    from gateway.clients where client_id = any (${clients}::text[])`.execute(db);
+  const longest = await sql<{ seconds: number | null }>`
+    select max(token_seconds_max) as seconds from gateway.signing_keys`.execute(db);
+  return {
+    revoked: new Set(revoked.rows.map(({ jti }) => jti)),
+    clients: new Map(found.rows.map(({ id, ...row }) => [id, row])),
+    tokenSecondsMax: longest.rows[0]?.seconds ?? 0,
+  };
+};

@@ -1,0 +1,112 @@
+// @ts-check
+
+/* The area "security": times in the viewer's zone in forms, and no credential in an address bar. */
+(() => {
+  const apiKeyOrSecret = /op[ks]_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}/;
+  const token = /eyJ[\w-]+\.[\w-]+\.[\w-]+/;
+
+  /** @param {number} number @param {number} [length] @returns {string} */
+  const padded = (number, length = 2) => String(number).padStart(length, '0');
+
+  /** As a field for local times wants it. @param {Date} at @returns {string} */
+  const localText = (at) =>
+    `${padded(at.getFullYear(), 4)}-${padded(at.getMonth() + 1)}-${padded(at.getDate())}T${padded(at.getHours())}:${padded(at.getMinutes())}`;
+
+  /* People choose in their zone; the address bar says the moment. */
+  for (const input of document.querySelectorAll('input[data-moment]')) {
+    if (!(input instanceof HTMLInputElement)) continue;
+    const sent = document.createElement('input');
+    sent.type = 'hidden';
+    sent.name = input.name;
+    sent.value = input.value;
+    input.removeAttribute('name');
+    input.type = 'datetime-local';
+    const at = new Date(sent.value);
+    input.value = sent.value === '' || Number.isNaN(at.getTime()) ? '' : localText(at);
+    input.addEventListener('input', () => {
+      sent.value = input.value === '' ? '' : new Date(input.value).toISOString();
+    });
+    input.after(sent);
+  }
+
+  for (const form of document.querySelectorAll('form[data-no-credentials]')) {
+    if (!(form instanceof HTMLFormElement)) continue;
+    form.addEventListener('submit', (event) => {
+      const fields = [...new FormData(form)];
+      const problem = form.querySelector('.field-error');
+      const found = fields.some(
+        ([, value]) => typeof value === 'string' && (apiKeyOrSecret.test(value) || token.test(value)),
+      );
+      if (found) event.preventDefault();
+      if (!(problem instanceof HTMLElement)) return;
+      problem.hidden = !found;
+      problem.textContent = found ? (form.dataset.noCredentials ?? '') : '';
+    });
+    /* Empty fields say nothing in an address. */
+    form.addEventListener('formdata', (event) => {
+      for (const [name, value] of [...event.formData]) if (value === '') event.formData.delete(name);
+    });
+  }
+
+  /**
+   * Kind, public id and value of the first credential in a text, as people paste it: with quotes, a header's name, spaces.
+   * @param {string} text @returns {{ kind: string, id: string, value: string } | undefined}
+   */
+  const readCredential = (text) => {
+    const keyOrSecret = apiKeyOrSecret.exec(text)?.[0];
+    if (keyOrSecret !== undefined)
+      return {
+        kind: keyOrSecret.startsWith('opk_') ? 'api_key' : 'client_secret',
+        id: keyOrSecret.slice(0, 16),
+        value: keyOrSecret,
+      };
+    const value = token.exec(text)?.[0];
+    if (value === undefined) return undefined;
+    try {
+      const claims = JSON.parse(atob((value.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')));
+      return typeof claims.jti === 'string' ? { kind: 'token', id: claims.jti, value } : undefined;
+    } catch {
+      return undefined;
+    }
+  };
+
+  /** @param {string} text @returns {Promise<string>} */
+  const sha256 = async (text) => {
+    const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
+    return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  };
+
+  /* The value never leaves: its field has no name, so no browser sends it, and it is emptied before the form goes. */
+  for (const form of document.querySelectorAll('form[data-incident]')) {
+    const input = form.querySelector('[data-secret]');
+    const problem = form.querySelector('.field-error');
+    if (!(form instanceof HTMLFormElement) || !(input instanceof HTMLInputElement)) continue;
+    /** @param {string | undefined} text */
+    const fail = (text) => {
+      if (!(problem instanceof HTMLElement)) return;
+      problem.textContent = text ?? '';
+      problem.hidden = false;
+      input.setAttribute('aria-invalid', 'true');
+      input.focus();
+    };
+    /** @param {string} name @param {string} value */
+    const fill = (name, value) => {
+      const field = form.elements.namedItem(name);
+      if (field instanceof HTMLInputElement) field.value = value;
+    };
+    form.addEventListener('submit', async (event) => {
+      event.preventDefault();
+      const found = readCredential(input.value);
+      if (found === undefined) return fail(form.dataset.unknown);
+      if (crypto.subtle === undefined) return fail(form.dataset.insecure);
+      const digest = await sha256(found.value);
+      input.value = '';
+      fill('kind', found.kind);
+      fill('id', found.id);
+      fill('sha256', digest);
+      form.submit();
+    });
+  }
+  const found = document.querySelector('[data-found]');
+  if (found instanceof HTMLElement) found.focus();
+})();

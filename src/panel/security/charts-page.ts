@@ -1,0 +1,118 @@
+/** Issue, use and refusal over time, by client, reason, route or address. */
+import { type Answer, page } from '../frame/answer.ts';
+import { type Html, html } from '../frame/html.ts';
+import type { View } from '../frame/page.ts';
+import { time } from '../frame/time.ts';
+import { type AuditChart, type ChartDimension, type ChartSeries, chartDimensions } from '../ports/security.ts';
+import type { Texts } from '../texts/texts.ts';
+import { searchHref } from './audit-filter.ts';
+import { barChart } from './bar-chart.ts';
+
+const chartsPath = '/panel/security/charts';
+const windows = [1, 7, 30] as const;
+const measures = ['issued', 'used', 'refused'] as const;
+const valueLengthMax = 200;
+
+type Asked = { days: number; dimension: ChartDimension; value: string | undefined };
+
+const hrefOf = ({ days, dimension, value }: Asked): string => {
+  const query = new URLSearchParams({ by: dimension, days: String(days) });
+  if (value !== undefined) query.set('value', value);
+  return `${chartsPath}?${query}`;
+};
+
+const readAsked = (query: URLSearchParams): Asked => ({
+  days: windows.find((days) => String(days) === query.get('days')) ?? 1,
+  dimension: chartDimensions.find((name) => name === query.get('by')) ?? 'client',
+  value: query.get('value')?.replaceAll('\0', '').slice(0, valueLengthMax),
+});
+
+export const showCharts = async ({ ports, texts, query, actor, address }: View): Promise<Answer> => {
+  const asked = readAsked(query);
+  const t = texts.security.charts;
+  const { value, ...of } = asked;
+  const chart = await ports.security.chart({ actor, address }, value === undefined ? of : { ...of, value });
+  return page({
+    title: t.title,
+    body: html`<p>${t.intro}</p>
+<div class="row choices">${tabs(t.window, windows, asked.days, (days) => [hrefOf({ ...asked, days }), t.windows[days]])}
+${tabs(t.by, chartDimensions, asked.dimension, (dimension) => [hrefOf({ days: asked.days, dimension, value: undefined }), t.dimensions[dimension]])}</div>
+${value !== undefined && html`<p>${t.only(t.dimensions[asked.dimension])} <code>${shownValue(texts, value)}</code> · <a href="${hrefOf({ ...asked, value: undefined })}">${t.all}</a></p>`}
+<div class="cards charts">${measures.map((measure) => measureCard(texts, chart, measure))}</div>
+<p class="hint">${t.span(hoursText(texts, chart.bucketSeconds))} ${time(chart.from)} – ${time(endOf(chart))}</p>
+${figures(texts, chart)}
+<h2>${t.most(t.dimensions[asked.dimension])}</h2>
+${chart.values.length === 0 ? html`<p>${t.nothing}</p>` : valueTable(texts, chart, asked)}`,
+  });
+};
+
+const tabs = <T extends string | number>(
+  label: string,
+  choices: readonly T[],
+  chosen: T | number,
+  show: (choice: T) => [href: string, text: string],
+): Html =>
+  html`<nav class="tabs" aria-label="${label}"><ul>${choices.map((choice) => {
+    const [href, text] = show(choice);
+    return html`<li><a href="${href}"${choice === chosen && html` aria-current="page"`}>${text}</a></li>`;
+  })}</ul></nav>`;
+
+const endOf = ({ from, bucketSeconds, buckets }: AuditChart): Date =>
+  new Date(from.getTime() + bucketSeconds * buckets * 1000);
+
+const hoursText = (texts: Texts, seconds: number): string => texts.security.charts.hours(seconds / 3_600);
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+const measureCard = (texts: Texts, { total, bucketSeconds }: AuditChart, measure: keyof ChartSeries): Html => {
+  const t = texts.security.charts;
+  const numbers = total[measure];
+  const [count, most] = [sum(numbers), Math.max(0, ...numbers)];
+  const label = t.chartLabel(t.measures[measure], count, most, hoursText(texts, bucketSeconds));
+  return html`<div class="card"><h2>${t.measures[measure]} <span class="figure">${count}</span></h2>
+${barChart(numbers, { label, tone: measure })}
+<p class="hint">${t.atMost(most)}</p></div>`;
+};
+
+/** The same as the bars, to be read. */
+const figures = (texts: Texts, chart: AuditChart): Html => {
+  const t = texts.security.charts;
+  return html`<details><summary>${t.asTable}</summary><table>
+<thead><tr><th scope="col">${texts.security.columns.time}</th>${measures.map((measure) => html`<th scope="col" class="number">${t.measures[measure]}</th>`)}</tr></thead>
+<tbody>${Array.from(
+    { length: chart.buckets },
+    (_, index) =>
+      html`<tr><th scope="row">${time(new Date(chart.from.getTime() + index * chart.bucketSeconds * 1000))}</th>${measures.map(
+        (measure) => html`<td class="number">${chart.total[measure][index] ?? 0}</td>`,
+      )}</tr>`,
+  ).reverse()}</tbody></table></details>`;
+};
+
+const valueTable = (texts: Texts, chart: AuditChart, asked: Asked): Html => {
+  const t = texts.security.charts;
+  return html`<table class="stack">
+<caption class="visually-hidden">${t.most(t.dimensions[asked.dimension])}</caption>
+<thead><tr><th scope="col">${t.dimensions[asked.dimension]}</th>${measures.map((measure) => html`<th scope="col">${t.measures[measure]}</th>`)}<th scope="col">${t.events}</th></tr></thead>
+<tbody>${chart.values.map(
+    ({ value, series }) => html`<tr>
+<td data-label="${t.dimensions[asked.dimension]}"><a href="${hrefOf({ ...asked, value })}"><code>${shownValue(texts, value)}</code></a></td>
+${measures.map((measure) => {
+  const [count, most] = [sum(series[measure]), Math.max(0, ...series[measure])];
+  const label = t.chartLabel(t.measures[measure], count, most, hoursText(texts, chart.bucketSeconds));
+  return html`<td data-label="${t.measures[measure]}">${count}${count > 0 && barChart(series[measure], { label, tone: `small ${measure}` })}</td>`;
+})}
+<td data-label="${t.events}">${eventsLink(texts, asked.dimension, value, chart)}</td></tr>`,
+  )}</tbody></table>`;
+};
+
+const shownValue = (texts: Texts, value: string): string => {
+  if (value === '') return texts.security.charts.unknown;
+  return value === '*' ? texts.security.charts.others : value;
+};
+
+/** Reasons are no filter of the search, and neither is "unknown". A key is a credential, whoever calls it a client. */
+const eventsLink = (texts: Texts, dimension: ChartDimension, value: string, { from }: AuditChart): Html | string => {
+  if (dimension === 'reason' || value === '' || value === '*') return '–';
+  const name = dimension === 'client' && !value.startsWith('opc_') ? 'credential' : dimension;
+  return html`<a href="${searchHref({ [name]: value, since: from })}">${texts.security.charts.show}</a>`;
+};

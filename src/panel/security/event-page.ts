@@ -1,0 +1,56 @@
+/** Everything that one event of the audit says, each value leading to the others with the same. */
+import { type Answer, notFound, page } from '../frame/answer.ts';
+import { type Html, html } from '../frame/html.ts';
+import type { View } from '../frame/page.ts';
+import { time } from '../frame/time.ts';
+import type { AuditEntry, AuditFilter } from '../ports.ts';
+import type { Texts } from '../texts/texts.ts';
+import { searchHref, searchPath } from './audit-filter.ts';
+import { outcomeBadge } from './audit-table.ts';
+
+export const showEvent = async ({ ports, actor, address, params, texts }: View): Promise<Answer> => {
+  const entry = await ports.security.findEvent({ actor, address }, params.event ?? '');
+  if (entry === undefined) return notFound();
+  const t = texts.security;
+  return page({
+    title: t.eventTitle(entry.action),
+    body: html`<p>${outcomeBadge(texts, entry.outcome)} ${time(entry.at)}</p>
+<p class="hint">${t.valuesLead}</p>
+<dl class="facts">${factsOf(texts, entry)}</dl>
+<h2>${t.details}</h2>
+<pre tabindex="0">${JSON.stringify(entry.details, null, 2)}</pre>
+<p><a href="${searchPath}">${t.backToSearch}</a></p>`,
+  });
+};
+
+const factsOf = (texts: Texts, entry: AuditEntry): Html[] => {
+  const t = texts.security;
+  const lead = (filter: AuditFilter, text: string): Html =>
+    html`<a href="${searchHref(filter)}"><code>${text}</code></a>`;
+  const list = (values: readonly string[], filterOf: (value: string) => AuditFilter): Html | undefined =>
+    values.length === 0 ? undefined : html`${values.map((value) => html`${lead(filterOf(value), value)} `)}`;
+  const facts: [string, Html | string | number | null | undefined][] = [
+    [t.fields.action, lead({ action: entry.action }, entry.action)],
+    [t.facts.reason, entry.reason],
+    [t.facts.count, entry.count],
+    [t.facts.actor, entry.actor],
+    [t.fields.client, entry.clientId && lead({ client: entry.clientId }, entry.clientId)],
+    [t.fields.credential, entry.credentialId && lead({ credential: entry.credentialId }, entry.credentialId)],
+    [t.facts.kind, entry.kind],
+    [t.fields.tokenId, entry.tokenId && lead({ tokenId: entry.tokenId }, entry.tokenId)],
+    [t.fields.fingerprint, entry.fingerprint && lead({ fingerprint: entry.fingerprint }, entry.fingerprint)],
+    [t.fields.restaurant, list(entry.restaurants, (restaurant) => ({ restaurant }))],
+    [t.fields.route, entry.routeId && lead({ route: entry.routeId }, entry.routeId)],
+    [t.facts.scopes, entry.scopes.length > 0 ? html`<code>${entry.scopes.join(' ')}</code>` : undefined],
+    [t.fields.address, entry.address && lead({ address: entry.address }, entry.address)],
+    [t.fields.requestId, list(entry.requestIds.slice(0, idsShown), (requestId) => ({ requestId }))],
+    [t.facts.place, html`<code>${entry.id}</code>`],
+    [t.facts.hash, html`<code>${entry.hash}</code>`],
+  ];
+  return facts.flatMap(([name, value]) =>
+    value === null || value === undefined || value === '' ? [] : [html`<dt>${name}</dt><dd>${value}</dd>`],
+  );
+};
+
+/** An event may stand for a thousand requests. */
+const idsShown = 20;

@@ -1,0 +1,132 @@
+/**
+ * The incident page: somebody found a key, a secret or a token. The browser hashes the value (assets/security.js); only its
+ * SHA-256 and its public id come here, and what was found becomes a page that nobody can bookmark, since it is an answer.
+ */
+import { Fault } from '#src/contract/fault.ts';
+import { type Answer, page, redirect } from '../frame/answer.ts';
+import { type Html, html } from '../frame/html.ts';
+import { message } from '../frame/layout.ts';
+import type { View } from '../frame/page.ts';
+import { time } from '../frame/time.ts';
+import type { CredentialTrace, HashedCredential } from '../ports.ts';
+import { searchHref } from './audit-filter.ts';
+import { eventHref } from './audit-table.ts';
+import { ownFilter, showTrace } from './trace-view.ts';
+
+const incidentPath = '/panel/security/incident';
+const proofPath = `${incidentPath}/proof`;
+
+export const showIncidentForm = (view: View): Answer => incidentPage(view);
+
+const incidentPage = (view: View, more: { problem?: string; found?: Html } = {}): Answer => {
+  const t = view.texts.security.incident;
+  return page({
+    title: t.title,
+    status: more.problem === undefined ? 200 : 422,
+    scripts: ['security.js'],
+    body: html`<p>${t.intro}</p>
+${more.problem !== undefined && message({ tone: 'bad', text: more.problem })}
+<form method="post" action="${incidentPath}" class="card" data-incident data-unknown="${t.unknownValue}" data-insecure="${t.insecure}">
+${view.csrfField}<input type="hidden" name="kind"><input type="hidden" name="id"><input type="hidden" name="sha256">
+<label>${t.value}<input data-secret autocomplete="off" autocapitalize="off" spellcheck="false" aria-describedby="stays"></label>
+<p id="stays" class="hint">${t.stays}</p>
+<p class="field-error" role="alert" hidden></p>
+<button class="primary">${t.trace}</button>
+<noscript><p class="message warn">${t.needsScript}</p></noscript>
+</form>
+${more.found}`,
+  });
+};
+
+export const traceValue = async (view: View): Promise<Answer> => {
+  const t = view.texts.security.incident;
+  const hashed = readHashed(view.form);
+  if (hashed === undefined) return incidentPage(view, { problem: t.unknownValue });
+  try {
+    const { actor, address } = view;
+    const traced = await view.ports.security.trace({ actor, address }, hashed);
+    return incidentPage(view, { found: resultOf(view, traced, hashed) });
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'VALIDATION_ERROR') throw error;
+    return incidentPage(view, { problem: t.unknownValue });
+  }
+};
+
+const kinds = ['api_key', 'client_secret', 'token'] as const;
+
+const readHashed = (form: URLSearchParams): HashedCredential | undefined => {
+  const kind = kinds.find((name) => name === form.get('kind'));
+  return kind && { kind, id: form.get('id') ?? '', sha256: form.get('sha256') ?? '' };
+};
+
+const resultOf = (view: View, traced: CredentialTrace, hashed: HashedCredential): Html => {
+  const t = view.texts.security.incident;
+  return html`<section aria-labelledby="found">
+<h2 id="found" tabindex="-1" data-found>${t.kinds[traced.kind]} <code>${traced.id}</code></h2>
+${verdictOf(view, traced)}
+${traced.genuine && revokeForm(view, traced, hashed)}
+${showTrace(view.texts, traced)}
+<p class="hint">${t.sent} <code>${hashed.sha256}</code></p>
+</section>`;
+};
+
+const verdictOf = ({ texts }: View, { genuine, exists, kind }: CredentialTrace): Html => {
+  const t = texts.security.incident;
+  if (genuine) return message({ tone: 'good', text: t.genuine });
+  return html`<p class="message warn" role="status">${exists ? t.unproven(kind) : t.notOurs}</p>`;
+};
+
+/** Two steps, and no script: the second button is out of sight until it is asked for. */
+const revokeForm = (view: View, traced: CredentialTrace, { kind, id, sha256 }: HashedCredential): Html => {
+  const t = view.texts.security.incident;
+  if (traced.state === 'expired' || (traced.state === 'revoked' && kind !== 'client_secret'))
+    return html`<p>${t.endedAlready}</p>`;
+  return html`<details class="confirm"><summary class="button danger">${t.revoke}</summary>
+<form method="post" action="${incidentPath}/revoke" class="card">${view.csrfField}
+<input type="hidden" name="kind" value="${kind}"><input type="hidden" name="id" value="${id}"><input type="hidden" name="sha256" value="${sha256}">
+<p>${t.whatEnds(kind, traced.clientId ?? '')} ${t.cannotUndo}</p>
+<button class="danger">${t.revokeNow}</button>
+</form></details>`;
+};
+
+export const revokeValue = async (view: View): Promise<Answer> => {
+  const t = view.texts.security.incident;
+  const hashed = readHashed(view.form);
+  if (hashed === undefined) return incidentPage(view, { problem: t.unknownValue });
+  const { actor, address } = view;
+  const events = await view.ports.security.revoke({ actor, address }, hashed);
+  const query = new URLSearchParams({ kind: hashed.kind, id: hashed.id });
+  for (const { id } of events) query.append('event', id);
+  return redirect(`${proofPath}?${query}`);
+};
+
+/** Its address can be kept: it names events, and each is read from the audit again. */
+export const showProof = async ({ ports, actor, address, query, texts }: View): Promise<Answer> => {
+  const t = texts.security.incident;
+  const kind = kinds.find((name) => name === query.get('kind'));
+  const found = [];
+  for (const id of query.getAll('event').slice(0, proofEventsMax))
+    found.push(await ports.security.findEvent({ actor, address }, id));
+  // Anybody can write an address: only what ends something proves an end.
+  const events = found.filter((event) => event !== undefined).filter(({ action }) => ends.has(action));
+  return page({
+    title: t.proofTitle,
+    body: html`${
+      events.length === 0
+        ? html`<p>${t.noProof}</p>`
+        : html`${message({ tone: 'good', text: t.proofText })}
+<ul class="cards proof">${events.map(
+            (event) => html`<li><div class="card"><h2><code>${event.action}</code></h2>
+<dl class="facts"><dt>${t.about}</dt><dd><code>${event.tokenId ?? event.credentialId ?? event.clientId}</code></dd>
+<dt>${texts.security.columns.time}</dt><dd>${time(event.at)}</dd>
+<dt>${texts.security.facts.actor}</dt><dd>${event.actor}</dd>
+<dt>${texts.security.facts.place}</dt><dd><a href="${eventHref(event.id)}">${event.id}</a></dd>
+<dt>${texts.security.facts.hash}</dt><dd><code>${event.hash}</code></dd></dl></div></li>`,
+          )}</ul>`
+    }
+<p class="row">${kind !== undefined && html`<a class="button" href="${searchHref(ownFilter({ kind, id: query.get('id') ?? '' }))}">${t.allEvents}</a>`}<a class="button" href="${incidentPath}">${t.another}</a></p>`,
+  });
+};
+
+const proofEventsMax = 10;
+const ends: ReadonlySet<string> = new Set(['token.revoked', 'key.revoked', 'secret.retired', 'client.tokens_revoked']);

@@ -1,0 +1,87 @@
+/** Search of the audit: the filter stands in the address bar, so a search can be kept and sent on. */
+import { Fault } from '#src/contract/fault.ts';
+import { type Answer, page } from '../frame/answer.ts';
+import { type Html, html } from '../frame/html.ts';
+import { message } from '../frame/layout.ts';
+import type { View } from '../frame/page.ts';
+import type { AuditFilter, AuditPage } from '../ports.ts';
+import { readFilter, searchHref, searchPath } from './audit-filter.ts';
+import { auditTable } from './audit-table.ts';
+
+const pageSize = 50;
+const hourMs = 3_600_000;
+
+export const showSearch = async (view: View): Promise<Answer> => {
+  const { filter, wrong } = readFilter(view.query);
+  const t = view.texts.security;
+  if (wrong.length > 0)
+    return searchPage(view, filter, { problem: t.wrongFields(wrong.map((name) => t.fields[name])) });
+  const before = view.query.get('before') ?? undefined;
+  try {
+    const { actor, address } = view;
+    const search = { filter, limit: pageSize, ...(before === undefined ? undefined : { before }) };
+    return searchPage(view, filter, { found: await view.ports.security.searchAudit({ actor, address }, search) });
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'VALIDATION_ERROR') throw error;
+    return searchPage(view, filter, { problem: t.searchRefused });
+  }
+};
+
+type Outcome = { found: AuditPage } | { problem: string };
+
+const searchPage = (view: View, filter: AuditFilter, outcome: Outcome): Answer => {
+  const t = view.texts.security;
+  return page({
+    title: t.auditTitle,
+    status: 'problem' in outcome ? 422 : 200,
+    scripts: ['security.js'],
+    body: html`<p>${t.auditIntro}</p>
+${'problem' in outcome && message({ tone: 'bad', text: outcome.problem })}
+${filterForm(view, filter)}
+${'found' in outcome && results(view, filter, outcome.found)}`,
+  });
+};
+
+const results = (view: View, filter: AuditFilter, { entries, next }: AuditPage): Html => {
+  const t = view.texts.security;
+  const isFirst = !view.query.has('before');
+  if (entries.length === 0) return html`<p>${t.nothingFits} <a href="${searchPath}">${t.clearFilter}</a></p>`;
+  return html`${auditTable(view.texts, entries, t.newestFirst)}
+<nav class="row pager" aria-label="${t.pages}">${!isFirst && html`<a class="button" href="${searchHref(filter)}">${t.newest}</a>`}${
+    next !== undefined &&
+    html`<a class="button" rel="next" href="${searchHref({ ...filter, before: next })}">${t.older}</a>`
+  }</nav>`;
+};
+
+const filterForm = (view: View, filter: AuditFilter): Html => {
+  const t = view.texts.security;
+  const { actions, routes } = view.ports.security;
+  const shown = (name: string): string | null => view.query.get(name);
+  const field = (name: keyof typeof t.fields, more: Html = html``): Html =>
+    html`<label>${t.fields[name]}<input name="${name}" value="${shown(name)}" maxlength="200" autocomplete="off" spellcheck="false" autocapitalize="off"${more}></label>`;
+  const moment = (name: 'since' | 'until'): Html =>
+    html`<label>${t.fields[name]}<input name="${name}" value="${shown(name)}" placeholder="2026-05-01T10:00Z" data-moment autocomplete="off" maxlength="40"></label>`;
+  return html`<form method="get" action="${searchPath}" class="card filters" role="search" aria-label="${t.filter}" data-no-credentials="${t.searchRefused}">
+<div class="fields">
+${field('client')}${field('restaurant')}
+<label>${t.decision}<select name="decision"><option value="">${t.any}</option>${(['allow', 'deny'] as const).map(
+    (name) => html`<option value="${name}"${filter.decision === name && html` selected`}>${t.decisions[name]}</option>`,
+  )}</select></label>
+<label>${t.fields.action}<select name="action"><option value="">${t.any}</option>${actions.map(
+    (name) => html`<option${filter.action === name && html` selected`}>${name}</option>`,
+  )}</select></label>
+${field('route', html` list="routes"`)}<datalist id="routes">${routes().map((id) => html`<option value="${id}"></option>`)}</datalist>
+${field('address')}${moment('since')}${moment('until')}
+${field('requestId')}${field('fingerprint')}${field('credential')}${field('tokenId')}
+</div>
+<div class="row"><button class="primary">${t.search}</button><a href="${searchPath}">${t.clearFilter}</a>
+<span class="hint">${t.quickTimes}: ${quickTimes(view, filter)}</span></div>
+<p class="field-error" role="alert" hidden></p>
+</form>`;
+};
+
+const quickTimes = ({ texts, now }: View, filter: AuditFilter): Html[] =>
+  ([1, 24, 168] as const).map(
+    (hours, index) =>
+      html`${index > 0 && ' · '}<a href="${searchHref({ ...filter, until: undefined, since: new Date(now.getTime() - hours * hourMs) })}">${texts.security.lastHours(hours)}</a>`,
+  );

@@ -1,0 +1,88 @@
+/** What became of a credential: issue, use, refusals and what was issued for it. */
+import { type Html, html } from '../frame/html.ts';
+import { time } from '../frame/time.ts';
+import type { AuditFilter, CredentialTrace, IssuedToken } from '../ports.ts';
+import type { Texts } from '../texts/texts.ts';
+import { searchHref } from './audit-filter.ts';
+import { auditTable, eventHref } from './audit-table.ts';
+
+export const showTrace = (texts: Texts, traced: CredentialTrace): Html => {
+  const t = texts.security.incident;
+  return html`<dl class="facts">${factsOf(texts, traced)}</dl>
+${
+  traced.kind === 'client_secret' &&
+  html`<h3>${t.descendants(traced.tokens)}</h3>${
+    traced.descendants.length === 0
+      ? html`<p>${t.noDescendants}</p>`
+      : tokenTable(texts, traced.descendants, t.newestTokens(traced.descendants.length))
+  }`
+}
+<h3>${t.refusals}</h3>
+${traced.refusals.length === 0 ? html`<p>${t.noRefusals}</p>` : auditTable(texts, traced.refusals, texts.security.newestFirst)}`;
+};
+
+const factsOf = (texts: Texts, traced: CredentialTrace): Html[] => {
+  const t = texts.security.incident;
+  const { issued, clientId, parent, state } = traced;
+  const code = (href: string, text: string): Html => html`<a href="${href}"><code>${text}</code></a>`;
+  const facts: [string, Html | string | number | null | undefined][] = [
+    [t.state, state && stateBadge(texts, state)],
+    [
+      t.issued,
+      issued &&
+        html`<a href="${eventHref(issued.id)}">${time(issued.at)}</a>${issued.actor !== null && ` · ${issued.actor}`}${issued.address !== null && ` · ${issued.address}`}`,
+    ],
+    [t.client, clientId && code(searchHref({ client: clientId }), clientId)],
+    [t.restaurants, traced.restaurants.join(', ')],
+    [t.parent, parent && code(searchHref({ credential: parent }), parent)],
+    [t.calls, html`<a href="${searchHref({ action: 'request.allowed', ...ownFilter(traced) })}">${traced.calls}</a>`],
+    [t.scopesUsed, traced.scopesUsed.length === 0 ? t.none : html`<code>${traced.scopesUsed.join(' ')}</code>`],
+    [
+      t.addresses,
+      traced.addresses.length === 0
+        ? t.none
+        : html`${traced.addresses.map((address) => html`${code(searchHref({ address }), address)} `)}`,
+    ],
+    [t.firstUsed, traced.firstUsed && time(traced.firstUsed)],
+    [t.lastUsed, traced.lastUsed && time(traced.lastUsed)],
+    [texts.security.fields.fingerprint, html`<code>${traced.fingerprint}</code>`],
+  ];
+  return facts.flatMap(([name, value]) =>
+    value === null || value === undefined || value === '' ? [] : [html`<dt>${name}</dt><dd>${value}</dd>`],
+  );
+};
+
+/** All that is known of it. */
+export const ownFilter = ({ kind, id }: Pick<CredentialTrace, 'kind' | 'id'>): AuditFilter =>
+  kind === 'token' ? { tokenId: id } : { credential: id };
+
+type State = NonNullable<CredentialTrace['state']>;
+
+export const stateBadge = (texts: Texts, state: State): Html => {
+  const tones: Readonly<Record<State, string>> = {
+    active: 'good',
+    live: 'good',
+    quarantined: 'warn',
+    revoked: 'bad',
+    expired: 'warn',
+  };
+  return html`<span class="badge ${tones[state]}">${texts.security.states[state]}</span>`;
+};
+
+export const tokenTable = (texts: Texts, tokens: readonly IssuedToken[], caption: string): Html => {
+  const t = texts.security.tokens;
+  return html`<table class="stack">
+<caption>${caption}</caption>
+<thead><tr><th scope="col">${t.token}</th><th scope="col">${t.state}</th><th scope="col">${t.client}</th><th scope="col">${t.scopes}</th><th scope="col">${t.issued}</th><th scope="col">${t.expires}</th></tr></thead>
+<tbody>${tokens.map(
+    (token) => html`<tr>
+<td data-label="${t.token}"><a href="${searchHref({ tokenId: token.id })}"><code>${token.id}</code></a></td>
+<td data-label="${t.state}">${stateBadge(texts, token.state)}</td>
+<td data-label="${t.client}">${token.clientId !== null && html`<code>${token.clientId}</code>`}</td>
+<td data-label="${t.scopes}"><code>${token.scopes.join(' ')}</code></td>
+<td data-label="${t.issued}">${time(token.issued)}${token.address !== null && html`<br><span class="hint">${token.address}</span>`}</td>
+<td data-label="${t.expires}">${time(token.expires)}</td>
+</tr>`,
+  )}</tbody>
+</table>`;
+};
