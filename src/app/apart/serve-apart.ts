@@ -41,9 +41,15 @@ const idleMsMax = 300_000;
 
 /**
  * The largest request needs a third of this: beyond it the process ends, and the program does not. Left to itself V8 lets
- * as much garbage gather as there are living objects; collecting earlier costs time that nobody else waits for.
+ * as much garbage gather as there are living objects; collecting earlier costs time that nobody else waits for. It collects
+ * on the one thread: helpers would take every core at once, and with them those of the requests that are answered meanwhile.
  */
-const heapFlags = ['--max-old-space-size=1024', '--heap-growing-percent=30', '--max-semi-space-size=8'];
+const heapFlags = [
+  '--max-old-space-size=1024',
+  '--heap-growing-percent=40',
+  '--max-semi-space-size=4',
+  '--single-threaded-gc',
+];
 
 /** Whoever debugs or watches the program does not mean this process. */
 const ownFlags = process.execArgv.filter((flag) => !/^--(inspect|watch|expose-gc|max-)/.test(flag));

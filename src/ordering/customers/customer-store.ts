@@ -1,5 +1,6 @@
 /** Customer records in PostgreSQL. A removed record stays as a row without personal members and is found by nobody. */
 import { type Kysely, sql } from 'kysely';
+import { fragment, statement } from '#src/platform/db/statement.ts';
 import type { Customer, CustomerAddress, WritableMembers } from './customer.ts';
 
 export const customerColumns = sql`
@@ -16,15 +17,19 @@ const addressed = (restuid: string, { uid, email }: CustomerAddress) => sql`
   and ${uid === undefined ? sql`true` : sql`c.uid = ${uid}`}
   and ${email === undefined ? sql`true` : sql`lower(c.email) = lower(${email}::text)`}`;
 
-/** Names neither uid nor email: nobody is found. */
+/** Names neither uid nor email: nobody is found. Names both: they must be of one customer. */
 export const findCustomer = async (
   db: Kysely<unknown>,
   restuid: string,
-  address: CustomerAddress,
+  { uid, email }: CustomerAddress,
 ): Promise<Customer | undefined> => {
-  if (address.uid === undefined && address.email === undefined) return undefined;
-  const { rows } = await sql<Customer>`
-    select ${customerColumns} from ${customerTables} where ${addressed(restuid, address)}`.execute(db);
+  const present = fragment`select ${customerColumns} from ${customerTables} where c.restuid = ${restuid} and c.removed_at is null`;
+  if (email !== undefined) {
+    const { rows } = await statement<Customer>`${present} and lower(c.email) = lower(${email}::text)`.execute(db);
+    return uid === undefined || rows[0]?.uid === uid ? rows[0] : undefined;
+  }
+  if (uid === undefined) return undefined;
+  const { rows } = await statement<Customer>`${present} and c.uid = ${uid}`.execute(db);
   return rows[0];
 };
 
