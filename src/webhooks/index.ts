@@ -70,6 +70,8 @@ type SendingDeps = {
 
 export type WebhooksDeps = SendingDeps & {
   pool: Pool;
+  /** The same for all workers, on whatever machines (platform/db/database-clock.ts): leases are judged by it. */
+  clock: Clock;
   log: Logger;
   random?: () => number;
   /** Default: nothing is counted or traced. */
