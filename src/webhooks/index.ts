@@ -34,6 +34,7 @@ import { createDigest } from './digest.ts';
 import { createDispatch } from './dispatch.ts';
 import { endpointOperations } from './endpoint-operations.ts';
 import { createForward, type Forward } from './forward.ts';
+import { createForwardWithSecret, type SecretForward } from './forward-with-secret.ts';
 import { createObserveAttempts, type Observers } from './observe-attempts.ts';
 import { endpointSecretLabel } from './opened-secrets.ts';
 import { createRedeliver } from './redeliver.ts';
@@ -49,7 +50,16 @@ import { watchQueue } from './watch-queue.ts';
 export type { KindScopes } from './api.ts';
 export { describedEvents, type OwnEvent } from './described-events.ts';
 export type { TenantDates } from './endpoint-params.ts';
-export { createEndpoint, type EndpointsDeps, moveEndpoint, type NewEndpoint } from './endpoints.ts';
+export {
+  createEndpoint,
+  type EndpointsDeps,
+  isSecret,
+  makeSecret,
+  moveEndpoint,
+  type NewEndpoint,
+  secretRule,
+} from './endpoints.ts';
+export type { Forwarded } from './forward.ts';
 export { createSigningKeys, type SigningKeys } from './signing-keys.ts';
 export type { Resolve, TargetRules } from './target.ts';
 
@@ -137,6 +147,15 @@ export const createForwarding = (
 ): { forward: Forward; close(): Promise<void> } => {
   const { close, ...sending } = sendingWith({ ...deps, rules: { allowPrivate: true, allowedOrigins: [] } });
   return { forward: createForward({ ...deps, ...sending }), close };
+};
+
+/** The same for whoever has no store: with a secret of his own. */
+export const createSecretForwarding = ({
+  clock,
+}: Pick<SendingDeps, 'clock'>): { send: SecretForward; close(): Promise<void> } => {
+  const rules = { allowPrivate: true, allowedOrigins: [] };
+  const { send, close } = createSend({ rules, resolve: resolverFor(rules), timeoutMs: attemptTimeoutMsDefault });
+  return { send: createForwardWithSecret({ clock, send }), close };
 };
 
 export type WebhookApiDeps = SendingDeps & {
