@@ -194,6 +194,16 @@ export const loadProcessSettings = (
   options: { configFile?: string | undefined; flags?: Record<string, unknown> } = {},
 ): Settings => loadSettings({ env: process.env, configFile: options.configFile, flags: options.flags ?? {} });
 
+/** The caller of a server elsewhere, and what signs for him: only from the environment, since arguments are seen by all. */
+export const remoteCaller = (
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): { credential: Record<string, string> | undefined; secret: string | undefined } => {
+  const { ORDERPASS_API_KEY: key, ORDERPASS_CLIENT_ID: id, ORDERPASS_CLIENT_SECRET: clientSecret } = env;
+  const secret = env.ORDERPASS_WEBHOOK_SECRET || undefined;
+  if (id && clientSecret) return { credential: { 'x-client-id': id, 'x-client-secret': clientSecret }, secret };
+  return { credential: key ? { 'x-api-key': key } : undefined, secret };
+};
+
 export const processSettingsSource = (configFile?: string): SettingsSource => ({ env: process.env, configFile });
 
 const contradictions = (settings: Settings): SettingProblem[] => {

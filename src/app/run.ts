@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import { resolve } from 'node:path';
 import { createGateway, type Gateway, gatewayServerOptions, onClientError } from '#src/gateway/index.ts';
 import { createOrdering } from '#src/ordering/index.ts';
+import { openDatabaseClock } from '#src/platform/db/database-clock.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
 import { createKv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
@@ -58,7 +59,7 @@ export const startProgram = async (settings: Settings, log: Logger): Promise<Pro
       ? await startGateway(settings, installation, { core, telemetry }, running)
       : undefined;
     if (front?.demo !== undefined) running.ownOrigins.push(front.ownOrigin);
-    startWorkers(settings, installation, telemetry, running);
+    await startWorkers(settings, installation, telemetry, running);
     const ended = new AbortController();
     const supervised = supervise(running.services, ended.signal, log);
     running.stops.push(async () => {
@@ -229,20 +230,30 @@ const startGateway = async (
 const hasDemo = (settings: Settings, { store }: Installation): boolean =>
   settings.role === 'all' && store.embedded && settings.environment !== 'production';
 
-const startWorkers = (settings: Settings, installation: Installation, telemetry: Telemetry, running: Running): void => {
+const startWorkers = async (
+  settings: Settings,
+  installation: Installation,
+  telemetry: Telemetry,
+  running: Running,
+): Promise<void> => {
   if (!runsWorker(settings)) return;
-  const { store, box, clock, log } = installation;
+  const { store, box, log } = installation;
+  const databaseClock = await openDatabaseClock(store.pool, log);
   const webhooks = createWebhooks({
     db: store.db,
     pool: store.pool,
     box,
-    clock,
+    clock: databaseClock.clock,
     log,
     settings: settings.webhooks,
     observers: telemetry,
     rules: targetRules(settings, running.ownOrigins),
   });
-  running.services.push(...webhooks.services, ...createOrdering(orderingDeps(settings, installation)).services);
+  running.services.push(
+    databaseClock.service,
+    ...webhooks.services,
+    ...createOrdering(orderingDeps(settings, installation)).services,
+  );
 };
 
 /** Last opened, first closed; one that fails does not keep the others open. */

@@ -4,7 +4,7 @@
  * no backlog hides another.
  */
 import { type Kysely, sql } from 'kysely';
-import type { EndpointClass, Room } from './places.ts';
+import { type EndpointClass, quick, type Room, slow, unknown } from './places.ts';
 import { makeReady } from './ready-store.ts';
 
 export type ClaimedDelivery = {
@@ -42,27 +42,55 @@ export type ReadyEndpoint = Pick<
   hasHealth: boolean;
 };
 
+const lockOf = (
+  endpointClass: EndpointClass,
+  now: Date,
+  full: readonly string[],
+  limit: number,
+  order: 'asc' | 'desc',
+) => sql`
+  select * from webhooks.ready
+  where class = ${endpointClass}::smallint and due_at <= ${now} and due_at < 'infinity'
+    and endpoint_uid <> all(${full}::text[])
+  order by class ${sql.raw(order)}, due_at ${sql.raw(order)} limit ${limit} for no key update skip locked`;
+
+const described = sql`
+  select turn.endpoint_uid as "endpointUid", class, due_at as "dueAt", paced, gate, recovered, enabled,
+    cancel_through is not null as cancelling, max_per_second as "maxPerSecond",
+    coalesce(failures_count, 0) as "failuresCount",
+    health.endpoint_uid is not null as "hasHealth", url, secret, previous_secret as "previousSecret",
+    previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader"`;
+
+const joined = sql`
+  join webhooks.endpoints as endpoint on endpoint.uid = turn.endpoint_uid
+  left join webhooks.endpoint_health as health on health.endpoint_uid = turn.endpoint_uid`;
+
 /**
  * Endpoints that are due, each locked for the caller; those that another worker looks at are passed over. As many of each
- * class as there is room for.
+ * class as there is room for, those that have waited longest first.
  */
 export const lockReady = async (tx: Kysely<unknown>, now: Date, room: Room): Promise<ReadyEndpoint[]> => {
-  const ofClass = (endpointClass: number, limit: number) => sql`
-    select * from webhooks.ready
-    where class = ${endpointClass}::smallint and due_at <= ${now} and due_at < 'infinity'
-      and endpoint_uid <> all(${room.full}::text[])
-    order by class, due_at limit ${limit} for no key update skip locked`;
+  const { full } = room;
   const { rows } = await sql<ReadyEndpoint>`
-    with quick as materialized (${ofClass(0, room.free)}), unknown as materialized (${ofClass(1, room.freeForUnknown)}),
-      slow as materialized (${ofClass(2, room.freeForSlow)})
-    select turn.endpoint_uid as "endpointUid", class, due_at as "dueAt", paced, gate, recovered, enabled,
-      cancel_through is not null as cancelling, max_per_second as "maxPerSecond",
-      coalesce(failures_count, 0) as "failuresCount",
-      health.endpoint_uid is not null as "hasHealth", url, secret, previous_secret as "previousSecret",
-      previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader"
-    from (table quick union all table unknown union all table slow) as turn
-    join webhooks.endpoints as endpoint on endpoint.uid = turn.endpoint_uid
-    left join webhooks.endpoint_health as health on health.endpoint_uid = turn.endpoint_uid`.execute(tx);
+    with quick as materialized (${lockOf(quick, now, full, room.free, 'asc')}),
+      unknown as materialized (${lockOf(unknown, now, full, room.freeForUnknown, 'asc')}),
+      slow as materialized (${lockOf(slow, now, full, room.freeForSlow, 'asc')})
+    ${described} from (table quick union all table unknown union all table slow) as turn ${joined}`.execute(tx);
+  return rows;
+};
+
+/** The same for those that became due last, after `since`. */
+export const lockLatest = async (
+  tx: Kysely<unknown>,
+  now: Date,
+  room: Pick<Room, 'free' | 'freeForUnknown' | 'full'>,
+  since: Date,
+): Promise<ReadyEndpoint[]> => {
+  const { full } = room;
+  const { rows } = await sql<ReadyEndpoint>`
+    with quick as materialized (${lockOf(quick, now, full, room.free, 'desc')}),
+      unknown as materialized (${lockOf(unknown, now, full, room.freeForUnknown, 'desc')})
+    ${described} from (table quick union all table unknown) as turn ${joined} where due_at > ${since}`.execute(tx);
   return rows;
 };
 

@@ -8,6 +8,7 @@ import {
   type ClaimedDelivery,
   type LeasedDelivery,
   leaseDue,
+  lockLatest,
   lockReady,
   lookAhead,
   type NextTurn,
@@ -15,7 +16,7 @@ import {
   scheduleTurns,
 } from './claim-store.ts';
 import { allowedNow, failuresToHold, holdMsMax, nextAllowed, pacedAfter, rateOf } from './pace.ts';
-import { type Places, slow } from './places.ts';
+import { type EndpointClass, type Places, quick, type Room, slow, unknown } from './places.ts';
 
 /** Longer than an attempt and its record can take, so that a lease never ends under a worker that lives. */
 export const leaseMs = 23_000;
@@ -23,11 +24,14 @@ export const leaseMs = 23_000;
 const lookMs = 4_000;
 /** How often an endpoint is looked at whose deliveries are being cancelled. */
 const cancellingMs = 1_000;
+/** When somebody waits for longer, some places are kept for whoever became due less than that ago. */
+const crowdMs = 500;
 /** As long as an attempt may take, and some: the first one after a hold decides for the others. */
 const probeMs = 20_000;
 
 type Plan = {
   endpoint: ReadyEndpoint;
+  turn: TurnKind;
   /** off: disabled or being cancelled. paced: its rate is used up. full: no place for it. held: by the breaker. */
   state: 'off' | 'paced' | 'full' | 'held' | 'open';
   count: number;
@@ -36,8 +40,11 @@ type Plan = {
   gate: Date | null;
 };
 
+/** latest: has one of the places that are kept for those that became due last. */
+type TurnKind = 'usual' | 'latest' | 'slow';
+
 export type Claimed = {
-  deliveries: (ClaimedDelivery & { endpoint: ReadyEndpoint })[];
+  deliveries: (ClaimedDelivery & { endpoint: ReadyEndpoint; isLatest: boolean })[];
   /** When an endpoint that has more to send may go on, if that is soon. */
   nextAt: Date | undefined;
 };
@@ -46,12 +53,12 @@ export type Claimed = {
 export const claim = (db: Kysely<unknown>, now: Date, places: Places): Promise<Claimed> =>
   inTransaction(db, async (tx) => {
     const room = places.room(performance.now());
-    const ready = await lockReady(tx, now, room);
-    if (ready.length === 0) return { deliveries: [], nextAt: undefined };
+    const oldest = await lockReady(tx, now, room);
+    if (oldest.length === 0) return { deliveries: [], nextAt: undefined };
+    const { ready, left } = await share(tx, oldest, now, room);
     const plans = distribute(
-      ready.map((endpoint) => plan(endpoint, places, now)),
-      room.free,
-      room.freeForSlow,
+      ready.map(({ endpoint, turn }) => ({ ...plan(endpoint, places, now), turn })),
+      left,
     );
     const token = randomUUID();
     const leased = await leaseDue(
@@ -62,10 +69,52 @@ export const claim = (db: Kysely<unknown>, now: Date, places: Places): Promise<C
       { token, now, until: new Date(now.getTime() + leaseMs) },
     );
     const nextAt = await schedule(tx, plans, leased, now);
-    return { deliveries: await withBodies(tx, ready, leased, token), nextAt };
+    return { deliveries: await withBodies(tx, plans, leased, token), nextAt };
   });
 
-const plan = (endpoint: ReadyEndpoint, places: Places, now: Date): Plan => {
+type Ready = { endpoint: ReadyEndpoint; turn: TurnKind };
+
+/** Places that may still be given. */
+type Left = Record<TurnKind, number>;
+
+/**
+ * Those that have waited longest, and how many places they may have. Where a crowd waits for longer than a moment, perhaps
+ * for receivers that hang, some places are kept for those that became due last: who answers in time must not stand behind
+ * all of them.
+ */
+const share = async (
+  tx: Kysely<unknown>,
+  oldest: readonly ReadyEndpoint[],
+  now: Date,
+  room: Room,
+): Promise<{ ready: Ready[]; left: Left }> => {
+  const since = new Date(now.getTime() - crowdMs);
+  const isCrowded = (endpointClass: EndpointClass, limit: number): boolean => {
+    const ofClass = oldest.filter((one) => one.class === endpointClass);
+    return limit > 0 && ofClass.length >= limit && ofClass.some(({ dueAt }) => dueAt < since);
+  };
+  const { free, freeForUnknown, freeForSlow, full } = room;
+  const isCrowdUnknown = isCrowded(unknown, freeForUnknown);
+  const kept = isCrowdUnknown || isCrowded(quick, free) ? Math.min(free, room.kept) : 0;
+  const keptForUnknown = Math.min(kept, freeForUnknown);
+  const latest =
+    kept === 0 ? [] : await lockLatest(tx, now, { free: kept, freeForUnknown: keptForUnknown, full }, since);
+  const uids = new Set(latest.map(({ endpointUid }) => endpointUid));
+  const others = oldest.filter((one) => !uids.has(one.endpointUid));
+  const isUnknown = (one: ReadyEndpoint): boolean => one.class === unknown;
+  const unknownOnes = others.filter(isUnknown).slice(0, freeForUnknown - (isCrowdUnknown ? keptForUnknown : 0));
+  return {
+    ready: [
+      ...latest.map((endpoint): Ready => ({ endpoint, turn: 'latest' })),
+      ...[...others.filter((one) => !isUnknown(one)), ...unknownOnes].map(
+        (endpoint): Ready => ({ endpoint, turn: endpoint.class === slow ? 'slow' : 'usual' }),
+      ),
+    ],
+    left: { usual: free - kept, latest: kept, slow: freeForSlow },
+  };
+};
+
+const plan = (endpoint: ReadyEndpoint, places: Places, now: Date): Omit<Plan, 'turn'> => {
   const { gate, paced, failuresCount, maxPerSecond } = endpoint;
   const none = { endpoint, count: 0, before: now, gate };
   if (!endpoint.enabled || endpoint.cancelling) return { ...none, state: 'off' };
@@ -87,16 +136,15 @@ const plan = (endpoint: ReadyEndpoint, places: Places, now: Date): Plan => {
 };
 
 /** One to each, then a second one to each, until the places are gone; who gets none keeps its turn. */
-const distribute = (plans: readonly Plan[], free: number, freeForSlow: number): Plan[] => {
-  const left = { usual: free, slow: freeForSlow };
+const distribute = (plans: readonly Plan[], places: Left): Plan[] => {
+  const left = { ...places };
   const given = plans.map(() => 0);
   for (let isGiven = true; isGiven; ) {
     isGiven = false;
-    for (const [index, { count, endpoint }] of plans.entries()) {
-      const kind = endpoint.class === slow ? 'slow' : 'usual';
+    for (const [index, { count, turn }] of plans.entries()) {
       const had = given[index] ?? 0;
-      if (had >= count || left[kind] === 0) continue;
-      left[kind] -= 1;
+      if (had >= count || left[turn] === 0) continue;
+      left[turn] -= 1;
       given[index] = had + 1;
       isGiven = true;
     }
@@ -158,22 +206,28 @@ const later = (left: Date, right: Date): Date => (left > right ? left : right);
 
 const withBodies = async (
   tx: Kysely<unknown>,
-  ready: readonly ReadyEndpoint[],
+  plans: readonly Plan[],
   leased: readonly LeasedDelivery[],
   leaseToken: string,
 ): Promise<Claimed['deliveries']> => {
-  const endpoints = new Map(ready.map((endpoint) => [endpoint.endpointUid, endpoint]));
+  const planOf = new Map(plans.map((one) => [one.endpoint.endpointUid, one]));
   const bodies = await readBodies(
     tx,
     leased.filter(({ body }) => body === null).map(({ eventId }) => eventId),
   );
   return leased.flatMap((delivery) => {
-    const endpoint = endpoints.get(delivery.endpointUid);
+    const planned = planOf.get(delivery.endpointUid);
     const body = delivery.body ?? bodies.get(delivery.eventId);
-    if (endpoint === undefined || body === undefined) return [];
+    if (planned === undefined || body === undefined) return [];
+    const { endpoint } = planned;
+    const isLatest = planned.turn === 'latest';
     const { url, secret, previousSecret, previousSecretExpires, signatureHeader } = endpoint;
     return [
-      { ...delivery, body, leaseToken, url, secret, previousSecret, previousSecretExpires, signatureHeader, endpoint },
+      {
+        ...delivery,
+        ...{ body, leaseToken, url, secret, previousSecret, previousSecretExpires, signatureHeader },
+        ...{ endpoint, isLatest },
+      },
     ];
   });
 };

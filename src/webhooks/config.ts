@@ -19,7 +19,8 @@ export const webhooksSettings = z.strictObject({
     .default('X-Orderpass-Signature')
     .meta({ description: 'Name of the header with the plain hex signature', env: 'ORDERPASS_SIGNATURE_HEADER' }),
   concurrency_max: number(1, 10_000, 128).meta({
-    description: 'Deliveries that one worker sends at the same time',
+    description:
+      'Deliveries that one worker sends at the same time; receivers that let it wait are waited for beside them, four times as many at most',
     env: 'ORDERPASS_WEBHOOK_CONCURRENCY_MAX',
   }),
   endpoint_concurrency_max: number(1, 1_000, 8).meta({

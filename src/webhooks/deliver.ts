@@ -45,11 +45,13 @@ const drainMs = 2_000;
 const returnMs = 500;
 /** A receiver that takes longer is a slow one. */
 const slowMs = 1_000;
+/** While others want its place. */
+const shortMs = 50;
+/** For each usual place so many for receivers that let their sender wait. */
+const waitingFactor = 4;
 /** Claims follow each other so far apart, or when so many attempts have ended: one of many costs what one of one does. */
 const claimGapMs = 10;
 const claimEnough = 64;
-/** For each usual place so many for receivers that let their sender wait. */
-const waitingFactor = 4;
 
 export type Deliver = { service: Service; wake(): void };
 
@@ -62,7 +64,8 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
   const cut = new AbortController();
   const stopping = new AbortController();
   const { concurrency_max: placesMax, endpoint_concurrency_max: perEndpointMax } = deps.settings;
-  const places = createPlaces({ placesMax, waitingMax: placesMax * waitingFactor, perEndpointMax, slowMs });
+  const waitingMax = placesMax * waitingFactor;
+  const places = createPlaces({ placesMax, waitingMax, perEndpointMax, slowMs, shortMs });
   const recorder = createRecorder({ ...deps, runningCount: () => running.size });
   const wake = (): void => current?.now();
   const enough = Math.min(claimEnough, Math.ceil(placesMax / 2));
@@ -73,7 +76,7 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
     if (ended === undefined || ended >= enough) wake();
   };
   const start = (delivery: Delivery, claimedMs: number): void => {
-    const place = places.take(delivery.endpointUid);
+    const place = places.take(delivery.endpointUid, delivery.isLatest);
     const work = attempt(deps, recorder, { delivery, claimedMs, place }, { cut: cut.signal, stopping: stopping.signal })
       .catch((error: unknown) => deps.log.error({ delivery: delivery.uid, err: error }, 'an attempt was not recorded'))
       .finally(() => {
@@ -97,8 +100,9 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
             const { deliveries, nextAt } = await claim(loop.db, now, places);
             ended = deliveries.length === 0 ? undefined : 0;
             for (const delivery of deliveries) start(delivery, claimedMs);
+            const lookMs = places.isShort() ? shortMs : pollMs;
             if (deliveries.length === 0)
-              await own.wait(nextAt === undefined ? pollMs : Math.min(pollMs, nextAt.getTime() - now.getTime()));
+              await own.wait(nextAt === undefined ? lookMs : Math.min(lookMs, nextAt.getTime() - now.getTime()));
             else await own.wait(Math.max(0, claimedMs + claimGapMs - performance.now()));
           }
         } finally {

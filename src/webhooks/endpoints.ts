@@ -55,7 +55,7 @@ export type EndpointsDeps = {
 const endpointsPerOwnerMax = 20;
 export const secretRule = 'whsec_ and base64 of 24 to 64 bytes, or 24 to 128 visible ASCII characters';
 
-const makeSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
+export const makeSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 
 /**
  * `alongside`: in the same transaction. Throws VALIDATION_ERROR (TARGET_REFUSED, ENUM, FORMAT) and CONFLICT at the 21st

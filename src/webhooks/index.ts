@@ -35,6 +35,7 @@ import { createDispatch } from './dispatch.ts';
 import { endpointOperations } from './endpoint-operations.ts';
 import type { NewEndpoint } from './endpoints.ts';
 import { createForward, type Forward } from './forward.ts';
+import { createForwardWithSecret, type SecretForward } from './forward-with-secret.ts';
 import { createObserveAttempts, type Observers } from './observe-attempts.ts';
 import { endpointSecretLabel } from './opened-secrets.ts';
 import { createRedeliver } from './redeliver.ts';
@@ -52,7 +53,16 @@ export type { LoggedAttempt } from './delivery-log-store.ts';
 export { type DeliveryFilterState, historyStepMax } from './delivery-page-store.ts';
 export { describedEvents, type OwnEvent } from './described-events.ts';
 export type { TenantDates } from './endpoint-params.ts';
-export { createEndpoint, type EndpointsDeps, moveEndpoint, type NewEndpoint } from './endpoints.ts';
+export {
+  createEndpoint,
+  type EndpointsDeps,
+  isSecret,
+  makeSecret,
+  moveEndpoint,
+  type NewEndpoint,
+  secretRule,
+} from './endpoints.ts';
+export type { Forwarded } from './forward.ts';
 export { createWebhookViews, type ShownDelivery, type ShownEndpoint, type WebhookViews } from './show-webhooks.ts';
 export { createSigningKeys, type SigningKeys } from './signing-keys.ts';
 export type { Resolve, TargetRules } from './target.ts';
@@ -74,6 +84,8 @@ type SendingDeps = {
 
 export type WebhooksDeps = SendingDeps & {
   pool: Pool;
+  /** The same for all workers, on whatever machines (platform/db/database-clock.ts): leases are judged by it. */
+  clock: Clock;
   log: Logger;
   random?: () => number;
   /** Default: nothing is counted or traced. */
@@ -139,6 +151,15 @@ export const createForwarding = (
 ): { forward: Forward; close(): Promise<void> } => {
   const { close, ...sending } = sendingWith({ ...deps, rules: { allowPrivate: true, allowedOrigins: [] } });
   return { forward: createForward({ ...deps, ...sending }), close };
+};
+
+/** The same for whoever has no store: with a secret of his own. */
+export const createSecretForwarding = ({
+  clock,
+}: Pick<SendingDeps, 'clock'>): { send: SecretForward; close(): Promise<void> } => {
+  const rules = { allowPrivate: true, allowedOrigins: [] };
+  const { send, close } = createSend({ rules, resolve: resolverFor(rules), timeoutMs: attemptTimeoutMsDefault });
+  return { send: createForwardWithSecret({ clock, send }), close };
 };
 
 export type WebhookApiDeps = SendingDeps & {

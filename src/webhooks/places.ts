@@ -2,8 +2,9 @@
  * The places of one worker: how many deliveries it sends at once, and to whom. An endpoint begins with one place, gets
  * twice as many with each quick answer up to its bound, and loses half with each failure. Endpoints that are not known
  * yet share half of the places. A receiver that lets its sender wait loses its place to others: the attempt goes on in
- * one of the waiting places, of which there are more and which nobody who answers in time ever needs. So receivers that
- * hang, however many, delay each other only, and sockets and memory are bounded all the same.
+ * one of the waiting places, of which there are more and which nobody who answers in time ever needs. When places are
+ * short, it loses it sooner. So receivers that hang, however many, delay each other only, and sockets and memory are
+ * bounded all the same.
  */
 
 /** As the store keeps it: what an endpoint's last answer said of it. */
@@ -15,6 +16,8 @@ export type EndpointClass = typeof quick | typeof unknown | typeof slow;
 export type Places = {
   /** What may be claimed now. */
   room(nowMs: number): Room;
+  /** Others want places, and those who have them will lose them sooner. */
+  isShort(): boolean;
   /** How many more an endpoint may have. `recoveredMs`: when it last began to answer again; it then begins anew. */
   leftOf(endpoint: {
     endpointUid: string;
@@ -23,7 +26,8 @@ export type Places = {
     /** What it gets goes at once: it has a rate to keep. */
     isPaced: boolean;
   }): number;
-  take(endpointUid: string): Place;
+  /** `isLatest`: one of those that are kept. */
+  take(endpointUid: string, isLatest: boolean): Place;
 };
 
 export type Room = {
@@ -31,6 +35,8 @@ export type Room = {
   free: number;
   /** Of them, for those not known. */
   freeForUnknown: number;
+  /** Of either, places that are kept for those that became due last while a crowd waits. */
+  kept: number;
   /** Waiting places. */
   freeForSlow: number;
   /** Endpoints that have as many as they may. */
@@ -49,7 +55,15 @@ export type Place = {
   giveBack(result: { tookMs: number; failed: boolean } | undefined): void;
 };
 
-export type PlacesBounds = { placesMax: number; waitingMax: number; perEndpointMax: number; slowMs: number };
+export type PlacesBounds = {
+  placesMax: number;
+  waitingMax: number;
+  perEndpointMax: number;
+  /** A receiver that takes longer is a slow one. */
+  slowMs: number;
+  /** How long an attempt keeps its place at least while others want it. */
+  shortMs: number;
+};
 
 type Known = {
   allowed: number;
@@ -60,7 +74,7 @@ type Known = {
   recoveredMs: number;
 };
 /** `holds`: undefined while it is held ahead. */
-type Taken = { startedMs: number; endpoint: Known; holds: EndpointClass | undefined };
+type Taken = { startedMs: number; endpoint: Known; holds: EndpointClass | undefined; isLatest: boolean };
 
 const newcomer = (endpointClass: EndpointClass, recoveredMs: number): Known => ({
   allowed: 1,
@@ -75,12 +89,14 @@ const newcomer = (endpointClass: EndpointClass, recoveredMs: number): Known => (
 const knownMax = 1_000;
 /** Deliveries held for an endpoint that has as many places as it may have, for each of them. */
 const aheadFactor = 16;
+/** One of so many places is kept for who became due last when a crowd waits. */
+const keptShare = 8;
 /** And for all of them together, for each place: what they hold lies in memory. */
 const aheadForPlace = 4;
 /** A receiver that answers late all the time gets that many at once. */
 const slowAllowed = 2;
 
-export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs }: PlacesBounds): Places => {
+export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, shortMs }: PlacesBounds): Places => {
   const known = new Map<string, Known>();
   /** In the sequence of their start, without those that wait already. */
   const young = new Set<Taken>();
@@ -96,11 +112,24 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs }: 
     else held[to] += 1;
     place.holds = to;
   };
+  const unknownMax = Math.ceil(placesMax / 2);
+  const keptMax = Math.ceil(placesMax / keptShare);
+  /** Of those kept, taken now. */
+  let heldLatest = 0;
+  const isShortOf = (kind: EndpointClass | undefined): boolean =>
+    held[quick] + held[unknown] >= placesMax || (kind === unknown && held[unknown] >= unknownMax);
+  const leaveLatest = (place: Taken): void => {
+    if (place.isLatest) heldLatest -= 1;
+    place.isLatest = false;
+  };
   const letWait = (nowMs: number): void => {
     for (const place of young) {
-      if (nowMs - place.startedMs < slowMs || held[slow] >= waitingMax) return;
+      const ageMs = nowMs - place.startedMs;
+      if (ageMs < shortMs || held[slow] >= waitingMax) return;
+      if (ageMs < slowMs && !isShortOf(place.holds)) continue;
       young.delete(place);
-      place.endpoint.class = slow;
+      if (ageMs >= slowMs) place.endpoint.class = slow;
+      leaveLatest(place);
       move(place, slow);
     }
   };
@@ -137,11 +166,13 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs }: 
       const free = Math.max(0, placesMax - held[quick] - held[unknown]);
       return {
         free,
-        freeForUnknown: Math.min(free, Math.max(0, Math.ceil(placesMax / 2) - held[unknown])),
+        freeForUnknown: Math.min(free, Math.max(0, unknownMax - held[unknown])),
+        kept: Math.max(0, keptMax - heldLatest),
         freeForSlow: Math.max(0, waitingMax - held[slow]),
         full: [...full],
       };
     },
+    isShort: () => isShortOf(unknown),
     leftOf: ({ endpointUid, endpointClass, recoveredMs, isPaced }) => {
       const endpoint = known.get(endpointUid) ?? newcomer(endpointClass, recoveredMs);
       known.delete(endpointUid);
@@ -152,11 +183,12 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs }: 
       endpoint.recoveredMs = recoveredMs;
       return Math.max(0, (isPaced ? endpoint.allowed : holdable(endpoint)) - endpoint.taken);
     },
-    take: (uid) => {
+    take: (uid, isLatest) => {
       const endpoint = known.get(uid) ?? newcomer(unknown, 0);
       known.set(uid, endpoint);
       endpoint.taken += 1;
-      const place: Taken = { startedMs: 0, endpoint, holds: endpoint.class };
+      const place: Taken = { startedMs: 0, endpoint, holds: endpoint.class, isLatest };
+      if (isLatest) heldLatest += 1;
       held[endpoint.class] += 1;
       if (endpoint.taken > endpoint.allowed) move(place, undefined);
       noteFull(uid, endpoint);
@@ -181,6 +213,7 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs }: 
         },
         giveBack: (result) => {
           young.delete(place);
+          leaveLatest(place);
           if (place.holds === undefined) aheadCount -= 1;
           else held[place.holds] -= 1;
           endpoint.taken -= 1;

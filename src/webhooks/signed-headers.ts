@@ -49,16 +49,38 @@ export const createSignedHeaders = ({ box, clock, keys, signatureHeader }: Signe
     const v1 = v1Of(secret.v1, signed);
     const v1OfBoth = previous === undefined ? v1 : `${v1} ${v1Of(previous.v1, signed)}`;
     const hexHeader = delivery.signatureHeader ?? signatureHeader;
-    return {
-      'content-type': 'application/json',
-      'user-agent': 'Orderpass/1.0.0',
-      'webhook-id': delivery.eventId,
-      'webhook-timestamp': String(timestampSeconds),
-      'webhook-signature': `${v1OfBoth} ${v1aOf(await keys.privateKey(), signed)}`,
-      [hexHeader]: hexOf((previous ?? secret).hex, delivery.body),
-      ...(previous === undefined ? undefined : { [`${hexHeader}-Next`]: hexOf(secret.hex, delivery.body) }),
-      'x-orderpass-delivery': delivery.uid,
-      'x-orderpass-attempt': String(delivery.attemptsCount + 1),
-    };
+    return headersWith({
+      eventId: delivery.eventId,
+      timestampSeconds,
+      signature: `${v1OfBoth} ${v1aOf(await keys.privateKey(), signed)}`,
+      hex: {
+        [hexHeader]: hexOf((previous ?? secret).hex, delivery.body),
+        ...(previous === undefined ? undefined : { [`${hexHeader}-Next`]: hexOf(secret.hex, delivery.body) }),
+      },
+      uid: delivery.uid,
+      attempt: delivery.attemptsCount + 1,
+    });
   };
 };
+
+type HeaderParts = {
+  eventId: string;
+  timestampSeconds: number;
+  /** The signatures of `webhook-signature`. */
+  signature: string;
+  /** The plain hex header under its name, and during a rotation its twin. */
+  hex: Readonly<Record<string, string>>;
+  uid: string;
+  attempt: number;
+};
+
+export const headersWith = (parts: HeaderParts): Record<string, string> => ({
+  'content-type': 'application/json',
+  'user-agent': 'Orderpass/1.0.0',
+  'webhook-id': parts.eventId,
+  'webhook-timestamp': String(parts.timestampSeconds),
+  'webhook-signature': parts.signature,
+  ...parts.hex,
+  'x-orderpass-delivery': parts.uid,
+  'x-orderpass-attempt': String(parts.attempt),
+});

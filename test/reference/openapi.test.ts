@@ -214,7 +214,9 @@ test('refusals that a gateway really gives fit the schemas of their dialects', a
 });
 
 test('the webhooks section has every event, test and digest too, with the headers that sign it', () => {
-  expect(Object.keys(document.webhooks)).toEqual([...describedEvents, ...ownWebhookEvents].map(({ event }) => event));
+  expect(Object.keys(document.webhooks)).toEqual(
+    [...describedEvents, ...ownWebhookEvents([])].map(({ event }) => event),
+  );
   expect(Object.keys(document.webhooks)).toEqual(expect.arrayContaining(['webhook.test', 'webhook.digest']));
   for (const { post } of Object.values<Json>(document.webhooks)) {
     expect(post.parameters.map(({ name }: Json) => name)).toEqual([

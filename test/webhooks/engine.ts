@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { pino } from 'pino';
+import type { Clock } from '#src/platform/clock.ts';
 import { type EventDraft, recordEvent, setKinds } from '#src/platform/db/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
@@ -28,6 +29,8 @@ export type DeliveryRow = {
 export type AttemptRow = { number: number; status: number | null; failure: string | null; response: string | null };
 
 export type WorkerOptions = {
+  /** Default: that which `advance` moves. */
+  clock?: Clock;
   rules?: TargetRules;
   resolve?: Resolve;
   attemptTimeoutMs?: number;

@@ -96,11 +96,11 @@ test('a Retry-After that is absurdly far away delays by a day, and the attempt i
 const never = new AbortController().signal;
 
 test('unknown endpoints share half of the places; quick ones get more with each answer; who lets its sender wait leaves its place to others', () => {
-  const places = createPlaces({ placesMax: 8, waitingMax: 3, perEndpointMax: 8, slowMs: 1_000 });
+  const places = createPlaces({ placesMax: 8, waitingMax: 3, perEndpointMax: 8, slowMs: 1_000, shortMs: 50 });
   const leftOf = (endpointUid: string, endpointClass: typeof quick | typeof unknown | typeof slow = unknown): number =>
     places.leftOf({ endpointUid, endpointClass, recoveredMs: 0, isPaced: false });
   const take = (uid: string): Place => {
-    const place = places.take(uid);
+    const place = places.take(uid, false);
     void place.turn(never);
     return place;
   };
@@ -110,16 +110,22 @@ test('unknown endpoints share half of the places; quick ones get more with each 
     place?.giveBack({ tookMs, failed });
   };
   const startMs = performance.now();
-  const empty = { free: 8, freeForUnknown: 4, freeForSlow: 3, full: [] };
+  const empty = { free: 8, freeForUnknown: 4, kept: 1, freeForSlow: 3, full: [] };
   expect(places.room(startMs)).toEqual(empty);
   const taken = ['a', 'b', 'c', 'd'].map((uid) => {
     expect(leftOf(uid)).toBe(1);
     return take(uid);
   });
-  expect(places.room(startMs)).toEqual({ free: 4, freeForUnknown: 0, freeForSlow: 3, full: ['a', 'b', 'c', 'd'] });
+  expect(places.room(startMs)).toEqual({
+    free: 4,
+    freeForUnknown: 0,
+    kept: 1,
+    freeForSlow: 3,
+    full: ['a', 'b', 'c', 'd'],
+  });
 
   end(taken[0], 20, false);
-  expect(places.room(startMs)).toEqual({ free: 5, freeForUnknown: 1, freeForSlow: 3, full: ['b', 'c', 'd'] });
+  expect(places.room(startMs)).toEqual({ free: 5, freeForUnknown: 1, kept: 1, freeForSlow: 3, full: ['b', 'c', 'd'] });
   expect(leftOf('a', quick)).toBe(2);
   const own = [take('a'), take('a')];
   // Its places are not among those of the unknown.
@@ -131,7 +137,13 @@ test('unknown endpoints share half of the places; quick ones get more with each 
   expect(leftOf('a', quick)).toBe(2);
 
   // b, c and d hang: their places are free again, and they wait elsewhere.
-  expect(places.room(startMs + 1_500)).toEqual({ free: 8, freeForUnknown: 4, freeForSlow: 0, full: ['b', 'c', 'd'] });
+  expect(places.room(startMs + 1_500)).toEqual({
+    free: 8,
+    freeForUnknown: 4,
+    kept: 1,
+    freeForSlow: 0,
+    full: ['b', 'c', 'd'],
+  });
   // No more may wait than there are waiting places.
   expect(leftOf('e')).toBe(1);
   const last = take('e');
@@ -142,11 +154,11 @@ test('unknown endpoints share half of the places; quick ones get more with each 
 });
 
 test('a quick endpoint is given its next deliveries ahead, is sent no more of them at once than it may, and takes no places of others with them', async () => {
-  const places = createPlaces({ placesMax: 8, waitingMax: 8, perEndpointMax: 2, slowMs: 1_000 });
+  const places = createPlaces({ placesMax: 8, waitingMax: 8, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
   const leftOf = (isPaced: boolean): number =>
     places.leftOf({ endpointUid: 'a', endpointClass: quick, recoveredMs: 0, isPaced });
   expect(leftOf(false)).toBe(1);
-  const first = places.take('a');
+  const first = places.take('a', false);
   await first.turn(never);
   first.answered();
   first.giveBack({ tookMs: 5, failed: false });
@@ -155,7 +167,7 @@ test('a quick endpoint is given its next deliveries ahead, is sent no more of th
 
   const begun: number[] = [];
   const held = Array.from({ length: 32 }, (_, index) => {
-    const place = places.take('a');
+    const place = places.take('a', false);
     void place.turn(never).then(() => begun.push(index));
     return place;
   });

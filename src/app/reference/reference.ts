@@ -13,7 +13,7 @@ import {
   describedEvents as ownWebhookEvents,
 } from '#src/webhooks/index.ts';
 import type { Settings } from '../config.ts';
-import { kindScopes } from '../webhook-words.ts';
+import { eventKinds, kindScopes } from '../webhook-words.ts';
 import { errorsPage } from './errors-page.ts';
 import { buildOpenApi } from './openapi.ts';
 import { errorsStyle, viewerPage, viewerScript, viewerStyle } from './viewer-page.ts';
@@ -31,7 +31,7 @@ export const createReference = (
     operations: [...describedOperations(), ...describedWebhookOperations(kindScopes)],
     selfOperations: describedSelfOperations(table.tenantWords),
     events: describedEvents,
-    ownEvents: ownWebhookEvents,
+    ownEvents: ownWebhookEvents(eventKinds),
     signatureHeader: webhooks.signature_header,
   });
   return new Map<string, Page>([

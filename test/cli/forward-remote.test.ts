@@ -1,0 +1,198 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { freePort } from '../support/free-port.ts';
+import { type RunningProgram, root, runCommand, runJson, startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
+import { startReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts';
+
+let database: TestDatabase;
+let gatewayEnv: Record<string, string>;
+let gateway: RunningProgram;
+const programs: RunningProgram[] = [];
+let client: Record<string, string>;
+let apiKey: string;
+let endpoint: string;
+/** Where the endpoint really leads. */
+let receiver: WebhookReceiver;
+/** The developer's machine. */
+let local: WebhookReceiver;
+const closers: (() => Promise<unknown>)[] = [];
+
+/** What the developer has: a credential, and neither the store nor the master key. */
+const asClient = (): Record<string, string> => ({
+  ORDERPASS_CLIENT_ID: client['x-client-id'] ?? '',
+  ORDERPASS_CLIENT_SECRET: client['x-client-secret'] ?? '',
+});
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  [receiver, local] = [await startReceiver(), await startReceiver()];
+  const [core, port] = [String(await freePort()), String(await freePort())];
+  const env = {
+    DATABASE_URL: database.url,
+    ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64'),
+    ORDERPASS_ORIGIN: 'http://localhost:4000',
+    ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true',
+    ORDERPASS_UPSTREAMS: `ordering=http://127.0.0.1:${core}`,
+  };
+  programs.push(
+    await startProgram({ ...env, ORDERPASS_ROLE: 'ordering', ORDERPASS_INTERNAL_PORT: core }),
+    await startProgram({ ...env, ORDERPASS_ROLE: 'worker' }),
+  );
+  gatewayEnv = { ...env, ORDERPASS_ROLE: 'gateway', PORT: port };
+  gateway = await startProgram(gatewayEnv);
+  const { restuid } = await runJson(['restaurant', 'create', '--name', 'Osteria'], env);
+  const ofRestaurant = ['--restaurant', String(restuid)];
+  await runJson(['notifications', 'set', ...ofRestaurant, '--customers', 'on'], env);
+  const made = await runJson(['client', 'create', '--name', 'Till', ...ofRestaurant], env);
+  client = { 'x-client-id': String(made.client_id), 'x-client-secret': String(made.client_secret) };
+  apiKey = String((await runJson(['key', 'create', ...ofRestaurant], env)).api_key);
+  const { endpoint: created } = (await call('/webhook/create', { url: receiver.url, kinds: ['customers'] })) as {
+    endpoint: { uid: string };
+  };
+  endpoint = created.uid;
+}, 120_000);
+
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+  local.behave(status(204));
+  local.received.splice(0);
+});
+
+afterAll(async () => {
+  await Promise.all([gateway, ...programs].map((program) => program?.stop()));
+  await Promise.all([receiver?.close(), local?.close()]);
+  await database?.drop();
+});
+
+const call = async (path: string, body: object): Promise<Record<string, unknown>> => {
+  const headers = { ...client, 'content-type': 'application/json' };
+  const answer = await fetch(`${gateway.url}/api${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  const json = (await answer.json()) as Record<string, unknown>;
+  if (answer.status !== 200) throw new Error(JSON.stringify(json));
+  return json;
+};
+
+/** Makes a customer and changes it `changes` times, each an event. */
+const makeEvents = async (email: string, changes: number): Promise<void> => {
+  const { customer } = (await call('/customer/create', { email })) as { customer: { uid: string } };
+  for (let change = 1; change <= changes; change += 1)
+    await call('/customer/update', { uid: customer.uid, phone: `+39055${change}` });
+};
+
+const startListen = async (args: readonly string[], env: Record<string, string>) => {
+  const child = spawn(process.execPath, [join(root, 'src/main.ts'), 'listen', ...args], {
+    cwd: root,
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  let errors = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    errors += chunk.toString();
+  });
+  const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
+  const stop = async (): Promise<number | null> => {
+    child.kill('SIGINT');
+    return exited;
+  };
+  closers.push(stop);
+  await until(() => errors.includes('from now on') || child.exitCode !== null, 30_000);
+  return { lines, errors: () => errors, stop };
+};
+
+const target = (): string[] => ['--url', gateway.url, '--endpoint', endpoint, '--forward-to', local.url];
+
+const secretIn = (text: string): string => /Signing secret of this run: (whsec_\S+)/.exec(text)?.[1] ?? '';
+
+const verifyAll = (secret: string): void => {
+  for (const { headers, body } of local.received) new Webhook(secret).verify(body, headers as Record<string, string>);
+};
+
+test('listen at a server elsewhere forwards what happens there, signed with the secret that it printed, also after the server was away', async () => {
+  await makeEvents('before@example.com', 1);
+  await until(() => receiver.received.length === 2);
+  // Its moment is told in whole seconds.
+  await until(() => Date.now() - (receiver.received[1]?.at ?? 0) > 1_100);
+  const listening = await startListen(target(), asClient());
+  await makeEvents('ada@example.com', 2);
+  await until(() => listening.lines.length === 3);
+  const secret = secretIn(listening.errors());
+  verifyAll(secret);
+  expect(local.received.map(({ body }) => (JSON.parse(body) as { seq: number }).seq)).toEqual([1, 2, 3]);
+  await until(() => receiver.received.length === 5);
+  expect(new Set(local.received.map(({ body }) => body))).toEqual(
+    new Set(receiver.received.slice(2).map(({ body }) => body)),
+  );
+
+  await gateway.stop();
+  await until(() => listening.errors().includes('cannot be read now'), 30_000);
+  gateway = await startProgram(gatewayEnv);
+  await makeEvents('eva@example.com', 0);
+  await until(() => listening.lines.length === 4, 30_000);
+  verifyAll(secret);
+  expect(await listening.stop()).toBe(0);
+}, 180_000);
+
+test('replay from a server elsewhere sends the last events, oldest first, by an API key and with a secret that the developer names', async () => {
+  const secret = `whsec_${randomBytes(32).toString('base64')}`;
+  await makeEvents('zoe@example.com', 3);
+  await until(() => receiver.received.at(-1)?.body.includes('"phone":"+390553"') === true);
+  const replayed = await runCommand(['replay', '--last', '3', ...target()], {
+    ORDERPASS_API_KEY: apiKey,
+    ORDERPASS_WEBHOOK_SECRET: secret,
+  });
+  expect(replayed).toMatchObject({ code: 0, stderr: expect.not.stringContaining(secret) });
+  expect(local.received.map(({ body }) => body)).toEqual(receiver.received.slice(-3).map(({ body }) => body));
+  verifyAll(secret);
+  expect(local.received[0]?.headers['x-orderpass-signature']).toMatch(/^[0-9a-f]{64}$/);
+}, 120_000);
+
+test('a server elsewhere is asked only with a credential of the environment, over https, and never sent on with it', async () => {
+  const without = await runCommand(['replay', ...target()], {});
+  expect(without).toMatchObject({ code: 2, stderr: expect.stringContaining('ORDERPASS_API_KEY') });
+  const clear = await runCommand(
+    ['replay', '--url', 'http://elsewhere.example', '--endpoint', endpoint, '--forward-to', local.url],
+    asClient(),
+  );
+  expect(clear).toMatchObject({ code: 2, stderr: expect.stringContaining('https://') });
+  const weak = await runCommand(['replay', ...target()], { ...asClient(), ORDERPASS_WEBHOOK_SECRET: 'short' });
+  expect(weak).toMatchObject({ code: 2, stderr: expect.stringContaining('ORDERPASS_WEBHOOK_SECRET') });
+
+  const refused = await runCommand(['replay', ...target()], { ORDERPASS_API_KEY: `opk_${'x'.repeat(43)}` });
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain(`${gateway.url} says: `);
+  const absent = ['--url', gateway.url, '--endpoint', 'whe_absent', '--forward-to', local.url];
+  expect(await runCommand(['listen', ...absent], asClient())).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('No such endpoint'),
+  });
+
+  const asked: unknown[] = [];
+  const elsewhere = createServer((request, response) => {
+    asked.push(request.headers['x-client-secret']);
+    response.writeHead(204).end();
+  });
+  const sendingOn = createServer((_request, response) => {
+    const { port } = elsewhere.address() as { port: number };
+    response.writeHead(307, { location: `http://127.0.0.1:${port}/` }).end();
+  });
+  for (const server of [elsewhere, sendingOn]) {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closers.push(() => new Promise((resolve) => server.close(resolve)));
+  }
+  const { port } = sendingOn.address() as { port: number };
+  const led = await runCommand(
+    ['replay', '--url', `http://127.0.0.1:${port}`, '--endpoint', endpoint, '--forward-to', local.url],
+    asClient(),
+  );
+  expect([led.code, asked]).toEqual([1, []]);
+  expect(local.received).toEqual([]);
+}, 120_000);
