@@ -9,13 +9,13 @@ export const startRestaurantStand = async (role: Role = 'owner') => {
   const stand = await startPanelStand();
   const receiver = await startReceiver();
   const [restuid = '', others = ''] = stand.restaurants;
-  const user: StandUser = await stand.user(role);
-  const { page, problems } = await stand.signIn(user);
+  const owner: StandUser = await stand.user(role);
+  const { page, problems } = await stand.signIn(owner);
   const key = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'events');
   const base = `${stand.url}/panel/restaurants/${restuid}`;
   let session: { cookie: string; token: string } | undefined;
   const openSession = async () => {
-    const cookie = await stand.cookieOf(user);
+    const cookie = await stand.cookieOf(owner);
     const text = await (await fetch(base, { headers: { cookie } })).text();
     return { cookie, token: /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? '' };
   };
@@ -23,7 +23,8 @@ export const startRestaurantStand = async (role: Role = 'owner') => {
   return {
     ...stand,
     receiver,
-    user,
+    /** Who is signed in on the page. */
+    owner,
     page,
     problems,
     restuid,
@@ -53,8 +54,9 @@ export const startRestaurantStand = async (role: Role = 'owner') => {
         ...(method === 'POST' ? { body: new URLSearchParams(fields) } : undefined),
       });
       const text = await answer.text();
-      // Which request it was, and the way back to where it was asked for, differ by themselves.
-      return { status: answer.status, text: text.replaceAll(/req_\w+|value="[^"]*"/g, '') };
+      // Which request it was, values of fields, and what a change before left to say differ by themselves.
+      const differing = /req_\w+|value="[^"]*"|<p class="message [^<]*<\/p>/g;
+      return { status: answer.status, text: text.replaceAll(differing, '') };
     },
     close: async (): Promise<void> => {
       await stand.close();

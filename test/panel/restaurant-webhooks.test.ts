@@ -151,7 +151,7 @@ test.skipIf(browserBinary === undefined)(
     const { rows } = await stand.database.pool.query(
       `select details::jsonb->>'operation' as operation, count(*)::int as count from gateway.audit_events
        where actor = $1 and action = 'webhook.changed' group by 1 order by 1`,
-      [`panel:${stand.user.userId}`],
+      [`panel:${stand.owner.userId}`],
     );
     expect(rows).toEqual([
       { operation: 'webhook/create', count: 1 },

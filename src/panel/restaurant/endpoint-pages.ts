@@ -3,6 +3,7 @@ import { fragment, notFound, page, redirect } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import type { Page, View } from '../frame/page.ts';
 import type { EndpointFields, PanelRestaurant, WebhookEndpoint } from '../ports/restaurant.ts';
+import { deliveriesPlace } from './delivery-filter.ts';
 import { endpointActions } from './endpoint-actions.ts';
 import {
   endpointFields,
@@ -12,6 +13,7 @@ import {
   problemsOf,
   readEndpointForm,
 } from './endpoint-form.ts';
+import { endpointHealth, healthPlace, readHealthQuery } from './endpoint-health.ts';
 import { endpointNow, endpointPlace, endpointSettings, endpointTable } from './endpoint-parts.ts';
 import { shownEndpointSecret, withEndpoint } from './endpoint-secret.ts';
 import { askedRestaurant, caretakers, placeOf, restaurantPath } from './places.ts';
@@ -104,13 +106,17 @@ const updateEndpoint = withEndpoint(async (view, restuid, endpoint) => {
 
 const showEndpoint = withEndpoint(async (view, restuid, endpoint) => {
   const place = endpointPlace(restuid, endpoint.uid);
-  const now = html`<section id="endpoint-now" hx-get="${place}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML">${endpointNow(view, endpoint)}</section>`;
+  const asked = readHealthQuery(view.query);
+  const now = html`<section id="endpoint-now" aria-label="${view.texts.restaurant.webhooks.state}" hx-get="${healthPlace(place, asked)}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML">${endpointNow(view, endpoint)}
+${await endpointHealth(view, restuid, endpoint.uid, asked)}</section>`;
   if (view.wantsFragment) return fragment(now);
   const t = view.texts.restaurant.webhooks;
   return page({
     title: endpoint.description ?? endpoint.url,
     body: html`${await switchedOff(view, restuid, endpoint)}${now}
 ${actions(view, place, endpoint)}
+<p class="row"><a class="button" href="${deliveriesPlace(restuid, { endpoint: endpoint.uid })}">${t.deliveries}</a>
+<a class="button" href="${place}/redeliver">${view.texts.restaurant.deliveries.manyLink}</a></p>
 <h2>${t.settings}</h2>${endpointSettings(view, endpoint)}
 <p><a class="button" href="${place}/edit">${t.edit}</a></p>`,
   });
