@@ -11,10 +11,9 @@ let endpoint: string;
 beforeAll(async () => {
   if (browserBinary === undefined) return;
   stand = await startRestaurantStand();
-  const of = ['--restaurant', stand.restuid];
-  await stand.command('notifications', 'set', ...of, '--customers', 'on');
-  endpoint = (await stand.command('endpoint', 'create', ...of, '--url', stand.receiver.url)).endpoint_uid ?? '';
-}, 60_000);
+  await stand.notifyOfCustomers();
+  endpoint = await stand.addEndpoint();
+});
 
 afterAll(() => stand?.close());
 
@@ -67,7 +66,6 @@ test.skipIf(browserBinary === undefined)(
     await page.getByText('27 deliveries: 17 delivered, 10 failed or cancelled').waitFor();
     expect(stand.problems).toEqual([]);
   },
-  60_000,
 );
 
 test.skipIf(browserBinary === undefined)('a busy step counts its newest 500 and says so', async () => {

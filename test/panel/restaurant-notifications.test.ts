@@ -11,8 +11,8 @@ let stand: RestaurantStand;
 beforeAll(async () => {
   if (browserBinary === undefined) return;
   stand = await startRestaurantStand();
-  await stand.command('endpoint', 'create', '--restaurant', stand.restuid, '--url', stand.receiver.url);
-}, 60_000);
+  await stand.addEndpoint();
+});
 
 afterAll(() => stand?.close());
 

@@ -23,7 +23,7 @@ export const healthChart = ({ texts }: View, steps: readonly HealthStep[], summa
 <defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="6" height="6" class="bad-ground"/><rect width="3" height="6" class="bad-ink"/></pattern></defs>
 <line x1="0" x2="${steps.length * stepWidth}" y1="${height}" y2="${height}" class="ground-line"/>
 ${stacks.map((stack, index) => bar(stack, index * stepWidth + (stepWidth - barWidth) / 2, highest))}</svg>
-<figcaption><span class="row spread">${first !== undefined && time(first.start)}<span>${highest} ↑</span>${last !== undefined && time(last.start)}</span>
+<figcaption><span class="row spread">${first !== undefined && time(first.start)}<span>${t.highest}: ${highest}</span>${last !== undefined && time(last.start)}</span>
 <span class="row legend"><span><svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true"><rect width="12" height="12" class="good-ink"/></svg> ${t.confirmed}</span>
 <span><svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true"><rect width="12" height="12" fill="url(#hatch)"/></svg> ${t.notConfirmed}</span>
 <span><svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true"><rect x="1" y="1" width="10" height="10" class="open-ink"/></svg> ${t.open}</span></span></figcaption></figure>`;

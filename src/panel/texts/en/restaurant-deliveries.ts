@@ -95,6 +95,7 @@ export const deliveries = {
       `${all} deliveries: ${confirmed} delivered, ${failed} failed or cancelled, ${open} to be sent.`,
     none: 'No delivery was recorded in this span.',
     part: 'Where there were more, the newest 500 of a step are counted.',
+    highest: 'Highest',
     start: 'From',
     atOnce: 'At the first attempt',
     later: 'At a later attempt',

@@ -96,6 +96,7 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
       `${all} consegne: ${confirmed} consegnate, ${failed} fallite o annullate, ${open} da inviare.`,
     none: 'In questo periodo non è stata registrata alcuna consegna.',
     part: 'Dove ce n’erano di più, si contano le 500 più recenti di un intervallo.',
+    highest: 'Massimo',
     start: 'Da',
     atOnce: 'Al primo tentativo',
     later: 'A un tentativo successivo',
