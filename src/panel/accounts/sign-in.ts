@@ -40,6 +40,7 @@ export type SignInResult =
   | { kind: 'wait'; seconds: number };
 
 const browsersMax = 20;
+const changedMeanwhile = 'disabled or changed meanwhile';
 
 export type SignIn = ReturnType<typeof createSignIn>;
 
@@ -75,6 +76,7 @@ export const createSignIn = (deps: SignInDeps) => {
           user === undefined ? 'no such user' : isRight ? 'disabled' : 'wrong password',
         );
       const result = await proceed(user, visitor, 'password');
+      if (result.kind === 'refused') return noteFailure.refused(attempt, changedMeanwhile);
       if (result.kind === 'signedIn') await throttle.forgive(attempt, verdict.isKnown, 1);
       return result;
     },
@@ -97,6 +99,7 @@ export const createSignIn = (deps: SignInDeps) => {
       });
       if (used === undefined) return noteFailure.refused(attempt, 'wrong code');
       const result = await finish(user, visitor, used);
+      if (result.kind === 'refused') return noteFailure.refused(attempt, changedMeanwhile);
       if (result.kind === 'signedIn') await throttle.forgive(attempt, verdict.isKnown, 2);
       return result;
     },

@@ -20,7 +20,7 @@ import { layout } from './layout.ts';
 import { createMatchPage, type Match, panelPath } from './match-page.ts';
 import { navigationFor } from './navigation.ts';
 import type { Page, View } from './page.ts';
-import { readTopics, streamUrlOf } from './page-topics.ts';
+import { assertTopics, readTopics, streamUrlOf } from './page-topics.ts';
 import { type Problem, problemOf, problemPage } from './problem-page.ts';
 import type { PublicPage } from './public-page.ts';
 import { readForm } from './read-form.ts';
@@ -68,6 +68,7 @@ export type PanelHandler = (request: IncomingMessage, response: ServerResponse) 
 
 export const createRouter = (deps: RouterDeps): PanelHandler => {
   const { assets, log, headers } = deps;
+  assertTopics(deps.watch, deps.pages);
   const serve = createServe(deps);
   return (request, response) => {
     const requestId = newId('req');
