@@ -2,7 +2,7 @@
 import { type Html, html } from '../frame/html.ts';
 import type { View } from '../frame/page.ts';
 import type { DeliveryFilterState, DeliverySearch, WebhookEndpoint } from '../ports/restaurant.ts';
-import { withQuery } from './parts.ts';
+import { askedText, withQuery } from './parts.ts';
 import { placeOf } from './places.ts';
 
 const states: readonly DeliveryFilterState[] = ['open', 'retrying', 'succeeded', 'exhausted', 'cancelled'];
@@ -22,10 +22,7 @@ export type DeliveryFilter = {
 const textMax = 64;
 
 export const readDeliveryFilter = (query: URLSearchParams): DeliveryFilter => {
-  const text = (name: string): string | undefined => {
-    const value = (query.get(name) ?? '').trim().slice(0, textMax);
-    return value === '' || value.includes('\0') ? undefined : value;
-  };
+  const text = (name: string): string | undefined => askedText(query, name, textMax);
   return {
     endpoint: text('endpoint'),
     state: states.find((state) => state === query.get('state')),

@@ -7,6 +7,7 @@ import { filterForm, readDeliveryFilter, searchOf } from './delivery-filter.ts';
 import { deliveryFacts, deliveryNow, deliveryPlace, deliveryTable } from './delivery-parts.ts';
 import { endpointPlace } from './endpoint-parts.ts';
 import { indentJson } from './indent-json.ts';
+import { askedText } from './parts.ts';
 import { askedRestaurant, caretakers, restaurantPath } from './places.ts';
 import { redeliveryPages } from './redelivery-pages.ts';
 import { deliveriesTopic } from './topics.ts';
@@ -22,7 +23,7 @@ const showDeliveries = async (view: View) => {
   const { ports, query, now, texts } = view;
   const { restuid } = found;
   const filter = readDeliveryFilter(query);
-  const after = query.get('after') ?? undefined;
+  const after = askedText(query, 'after');
   const [deliveries, endpoints] = await Promise.all([
     ports.restaurant.deliveries.search(restuid, { ...searchOf(filter, now), after, limit }),
     ports.restaurant.endpoints.list(restuid, { after: undefined, limit: endpointsMax }),

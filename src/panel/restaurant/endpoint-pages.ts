@@ -16,6 +16,7 @@ import {
 import { endpointHealth, healthPlace, readHealthQuery } from './endpoint-health.ts';
 import { endpointNow, endpointPlace, endpointSettings, endpointTable } from './endpoint-parts.ts';
 import { shownEndpointSecret, withEndpoint } from './endpoint-secret.ts';
+import { askedText } from './parts.ts';
 import { askedRestaurant, caretakers, placeOf, restaurantPath } from './places.ts';
 import { deliveriesTopic } from './topics.ts';
 
@@ -26,7 +27,7 @@ const shownMax = 50;
 const showEndpoints = async (view: View) => {
   const found = await askedRestaurant(view);
   if (found === undefined) return notFound();
-  const after = view.query.get('after') ?? undefined;
+  const after = askedText(view.query, 'after');
   const endpoints = await view.ports.restaurant.endpoints.list(found.restuid, { after, limit: shownMax });
   const table = endpointTable(view, { restuid: found.restuid, after, endpoints });
   if (view.wantsFragment) return fragment(table);
