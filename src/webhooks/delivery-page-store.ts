@@ -145,13 +145,13 @@ export const readHistory = async (
       count(*) filter (where state = 'exhausted') as failed, count(*) filter (where state = 'cancelled') as cancelled,
       count(*) filter (where state in ('pending', 'waiting')) as open
     from (
-      select ${from}::timestamptz + number * ${stepMs} * interval '1 millisecond' as start
+      select ${from}::timestamptz + number * ${stepMs}::float8 * interval '1 millisecond' as start
       from generate_series(0, ${steps}::integer - 1) as number
     ) as step
     left join lateral (
       select state, attempts_count from webhooks.deliveries as delivery
       where delivery.tenant = ${tenant} and delivery.endpoint_uid = ${endpointUid} and delivery.created >= step.start
-        and delivery.created < step.start + ${stepMs} * interval '1 millisecond'
+        and delivery.created < step.start + ${stepMs}::float8 * interval '1 millisecond'
       ${newestFirst} limit ${historyStepMax}
     ) as delivery on true
     group by step.start order by step.start`.execute(db);

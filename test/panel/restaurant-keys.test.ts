@@ -25,7 +25,7 @@ beforeAll(async () => {
   owner = await stand.user('owner');
   ({ page, problems } = await stand.signIn(owner));
   place = `${stand.url}/panel/restaurants/${stand.restaurants[0]}`;
-}, 60_000);
+});
 
 afterAll(() => stand?.close());
 
@@ -135,7 +135,6 @@ test.skipIf(browserBinary === undefined)(
     expect(rows.map(({ action }: { action: string }) => action)).toEqual(['key.created', 'key.revoked', 'key.rotated']);
     expect(problems).toEqual([]);
   },
-  60_000,
 );
 
 test.skipIf(browserBinary === undefined)(

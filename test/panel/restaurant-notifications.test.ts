@@ -11,8 +11,8 @@ let stand: RestaurantStand;
 beforeAll(async () => {
   if (browserBinary === undefined) return;
   stand = await startRestaurantStand();
-  await stand.command('endpoint', 'create', '--restaurant', stand.restuid, '--url', stand.receiver.url);
-}, 60_000);
+  await stand.addEndpoint();
+});
 
 afterAll(() => stand?.close());
 
@@ -48,7 +48,7 @@ test.skipIf(browserBinary === undefined)(
     const { rows } = await stand.database.pool.query(
       `select details::jsonb->'notifications' as set from gateway.audit_events
        where actor = $1 and action = 'tenant.changed' order by at`,
-      [`panel:${stand.user.userId}`],
+      [`panel:${stand.owner.userId}`],
     );
     expect(rows.map(({ set }: { set: unknown }) => set)).toEqual([
       { customers: true },
@@ -62,7 +62,7 @@ test.skipIf(browserBinary === undefined)(
 test.skipIf(browserBinary === undefined)(
   'the switches work without script, and only those that there are',
   async () => {
-    const { page } = await stand.signIn(stand.user, { javaScriptEnabled: false });
+    const { page } = await stand.signIn(stand.owner, { javaScriptEnabled: false });
     await page.goto(`${stand.place}/notifications`);
     await page.getByRole('switch', { name: 'Menu' }).click();
     await page.getByText('Menu: on', { exact: true }).waitFor();

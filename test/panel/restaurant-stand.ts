@@ -1,29 +1,37 @@
 /** A panel with an owner in front of it, a receiver of webhooks behind it, and a program that makes events through the API. */
 import { expect } from 'vitest';
 import { startReceiver } from '../support/webhook-receiver.ts';
-import { type Role, type StandUser, startPanelStand } from './panel-stand.ts';
+import { type StandUser, startPanelStand } from './panel-stand.ts';
 
 export type RestaurantStand = Awaited<ReturnType<typeof startRestaurantStand>>;
 
-export const startRestaurantStand = async (role: Role = 'owner') => {
+export const startRestaurantStand = async () => {
   const stand = await startPanelStand();
   const receiver = await startReceiver();
   const [restuid = '', others = ''] = stand.restaurants;
-  const user: StandUser = await stand.user(role);
-  const { page, problems } = await stand.signIn(user);
-  const key = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'events');
+  const owner: StandUser = await stand.user('owner');
   const base = `${stand.url}/panel/restaurants/${restuid}`;
-  let session: { cookie: string; token: string } | undefined;
-  const openSession = async () => {
-    const cookie = await stand.cookieOf(user);
-    const text = await (await fetch(base, { headers: { cookie } })).text();
-    return { cookie, token: /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? '' };
+  const cookie = await stand.cookieOf(owner);
+  const first = await (await fetch(base, { headers: { cookie } })).text();
+  const token = /name="csrf" value="([^"]+)"/.exec(first)?.[1] ?? '';
+  const send = async (method: 'GET' | 'POST', path: string, fields: Record<string, string>) => {
+    const answer = await fetch(`${base}${path}`, {
+      method,
+      redirect: 'manual',
+      headers: { cookie, origin: stand.url, 'x-csrf-token': token },
+      ...(method === 'POST' ? { body: new URLSearchParams(fields) } : undefined),
+    });
+    return { status: answer.status, text: await answer.text() };
   };
+  const made = await send('POST', '/keys', { name: 'events' });
+  const key = /opk_\w+/.exec(made.text)?.[0] ?? '';
+  const { page, problems } = await stand.signIn(owner);
   let count = 0;
   return {
     ...stand,
     receiver,
-    user,
+    /** Who is signed in on the page. */
+    owner,
     page,
     problems,
     restuid,
@@ -36,25 +44,28 @@ export const startRestaurantStand = async (role: Role = 'owner') => {
       const email = `guest${count}@example.com`;
       const answer = await fetch(`${stand.url}/api/customer/create`, {
         method: 'POST',
-        headers: { 'x-api-key': key.api_key ?? '', 'content-type': 'application/json' },
+        headers: { 'x-api-key': key, 'content-type': 'application/json' },
         body: JSON.stringify({ email }),
       });
       expect(answer.status, await answer.text()).toBe(200);
       return email;
     },
-    /** A change through the panel without a browser; `path` below the restaurant's pages. */
+    notifyOfCustomers: async (): Promise<void> => {
+      expect((await send('POST', '/notifications', { kind: 'customers', on: '1' })).status).toBe(303);
+    },
+    /** For events about customers; returns its uid. */
+    addEndpoint: async (url = receiver.url): Promise<string> => {
+      const { text } = await send('POST', '/webhooks', { url, kinds: 'customers' });
+      const uid = /whe_\w+/.exec(text)?.[0];
+      expect(uid, text).toBeDefined();
+      return uid ?? '';
+    },
+    /** What the owner is answered without a browser; `path` below the restaurant's pages. */
     ask: async (method: 'GET' | 'POST', path: string, fields: Record<string, string> = {}) => {
-      session ??= await openSession();
-      const { cookie, token } = session;
-      const answer = await fetch(`${base}${path}`, {
-        method,
-        redirect: 'manual',
-        headers: { cookie, origin: stand.url, 'x-csrf-token': token },
-        ...(method === 'POST' ? { body: new URLSearchParams(fields) } : undefined),
-      });
-      const text = await answer.text();
-      // Which request it was, and the way back to where it was asked for, differ by themselves.
-      return { status: answer.status, text: text.replaceAll(/req_\w+|value="[^"]*"/g, '') };
+      const { status, text } = await send(method, path, fields);
+      // Which request it was, values of fields, and what a change before left to say differ by themselves.
+      const differing = /req_\w+|value="[^"]*"|<p class="message [^<]*<\/p>/g;
+      return { status, text: text.replaceAll(differing, '') };
     },
     close: async (): Promise<void> => {
       await stand.close();

@@ -13,8 +13,8 @@ let stand: RestaurantStand;
 beforeAll(async () => {
   if (browserBinary === undefined) return;
   stand = await startRestaurantStand();
-  await stand.command('notifications', 'set', '--restaurant', stand.restuid, '--customers', 'on');
-}, 60_000);
+  await stand.notifyOfCustomers();
+});
 
 afterAll(() => stand?.close());
 
@@ -142,7 +142,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByText('The endpoint is removed.').waitFor();
     await stand.createCustomer();
     // A later endpoint hears what comes after it: the removed one would have heard it as well.
-    await stand.command('endpoint', 'create', '--restaurant', stand.restuid, '--url', receiver.url);
+    await stand.addEndpoint();
     const after = await stand.createCustomer();
     await until(() => receiver.received.length > before);
     expect(lastReceived().body).toContain(after);
@@ -151,10 +151,10 @@ test.skipIf(browserBinary === undefined)(
     const { rows } = await stand.database.pool.query(
       `select details::jsonb->>'operation' as operation, count(*)::int as count from gateway.audit_events
        where actor = $1 and action = 'webhook.changed' group by 1 order by 1`,
-      [`panel:${stand.user.userId}`],
+      [`panel:${stand.owner.userId}`],
     );
     expect(rows).toEqual([
-      { operation: 'webhook/create', count: 1 },
+      { operation: 'webhook/create', count: 2 },
       { operation: 'webhook/remove', count: 1 },
       { operation: 'webhook/rotate-secret', count: 2 },
       { operation: 'webhook/update', count: 3 },

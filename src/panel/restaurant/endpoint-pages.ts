@@ -3,6 +3,7 @@ import { fragment, notFound, page, redirect } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import type { Page, View } from '../frame/page.ts';
 import type { EndpointFields, PanelRestaurant, WebhookEndpoint } from '../ports/restaurant.ts';
+import { deliveriesPlace } from './delivery-filter.ts';
 import { endpointActions } from './endpoint-actions.ts';
 import {
   endpointFields,
@@ -12,8 +13,10 @@ import {
   problemsOf,
   readEndpointForm,
 } from './endpoint-form.ts';
+import { endpointHealth, healthPlace, readHealthQuery } from './endpoint-health.ts';
 import { endpointNow, endpointPlace, endpointSettings, endpointTable } from './endpoint-parts.ts';
 import { shownEndpointSecret, withEndpoint } from './endpoint-secret.ts';
+import { askedText } from './parts.ts';
 import { askedRestaurant, caretakers, placeOf, restaurantPath } from './places.ts';
 import { deliveriesTopic } from './topics.ts';
 
@@ -24,7 +27,7 @@ const shownMax = 50;
 const showEndpoints = async (view: View) => {
   const found = await askedRestaurant(view);
   if (found === undefined) return notFound();
-  const after = view.query.get('after') ?? undefined;
+  const after = askedText(view.query, 'after');
   const endpoints = await view.ports.restaurant.endpoints.list(found.restuid, { after, limit: shownMax });
   const table = endpointTable(view, { restuid: found.restuid, after, endpoints });
   if (view.wantsFragment) return fragment(table);
@@ -104,13 +107,17 @@ const updateEndpoint = withEndpoint(async (view, restuid, endpoint) => {
 
 const showEndpoint = withEndpoint(async (view, restuid, endpoint) => {
   const place = endpointPlace(restuid, endpoint.uid);
-  const now = html`<section id="endpoint-now" hx-get="${place}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML">${endpointNow(view, endpoint)}</section>`;
+  const asked = readHealthQuery(view.query);
+  const now = html`<section id="endpoint-now" aria-label="${view.texts.restaurant.webhooks.state}" hx-get="${healthPlace(place, asked)}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML">${endpointNow(view, endpoint)}
+${await endpointHealth(view, restuid, endpoint.uid, asked)}</section>`;
   if (view.wantsFragment) return fragment(now);
   const t = view.texts.restaurant.webhooks;
   return page({
     title: endpoint.description ?? endpoint.url,
     body: html`${await switchedOff(view, restuid, endpoint)}${now}
 ${actions(view, place, endpoint)}
+<p class="row"><a class="button" href="${deliveriesPlace(restuid, { endpoint: endpoint.uid })}">${t.deliveries}</a>
+<a class="button" href="${place}/redeliver">${view.texts.restaurant.deliveries.manyLink}</a></p>
 <h2>${t.settings}</h2>${endpointSettings(view, endpoint)}
 <p><a class="button" href="${place}/edit">${t.edit}</a></p>`,
   });

@@ -5,7 +5,7 @@ import { html } from '../frame/html.ts';
 import type { Page, View } from '../frame/page.ts';
 import type { ApiKey, NewKey, PanelRestaurant } from '../ports/restaurant.ts';
 import { isLive, keyTable, useOf } from './key-table.ts';
-import { fieldProblem, shownSecret } from './parts.ts';
+import { askedText, fieldProblem, shownSecret } from './parts.ts';
 import { askedRestaurant, caretakers, placeOf, restaurantPath } from './places.ts';
 import { keysShown, keysTopic } from './topics.ts';
 
@@ -22,7 +22,7 @@ const showKeys = async (view: View) => {
 const keysPage = async (view: View, found: PanelRestaurant, problems: Problems = {}) => {
   const { query, ports, texts } = view;
   const ended = query.get('ended') === '1';
-  const after = query.get('after') ?? undefined;
+  const after = askedText(query, 'after');
   const keys = await ports.restaurant.keys.list(found.restuid, { ended, after, limit: keysShown });
   const table = keyTable(view, { restuid: found.restuid, ended, after, keys });
   if (view.wantsFragment) return fragment(table);

@@ -3,7 +3,7 @@ import { page, redirect } from '../frame/answer.ts';
 import { html } from '../frame/html.ts';
 import type { Page, View } from '../frame/page.ts';
 import type { ListedRestaurant } from '../ports/restaurant.ts';
-import { badge, pager, withQuery } from './parts.ts';
+import { askedText, badge, pager, withQuery } from './parts.ts';
 import { caretakers, listPath, placeOf } from './places.ts';
 
 const pageSize = 50;
@@ -14,8 +14,8 @@ const showList = async (view: View) => {
   const t = texts.restaurant.list;
   const [only, ...others] = user.restaurants;
   if (user.role === 'owner' && only !== undefined && others.length === 0) return redirect(placeOf(only));
-  const text = (query.get('q') ?? '').trim().slice(0, textMax);
-  const after = query.get('after') ?? undefined;
+  const text = askedText(query, 'q', textMax) ?? '';
+  const after = askedText(query, 'after');
   const among = user.role === 'owner' ? user.restaurants : undefined;
   const { items, next } = await ports.restaurant.list({ among, text, after, limit: pageSize });
   const path = `/panel${listPath}`;

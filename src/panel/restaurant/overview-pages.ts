@@ -31,6 +31,7 @@ ${
 <li><a class="card" href="${placeOf(restuid, '/keys')}">${t.keys}</a></li>
 <li><a class="card" href="${placeOf(restuid, '/notifications')}">${t.notifications}</a></li>
 <li><a class="card" href="${placeOf(restuid, '/webhooks')}">${t.webhooks}</a></li>
+<li><a class="card" href="${placeOf(restuid, '/deliveries')}">${t.deliveries}</a></li>
 <li><a class="card" href="/docs">${t.reference}</a></li>
 </ul>`,
   });

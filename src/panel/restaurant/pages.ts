@@ -1,5 +1,6 @@
 /** Pages and actions of the area "restaurant", for the roles owner, support, admin. */
 import type { Page } from '../frame/page.ts';
+import { deliveryPages } from './delivery-pages.ts';
 import { endpointPages } from './endpoint-pages.ts';
 import { keyPages } from './key-pages.ts';
 import { listPages } from './list-pages.ts';
@@ -12,4 +13,5 @@ export const restaurantPages: readonly Page[] = [
   ...keyPages,
   ...notificationPages,
   ...endpointPages,
+  ...deliveryPages,
 ];

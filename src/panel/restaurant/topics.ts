@@ -1,5 +1,4 @@
 /** What pages of the area "restaurant" may watch for changes. */
-import { outboxChannel } from '#src/platform/db/outbox.ts';
 import type { Topic } from '../frame/topic.ts';
 import { caretakers } from './places.ts';
 
@@ -22,7 +21,7 @@ export const restaurantTopics: readonly Topic[] = [
     name: deliveriesTopic,
     roles: caretakers,
     perRestaurant: true,
-    channels: [outboxChannel],
+    // No hint of the outbox: where much is recorded every page would fetch itself many times a second.
     mark: ({ restaurant }, restuid) => restaurant.deliveries.mark(restuid),
   },
 ];
