@@ -27,6 +27,7 @@ import { createChangeWatch } from './frame/change-watch.ts';
 import { createEventStreams } from './frame/event-streams.ts';
 import { createRouter, type PanelHandler } from './frame/router.ts';
 import { createSecurityHeaders } from './frame/security-headers.ts';
+import { explainPages } from './integrator/pages.ts';
 import { allPages, allTopics } from './pages.ts';
 import type { Ports, RecordEvents } from './ports.ts';
 import { createSignInPages } from './sign-in/pages.ts';
@@ -82,7 +83,7 @@ export const createPanel = (deps: PanelDeps): Panel => {
   const streams = createEventStreams(watch);
   const handler = createRouter({
     pages: allPages,
-    publicPages: [...createSignInPages(signIn), ...createSignOutPages({ db, clock, record })],
+    publicPages: [...createSignInPages(signIn), ...createSignOutPages({ db, clock, record }), ...explainPages],
     assets: loadAssets(),
     sessions,
     flashes: createFlashes(db),

@@ -3,6 +3,7 @@ import { type Page, roles } from './frame/page.ts';
 import { eventsPath } from './frame/page-topics.ts';
 import type { Topic } from './frame/topic.ts';
 import { createHomePages } from './home/pages.ts';
+import { integratorPages } from './integrator/pages.ts';
 import { restaurantPages } from './restaurant/pages.ts';
 import { restaurantTopics } from './restaurant/topics.ts';
 import { securityPages } from './security/pages.ts';
@@ -10,7 +11,7 @@ import { securityTopics } from './security/topics.ts';
 import { supportPages } from './support/pages.ts';
 import { supportTopics } from './support/topics.ts';
 
-const areaPages: readonly Page[] = [...restaurantPages, ...supportPages, ...securityPages];
+const areaPages: readonly Page[] = [...restaurantPages, ...supportPages, ...securityPages, ...integratorPages];
 
 /** The stream of changes: who may watch what is decided by topic. */
 const eventsPage: Page = { method: 'GET', path: eventsPath, roles, handle: () => ({ kind: 'events' }) };
