@@ -32,11 +32,22 @@ export const viewerScript = `const dark = matchMedia('(prefers-color-scheme: dar
 const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
 dark.addEventListener('change', follow);
 follow();
+/** Examples of what may be left out are shown beside the fields, not in them, where they would be sent. */
+const forTrying = ({ parameters = [] }) => {
+  for (const parameter of parameters) {
+    if (parameter.required === true || parameter.example === undefined) continue;
+    const { example, description } = parameter;
+    parameter.description = [description, 'Example: ' + JSON.stringify(example)].filter(Boolean).join('. ');
+    delete parameter.example;
+  }
+};
 /** The page may be read under another name of the server than the document says. */
 const here = (document) => {
   document.servers = [{ url: location.origin }];
   const flows = document.components.securitySchemes.bearer?.flows ?? {};
   for (const flow of Object.values(flows)) flow.tokenUrl = location.origin + new URL(flow.tokenUrl).pathname;
+  forTrying({ parameters: Object.values(document.components.parameters) });
+  for (const path of Object.values(document.paths)) for (const operation of Object.values(path)) forTrying(operation);
   return document;
 };
 const show = (spec) =>
