@@ -18,20 +18,17 @@ import { loadMigrations } from '#src/platform/db/migrate.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import { createAccounts } from './accounts/accounts.ts';
 import { createFlashes } from './accounts/flashes.ts';
-import { createPasswordHash } from './accounts/password-hash.ts';
-import { createSessions } from './accounts/sessions.ts';
-import { createSignIn } from './accounts/sign-in.ts';
+import { createUpkeep } from './accounts/upkeep.ts';
+import type { PanelSettings } from './config.ts';
 import { loadAssets } from './frame/assets.ts';
-import { createChangeWatch } from './frame/change-watch.ts';
+import { createChangeWatch, type Listen } from './frame/change-watch.ts';
 import { createEventStreams } from './frame/event-streams.ts';
 import { createRouter, type PanelHandler } from './frame/router.ts';
 import { createSecurityHeaders } from './frame/security-headers.ts';
-import { explainPages } from './integrator/pages.ts';
-import { allPages, allTopics } from './pages.ts';
+import { allPages, allPublicPages, allTopics } from './pages.ts';
 import type { Ports, RecordEvents } from './ports.ts';
-import { createSignInPages } from './sign-in/pages.ts';
-import { createSignOutPages } from './sign-in/sign-out.ts';
 
 export { createUsers, type ShownUser, type Users } from './accounts/users.ts';
 export { type PanelSettings, panelSettings } from './config.ts';
@@ -55,13 +52,19 @@ export type PanelDeps = {
   box: SecretBox;
   clock: Clock;
   log: Logger;
+  settings: Omit<PanelSettings, 'enabled'>;
   /** Public address. */
   origin: string;
   /** Which address a request comes from, past proxies of our own. */
   sourceOf: (request: IncomingMessage) => string;
   record: RecordEvents;
   ports: Ports;
+  /** How often an event stream looks whether its session goes on. Default 25 s. */
+  streamBeatMs?: number;
 };
+
+const streamBeatMs = 25_000;
+const hintsPoolMin = 5;
 
 export type Panel = {
   /** Is this the target of a request for the panel? */
@@ -73,30 +76,31 @@ export type Panel = {
 };
 
 export const createPanel = (deps: PanelDeps): Panel => {
-  const { db, pool, box, clock, log, origin, sourceOf, record, ports } = deps;
-  const sessions = createSessions({ db, box, clock });
-  const passwordHash = createPasswordHash(box.derive('panel-password'));
-  const signIn = createSignIn({ db, box, clock, record, sessions, passwordHash });
-  const listen: Parameters<typeof createChangeWatch>[0]['listen'] = (channels, onNews, signal) =>
-    listenOn(pool, channels, onNews, signal);
-  const watch = createChangeWatch({ topics: allTopics, ports, log, listen });
-  const streams = createEventStreams(watch);
+  const { db, pool, clock, log, origin, sourceOf, ports } = deps;
+  const accounts = createAccounts(deps);
+  // Of fewer connections none can be kept for hints; the panel then looks every few seconds.
+  const listen: Listen | undefined =
+    pool.options.max < hintsPoolMin
+      ? undefined
+      : (channels, onNews, signal) => listenOn(pool, channels, onNews, signal);
+  const watch = createChangeWatch({ topics: allTopics, ports, accounts, log, listen });
+  const streams = createEventStreams({ watch: watch.watch, beatMs: deps.streamBeatMs ?? streamBeatMs });
   const handler = createRouter({
     pages: allPages,
-    publicPages: [...createSignInPages(signIn), ...createSignOutPages({ db, clock, record }), ...explainPages],
+    publicPages: allPublicPages,
     assets: loadAssets(),
-    sessions,
+    accounts,
     flashes: createFlashes(db),
     ports,
     clock,
     log,
     origin,
     sourceOf,
-    headers: createSecurityHeaders([]),
+    headers: createSecurityHeaders(origin),
     watch,
     streams,
   });
-  return { owns: ownsTarget, handler, services: watch.services, close: streams.close };
+  return { owns: ownsTarget, handler, services: [...watch.services, createUpkeep(deps)], close: streams.close };
 };
 
 /** `/panel` and everything below it. One look at the beginning for whatever else a gateway answers. */

@@ -1,21 +1,43 @@
 /** Every page and action of the panel for whoever is signed in: what the router mounts and what the role test walks. */
+
+import { accountPages } from './account/pages.ts';
 import { type Page, roles } from './frame/page.ts';
 import { eventsPath } from './frame/page-topics.ts';
+import type { PublicPage } from './frame/public-page.ts';
 import type { Topic } from './frame/topic.ts';
 import { createHomePages } from './home/pages.ts';
-import { integratorPages } from './integrator/pages.ts';
+import { explainPages, integratorPages } from './integrator/pages.ts';
 import { restaurantPages } from './restaurant/pages.ts';
 import { restaurantTopics } from './restaurant/topics.ts';
 import { securityPages } from './security/pages.ts';
 import { securityTopics } from './security/topics.ts';
+import { signInPages } from './sign-in/pages.ts';
+import { providerPages } from './sign-in/provider-pages.ts';
+import { signOutPages } from './sign-in/sign-out.ts';
 import { supportPages } from './support/pages.ts';
 import { supportTopics } from './support/topics.ts';
+import { usersPages } from './users/pages.ts';
+import { usersTopics } from './users/topics.ts';
 
-const areaPages: readonly Page[] = [...restaurantPages, ...supportPages, ...securityPages, ...integratorPages];
+const areaPages: readonly Page[] = [
+  ...restaurantPages,
+  ...supportPages,
+  ...securityPages,
+  ...usersPages,
+  ...integratorPages,
+];
 
 /** The stream of changes: who may watch what is decided by topic. */
 const eventsPage: Page = { method: 'GET', path: eventsPath, roles, handle: () => ({ kind: 'events' }) };
 
-export const allPages: readonly Page[] = [...createHomePages(areaPages), ...areaPages, eventsPage];
+export const allPages: readonly Page[] = [...createHomePages(areaPages), ...areaPages, ...accountPages, eventsPage];
 
-export const allTopics: readonly Topic[] = [...restaurantTopics, ...supportTopics, ...securityTopics];
+/** Pages for whoever is not signed in. */
+export const allPublicPages: readonly PublicPage[] = [
+  ...signInPages,
+  ...providerPages,
+  ...signOutPages,
+  ...explainPages,
+];
+
+export const allTopics: readonly Topic[] = [...restaurantTopics, ...supportTopics, ...securityTopics, ...usersTopics];

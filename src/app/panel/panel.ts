@@ -22,6 +22,7 @@ export const startPanel = (deps: PortDeps): Panel | undefined => {
     clock,
     log,
     origin,
+    settings: settings.panel,
     sourceOf: createSourceOf(settings.gateway.trusted_proxy_hops),
     record: recordEvents(installation),
     ports: {

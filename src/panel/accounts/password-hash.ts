@@ -8,8 +8,11 @@ import { Fault } from '#src/contract/fault.ts';
 
 export type PasswordHash = {
   hash(password: string): Promise<string>;
-  /** Without a stored hash it takes as long and is false, so that nobody learns by time which accounts exist. */
-  verify(password: string, stored: string | undefined): Promise<boolean>;
+  /**
+   * Without a stored hash it takes as long and is false, so that nobody learns by time which accounts exist. `isKnown`: not
+   * behind strangers, who may be many.
+   */
+  verify(password: string, stored: string | undefined, isKnown: boolean): Promise<boolean>;
 };
 
 /** OWASP's recommendation for argon2id. */
@@ -24,8 +27,13 @@ const derive = promisify(argon2);
 /** `key`: 32 bytes. Both functions throw OVERLOADED when too many wait already. */
 export const createPasswordHash = (key: Buffer): PasswordHash => {
   const run = createTurns();
-  const tagOf = (password: string, salt: Buffer, { memory, passes, parallelism }: typeof cost): Promise<Buffer> =>
-    run(() =>
+  const tagOf = (
+    password: string,
+    salt: Buffer,
+    { memory, passes, parallelism }: typeof cost,
+    isKnown: boolean,
+  ): Promise<Buffer> =>
+    run(isKnown, () =>
       // Two ways to type the same letter are the same password (RFC 8265).
       derive('argon2id', {
         message: password.normalize('NFC'),
@@ -40,11 +48,11 @@ export const createPasswordHash = (key: Buffer): PasswordHash => {
   return {
     hash: async (password) => {
       const salt = randomBytes(saltBytes);
-      return encode(salt, await tagOf(password, salt, cost));
+      return encode(salt, await tagOf(password, salt, cost, true));
     },
-    verify: async (password, stored) => {
+    verify: async (password, stored, isKnown) => {
       const found = stored === undefined ? undefined : decode(stored);
-      const tag = await tagOf(password, found?.salt ?? Buffer.alloc(saltBytes), found?.cost ?? cost);
+      const tag = await tagOf(password, found?.salt ?? Buffer.alloc(saltBytes), found?.cost ?? cost, isKnown);
       return found !== undefined && found.tag.length === tag.length && timingSafeEqual(found.tag, tag);
     },
   };
@@ -52,17 +60,18 @@ export const createPasswordHash = (key: Buffer): PasswordHash => {
 
 const createTurns = () => {
   let running = 0;
-  const waiting: (() => void)[] = [];
-  return async <T>(work: () => Promise<T>): Promise<T> => {
+  const lines: Record<'known' | 'strangers', (() => void)[]> = { known: [], strangers: [] };
+  return async <T>(isKnown: boolean, work: () => Promise<T>): Promise<T> => {
     if (running >= atOnceMax) {
-      if (waiting.length >= waitingMax) throw new Fault('OVERLOADED', 'Too many people are signing in right now');
-      await new Promise<void>((resolve) => waiting.push(resolve));
+      const line = isKnown ? lines.known : lines.strangers;
+      if (line.length >= waitingMax) throw new Fault('OVERLOADED', 'Too many people are signing in right now');
+      await new Promise<void>((resolve) => line.push(resolve));
     } else running += 1;
     try {
       return await work();
     } finally {
       // Whoever waits takes the place over; nobody can come between.
-      const next = waiting.shift();
+      const next = lines.known.shift() ?? lines.strangers.shift();
       if (next === undefined) running -= 1;
       else next();
     }

@@ -1,13 +1,19 @@
-/** From email and password to a session. */
+/** From a password, a one-time link or an external provider, and a code where the user has a second factor, to a session. */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
+import { newToken } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import type { RecordEvents } from '../ports.ts';
+import { browserCookie, cookie, endCookie, pendingCookie } from '../frame/cookies.ts';
+import type { PanelEvent, RecordEvents } from '../ports.ts';
+import { forgetBrowsers, rememberBrowser } from './known-browser-store.ts';
 import { findLink, useLink } from './link-store.ts';
 import type { PasswordHash } from './password-hash.ts';
+import type { PendingSignIns } from './pending-sign-in.ts';
+import type { SecondFactor } from './second-factor.ts';
 import { deleteSessions, type SignInMethod } from './session-store.ts';
 import type { Sessions } from './sessions.ts';
+import { type Attempt, browserDays, type Throttle } from './throttle.ts';
 import { findUser, findUserByEmail, lockUser, setPassword, type UserRow } from './user-store.ts';
 import { normalizeEmail } from './users.ts';
 
@@ -18,74 +24,172 @@ export type SignInDeps = {
   record: RecordEvents;
   sessions: Sessions;
   passwordHash: PasswordHash;
+  throttle: Throttle;
+  secondFactor: SecondFactor;
+  pendings: PendingSignIns;
 };
 
-/** Who asks, as far as it is known. */
-export type Visitor = { address: string; agent: string };
+/** Who asks. `browser`: what its cookie says it is. */
+export type Visitor = { address: string; agent: string; browser: string | undefined };
 
-export type SignedIn = { kind: 'signedIn'; cookies: readonly string[] };
+/** `code`: right so far, and the code of the second factor is missing. */
+export type SignInResult =
+  | { kind: 'signedIn'; cookies: readonly string[] }
+  | { kind: 'code'; cookies: readonly string[] }
+  | { kind: 'refused' }
+  | { kind: 'wait'; seconds: number };
+
+const browsersMax = 20;
+const changedMeanwhile = 'disabled or changed meanwhile';
 
 export type SignIn = ReturnType<typeof createSignIn>;
 
 export const createSignIn = (deps: SignInDeps) => {
-  const { db, box, clock, record, sessions, passwordHash } = deps;
-  const finish = (user: UserRow, visitor: Visitor, method: SignInMethod): Promise<SignedIn> =>
-    inTransaction(db, async (tx) => {
-      const { id, cookie } = await sessions.open(tx, { userId: user.id, ...visitor, method });
-      await record(tx, clock.now(), {
-        action: 'user.signed_in',
-        outcome: 'success',
-        actor: `panel:${user.id}`,
-        address: visitor.address,
-        details: { session_id: id, method },
-      });
-      return { kind: 'signedIn', cookies: [cookie] };
-    });
+  const { db, box, clock, passwordHash, throttle, secondFactor, pendings } = deps;
+  const finish = createFinish(deps);
+  const noteFailure = createNoteFailure(deps);
+  const passwordTagOf = ({ password }: UserRow): string =>
+    box
+      .digest(`panel-password-tag ${password ?? ''}`)
+      .toString('base64url')
+      .slice(0, 22);
+  /** One factor was right. */
+  const proceed = async (user: UserRow, visitor: Visitor, method: PendingMethod): Promise<SignInResult> => {
+    if (user.totpSince === undefined) return finish(user, visitor, method);
+    const passwordTag = passwordTagOf(user);
+    return {
+      kind: 'code',
+      cookies: [pendings.keep({ kind: 'code', userId: user.id, method, passwordTag })],
+    };
+  };
   return {
-    withPassword: async (
-      given: { email: string; password: string },
-      visitor: Visitor,
-    ): Promise<SignedIn | { kind: 'refused' }> => {
-      const user = await findUserByEmail(db, normalizeEmail(given.email.slice(0, 300)));
-      const isRight = await passwordHash.verify(given.password.slice(0, 1_000), user?.password);
-      if (user !== undefined && isRight && user.disabledAt === undefined) return finish(user, visitor, 'password');
-      await inTransaction(db, (tx) =>
-        record(tx, clock.now(), {
-          action: 'user.sign_in_failed',
-          outcome: 'failure',
-          ...(user && { actor: `panel:${user.id}` }),
-          address: visitor.address,
-          reason: user === undefined ? 'no such user' : isRight ? 'disabled' : 'wrong password',
-        }),
-      );
-      return { kind: 'refused' };
+    withPassword: async (given: { email: string; password: string }, visitor: Visitor): Promise<SignInResult> => {
+      const email = normalizeEmail(given.email.slice(0, 300));
+      const user = await findUserByEmail(db, email);
+      const attempt = { ...visitor, email, userId: user?.id };
+      const verdict = await throttle.count(attempt);
+      if (verdict.kind === 'wait') return noteFailure.throttled(verdict, attempt);
+      const isRight = await passwordHash.verify(given.password.slice(0, 1_000), user?.password, verdict.isKnown);
+      if (user === undefined || !isRight || user.disabledAt !== undefined)
+        return noteFailure.refused(
+          attempt,
+          user === undefined ? 'no such user' : isRight ? 'disabled' : 'wrong password',
+        );
+      const result = await proceed(user, visitor, 'password');
+      if (result.kind === 'refused') return noteFailure.refused(attempt, changedMeanwhile);
+      if (result.kind === 'signedIn') await throttle.forgive(attempt, verdict.isKnown, 1);
+      return result;
     },
+    /** `pending`: value of the cookie that the first factor left. `gone`: it is none, or too old. */
+    withCode: async (
+      pending: string | undefined,
+      code: string,
+      visitor: Visitor,
+    ): Promise<SignInResult | { kind: 'gone' }> => {
+      const begun = pendings.code(pending);
+      const user = begun && (await findUser(db, begun.userId));
+      if (begun === undefined || user?.totpSince === undefined || passwordTagOf(user) !== begun.passwordTag)
+        return { kind: 'gone' };
+      const attempt = { ...visitor, email: user.email, userId: user.id };
+      const verdict = await throttle.count(attempt);
+      if (verdict.kind === 'wait') return noteFailure.throttled(verdict, attempt);
+      const used = await inTransaction(db, async (tx) => {
+        const locked = await lockUser(tx, user.id);
+        return locked && secondFactor.use(tx, locked, code.slice(0, 100));
+      });
+      if (used === undefined) return noteFailure.refused(attempt, 'wrong code');
+      const result = await finish(user, visitor, used);
+      if (result.kind === 'refused') return noteFailure.refused(attempt, changedMeanwhile);
+      if (result.kind === 'signedIn') await throttle.forgive(attempt, verdict.isKnown, 2);
+      return result;
+    },
+    /** Somebody whom an external provider has named. */
+    withProvider: (user: UserRow, visitor: Visitor): Promise<SignInResult> => proceed(user, visitor, 'oidc'),
     /** The user that a one-time link is for; undefined when it can not be used. */
     userOfLink: async (token: string): Promise<UserRow | undefined> => {
       const userId = await findLink(db, box.digest(token), clock.now());
       const user = userId === undefined ? undefined : await findUser(db, userId);
       return user?.disabledAt === undefined ? user : undefined;
     },
-    /** Uses the link up, sets the password, ends every other session and signs in. */
-    withLink: async (token: string, password: string, visitor: Visitor): Promise<SignedIn | { kind: 'refused' }> => {
+    /** Uses the link up, sets the password, ends every session and goes on as with a password. */
+    withLink: async (token: string, password: string, visitor: Visitor): Promise<SignInResult> => {
       const hashed = await passwordHash.hash(password);
       const user = await inTransaction(db, async (tx) => {
-        const now = clock.now();
-        const userId = await useLink(tx, box.digest(token), now);
+        const userId = await useLink(tx, box.digest(token), clock.now());
         const found = userId === undefined ? undefined : await lockUser(tx, userId);
         if (found === undefined || found.disabledAt !== undefined) return undefined;
-        await setPassword(tx, found.id, hashed);
-        await deleteSessions(tx, found.id);
-        await record(tx, now, {
-          action: 'user.password_set',
-          outcome: 'success',
-          actor: `panel:${found.id}`,
-          address: visitor.address,
-          details: { by: 'link' },
-        });
-        return found;
+        await replacePassword(deps, tx, found, { hashed, by: 'link', address: visitor.address });
+        return { ...found, password: hashed };
       });
-      return user === undefined ? { kind: 'refused' } : finish(user, visitor, 'link');
+      return user === undefined ? { kind: 'refused' } : proceed(user, visitor, 'link');
+    },
+  };
+};
+
+type PendingMethod = 'password' | 'oidc' | 'link';
+
+/** Every other session ends, and browsers that knew the former password are strangers again. */
+export const replacePassword = async (
+  { clock, record }: Pick<SignInDeps, 'clock' | 'record'>,
+  tx: Kysely<unknown>,
+  user: UserRow,
+  change: { hashed: string; by: 'link' | 'user'; address: string; exceptSession?: string },
+): Promise<void> => {
+  await setPassword(tx, user.id, change.hashed);
+  const ended = await deleteSessions(tx, user.id, change.exceptSession);
+  await forgetBrowsers(tx, user.id);
+  await record(tx, clock.now(), {
+    action: 'user.password_set',
+    outcome: 'success',
+    actor: `panel:${user.id}`,
+    address: change.address,
+    details: { by: change.by, sessions_ended: ended },
+  });
+};
+
+/** Opens the session, unless the user was disabled or got another password since it was judged. */
+const createFinish = ({ db, clock, record, sessions, throttle }: SignInDeps) => {
+  return (user: UserRow, visitor: Visitor, method: SignInMethod): Promise<SignInResult> =>
+    inTransaction(db, async (tx) => {
+      const now = clock.now();
+      const current = await lockUser(tx, user.id);
+      if (current === undefined || current.disabledAt !== undefined || current.password !== user.password)
+        return { kind: 'refused' };
+      const { address, agent } = visitor;
+      const session = await sessions.open(tx, { userId: user.id, address, agent, method });
+      const browser = /^[\w-]{43}$/.test(visitor.browser ?? '') ? (visitor.browser ?? '') : newToken();
+      const digest = throttle.browserDigest(user.id, browser);
+      await rememberBrowser(tx, { userId: user.id, digest, now, browsersMax });
+      await record(tx, now, {
+        action: 'user.signed_in',
+        outcome: 'success',
+        actor: `panel:${user.id}`,
+        address,
+        details: { session_id: session.id, method },
+      });
+      const remember = cookie(browserCookie, browser, browserDays * 86_400);
+      return { kind: 'signedIn', cookies: [session.cookie, remember, endCookie(pendingCookie)] };
+    });
+};
+
+const createNoteFailure = ({ db, clock, record }: SignInDeps) => {
+  const note = ({ userId, address }: Attempt, reason: string): Promise<void> => {
+    const actor: Pick<PanelEvent, 'actor'> = userId === undefined ? {} : { actor: `panel:${userId}` };
+    const event: PanelEvent = { action: 'user.sign_in_failed', outcome: 'failure', ...actor, address, reason };
+    return inTransaction(db, (tx) => record(tx, clock.now(), event));
+  };
+  return {
+    refused: async (attempt: Attempt, reason: string): Promise<SignInResult> => {
+      await note(attempt, reason);
+      return { kind: 'refused' };
+    },
+    /** Once for a window: whoever goes on must not fill the audit. */
+    throttled: async (
+      { seconds, isFirst }: { seconds: number; isFirst: boolean },
+      attempt: Attempt,
+    ): Promise<SignInResult> => {
+      if (isFirst) await note(attempt, 'too many attempts');
+      return { kind: 'wait', seconds };
     },
   };
 };

@@ -84,6 +84,23 @@ export const listUsers = async (db: Kysely<unknown>, after: string, limit: numbe
   return rows.map(toUser);
 };
 
+/** Channel on which changes of accounts and sessions are told. */
+export const usersChannel = 'panel_users';
+
+/** When the transaction commits. */
+export const notifyUsers = async (tx: Kysely<unknown>): Promise<void> => {
+  await sql`select pg_notify(${usersChannel}, '')`.execute(tx);
+};
+
+/** Differs when an account or a session came, went or has another state. */
+export const markOfUsers = async (db: Kysely<unknown>): Promise<string> => {
+  const { rows } = await sql<{ mark: string }>`
+    select concat_ws(' ', count(*), count(disabled_at), count(password), count(oidc_subject), count(totp_since), max(created_at),
+      (select concat_ws(' ', count(*), max(created_at)) from panel.sessions)) as mark
+    from panel.users`.execute(db);
+  return rows[0]?.mark ?? '';
+};
+
 export const setPassword = async (tx: Kysely<unknown>, id: string, password: string): Promise<void> => {
   await sql`update panel.users set password = ${password} where id = ${id}`.execute(tx);
 };

@@ -9,11 +9,14 @@ import { isRole, type Role, roles } from '../frame/page.ts';
 import type { PanelEvent, RecordEvents } from '../ports.ts';
 import { endLink, replaceLink } from './link-store.ts';
 import { deleteSessions } from './session-store.ts';
+import { removeTotp } from './totp-store.ts';
 import {
+  findUser,
   findUserByEmail,
   insertUser,
   listUsers,
   lockUser,
+  markOfUsers,
   setDisabled,
   setRestaurants,
   setRole,
@@ -129,6 +132,20 @@ export const createUsers = (deps: UsersDeps) => {
         await record(tx, now, event(actor, user, 'user.changed', { state: 'enabled' }));
         return showUser({ ...user, disabledAt: undefined });
       }),
+    /** For whoever has lost both the device and the recovery codes. */
+    removeTotp: (actor: string, email: string): Promise<ShownUser> =>
+      change(email, async (tx, user, now) => {
+        if (user.totpSince === undefined) throw new Fault('CONFLICT', `${user.email} has no second factor`);
+        await removeTotp(tx, user.id);
+        await record(tx, now, event(actor, user, 'user.totp_removed'));
+        return showUser({ ...user, totpSince: undefined });
+      }),
+    /** See markOfUsers. */
+    mark: (): Promise<string> => markOfUsers(db),
+    find: async (id: string): Promise<ShownUser | undefined> => {
+      const user = await findUser(db, id);
+      return user && showUser(user);
+    },
     /** By email, those after `after`. */
     list: async (after = '', limit = 100): Promise<ShownUser[]> => (await listUsers(db, after, limit)).map(showUser),
   };

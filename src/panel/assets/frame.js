@@ -74,6 +74,68 @@
     if (event.target instanceof Element) showTimes(event.target.parentElement ?? event.target);
   });
 
+  /**
+   * An event source that lets go while nobody looks: a browser has six connections to a server, and as many tabs in the
+   * background would leave none. What it missed it is told when it comes back, since its address says what the page shows.
+   * @param {string} url
+   */
+  const restingSource = (url) => {
+    /** @type {[string, (event: Event) => void][]} */
+    const listeners = [];
+    let isOver = false;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let rest;
+    const source = {
+      /** @type {((event: Event) => void) | null} */
+      onopen: null,
+      /** @type {((event: Event) => void) | null} */
+      onerror: null,
+      get readyState() {
+        return inner.readyState;
+      },
+      /** @param {string} name @param {(event: Event) => void} listener */
+      addEventListener: (name, listener) => {
+        listeners.push([name, listener]);
+        inner.addEventListener(name, listener);
+      },
+      /** @param {string} name @param {(event: Event) => void} listener */
+      removeEventListener: (name, listener) => {
+        const index = listeners.findIndex((entry) => entry[0] === name && entry[1] === listener);
+        if (index !== -1) listeners.splice(index, 1);
+        inner.removeEventListener(name, listener);
+      },
+      close: () => {
+        isOver = true;
+        clearTimeout(rest);
+        document.removeEventListener('visibilitychange', look);
+        inner.close();
+      },
+    };
+    const open = () => {
+      const made = new EventSource(url);
+      for (const [name, listener] of listeners) made.addEventListener(name, listener);
+      made.onopen = (event) => source.onopen?.(event);
+      made.onerror = (event) => {
+        // Refused for good: whoever uses it makes another one.
+        if (made.readyState === EventSource.CLOSED) {
+          isOver = true;
+          document.removeEventListener('visibilitychange', look);
+        }
+        source.onerror?.(event);
+      };
+      return made;
+    };
+    const look = () => {
+      clearTimeout(rest);
+      if (document.visibilityState === 'hidden') rest = setTimeout(() => inner.close(), 10_000);
+      else if (!isOver && inner.readyState === EventSource.CLOSED) inner = open();
+    };
+    let inner = open();
+    document.addEventListener('visibilitychange', look);
+    return source;
+  };
+  Object.assign(/** @type {any} */ (window).htmx ?? {}, { createEventSource: restingSource });
+
   showTimes(document);
   setInterval(() => showTimes(document), 30_000);
 })();

@@ -7,6 +7,8 @@ import { Fault } from '#src/contract/fault.ts';
 import type { Topic } from './topic.ts';
 
 export type StreamDeps = {
+  /** Between two looks at the session; shorter than what proxies take for silence. */
+  beatMs: number;
   watch: (topic: Topic, restaurant: string, listener: (mark: string) => void) => () => void;
 };
 
@@ -29,11 +31,9 @@ export type EventStreams = {
 
 const perUserMax = 20;
 const streamsMax = 1_000;
-/** Shorter than what proxies take for silence; the session is looked at as often. */
-const beatMs = 25_000;
 const waitingBytesMax = 64 * 1024;
 
-export const createEventStreams = ({ watch }: StreamDeps): EventStreams => {
+export const createEventStreams = ({ watch, beatMs }: StreamDeps): EventStreams => {
   const open = new Set<{ userId: string; end: () => void }>();
   return {
     open: ({ request, response, headers }, { userId, topics, isLive }) => {

@@ -2,6 +2,9 @@
  * A page or an action is data: method, path, who may, and a function from what was asked to what is answered. The router
  * has checked session, role, restaurant and CSRF token before the function runs.
  */
+import type { IncomingMessage } from 'node:http';
+import type { Accounts } from '../accounts/accounts.ts';
+import type { UserRow } from '../accounts/user-store.ts';
 import type { Ports } from '../ports.ts';
 import type { Language, Texts } from '../texts/texts.ts';
 import type { Answer } from './answer.ts';
@@ -39,11 +42,16 @@ export type View = {
   /** Fields of the form; empty for GET. */
   form: URLSearchParams;
   ports: Ports;
+  /** Staff accounts: for the pages about them. */
+  accounts: Accounts;
+  /** The user with what only the pages of the own account need. */
+  self: UserRow;
   /** For every change: the audit names the person by it. */
   actor: string;
   now: Date;
   /** Source address of the request. */
   address: string;
+  request: IncomingMessage;
   requestId: string;
   /** htmx asks for a part of a page (`fragment`). */
   wantsFragment: boolean;

@@ -6,7 +6,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';
-import { isCsrfToken, type LiveSession, type Sessions } from '../accounts/sessions.ts';
+import type { Accounts } from '../accounts/accounts.ts';
+import { isCsrfToken, type LiveSession } from '../accounts/sessions.ts';
 import type { Ports } from '../ports.ts';
 import { chooseLanguage, isLanguage, type Language, type Texts, textsOf } from '../texts/texts.ts';
 import type { Answer, Flash, PageContent } from './answer.ts';
@@ -19,7 +20,7 @@ import { layout } from './layout.ts';
 import { createMatchPage, type Match, panelPath } from './match-page.ts';
 import { navigationFor } from './navigation.ts';
 import type { Page, View } from './page.ts';
-import { readTopics, streamUrlOf } from './page-topics.ts';
+import { assertTopics, readTopics, streamUrlOf } from './page-topics.ts';
 import { type Problem, problemOf, problemPage } from './problem-page.ts';
 import type { PublicPage } from './public-page.ts';
 import { readForm } from './read-form.ts';
@@ -30,7 +31,7 @@ export type RouterDeps = {
   pages: readonly Page[];
   publicPages: readonly PublicPage[];
   assets: Assets;
-  sessions: Sessions;
+  accounts: Accounts;
   flashes: {
     keep(sessionId: string, flash: Flash): Promise<void>;
     take(sessionId: string): Promise<Flash | undefined>;
@@ -67,17 +68,21 @@ export type PanelHandler = (request: IncomingMessage, response: ServerResponse) 
 
 export const createRouter = (deps: RouterDeps): PanelHandler => {
   const { assets, log, headers } = deps;
+  assertTopics(deps.watch, deps.pages);
   const serve = createServe(deps);
   return (request, response) => {
     const requestId = newId('req');
     const [path = '', search = ''] = splitTarget(request.url ?? '');
     if (assets.serve(path, request, response)) return;
+    // Typed by hand; a page has one address.
+    if (path.length > panelPath.length && path.endsWith('/') && request.method === 'GET')
+      return createResponder(request, response, headers).redirect(path.replace(/\/+$/, '') + (search && `?${search}`));
     const respond = createResponder(request, response, { ...headers, 'x-request-id': requestId });
     serve({ request, response, respond, requestId, path, query: new URLSearchParams(search) }).catch(
       (error: unknown) => {
-        // The client may be gone in the middle of an answer; otherwise even the problem page could not be made.
-        if (!response.headersSent) response.writeHead(500, headers);
-        response.end();
+        // In the middle of an answer, where the client may be gone; otherwise even the problem page could not be made.
+        if (response.headersSent) response.destroy();
+        else response.writeHead(500, headers).end();
         if (!request.destroyed)
           log.error({ err: error, request_id: requestId }, 'a page of the panel could not be answered');
       },
@@ -91,7 +96,8 @@ const splitTarget = (target: string): [string, string] => {
 };
 
 const createServe = (deps: RouterDeps) => {
-  const { sessions, origin, log } = deps;
+  const { origin, log } = deps;
+  const { sessions } = deps.accounts;
   const matchPublic = createMatchPage(deps.publicPages);
   const matchPage = createMatchPage(deps.pages);
   const answerPublic = createAnswerPublic(deps);
@@ -124,6 +130,7 @@ const createServe = (deps: RouterDeps) => {
       if (found === undefined) return await send.problem(asked, 'notFound');
       await answerSignedIn({ ...asked, live, params: found.params }, found);
     } catch (thrown) {
+      if (head.response.headersSent) throw thrown;
       const { problem, ...more } = problemOf(thrown);
       if (problem === 'failed' || problem === 'unavailable')
         log.error({ err: thrown, request_id: head.requestId, path }, 'a page of the panel failed');
@@ -152,8 +159,10 @@ const createAnswerPublic = (deps: RouterDeps) => {
     const { request, path, query, language, texts, live } = asked;
     const form = page.method === 'POST' ? await readForm(request) : new URLSearchParams();
     const address = deps.sourceOf(request);
-    const agent = request.headers['user-agent'] ?? '';
-    await send.answer(asked, await page.handle({ path, query, form, language, texts, address, agent, request, live }));
+    await send.answer(
+      asked,
+      await page.handle({ ...{ path, query, form, language, texts, address, request, live }, accounts: deps.accounts }),
+    );
   };
 };
 
@@ -180,9 +189,12 @@ const createAnswerSignedIn = (deps: RouterDeps) => {
       query: asked.query,
       form,
       ports: deps.ports,
+      accounts: deps.accounts,
+      self: user,
       actor: `panel:${user.id}`,
       now: deps.clock.now(),
       address: deps.sourceOf(request),
+      request,
       requestId: asked.requestId,
       wantsFragment: isHtmx(request),
       csrfField: csrfFieldOf(live),
@@ -193,6 +205,15 @@ const createAnswerSignedIn = (deps: RouterDeps) => {
   };
 };
 
+const maySee = (look: () => unknown): boolean => {
+  try {
+    look();
+    return true;
+  } catch {
+    return false;
+  }
+};
+
 const hasToken = (request: IncomingMessage, form: URLSearchParams, { csrfToken }: LiveSession): boolean => {
   const header = request.headers['x-csrf-token'];
   return isCsrfToken(typeof header === 'string' ? header : form.get('csrf'), csrfToken);
@@ -200,10 +221,11 @@ const hasToken = (request: IncomingMessage, form: URLSearchParams, { csrfToken }
 
 const csrfFieldOf = ({ csrfToken }: LiveSession) => html`<input type="hidden" name="csrf" value="${csrfToken}">`;
 
-const createSend = ({ assets, flashes, pages, watch, streams, sessions, headers }: RouterDeps) => {
+const createSend = ({ assets, flashes, pages, watch, streams, accounts, headers }: RouterDeps) => {
   const sendPage = async (asked: Asked, content: PageContent): Promise<void> => {
     const { live, respond, language, texts, path, params } = asked;
-    const flash = live?.hasFlash === true ? await flashes.take(live.session.id) : undefined;
+    // A part that looks after itself must not take the message away from the page that it is for.
+    const flash = live?.hasFlash === true && !isHtmx(asked.request) ? await flashes.take(live.session.id) : undefined;
     const signedIn = live && {
       user: live.user,
       csrfToken: live.csrfToken,
@@ -227,7 +249,11 @@ const createSend = ({ assets, flashes, pages, watch, streams, sessions, headers 
       {
         userId: live.user.id,
         topics: readTopics(watch, query, live.user),
-        isLive: async () => (await sessions.find(token, false)) !== undefined,
+        // Whoever lost the session, the role or the restaurant hears no more.
+        isLive: async () => {
+          const current = await accounts.sessions.find(token, false);
+          return current !== undefined && maySee(() => readTopics(watch, query, current.user));
+        },
       },
     );
   };
@@ -246,7 +272,7 @@ const createSend = ({ assets, flashes, pages, watch, streams, sessions, headers 
         case 'file':
           return respond.file(answer.name, answer.type, answer.body);
         case 'events':
-          return openStream(asked);
+          return asked.request.method === 'GET' ? openStream(asked) : respond.html(html``, 200);
         case 'notFound':
           return problem(asked, 'notFound');
       }

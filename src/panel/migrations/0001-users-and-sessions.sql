@@ -34,6 +34,7 @@ create table panel.links (
   digest bytea not null unique,
   expires_at timestamptz not null
 );
+create index links_by_age on panel.links (expires_at);
 
 create table panel.sessions (
   digest bytea primary key,
@@ -51,29 +52,21 @@ create table panel.sessions (
 create index sessions_of_user on panel.sessions (user_id, created_at);
 create index sessions_by_age on panel.sessions (seen_at);
 
--- A sign-in on its way: the second factor is missing, or an external provider was asked.
-create table panel.pending (
-  digest bytea primary key,
-  user_id text references panel.users on delete cascade,
-  -- Sealed.
-  data bytea not null,
-  expires_at timestamptz not null
-);
-create index pending_by_age on panel.pending (expires_at);
-
 create table panel.recovery_codes (
   user_id text not null references panel.users on delete cascade,
   digest bytea not null,
   primary key (user_id, digest)
 );
 
--- Browsers that signed in to an account before: strangers who guess cannot use up their attempts.
+-- Browsers that signed in to an account before: strangers who guess cannot use up their attempts. One row for each account
+-- that a browser signed in to.
 create table panel.known_browsers (
   digest bytea primary key,
   user_id text not null references panel.users on delete cascade,
   seen_at timestamptz not null
 );
 create index known_browsers_of_user on panel.known_browsers (user_id, seen_at);
+create index known_browsers_by_age on panel.known_browsers (seen_at);
 
 -- Attempts to sign in within a window, by keyed digest of who is counted.
 create table panel.attempts (

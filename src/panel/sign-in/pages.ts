@@ -1,17 +1,24 @@
-/** Signing in with a password, setting it with a one-time link, signing out. */
-
-import { passwordLengthMax, problemOfPassword } from '../accounts/password-rule.ts';
-import type { SignIn } from '../accounts/sign-in.ts';
+/** Signing in with a password and a code, and setting the password with a one-time link. */
+import { passwordLengthMax, passwordLengthMin, problemOfPassword } from '../accounts/password-rule.ts';
+import type { SignInResult, Visitor } from '../accounts/sign-in.ts';
 import { linkPath } from '../accounts/users.ts';
 import { type Answer, page, redirect } from '../frame/answer.ts';
-import { html } from '../frame/html.ts';
+import { browserCookie, pendingCookie, readCookie } from '../frame/cookies.ts';
+import { type Html, html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
 import { panelPath } from '../frame/match-page.ts';
 import type { PublicPage, Visit } from '../frame/public-page.ts';
+import { nextOf, nextPath, signInPath } from './next-path.ts';
 
-export const signInPath = '/panel/sign-in';
+const codePath = '/panel/sign-in/code';
 
-export const createSignInPages = (signIn: SignIn): readonly PublicPage[] => [
+export const visitorOf = ({ address, request }: Pick<Visit, 'address' | 'request'>): Visitor => ({
+  address,
+  agent: request.headers['user-agent'] ?? '',
+  browser: readCookie(request, browserCookie),
+});
+
+export const signInPages: readonly PublicPage[] = [
   {
     method: 'GET',
     path: '/sign-in',
@@ -21,52 +28,98 @@ export const createSignInPages = (signIn: SignIn): readonly PublicPage[] => [
     method: 'POST',
     path: '/sign-in',
     handle: async (visit) => {
-      const { form } = visit;
+      const { form, accounts } = visit;
       const given = { email: form.get('email') ?? '', password: form.get('password') ?? '' };
-      const result = await signIn.withPassword(given, visit);
-      if (result.kind === 'signedIn') return redirect(nextOf(form), undefined, result.cookies);
-      return signInPage(visit, { email: given.email, problem: visit.texts.signIn.refused });
+      const result = await accounts.signIn.withPassword(given, visitorOf(visit));
+      return (
+        afterSignIn(result, nextOf(form)) ??
+        signInPage(visit, { email: given.email, problem: problemOf(visit, result) })
+      );
+    },
+  },
+  { method: 'GET', path: '/sign-in/code', handle: (visit) => codePage(visit) },
+  {
+    method: 'POST',
+    path: '/sign-in/code',
+    handle: async (visit) => {
+      const { form, accounts, request, texts } = visit;
+      const pending = readCookie(request, pendingCookie);
+      const result = await accounts.signIn.withCode(pending, form.get('code') ?? '', visitorOf(visit));
+      if (result.kind === 'gone') return signInPage(visit, { email: '', problem: texts.signIn.tooLate });
+      return (
+        afterSignIn(result, nextOf(form)) ??
+        codePage(visit, result.kind === 'wait' ? problemOf(visit, result) : texts.signIn.codeRefused)
+      );
     },
   },
   {
     method: 'GET',
     path: '/link',
-    handle: async (visit) =>
-      linkPage(visit, await signIn.userOfLink(visit.query.get('token') ?? ''), visit.query.get('token') ?? ''),
-  },
-  {
-    method: 'POST',
-    path: '/link',
     handle: async (visit) => {
-      const token = visit.form.get('token') ?? '';
-      const user = await signIn.userOfLink(token);
-      const password = visit.form.get('password') ?? '';
-      const problem =
-        user === undefined
-          ? undefined
-          : password === visit.form.get('again')
-            ? problemOfPassword(password, user.email)
-            : 'passwordsDiffer';
-      if (user === undefined || problem !== undefined)
-        return linkPage(visit, user, token, problem && visit.texts.signIn[problem]);
-      const result = await signIn.withLink(token, password, visit);
-      if (result.kind === 'refused') return linkPage(visit, undefined, token);
-      return redirect(panelPath, undefined, result.cookies);
+      const token = visit.query.get('token') ?? '';
+      return linkPage(visit, await visit.accounts.signIn.userOfLink(token), token);
     },
   },
+  { method: 'POST', path: '/link', handle: (visit) => setPassword(visit) },
 ];
 
-const signInPage = ({ texts, query, form }: Visit, failed?: { email: string; problem: string }): Answer => {
+const setPassword = async (visit: Visit): Promise<Answer> => {
+  const { form, accounts, texts } = visit;
+  const token = form.get('token') ?? '';
+  const password = form.get('password') ?? '';
+  const user = await accounts.signIn.userOfLink(token);
+  if (user === undefined) return linkPage(visit, undefined, token);
+  const problem = password === form.get('again') ? problemOfPassword(password, user.email) : 'passwordsDiffer';
+  if (problem !== undefined) return linkPage(visit, user, token, texts.signIn[problem]);
+  const result = await accounts.signIn.withLink(token, password, visitorOf(visit));
+  return afterSignIn(result, panelPath) ?? linkPage(visit, undefined, token);
+};
+
+/** Undefined: it did not work. */
+export const afterSignIn = (result: SignInResult, next: string): Answer | undefined => {
+  if (result.kind === 'signedIn') return redirect(next, undefined, result.cookies);
+  if (result.kind === 'code')
+    return redirect(`${codePath}?next=${encodeURIComponent(next)}`, undefined, result.cookies);
+  return undefined;
+};
+
+const problemOf = ({ texts }: Visit, result: SignInResult): string =>
+  result.kind === 'wait' ? texts.signIn.wait(Math.ceil(result.seconds / 60)) : texts.signIn.refused;
+
+export const signInPage = (visit: Visit, failed?: { email: string; problem: string }): Answer => {
+  const { texts, query, form, accounts } = visit;
   const t = texts.signIn;
-  const next = form.get('next') ?? query.get('next') ?? '';
+  const next = nextPath(form.get('next') ?? query.get('next'));
+  const { label } = accounts.provider;
   return page({
     title: t.title,
     status: failed === undefined ? 200 : 422,
     body: html`${failed && message({ tone: 'bad', text: failed.problem })}
 <form method="post" action="${signInPath}" class="card narrow">
-<input type="hidden" name="next" value="${next}">
+${nextField(next)}
 <label>${t.email}<input type="email" name="email" autocomplete="username" required maxlength="254" value="${failed?.email}"></label>
 <label>${t.password}<input type="password" name="password" autocomplete="current-password" required maxlength="${passwordLengthMax * 2}"></label>
+<button class="primary">${t.submit}</button>
+</form>
+${
+  label !== undefined &&
+  html`<p class="narrow"><a class="button" href="/panel/sign-in/provider?next=${encodeURIComponent(next)}">${t.withProvider(label)}</a></p>`
+}`,
+  });
+};
+
+const nextField = (next: string): Html => html`<input type="hidden" name="next" value="${next}">`;
+
+const codePage = ({ texts, query, form }: Visit, problem?: string): Answer => {
+  const t = texts.signIn;
+  return page({
+    title: t.codeTitle,
+    status: problem === undefined ? 200 : 422,
+    body: html`${problem && message({ tone: 'bad', text: problem })}
+<form method="post" action="${codePath}" class="card narrow">
+${nextField(nextPath(form.get('next') ?? query.get('next')))}
+<label>${t.code}<input name="code" autocomplete="one-time-code" inputmode="text" required maxlength="40" spellcheck="false" autocapitalize="off" aria-describedby="code-hint"></label>
+<p id="code-hint" class="hint">${t.codeHint}</p>
 <button class="primary">${t.submit}</button>
 </form>`,
   });
@@ -83,20 +136,13 @@ const linkPage = ({ texts }: Visit, user: { email: string } | undefined, token: 
 <p>${t.linkFor(user.email)}</p>
 <input type="hidden" name="token" value="${token}">
 <input type="hidden" name="email" autocomplete="username" value="${user.email}">
-<label>${t.newPassword}<input type="password" name="password" autocomplete="new-password" required aria-describedby="rule" minlength="12" maxlength="${passwordLengthMax}"></label>
-<p id="rule" class="hint">${t.passwordRule}</p>
-<label>${t.newPasswordAgain}<input type="password" name="again" autocomplete="new-password" required maxlength="${passwordLengthMax}"></label>
+${newPasswordFields(texts)}
 <button class="primary">${t.setPassword}</button>
 </form>`,
   });
 };
 
-/** Only a path of the panel: whatever else stands there was put there by somebody else. */
-export const nextOf = (fields: URLSearchParams): string => {
-  const next = fields.get('next') ?? '';
-  return /^\/panel(\/[\w/.~%:-]*)?(\?[\w=&.~%:+-]*)?$/.test(next) &&
-    !next.includes('//') &&
-    !next.startsWith('/panel/sign-')
-    ? next
-    : panelPath;
-};
+export const newPasswordFields = ({ signIn: t }: Visit['texts']): Html =>
+  html`<label>${t.newPassword}<input type="password" name="password" autocomplete="new-password" required aria-describedby="rule" minlength="${passwordLengthMin}" maxlength="${passwordLengthMax}"></label>
+<p id="rule" class="hint">${t.passwordRule}</p>
+<label>${t.newPasswordAgain}<input type="password" name="again" autocomplete="new-password" required maxlength="${passwordLengthMax}"></label>`;

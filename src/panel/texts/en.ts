@@ -6,5 +6,6 @@ import { restaurant } from './en/restaurant.ts';
 import { security } from './en/security.ts';
 import { signIn } from './en/sign-in.ts';
 import { support } from './en/support.ts';
+import { users } from './en/users.ts';
 
-export const en = { frame, signIn, account, restaurant, support, integrator, security };
+export const en = { frame, signIn, account, restaurant, support, integrator, security, users };

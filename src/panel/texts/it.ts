@@ -6,6 +6,7 @@ import { restaurant } from './it/restaurant.ts';
 import { security } from './it/security.ts';
 import { signIn } from './it/sign-in.ts';
 import { support } from './it/support.ts';
+import { users } from './it/users.ts';
 import type { Texts } from './texts.ts';
 
-export const it: Texts = { frame, signIn, account, restaurant, support, integrator, security };
+export const it: Texts = { frame, signIn, account, restaurant, support, integrator, security, users };

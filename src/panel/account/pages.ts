@@ -1,0 +1,90 @@
+/** The user's own account: sessions, password, second factor. */
+import { problemOfPassword } from '../accounts/password-rule.ts';
+import { type Answer, page, redirect } from '../frame/answer.ts';
+import { type Html, html } from '../frame/html.ts';
+import { message } from '../frame/layout.ts';
+import { type Page, roles, type View } from '../frame/page.ts';
+import { newPasswordFields, visitorOf } from '../sign-in/pages.ts';
+import { sessionTable } from './session-table.ts';
+import { totpPages } from './totp-pages.ts';
+
+const accountPath = '/panel/account';
+
+const ownPages: readonly Page[] = [
+  { method: 'GET', path: '/account', roles, handle: (view) => accountPage(view) },
+  { method: 'POST', path: '/account/password', roles, handle: (view) => changePassword(view) },
+  {
+    method: 'POST',
+    path: '/account/sessions/end',
+    roles,
+    handle: async ({ accounts, user, form, actor, address, texts }) => {
+      const ended = await accounts.own.endSession(user.id, form.get('session') ?? '', { actor, address });
+      return redirect(accountPath, ended ? { tone: 'good', text: texts.account.sessionEnded } : undefined);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/account/sessions/end-others',
+    roles,
+    handle: async ({ accounts, user, session, actor, address, texts }) => {
+      const ended = await accounts.own.endSessions(user.id, { actor, address }, session.id);
+      return redirect(accountPath, { tone: 'good', text: texts.account.sessionsEnded(ended) });
+    },
+  },
+];
+
+export const accountPages: readonly Page[] = [...ownPages, ...totpPages];
+
+const changePassword = async (view: View): Promise<Answer> => {
+  const { accounts, user, session, form, texts } = view;
+  const next = form.get('password') ?? '';
+  const problem = next === form.get('again') ? problemOfPassword(next, user.email) : 'passwordsDiffer';
+  if (problem !== undefined) return accountPage(view, texts.signIn[problem]);
+  const change = { userId: user.id, sessionId: session.id, current: form.get('current') ?? '', next };
+  const result = await accounts.own.changePassword(change, visitorOf(view));
+  if (result.kind === 'wait') return accountPage(view, texts.signIn.wait(Math.ceil(result.seconds / 60)));
+  if (result.kind === 'refused') return accountPage(view, texts.account.currentRefused);
+  return redirect(accountPath, { tone: 'good', text: texts.account.passwordChanged });
+};
+
+/** `problem`: what is wrong with the password form. */
+const accountPage = async (view: View, problem?: string): Promise<Answer> => {
+  const { accounts, user, self, texts, csrfField } = view;
+  const t = texts.account;
+  const sessions = await accounts.own.sessions(user.id);
+  const codesLeft = self.totpSince === undefined ? 0 : await accounts.secondFactor.codesLeft(user.id);
+  return page({
+    title: t.title,
+    status: problem === undefined ? 200 : 422,
+    body: html`<dl class="facts"><dt>${texts.signIn.email}</dt><dd>${user.email}</dd><dt>${t.role}</dt><dd>${texts.frame.roles[user.role]}</dd></dl>
+<h2>${t.secondFactor}</h2>
+${secondFactorPart(view, codesLeft)}
+<h2>${t.sessions}</h2>
+${sessionTable(view, sessions, `${accountPath}/sessions/end`)}
+${
+  sessions.length > 1 &&
+  html`<form method="post" action="${accountPath}/sessions/end-others" class="row">${csrfField}<button class="danger">${t.endOthers}</button></form>`
+}
+${self.password !== undefined && passwordPart(view, problem)}`,
+  });
+};
+
+const secondFactorPart = ({ self, texts }: View, codesLeft: number): Html => {
+  const t = texts.account;
+  if (self.totpSince === undefined)
+    return html`<p>${t.totpOff}</p><p><a class="button" href="${accountPath}/totp">${t.totpAdd}</a></p>`;
+  return html`<p><span class="badge good">${t.totpOn}</span> ${t.codesLeft(codesLeft)}</p>
+<p><a class="button" href="${accountPath}/totp/remove">${t.totpRemove}</a></p>`;
+};
+
+const passwordPart = ({ texts, csrfField, user }: View, problem: string | undefined): Html => {
+  const t = texts.account;
+  return html`<h2 id="password">${t.changePassword}</h2>
+${problem !== undefined && message({ tone: 'bad', text: problem })}
+<form method="post" action="${accountPath}/password" class="card narrow">${csrfField}
+<input type="hidden" name="email" autocomplete="username" value="${user.email}">
+<label>${t.currentPassword}<input type="password" name="current" autocomplete="current-password" required maxlength="512"></label>
+${newPasswordFields(texts)}
+<button class="primary">${t.changePassword}</button>
+</form>`;
+};

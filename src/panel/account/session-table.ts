@@ -1,0 +1,39 @@
+/** Sessions of a user as a table, each with a button that ends it. */
+import type { SessionRow } from '../accounts/session-store.ts';
+import { type Html, html } from '../frame/html.ts';
+import type { View } from '../frame/page.ts';
+import { time } from '../frame/time.ts';
+
+/** `action`: path that the form of each row is sent to, with the session's id as field `session`. */
+export const sessionTable = (view: View, sessions: readonly SessionRow[], action: string): Html => {
+  const t = view.texts.account;
+  if (sessions.length === 0) return html`<p>${t.noSessions}</p>`;
+  return html`<table class="stack"><caption class="visually-hidden">${t.sessions}</caption>
+<thead><tr><th scope="col">${t.browser}</th><th scope="col">${t.address}</th><th scope="col">${t.method}</th><th scope="col">${t.began}</th><th scope="col">${t.lastUsed}</th><th scope="col">${t.actions}</th></tr></thead>
+<tbody>${sessions.map(
+    (session) => html`<tr>
+<td data-label="${t.browser}">${browserName(session.agent)}${session.id === view.session.id && html` <span class="badge good">${t.thisSession}</span>`}</td>
+<td data-label="${t.address}">${session.address}</td>
+<td data-label="${t.method}">${t.methods[session.method]}</td>
+<td data-label="${t.began}">${time(session.createdAt)}</td>
+<td data-label="${t.lastUsed}">${time(session.seenAt, 'relative')}</td>
+<td data-label="${t.actions}">${
+      session.id !== view.session.id &&
+      html`<form method="post" action="${action}" class="inline">${view.csrfField}<input type="hidden" name="session" value="${session.id}"><button class="danger" id="end-${session.id}">${t.endSession}</button></form>`
+    }</td></tr>`,
+  )}</tbody></table>`;
+};
+
+/** What a person calls it; the whole of what a browser says of itself is no reading. */
+const browserName = (agent: string): string => {
+  const name = [
+    ['Edg/', 'Edge'],
+    ['OPR/', 'Opera'],
+    ['Firefox/', 'Firefox'],
+    ['Chrome/', 'Chrome'],
+    ['Safari/', 'Safari'],
+  ].find(([mark = '']) => agent.includes(mark))?.[1];
+  const system = ['iPhone', 'iPad', 'Android', 'Windows', 'Mac OS X', 'Linux'].find((mark) => agent.includes(mark));
+  const known = [name, system].filter((text) => text !== undefined).join(', ');
+  return known === '' ? agent.slice(0, 60) || '?' : known;
+};

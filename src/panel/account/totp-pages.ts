@@ -1,0 +1,125 @@
+/** Adding and removing one-time codes. */
+import type { ProposedTotp } from '../accounts/second-factor.ts';
+import { type Answer, page, redirect } from '../frame/answer.ts';
+import { html } from '../frame/html.ts';
+import { message } from '../frame/layout.ts';
+import { type Page, roles, type View } from '../frame/page.ts';
+import { visitorOf } from '../sign-in/pages.ts';
+import { qrCode } from './qr-code.ts';
+
+const accountPath = '/panel/account';
+const totpPath = `${accountPath}/totp`;
+const removePath = `${totpPath}/remove`;
+
+export const totpPages: readonly Page[] = [
+  {
+    method: 'GET',
+    path: '/account/totp',
+    roles,
+    handle: (view) => (view.self.totpSince === undefined ? introPage(view) : redirect(accountPath)),
+  },
+  {
+    method: 'POST',
+    path: '/account/totp/begin',
+    roles,
+    handle: async (view) => {
+      const problem = await problemOfPassword(view);
+      if (problem !== undefined) return introPage(view, problem);
+      // A new secret each time: one that was seen and left is worth nothing.
+      const proposed = await view.accounts.secondFactor.propose(view.user.id);
+      return proposed === undefined ? redirect(accountPath) : addPage(view, proposed);
+    },
+  },
+  { method: 'POST', path: '/account/totp', roles, handle: (view) => confirm(view) },
+  {
+    method: 'GET',
+    path: '/account/totp/remove',
+    roles,
+    handle: (view) => (view.self.totpSince === undefined ? redirect(accountPath) : removePage(view)),
+  },
+  {
+    method: 'POST',
+    path: '/account/totp/remove',
+    roles,
+    handle: async (view) => {
+      const { accounts, user, form, texts } = view;
+      const result = await accounts.own.removeSecondFactor(user, form.get('code') ?? '', visitorOf(view));
+      if (result.kind === 'removed') return redirect(accountPath, { tone: 'good', text: texts.account.totpRemoved });
+      const wait = result.kind === 'wait' && texts.signIn.wait(Math.ceil(result.seconds / 60));
+      return removePage(view, wait || texts.signIn.codeRefused);
+    },
+  },
+];
+
+/** A browser left alone must not be enough to lock its user out. Whoever has no password here cannot be asked for one. */
+const problemOfPassword = async (view: View): Promise<string | undefined> => {
+  const { accounts, user, self, form, texts } = view;
+  if (self.password === undefined) return undefined;
+  const judged = await accounts.own.judgePassword(user.id, form.get('current') ?? '', visitorOf(view));
+  if (judged.kind === 'right') return undefined;
+  return judged.kind === 'wait' ? texts.signIn.wait(Math.ceil(judged.seconds / 60)) : texts.account.currentRefused;
+};
+
+const confirm = async (view: View): Promise<Answer> => {
+  const { accounts, user, session, self, form, address, texts } = view;
+  const codes = await accounts.secondFactor.confirm(user.id, form.get('code') ?? '', { id: session.id, address });
+  if (codes !== undefined) return codesPage(view, codes);
+  const proposed = accounts.secondFactor.proposed(self);
+  return proposed === undefined ? redirect(accountPath) : addPage(view, proposed, texts.signIn.codeRefused);
+};
+
+const introPage = ({ texts, csrfField, self, user }: View, problem?: string): Answer => {
+  const t = texts.account;
+  return page({
+    title: t.totpAdd,
+    status: problem === undefined ? 200 : 422,
+    body: html`${problem !== undefined && message({ tone: 'bad', text: problem })}
+<p>${t.totpIntro}</p>
+<form method="post" action="${totpPath}/begin" class="card narrow">${csrfField}
+${
+  self.password !== undefined &&
+  html`<input type="hidden" name="email" autocomplete="username" value="${user.email}">
+<label>${t.currentPassword}<input type="password" name="current" autocomplete="current-password" required maxlength="512"></label>`
+}
+<button class="primary">${t.totpBegin}</button></form>`,
+  });
+};
+
+const addPage = ({ texts, csrfField }: View, proposed: ProposedTotp, problem?: string): Answer => {
+  const t = texts.account;
+  return page({
+    title: t.totpAdd,
+    status: problem === undefined ? 200 : 422,
+    body: html`<ol><li>${t.totpScan}<br>${qrCode(proposed.address, t.totpPicture)}
+<p>${t.totpKey} <code id="totp-key">${proposed.key.match(/.{1,4}/g)?.join(' ')}</code> <button type="button" data-copy="totp-key">${texts.frame.copy}</button></p></li>
+<li>${t.totpEnter}
+${problem !== undefined && message({ tone: 'bad', text: problem })}
+<form method="post" action="${totpPath}" class="card narrow">${csrfField}
+<label>${texts.signIn.code}<input name="code" autocomplete="one-time-code" inputmode="numeric" required maxlength="12"></label>
+<button class="primary">${t.totpConfirm}</button></form></li></ol>`,
+  });
+};
+
+const codesPage = ({ texts }: View, codes: readonly string[]): Answer => {
+  const t = texts.account;
+  return page({
+    title: t.recoveryTitle,
+    body: html`${message({ tone: 'good', text: t.totpAdded })}
+<p>${t.recoveryText}</p>
+<div class="secret"><pre id="recovery">${codes.join('\n')}</pre><button type="button" data-copy="recovery">${texts.frame.copy}</button></div>
+<p><a class="button primary" href="${accountPath}">${t.recoveryKept}</a></p>`,
+  });
+};
+
+const removePage = ({ texts, csrfField }: View, problem?: string): Answer => {
+  const t = texts.account;
+  return page({
+    title: t.totpRemove,
+    status: problem === undefined ? 200 : 422,
+    body: html`${problem !== undefined && message({ tone: 'bad', text: problem })}
+<p>${t.totpRemoveText}</p>
+<form method="post" action="${removePath}" class="card narrow">${csrfField}
+<label>${texts.signIn.code}<input name="code" autocomplete="one-time-code" required maxlength="40" spellcheck="false"></label>
+<button class="danger">${t.totpRemove}</button></form>`,
+  });
+};

@@ -1,0 +1,93 @@
+/**
+ * Sign-in by an external OpenID provider: authorization code with PKCE, state and nonce. The provider says who somebody is;
+ * whether there is an account, and what it may do, is decided here.
+ */
+import type { Configuration } from 'openid-client';
+import type { PanelSettings } from '../config.ts';
+import type { PendingProvider } from './pending-sign-in.ts';
+
+export const providerPath = '/panel/sign-in/provider';
+export const returnPath = '/panel/sign-in/provider/return';
+
+/** `email` only when the provider has verified it. */
+export type Identity = { issuer: string; subject: string; email: string | undefined };
+
+export type ExternalProvider = {
+  label: string;
+  /** Where the browser goes, and what must be remembered until it comes back. Rejects when the provider is away. */
+  begin(next: string): Promise<{ url: string; pending: Omit<PendingProvider, 'until'> }>;
+  /** Rejects when what came back does not fit. `query`: of the address that the browser came back to. */
+  finish(query: URLSearchParams, pending: PendingProvider): Promise<Identity>;
+};
+
+const timeoutSeconds = 10;
+
+/** Undefined: none is configured. `origin`: public address of ours. */
+export const createExternalProvider = (
+  settings: Omit<PanelSettings, 'enabled'>,
+  origin: string,
+): ExternalProvider | undefined => {
+  const { oidc_issuer: issuer, oidc_client_id: clientId, oidc_client_secret: secret } = settings;
+  if (issuer === undefined || clientId === undefined || secret === undefined) return undefined;
+  const redirectUri = `${origin}${returnPath}`;
+  const configuration = createDiscovery({ issuer, clientId, secret });
+  return {
+    label: settings.oidc_label,
+    begin: async (next) => {
+      // Read when somebody first signs in this way: the command line loads this file too.
+      const openid = await import('openid-client');
+      const verifier = openid.randomPKCECodeVerifier();
+      const pending = {
+        kind: 'provider' as const,
+        verifier,
+        state: openid.randomState(),
+        nonce: openid.randomNonce(),
+        next,
+      };
+      const url = openid.buildAuthorizationUrl(await configuration(), {
+        redirect_uri: redirectUri,
+        scope: 'openid email',
+        state: pending.state,
+        nonce: pending.nonce,
+        code_challenge: await openid.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+      });
+      return { url: url.href, pending };
+    },
+    finish: async (query, { verifier, state, nonce }) => {
+      const openid = await import('openid-client');
+      const tokens = await openid.authorizationCodeGrant(await configuration(), new URL(`${redirectUri}?${query}`), {
+        pkceCodeVerifier: verifier,
+        expectedState: state,
+        expectedNonce: nonce,
+        idTokenExpected: true,
+      });
+      const claims = tokens.claims();
+      if (claims === undefined) throw new Error('the provider sent no identity');
+      const email = claims.email_verified === true && typeof claims.email === 'string' ? claims.email : undefined;
+      return { issuer: claims.iss, subject: claims.sub, email };
+    },
+  };
+};
+
+/** Asked once, when somebody first signs in this way; a provider that was away is asked again. */
+const createDiscovery = ({ issuer, clientId, secret }: { issuer: string; clientId: string; secret: string }) => {
+  let found: Promise<Configuration> | undefined;
+  const discover = async (): Promise<Configuration> => {
+    const openid = await import('openid-client');
+    const isPlain = issuer.startsWith('http:');
+    const configuration = await openid.discovery(new URL(issuer), clientId, secret, undefined, {
+      timeout: timeoutSeconds,
+      execute: [openid.enableNonRepudiationChecks, ...(isPlain ? [openid.allowInsecureRequests] : [])],
+    });
+    configuration.timeout = timeoutSeconds;
+    return configuration;
+  };
+  return (): Promise<Configuration> => {
+    found ??= discover().catch((error: unknown) => {
+      found = undefined;
+      throw error;
+    });
+    return found;
+  };
+};

@@ -1,0 +1,112 @@
+/** What users do to their own account, and administrators to the sessions of others. */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { RecordEvents } from '../ports.ts';
+import type { Language } from '../texts/texts.ts';
+import { rememberBrowser } from './known-browser-store.ts';
+import type { PasswordHash } from './password-hash.ts';
+import type { SecondFactor } from './second-factor.ts';
+import { deleteSession, deleteSessions, listSessions, type SessionRow } from './session-store.ts';
+import { endsAt } from './sessions.ts';
+import { replacePassword, type Visitor } from './sign-in.ts';
+import type { Throttle } from './throttle.ts';
+import { findUser, lockUser, setLanguage, type UserRow } from './user-store.ts';
+
+type OwnAccountDeps = {
+  db: Kysely<unknown>;
+  clock: Clock;
+  record: RecordEvents;
+  passwordHash: PasswordHash;
+  throttle: Throttle;
+  secondFactor: SecondFactor;
+};
+
+/** Who ends a session: the actor of the audit, and from where. */
+export type By = { actor: string; address: string };
+
+type JudgedPassword = { kind: 'right'; user: UserRow } | { kind: 'refused' } | { kind: 'wait'; seconds: number };
+
+export type OwnAccount = ReturnType<typeof createOwnAccount>;
+
+export const createOwnAccount = (deps: OwnAccountDeps) => {
+  const { db, clock, record, passwordHash, throttle, secondFactor } = deps;
+  const noteEnd = (tx: Kysely<unknown>, by: By, details: Record<string, unknown>): Promise<void> =>
+    record(tx, clock.now(), { action: 'user.session_ended', outcome: 'success', ...by, details });
+  /** Is it the current password? Asked as often as at sign-in: a browser left alone must not be enough to find it out. */
+  const judgePassword = async (userId: string, given: string, visitor: Visitor): Promise<JudgedPassword> => {
+    const user = await findUser(db, userId);
+    if (user === undefined) return { kind: 'refused' };
+    const attempt = { ...visitor, email: user.email, userId };
+    const verdict = await throttle.count(attempt);
+    if (verdict.kind === 'wait') return { kind: 'wait', seconds: verdict.seconds };
+    if (!(await passwordHash.verify(given.slice(0, 1_000), user.password, true))) return { kind: 'refused' };
+    await throttle.forgive(attempt, verdict.isKnown, 1);
+    return { kind: 'right', user };
+  };
+  return {
+    judgePassword,
+    /** Ends every other session. */
+    changePassword: async (
+      change: { userId: string; sessionId: string; current: string; next: string },
+      visitor: Visitor,
+    ): Promise<{ kind: 'changed' | 'refused' } | { kind: 'wait'; seconds: number }> => {
+      const judged = await judgePassword(change.userId, change.current, visitor);
+      if (judged.kind !== 'right') return judged;
+      const { user } = judged;
+      const hashed = await passwordHash.hash(change.next);
+      return inTransaction(db, async (tx) => {
+        const locked = await lockUser(tx, user.id);
+        // Somebody else was faster, and what was given is no longer the current one.
+        if (locked === undefined || locked.password !== user.password) return { kind: 'refused' };
+        const { address, browser } = visitor;
+        await replacePassword(deps, tx, locked, { hashed, by: 'user', address, exceptSession: change.sessionId });
+        if (browser !== undefined) {
+          const digest = throttle.browserDigest(user.id, browser);
+          await rememberBrowser(tx, { userId: user.id, digest, now: clock.now(), browsersMax: 1 });
+        }
+        return { kind: 'changed' };
+      });
+    },
+    /** With a code, as often as at sign-in, so that a browser left alone is not enough. */
+    removeSecondFactor: async (
+      user: { id: string; email: string },
+      code: string,
+      visitor: Visitor,
+    ): Promise<{ kind: 'removed' | 'refused' } | { kind: 'wait'; seconds: number }> => {
+      const attempt = { ...visitor, email: user.email, userId: user.id };
+      const verdict = await throttle.count(attempt);
+      if (verdict.kind === 'wait') return { kind: 'wait', seconds: verdict.seconds };
+      if (!(await secondFactor.remove(user.id, code.slice(0, 100), visitor.address))) return { kind: 'refused' };
+      await throttle.forgive(attempt, verdict.isKnown, 1);
+      return { kind: 'removed' };
+    },
+    /** Newest first. */
+    sessions: (userId: string): Promise<SessionRow[]> => listSessions(db, userId, endsAt(clock.now())),
+    signOut: (userId: string, sessionId: string, by: By): Promise<void> =>
+      inTransaction(db, async (tx) => {
+        if (!(await deleteSession(tx, userId, sessionId))) return;
+        await record(tx, clock.now(), {
+          action: 'user.signed_out',
+          outcome: 'success',
+          ...by,
+          details: { session_id: sessionId },
+        });
+      }),
+    setLanguage: (userId: string, language: Language): Promise<void> => setLanguage(db, userId, language),
+    /** False: the user has no such session. */
+    endSession: (userId: string, sessionId: string, by: By): Promise<boolean> =>
+      inTransaction(db, async (tx) => {
+        if (!(await deleteSession(tx, userId, sessionId))) return false;
+        await noteEnd(tx, by, { user_id: userId, session_id: sessionId });
+        return true;
+      }),
+    /** All but the one named; returns how many ended. */
+    endSessions: (userId: string, by: By, exceptId?: string): Promise<number> =>
+      inTransaction(db, async (tx) => {
+        const ended = await deleteSessions(tx, userId, exceptId);
+        if (ended > 0) await noteEnd(tx, by, { user_id: userId, sessions_ended: ended });
+        return ended;
+      }),
+  };
+};

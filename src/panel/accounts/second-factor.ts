@@ -1,0 +1,106 @@
+/** One-time codes as second factor: proposed, confirmed with a code, used once each, removed; ten recovery codes beside. */
+import { randomBytes } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { RecordEvents } from '../ports.ts';
+import { deleteSessions } from './session-store.ts';
+import { base32, stepOfCode, totpAddress, totpSecretBytes } from './totp.ts';
+import {
+  confirmTotp,
+  countRecoveryCodes,
+  proposeTotp,
+  removeTotp,
+  replaceRecoveryCodes,
+  useRecoveryCode,
+  useStep,
+} from './totp-store.ts';
+import { lockUser, type UserRow } from './user-store.ts';
+
+type SecondFactorDeps = {
+  db: Kysely<unknown>;
+  box: Pick<SecretBox, 'digest' | 'seal' | 'open'>;
+  clock: Clock;
+  record: RecordEvents;
+};
+
+export type ProposedTotp = { key: string; address: string };
+
+const recoveryCodes = 10;
+const recoveryBytes = 10;
+
+export type SecondFactor = ReturnType<typeof createSecondFactor>;
+
+export const createSecondFactor = ({ db, box, clock, record }: SecondFactorDeps) => {
+  const labelOf = (userId: string): string => `panel-totp:${userId}`;
+  const secretOf = ({ id, totpSecret }: UserRow): Buffer | undefined =>
+    totpSecret && Buffer.from(box.open(totpSecret, labelOf(id)), 'base64');
+  const recoveryDigest = (userId: string, code: string): Buffer =>
+    box.digest(`panel-recovery ${userId} ${code.replaceAll(/[\s-]/g, '').toUpperCase()}`);
+  /** In a transaction that holds the user. */
+  const use = async (tx: Kysely<unknown>, user: UserRow, code: string): Promise<'totp' | 'recovery' | undefined> => {
+    const secret = secretOf(user);
+    const step = secret && stepOfCode(secret, code, clock.now());
+    if (step !== undefined) return (await useStep(tx, user.id, step)) ? 'totp' : undefined;
+    return (await useRecoveryCode(tx, user.id, recoveryDigest(user.id, code))) ? 'recovery' : undefined;
+  };
+  return {
+    use,
+    codesLeft: (userId: string): Promise<number> => countRecoveryCodes(db, userId),
+    /** A new secret to be confirmed; undefined when one is in use. */
+    propose: (userId: string): Promise<ProposedTotp | undefined> =>
+      inTransaction(db, async (tx) => {
+        const user = await lockUser(tx, userId);
+        if (user === undefined || user.totpSince !== undefined) return undefined;
+        const secret = randomBytes(totpSecretBytes);
+        await proposeTotp(tx, userId, box.seal(secret.toString('base64'), labelOf(userId)));
+        return { key: base32(secret), address: totpAddress(secret, user.email) };
+      }),
+    /** What was proposed last, to be shown again. */
+    proposed: (user: UserRow): ProposedTotp | undefined => {
+      const secret = user.totpSince === undefined ? secretOf(user) : undefined;
+      return secret && { key: base32(secret), address: totpAddress(secret, user.email) };
+    },
+    /** From now on needed at sign-in; other sessions end. Resolves to the recovery codes, undefined for a wrong code. */
+    confirm: (userId: string, code: string, session: { id: string; address: string }): Promise<string[] | undefined> =>
+      inTransaction(db, async (tx) => {
+        const user = await lockUser(tx, userId);
+        if (user === undefined || user.totpSince !== undefined || user.totpSecret === undefined) return undefined;
+        if ((await use(tx, user, code)) !== 'totp') return undefined;
+        const now = clock.now();
+        await confirmTotp(tx, userId, now);
+        const codes = Array.from({ length: recoveryCodes }, () => newRecoveryCode());
+        await replaceRecoveryCodes(
+          tx,
+          userId,
+          codes.map((text) => recoveryDigest(userId, text)),
+        );
+        await deleteSessions(tx, userId, session.id);
+        await record(tx, now, {
+          action: 'user.totp_added',
+          outcome: 'success',
+          actor: `panel:${userId}`,
+          address: session.address,
+        });
+        return codes;
+      }),
+    /** With a code, so that a browser left alone cannot. False: the code is wrong. */
+    remove: (userId: string, code: string, address: string): Promise<boolean> =>
+      inTransaction(db, async (tx) => {
+        const user = await lockUser(tx, userId);
+        if (user?.totpSince === undefined || (await use(tx, user, code)) === undefined) return false;
+        await removeTotp(tx, userId);
+        await record(tx, clock.now(), {
+          action: 'user.totp_removed',
+          outcome: 'success',
+          actor: `panel:${userId}`,
+          address,
+        });
+        return true;
+      }),
+  };
+};
+
+/** 80 bits: `ABCD-EFGH-IJKL-MNOP`. */
+const newRecoveryCode = (): string => (base32(randomBytes(recoveryBytes)).match(/.{4}/g) ?? []).join('-');

@@ -1,0 +1,111 @@
+/** From what an external provider says to an account of ours. */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { Logger } from '#src/platform/log.ts';
+import type { RecordEvents } from '../ports.ts';
+import type { ExternalProvider, Identity } from './external-provider.ts';
+import type { PendingSignIns } from './pending-sign-in.ts';
+import { bindProvider, findUserByProvider } from './provider-store.ts';
+import type { SignIn, SignInResult, Visitor } from './sign-in.ts';
+import { findUserByEmail, lockUser, type UserRow } from './user-store.ts';
+import { normalizeEmail } from './users.ts';
+
+type Deps = {
+  db: Kysely<unknown>;
+  clock: Clock;
+  log: Logger;
+  record: RecordEvents;
+  pendings: PendingSignIns;
+  signIn: SignIn;
+  provider: ExternalProvider | undefined;
+};
+
+export type ProviderSignIn = ReturnType<typeof createProviderSignIn>;
+
+export const createProviderSignIn = (deps: Deps) => {
+  const { provider, pendings, log } = deps;
+  const accountOf = createAccountOf(deps);
+  const noteUnknown = createNoteUnknown(deps);
+  return {
+    /** Undefined: there is no provider. */
+    label: provider?.label,
+    /** Where to send the browser, with a cookie; undefined when the provider cannot be asked now. */
+    begin: async (next: string): Promise<{ url: string; cookies: readonly string[] } | undefined> => {
+      try {
+        const begun = await provider?.begin(next);
+        return begun && { url: begun.url, cookies: [pendings.keep(begun.pending)] };
+      } catch (error) {
+        log.warn(reasonOf(error), 'the external provider of the panel cannot be asked');
+        return undefined;
+      }
+    },
+    /** `pending`: value of the cookie that `begin` left. */
+    finish: async (
+      pending: string | undefined,
+      query: URLSearchParams,
+      visitor: Visitor,
+    ): Promise<{ result: SignInResult | { kind: 'failed' } | { kind: 'unknown' }; next: string }> => {
+      const begun = pendings.provider(pending);
+      if (begun === undefined || provider === undefined) return { result: { kind: 'failed' }, next: '' };
+      const { next } = begun;
+      let identity: Identity;
+      try {
+        identity = await provider.finish(query, begun);
+      } catch (error) {
+        log.warn(reasonOf(error), 'a sign-in by the external provider of the panel failed');
+        return { result: { kind: 'failed' }, next };
+      }
+      const user = await accountOf(identity);
+      if (user !== undefined && user.disabledAt === undefined)
+        return { result: await deps.signIn.withProvider(user, visitor), next };
+      await noteUnknown(identity, user, visitor);
+      return { result: { kind: 'unknown' }, next };
+    },
+  };
+};
+
+/** Not the whole error: it may hold what the browser brought back. */
+const reasonOf = (error: unknown): { reason: string; code: unknown } => ({
+  reason: error instanceof Error ? error.message : String(error),
+  code: error instanceof Error && 'code' in error ? error.code : undefined,
+});
+
+/**
+ * The account that belongs to an identity. One that came before is known by issuer and subject; the first time a verified
+ * email leads to it, and no second identity ever does.
+ */
+const createAccountOf = ({ db, clock, record }: Deps) => {
+  return async ({ issuer, subject, email }: Identity): Promise<UserRow | undefined> => {
+    const known = await findUserByProvider(db, issuer, subject);
+    if (known !== undefined || email === undefined) return known;
+    const named = await findUserByEmail(db, normalizeEmail(email));
+    if (named === undefined) return undefined;
+    return inTransaction(db, async (tx) => {
+      const user = await lockUser(tx, named.id);
+      if (user === undefined || user.oidcSubject !== undefined || user.disabledAt !== undefined) return undefined;
+      await bindProvider(tx, user.id, issuer, subject);
+      await record(tx, clock.now(), {
+        action: 'user.changed',
+        outcome: 'success',
+        actor: `panel:${user.id}`,
+        details: { user_id: user.id, provider: issuer },
+      });
+      return { ...user, oidcIssuer: issuer, oidcSubject: subject };
+    });
+  };
+};
+
+const createNoteUnknown = ({ db, clock, record }: Deps) => {
+  return (identity: Identity, user: UserRow | undefined, { address }: Visitor): Promise<void> =>
+    inTransaction(db, (tx) =>
+      record(tx, clock.now(), {
+        action: 'user.sign_in_failed',
+        outcome: 'failure',
+        ...(user && { actor: `panel:${user.id}` }),
+        address,
+        reason: user === undefined ? 'no account for this identity' : 'disabled',
+        details: { provider: identity.issuer, email: identity.email ?? null },
+      }),
+    );
+};

@@ -1,0 +1,44 @@
+/** Pure: one-time codes by time (RFC 6238): SHA-1, six digits, 30 seconds, as every authenticator app does. */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+export const totpSecretBytes = 20;
+const stepSeconds = 30;
+const digits = 6;
+/** Clocks may differ by a step. */
+const stepsAround = 1;
+
+export const stepOf = (now: Date): number => Math.floor(now.getTime() / 1000 / stepSeconds);
+
+/** The code of a step (RFC 4226, 5.3). */
+export const codeOfStep = (secret: Buffer, step: number): string => {
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(step));
+  const mac = createHmac('sha1', secret).update(counter).digest();
+  const offset = (mac.at(-1) ?? 0) & 0x0f;
+  return String((mac.readUInt32BE(offset) & 0x7fffffff) % 10 ** digits).padStart(digits, '0');
+};
+
+/** The step that a code belongs to; undefined when it is none of now. Whoever takes it must see that no step is used twice. */
+export const stepOfCode = (secret: Buffer, code: string, now: Date): number | undefined => {
+  const given = Buffer.from(code.replaceAll(/\s/g, ''));
+  const current = stepOf(now);
+  let found: number | undefined;
+  for (let step = current - stepsAround; step <= current + stepsAround; step += 1) {
+    const expected = Buffer.from(codeOfStep(secret, step));
+    if (given.length === expected.length && timingSafeEqual(given, expected)) found = step;
+  }
+  return found;
+};
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+
+/** RFC 4648, without padding. */
+export const base32 = (bytes: Buffer): string => {
+  let bits = '';
+  for (const byte of bytes) bits += byte.toString(2).padStart(8, '0');
+  return (bits.match(/.{1,5}/g) ?? []).map((group) => alphabet[Number.parseInt(group.padEnd(5, '0'), 2)]).join('');
+};
+
+/** What authenticator apps read from the picture. */
+export const totpAddress = (secret: Buffer, email: string): string =>
+  `otpauth://totp/${encodeURIComponent(`Orderpass:${email}`)}?secret=${base32(secret)}&issuer=Orderpass&digits=${digits}&period=${stepSeconds}`;

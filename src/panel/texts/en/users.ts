@@ -1,0 +1,26 @@
+/** Texts of the pages about staff accounts. */
+export const users = {
+  title: 'Users',
+  howToCreate: 'Accounts are made at the command line:',
+  state: 'State',
+  states: { active: 'Active', invited: 'Invited', disabled: 'Disabled' },
+  secondFactor: 'Second factor',
+  yes: 'Yes',
+  no: 'No',
+  created: 'Created',
+  more: 'More',
+  restaurants: 'Restaurants',
+  makeLink: 'New one-time link',
+  linkMade: 'Give this link to the user. It works once, and until',
+  disable: 'Disable',
+  enable: 'Enable',
+  endSessions: 'End all sessions',
+  notYourself: 'Another administrator must do this to your account; your own sessions are on your account page.',
+  done: {
+    disable: 'The account is disabled and every session has ended.',
+    enable: 'The account can sign in again.',
+    'remove-totp': 'The second factor was removed.',
+    'end-session': 'The session has ended.',
+    'end-sessions': 'Every session of the account has ended.',
+  },
+};

@@ -1,0 +1,115 @@
+/** Staff accounts, for administrators: who there is, sessions, one-time links, disabling. */
+import { Fault } from '#src/contract/fault.ts';
+import { sessionTable } from '../account/session-table.ts';
+import type { ShownUser } from '../accounts/users.ts';
+import { type Answer, notFound, page, redirect } from '../frame/answer.ts';
+import { type Html, html } from '../frame/html.ts';
+import { live } from '../frame/live.ts';
+import type { Page, Role, View } from '../frame/page.ts';
+import { time } from '../frame/time.ts';
+
+const usersPath = '/panel/users';
+const pageMax = 50;
+const roles: readonly Role[] = ['admin'];
+
+type ChangeName = 'disable' | 'enable' | 'remove-totp' | 'end-session' | 'end-sessions';
+
+const change = (name: ChangeName, make: (view: View, email: string) => Promise<unknown>): Page => ({
+  method: 'POST',
+  path: `/users/:user/${name}`,
+  roles,
+  handle: async (view) => {
+    const user = await view.accounts.users.find(view.params.user ?? '');
+    if (user === undefined) return notFound();
+    // Whoever did this by mistake could not undo it.
+    if (user.user_id === view.user.id) throw new Fault('CONFLICT', view.texts.users.notYourself);
+    await make(view, user.email);
+    return redirect(`${usersPath}/${user.user_id}`, { tone: 'good', text: view.texts.users.done[name] });
+  },
+});
+
+export const usersPages: readonly Page[] = [
+  {
+    ...{ method: 'GET', path: '/users', roles, topics: ['users'] },
+    nav: (texts) => texts.users.title,
+    handle: (view) => listPage(view),
+  },
+  { method: 'GET', path: '/users/:user', roles, topics: ['users'], handle: (view) => userPage(view) },
+  { method: 'POST', path: '/users/:user/link', roles, handle: (view) => makeLink(view) },
+  change('disable', ({ accounts, actor }, email) => accounts.users.disable(actor, email)),
+  change('enable', ({ accounts, actor }, email) => accounts.users.enable(actor, email)),
+  change('remove-totp', ({ accounts, actor }, email) => accounts.users.removeTotp(actor, email)),
+  change('end-session', ({ accounts, actor, address, params, form }) =>
+    accounts.own.endSession(params.user ?? '', form.get('session') ?? '', { actor, address }),
+  ),
+  change('end-sessions', ({ accounts, actor, address, params }) =>
+    accounts.own.endSessions(params.user ?? '', { actor, address }),
+  ),
+];
+
+const listPage = async ({ accounts, query, texts, path }: View): Promise<Answer> => {
+  const t = texts.users;
+  const found = await accounts.users.list(query.get('after') ?? '', pageMax + 1);
+  const shown = found.slice(0, pageMax);
+  const last = shown.at(-1);
+  return page({
+    title: t.title,
+    body: html`<p class="hint">${t.howToCreate} <code>user create --email … --role …</code></p>
+<div id="users" ${live('users', query.size === 0 ? path : `${path}?${query}`, 'users')}><table class="stack"><caption class="visually-hidden">${t.title}</caption>
+<thead><tr><th scope="col">${texts.signIn.email}</th><th scope="col">${texts.account.role}</th><th scope="col">${t.state}</th><th scope="col">${t.secondFactor}</th><th scope="col">${t.created}</th></tr></thead>
+<tbody>${shown.map(
+      (
+        user,
+      ) => html`<tr><th scope="row" data-label="${texts.signIn.email}"><a href="${usersPath}/${user.user_id}">${user.email}</a></th>
+<td data-label="${texts.account.role}">${texts.frame.roles[user.role]}</td>
+<td data-label="${t.state}">${stateBadge(user, texts)}</td>
+<td data-label="${t.secondFactor}">${user.totp ? t.yes : t.no}</td>
+<td data-label="${t.created}">${time(new Date(user.created), 'day')}</td></tr>`,
+    )}</tbody></table></div>
+${found.length > pageMax && last && html`<p><a class="button" href="${usersPath}?after=${encodeURIComponent(last.email)}">${t.more}</a></p>`}`,
+  });
+};
+
+const stateBadge = ({ state }: ShownUser, { users: t }: View['texts']): Html =>
+  html`<span class="badge ${state === 'active' ? 'good' : state === 'disabled' ? 'bad' : 'warn'}">${t.states[state]}</span>`;
+
+/** `more`: shown on top of it. */
+const userPage = async (view: View, more?: Html): Promise<Answer> => {
+  const { accounts, params, texts, csrfField } = view;
+  const t = texts.users;
+  const user = await accounts.users.find(params.user ?? '');
+  if (user === undefined) return notFound();
+  const sessions = await accounts.own.sessions(user.user_id);
+  const path = `${usersPath}/${user.user_id}`;
+  const button = (name: string, label: string, className = ''): Html =>
+    html`<form method="post" action="${path}/${name}">${csrfField}<button class="${className}">${label}</button></form>`;
+  const isOther = user.user_id !== view.user.id;
+  return page({
+    title: user.email,
+    body: html`${more}<dl class="facts"><dt>${texts.account.role}</dt><dd>${texts.frame.roles[user.role]}</dd>
+<dt>${t.state}</dt><dd>${stateBadge(user, texts)}</dd>
+<dt>${t.secondFactor}</dt><dd>${user.totp ? t.yes : t.no}</dd>
+${user.restaurants.length > 0 && html`<dt>${t.restaurants}</dt><dd>${user.restaurants.join(', ')}</dd>`}
+<dt>${t.created}</dt><dd>${time(new Date(user.created))}</dd></dl>
+${
+  isOther &&
+  html`<div class="row">${user.state !== 'disabled' && button('link', t.makeLink)}
+${user.totp && button('remove-totp', texts.account.totpRemove)}
+${user.state === 'disabled' ? button('enable', t.enable) : button('disable', t.disable, 'danger')}</div>`
+}
+<h2>${texts.account.sessions}</h2>
+<div id="sessions" ${live('sessions', path, 'users')}>${sessionTable(view, sessions, isOther ? `${path}/end-session` : '/panel/account/sessions/end')}</div>
+${isOther && sessions.length > 0 && button('end-sessions', t.endSessions, 'danger')}`,
+  });
+};
+
+const makeLink = async (view: View): Promise<Answer> => {
+  const { accounts, actor, params, texts } = view;
+  const user = await accounts.users.find(params.user ?? '');
+  if (user === undefined) return notFound();
+  const { link, expires } = await accounts.users.makeLink(actor, user.email);
+  return userPage(
+    view,
+    html`<div class="secret" role="status"><span>${texts.users.linkMade} ${time(new Date(expires))}</span><code id="link">${link}</code><button type="button" data-copy="link">${texts.frame.copy}</button></div>`,
+  );
+};

@@ -1,0 +1,109 @@
+/** The stream that tells a page of changes: who may have it, how many, what it says, when it ends. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../support/until.ts';
+import { type PanelInProcess, startPanel, type Visitor } from './panel-in-process.ts';
+
+const password = 'seven unlikely words';
+
+let panel: PanelInProcess;
+
+beforeAll(async () => {
+  panel = await startPanel({}, 100);
+});
+
+afterAll(() => panel?.close());
+
+let count = 0;
+
+const makeUser = async (role: string): Promise<{ email: string; browser: Visitor }> => {
+  count += 1;
+  const email = `user${count}@example.com`;
+  const made = await panel.users.create('cli:test', { email, role, restaurants: role === 'owner' ? ['rst_1'] : [] });
+  const token = new URL(made.link).searchParams.get('token') ?? '';
+  const browser = panel.visitor(`192.0.2.${count}`);
+  await browser.post('/panel/link', { token, password, again: password }, '');
+  return { email, browser };
+};
+
+const open = async ({ cookies }: Visitor, query: string) => {
+  const ended = new AbortController();
+  const answer = await fetch(`${panel.origin}/panel/events?${query}`, {
+    headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
+    redirect: 'manual',
+    signal: ended.signal,
+  });
+  let text = '';
+  let isOver = false;
+  const reading = (async () => {
+    for await (const chunk of answer.body ?? []) text += Buffer.from(chunk).toString();
+  })().then(
+    () => {
+      isOver = true;
+    },
+    () => undefined,
+  );
+  const close = async (): Promise<void> => {
+    ended.abort();
+    await reading;
+  };
+  return { status: answer.status, headers: answer.headers, text: () => text, isOver: () => isOver, close };
+};
+
+const streamOf = async ({ browser }: { browser: Visitor }): Promise<string> => {
+  const url = /sse-connect="([^"]+)"/.exec((await browser.get('/panel/users')).text)?.[1] ?? '';
+  return url.replaceAll('&amp;', '&').slice('/panel/events?'.length);
+};
+
+test('a page is told once when what it shows has changed, also when that was before the stream began', async () => {
+  const admin = await makeUser('admin');
+  const query = await streamOf(admin);
+  const stream = await open(admin.browser, query);
+  expect(stream.status).toBe(200);
+  expect(stream.headers.get('content-type')).toBe('text/event-stream');
+  await until(() => stream.text().includes(': still here'));
+  expect(stream.text()).not.toContain('event:');
+  await makeUser('support');
+  await until(() => stream.text().includes('event: users\ndata: changed\n\n'));
+  await stream.close();
+  const late = await open(admin.browser, query);
+  await until(() => late.text().includes('event: users'));
+  await late.close();
+});
+
+test('topics that are not the viewer’s answer as topics that do not exist', async () => {
+  const [admin, support] = [await makeUser('admin'), await makeUser('support')];
+  const ask = (visitor: Visitor, query: string) => visitor.get(`/panel/events?${query}`);
+  const hide = (text: string) => text.replaceAll(/req_\w+/g, '').replaceAll(/value="[^"]*"|\{[^}]*\}/g, '');
+  const [foreign, absent] = [await ask(support.browser, 'topic=users~'), await ask(support.browser, 'topic=none~')];
+  expect(foreign.status).toBe(404);
+  expect(hide(foreign.text)).toBe(hide(absent.text));
+  expect((await ask(admin.browser, '')).status).toBe(404);
+  expect((await ask(admin.browser, 'topic=users~&'.repeat(9))).status).toBe(404);
+  expect((await panel.visitor().get('/panel/events?topic=users~')).status).toBe(303);
+});
+
+test('a stream ends with the session, and does not keep it alive', async () => {
+  const admin = await makeUser('admin');
+  const stream = await open(admin.browser, 'topic=users~');
+  await until(() => stream.text().includes(': still here'));
+  panel.pass(31 * 60_000);
+  await until(() => stream.isOver());
+  expect(stream.text()).toContain('event: signed-out');
+});
+
+test('a user has twenty streams at most, and one that closes makes room', async () => {
+  const admin = await makeUser('admin');
+  const streams = await Promise.all(Array.from({ length: 20 }, () => open(admin.browser, 'topic=users~')));
+  expect(streams.map(({ status }) => status)).toEqual(Array(20).fill(200));
+  expect((await open(admin.browser, 'topic=users~')).status).toBe(429);
+  const other = await makeUser('admin');
+  const elsewhere = await open(other.browser, 'topic=users~');
+  expect(elsewhere.status).toBe(200);
+  await streams[0]?.close();
+  let again = await open(admin.browser, 'topic=users~');
+  await until(async () => {
+    if (again.status !== 200) again = await open(admin.browser, 'topic=users~');
+    return again.status === 200;
+  });
+  for (const stream of [...streams, elsewhere, again]) await stream.close();
+});

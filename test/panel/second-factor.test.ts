@@ -1,0 +1,186 @@
+/** One-time codes as second factor. The codes are made here as RFC 6238 says, not by the code under test. */
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type PanelInProcess, startPanel, type Visitor } from './panel-in-process.ts';
+
+const password = 'seven unlikely words';
+
+let panel: PanelInProcess;
+
+beforeAll(async () => {
+  panel = await startPanel();
+});
+
+afterAll(() => panel?.close());
+
+const fromBase32 = (text: string): Buffer => {
+  const bits = [...text].map((letter) =>
+    'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
+  );
+  return Buffer.from((bits.join('').match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+};
+
+const codeAt = (key: string, ms: number): string => {
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(ms / 30_000)));
+  const mac = createHmac('sha1', fromBase32(key)).update(counter).digest();
+  const offset = (mac[19] ?? 0) & 15;
+  return String((mac.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, '0');
+};
+
+/** The code of now; a step later than any that was used. */
+const nextCode = (key: string): string => {
+  panel.pass(30_000);
+  return codeAt(key, panel.clock.now().getTime());
+};
+
+let count = 0;
+
+const makeUser = async (): Promise<{ email: string; browser: Visitor }> => {
+  count += 1;
+  const email = `user${count}@example.com`;
+  const made = await panel.users.create('cli:test', { email, role: 'support' });
+  const token = new URL(made.link).searchParams.get('token') ?? '';
+  const browser = panel.visitor(`192.0.2.${count}`);
+  await browser.post('/panel/link', { token, password, again: password }, '');
+  return { email, browser };
+};
+
+/** Adds codes as a person would; the key and the recovery codes. */
+const addCodes = async ({ browser }: { browser: Visitor }): Promise<{ key: string; recovery: string[] }> => {
+  const shown = (await browser.post('/panel/account/totp/begin', { current: password })).text;
+  const key = (/<code id="totp-key">([^<]+)</.exec(shown)?.[1] ?? '').replaceAll(' ', '');
+  const done = await browser.post('/panel/account/totp', { code: nextCode(key) });
+  return { key, recovery: done.text.match(/[A-Z2-7]{4}(?:-[A-Z2-7]{4}){3}/g) ?? [] };
+};
+
+const begin = async (visitor: Visitor, email: string) => {
+  const answer = await visitor.post('/panel/sign-in', { email, password }, '');
+  expect(answer).toMatchObject({ status: 303, location: '/panel/sign-in/code?next=%2Fpanel' });
+};
+
+const enter = async (visitor: Visitor, code: string): Promise<number> =>
+  (await visitor.post('/panel/sign-in/code', { code }, '')).status;
+
+const isSignedIn = async (visitor: Visitor): Promise<boolean> => (await visitor.get('/panel/account')).status === 200;
+
+test('codes are those of RFC 6238', () => {
+  const key = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ';
+  expect(codeAt(key, 59_000)).toBe('287082');
+  expect(codeAt(key, 1_111_111_109_000)).toBe('081804');
+  expect(codeAt(key, 20_000_000_000_000)).toBe('353130');
+});
+
+test('with codes on, the password alone opens nothing, and the code once', async () => {
+  const user = await makeUser();
+  const { key, recovery } = await addCodes(user);
+  expect(recovery).toHaveLength(10);
+  const visitor = panel.visitor('192.0.2.101');
+  await begin(visitor, user.email);
+  expect(await isSignedIn(visitor)).toBe(false);
+  expect(await enter(visitor, '000000')).toBe(422);
+  const code = nextCode(key);
+  expect(await enter(visitor, code)).toBe(303);
+  expect(await isSignedIn(visitor)).toBe(true);
+  const second = panel.visitor('192.0.2.102');
+  await begin(second, user.email);
+  expect(await enter(second, code)).toBe(422);
+  expect(await enter(second, nextCode(key))).toBe(303);
+});
+
+test('adding codes needs the password: a browser left alone is not enough', async () => {
+  const { browser } = await makeUser();
+  const answer = await browser.post('/panel/account/totp/begin', { current: 'not the one' });
+  expect(answer.status).toBe(422);
+  expect(answer.text).not.toContain('totp-key');
+  expect((await browser.post('/panel/account/totp/begin', { current: password })).text).toContain('totp-key');
+});
+
+test('of one code sent twice at the same moment one is taken', async () => {
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  const [left, right] = [panel.visitor('192.0.2.111'), panel.visitor('192.0.2.112')];
+  await begin(left, user.email);
+  await begin(right, user.email);
+  const code = nextCode(key);
+  expect((await Promise.all([enter(left, code), enter(right, code)])).sort()).toEqual([303, 422]);
+});
+
+test('a clock that is half a minute off is fine, one that is two minutes off is not', async () => {
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  const at = (shiftMs: number): string => codeAt(key, panel.clock.now().getTime() + shiftMs);
+  const visitor = panel.visitor('192.0.2.121');
+  panel.pass(120_000);
+  await begin(visitor, user.email);
+  expect(await enter(visitor, at(-120_000))).toBe(422);
+  expect(await enter(visitor, at(120_000))).toBe(422);
+  expect(await enter(visitor, at(30_000))).toBe(303);
+});
+
+test('a recovery code works once', async () => {
+  const user = await makeUser();
+  const { recovery } = await addCodes(user);
+  const [code = ''] = recovery;
+  const visitor = panel.visitor('192.0.2.131');
+  await begin(visitor, user.email);
+  expect(await enter(visitor, code.toLowerCase().replaceAll('-', ' '))).toBe(303);
+  expect((await visitor.get('/panel/account')).text).toContain('9 recovery codes left');
+  const second = panel.visitor('192.0.2.132');
+  await begin(second, user.email);
+  expect(await enter(second, code)).toBe(422);
+});
+
+test('codes are guessed no more often than passwords', async () => {
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  const visitor = panel.visitor('192.0.2.141');
+  await begin(visitor, user.email);
+  for (let i = 0; i < 4; i += 1) await enter(visitor, `00000${i}`);
+  const answer = await visitor.post('/panel/sign-in/code', { code: nextCode(key) }, '');
+  expect(answer.text).toContain('Too many attempts');
+});
+
+test('what the password began is over after ten minutes, and when the password changes', async () => {
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  const late = panel.visitor('192.0.2.151');
+  await begin(late, user.email);
+  panel.pass(10 * 60_000);
+  expect(await enter(late, nextCode(key))).toBe(422);
+  expect(await isSignedIn(late)).toBe(false);
+  const old = panel.visitor('192.0.2.152');
+  await begin(old, user.email);
+  const change = { current: password, password: 'eight more words', again: 'eight more words' };
+  expect((await user.browser.post('/panel/account/password', change)).status).toBe(303);
+  expect((await old.post('/panel/sign-in/code', { code: nextCode(key) }, '')).text).toContain('That took too long');
+  expect(await isSignedIn(old)).toBe(false);
+});
+
+test('a one-time link sets the password, and the code is still asked for', async () => {
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  const token = new URL((await panel.users.makeLink('cli:test', user.email)).link).searchParams.get('token') ?? '';
+  const visitor = panel.visitor('192.0.2.161');
+  const answer = await visitor.post('/panel/link', { token, password, again: password }, '');
+  expect(answer.location).toMatch(/^\/panel\/sign-in\/code/);
+  expect(await isSignedIn(visitor)).toBe(false);
+  expect(await enter(visitor, nextCode(key))).toBe(303);
+});
+
+test('adding codes ends other sessions; removing them needs a code, or an administrator', async () => {
+  const user = await makeUser();
+  const other = panel.visitor('192.0.2.171');
+  await other.post('/panel/sign-in', { email: user.email, password }, '');
+  const { key } = await addCodes(user);
+  expect(await isSignedIn(other)).toBe(false);
+  expect((await user.browser.post('/panel/account/totp/begin', { current: password })).status).toBe(303);
+  expect((await user.browser.post('/panel/account/totp/remove', { code: '123456' })).status).toBe(422);
+  expect((await user.browser.post('/panel/account/totp/remove', { code: nextCode(key) })).status).toBe(303);
+  expect((await other.post('/panel/sign-in', { email: user.email, password }, '')).location).toBe('/panel');
+  await addCodes(user);
+  await panel.users.removeTotp('cli:test', user.email);
+  expect((await other.post('/panel/sign-in', { email: user.email, password }, '')).location).toBe('/panel');
+  const actions = panel.events.map(({ action }) => action);
+  expect(actions.filter((action) => action === 'user.totp_removed')).toHaveLength(2);
+});
