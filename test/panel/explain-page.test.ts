@@ -25,7 +25,14 @@ test.skipIf(browserBinary === undefined)(
     const client = await stand.command(
       ...['client', 'create', '--name', 'Ada', '--restaurant', restuid, '--scope', 'read:orders'],
     );
-    const { api_key = '' } = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Other');
+    const { api_key = '', key_id = '' } = await stand.command(
+      'key',
+      'create',
+      '--restaurant',
+      restuid,
+      '--name',
+      'Other',
+    );
     const { client_id = '', client_secret = '' } = client;
     const headers = { 'x-client-id': client_id, 'x-client-secret': client_secret };
     const scopeless = await requestIdOf('/api/menu/categories', headers, 403);
@@ -37,8 +44,8 @@ test.skipIf(browserBinary === undefined)(
 
     const { page, problems, context } = await stand.open({ locale: 'en' });
     page.setDefaultTimeout(20_000);
-    await page.goto(`${stand.url}/docs`);
-    await page.getByRole('link', { name: 'Why was a request refused?' }).click();
+    const link = /<a href="([^"]+)">Why was a request refused\?</.exec(await (await fetch(`${stand.url}/docs`)).text());
+    await page.goto(stand.url + (link?.[1] ?? ''));
     const told = page.locator('#explanation');
     await expectAccessible(page);
 
@@ -85,6 +92,16 @@ test.skipIf(browserBinary === undefined)(
     await told.getByText('Asking …').waitFor({ state: 'detached' });
     await heading.waitFor();
     expect(await told.innerText()).toBe(foreign);
+
+    // The holder of an ended credential may still know why it is refused.
+    await stand.command('key', 'revoke', '--key-id', key_id);
+    await expect
+      .poll(async () => (await fetch(`${stand.url}/api/whoami`, { headers: { 'x-api-key': api_key } })).status)
+      .toBe(401);
+    const revoked = await requestIdOf('/api/whoami', { 'x-api-key': api_key }, 401);
+    await page.getByLabel('Request id').fill(revoked);
+    await page.getByRole('button', { name: 'Explain' }).click();
+    await told.getByRole('heading', { name: 'The API key was revoked' }).waitFor();
 
     await page.getByRole('button', { name: 'Italiano' }).click();
     await page.getByRole('heading', { level: 1, name: 'Perché una richiesta è stata rifiutata?' }).waitFor();
