@@ -6,6 +6,7 @@ import { eventsPath } from './frame/page-topics.ts';
 import type { PublicPage } from './frame/public-page.ts';
 import type { Topic } from './frame/topic.ts';
 import { createHomePages } from './home/pages.ts';
+import { explainPages, integratorPages } from './integrator/pages.ts';
 import { restaurantPages } from './restaurant/pages.ts';
 import { restaurantTopics } from './restaurant/topics.ts';
 import { securityPages } from './security/pages.ts';
@@ -18,7 +19,13 @@ import { supportTopics } from './support/topics.ts';
 import { usersPages } from './users/pages.ts';
 import { usersTopics } from './users/topics.ts';
 
-const areaPages: readonly Page[] = [...restaurantPages, ...supportPages, ...securityPages, ...usersPages];
+const areaPages: readonly Page[] = [
+  ...restaurantPages,
+  ...supportPages,
+  ...securityPages,
+  ...usersPages,
+  ...integratorPages,
+];
 
 /** The stream of changes: who may watch what is decided by topic. */
 const eventsPage: Page = { method: 'GET', path: eventsPath, roles, handle: () => ({ kind: 'events' }) };
@@ -26,6 +33,11 @@ const eventsPage: Page = { method: 'GET', path: eventsPath, roles, handle: () =>
 export const allPages: readonly Page[] = [...createHomePages(areaPages), ...areaPages, ...accountPages, eventsPage];
 
 /** Pages for whoever is not signed in. */
-export const allPublicPages: readonly PublicPage[] = [...signInPages, ...providerPages, ...signOutPages];
+export const allPublicPages: readonly PublicPage[] = [
+  ...signInPages,
+  ...providerPages,
+  ...signOutPages,
+  ...explainPages,
+];
 
 export const allTopics: readonly Topic[] = [...restaurantTopics, ...supportTopics, ...securityTopics, ...usersTopics];

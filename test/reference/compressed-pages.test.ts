@@ -72,7 +72,7 @@ test('what a caller refuses or does not name is not used, and what is small stay
   expect(await encodingFor('identity')).toBeUndefined();
   expect(await encodingFor('zstd')).toBeUndefined();
   expect(await encodingFor('*')).toBe('br');
-  expect(await encodingFor('br', '/docs/assets/reference.js')).toBeUndefined();
+  expect(await encodingFor('br', '/docs/assets/errors.css')).toBeUndefined();
   // The tag of one form does not stand for another.
   const plain = await ask('/docs/errors', {});
   const other = await ask('/docs/errors', { 'accept-encoding': 'br', 'if-none-match': String(plain.headers.etag) });

@@ -21,7 +21,7 @@ import { webhooksPage } from './webhooks-page.ts';
 
 /** Path → page. Throws when the route table cannot be read. */
 export const createReference = (
-  { gateway, webhooks }: Pick<Settings, 'gateway' | 'webhooks'>,
+  { gateway, webhooks, panel }: Pick<Settings, 'gateway' | 'webhooks' | 'panel'>,
   origin: string,
 ): ReadonlyMap<string, Page> => {
   const table = readRouteTable(routesFileOf(gateway));
@@ -36,7 +36,7 @@ export const createReference = (
   });
   return new Map<string, Page>([
     ['/api/openapi.json', { type: 'application/json; charset=utf-8', body: JSON.stringify(document) }],
-    ['/docs', html(viewerPage)],
+    ['/docs', html(viewerPage({ hasPanel: panel.enabled === 'on' }))],
     ['/docs/errors', html(errorsPage())],
     ['/docs/webhooks', html(webhooksPage(webhooks.signature_header))],
     ['/docs/assets/reference.js', script(viewerScript)],

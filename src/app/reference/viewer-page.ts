@@ -1,5 +1,9 @@
 /** The page of /docs: a viewer from npm (swagger-ui-dist) that reads /api/openapi.json, with light, dark and narrow screens. */
-export const viewerPage = `<!doctype html>
+
+/** What explains a refusal, where the panel is on. */
+export const explainerPath = '/panel/explain';
+
+export const viewerPage = ({ hasPanel }: { hasPanel: boolean }): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -12,7 +16,7 @@ export const viewerPage = `<!doctype html>
 <script src="/docs/assets/reference.js" defer></script>
 </head>
 <body>
-<nav aria-label="Documents"><a href="/docs/webhooks">Webhooks</a> <a href="/docs/errors">Error codes</a> <a href="/api/openapi.json">OpenAPI document</a></nav>
+<nav aria-label="Documents"><a href="/docs/webhooks">Webhooks</a> <a href="/docs/errors">Error codes</a> <a href="/api/openapi.json">OpenAPI document</a>${hasPanel ? ` <a href="${explainerPath}">Why was a request refused?</a> <a href="/panel">Panel</a>` : ''}</nav>
 <main id="reference"><p>Reading the reference …</p></main>
 <noscript>This page needs JavaScript; the <a href="/api/openapi.json">OpenAPI document</a> and the
 <a href="/docs/errors">error codes</a> do not.</noscript>
@@ -20,34 +24,71 @@ export const viewerPage = `<!doctype html>
 </html>
 `;
 
-/** To be read only: no credentials are asked for in a page, and no address of anybody else is called. */
+/**
+ * Whoever has a credential may try operations with it against this server. It stays in the memory of the page, goes to no
+ * other address, and no cookie of this host goes with it: what is tried out is the credential alone.
+ */
 export const viewerScript = `const dark = matchMedia('(prefers-color-scheme: dark)');
 const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
 dark.addEventListener('change', follow);
 follow();
-SwaggerUIBundle({
-  url: '/api/openapi.json',
-  dom_id: '#reference',
-  deepLinking: true,
-  docExpansion: 'list',
-  defaultModelsExpandDepth: -1,
-  displayRequestDuration: false,
-  supportedSubmitMethods: [],
-  validatorUrl: null,
-});
+/** Examples of what may be left out are shown beside the fields, not in them, where they would be sent. */
+const forTrying = ({ parameters = [] }) => {
+  for (const parameter of parameters) {
+    if (parameter.required === true || parameter.example === undefined) continue;
+    const { example, description } = parameter;
+    parameter.description = [description, 'Example: ' + JSON.stringify(example)].filter(Boolean).join('. ');
+    delete parameter.example;
+  }
+};
+/** The page may be read under another name of the server than the document says. */
+const here = (document) => {
+  document.servers = [{ url: location.origin }];
+  const flows = document.components.securitySchemes.bearer?.flows ?? {};
+  for (const flow of Object.values(flows)) flow.tokenUrl = location.origin + new URL(flow.tokenUrl).pathname;
+  forTrying({ parameters: Object.values(document.components.parameters) });
+  for (const path of Object.values(document.paths)) for (const operation of Object.values(path)) forTrying(operation);
+  return document;
+};
+const show = (spec) =>
+  SwaggerUIBundle({
+    spec,
+    dom_id: '#reference',
+    deepLinking: true,
+    docExpansion: 'list',
+    defaultModelsExpandDepth: -1,
+    displayRequestDuration: true,
+    supportedSubmitMethods: ['get', 'post'],
+    persistAuthorization: false,
+    validatorUrl: null,
+    requestInterceptor: (request) => {
+      if (new URL(request.url, location.href).origin !== location.origin) throw new Error('Not this server');
+      request.credentials = 'omit';
+      return request;
+    },
+  });
+fetch('/api/openapi.json')
+  .then((response) => response.json())
+  .then((document) => show(here(document)))
+  .catch(() => {
+    document.querySelector('#reference').textContent = 'The reference could not be read. Reload the page.';
+  });
 `;
 
 export const viewerStyle = `:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }
 body { margin: 0; overflow-wrap: anywhere }
-nav { display: flex; gap: 1.5rem; padding: .75rem 1.25rem }
+nav { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; padding: .75rem 1.25rem }
 nav a, noscript a { color: LinkText }
-.swagger-ui .auth-wrapper, .swagger-ui .authorization__btn, .swagger-ui .servers > label { display: none }
+.swagger-ui .servers > label, .swagger-ui .servers-title { display: none }
 :focus-visible { outline: 2px solid; outline-offset: 2px }
 @media (max-width: 40rem) {
   .swagger-ui .opblock .opblock-summary { flex-wrap: wrap }
   .swagger-ui .opblock-summary-path, .swagger-ui .opblock-summary-description { overflow-wrap: anywhere; max-width: 100% }
   .swagger-ui table, .swagger-ui .parameters-container, .swagger-ui .responses-inner { display: block; max-width: 100%; overflow-x: auto }
   .swagger-ui .wrapper { padding: 0 .5rem }
+  .swagger-ui .dialog-ux .modal-ux { min-width: 0; width: calc(100vw - 1rem) }
+  .swagger-ui .dialog-ux .modal-ux-content { padding: .5rem 1rem }
+  .swagger-ui .auth-container input { min-width: 0; width: 100% }
 }
 `;
 

@@ -6,8 +6,11 @@
     const form = event.target;
     if (!(form instanceof HTMLFormElement) || !form.hasAttribute('data-once')) return;
     if (form.dataset.sent === 'yes') event.preventDefault();
-    // Only after the browser has taken the fields: a disabled button would not be among them.
-    else setTimeout(() => (form.dataset.sent = 'yes'));
+    else {
+      form.dataset.sent = 'yes';
+      // Whoever stopped the browser may try again.
+      setTimeout(() => form.removeAttribute('data-sent'), 10_000);
+    }
   });
   // Back from the next page: the form may be sent again.
   addEventListener('pageshow', () => {

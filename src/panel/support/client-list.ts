@@ -6,6 +6,7 @@ import type { Page, View } from '../frame/page.ts';
 import { clientPath, clientTable } from './client-table.ts';
 import { fieldNote, notedBy } from './field-note.ts';
 import { nextLink } from './next-link.ts';
+import { queryCursor, queryText } from './query-text.ts';
 import { findField, readChosen, restaurantChoice } from './restaurant-choice.ts';
 import { supportRoles } from './roles.ts';
 import { readScopes, scopeChoice } from './scope-choice.ts';
@@ -26,20 +27,21 @@ export const clientListPages: readonly Page[] = [
     method: 'GET',
     path: '/clients/new',
     roles: supportRoles,
-    handle: (view) => showForm(view, { ...blank, restaurants: view.query.getAll('restaurant').slice(0, 1) }),
+    handle: (view) =>
+      showForm(view, { ...blank, restaurants: [queryText(view.query, 'restaurant')].filter((uid) => uid !== '') }),
   },
   { method: 'POST', path: '/clients/new', roles: supportRoles, handle: (view) => create(view) },
 ];
 
 const showList = async ({ texts, query, ports }: View): Promise<Answer> => {
   const t = texts.support.clients;
-  const text = (query.get('q') ?? '').trim().slice(0, 255);
-  const restuid = query.get('restaurant') ?? '';
+  const text = queryText(query, 'q');
+  const restuid = queryText(query, 'restaurant');
   const restaurant = restuid === '' ? undefined : await ports.support.findRestaurant(restuid);
   if (restuid !== '' && restaurant === undefined) return notFound();
   const { clients, next } = await ports.support.listClients(
     { text, ...(restaurant && { restaurant: restuid }) },
-    query.get('after') ?? undefined,
+    queryCursor(query),
   );
   return page({
     title: t.title,

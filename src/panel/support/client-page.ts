@@ -5,11 +5,11 @@ import type { Page, View } from '../frame/page.ts';
 import { time } from '../frame/time.ts';
 import type { ShownClient } from '../ports/support.ts';
 import { clientPath } from './client-table.ts';
-import { grantSection } from './grants.ts';
+import { grantSection } from './grant-section.ts';
 import { supportRoles } from './roles.ts';
 import { secretTable } from './secret-table.ts';
 import { stateBadge } from './state-badge.ts';
-import { stopSection } from './stop-client.ts';
+import { stopSection } from './stop-section.ts';
 
 export const clientPages: readonly Page[] = [
   {

@@ -10,6 +10,7 @@ import { clientTable } from './client-table.ts';
 import { fieldNote, notedBy } from './field-note.ts';
 import { currencyCodes, nameOfCurrency, timeZones } from './money-and-zones.ts';
 import { nextLink } from './next-link.ts';
+import { queryCursor, queryText } from './query-text.ts';
 import { supportRoles } from './roles.ts';
 
 const listPath = '/panel/support/restaurants';
@@ -42,8 +43,8 @@ export const restaurantPath = (restuid: string): string => `${listPath}/${encode
 
 const showList = async ({ texts, query, ports }: View): Promise<Answer> => {
   const t = texts.support.restaurants;
-  const search = (query.get('q') ?? '').trim().slice(0, 255);
-  const { restaurants, next } = await ports.support.listRestaurants(search, query.get('after') ?? undefined);
+  const search = queryText(query, 'q');
+  const { restaurants, next } = await ports.support.listRestaurants(search, queryCursor(query));
   return page({
     title: t.title,
     body: html`<div class="row spread">

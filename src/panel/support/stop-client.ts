@@ -1,15 +1,12 @@
 /** Quarantine and its end, and the end of a client for good. */
 import { type Answer, page, redirect } from '../frame/answer.ts';
-import { type Html, html } from '../frame/html.ts';
+import { html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
 import type { Page, View } from '../frame/page.ts';
-import type { ShownClient } from '../ports/support.ts';
 import { showClient } from './client-page.ts';
 import { clientPath } from './client-table.ts';
-import { fieldNote, notedBy } from './field-note.ts';
 import { supportRoles } from './roles.ts';
-
-const reasonLengthMax = 200;
+import { reasonLengthMax } from './stop-section.ts';
 
 export const stopPages: readonly Page[] = [
   {
@@ -27,25 +24,6 @@ export const stopPages: readonly Page[] = [
   { method: 'GET', path: '/clients/:client/disable', roles: supportRoles, handle: (view) => askDisable(view) },
   { method: 'POST', path: '/clients/:client/disable', roles: supportRoles, handle: (view) => disable(view) },
 ];
-
-export const stopSection = (
-  { texts, csrfField, form }: View,
-  client: ShownClient,
-  problems: { quarantine?: string; reactivate?: string },
-): Html => {
-  const t = texts.support.client;
-  const path = clientPath(client.clientId);
-  const isQuarantined = client.state === 'quarantined';
-  const problem = isQuarantined ? problems.reactivate : problems.quarantine;
-  const action = isQuarantined ? 'reactivate' : 'quarantine';
-  return html`<h2 id="stop">${t.danger}</h2>
-<form method="post" action="${path}/${action}" class="card">${csrfField}
-<h3>${isQuarantined ? t.reactivate : t.quarantine}</h3>
-<label>${isQuarantined ? t.reactivateReason : t.quarantineReason}<input name="reason" required maxlength="${reasonLengthMax}" autocomplete="off" value="${problem === undefined ? '' : form.get('reason')}"${notedBy('reason-note', problem)}></label>
-${fieldNote('reason-note', isQuarantined ? '' : t.quarantineText, problem)}
-<button>${isQuarantined ? t.reactivate : t.quarantine}</button></form>
-<div class="card row spread"><span>${t.disableText}</span><a class="button" href="${path}/disable">${t.disable}</a></div>`;
-};
 
 const setState = async (view: View, action: 'quarantine' | 'reactivate'): Promise<Answer> => {
   const { params, form, ports, actor, texts } = view;

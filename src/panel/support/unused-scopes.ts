@@ -5,6 +5,7 @@ import type { Page, View } from '../frame/page.ts';
 import type { ClientUse, ListedClient } from '../ports/support.ts';
 import { clientPath } from './client-table.ts';
 import { nextLink } from './next-link.ts';
+import { queryCursor } from './query-text.ts';
 import { supportRoles } from './roles.ts';
 import { daysDefault, keptFields } from './use-pages.ts';
 
@@ -22,7 +23,7 @@ type Found = { client: ListedClient; use: ClientUse };
 
 const show = async (view: View): Promise<Answer> => {
   const { query, ports, actor, texts } = view;
-  const { clients, next } = await ports.support.listClients({ live: true }, query.get('after') ?? undefined);
+  const { clients, next } = await ports.support.listClients({ live: true }, queryCursor(query));
   const uses = await ports.support.clientUse(actor, clients, daysDefault);
   const found = clients.flatMap((client, index): Found[] => {
     const use = uses[index];

@@ -42,7 +42,7 @@ const showUse = async (view: View): Promise<Answer> => {
     body: html`<form method="get" action="${usePath(client.clientId)}" class="row">
 <label class="inline">${t.days} <select name="days">${periods.map(
       (one) => html`<option value="${one}"${one === days && html` selected`}>${t.daysOf(one)}</option>`,
-    )}</select></label><button>${texts.support.search}</button></form>
+    )}</select></label><button>${t.show}</button></form>
 <p>${t.since} ${time(use.since)}: <strong>${use.calls}</strong></p>
 ${use.calls === 0 && html`<p class="message warn">${t.none} <a href="${clientPath(client.clientId)}#stop">${t.toQuarantine}</a></p>`}
 <h2>${t.scopesTitle}</h2>

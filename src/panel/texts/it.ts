@@ -1,6 +1,7 @@
 /** Italiano. Un file per area in `it/`. */
 import { account } from './it/account.ts';
 import { frame } from './it/frame.ts';
+import { integrator } from './it/integrator.ts';
 import { restaurant } from './it/restaurant.ts';
 import { security } from './it/security.ts';
 import { signIn } from './it/sign-in.ts';
@@ -8,4 +9,4 @@ import { support } from './it/support.ts';
 import { users } from './it/users.ts';
 import type { Texts } from './texts.ts';
 
-export const it: Texts = { frame, signIn, account, restaurant, support, security, users };
+export const it: Texts = { frame, signIn, account, restaurant, support, integrator, security, users };

@@ -182,6 +182,7 @@ export const support = {
     since: 'Calls since',
     days: 'Period',
     daysOf: (days: number) => `${days} days`,
+    show: 'Show',
     none: 'It made no call in this time. If nobody needs it, quarantine it.',
     toQuarantine: 'Stop the client',
     scopesTitle: 'Scopes',

@@ -200,6 +200,7 @@ export const support: Texts['support'] = {
     since: 'Chiamate dal',
     days: 'Periodo',
     daysOf: (days) => `${days} giorni`,
+    show: 'Mostra',
     none: 'Non ha fatto chiamate in questo periodo. Se non serve a nessuno, mettilo in quarantena.',
     toQuarantine: 'Ferma il client',
     scopesTitle: 'Permessi',

@@ -1,0 +1,27 @@
+/** What stops a client, on its page. */
+import { type Html, html } from '../frame/html.ts';
+import type { View } from '../frame/page.ts';
+import type { ShownClient } from '../ports/support.ts';
+import { clientPath } from './client-table.ts';
+import { fieldNote, notedBy } from './field-note.ts';
+
+export const reasonLengthMax = 200;
+
+export const stopSection = (
+  { texts, csrfField, form }: View,
+  client: ShownClient,
+  problems: { quarantine?: string; reactivate?: string },
+): Html => {
+  const t = texts.support.client;
+  const path = clientPath(client.clientId);
+  const isQuarantined = client.state === 'quarantined';
+  const problem = isQuarantined ? problems.reactivate : problems.quarantine;
+  const action = isQuarantined ? 'reactivate' : 'quarantine';
+  return html`<h2 id="stop">${t.danger}</h2>
+<form method="post" action="${path}/${action}" class="card">${csrfField}
+<h3>${isQuarantined ? t.reactivate : t.quarantine}</h3>
+<label>${isQuarantined ? t.reactivateReason : t.quarantineReason}<input name="reason" required maxlength="${reasonLengthMax}" autocomplete="off" value="${problem === undefined ? '' : form.get('reason')}"${notedBy('reason-note', problem)}></label>
+${fieldNote('reason-note', isQuarantined ? '' : t.quarantineText, problem)}
+<button>${isQuarantined ? t.reactivate : t.quarantine}</button></form>
+<div class="card row spread"><span>${t.disableText}</span><a class="button" href="${path}/disable">${t.disable}</a></div>`;
+};

@@ -1,0 +1,105 @@
+/** Texts of the pages for integrators, also for those who have no account. */
+export const integrator = {
+  title: 'For integrators',
+  intro: 'Send these to whoever builds on the API. None of them needs an account here.',
+  reference: 'API reference',
+  referenceText: 'Every operation; try it with your own credential.',
+  webhooks: 'Receiving webhooks',
+  webhooksText: 'Check the signature, in four languages.',
+  errors: 'Error codes',
+  errorsText: 'What each code means and what to do.',
+  explain: 'Why was a request refused?',
+  explainText: 'Paste a request id and get the reason in plain words.',
+  explainIntro:
+    'Every answer names its request id, in X-Request-Id and in the body of a refusal. Paste it here with the credential that made the request: only that one may know. It is sent to this API and nowhere else, and not kept.',
+  noScript: 'This page needs JavaScript. Without it, ask the API yourself:',
+  requestId: 'Request id',
+  credential: 'The credential that made the request',
+  kinds: { key: 'API key', client: 'API client', token: 'Access token' },
+  key: 'API key',
+  clientId: 'Client id',
+  secret: 'Client secret',
+  token: 'Access token',
+  submit: 'Explain',
+  asking: 'Asking …',
+  missing: 'Fill in the request id and the credential.',
+  facts: {
+    at: 'When',
+    request: 'Request',
+    answer: 'Answer',
+    missingScopes: 'Missing scopes',
+    details: 'Details',
+    errors: 'What was wrong',
+  },
+  details: {
+    expired_iso: 'ended',
+    expired_seconds_ago: 'seconds too late',
+    retry_after: 'seconds to wait',
+  },
+  notFound: {
+    title: 'Nothing is known about this request',
+    text: 'Either the id is not right, or the request was not refused with 400, 401, 403 or 429, or it is older than 7 days, or another credential made it. For a token that is no longer valid use the id and secret of its client.',
+  },
+  notAccepted: {
+    title: 'This credential is not accepted now',
+    text: 'So it may not ask about its requests. The API says:',
+  },
+  tooMany: { title: 'Too many requests', text: 'Wait this many seconds and ask again:' },
+  failed: { title: 'The API did not answer', text: 'Try again in a moment.' },
+  reasons: {
+    token_expired: {
+      title: 'The access token had expired',
+      text: 'Get a new one before expires_in has passed; keep it until then instead of asking for one per call.',
+    },
+    token_revoked: { title: 'The access token was revoked', text: 'Somebody ended it. Get a new one.' },
+    token_not_yet_valid: {
+      title: 'The access token was not valid yet',
+      text: 'Its time lies ahead: check the clock of the machine that made it.',
+    },
+    token_audience: {
+      title: 'The access token was for somewhere else',
+      text: 'Ask for a token for this server, or leave the parameter resource out.',
+    },
+    client_disabled: { title: 'The client is disabled', text: 'It was ended for good. Ask support for a new one.' },
+    secret_wrong: {
+      title: 'The client secret was wrong',
+      text: 'The client exists, but this is none of its live secrets. Look at which one your program really runs with.',
+    },
+    secret_ended: {
+      title: 'The client secret has ended',
+      text: 'It was replaced by a new one. Deploy that one.',
+    },
+    key_revoked: { title: 'The API key was revoked', text: 'Make another one in the panel under API access.' },
+    key_expired: { title: 'The API key has expired', text: 'Make another one in the panel under API access.' },
+    credentials_ambiguous: {
+      title: 'There were several credentials',
+      text: 'Send one kind only, and each header once. A proxy or a library may add one of its own.',
+    },
+    quarantined: {
+      title: 'The credential is quarantined',
+      text: 'Support has stopped it for now. The message of the refusal says why and what to do.',
+    },
+    restaurant_gone: { title: 'The restaurant no longer exists', text: 'The credential leads nowhere any more.' },
+    restaurant_not_granted: {
+      title: 'The credential may not reach this restaurant',
+      text: 'GET /api/whoami lists those that it may. Have the restaurant added by support, or name another.',
+    },
+    api_disabled: {
+      title: 'API access of the restaurant is off',
+      text: 'The owner switches it on in the panel under API access.',
+    },
+    scope_missing: {
+      title: 'A scope was missing',
+      text: 'Ask for a token with the scopes below, or have them granted to the client by support.',
+    },
+    rate_limited: {
+      title: 'There were too many requests',
+      text: 'Wait for the seconds of Retry-After, and spread requests by the RateLimit headers.',
+    },
+    parameters: { title: 'Something in the request was not valid', text: 'Correct what is listed below.' },
+    upstream: {
+      title: 'The service behind refused it',
+      text: 'The credential was fine. The body of the refusal says what the service did not like.',
+    },
+  },
+};

@@ -1,0 +1,110 @@
+/** Testi delle pagine per gli integratori. */
+import type { Texts } from '../texts.ts';
+
+export const integrator: Texts['integrator'] = {
+  title: 'Per gli integratori',
+  intro: 'Da inviare a chi sviluppa con l’API. Per nessuna di queste serve un account.',
+  reference: 'Riferimento API',
+  referenceText: 'Ogni operazione; provala con la tua credenziale.',
+  webhooks: 'Ricevere i webhook',
+  webhooksText: 'Verificare la firma, in quattro linguaggi.',
+  errors: 'Codici di errore',
+  errorsText: 'Che cosa significa ogni codice e che cosa fare.',
+  explain: 'Perché una richiesta è stata rifiutata?',
+  explainText: 'Incolla l’id di una richiesta e leggi il motivo in parole semplici.',
+  explainIntro:
+    'Ogni risposta riporta l’id della richiesta, in X-Request-Id e nel corpo di un rifiuto. Incollalo qui con la credenziale che ha fatto la richiesta: solo lei può sapere. Viene inviata solo a questa API e non viene conservata.',
+  noScript: 'Questa pagina richiede JavaScript. Senza, chiedi tu stesso all’API:',
+  requestId: 'Id della richiesta',
+  credential: 'La credenziale che ha fatto la richiesta',
+  kinds: { key: 'Chiave API', client: 'Client API', token: 'Token di accesso' },
+  key: 'Chiave API',
+  clientId: 'Id del client',
+  secret: 'Segreto del client',
+  token: 'Token di accesso',
+  submit: 'Spiega',
+  asking: 'Sto chiedendo …',
+  missing: 'Inserisci l’id della richiesta e la credenziale.',
+  facts: {
+    at: 'Quando',
+    request: 'Richiesta',
+    answer: 'Risposta',
+    missingScopes: 'Permessi mancanti',
+    details: 'Dettagli',
+    errors: 'Che cosa non andava',
+  },
+  details: {
+    expired_iso: 'terminato',
+    expired_seconds_ago: 'secondi di ritardo',
+    retry_after: 'secondi di attesa',
+  },
+  notFound: {
+    title: 'Di questa richiesta non si sa nulla',
+    text: 'L’id non è giusto, oppure la richiesta non è stata rifiutata con 400, 401, 403 o 429, oppure ha più di 7 giorni, oppure l’ha fatta un’altra credenziale. Per un token non più valido usa id e segreto del suo client.',
+  },
+  notAccepted: {
+    title: 'Questa credenziale ora non è accettata',
+    text: 'Perciò non può chiedere delle sue richieste. L’API dice:',
+  },
+  tooMany: { title: 'Troppe richieste', text: 'Attendi questi secondi e chiedi di nuovo:' },
+  failed: { title: 'L’API non ha risposto', text: 'Riprova tra un momento.' },
+  reasons: {
+    token_expired: {
+      title: 'Il token di accesso era scaduto',
+      text: 'Prendine uno nuovo prima che passi expires_in; fino ad allora conservalo, invece di chiederne uno per chiamata.',
+    },
+    token_revoked: { title: 'Il token di accesso era revocato', text: 'Qualcuno lo ha terminato. Prendine uno nuovo.' },
+    token_not_yet_valid: {
+      title: 'Il token di accesso non era ancora valido',
+      text: 'Il suo tempo è nel futuro: controlla l’orologio della macchina che lo ha creato.',
+    },
+    token_audience: {
+      title: 'Il token di accesso era per un altro server',
+      text: 'Chiedi un token per questo server, oppure ometti il parametro resource.',
+    },
+    client_disabled: {
+      title: 'Il client è disabilitato',
+      text: 'È terminato per sempre. Chiedine uno nuovo all’assistenza.',
+    },
+    secret_wrong: {
+      title: 'Il segreto del client era sbagliato',
+      text: 'Il client esiste, ma questo non è uno dei suoi segreti attivi. Controlla con quale gira davvero il tuo programma.',
+    },
+    secret_ended: {
+      title: 'Il segreto del client è terminato',
+      text: 'È stato sostituito da uno nuovo. Installa quello.',
+    },
+    key_revoked: { title: 'La chiave API era revocata', text: 'Creane un’altra nel pannello sotto Accesso API.' },
+    key_expired: { title: 'La chiave API era scaduta', text: 'Creane un’altra nel pannello sotto Accesso API.' },
+    credentials_ambiguous: {
+      title: 'C’erano più credenziali',
+      text: 'Inviane di un solo tipo, e ogni header una volta. Un proxy o una libreria può aggiungerne una.',
+    },
+    quarantined: {
+      title: 'La credenziale è in quarantena',
+      text: 'L’assistenza l’ha fermata per ora. Il messaggio del rifiuto dice perché e che cosa fare.',
+    },
+    restaurant_gone: { title: 'Il ristorante non esiste più', text: 'La credenziale non porta più da nessuna parte.' },
+    restaurant_not_granted: {
+      title: 'La credenziale non può raggiungere questo ristorante',
+      text: 'GET /api/whoami elenca quelli che può. Fallo aggiungere dall’assistenza, o indicane un altro.',
+    },
+    api_disabled: {
+      title: 'L’accesso API del ristorante è disattivato',
+      text: 'Il titolare lo attiva nel pannello sotto Accesso API.',
+    },
+    scope_missing: {
+      title: 'Mancava un permesso',
+      text: 'Chiedi un token con i permessi qui sotto, o falli concedere al client dall’assistenza.',
+    },
+    rate_limited: {
+      title: 'C’erano troppe richieste',
+      text: 'Attendi i secondi di Retry-After e distribuisci le richieste secondo gli header RateLimit.',
+    },
+    parameters: { title: 'Qualcosa nella richiesta non era valido', text: 'Correggi ciò che è elencato qui sotto.' },
+    upstream: {
+      title: 'L’ha rifiutata il servizio a valle',
+      text: 'La credenziale andava bene. Il corpo del rifiuto dice che cosa non andava al servizio.',
+    },
+  },
+};
