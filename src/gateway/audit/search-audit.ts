@@ -33,12 +33,7 @@ export const searchAudit = async (
   deps: AuditReaderDeps,
   { filter, before, limit }: { filter: EventFilter; before?: string | undefined; limit: number },
 ): Promise<FoundAudit> => {
-  // The filter goes into the audit, where no secret and no token may stand.
-  for (const value of Object.values(filter)) {
-    if (typeof value === 'string' && isCredential(value)) {
-      throw new Fault('VALIDATION_ERROR', 'This is a credential, not a name of one; give it to `audit who`');
-    }
-  }
+  assertNoCredential(filter);
   const place = before === undefined ? undefined : readPlace(before);
   await noteAuditRead(deps, { read: 'search', filter, before, limit });
   const found = await searchEvents(deps.db, filter, place, limit + 1);
@@ -72,6 +67,15 @@ export const noteAuditRead = (
       ...{ action: 'audit.read', actor, address: address ?? null, details: JSON.stringify(details) },
     }),
   );
+
+/** The filter goes into the audit, where no secret and no token may stand. */
+export const assertNoCredential = (filter: EventFilter): void => {
+  for (const value of Object.values(filter)) {
+    if (typeof value === 'string' && isCredential(value)) {
+      throw new Fault('VALIDATION_ERROR', 'This is a credential, not a name of one; give it to `audit who`');
+    }
+  }
+};
 
 const isCredential = (value: string): boolean =>
   isApiKey(value) || isClientSecret(value) || /^[\w-]+\.[\w-]+\.[\w-]+$/.test(value);

@@ -2,8 +2,11 @@
 import type { Page, Role } from '../frame/page.ts';
 import { showCharts } from './charts-page.ts';
 import { showEvent } from './event-page.ts';
+import { downloadAudit } from './export-page.ts';
 import { revokeValue, showIncidentForm, showProof, traceValue } from './incident-page.ts';
+import { showIntegrity, verifyNow } from './integrity-page.ts';
 import { showLive } from './live-page.ts';
+import { showPolicy } from './policy-page.ts';
 import { showSearch } from './search-page.ts';
 
 const roles: readonly Role[] = ['security', 'admin'];
@@ -25,5 +28,15 @@ export const securityPages: readonly Page[] = [
   {
     ...{ method: 'GET', path: '/security/charts', roles },
     ...{ nav: (texts) => texts.security.charts.title, handle: showCharts },
+  },
+  { method: 'GET', path: '/security/audit/export', roles, handle: downloadAudit },
+  {
+    ...{ method: 'GET', path: '/security/integrity', roles, topics: ['security-integrity'] },
+    ...{ nav: (texts) => texts.security.integrity.title, handle: showIntegrity },
+  },
+  { method: 'POST', path: '/security/integrity/verify', roles, handle: verifyNow },
+  {
+    ...{ method: 'GET', path: '/security/policy', roles },
+    ...{ nav: (texts) => texts.security.policy.title, handle: showPolicy },
   },
 ];

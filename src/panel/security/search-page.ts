@@ -7,6 +7,7 @@ import type { View } from '../frame/page.ts';
 import type { AuditFilter, AuditPage } from '../ports.ts';
 import { readFilter, searchHref, searchPath } from './audit-filter.ts';
 import { auditTable } from './audit-table.ts';
+import { exportLinks } from './export-links.ts';
 
 const pageSize = 50;
 const hourMs = 3_600_000;
@@ -14,8 +15,7 @@ const hourMs = 3_600_000;
 export const showSearch = async (view: View): Promise<Answer> => {
   const { filter, wrong } = readFilter(view.query);
   const t = view.texts.security;
-  if (wrong.length > 0)
-    return searchPage(view, filter, { problem: t.wrongFields(wrong.map((name) => t.fields[name])) });
+  if (wrong.length > 0) return refuseSearch(view);
   const before = view.query.get('before') ?? undefined;
   try {
     const { actor, address } = view;
@@ -25,6 +25,13 @@ export const showSearch = async (view: View): Promise<Answer> => {
     if (!(error instanceof Fault) || error.code !== 'VALIDATION_ERROR') throw error;
     return searchPage(view, filter, { problem: t.searchRefused });
   }
+};
+
+/** The same page for a download that cannot be made. */
+export const refuseSearch = (view: View): Answer => {
+  const { filter, wrong } = readFilter(view.query);
+  const t = view.texts.security;
+  return searchPage(view, filter, { problem: t.wrongFields(wrong.map((name) => t.fields[name])) });
 };
 
 type Outcome = { found: AuditPage } | { problem: string };
@@ -50,7 +57,7 @@ const results = (view: View, filter: AuditFilter, { entries, next }: AuditPage):
 <nav class="row pager" aria-label="${t.pages}">${!isFirst && html`<a class="button" href="${searchHref(filter)}">${t.newest}</a>`}${
     next !== undefined &&
     html`<a class="button" rel="next" href="${searchHref({ ...filter, before: next })}">${t.older}</a>`
-  }</nav>`;
+  }<span class="hint">${t.exportThese}</span>${exportLinks(view.texts, filter)}</nav>`;
 };
 
 const filterForm = (view: View, filter: AuditFilter): Html => {

@@ -9,4 +9,10 @@ export const securityTopics: readonly Topic[] = [
     channels: ['gateway_credentials'],
     mark: (ports) => ports.security.credentialMark(),
   },
+  {
+    name: 'security-integrity',
+    roles: ['security', 'admin'],
+    perRestaurant: false,
+    mark: async (ports) => JSON.stringify(await ports.security.listVerifications(1)),
+  },
 ];
