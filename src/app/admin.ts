@@ -195,6 +195,7 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
       makeLink: (email: string) => users.makeLink(actor, email),
       disable: (email: string) => users.disable(actor, email),
       enable: (email: string) => users.enable(actor, email),
+      removeTotp: (email: string) => users.removeTotp(actor, email),
       list: users.list,
     },
     forwardEvents,

@@ -105,7 +105,7 @@ export const createPanel = (deps: PanelDeps): Panel => {
     log,
     origin,
     sourceOf,
-    headers: createSecurityHeaders([]),
+    headers: createSecurityHeaders(origin),
     watch,
     streams,
   });

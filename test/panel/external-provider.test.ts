@@ -1,65 +1,20 @@
-/** Signing in by an external OpenID provider: a real oidc-provider, and the real program. */
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { Provider } from 'oidc-provider';
+/** Signing in by an external OpenID provider, over HTTP, with a real one. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { clientId, clientSecret, type Identity, type OpenidProvider, startOpenidProvider } from './openid-provider.ts';
 import { type PanelInProcess, startPanel, type Visitor } from './panel-in-process.ts';
 
-type Identity = { sub: string; email: string; email_verified: boolean };
-
-let issuer: string;
-let server: Server;
+let provider: OpenidProvider;
 let panel: PanelInProcess;
 /** Who is signed in at the provider. */
 let identity: Identity;
-/** What the provider is told to do wrong, on its way back. */
-let provider: Provider;
-
-/** The provider asks nobody: whoever comes is `identity`. */
-const startProvider = async (): Promise<void> => {
-  server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-};
-
-const serveProvider = (): void => {
-  provider = new Provider(issuer, {
-    clients: [
-      {
-        client_id: 'panel',
-        client_secret: 'a secret of the panel',
-        redirect_uris: [`${panel.origin}/panel/sign-in/provider/return`],
-      },
-    ],
-    pkce: { required: () => true },
-    claims: { openid: ['sub'], email: ['email', 'email_verified'] },
-    conformIdTokenClaims: false,
-    findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ ...identity, sub: id }) }),
-    interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
-    features: { devInteractions: { enabled: false } },
-    ttl: { Interaction: 60, Session: 60, Grant: 60, IdToken: 60, AccessToken: 60, AuthorizationCode: 60 },
-    cookies: { keys: ['a key of the test'] },
-  });
-  const handle = provider.callback();
-  server.on('request', (request, response) => {
-    if (!request.url?.startsWith('/interaction/')) return handle(request, response);
-    void (async () => {
-      const { params } = await provider.interactionDetails(request, response);
-      const grant = new provider.Grant({ accountId: identity.sub, clientId: String(params.client_id) });
-      grant.addOIDCScope('openid email');
-      const result = { login: { accountId: identity.sub }, consent: { grantId: await grant.save() } };
-      await provider.interactionFinished(request, response, result);
-    })();
-  });
-};
 
 beforeAll(async () => {
-  await startProvider();
+  provider = await startOpenidProvider();
   panel = await startPanel({
-    ...{ oidc_issuer: issuer, oidc_client_id: 'panel', oidc_client_secret: 'a secret of the panel' },
+    ...{ oidc_issuer: provider.issuer, oidc_client_id: clientId, oidc_client_secret: clientSecret },
     oidc_label: 'Trattoria ID',
   });
-  serveProvider();
+  provider.serve(panel.origin, () => identity);
 });
 
 beforeEach(() => {
@@ -68,15 +23,14 @@ beforeEach(() => {
 
 afterAll(async () => {
   await panel?.close();
-  server?.closeAllConnections();
-  await new Promise((resolve) => server?.close(resolve));
+  await provider?.close();
 });
 
 /** Follows the browser's way through the provider; the address that it sends the browser back to. */
 const throughProvider = async (begin: string): Promise<URL> => {
   const cookies = new Map<string, string>();
   let url = new URL(begin);
-  for (let hops = 0; url.origin === issuer; hops += 1) {
+  for (let hops = 0; url.origin === provider.issuer; hops += 1) {
     expect(hops).toBeLessThan(10);
     const answer = await fetch(url, {
       redirect: 'manual',
@@ -117,7 +71,7 @@ test('whoever the provider names by a verified email signs in to the account wit
   expect(answer).toMatchObject({ status: 303, location: '/panel/account?from=here' });
   expect(await isSignedIn(visitor)).toBe(true);
   expect(panel.events.slice(-2)).toMatchObject([
-    { action: 'user.changed', details: { provider: issuer } },
+    { action: 'user.changed', details: { provider: provider.issuer } },
     { action: 'user.signed_in', actor: `panel:${id}`, details: { method: 'oidc' } },
   ]);
 });

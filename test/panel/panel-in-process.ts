@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { appendChange, createSourceOf } from '#src/gateway/index.ts';
 import { createPanel, createUsers, type PanelEvent, type RecordEvents } from '#src/panel/index.ts';
+import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -20,9 +21,13 @@ export type Visitor = {
   post(path: string, fields: Record<string, string>, token?: string): Promise<Answer>;
 };
 
-export const startPanel = async (settings: Partial<Settings> = {}, streamBeatMs = 25_000) => {
+/** `storeUrl`: where the panel looks for its store; default: a database of its own. */
+export const startPanel = async (settings: Partial<Settings> = {}, streamBeatMs = 25_000, storeUrl?: string) => {
+  const log = pino({ level: 'silent' });
   const database = await createTestDatabase();
-  const { db, pool } = database;
+  const pool =
+    storeUrl === undefined ? database.pool : createPool({ connection: storeUrl, applicationName: 'panel' }, log);
+  const db = createDatabase(pool);
   let nowMs = Date.parse('2026-03-01T10:00:00Z');
   const clock = { now: () => new Date(nowMs) };
   const box = createSecretBox(Buffer.alloc(32, 3));
@@ -43,7 +48,6 @@ export const startPanel = async (settings: Partial<Settings> = {}, streamBeatMs 
   const server = createServer((request, response) => panel.handler(request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const log = pino({ level: 'silent' });
   const panel = createPanel({
     ...{ db, pool, box, clock, log, origin, record },
     settings: { oidc_label: 'single sign-on', ...settings },

@@ -15,11 +15,12 @@ export const userCommands = (program: Command, output: Output): void => {
     .option('--restaurant <restuid...>', 'restaurants of an owner; may be repeated', [])
     .action(async ({ email, role, restaurant }: CreateOptions, command: Command) => {
       const made = await withAdmin(command, (admin) => admin.users.create({ email, role, restaurants: restaurant }));
-      output.result(shown(made), linkNote);
+      output.result(made, linkNote);
     });
   addLink(group, output);
   addSet(group, output);
   addStates(group, output);
+  addRemoveTotp(group, output);
   group
     .command('list')
     .description('accounts by email')
@@ -34,16 +35,13 @@ const linkNote = 'The link works once, within a day, and is shown only now.';
 
 const roleOption = (description: string): Option => new Option('--role <role>', description).choices([...roleNames]);
 
-/** First what a person looks for. */
-const shown = <T extends { user_id: string; link?: string }>({ user_id, ...rest }: T) => ({ user_id, ...rest });
-
 const addLink = (group: Command, output: Output): void => {
   group
     .command('link')
     .description('a new one-time link to set the password; the former one ends')
     .requiredOption('--email <email>', 'whose account it is')
     .action(async ({ email }: { email: string }, command: Command) => {
-      output.result(shown(await withAdmin(command, (admin) => admin.users.makeLink(email))), linkNote);
+      output.result(await withAdmin(command, (admin) => admin.users.makeLink(email)), linkNote);
     });
 };
 
@@ -58,6 +56,16 @@ const addSet = (group: Command, output: Output): void => {
       const { email, role, restaurant } = options;
       const given = { ...(role && { role }), ...(restaurant && { restaurants: restaurant }) };
       output.result(await withAdmin(command, (admin) => admin.users.set(email, given)));
+    });
+};
+
+const addRemoveTotp = (group: Command, output: Output): void => {
+  group
+    .command('remove-totp')
+    .description('let somebody who lost the device and the recovery codes sign in with the password alone')
+    .requiredOption('--email <email>', 'whose account it is')
+    .action(async ({ email }: { email: string }, command: Command) => {
+      output.result(await withAdmin(command, (admin) => admin.users.removeTotp(email)));
     });
 };
 

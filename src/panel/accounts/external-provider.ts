@@ -2,7 +2,7 @@
  * Sign-in by an external OpenID provider: authorization code with PKCE, state and nonce. The provider says who somebody is;
  * whether there is an account, and what it may do, is decided here.
  */
-import * as openid from 'openid-client';
+import type { Configuration } from 'openid-client';
 import type { PanelSettings } from '../config.ts';
 import type { PendingProvider } from './pending-sign-in.ts';
 
@@ -34,6 +34,8 @@ export const createExternalProvider = (
   return {
     label: settings.oidc_label,
     begin: async (next) => {
+      // Read when somebody first signs in this way: the command line loads this file too.
+      const openid = await import('openid-client');
       const verifier = openid.randomPKCECodeVerifier();
       const pending = {
         kind: 'provider' as const,
@@ -53,6 +55,7 @@ export const createExternalProvider = (
       return { url: url.href, pending };
     },
     finish: async (query, { verifier, state, nonce }) => {
+      const openid = await import('openid-client');
       const tokens = await openid.authorizationCodeGrant(await configuration(), new URL(`${redirectUri}?${query}`), {
         pkceCodeVerifier: verifier,
         expectedState: state,
@@ -69,8 +72,9 @@ export const createExternalProvider = (
 
 /** Asked once, when somebody first signs in this way; a provider that was away is asked again. */
 const createDiscovery = ({ issuer, clientId, secret }: { issuer: string; clientId: string; secret: string }) => {
-  let found: Promise<openid.Configuration> | undefined;
-  const discover = async (): Promise<openid.Configuration> => {
+  let found: Promise<Configuration> | undefined;
+  const discover = async (): Promise<Configuration> => {
+    const openid = await import('openid-client');
     const isPlain = issuer.startsWith('http:');
     const configuration = await openid.discovery(new URL(issuer), clientId, secret, undefined, {
       timeout: timeoutSeconds,
@@ -79,7 +83,7 @@ const createDiscovery = ({ issuer, clientId, secret }: { issuer: string; clientI
     configuration.timeout = timeoutSeconds;
     return configuration;
   };
-  return (): Promise<openid.Configuration> => {
+  return (): Promise<Configuration> => {
     found ??= discover().catch((error: unknown) => {
       found = undefined;
       throw error;

@@ -46,7 +46,7 @@ export const createOwnAccount = (deps: OwnAccountDeps) => {
       const verdict = await throttle.count(attempt);
       if (verdict.kind === 'wait') return { kind: 'wait', seconds: verdict.seconds };
       if (!(await passwordHash.verify(change.current.slice(0, 1_000), user.password, true))) return { kind: 'refused' };
-      await throttle.forgive(attempt, 1);
+      await throttle.forgive(attempt, verdict.isKnown, 1);
       const hashed = await passwordHash.hash(change.next);
       return inTransaction(db, async (tx) => {
         const locked = await lockUser(tx, user.id);
@@ -71,7 +71,7 @@ export const createOwnAccount = (deps: OwnAccountDeps) => {
       const verdict = await throttle.count(attempt);
       if (verdict.kind === 'wait') return { kind: 'wait', seconds: verdict.seconds };
       if (!(await secondFactor.remove(user.id, code.slice(0, 100), visitor.address))) return { kind: 'refused' };
-      await throttle.forgive(attempt, 1);
+      await throttle.forgive(attempt, verdict.isKnown, 1);
       return { kind: 'removed' };
     },
     /** Newest first. */

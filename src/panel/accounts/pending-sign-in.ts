@@ -17,7 +17,6 @@ const pending = z.discriminatedUnion('kind', [
     method: z.enum(['password', 'oidc', 'link']),
     /** Of the password that was right: a new one ends this. */
     passwordTag: z.string(),
-    attempts: z.number(),
     until: z.number(),
   }),
   z.object({

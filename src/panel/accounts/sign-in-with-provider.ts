@@ -36,7 +36,7 @@ export const createProviderSignIn = (deps: Deps) => {
         const begun = await provider?.begin(next);
         return begun && { url: begun.url, cookies: [pendings.keep(begun.pending)] };
       } catch (error) {
-        log.warn({ err: error }, 'the external provider of the panel cannot be asked');
+        log.warn(reasonOf(error), 'the external provider of the panel cannot be asked');
         return undefined;
       }
     },
@@ -53,7 +53,7 @@ export const createProviderSignIn = (deps: Deps) => {
       try {
         identity = await provider.finish(query, begun);
       } catch (error) {
-        log.warn({ err: error }, 'a sign-in by the external provider of the panel failed');
+        log.warn(reasonOf(error), 'a sign-in by the external provider of the panel failed');
         return { result: { kind: 'failed' }, next };
       }
       const user = await accountOf(identity);
@@ -64,6 +64,12 @@ export const createProviderSignIn = (deps: Deps) => {
     },
   };
 };
+
+/** Not the whole error: it may hold what the browser brought back. */
+const reasonOf = (error: unknown): { reason: string; code: unknown } => ({
+  reason: error instanceof Error ? error.message : String(error),
+  code: error instanceof Error && 'code' in error ? error.code : undefined,
+});
 
 /**
  * The account that belongs to an identity. One that came before is known by issuer and subject; the first time a verified

@@ -40,6 +40,7 @@ export type SignInResult =
   | { kind: 'wait'; seconds: number };
 
 const browsersMax = 20;
+const changedMeanwhile = 'disabled or changed meanwhile';
 
 export type SignIn = ReturnType<typeof createSignIn>;
 
@@ -58,7 +59,7 @@ export const createSignIn = (deps: SignInDeps) => {
     const passwordTag = passwordTagOf(user);
     return {
       kind: 'code',
-      cookies: [pendings.keep({ kind: 'code', userId: user.id, method, passwordTag, attempts: 1 })],
+      cookies: [pendings.keep({ kind: 'code', userId: user.id, method, passwordTag })],
     };
   };
   return {
@@ -75,7 +76,8 @@ export const createSignIn = (deps: SignInDeps) => {
           user === undefined ? 'no such user' : isRight ? 'disabled' : 'wrong password',
         );
       const result = await proceed(user, visitor, 'password');
-      if (result.kind === 'signedIn') await throttle.forgive(attempt, 1);
+      if (result.kind === 'refused') return noteFailure.refused(attempt, changedMeanwhile);
+      if (result.kind === 'signedIn') await throttle.forgive(attempt, verdict.isKnown, 1);
       return result;
     },
     /** `pending`: value of the cookie that the first factor left. `gone`: it is none, or too old. */
@@ -97,7 +99,8 @@ export const createSignIn = (deps: SignInDeps) => {
       });
       if (used === undefined) return noteFailure.refused(attempt, 'wrong code');
       const result = await finish(user, visitor, used);
-      if (result.kind === 'signedIn') await throttle.forgive(attempt, begun.attempts + 1);
+      if (result.kind === 'refused') return noteFailure.refused(attempt, changedMeanwhile);
+      if (result.kind === 'signedIn') await throttle.forgive(attempt, verdict.isKnown, 2);
       return result;
     },
     /** Somebody whom an external provider has named. */

@@ -69,9 +69,9 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
       }
       return { kind: 'judge', isKnown: known };
     },
-    /** Somebody signed in after so many attempts: they were none of a stranger. */
-    forgive: async (attempt: Attempt, attempts: number): Promise<void> => {
-      for (const [lane, digest] of lanesOf(attempt, await isKnown(attempt))) {
+    /** Somebody was right after so many attempts. `known`: as it was counted; whoever signs in is known afterwards. */
+    forgive: async (attempt: Attempt, known: boolean, attempts: number): Promise<void> => {
+      for (const [lane, digest] of lanesOf(attempt, known)) {
         if (lane === 'browser' || lane === 'pair') await forgetAttempts(db, digest);
         else await takeBack(db, digest, attempts);
       }

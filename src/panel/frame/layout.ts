@@ -77,7 +77,7 @@ ${signedIn && signedIn.subNav.length > 0 && navigation(t.subNavigation, 'sub-nav
 ${frame.flash && message(frame.flash)}
 <h1>${content.title}</h1>
 ${content.body}
-${signedIn?.streamUrl !== undefined && html`<div hx-get="/panel" hx-trigger="sse:signed-out" hidden></div>`}
+${signedIn?.streamUrl !== undefined && html`<div hx-get="/panel" hx-trigger="sse:signed-out" hx-swap="none" hidden></div>`}
 </main>
 <div id="toast" class="toast" role="status" aria-live="polite"></div>
 </body>

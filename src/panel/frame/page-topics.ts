@@ -31,6 +31,20 @@ export const streamUrlOf = async (
   return `/panel${eventsPath}?${fields}`;
 };
 
+/** Throws where a page watches what is not there, or what those who see the page may not watch. Called once at the start. */
+export const assertTopics = (watch: Pick<ChangeWatch, 'topic'>, pages: readonly Page[]): void => {
+  for (const page of pages) {
+    for (const name of page.topics ?? []) {
+      const topic = watch.topic(name);
+      const fits =
+        topic !== undefined &&
+        page.roles.every((role) => topic.roles.includes(role)) &&
+        (!topic.perRestaurant || page.path.includes('/:restaurant'));
+      if (!fits) throw new Error(`the page ${page.path} cannot watch ${name}`);
+    }
+  }
+};
+
 /** What the address asks for. Throws NOT_FOUND for anything that is not the user's to see. */
 export const readTopics = (
   watch: ChangeWatch,

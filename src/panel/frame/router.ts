@@ -20,7 +20,7 @@ import { layout } from './layout.ts';
 import { createMatchPage, type Match, panelPath } from './match-page.ts';
 import { navigationFor } from './navigation.ts';
 import type { Page, View } from './page.ts';
-import { readTopics, streamUrlOf } from './page-topics.ts';
+import { assertTopics, readTopics, streamUrlOf } from './page-topics.ts';
 import { type Problem, problemOf, problemPage } from './problem-page.ts';
 import type { PublicPage } from './public-page.ts';
 import { readForm } from './read-form.ts';
@@ -68,17 +68,21 @@ export type PanelHandler = (request: IncomingMessage, response: ServerResponse) 
 
 export const createRouter = (deps: RouterDeps): PanelHandler => {
   const { assets, log, headers } = deps;
+  assertTopics(deps.watch, deps.pages);
   const serve = createServe(deps);
   return (request, response) => {
     const requestId = newId('req');
     const [path = '', search = ''] = splitTarget(request.url ?? '');
     if (assets.serve(path, request, response)) return;
+    // Typed by hand; a page has one address.
+    if (path.length > panelPath.length && path.endsWith('/') && request.method === 'GET')
+      return createResponder(request, response, headers).redirect(path.replace(/\/+$/, '') + (search && `?${search}`));
     const respond = createResponder(request, response, { ...headers, 'x-request-id': requestId });
     serve({ request, response, respond, requestId, path, query: new URLSearchParams(search) }).catch(
       (error: unknown) => {
-        // The client may be gone in the middle of an answer; otherwise even the problem page could not be made.
-        if (!response.headersSent) response.writeHead(500, headers);
-        response.end();
+        // In the middle of an answer, where the client may be gone; otherwise even the problem page could not be made.
+        if (response.headersSent) response.destroy();
+        else response.writeHead(500, headers).end();
         if (!request.destroyed)
           log.error({ err: error, request_id: requestId }, 'a page of the panel could not be answered');
       },
@@ -126,6 +130,7 @@ const createServe = (deps: RouterDeps) => {
       if (found === undefined) return await send.problem(asked, 'notFound');
       await answerSignedIn({ ...asked, live, params: found.params }, found);
     } catch (thrown) {
+      if (head.response.headersSent) throw thrown;
       const { problem, ...more } = problemOf(thrown);
       if (problem === 'failed' || problem === 'unavailable')
         log.error({ err: thrown, request_id: head.requestId, path }, 'a page of the panel failed');
@@ -200,6 +205,15 @@ const createAnswerSignedIn = (deps: RouterDeps) => {
   };
 };
 
+const maySee = (look: () => unknown): boolean => {
+  try {
+    look();
+    return true;
+  } catch {
+    return false;
+  }
+};
+
 const hasToken = (request: IncomingMessage, form: URLSearchParams, { csrfToken }: LiveSession): boolean => {
   const header = request.headers['x-csrf-token'];
   return isCsrfToken(typeof header === 'string' ? header : form.get('csrf'), csrfToken);
@@ -235,7 +249,11 @@ const createSend = ({ assets, flashes, pages, watch, streams, accounts, headers 
       {
         userId: live.user.id,
         topics: readTopics(watch, query, live.user),
-        isLive: async () => (await accounts.sessions.find(token, false)) !== undefined,
+        // Whoever lost the session, the role or the restaurant hears no more.
+        isLive: async () => {
+          const current = await accounts.sessions.find(token, false);
+          return current !== undefined && maySee(() => readTopics(watch, query, current.user));
+        },
       },
     );
   };
@@ -254,7 +272,7 @@ const createSend = ({ assets, flashes, pages, watch, streams, accounts, headers 
         case 'file':
           return respond.file(answer.name, answer.type, answer.body);
         case 'events':
-          return openStream(asked);
+          return asked.request.method === 'GET' ? openStream(asked) : respond.html(html``, 200);
         case 'notFound':
           return problem(asked, 'notFound');
       }

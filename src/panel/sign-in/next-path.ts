@@ -6,7 +6,7 @@ export const signInPath = '/panel/sign-in';
 /** Only a path of the panel: whatever else stands there was put there by somebody else. */
 export const nextPath = (given: string | null): string => {
   const next = given ?? '';
-  const isOurs = /^\/panel(\/[\w/.~%:-]*)?(\?[\w=&.~%:+-]*)?$/.test(next) && next.length <= 2_000;
+  const isOurs = /^\/panel(\/[\w/.~%:-]*)?(\?[\w=&.~%:+-]*)?$/.test(next) && next.length <= 1_000;
   return isOurs && !next.includes('//') && !next.startsWith(signInPath) ? next : panelPath;
 };
 

@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { runCommand, runJson } from '../support/program.ts';
+
+let database: TestDatabase;
+let env: Record<string, string>;
+let restaurants: string[];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  env = {
+    DATABASE_URL: database.url,
+    ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64'),
+    ORDERPASS_ORIGIN: 'https://api.example',
+  };
+  restaurants = [];
+  for (const name of ['Da Ada', 'Da Bea'])
+    restaurants.push((await runJson(['restaurant', 'create', '--name', name], env)).restuid ?? '');
+}, 60_000);
+afterAll(() => database?.drop());
+
+const user = (...args: string[]): Promise<Record<string, unknown>> => runJson(['user', ...args], env);
+
+const refusal = async (...args: string[]): Promise<{ code: number; stderr: string }> => {
+  const { code, stderr } = await runCommand(['user', ...args], env);
+  return { code, stderr: stderr.trim() };
+};
+
+test('user create makes an account of one or several restaurants and shows a link of the public address, once', async () => {
+  const [first = '', second = ''] = restaurants;
+  const made = await user('create', '--email', 'Ada@Example.com', '--role', 'owner', '--restaurant', first, second);
+  expect(made).toMatchObject({ email: 'ada@example.com', role: 'owner', state: 'invited', totp: false });
+  expect(made.restaurants).toEqual([first, second].sort());
+  expect(made.link).toMatch(/^https:\/\/api\.example\/panel\/link\?token=[\w-]{43}$/);
+  expect(Date.parse(String(made.expires)) - Date.now()).toBeGreaterThan(23 * 3_600_000);
+  const { users } = (await user('list')) as { users: Record<string, unknown>[] };
+  expect(users).toHaveLength(1);
+  expect(JSON.stringify(users)).not.toContain(String(made.link).split('=')[1]);
+  expect((await user('link', '--email', 'ada@example.com')).link).not.toBe(made.link);
+});
+
+test('user set, disable and enable change the account, and each change stands in the audit', async () => {
+  await user('create', '--email', 'bea@example.com', '--role', 'support');
+  const [, second = ''] = restaurants;
+  expect(await user('set', '--email', 'bea@example.com', '--role', 'owner', '--restaurant', second)).toMatchObject({
+    role: 'owner',
+    restaurants: [second],
+  });
+  expect(await user('set', '--email', 'bea@example.com', '--role', 'security')).toMatchObject({ restaurants: [] });
+  expect(await user('disable', '--email', 'bea@example.com')).toMatchObject({ state: 'disabled' });
+  expect(await refusal('link', '--email', 'bea@example.com')).toEqual({
+    code: 1,
+    stderr: 'bea@example.com is disabled',
+  });
+  expect(await user('enable', '--email', 'bea@example.com')).toMatchObject({ state: 'invited' });
+  const { events } = (await runJson(['audit', 'search', '--action', 'user.changed'], env)) as unknown as {
+    events: Record<string, unknown>[];
+  };
+  expect(events).toHaveLength(4);
+  expect(events[0]?.['user.name']).toMatch(/^cli:/);
+  expect(await runCommand(['audit', 'verify'], env)).toMatchObject({ code: 0 });
+});
+
+test('what cannot be is refused with a reason', async () => {
+  const answers: Record<string, [args: string[], code: number, text: string]> = {
+    twice: [
+      ['create', '--email', 'ada@example.com', '--role', 'support'],
+      1,
+      'There is a user ada@example.com already',
+    ],
+    email: [['create', '--email', 'no address', '--role', 'support'], 1, 'is no email address'],
+    role: [['create', '--email', 'cy@example.com', '--role', 'king'], 2, 'Allowed choices are owner, support'],
+    none: [['create', '--email', 'cy@example.com', '--role', 'owner'], 1, 'needs at least one restaurant'],
+    absent: [['create', '--email', 'c@e.com', '--role', 'owner', '--restaurant', 'rst_x'], 1, 'no restaurant rst_x'],
+    link: [['link', '--email', 'cy@example.com'], 1, 'There is no user cy@example.com'],
+    codes: [['remove-totp', '--email', 'ada@example.com'], 1, 'no second factor'],
+  };
+  await Promise.all(
+    Object.values(answers).map(async ([args, code, text]) => {
+      const answer = await refusal(...args);
+      expect(answer.code, args.join(' ')).toBe(code);
+      expect(answer.stderr).toContain(text);
+    }),
+  );
+  const help = await runCommand(['user', '--help'], env);
+  for (const name of ['create', 'link', 'set', 'list', 'disable', 'enable', 'remove-totp'])
+    expect(help.stdout).toContain(name);
+});
