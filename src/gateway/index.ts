@@ -69,7 +69,7 @@ export { exportFound } from './audit/export-found.ts';
 export type { IssuedToken } from './audit/issued-tokens.ts';
 export { listLiveTokens } from './audit/live-tokens.ts';
 export { revokeHashed, revokeTraced } from './audit/revoke-traced.ts';
-export { type FoundAudit, findAuditEvent, searchAudit, searchLimitMax } from './audit/search-audit.ts';
+export { type FoundAudit, findAuditEvent, newestEvent, searchAudit, searchLimitMax } from './audit/search-audit.ts';
 export { traceCredential } from './audit/trace-credential.ts';
 export { type HashedCredential, type HashedTrace, traceHashed } from './audit/trace-hashed.ts';
 export { reportUnusedScopes } from './audit/unused-scopes.ts';

@@ -8,6 +8,7 @@ import {
   type LiveCredential as GatewayCredential,
   listLiveCredentials,
   listLiveTokens,
+  newestEvent,
   pageDryRuns,
   readCredentialEpoch,
   searchAudit,
@@ -47,6 +48,7 @@ export const createSecurityPorts = (deps: PortDeps): SecurityPorts => {
       return { ...chart, from: new Date(from), bucketSeconds };
     },
     credentialMark: async () => JSON.stringify(await readCredentialEpoch(store.db)),
+    auditMark: () => newestEvent(store.db),
     ...createIncidentPorts(deps),
     ...createIntegrityPorts(deps),
     listDryRuns: async (page) => {

@@ -7,7 +7,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { isApiKey, isClientSecret } from '../credentials/credential-values.ts';
 import { appendChange } from './append-change.ts';
 import { toEcs } from './audit-event.ts';
-import { type EventFilter, findEvent, searchEvents } from './audit-store.ts';
+import { type EventFilter, findEvent, listNewest, searchEvents } from './audit-store.ts';
 import { readPlace, writePlace } from './event-place.ts';
 
 export type AuditReaderDeps = {
@@ -57,6 +57,15 @@ export const findAuditEvent = async (
   return event && toEcs(event);
 };
 
+/** Names the newest event that is no reading; nothing of it is told. '' when there is none among the newest. */
+export const newestEvent = async (db: Kysely<unknown>): Promise<string> => {
+  const newest = await listNewest(db, newestRead);
+  const event = newest.find(({ action }) => action !== 'audit.read');
+  return event === undefined ? '' : `${event.chain}-${event.seq}`;
+};
+
+const newestRead = 20;
+
 /** Durable before anything is read. `details`: what was asked. */
 export const noteAuditRead = (
   { db, box, clock, actor, address }: AuditReaderDeps,
@@ -77,5 +86,6 @@ export const assertNoCredential = (filter: EventFilter): void => {
   }
 };
 
+/** A token begins with `{"`; names of routes may have three parts, too. */
 const isCredential = (value: string): boolean =>
-  isApiKey(value) || isClientSecret(value) || /^[\w-]+\.[\w-]+\.[\w-]+$/.test(value);
+  isApiKey(value) || isClientSecret(value) || /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/.test(value);

@@ -81,6 +81,8 @@ export type CredentialTrace = {
   parent: string | null;
   issued: AuditEntry | undefined;
   calls: number;
+  /** There were more than were counted: what is told of its use is that of the newest events. */
+  partial: boolean;
   scopesUsed: readonly string[];
   addresses: readonly string[];
   firstUsed: Date | undefined;
@@ -200,6 +202,8 @@ export type SecurityPorts = {
   triedScopes(): readonly { route: string; scopes: readonly string[] }[];
   /** Another text after each change of a credential. */
   credentialMark(): Promise<string>;
+  /** Another text after each event of the audit, readings left out: they come of looking. */
+  auditMark(): Promise<string>;
   /** Fault VALIDATION_ERROR for what is no hash or no id. */
   trace(by: Reader, hashed: HashedCredential): Promise<CredentialTrace>;
   /**

@@ -7,12 +7,16 @@ import { revokeValue, showIncidentForm, showProof, traceValue } from './incident
 import { showIntegrity, verifyNow } from './integrity-page.ts';
 import { showLive } from './live-page.ts';
 import { showPolicy } from './policy-page.ts';
-import { showSearch } from './search-page.ts';
+import { showSearch, tellNews } from './search-page.ts';
 
 const roles: readonly Role[] = ['security', 'admin'];
 
 export const securityPages: readonly Page[] = [
-  { method: 'GET', path: '/security/audit', roles, nav: (texts) => texts.security.auditTitle, handle: showSearch },
+  {
+    ...{ method: 'GET', path: '/security/audit', roles, topics: ['security-audit'] },
+    ...{ nav: (texts) => texts.security.auditTitle, handle: showSearch },
+  },
+  { method: 'GET', path: '/security/audit/news', roles, handle: tellNews },
   { method: 'GET', path: '/security/events/:event', roles, handle: showEvent },
   {
     ...{ method: 'GET', path: '/security/incident', roles },

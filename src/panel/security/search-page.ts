@@ -1,6 +1,6 @@
 /** Search of the audit: the filter stands in the address bar, so a search can be kept and sent on. */
 import { Fault } from '#src/contract/fault.ts';
-import { type Answer, page } from '../frame/answer.ts';
+import { type Answer, fragment, page } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
 import type { View } from '../frame/page.ts';
@@ -26,6 +26,12 @@ export const showSearch = async (view: View): Promise<Answer> => {
     return searchPage(view, filter, { problem: t.searchRefused });
   }
 };
+
+/** There are newer events: a link that shows them. Says nothing of the audit. */
+export const tellNews = ({ query, texts }: View): Answer =>
+  fragment(
+    html`<p><a class="button" href="${searchHref(Object.fromEntries(Object.entries(readFilter(query).filter)))}">${texts.security.news}</a></p>`,
+  );
 
 /** The same page for a download that cannot be made. */
 export const refuseSearch = (view: View): Answer => {
@@ -53,7 +59,9 @@ const results = (view: View, filter: AuditFilter, { entries, next }: AuditPage):
   const t = view.texts.security;
   const isFirst = !view.query.has('before');
   if (entries.length === 0) return html`<p>${t.nothingFits} <a href="${searchPath}">${t.clearFilter}</a></p>`;
-  return html`${auditTable(view.texts, entries, t.newestFirst)}
+  // Only told, not fetched: each look at the audit is noted, so a page may not look by itself.
+  return html`${isFirst && html`<div id="news" role="status" hx-get="${searchHref(filter).replace(searchPath, `${searchPath}/news`)}" hx-trigger="sse:security-audit"></div>`}
+${auditTable(view.texts, entries, t.newestFirst)}
 <nav class="row pager" aria-label="${t.pages}">${!isFirst && html`<a class="button" href="${searchHref(filter)}">${t.newest}</a>`}${
     next !== undefined &&
     html`<a class="button" rel="next" href="${searchHref({ ...filter, before: next })}">${t.older}</a>`

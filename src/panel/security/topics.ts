@@ -3,6 +3,12 @@ import type { Topic } from '../frame/topic.ts';
 
 export const securityTopics: readonly Topic[] = [
   {
+    name: 'security-audit',
+    roles: ['security', 'admin'],
+    perRestaurant: false,
+    mark: (ports) => ports.security.auditMark(),
+  },
+  {
     name: 'security-credentials',
     roles: ['security', 'admin'],
     perRestaurant: false,

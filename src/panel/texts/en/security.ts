@@ -28,6 +28,7 @@ export const security = {
   searchRefused:
     'This is a key, secret or token itself, or a page that no search gave. Give credentials to the incident page: it sends only a hash.',
   nothingFits: 'No event fits. Take a longer time or fewer filters.',
+  news: 'There are newer events: show them',
   newestFirst: 'Newest first',
   pages: 'Pages',
   newest: 'Newest',
@@ -95,6 +96,7 @@ export const security = {
     restaurants: 'Restaurants',
     parent: 'Issued for',
     calls: 'Calls',
+    atLeast: (calls: number) => `at least ${calls}, of which the newest are told here`,
     scopesUsed: 'Scopes used',
     addresses: 'Addresses',
     firstUsed: 'First used',

@@ -31,6 +31,7 @@ export const security: Texts['security'] = {
   searchRefused:
     'Questa è una chiave, un segreto o un token, oppure una pagina che nessuna ricerca ha dato. Le credenziali vanno nella pagina degli incidenti, che invia solo un hash.',
   nothingFits: 'Nessun evento corrisponde. Allunga il periodo o togli qualche filtro.',
+  news: 'Ci sono eventi più recenti: mostrali',
   newestFirst: 'Dal più recente',
   pages: 'Pagine',
   newest: 'Più recenti',
@@ -98,6 +99,7 @@ export const security: Texts['security'] = {
     restaurants: 'Ristoranti',
     parent: 'Emesso per',
     calls: 'Chiamate',
+    atLeast: (calls) => `almeno ${calls}, di cui qui si vedono i più recenti`,
     scopesUsed: 'Ambiti usati',
     addresses: 'Indirizzi',
     firstUsed: 'Primo uso',
