@@ -54,6 +54,7 @@ import { createReadiness } from './readiness.ts';
 import { createDenialLog } from './whoami/denial-log.ts';
 
 export { reportDryRuns } from './access/dry-run-report.ts';
+export { pageDryRuns } from './access/page-dry-runs.ts';
 export { appendChange } from './audit/append-change.ts';
 export { type AuditAction, auditActions } from './audit/audit-event.ts';
 export { type AuditChart, type ChartDimension, chartAudit } from './audit/chart-audit.ts';
@@ -65,14 +66,17 @@ export {
   exportAudit,
   exportFormats,
 } from './audit/export-audit.ts';
+export { exportFound } from './audit/export-found.ts';
 export type { IssuedToken } from './audit/issued-tokens.ts';
 export { listLiveTokens } from './audit/live-tokens.ts';
 export { revokeHashed, revokeTraced } from './audit/revoke-traced.ts';
-export { type FoundAudit, findAuditEvent, searchAudit, searchLimitMax } from './audit/search-audit.ts';
+export { type FoundAudit, findAuditEvent, newestEvent, searchAudit, searchLimitMax } from './audit/search-audit.ts';
 export { traceCredential } from './audit/trace-credential.ts';
 export { type HashedCredential, type HashedTrace, traceHashed } from './audit/trace-hashed.ts';
 export { reportUnusedScopes } from './audit/unused-scopes.ts';
+export { listHeads, type SignedHead } from './audit/verification-store.ts';
 export { verifyAudit } from './audit/verify-audit.ts';
+export { listVerifications, startVerification, type Verification } from './audit/verify-in-background.ts';
 export { type GatewaySettings, gatewaySettings } from './config.ts';
 export { readEpoch } from './credentials/credential-epoch-store.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';

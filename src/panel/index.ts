@@ -42,6 +42,7 @@ export type {
   AuditPage,
   CredentialState,
   CredentialTrace,
+  DryRun,
   HashedCredential,
   IssuedToken,
   LiveCredential,
@@ -51,7 +52,9 @@ export type {
   Reader,
   RecordEvents,
   SecurityPorts,
+  SignedHead,
   SupportPorts,
+  Verification,
 } from './ports.ts';
 
 export const panelMigrations = loadMigrations('panel', new URL('./migrations/', import.meta.url));

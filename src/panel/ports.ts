@@ -14,12 +14,15 @@ export type {
   ChartSeries,
   CredentialState,
   CredentialTrace,
+  DryRun,
   HashedCredential,
   IssuedToken,
   LiveCredential,
   LiveKind,
   Reader,
   SecurityPorts,
+  SignedHead,
+  Verification,
 } from './ports/security.ts';
 export type { SupportPorts } from './ports/support.ts';
 

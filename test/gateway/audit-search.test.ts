@@ -1,9 +1,9 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { EventFilter } from '#src/gateway/audit/audit-store.ts';
-import { createFingerprint } from '#src/gateway/audit/fingerprint.ts';
+import { createEarlierFingerprint, createFingerprint } from '#src/gateway/audit/fingerprint.ts';
 import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
-import { reportUnusedScopes, searchAudit } from '#src/gateway/index.ts';
+import { reportUnusedScopes, searchAudit, traceCredential } from '#src/gateway/index.ts';
 import { createDatabase } from '#src/platform/db/pool.ts';
 import { newId } from '#src/platform/ids.ts';
 import { until } from '../support/until.ts';
@@ -64,6 +64,28 @@ test('an allowed and a refused request are found by their ids, whoever chose the
     expect((await find({ requestId: id })).toSorted()).toEqual(['request.allowed', 'request.denied']);
   }
   expect(await find({ requestId: newId('req') })).toEqual([]);
+});
+
+test('what was done with a value is found under fingerprints of earlier versions, too, by whoever holds the value', async () => {
+  const other = pick(await stand.createClient([tenant], ['read:orders']));
+  const { client_id, client_secret } = other;
+  await knock(stand.url, 'GET', read, { headers: { 'x-client-id': client_id, 'x-client-secret': client_secret } });
+  await until(async () => (await find({ client: client_id, action: 'request.allowed' })).length > 0);
+  const earlier = createEarlierFingerprint(stand.box)(client_secret);
+  const { rowCount } = await stand.database.pool.query(
+    'update gateway.audit_events set fingerprint = $1 where fingerprint = $2',
+    [earlier, createFingerprint(stand.box)(client_secret)],
+  );
+  expect(rowCount).toBe(1);
+  await stand.database.pool.query('update gateway.client_secrets set fingerprint = null where client_id = $1', [
+    client_id,
+  ]);
+  const denied = { 'x-client-id': client_id, 'x-client-secret': client_secret };
+  await knock(stand.url, 'GET', '/api/account/subrestaurants', { headers: denied });
+  const traced = await traceCredential({ db: stand.database.db, box: stand.box }, client_secret);
+  expect(traced).toMatchObject({ genuine: true, client_id, calls: 1, partial: false });
+  expect(await find({ fingerprint: [earlier] })).toEqual(['request.allowed']);
+  expect(traced.refusals).toMatchObject([{ 'event.action': 'request.denied' }]);
 });
 
 test('pages by cursor show each event once, newest first, while new ones are written', async () => {
@@ -146,6 +168,8 @@ test('no search reads a whole table: every filter is answered by an index', asyn
     { requestId },
     { tokenId: 'jti_7' },
     { fingerprint: ['c4ca4238a0b923820dcc509a6f75849b', 'none'] },
+    { fingerprint: ['c4ca4238a0b923820dcc509a6f75849b', 'none'], outcome: 'failure' },
+    { credential: 'ops_7', action: 'token.issued' },
     { route: 'route_7' },
     { address: '10.0.0.7' },
     { address: '10.0.0.7', outcome: 'failure' },

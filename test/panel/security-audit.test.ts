@@ -108,6 +108,23 @@ inBrowser('older events come by cursor, none twice, and times are chosen in the 
   expect(problems).toEqual([]);
 });
 
+inBrowser('an open search says that there are newer events, without looking at the audit by itself', async () => {
+  const { page, problems } = await stand.signIn(user);
+  await page.goto(searchUrl(`?client=${client.client_id}`));
+  const readings = async () => (await events(`action = 'audit.read'`)).length;
+  const before = await readings();
+  const wrong = await call('/api/orders/list', 'wrong again');
+  const news = page.getByRole('link', { name: 'There are newer events' });
+  await news.waitFor();
+  expect(await readings()).toBe(before);
+  await news.click();
+  await page.waitForLoadState();
+  await page.locator('tbody tr').first().getByRole('link').click();
+  await page.waitForURL(/security\/events/);
+  expect(await page.locator('main').innerText()).toContain(wrong.headers.get('x-request-id'));
+  expect(problems).toEqual([]);
+});
+
 inBrowser(
   'every reading is audited with the person, and a credential in a filter goes neither to the server nor into the audit',
   async () => {

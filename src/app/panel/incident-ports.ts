@@ -55,6 +55,7 @@ const toTrace = (traced: HashedTrace, state: CredentialTrace['state']): Credenti
     parent: traced.parent,
     issued,
     calls: traced.calls,
+    partial: traced.partial,
     scopesUsed: traced.scopes_used,
     addresses: traced.addresses,
     firstUsed: dateOf(traced.first_used),

@@ -3,16 +3,20 @@ import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import {
   auditActions,
   chartAudit,
+  exportFound,
   findAuditEvent,
   type LiveCredential as GatewayCredential,
   listLiveCredentials,
   listLiveTokens,
+  newestEvent,
+  pageDryRuns,
   readEpoch,
   searchAudit,
 } from '#src/gateway/index.ts';
-import type { AuditFilter, LiveCredential, Reader, SecurityPorts } from '#src/panel/index.ts';
+import type { AuditFilter, DryRun, LiveCredential, Reader, SecurityPorts } from '#src/panel/index.ts';
 import { toEntry } from './audit-entry.ts';
 import { createIncidentPorts, toToken } from './incident-ports.ts';
+import { createIntegrityPorts } from './integrity-ports.ts';
 import type { PortDeps } from './panel.ts';
 
 export const createSecurityPorts = (deps: PortDeps): SecurityPorts => {
@@ -44,9 +48,27 @@ export const createSecurityPorts = (deps: PortDeps): SecurityPorts => {
       return { ...chart, from: new Date(from), bucketSeconds };
     },
     credentialMark: async () => JSON.stringify(await readEpoch(store.db)),
+    auditMark: () => newestEvent(store.db),
     ...createIncidentPorts(deps),
+    ...createIntegrityPorts(deps),
+    listDryRuns: async (page) => {
+      const { would_break, next_cursor } = await pageDryRuns({ db: store.db, clock, table }, page);
+      return { dryRuns: would_break.map(toDryRun), next: next_cursor ?? undefined };
+    },
+    triedScopes: () =>
+      table.routes.flatMap(({ id, dryRun }) => (dryRun === undefined ? [] : [{ route: id, scopes: dryRun.scopes }])),
+    exportAudit: (by, { filter, format }) => exportFound(readerDeps(by), { filter: toEventFilter(filter), format }),
   };
 };
+
+const toDryRun = (row: Awaited<ReturnType<typeof pageDryRuns>>['would_break'][number]): DryRun => ({
+  route: row.route,
+  caller: row.caller,
+  missingScopes: row.missing_scopes,
+  calls: row.calls,
+  firstSeen: row.first_seen,
+  lastSeen: row.last_seen,
+});
 
 const toLive = (shown: GatewayCredential): LiveCredential => ({
   kind: shown.kind,

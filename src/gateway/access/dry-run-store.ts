@@ -46,3 +46,24 @@ export const listDryRunCounts = async (
     order by last_seen desc, route, caller limit ${rowsMax}`.execute(db);
   return rows;
 };
+
+export type DryRunPlace = Pick<DryRunRow, 'last_seen' | 'route' | 'caller' | 'missing_scopes'>;
+
+/** The latest first, after `before`. */
+export const pageDryRunCounts = async (
+  db: Kysely<unknown>,
+  since: Date,
+  before: DryRunPlace | undefined,
+  limit: number,
+): Promise<DryRunRow[]> => {
+  const after =
+    before === undefined
+      ? sql`true`
+      : sql`(last_seen, route, caller, missing_scopes)
+          < (${before.last_seen}, ${before.route}, ${before.caller}, ${before.missing_scopes}::text[])`;
+  const { rows } = await sql<DryRunRow>`
+    select route, caller, missing_scopes, calls, first_seen, last_seen
+    from gateway.policy_dry_run where last_seen >= ${since} and ${after}
+    order by last_seen desc, route desc, caller desc, missing_scopes desc limit ${limit}`.execute(db);
+  return rows;
+};

@@ -120,6 +120,14 @@ export const findEvent = async (db: Db, chain: number, seq: number): Promise<Cha
   return rows[0];
 };
 
+export const listNewest = async (db: Db, limit: number): Promise<{ chain: number; seq: number; action: string }[]> => {
+  const { rows } = await sql<{ chain: number; seq: number; action: string }>`
+    select chain, seq, action from gateway.audit_events order by at desc, chain desc, seq desc limit ${limit}`.execute(
+    db,
+  );
+  return rows;
+};
+
 export const lastOfChain = async (db: Db, chain: number): Promise<ChainEnd | undefined> => {
   const { rows } = await sql<ChainEnd>`
     select seq, encode(hash, 'hex') as hash from gateway.audit_events where chain = ${chain}
@@ -171,10 +179,11 @@ const conditionsOf = (filter: EventFilter): ReturnType<typeof sql>[] => {
   if (filter.requestId !== undefined) conditions.push(holdsRequest(filter.requestId));
   if (filter.tokenId !== undefined) conditions.push(sql`token_id = ${filter.tokenId}`);
   if (filter.action !== undefined) conditions.push(sql`action = ${filter.action}`);
-  // Said again as a constant: only so is the partial index of actions known to fit.
+  // Said again as a constant: only so are the partial indexes of actions known to fit.
   if (filter.action !== undefined && filter.action !== 'request.allowed') {
     conditions.push(sql`action <> 'request.allowed'`);
   }
+  if (filter.action === 'token.issued') conditions.push(sql`action = 'token.issued'`);
   if (filter.route !== undefined) conditions.push(sql`route_id = ${filter.route}`);
   if (filter.address !== undefined) conditions.push(sql`address = ${filter.address}`);
   // Spelled out, so that the partial index of failures can be used.
@@ -195,6 +204,8 @@ const holdsRequest = (id: string): ReturnType<typeof sql> => {
 
 export type Summary = {
   calls: number;
+  /** There are more events than were read: the figures are of the newest `summaryMax`. */
+  partial: boolean;
   scopes: string[];
   addresses: string[];
   clients: string[];
@@ -203,14 +214,16 @@ export type Summary = {
 };
 
 const listedMax = 100;
+export const summaryMax = 100_000;
 
-/** What the events of a filter come to; of refusals only without an `action`. */
+/** What the newest events of a filter come to; of those that were let through without an `action`. */
 export const summarise = async (db: Db, filter: EventFilter): Promise<Summary> => {
   const conditions = conditionsOf({ action: 'request.allowed', ...filter });
   const { rows } = await sql<Summary>`
     with found as materialized (
-      select at, count, scopes, address, client_id from gateway.audit_events where ${sql.join(conditions, sql` and `)})
-    select coalesce(sum(count), 0)::int as calls, min(at) as first, max(at) as last,
+      select at, count, scopes, address, client_id from gateway.audit_events where ${sql.join(conditions, sql` and `)}
+      order by at desc limit ${summaryMax})
+    select coalesce(sum(count), 0)::int as calls, count(*) >= ${summaryMax} as partial, min(at) as first, max(at) as last,
       array(select distinct unnest(scopes) from found order by 1 limit ${listedMax}) as scopes,
       array(select distinct address from found where address is not null order by 1 limit ${listedMax}) as addresses,
       array(select distinct client_id from found where client_id is not null order by 1 limit ${listedMax}) as clients

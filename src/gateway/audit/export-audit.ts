@@ -34,10 +34,10 @@ export const exportAudit = async (deps: AuditReaderDeps, request: ExportRequest)
   const { format, write } = request;
   const before = request.after === undefined ? undefined : readCursor(request.after);
   await noteAuditRead(deps, { read: 'export', format, after: request.after === undefined ? null : 'cursor' });
-  const toText = format === 'csv' ? toCsv : toJsonLines;
+  const { head, toText } = formatOf(format);
   const gaps: Gap[] = [];
   let events = 0;
-  if (format === 'csv') await write(`${csvNames.join(',')}\r\n`);
+  if (head !== '') await write(head);
   const positions = new Map<number, number>();
   let end = 0;
   for (let chains = await listChains(deps.db, -1, chainsPage); chains.length > 0; ) {
@@ -94,6 +94,12 @@ const toCsv = (events: readonly ChainedEvent[]): string =>
       return csvLine(csvNames.map((name) => csvText(members[name])));
     })
     .join('');
+
+/** What stands before the events, and how they are written. */
+export const formatOf = (
+  format: ExportFormat,
+): { head: string; toText: (events: readonly ChainedEvent[]) => string } =>
+  format === 'csv' ? { head: `${csvNames.join(',')}\r\n`, toText: toCsv } : { head: '', toText: toJsonLines };
 
 const csvText = (value: unknown): string => {
   if (value === null || value === undefined) return '';

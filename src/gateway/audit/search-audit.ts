@@ -7,7 +7,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { isApiKey, isClientSecret } from '../credentials/credential-values.ts';
 import { appendChange } from './append-change.ts';
 import { toEcs } from './audit-event.ts';
-import { type EventFilter, findEvent, searchEvents } from './audit-store.ts';
+import { type EventFilter, findEvent, listNewest, searchEvents } from './audit-store.ts';
 import { readPlace, writePlace } from './event-place.ts';
 
 export type AuditReaderDeps = {
@@ -33,12 +33,7 @@ export const searchAudit = async (
   deps: AuditReaderDeps,
   { filter, before, limit }: { filter: EventFilter; before?: string | undefined; limit: number },
 ): Promise<FoundAudit> => {
-  // The filter goes into the audit, where no secret and no token may stand.
-  for (const value of Object.values(filter)) {
-    if (typeof value === 'string' && isCredential(value)) {
-      throw new Fault('VALIDATION_ERROR', 'This is a credential, not a name of one; give it to `audit who`');
-    }
-  }
+  assertNoCredential(filter);
   const place = before === undefined ? undefined : readPlace(before);
   await noteAuditRead(deps, { read: 'search', filter, before, limit });
   const found = await searchEvents(deps.db, filter, place, limit + 1);
@@ -62,6 +57,15 @@ export const findAuditEvent = async (
   return event && toEcs(event);
 };
 
+/** Names the newest event that is no reading; nothing of it is told. '' when there is none among the newest. */
+export const newestEvent = async (db: Kysely<unknown>): Promise<string> => {
+  const newest = await listNewest(db, newestRead);
+  const event = newest.find(({ action }) => action !== 'audit.read');
+  return event === undefined ? '' : `${event.chain}-${event.seq}`;
+};
+
+const newestRead = 20;
+
 /** Durable before anything is read. `details`: what was asked. */
 export const noteAuditRead = (
   { db, box, clock, actor, address }: AuditReaderDeps,
@@ -73,5 +77,15 @@ export const noteAuditRead = (
     }),
   );
 
+/** The filter goes into the audit, where no secret and no token may stand. */
+export const assertNoCredential = (filter: EventFilter): void => {
+  for (const value of Object.values(filter)) {
+    if (typeof value === 'string' && isCredential(value)) {
+      throw new Fault('VALIDATION_ERROR', 'This is a credential, not a name of one; give it to `audit who`');
+    }
+  }
+};
+
+/** A token begins with `{"`; names of routes may have three parts, too. */
 const isCredential = (value: string): boolean =>
-  isApiKey(value) || isClientSecret(value) || /^[\w-]+\.[\w-]+\.[\w-]+$/.test(value);
+  isApiKey(value) || isClientSecret(value) || /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/.test(value);

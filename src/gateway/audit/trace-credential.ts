@@ -25,6 +25,8 @@ export type Traced = {
   parent: string | null;
   issued: Record<string, unknown> | null;
   calls: number;
+  /** True: it has more events than were read, and what is told of its use is that of the newest. */
+  partial: boolean;
   scopes_used: readonly string[];
   addresses: readonly string[];
   first_used: string | null;
@@ -82,6 +84,7 @@ export const traceClaim = async (
 
 const shown = (used: Summary) => ({
   calls: used.calls,
+  partial: used.partial,
   scopes_used: used.scopes,
   addresses: used.addresses,
   first_used: used.first?.toISOString() ?? null,

@@ -19,15 +19,18 @@ export type VerifiedAudit = {
   first_problem: AuditProblem | null;
 };
 
-const pageSize = 1_000;
+const pageSizeDefault = 1_000;
 const chainsPage = 200;
 
 type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'> };
 
-/** Memory is bounded: pages of 1,000 events. `onProgress` hears of each page. */
+type OnPage = (events: number) => void | Promise<void>;
+
+/** Memory is bounded: pages of 1,000 events, or `pageSize`. `onProgress` hears of each page, and may take its time. */
 export const verifyAudit = async (
   deps: Deps,
-  onProgress: (events: number) => void = () => undefined,
+  onProgress: OnPage = () => undefined,
+  pageSize = pageSizeDefault,
 ): Promise<VerifiedAudit> => {
   const key = deps.box.derive(headLabel);
   const found: VerifiedAudit = { chains: 0, events: 0, unsigned: 0, first_problem: null };
@@ -49,7 +52,7 @@ export const verifyAudit = async (
       for (const [chain, seq] of JSON.parse(row.seen) as [number, number][]) {
         vouched.set(chain, Math.max(seq, vouched.get(chain) ?? 0));
       }
-      const walked = await walkChain(deps.db, row, (events) => onProgress(found.events + events));
+      const walked = await walkChain(deps.db, row, pageSize, (events) => onProgress(found.events + events));
       found.chains += 1;
       found.events += walked.events;
       found.unsigned += Math.max(0, walked.end.seq - row.seq);
@@ -77,7 +80,7 @@ const checkSignatures = (key: Buffer, row: ChainRow): string | undefined => {
 
 type Walked = { events: number; end: ChainEnd; problem?: { seq: number; text: string } };
 
-const walkChain = async (db: Kysely<unknown>, row: ChainRow, onPage: (events: number) => void): Promise<Walked> => {
+const walkChain = async (db: Kysely<unknown>, row: ChainRow, pageSize: number, onPage: OnPage): Promise<Walked> => {
   let end: ChainEnd = { seq: row.anchorSeq, hash: row.anchorHash };
   let events = 0;
   for (;;) {
@@ -94,7 +97,7 @@ const walkChain = async (db: Kysely<unknown>, row: ChainRow, onPage: (events: nu
         return { events, end, problem: { seq, text: 'the event is not the one that the head was signed for' } };
       }
     }
-    onPage(events);
+    await onPage(events);
     if (page.length < pageSize) break;
   }
   if (end.seq < row.seq) {

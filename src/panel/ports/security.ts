@@ -81,6 +81,8 @@ export type CredentialTrace = {
   parent: string | null;
   issued: AuditEntry | undefined;
   calls: number;
+  /** There were more than were counted: what is told of its use is that of the newest events. */
+  partial: boolean;
   scopesUsed: readonly string[];
   addresses: readonly string[];
   firstUsed: Date | undefined;
@@ -124,6 +126,43 @@ export type AuditChart = {
   values: readonly { value: string; series: ChartSeries }[];
 };
 
+export const exportFormats = ['jsonl', 'csv'] as const;
+export type ExportFormat = (typeof exportFormats)[number];
+
+export type Verification = {
+  state: 'running' | 'interrupted' | 'sound' | 'broken';
+  actor: string;
+  started: Date;
+  finished: Date | undefined;
+  chains: number;
+  events: number;
+  /** Written since a head was signed last. */
+  unsigned: number;
+  /** Where something is wrong: an event's place or a chain's number, and what. */
+  problem: { place: string; text: string } | undefined;
+};
+
+/** The signed end of a chain: nobody can cut off what stands before it. */
+export type SignedHead = {
+  chain: number;
+  process: string;
+  opened: Date;
+  /** Events up to it. */
+  events: number;
+  signed: Date;
+  closed: boolean;
+};
+
+export type DryRun = {
+  route: string;
+  /** Client or key. */
+  caller: string;
+  missingScopes: readonly string[];
+  calls: number;
+  firstSeen: Date;
+  lastSeen: Date;
+};
+
 export type SecurityPorts = {
   /** Names of events, as a filter takes them. */
   actions: readonly string[];
@@ -145,8 +184,26 @@ export type SecurityPorts = {
   }): Promise<{ credentials: readonly LiveCredential[]; next: string | undefined }>;
   /** `days`: 1, 7 or 30. With `value` the total is of this value alone. */
   chart(by: Reader, of: { days: number; dimension: ChartDimension; value?: string }): Promise<AuditChart>;
+  /** Resolves when the reading is in the audit; the text comes as it is taken. Faults as `searchAudit` has them. */
+  exportAudit(by: Reader, of: { filter: AuditFilter; format: ExportFormat }): Promise<AsyncIterable<string>>;
+  /** Newest first. */
+  listVerifications(limit: number): Promise<readonly Verification[]>;
+  /** False: one is running. It goes on after this resolves. */
+  startVerification(by: Reader): Promise<boolean>;
+  /** Newest chain first; `before`: a chain's number. */
+  listHeads(page: { before?: number; limit: number }): Promise<readonly SignedHead[]>;
+  /** The latest first. Faults: VALIDATION_ERROR for a cursor. */
+  listDryRuns(page: {
+    days: number;
+    before?: string;
+    limit: number;
+  }): Promise<{ dryRuns: readonly DryRun[]; next: string | undefined }>;
+  /** Scopes that routes try out, as route -> scopes. */
+  triedScopes(): readonly { route: string; scopes: readonly string[] }[];
   /** Another text after each change of a credential. */
   credentialMark(): Promise<string>;
+  /** Another text after each event of the audit, readings left out: they come of looking. */
+  auditMark(): Promise<string>;
   /** Fault VALIDATION_ERROR for what is no hash or no id. */
   trace(by: Reader, hashed: HashedCredential): Promise<CredentialTrace>;
   /**

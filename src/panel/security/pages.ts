@@ -2,14 +2,21 @@
 import type { Page, Role } from '../frame/page.ts';
 import { showCharts } from './charts-page.ts';
 import { showEvent } from './event-page.ts';
+import { downloadAudit } from './export-page.ts';
 import { revokeValue, showIncidentForm, showProof, traceValue } from './incident-page.ts';
+import { showIntegrity, verifyNow } from './integrity-page.ts';
 import { showLive } from './live-page.ts';
-import { showSearch } from './search-page.ts';
+import { showPolicy } from './policy-page.ts';
+import { showSearch, tellNews } from './search-page.ts';
 
 const roles: readonly Role[] = ['security', 'admin'];
 
 export const securityPages: readonly Page[] = [
-  { method: 'GET', path: '/security/audit', roles, nav: (texts) => texts.security.auditTitle, handle: showSearch },
+  {
+    ...{ method: 'GET', path: '/security/audit', roles, topics: ['security-audit'] },
+    ...{ nav: (texts) => texts.security.auditTitle, handle: showSearch },
+  },
+  { method: 'GET', path: '/security/audit/news', roles, handle: tellNews },
   { method: 'GET', path: '/security/events/:event', roles, handle: showEvent },
   {
     ...{ method: 'GET', path: '/security/incident', roles },
@@ -25,5 +32,15 @@ export const securityPages: readonly Page[] = [
   {
     ...{ method: 'GET', path: '/security/charts', roles },
     ...{ nav: (texts) => texts.security.charts.title, handle: showCharts },
+  },
+  { method: 'GET', path: '/security/audit/export', roles, handle: downloadAudit },
+  {
+    ...{ method: 'GET', path: '/security/integrity', roles, topics: ['security-integrity'] },
+    ...{ nav: (texts) => texts.security.integrity.title, handle: showIntegrity },
+  },
+  { method: 'POST', path: '/security/integrity/verify', roles, handle: verifyNow },
+  {
+    ...{ method: 'GET', path: '/security/policy', roles },
+    ...{ nav: (texts) => texts.security.policy.title, handle: showPolicy },
   },
 ];

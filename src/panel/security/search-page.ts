@@ -1,12 +1,13 @@
 /** Search of the audit: the filter stands in the address bar, so a search can be kept and sent on. */
 import { Fault } from '#src/contract/fault.ts';
-import { type Answer, page } from '../frame/answer.ts';
+import { type Answer, fragment, page } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
 import type { View } from '../frame/page.ts';
 import type { AuditFilter, AuditPage } from '../ports.ts';
 import { readFilter, searchHref, searchPath } from './audit-filter.ts';
 import { auditTable } from './audit-table.ts';
+import { exportLinks } from './export-links.ts';
 
 const pageSize = 50;
 const hourMs = 3_600_000;
@@ -14,8 +15,7 @@ const hourMs = 3_600_000;
 export const showSearch = async (view: View): Promise<Answer> => {
   const { filter, wrong } = readFilter(view.query);
   const t = view.texts.security;
-  if (wrong.length > 0)
-    return searchPage(view, filter, { problem: t.wrongFields(wrong.map((name) => t.fields[name])) });
+  if (wrong.length > 0) return refuseSearch(view);
   const before = view.query.get('before') ?? undefined;
   try {
     const { actor, address } = view;
@@ -25,6 +25,19 @@ export const showSearch = async (view: View): Promise<Answer> => {
     if (!(error instanceof Fault) || error.code !== 'VALIDATION_ERROR') throw error;
     return searchPage(view, filter, { problem: t.searchRefused });
   }
+};
+
+/** There are newer events: a link that shows them. Says nothing of the audit. */
+export const tellNews = ({ query, texts }: View): Answer =>
+  fragment(
+    html`<p><a class="button" href="${searchHref(Object.fromEntries(Object.entries(readFilter(query).filter)))}">${texts.security.news}</a></p>`,
+  );
+
+/** The same page for a download that cannot be made. */
+export const refuseSearch = (view: View): Answer => {
+  const { filter, wrong } = readFilter(view.query);
+  const t = view.texts.security;
+  return searchPage(view, filter, { problem: t.wrongFields(wrong.map((name) => t.fields[name])) });
 };
 
 type Outcome = { found: AuditPage } | { problem: string };
@@ -46,11 +59,13 @@ const results = (view: View, filter: AuditFilter, { entries, next }: AuditPage):
   const t = view.texts.security;
   const isFirst = !view.query.has('before');
   if (entries.length === 0) return html`<p>${t.nothingFits} <a href="${searchPath}">${t.clearFilter}</a></p>`;
-  return html`${auditTable(view.texts, entries, t.newestFirst)}
+  // Only told, not fetched: each look at the audit is noted, so a page may not look by itself.
+  return html`${isFirst && html`<div id="news" role="status" hx-get="${searchHref(filter).replace(searchPath, `${searchPath}/news`)}" hx-trigger="sse:security-audit"></div>`}
+${auditTable(view.texts, entries, t.newestFirst)}
 <nav class="row pager" aria-label="${t.pages}">${!isFirst && html`<a class="button" href="${searchHref(filter)}">${t.newest}</a>`}${
     next !== undefined &&
     html`<a class="button" rel="next" href="${searchHref({ ...filter, before: next })}">${t.older}</a>`
-  }</nav>`;
+  }<span class="hint">${t.exportThese}</span>${exportLinks(view.texts, filter)}</nav>`;
 };
 
 const filterForm = (view: View, filter: AuditFilter): Html => {

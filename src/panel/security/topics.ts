@@ -3,10 +3,22 @@ import type { Topic } from '../frame/topic.ts';
 
 export const securityTopics: readonly Topic[] = [
   {
+    name: 'security-audit',
+    roles: ['security', 'admin'],
+    perRestaurant: false,
+    mark: (ports) => ports.security.auditMark(),
+  },
+  {
     name: 'security-credentials',
     roles: ['security', 'admin'],
     perRestaurant: false,
     channels: ['gateway_credentials'],
     mark: (ports) => ports.security.credentialMark(),
+  },
+  {
+    name: 'security-integrity',
+    roles: ['security', 'admin'],
+    perRestaurant: false,
+    mark: async (ports) => JSON.stringify(await ports.security.listVerifications(1)),
   },
 ];

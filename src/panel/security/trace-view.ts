@@ -35,7 +35,10 @@ const factsOf = (texts: Texts, traced: CredentialTrace): Html[] => {
     [t.client, clientId && code(searchHref({ client: clientId }), clientId)],
     [t.restaurants, traced.restaurants.join(', ')],
     [t.parent, parent && code(searchHref({ credential: parent }), parent)],
-    [t.calls, html`<a href="${searchHref({ action: 'request.allowed', ...ownFilter(traced) })}">${traced.calls}</a>`],
+    [
+      t.calls,
+      html`<a href="${searchHref({ action: 'request.allowed', ...ownFilter(traced) })}">${traced.partial ? t.atLeast(traced.calls) : traced.calls}</a>`,
+    ],
     [t.scopesUsed, traced.scopesUsed.length === 0 ? t.none : html`<code>${traced.scopesUsed.join(' ')}</code>`],
     [
       t.addresses,
@@ -43,7 +46,7 @@ const factsOf = (texts: Texts, traced: CredentialTrace): Html[] => {
         ? t.none
         : html`${traced.addresses.map((address) => html`${code(searchHref({ address }), address)} `)}`,
     ],
-    [t.firstUsed, traced.firstUsed && time(traced.firstUsed)],
+    [t.firstUsed, traced.partial ? undefined : traced.firstUsed && time(traced.firstUsed)],
     [t.lastUsed, traced.lastUsed && time(traced.lastUsed)],
     [texts.security.fields.fingerprint, html`<code>${traced.fingerprint}</code>`],
   ];

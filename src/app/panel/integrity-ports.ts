@@ -1,0 +1,31 @@
+/** Whether the audit is as it was written: verifications and signed heads. */
+import {
+  type Verification as GatewayVerification,
+  listHeads,
+  listVerifications,
+  startVerification,
+} from '#src/gateway/index.ts';
+import type { SecurityPorts, Verification } from '#src/panel/index.ts';
+import type { PortDeps } from './panel.ts';
+
+export const createIntegrityPorts = ({
+  installation: { store, box, clock, log },
+}: PortDeps): Pick<SecurityPorts, 'listVerifications' | 'startVerification' | 'listHeads'> => ({
+  listVerifications: async (limit) => (await listVerifications({ db: store.db, clock }, limit)).map(toVerification),
+  startVerification: (by) => startVerification({ db: store.db, box, clock, log }, by),
+  listHeads: async ({ before, limit }) =>
+    (await listHeads(store.db, before, limit)).map(({ seq, ...head }) => ({ ...head, events: seq })),
+});
+
+const toVerification = ({ started, finished, problem, ...verification }: GatewayVerification): Verification => ({
+  ...verification,
+  started: new Date(started),
+  finished: finished === null ? undefined : new Date(finished),
+  problem:
+    problem === null
+      ? undefined
+      : {
+          place: problem.seq === null ? String(problem.chain) : `${problem.chain}-${problem.seq}`,
+          text: problem.problem,
+        },
+});

@@ -1,0 +1,35 @@
+/** Carries out what a search finds, newest first, a page in memory at a time. Nothing that is written meanwhile is in it. */
+import type { EventFilter, Place } from './audit-store.ts';
+import { searchEvents } from './audit-store.ts';
+import { type ExportFormat, formatOf } from './export-audit.ts';
+import { type AuditReaderDeps, assertNoCredential, noteAuditRead } from './search-audit.ts';
+
+const pageEvents = 200;
+
+/** Resolves when the reading is in the audit; the lines come as they are taken. VALIDATION_ERROR as a search has it. */
+export const exportFound = async (
+  deps: AuditReaderDeps,
+  { filter, format }: { filter: EventFilter; format: ExportFormat },
+): Promise<AsyncIterable<string>> => {
+  assertNoCredential(filter);
+  const now = deps.clock.now();
+  await noteAuditRead(deps, { read: 'export', format, filter });
+  const until = filter.until === undefined || filter.until > now ? now : filter.until;
+  return lines(deps, { ...filter, until }, format);
+};
+
+async function* lines(
+  { db }: AuditReaderDeps,
+  filter: EventFilter,
+  format: ExportFormat,
+): AsyncGenerator<string, void, undefined> {
+  const { head, toText } = formatOf(format);
+  if (head !== '') yield head;
+  let place: Place | undefined;
+  for (;;) {
+    const page = await searchEvents(db, filter, place, pageEvents);
+    if (page.length > 0) yield toText(page);
+    if (page.length < pageEvents) return;
+    place = page.at(-1);
+  }
+}

@@ -1,0 +1,12 @@
+/** Links to the download of what a filter finds. */
+import { type Html, html } from '../frame/html.ts';
+import { exportFormats } from '../ports/security.ts';
+import type { AuditFilter } from '../ports.ts';
+import type { Texts } from '../texts/texts.ts';
+import { searchHref } from './audit-filter.ts';
+
+export const exportLinks = (texts: Texts, filter: AuditFilter): Html[] =>
+  exportFormats.map(
+    (format) =>
+      html`<a class="button" href="${searchHref({ ...filter, format }).replace('/audit', '/audit/export')}">${texts.security.exportAs[format]}</a>`,
+  );

@@ -1,0 +1,19 @@
+/** Download of the audit: what a search finds, or everything. */
+import { type Answer, file } from '../frame/answer.ts';
+import type { View } from '../frame/page.ts';
+import { exportFormats } from '../ports/security.ts';
+import { readFilter } from './audit-filter.ts';
+import { refuseSearch } from './search-page.ts';
+
+const types = { jsonl: 'application/x-ndjson; charset=utf-8', csv: 'text/csv; charset=utf-8' };
+
+export const downloadAudit = async (view: View): Promise<Answer> => {
+  const { filter, wrong } = readFilter(view.query);
+  // A filter that cannot be read must not become "everything".
+  if (wrong.length > 0) return refuseSearch(view);
+  const format = exportFormats.find((name) => name === view.query.get('format')) ?? 'jsonl';
+  const { actor, address } = view;
+  const body = await view.ports.security.exportAudit({ actor, address }, { filter, format });
+  const day = view.now.toISOString().slice(0, 19).replaceAll(/[:T]/g, '-');
+  return file(`orderpass-audit-${day}.${format}`, types[format], body);
+};
