@@ -218,6 +218,17 @@ test('the totals of every status follow all moves of parallel orders, also of th
   expect(rows.map(({ status }) => status)).toEqual(expect.arrayContaining(['new', 'closed', 'cancelled']));
 });
 
+test('the orders of a place or a method that few have are found in an index, and only they are read', async () => {
+  await core.pool.query('vacuum (analyze) ordering.orders');
+  for (const filter of [{ subrestaurant_uid: 'loc_none' }, { dmethod: '0e-7', status: 'closed' }]) {
+    const sent = await statementsOf(() => ok('GET', '/orders/list', filter));
+    const listing = sent.filter(({ text }) => text.includes('"confirmationText"'));
+    expect(listing).toHaveLength(1);
+    for (const { text, values } of listing)
+      expect([filter, await withoutTables(text, values)]).toEqual([filter, ['Index Only Scan', 'Index Scan']]);
+  }
+});
+
 test('the totals of other filters of orders/list are counted in an index, without a look at the orders', async () => {
   await core.pool.query('vacuum (analyze) ordering.orders');
   const day = core.clock.now().toISOString().slice(0, 10);

@@ -127,4 +127,11 @@ export const compare = async (stage: Stage, model: Model, orders: readonly Place
     expect(ofOrder.map(({ previous_seq }) => previous_seq)).toEqual([null, ...upTo(order.events.length - 1)]);
   }
   expect(numbers.sort((a, b) => a - b)).toEqual(upTo(orders.length));
+  for (const status of ['new', 'confirmed', 'timed_out', 'closed', 'cancelled']) {
+    const { total_count } = await read(stage, '/orders/list', { status, pagesize: '1' });
+    expect([status, total_count]).toEqual([
+      status,
+      orders.filter(({ model: order }) => order.status === status).length,
+    ]);
+  }
 };
