@@ -34,27 +34,35 @@ export type AssertedCaller = Pick<AssertionClaims, 'kind' | 'id' | 'tenants' | '
 
 const header = Buffer.from(JSON.stringify({ alg: 'HS256', typ: 'orderpass-assertion+jwt' })).toString('base64url');
 
+/** The last assertion for a caller: whoever asks much asks for the same several times within a second. */
+type Made = Omit<RequestClaims, 'exp'> & {
+  /** The part that says who it is, as JSON. */
+  members: string;
+  text: string;
+};
+
+const membersOf = (aud: string, { kind, id, tenants, tenants_disabled, scopes }: AssertedCaller): string =>
+  JSON.stringify({ aud, kind, id, tenants, tenants_disabled, scopes }).slice(1, -1);
+
 export type SignAssertion = (caller: AssertedCaller, request: { method: string; target: string }) => string;
 
 /** `key`: 32 bytes. `audience`: name of the upstream. Returns the value of the assertion header. */
 export const createAssertionSigner = (deps: { key: Buffer; audience: string; now: () => number }): SignAssertion => {
   const mac = createHmacSha256(deps.key);
-  // A caller makes many requests, and most of the text says who it is.
-  const members = new WeakMap<AssertedCaller, string>();
-  const membersOf = (caller: AssertedCaller): string => {
-    const known = members.get(caller);
-    if (known !== undefined) return known;
-    const { kind, id, tenants, tenants_disabled, scopes } = caller;
-    const made = JSON.stringify({ aud: deps.audience, kind, id, tenants, tenants_disabled, scopes }).slice(1, -1);
-    members.set(caller, made);
-    return made;
-  };
+  const made = new WeakMap<AssertedCaller, Made>();
   return (caller, { method, target }) => {
     const iat = Math.floor(deps.now() / 1000);
+    const before = made.get(caller);
+    if (before !== undefined && before.iat === iat && before.target === target && before.method === method) {
+      return before.text;
+    }
+    const members = before?.members ?? membersOf(deps.audience, caller);
     const request: RequestClaims = { method, target, iat, exp: iat + assertionLifetimeSeconds };
-    const payload = `{${membersOf(caller)},${JSON.stringify(request).slice(1)}`;
+    const payload = `{${members},${JSON.stringify(request).slice(1)}`;
     const input = `${header}.${Buffer.from(payload).toString('base64url')}`;
-    return `${input}.${mac(input, 'base64url')}`;
+    const text = `${input}.${mac(input, 'base64url')}`;
+    made.set(caller, { members, method, target, iat, text });
+    return text;
   };
 };
 

@@ -79,6 +79,9 @@ export const routesFileOf = (settings: Pick<GatewaySettings, 'routes_file'>): st
 /** Upstream of operations that the gateway answers by itself. */
 export const ownUpstream = 'self';
 
+/** The operation that tells a caller why it was refused. */
+export const denialRoute = 'whoami.denial';
+
 const kind = z.enum(['api_key', 'api_client', 'bearer']);
 
 const routeSchema = z.strictObject({

@@ -103,7 +103,7 @@ test('authentications are counted by kind and outcome, tokens by what the memory
   expect(authenticated('none', 'invalid_auth')).toBe(1);
   expect(authenticated('api_key', 'invalid_key')).toBe(1);
   expect(authenticated('bearer', 'invalid_auth')).toBe(1);
-  expect(authenticated('malformed', 'validation_error')).toBe(1);
+  expect(authenticated('malformed', 'credentials_ambiguous')).toBe(1);
   expect(authenticated('api_client', 'secret_wrong')).toBe(3);
   expect(authenticated('api_client', 'rate_limited')).toBe(1);
   expect(rise('orderpass_rate_limited_total{limit="failures"}')).toBe(1);

@@ -14,18 +14,21 @@ import type { FailureBudget } from '../limits/failure-budget.ts';
 import type { SourceOf } from '../limits/source-address.ts';
 import type { CredentialKind, Principal } from '../principal.ts';
 import { type BearerTokens, notValid, type VerifiedToken } from './bearer-tokens.ts';
-import { clientRefused } from './client-refusal.ts';
+import { clientRefused, hadSecret } from './client-refusal.ts';
 import type { Presented } from './read-credential.ts';
 import { endedDetail, TracedFault } from './traced-fault.ts';
 
 /**
- * Throws, or rejects with, the Fault of interface 3.2. `evenDisabled`: also for a caller whose only tenant has its API
- * access off.
+ * Who is let in. `disabled`: also a caller whose only tenant has its API access off. `ended`: also a key or a client that is
+ * over, for what it may learn about itself and nothing else.
  */
+export type Admitted = 'live' | 'disabled' | 'ended';
+
+/** Throws, or rejects with, the Fault of interface 3.2. */
 export type Authenticate = (
   presented: Presented,
   req: IncomingMessage,
-  evenDisabled?: boolean,
+  admitted?: Admitted,
 ) => Principal | Promise<Principal>;
 
 type AuthenticatorDeps = {
@@ -51,9 +54,11 @@ export const createAuthenticator = (deps: AuthenticatorDeps): Authenticator => {
   const { credentials, tokens, clock } = deps;
   const principals = createPrincipals(deps);
 
-  const authenticateKey = (record: KeyRecord | undefined): Principal => {
+  const authenticateKey = (record: KeyRecord | undefined, admitted: Admitted): Principal => {
     if (record === undefined) throw keyRefused();
     const nowMs = clock.now().getTime();
+    if (admitted === 'ended' && !isKeyLive(record, nowMs)) return endedPrincipal('api_key', record.keyId);
+    if (record.revoked) throw keyRevoked(record);
     if (isOver(record.expiresMs, nowMs)) throw keyEnded(record, nowMs);
     refuseQuarantined(record.keyId, 'API key', record.quarantinedReason);
     return principals.ofKey(record);
@@ -61,15 +66,23 @@ export const createAuthenticator = (deps: AuthenticatorDeps): Authenticator => {
 
   /** Failures are looked at right before the secret is, so that guesses sent side by side do not slip through. */
   const authenticateClient = (
-    id: string,
+    { id, secret }: { id: string; secret: string },
     record: ClientRecord | undefined,
-    secret: string,
     req: IncomingMessage,
+    admitted: Admitted,
   ): Principal | Promise<Principal> => {
     const source = deps.sourceOf(req);
     const blocked = deps.failures.blockedSeconds(id, source);
     if (blocked !== undefined) throw stopped(record, blocked);
     const proof = provesClient(deps.box, record, secret, clock.now().getTime());
+    if (
+      admitted === 'ended' &&
+      record !== undefined &&
+      !isClientLive(record, proof) &&
+      hadSecret(deps.box, record, secret)
+    ) {
+      return endedPrincipal('api_client', id);
+    }
     if (proof !== undefined && record !== undefined) {
       refuseQuarantined(id, 'API client', record.quarantinedReason);
       refuseQuarantined(id, 'client secret', proof.quarantinedReason);
@@ -106,27 +119,50 @@ export const createAuthenticator = (deps: AuthenticatorDeps): Authenticator => {
   const byToken = (token: VerifiedToken): Principal | Promise<Principal> =>
     follow(credentials.findClient(token.clientId), (record) => authenticateToken(token, record));
 
-  const identify = (presented: Presented, req: IncomingMessage): Principal | Promise<Principal> => {
+  /** What was sent beside the first credential may be of somebody else, so it is refused; whose the first was is noted. */
+  const refuse = (fault: Fault, first: Presented | undefined, req: IncomingMessage): Principal | Promise<Principal> => {
+    if (first === undefined) throw fault;
+    const traced = ({ id }: Principal): never => {
+      throw new TracedFault(
+        fault.code,
+        fault.publicText,
+        { callerId: id, reason: 'credentials_ambiguous' },
+        { errors: fault.errors ?? [] },
+      );
+    };
+    const untraced = (): never => {
+      throw fault;
+    };
+    let found: Principal | Promise<Principal>;
+    try {
+      found = identify(first, req, 'live');
+    } catch {
+      return untraced();
+    }
+    return found instanceof Promise ? found.then(traced, untraced) : traced(found);
+  };
+
+  const identify = (presented: Presented, req: IncomingMessage, admitted: Admitted): Principal | Promise<Principal> => {
     switch (presented.kind) {
       case 'api_key':
-        return follow(credentials.findKey(presented.key), authenticateKey);
-      case 'client': {
-        const { id, secret } = presented;
-        return follow(credentials.findClient(id), (record) => authenticateClient(id, record, secret, req));
-      }
+        return follow(credentials.findKey(presented.key), (record) => authenticateKey(record, admitted));
+      case 'client':
+        return follow(credentials.findClient(presented.id), (record) =>
+          authenticateClient(presented, record, req, admitted),
+        );
       case 'bearer':
         return follow(tokens.verify(presented.token), (token) => byToken(requireScheme(token, presented.dpop)));
       case 'refused':
-        throw presented.fault;
+        return refuse(presented.fault, presented.first, req);
       case 'none':
         throw noCredential();
     }
   };
 
   return {
-    authenticate: (presented, req, evenDisabled = false) => {
-      const found = identify(presented, req);
-      return evenDisabled ? found : follow(found, requireApiOn);
+    authenticate: (presented, req, admitted = 'live') => {
+      const found = identify(presented, req, admitted);
+      return admitted === 'live' ? follow(found, requireApiOn) : found;
     },
     inspectToken: async (text) => {
       const token = await tokens.verify(text);
@@ -140,6 +176,24 @@ const follow = <T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>)
   value instanceof Promise ? value.then(next) : next(value);
 
 const keyRefused = (): Fault => new Fault('INVALID_KEY', 'The API key is not valid');
+
+const isKeyLive = ({ revoked, expiresMs, quarantinedReason, tenants }: KeyRecord, nowMs: number): boolean =>
+  !revoked && !isOver(expiresMs, nowMs) && quarantinedReason === null && tenants.length > 0;
+
+const isClientLive = (record: ClientRecord, proof: SecretRow | undefined): boolean =>
+  proof !== undefined &&
+  proof.quarantinedReason === null &&
+  record.quarantinedReason === null &&
+  record.tenants.length > 0;
+
+const noScopes: ReadonlySet<string> = new Set();
+
+/** It is known for whom it was, and reaches nothing any more. */
+const endedPrincipal = (kind: 'api_key' | 'api_client', id: string): Principal =>
+  Object.freeze({ kind, id, credentialId: id, tenants: [], tenantsDisabled: [], scopes: noScopes });
+
+const keyRevoked = ({ keyId }: KeyRecord): Fault =>
+  new TracedFault('INVALID_KEY', keyRefused().publicText, { callerId: keyId, reason: 'key_revoked' });
 
 const keyEnded = ({ keyId, expiresMs }: KeyRecord, nowMs: number): Fault =>
   new TracedFault('INVALID_KEY', keyRefused().publicText, {

@@ -19,8 +19,11 @@ export const clientRefused = (
 
 const reasonOf = (box: Pick<SecretBox, 'digest'>, record: ClientRecord, secret: string): DenialReason => {
   if (record.disabled) return 'client_disabled';
+  return hadSecret(box, record, secret) ? 'secret_ended' : 'secret_wrong';
+};
+
+/** Is or was this its secret? */
+export const hadSecret = (box: Pick<SecretBox, 'digest'>, { secrets }: ClientRecord, secret: string): boolean => {
   const digest = box.digest(secret);
-  return record.secrets.some((candidate) => timingSafeEqual(candidate.digest, digest))
-    ? 'secret_ended'
-    : 'secret_wrong';
+  return secrets.some((candidate) => timingSafeEqual(candidate.digest, digest));
 };

@@ -3,7 +3,8 @@
  * them and this server does not are looked for here too, since they decide how a refusal is spelled.
  */
 
-import { ownUpstream } from '../config.ts';
+import type { Socket } from 'node:net';
+import { denialRoute, ownUpstream } from '../config.ts';
 import type { RequireProof } from '../dpop/require-proof.ts';
 import { formHoldsToken, jsonHoldsToken } from '../edge/find-token.ts';
 import { announcesBody, mediaTypeOf } from '../edge/limit-body.ts';
@@ -11,7 +12,7 @@ import { readBodyPrefix } from '../edge/read-body-prefix.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import { tokenInBody } from '../faults.ts';
 import type { Principal } from '../principal.ts';
-import type { Authenticate } from './authenticate.ts';
+import type { Admitted, Authenticate } from './authenticate.ts';
 import { type Presented, readCredential } from './read-credential.ts';
 
 export type IdentifyCallerDeps = {
@@ -21,6 +22,12 @@ export type IdentifyCallerDeps = {
   requireProof: RequireProof | undefined;
   /** Told of each credential that was accepted, with the address of the peer. */
   recordUse: (credentialId: string, address: string | undefined) => void;
+};
+
+/** A caller whose access is off may still ask why (interface 3.2), and one that has ended why it was refused. */
+const admittedTo = ({ route }: Exchange): Admitted => {
+  if (route?.upstream !== ownUpstream) return 'live';
+  return route.id === denialRoute ? 'ended' : 'disabled';
 };
 
 const searchedBytesMax = 64 * 1024;
@@ -40,13 +47,17 @@ export const createIdentifyCaller = ({ authenticate, requireProof, recordUse }: 
     );
   };
   const identify = (exchange: Exchange, presented: Presented): void | Promise<void> => {
-    // A caller whose access is off may still ask why (interface 3.2).
-    const found = authenticate(presented, exchange.req, exchange.route?.upstream === ownUpstream);
+    const found = authenticate(presented, exchange.req, admittedTo(exchange));
     if (!(found instanceof Promise)) return judge(exchange, presented, found);
     return found.then((principal) => judge(exchange, presented, principal));
   };
+  // A caller sends the same credential with all requests of a connection.
+  const lastOn = new WeakMap<Socket, Presented>();
   return (exchange) => {
-    const presented = readCredential(exchange.req.rawHeaders, exchange.search, exchange.dpop);
+    const { req } = exchange;
+    const before = lastOn.get(req.socket);
+    const presented = readCredential(req.rawHeaders, exchange.search, exchange.dpop, before);
+    if (presented !== before) lastOn.set(req.socket, presented);
     exchange.presented = presented;
     if (!announcesBody(exchange) || !mayHoldToken(exchange, presented)) return identify(exchange, presented);
     return refuseTokenInBody(exchange).then(() => identify(exchange, presented));

@@ -9,10 +9,13 @@ export type Presented =
   | { kind: 'none'; bearer: false }
   | { kind: 'api_key'; key: string; bearer: false }
   | { kind: 'client'; id: string; secret: string; bearer: false }
-  /** `dpop`: under the scheme of RFC 9449, so it is worth nothing without a proof. */
-  | { kind: 'bearer'; token: string; bearer: true; dpop: boolean }
-  /** `bearer`: a Bearer credential is among what was sent, so the refusal is answered in the OAuth dialect. */
-  | { kind: 'refused'; fault: Fault; bearer: boolean };
+  /** `dpop`: under the scheme of RFC 9449, so it is worth nothing without a proof. `header`: as it was sent. */
+  | { kind: 'bearer'; token: string; header: string; bearer: true; dpop: boolean }
+  /**
+   * `bearer`: a Bearer credential is among what was sent, so the refusal is answered in the OAuth dialect. `first`: of
+   * several kinds the one that tells whose request this was, if it is right.
+   */
+  | { kind: 'refused'; fault: Fault; bearer: boolean; first?: Presented };
 
 const keyHeader = 'X-Api-Key';
 const idHeader = 'X-Client-Id';
@@ -28,9 +31,16 @@ const none: Presented = { kind: 'none', bearer: false };
 
 /**
  * `rawHeaders`: names and values in turn, as node gives them. `search`: the query without its question mark. Never
- * throws; a header with an empty value counts as absent. `dpop`: the scheme of RFC 9449 counts as Bearer.
+ * throws; a header with an empty value counts as absent. `dpop`: the scheme of RFC 9449 counts as Bearer. `before`: what
+ * came last on this connection; it is returned again for the same credential, since looking up a text that was looked up
+ * before costs less than an equal one that is read anew.
  */
-export const readCredential = (rawHeaders: readonly string[], search: string, dpop: boolean): Presented => {
+export const readCredential = (
+  rawHeaders: readonly string[],
+  search: string,
+  dpop: boolean,
+  before: Presented = none,
+): Presented => {
   let key = '';
   let id = '';
   let secret = '';
@@ -67,10 +77,17 @@ export const readCredential = (rawHeaders: readonly string[], search: string, dp
   const asClient = id !== '' || secret !== '';
   const kinds = (key === '' ? 0 : 1) + (asClient ? 1 : 0) + (authorization === '' ? 0 : 1);
   if (kinds === 0) return none;
-  if (kinds > 1) return { kind: 'refused', fault: severalKinds(key, id, secret, authorization), bearer };
-  if (key !== '') return { kind: 'api_key', key, bearer: false };
-  if (asClient) return readClient(id, secret);
-  return bearer ? readBearer(authorization) : otherScheme;
+  if (kinds > 1) {
+    const first: Presented = key !== '' ? { kind: 'api_key', key, bearer: false } : readClient(id, secret);
+    return { kind: 'refused', fault: severalKinds(key, id, secret, authorization), bearer, first };
+  }
+  if (key !== '')
+    return before.kind === 'api_key' && before.key === key ? before : { kind: 'api_key', key, bearer: false };
+  if (asClient) {
+    return before.kind === 'client' && before.id === id && before.secret === secret ? before : readClient(id, secret);
+  }
+  if (!bearer) return otherScheme;
+  return before.kind === 'bearer' && before.header === authorization ? before : readBearer(authorization);
 };
 
 const otherScheme: Presented = {
@@ -105,7 +122,7 @@ const readBearer = (value: string): Presented => {
   const token = value.slice(start);
   if (token === '') return malformedBearer;
   if (token.includes(' ') || token.includes('\t')) return malformedBearer;
-  return { kind: 'bearer', token, bearer: true, dpop };
+  return { kind: 'bearer', token, header: value, bearer: true, dpop };
 };
 
 const malformedBearer: Presented = {

@@ -12,7 +12,7 @@ type Reach = {
   lostTenant: boolean;
 };
 
-export type KeyRecord = Reach & { keyId: string; expiresMs: number | null; quarantinedReason: string | null };
+export type KeyRecord = Reach & Omit<KeyRow, 'tenant'>;
 
 /** Public key of a client, for its assertions. */
 export type ClientKey = { keyId: string; kty: string; publicKey: KeyObject };
@@ -48,6 +48,7 @@ export const toKeyRecord = (row: KeyRow | undefined): KeyRecord | undefined =>
     ? undefined
     : {
         keyId: row.keyId,
+        revoked: row.revoked,
         expiresMs: row.expiresMs,
         quarantinedReason: row.quarantinedReason,
         ...reachOf([row.tenant]),

@@ -7,6 +7,7 @@ export type TenantState = { id: string; apiEnabled: boolean; gone: boolean };
 
 export type KeyRow = {
   keyId: string;
+  revoked: boolean;
   expiresMs: number | null;
   quarantinedReason: string | null;
   tenant: TenantState;
@@ -40,23 +41,26 @@ export type ClientRow = {
   tenants: readonly TenantState[];
 };
 
-/** A key that is not revoked, by its digest. */
+/** A key by its digest, also one that is revoked: its holder may learn that. */
 export const findApiKey = async (db: Db, digest: Buffer): Promise<KeyRow | undefined> => {
   const { rows } = await sql<{
     key_id: string;
+    revoked: boolean;
     expires: Date | null;
     quarantined_reason: string | null;
     id: string;
     api_enabled: boolean;
     gone: boolean;
   }>`
-    select k.key_id, k.expires, k.quarantined_reason, t.id, t.api_enabled, t.gone_at is not null as gone
+    select k.key_id, k.revoked_at is not null as revoked, k.expires, k.quarantined_reason, t.id, t.api_enabled,
+      t.gone_at is not null as gone
     from gateway.api_keys k join gateway.tenants t on t.id = k.tenant
-    where k.digest = ${digest} and k.revoked_at is null`.execute(db);
+    where k.digest = ${digest}`.execute(db);
   const row = rows[0];
   if (row === undefined) return undefined;
   return {
     keyId: row.key_id,
+    revoked: row.revoked,
     expiresMs: row.expires?.getTime() ?? null,
     quarantinedReason: row.quarantined_reason,
     tenant: { id: row.id, apiEnabled: row.api_enabled, gone: row.gone },

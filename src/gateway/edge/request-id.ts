@@ -1,6 +1,6 @@
 /** The id that follows a request everywhere: the caller's own when it is well-formed, else a new one. */
 import { randomFillSync } from 'node:crypto';
-import { timeOf, timePart } from '#src/platform/ids.ts';
+import { timeLength, timeOf, timePart } from '#src/platform/ids.ts';
 
 const wellFormed = /^[A-Za-z0-9._-]{1,64}$/;
 
@@ -14,14 +14,16 @@ const idsPerDraw = 256;
  */
 export const createRequestIds = (nowMs: () => number): ((given: string | undefined) => string) => {
   const pool = Buffer.alloc(randomLength * idsPerDraw);
-  let next = pool.length;
+  let drawn = '';
+  let next = 0;
   let prefixMs = Number.NaN;
   let prefix = '';
   return (given) => {
     if (given !== undefined && wellFormed.test(given)) return given;
-    if (next === pool.length) {
+    if (next === drawn.length) {
       randomFillSync(pool);
       for (let i = 0; i < pool.length; i += 1) pool[i] = alphabet[(pool[i] ?? 0) & 31] ?? 0;
+      drawn = pool.toString('latin1');
       next = 0;
     }
     const now = nowMs();
@@ -29,16 +31,30 @@ export const createRequestIds = (nowMs: () => number): ((given: string | undefin
       prefixMs = now;
       prefix = `req_${timePart(now)}`;
     }
-    const random = pool.toString('latin1', next, next + randomLength);
+    const random = drawn.slice(next, next + randomLength);
     next += randomLength;
     return prefix + random;
   };
 };
 
-const ownId = /^req_([0-9a-z]{9})[0-9a-z]{15,16}$/;
+const ownStart = 'req_';
+const ownLength = ownStart.length + timeLength + randomLength;
 
-/** When an id of the form above says that it was made; undefined for others. */
+let lastPart = '';
+let lastMs: number | undefined;
+
+/**
+ * When an id of the form above says that it was made; undefined for others. Ids are looked at in the sequence in which
+ * they were made, so the time that was read last is kept.
+ */
 export const madeAtMs = (requestId: string): number | undefined => {
-  const time = ownId.exec(requestId)?.[1];
-  return time === undefined ? undefined : timeOf(time);
+  // One character more: ids of the version before.
+  if (requestId.length !== ownLength && requestId.length !== ownLength + 1) return undefined;
+  if (!requestId.startsWith(ownStart)) return undefined;
+  if (lastMs !== undefined && requestId.startsWith(lastPart, ownStart.length)) return lastMs;
+  const part = requestId.slice(ownStart.length, ownStart.length + timeLength);
+  const ms = timeOf(part);
+  lastPart = part;
+  lastMs = ms;
+  return ms;
 };

@@ -75,8 +75,11 @@ export const createRateLimits = (deps: RateLimitsDeps): RateLimits => {
     return caller;
   };
 
-  const standingOf = (caller: Caller, retryAfterSeconds: number | undefined): RateStanding => {
-    const nowMs = elapsedMs();
+  const standingOf = (
+    caller: Caller,
+    retryAfterSeconds: number | undefined,
+    nowMs: number = elapsedMs(),
+  ): RateStanding => {
     const remaining: number[] = [];
     const resetSeconds: number[] = [];
     for (let i = 0; i < meters.length; i += 1) {
@@ -96,7 +99,7 @@ export const createRateLimits = (deps: RateLimitsDeps): RateLimits => {
       window.owed += units;
     }
     if (kv.health() !== 'local') settleSoon(caller);
-    return standingOf(caller, undefined);
+    return standingOf(caller, undefined, nowMs);
   };
 
   const settleSoon = (caller: Caller): void => {
@@ -186,7 +189,9 @@ export const createRateLimits = (deps: RateLimitsDeps): RateLimits => {
   const decideHere = (caller: Caller, units: number): RateStanding => {
     const nowMs = elapsedMs();
     const full = fullOnes(caller, units, nowMs);
-    return full === undefined ? chargeHere(caller, units, nowMs) : standingOf(caller, waitOf(caller, full, nowMs));
+    return full === undefined
+      ? chargeHere(caller, units, nowMs)
+      : standingOf(caller, waitOf(caller, full, nowMs), nowMs);
   };
 
   const mustAsk = (caller: Caller, units: number, nowMs: number): boolean => {

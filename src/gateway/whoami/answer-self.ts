@@ -4,7 +4,7 @@
  */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
-import { ownUpstream, type RouteTable } from '../config.ts';
+import { denialRoute, ownUpstream, type RouteTable } from '../config.ts';
 import { jsonType } from '../edge/dialects.ts';
 import type { WriteAnswer } from '../edge/write-answer.ts';
 import type { Exchange, Step } from '../exchange.ts';
@@ -30,7 +30,7 @@ export const createAnswerSelf = (deps: AnswerSelfDeps): Step => {
       credential: await describeCredential({ db: deps.db, tenantWords: deps.table.tenantWords }, exchange, principal),
       rate: ratesOf(deps.policies, exchange),
     }),
-    'whoami.denial': async ({ path }, { id }) => {
+    [denialRoute]: async ({ path }, { id }) => {
       const denial = await deps.denials.find(id, path.slice(path.lastIndexOf('/') + 1));
       if (denial === undefined) throw new Fault('NOT_FOUND', 'There is no such denial');
       return { denial };

@@ -31,6 +31,8 @@ const expireEveryMs = 60 * 60 * 1000;
 
 export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog => {
   let queue = new Map<string, DenialRow>();
+  /** On its way to the store, where nobody finds it yet. */
+  let writing = new Map<string, DenialRow>();
   let counts = new Map<string, number>();
   let countsUntilMs = 0;
 
@@ -57,6 +59,7 @@ export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog =>
     while (queue.size > 0) {
       const taken = queue;
       queue = new Map();
+      writing = taken;
       const rows = [...taken.values()];
       try {
         for (let i = 0; i < rows.length; i += batchMax) await upsertDenials(db, rows.slice(i, i + batchMax));
@@ -65,6 +68,8 @@ export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog =>
         // Written twice they stay what they are; a batch that the store does not take must not stop the next ones.
         if (isTransient(error)) queue = new Map([...taken, ...queue]);
         throw error;
+      } finally {
+        writing = new Map();
       }
     }
   };
@@ -93,7 +98,8 @@ export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog =>
   return {
     note,
     find: async (callerId, requestId) => {
-      const waiting = queue.get(keyOf(callerId, requestId));
+      const key = keyOf(callerId, requestId);
+      const waiting = queue.get(key) ?? writing.get(key);
       if (waiting !== undefined) return waiting.denial;
       return (await findDenial(db, callerId, requestId, new Date(clock.now().getTime() - keptMs)))?.denial;
     },
