@@ -3,7 +3,7 @@
  * longest; of each a few due deliveries are leased. So a claim costs the same whatever stands behind the first rows, and
  * no backlog hides another.
  */
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type EndpointClass, quick, type Room, slow, unknown } from './places.ts';
 import { makeReady } from './ready-store.ts';
 
@@ -42,17 +42,15 @@ export type ReadyEndpoint = Pick<
   hasHealth: boolean;
 };
 
+/** Due endpoints of a class, locked: those that have waited longest (asc), or those that became due last (desc). */
 const lockOf = (
   endpointClass: EndpointClass,
-  now: Date,
-  full: readonly string[],
-  limit: number,
-  order: 'asc' | 'desc',
-) => sql`
+  { now, full, limit, sequence }: { now: Date; full: readonly string[]; limit: number; sequence: 'asc' | 'desc' },
+): RawBuilder<unknown> => sql`
   select * from webhooks.ready
   where class = ${endpointClass}::smallint and due_at <= ${now} and due_at < 'infinity'
     and endpoint_uid <> all(${full}::text[])
-  order by class ${sql.raw(order)}, due_at ${sql.raw(order)} limit ${limit} for no key update skip locked`;
+  order by class ${sql.raw(sequence)}, due_at ${sql.raw(sequence)} limit ${limit} for no key update skip locked`;
 
 const described = sql`
   select turn.endpoint_uid as "endpointUid", class, due_at as "dueAt", paced, gate, recovered, enabled,
@@ -72,9 +70,9 @@ const joined = sql`
 export const lockReady = async (tx: Kysely<unknown>, now: Date, room: Room): Promise<ReadyEndpoint[]> => {
   const { full } = room;
   const { rows } = await sql<ReadyEndpoint>`
-    with quick as materialized (${lockOf(quick, now, full, room.free, 'asc')}),
-      unknown as materialized (${lockOf(unknown, now, full, room.freeForUnknown, 'asc')}),
-      slow as materialized (${lockOf(slow, now, full, room.freeForSlow, 'asc')})
+    with quick as materialized (${lockOf(quick, { now, full, limit: room.free, sequence: 'asc' })}),
+      unknown as materialized (${lockOf(unknown, { now, full, limit: room.freeForUnknown, sequence: 'asc' })}),
+      slow as materialized (${lockOf(slow, { now, full, limit: room.freeForSlow, sequence: 'asc' })})
     ${described} from (table quick union all table unknown union all table slow) as turn ${joined}`.execute(tx);
   return rows;
 };
@@ -88,8 +86,8 @@ export const lockLatest = async (
 ): Promise<ReadyEndpoint[]> => {
   const { full } = room;
   const { rows } = await sql<ReadyEndpoint>`
-    with quick as materialized (${lockOf(quick, now, full, room.free, 'desc')}),
-      unknown as materialized (${lockOf(unknown, now, full, room.freeForUnknown, 'desc')})
+    with quick as materialized (${lockOf(quick, { now, full, limit: room.free, sequence: 'desc' })}),
+      unknown as materialized (${lockOf(unknown, { now, full, limit: room.freeForUnknown, sequence: 'desc' })})
     ${described} from (table quick union all table unknown) as turn ${joined} where due_at > ${since}`.execute(tx);
   return rows;
 };

@@ -113,7 +113,7 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
     place.holds = to;
   };
   const unknownMax = Math.ceil(placesMax / 2);
-  const keptMax = Math.ceil(placesMax / keptShare);
+  const keptMax = Math.floor(placesMax / keptShare);
   /** Of those kept, taken now. */
   let heldLatest = 0;
   const isShortOf = (kind: EndpointClass | undefined): boolean =>

@@ -11,10 +11,13 @@ import { isTransient } from './transaction.ts';
 
 /** A machine counts within some milliseconds a minute. */
 const everyMs = 60_000;
+/** A machine that slept has not counted, and its own clock shows it: then the database is asked at once. */
+const lookMs = 1_000;
+const differenceMsMax = 500;
 /** The answer that took least tells most. */
 const questions = 3;
 
-type Reading = { atMs: number; countedMs: number; tookMs: number };
+type Reading = { atMs: number; countedMs: number; tookMs: number; machineMs: number };
 
 /** Throws when the database cannot be asked at first; later the last answer holds until there is a new one. */
 export const openDatabaseClock = async (
@@ -28,8 +31,9 @@ export const openDatabaseClock = async (
       name: 'database-clock',
       run: async (signal) => {
         while (!signal.aborted) {
-          await pause(everyMs, signal);
+          await pause(lookMs, signal);
           if (signal.aborted) return;
+          if (!isOld(reading)) continue;
           try {
             reading = await read(pool);
           } catch (error) {
@@ -42,6 +46,11 @@ export const openDatabaseClock = async (
   };
 };
 
+const isOld = ({ countedMs, machineMs }: Reading): boolean => {
+  const sinceMs = performance.now() - countedMs;
+  return sinceMs > everyMs || Math.abs(Date.now() - machineMs - sinceMs) > differenceMsMax;
+};
+
 const read = async (pool: Pool): Promise<Reading> => {
   let best: Reading | undefined;
   for (let count = 0; count < questions; count += 1) {
@@ -51,7 +60,12 @@ const read = async (pool: Pool): Promise<Reading> => {
     );
     const tookMs = performance.now() - askedMs;
     if (best === undefined || tookMs < best.tookMs)
-      best = { atMs: rows[0]?.ms ?? Number.NaN, countedMs: askedMs + tookMs / 2, tookMs };
+      best = {
+        atMs: rows[0]?.ms ?? Number.NaN,
+        countedMs: askedMs + tookMs / 2,
+        tookMs,
+        machineMs: Date.now() - tookMs / 2,
+      };
   }
   if (best === undefined || Number.isNaN(best.atMs)) throw new Error('the database told no time');
   return best;
