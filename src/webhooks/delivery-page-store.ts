@@ -68,24 +68,32 @@ const fitting = ({ event, state, redeliveryUid }: DeliverySearch): RawBuilder<un
     sql` and `,
   );
 
+/** Where nothing is left out of what an index leads to, no more than what is shown needs to be read. */
+const lookOf = (search: DeliverySearch): number => {
+  const { event, state, redeliveryUid, limit } = search;
+  const isNarrowed = state === undefined || state === 'exhausted' || state === 'cancelled';
+  return isNarrowed && event === undefined && redeliveryUid === undefined ? limit : lookMax;
+};
+
 const newestFirst = sql`order by delivery.created desc, delivery.uid desc`;
 
 /** Newest first. */
 export const searchDeliveries = async (db: Kysely<unknown>, search: DeliverySearch): Promise<FoundDeliveries> => {
   const { tenant, endpointUid, eventId, limit } = search;
+  const look = lookOf(search);
   const looked =
     eventId === undefined
       ? sql`
         select delivery.* from (${endpointsOf(tenant, endpointUid)}) as seen cross join lateral (
           select * from webhooks.deliveries as delivery
           where delivery.tenant = ${tenant} and delivery.endpoint_uid = seen.endpoint_uid and ${narrowing(search)}
-          ${newestFirst} limit ${lookMax}
-        ) as delivery ${newestFirst} limit ${lookMax}`
+          ${newestFirst} limit ${look}
+        ) as delivery ${newestFirst} limit ${look}`
       : sql`
         select delivery.* from webhooks.deliveries as delivery
         where delivery.tenant = ${tenant} and delivery.event_id = ${eventId} and ${narrowing(search)}
           ${endpointUid === undefined ? sql`` : sql`and delivery.endpoint_uid = ${endpointUid}`}
-        ${newestFirst} limit ${lookMax}`;
+        ${newestFirst} limit ${look}`;
   const { rows } = await sql<LoggedDelivery & { looked: number; edgeCreated: Date; edgeUid: string }>`
     with looked as materialized (${looked}),
     edge as (select count(*) as looked, min(created) as "edgeCreated", (array_agg(uid order by created, uid))[1] as "edgeUid" from looked),
@@ -93,7 +101,7 @@ export const searchDeliveries = async (db: Kysely<unknown>, search: DeliverySear
     select * from edge left join found on true order by found.created desc, found.uid desc`.execute(db);
   const [first] = rows;
   const found = rows.filter(({ uid }) => (uid as string | null) !== null);
-  const isMore = first !== undefined && first.looked === lookMax && found.length < limit;
+  const isMore = first !== undefined && first.looked === look && found.length < limit;
   return {
     rows: found.map(({ looked: _looked, edgeCreated: _created, edgeUid: _uid, ...row }) => row),
     lookedTo: isMore ? { created: first.edgeCreated, id: first.edgeUid } : undefined,

@@ -137,49 +137,6 @@ test.skipIf(browserBinary === undefined)(
   },
 );
 
-test.skipIf(browserBinary === undefined)(
-  'API access turned off refuses every call, and turned on answers again',
-  async () => {
-    const made = await stand.command('key', 'create', '--restaurant', stand.restaurants[0] ?? '', '--name', 'switch');
-    const key = made.api_key ?? '';
-    expect(await statusWith(key)).toBe(200);
-    await page.goto(place);
-    await page.getByRole('link', { name: 'Turn off…' }).click();
-    await expectAccessible(page);
-    await page.getByRole('button', { name: 'Turn off API access' }).click();
-    await page.getByText('API access is off. Calls').waitFor();
-    await until(async () => (await statusWith(key)) === 403);
-    await expectAccessible(page);
-    await page.getByRole('button', { name: 'Turn on' }).click();
-    await page.getByText('API access is on.').waitFor();
-    await until(async () => (await statusWith(key)) === 200);
-    expect(problems).toEqual([]);
-  },
-);
-
-test.skipIf(browserBinary === undefined)(
-  'support finds any restaurant by how its name begins, page by page, also in Italian',
-  async () => {
-    const view = await stand.signIn(await stand.user('support'));
-    await view.page.goto(`${stand.url}/panel/restaurants`);
-    expect(await view.page.locator('tbody tr').count()).toBe(2);
-    await expectAccessible(view.page);
-    await takeScreenshots(view.page, 'restaurants');
-    await view.page.getByRole('searchbox').fill('tratt');
-    await view.page.keyboard.press('Enter');
-    await view.page.waitForURL(/q=tratt/);
-    expect(await view.page.locator('tbody th').allInnerTexts()).toEqual(['Trattoria Due']);
-    await view.page.getByRole('searchbox').fill('100%_none');
-    await view.page.keyboard.press('Enter');
-    await view.page.waitForURL(/none/);
-    expect(await view.page.locator('tbody tr').count()).toBe(0);
-    await view.page.getByRole('button', { name: 'Italiano' }).click();
-    await view.page.getByRole('heading', { name: 'Ristoranti' }).waitFor();
-    await expectAccessible(view.page);
-    expect(view.problems).toEqual([]);
-  },
-);
-
 test('a key of another restaurant is answered as one that does not exist, and stays as it is', async () => {
   if (browserBinary === undefined) return;
   const [own = '', others = ''] = stand.restaurants;

@@ -28,9 +28,9 @@ export type NewKey = { keyId: string; value: string };
 export type RestaurantPorts = {
   /** Where the API answers. */
   origin: string;
-  /** By name. `among`: only these; undefined: all. `text`: a restaurant id or how the name begins. */
+  /** By name, among these. `text`: a restaurant id or part of the name. */
   list(search: {
-    among: readonly string[] | undefined;
+    among: readonly string[];
     text: string;
     after: string | undefined;
     limit: number;

@@ -1,10 +1,10 @@
-/** Finding a restaurant. */
+/** The restaurants of an owner. Staff find any restaurant among the pages of support. */
 import { page, redirect } from '../frame/answer.ts';
 import { html } from '../frame/html.ts';
 import type { Page, View } from '../frame/page.ts';
 import type { ListedRestaurant } from '../ports/restaurant.ts';
 import { askedText, badge, pager, withQuery } from './parts.ts';
-import { caretakers, listPath, placeOf } from './places.ts';
+import { listPath, placeOf } from './places.ts';
 
 const pageSize = 50;
 const textMax = 100;
@@ -13,11 +13,10 @@ const showList = async (view: View) => {
   const { user, query, ports, texts } = view;
   const t = texts.restaurant.list;
   const [only, ...others] = user.restaurants;
-  if (user.role === 'owner' && only !== undefined && others.length === 0) return redirect(placeOf(only));
+  if (only !== undefined && others.length === 0) return redirect(placeOf(only));
   const text = askedText(query, 'q', textMax) ?? '';
   const after = askedText(query, 'after');
-  const among = user.role === 'owner' ? user.restaurants : undefined;
-  const { items, next } = await ports.restaurant.list({ among, text, after, limit: pageSize });
+  const { items, next } = await ports.restaurant.list({ among: user.restaurants, text, after, limit: pageSize });
   const path = `/panel${listPath}`;
   const search = html`<form method="get" action="${path}" class="row" role="search">
 <label class="grow">${t.search}<input type="search" name="q" value="${text}" maxlength="${textMax}"></label>
@@ -47,5 +46,5 @@ const row = ({ texts }: View, { restuid, name, apiEnabled }: ListedRestaurant) =
 };
 
 export const listPages: readonly Page[] = [
-  { method: 'GET', path: listPath, roles: caretakers, nav: (texts) => texts.restaurant.nav, handle: showList },
+  { method: 'GET', path: listPath, roles: ['owner'], nav: (texts) => texts.restaurant.nav, handle: showList },
 ];

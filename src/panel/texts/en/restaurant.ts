@@ -14,7 +14,7 @@ export const restaurant = {
     id: 'Restaurant id',
     api: 'API access',
     none: 'No restaurant is assigned to your account. Ask whoever invited you.',
-    notFound: (text: string) => `No restaurant’s name begins with “${text}”.`,
+    notFound: (text: string) => `None of your restaurants is called “${text}”.`,
     showAll: 'Show all',
   },
   next: 'Next page',

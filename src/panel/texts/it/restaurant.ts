@@ -15,7 +15,7 @@ export const restaurant: Texts['restaurant'] = {
     id: 'Id del ristorante',
     api: 'Accesso API',
     none: 'Al tuo account non è assegnato alcun ristorante. Chiedi a chi ti ha invitato.',
-    notFound: (text: string) => `Nessun ristorante ha un nome che inizia con «${text}».`,
+    notFound: (text: string) => `Nessuno dei tuoi ristoranti si chiama «${text}».`,
     showAll: 'Mostra tutti',
   },
   next: 'Pagina successiva',
