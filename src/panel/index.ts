@@ -6,8 +6,9 @@
  * deliveries and knows no other feature.
  *
  * The way through: frame/router -> frame/assets or a page for everybody (sign-in/) -> accounts/sessions, role, restaurant and
- * CSRF token -> the page's handler -> frame/layout. A page is data (frame/page.ts); each area has its list: account/,
- * restaurant/, support/, security/. What a page shows is `html` (frame/html.ts), which escapes; its words stand in texts/.
+ * CSRF token -> the page's handler -> frame/layout. A page is data (frame/page.ts); each area has its list: home/,
+ * account/, users/, restaurant/, support/, security/; pages.ts joins them. What a page shows is `html` (frame/html.ts), which
+ * escapes; its words stand in texts/.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Kysely } from 'kysely';
