@@ -103,5 +103,5 @@ test.skipIf(browserBinary === undefined)(
     expect(JSON.stringify(audited)).toContain(`panel:${support.userId}`);
     expect(problems).toEqual([]);
   },
-  60_000,
+  120_000,
 );

@@ -33,7 +33,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   if (binary === undefined) return;
   page = await browser.newPage({ viewport: { width: 360, height: 640 } });
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(40_000);
   problems = [];
   asked = [];
   page.on('console', (message) => problems.push(message.text()));
