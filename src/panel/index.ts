@@ -6,8 +6,9 @@
  * deliveries and knows no other feature.
  *
  * The way through: frame/router -> frame/assets or a page for everybody (sign-in/) -> accounts/sessions, role, restaurant and
- * CSRF token -> the page's handler -> frame/layout. A page is data (frame/page.ts); each area has its list: account/,
- * restaurant/, support/, security/. What a page shows is `html` (frame/html.ts), which escapes; its words stand in texts/.
+ * CSRF token -> the page's handler -> frame/layout. A page is data (frame/page.ts); each area has its list: home/,
+ * account/, users/, restaurant/, support/, security/; pages.ts joins them. What a page shows is `html` (frame/html.ts), which
+ * escapes; its words stand in texts/.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Kysely } from 'kysely';
@@ -23,7 +24,7 @@ import { createFlashes } from './accounts/flashes.ts';
 import { createUpkeep } from './accounts/upkeep.ts';
 import type { PanelSettings } from './config.ts';
 import { loadAssets } from './frame/assets.ts';
-import { createChangeWatch } from './frame/change-watch.ts';
+import { createChangeWatch, type Listen } from './frame/change-watch.ts';
 import { createEventStreams } from './frame/event-streams.ts';
 import { createRouter, type PanelHandler } from './frame/router.ts';
 import { createSecurityHeaders } from './frame/security-headers.ts';
@@ -77,6 +78,7 @@ export type PanelDeps = {
 };
 
 const streamBeatMs = 25_000;
+const hintsPoolMin = 5;
 
 export type Panel = {
   /** Is this the target of a request for the panel? */
@@ -90,8 +92,11 @@ export type Panel = {
 export const createPanel = (deps: PanelDeps): Panel => {
   const { db, pool, clock, log, origin, sourceOf, ports } = deps;
   const accounts = createAccounts(deps);
-  const listen: Parameters<typeof createChangeWatch>[0]['listen'] = (channels, onNews, signal) =>
-    listenOn(pool, channels, onNews, signal);
+  // Of fewer connections none can be kept for hints; the panel then looks every few seconds.
+  const listen: Listen | undefined =
+    pool.options.max < hintsPoolMin
+      ? undefined
+      : (channels, onNews, signal) => listenOn(pool, channels, onNews, signal);
   const watch = createChangeWatch({ topics: allTopics, ports, accounts, log, listen });
   const streams = createEventStreams({ watch: watch.watch, beatMs: deps.streamBeatMs ?? streamBeatMs });
   const handler = createRouter({

@@ -18,11 +18,13 @@ const inBrowser = test.skipIf(browserBinary === undefined);
 inBrowser(
   'the pages of the account are accessible, fit 360 and 1440 pixels and break no rule of their policy',
   async () => {
-    const { page, problems } = await stand.signIn(await stand.user('support'));
+    const user = await stand.user('support');
+    const { page, problems } = await stand.signIn(user);
     await page.getByRole('link', { name: 'support1@example.com' }).click();
     await expectAccessible(page);
     await takeScreenshots(page, 'account');
     await page.getByRole('link', { name: 'Add one-time codes' }).click();
+    await page.getByLabel('Current password').fill(user.password);
     await page.getByRole('button', { name: 'Show the picture to scan' }).click();
     expect(await page.getByRole('img', { name: 'QR code of the key below' }).boundingBox()).toMatchObject({
       width: 220,
@@ -129,6 +131,29 @@ inBrowser(
     expect(problems).toEqual([]);
   },
 );
+
+inBrowser('a tab in the background gives its connection back, and catches up when somebody looks again', async () => {
+  const { page } = await stand.signIn(await stand.user('admin'));
+  await page.clock.install();
+  let ended = 0;
+  const streams: string[] = [];
+  page.on('request', (request) => request.url().includes('/panel/events') && streams.push(request.url()));
+  page.on('requestfailed', (request) => {
+    if (request.url().includes('/panel/events')) ended += 1;
+  });
+  await page.goto(`${stand.url}/panel/users`);
+  await until(() => streams.length === 1);
+  const turn = (state: string) =>
+    page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'))`);
+  await turn('hidden');
+  await page.clock.fastForward(11_000);
+  await until(() => ended === 1);
+  const late = await stand.user('support');
+  await turn('visible');
+  await page.getByRole('link', { name: late.email }).waitFor();
+  expect(streams).toHaveLength(2);
+});
 
 inBrowser('pages work without script: signing in, changing something, reading what happened', async () => {
   const user = await stand.user('support');

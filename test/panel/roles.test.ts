@@ -1,6 +1,6 @@
 /** Who may open what, over the list of all pages: whatever is added to it is tested here without a word. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { allPages } from '#src/panel/pages.ts';
+import { allPages, allTopics } from '#src/panel/pages.ts';
 import { type PanelStand, type Role, startPanelStand } from './panel-stand.ts';
 
 const roles: readonly Role[] = ['owner', 'support', 'security', 'admin'];
@@ -83,6 +83,28 @@ test('a form of another site is refused before anything else is looked at', asyn
     const answer = await ask({ method: 'POST', path: '/panel/sign-in', headers });
     expect(answer.status, JSON.stringify(headers)).toBe(403);
   }
+});
+
+test('each topic is refused for each role that must not watch it, and for owners of other restaurants', async () => {
+  const hide = (text: string): string => withoutIds(text).replaceAll(/\{[^}]*\}/g, '');
+  const watch = (role: Role, name: string, restaurant: string) =>
+    ask({
+      method: 'GET',
+      path: `/panel/events?topic=${name}~&restaurant=${restaurant}`,
+      cookie: cookies.get(role) ?? '',
+    });
+  const [own = '', others = ''] = stand.restaurants;
+  for (const { name, roles: may, perRestaurant } of allTopics) {
+    for (const role of roles.filter((other) => !may.includes(other))) {
+      const [refused, absent] = [await watch(role, name, own), await watch(role, 'none', own)];
+      expect(refused.status, `${role}: ${name}`).toBe(404);
+      expect(hide(refused.text)).toBe(hide(absent.text));
+    }
+    if (perRestaurant && may.includes('owner'))
+      for (const restaurant of [others, 'rst_none', ''])
+        expect((await watch('owner', name, restaurant)).status, `owner: ${name} of ${restaurant}`).toBe(404);
+  }
+  expect(allTopics.length).toBeGreaterThan(0);
 });
 
 test('an owner is answered about a restaurant of others as about one that does not exist', async () => {

@@ -48,7 +48,7 @@ const makeUser = async (): Promise<{ email: string; browser: Visitor }> => {
 
 /** Adds codes as a person would; the key and the recovery codes. */
 const addCodes = async ({ browser }: { browser: Visitor }): Promise<{ key: string; recovery: string[] }> => {
-  const shown = (await browser.post('/panel/account/totp/begin', {})).text;
+  const shown = (await browser.post('/panel/account/totp/begin', { current: password })).text;
   const key = (/<code id="totp-key">([^<]+)</.exec(shown)?.[1] ?? '').replaceAll(' ', '');
   const done = await browser.post('/panel/account/totp', { code: nextCode(key) });
   return { key, recovery: done.text.match(/[A-Z2-7]{4}(?:-[A-Z2-7]{4}){3}/g) ?? [] };
@@ -86,6 +86,14 @@ test('with codes on, the password alone opens nothing, and the code once', async
   await begin(second, user.email);
   expect(await enter(second, code)).toBe(422);
   expect(await enter(second, nextCode(key))).toBe(303);
+});
+
+test('adding codes needs the password: a browser left alone is not enough', async () => {
+  const { browser } = await makeUser();
+  const answer = await browser.post('/panel/account/totp/begin', { current: 'not the one' });
+  expect(answer.status).toBe(422);
+  expect(answer.text).not.toContain('totp-key');
+  expect((await browser.post('/panel/account/totp/begin', { current: password })).text).toContain('totp-key');
 });
 
 test('of one code sent twice at the same moment one is taken', async () => {
@@ -166,7 +174,7 @@ test('adding codes ends other sessions; removing them needs a code, or an admini
   await other.post('/panel/sign-in', { email: user.email, password }, '');
   const { key } = await addCodes(user);
   expect(await isSignedIn(other)).toBe(false);
-  expect((await user.browser.post('/panel/account/totp/begin', {})).status).toBe(303);
+  expect((await user.browser.post('/panel/account/totp/begin', { current: password })).status).toBe(303);
   expect((await user.browser.post('/panel/account/totp/remove', { code: '123456' })).status).toBe(422);
   expect((await user.browser.post('/panel/account/totp/remove', { code: nextCode(key) })).status).toBe(303);
   expect((await other.post('/panel/sign-in', { email: user.email, password }, '')).location).toBe('/panel');

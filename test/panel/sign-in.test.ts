@@ -211,6 +211,29 @@ test('the store keeps digests and sealed secrets only', async () => {
   }
 });
 
+test('htmx sends the token as a header, is told where to go, and leaves the message to the page that it is for', async () => {
+  const { browser } = await makeUser();
+  const token = /name="csrf" value="([^"]+)"/.exec((await browser.get('/panel/account')).text)?.[1] ?? '';
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  const ask = (path: string, headers: Record<string, string>, method = 'GET') =>
+    fetch(`${panel.origin}${path}`, {
+      method,
+      headers: { cookie, origin: panel.origin, 'hx-request': 'true', ...headers },
+      redirect: 'manual',
+    });
+  const path = '/panel/account/sessions/end-others';
+  expect((await ask(path, {}, 'POST')).status).toBe(403);
+  const answer = await ask(path, { 'x-csrf-token': token }, 'POST');
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get('hx-redirect')).toBe('/panel/account');
+  const said = '0 sessions have ended';
+  expect(await (await ask('/panel/account', {})).text()).not.toContain(said);
+  expect((await browser.get('/panel/account')).text).toContain(said);
+  expect((await browser.get('/panel/account')).text).not.toContain(said);
+  const gone = await fetch(`${panel.origin}/panel/account`, { headers: { 'hx-request': 'true' }, redirect: 'manual' });
+  expect(gone.headers.get('hx-redirect')).toBe('/panel/sign-in');
+});
+
 test('after signing in somebody comes to the page asked for, and never to another site', async () => {
   const { email } = await makeUser();
   const asked = await panel.visitor().get('/panel/account?x=1');

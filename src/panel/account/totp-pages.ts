@@ -19,11 +19,13 @@ export const totpPages: readonly Page[] = [
     handle: (view) => (view.self.totpSince === undefined ? introPage(view) : redirect(accountPath)),
   },
   {
-    // A new secret each time that it begins: one that was seen and left is worth nothing.
     method: 'POST',
     path: '/account/totp/begin',
     roles,
     handle: async (view) => {
+      const problem = await problemOfPassword(view);
+      if (problem !== undefined) return introPage(view, problem);
+      // A new secret each time: one that was seen and left is worth nothing.
       const proposed = await view.accounts.secondFactor.propose(view.user.id);
       return proposed === undefined ? redirect(accountPath) : addPage(view, proposed);
     },
@@ -49,6 +51,15 @@ export const totpPages: readonly Page[] = [
   },
 ];
 
+/** A browser left alone must not be enough to lock its user out. Whoever has no password here cannot be asked for one. */
+const problemOfPassword = async (view: View): Promise<string | undefined> => {
+  const { accounts, user, self, form, texts } = view;
+  if (self.password === undefined) return undefined;
+  const judged = await accounts.own.judgePassword(user.id, form.get('current') ?? '', visitorOf(view));
+  if (judged.kind === 'right') return undefined;
+  return judged.kind === 'wait' ? texts.signIn.wait(Math.ceil(judged.seconds / 60)) : texts.account.currentRefused;
+};
+
 const confirm = async (view: View): Promise<Answer> => {
   const { accounts, user, session, self, form, address, texts } = view;
   const codes = await accounts.secondFactor.confirm(user.id, form.get('code') ?? '', { id: session.id, address });
@@ -57,12 +68,22 @@ const confirm = async (view: View): Promise<Answer> => {
   return proposed === undefined ? redirect(accountPath) : addPage(view, proposed, texts.signIn.codeRefused);
 };
 
-const introPage = ({ texts, csrfField }: View): Answer =>
-  page({
-    title: texts.account.totpAdd,
-    body: html`<p>${texts.account.totpIntro}</p>
-<form method="post" action="${totpPath}/begin">${csrfField}<button class="primary">${texts.account.totpBegin}</button></form>`,
+const introPage = ({ texts, csrfField, self, user }: View, problem?: string): Answer => {
+  const t = texts.account;
+  return page({
+    title: t.totpAdd,
+    status: problem === undefined ? 200 : 422,
+    body: html`${problem !== undefined && message({ tone: 'bad', text: problem })}
+<p>${t.totpIntro}</p>
+<form method="post" action="${totpPath}/begin" class="card narrow">${csrfField}
+${
+  self.password !== undefined &&
+  html`<input type="hidden" name="email" autocomplete="username" value="${user.email}">
+<label>${t.currentPassword}<input type="password" name="current" autocomplete="current-password" required maxlength="512"></label>`
+}
+<button class="primary">${t.totpBegin}</button></form>`,
   });
+};
 
 const addPage = ({ texts, csrfField }: View, proposed: ProposedTotp, problem?: string): Answer => {
   const t = texts.account;

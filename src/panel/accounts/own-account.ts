@@ -11,7 +11,7 @@ import { deleteSession, deleteSessions, listSessions, type SessionRow } from './
 import { endsAt } from './sessions.ts';
 import { replacePassword, type Visitor } from './sign-in.ts';
 import type { Throttle } from './throttle.ts';
-import { findUser, lockUser, setLanguage } from './user-store.ts';
+import { findUser, lockUser, setLanguage, type UserRow } from './user-store.ts';
 
 type OwnAccountDeps = {
   db: Kysely<unknown>;
@@ -25,28 +25,35 @@ type OwnAccountDeps = {
 /** Who ends a session: the actor of the audit, and from where. */
 export type By = { actor: string; address: string };
 
+type JudgedPassword = { kind: 'right'; user: UserRow } | { kind: 'refused' } | { kind: 'wait'; seconds: number };
+
 export type OwnAccount = ReturnType<typeof createOwnAccount>;
 
 export const createOwnAccount = (deps: OwnAccountDeps) => {
   const { db, clock, record, passwordHash, throttle, secondFactor } = deps;
   const noteEnd = (tx: Kysely<unknown>, by: By, details: Record<string, unknown>): Promise<void> =>
     record(tx, clock.now(), { action: 'user.session_ended', outcome: 'success', ...by, details });
+  /** Is it the current password? Asked as often as at sign-in: a browser left alone must not be enough to find it out. */
+  const judgePassword = async (userId: string, given: string, visitor: Visitor): Promise<JudgedPassword> => {
+    const user = await findUser(db, userId);
+    if (user === undefined) return { kind: 'refused' };
+    const attempt = { ...visitor, email: user.email, userId };
+    const verdict = await throttle.count(attempt);
+    if (verdict.kind === 'wait') return { kind: 'wait', seconds: verdict.seconds };
+    if (!(await passwordHash.verify(given.slice(0, 1_000), user.password, true))) return { kind: 'refused' };
+    await throttle.forgive(attempt, verdict.isKnown, 1);
+    return { kind: 'right', user };
+  };
   return {
-    /**
-     * Ends every other session. The current password is asked for, as often as at sign-in: a browser left alone must not be
-     * enough to find it out.
-     */
+    judgePassword,
+    /** Ends every other session. */
     changePassword: async (
       change: { userId: string; sessionId: string; current: string; next: string },
       visitor: Visitor,
     ): Promise<{ kind: 'changed' | 'refused' } | { kind: 'wait'; seconds: number }> => {
-      const user = await findUser(db, change.userId);
-      if (user === undefined) return { kind: 'refused' };
-      const attempt = { ...visitor, email: user.email, userId: user.id };
-      const verdict = await throttle.count(attempt);
-      if (verdict.kind === 'wait') return { kind: 'wait', seconds: verdict.seconds };
-      if (!(await passwordHash.verify(change.current.slice(0, 1_000), user.password, true))) return { kind: 'refused' };
-      await throttle.forgive(attempt, verdict.isKnown, 1);
+      const judged = await judgePassword(change.userId, change.current, visitor);
+      if (judged.kind !== 'right') return judged;
+      const { user } = judged;
       const hashed = await passwordHash.hash(change.next);
       return inTransaction(db, async (tx) => {
         const locked = await lockUser(tx, user.id);

@@ -15,9 +15,15 @@ type ChangeWatchDeps = {
   ports: Ports;
   accounts: Accounts;
   log: Logger;
-  /** Calls back at each notification until the signal is aborted; rejects when it cannot. */
-  listen: (channels: readonly string[], onNews: (channel: string) => void, signal: AbortSignal) => Promise<void>;
+  /** Calls back at each notification until the signal is aborted; rejects when it cannot. Undefined: nothing is heard. */
+  listen: Listen | undefined;
 };
+
+export type Listen = (
+  channels: readonly string[],
+  onNews: (channel: string) => void,
+  signal: AbortSignal,
+) => Promise<void>;
 
 /** Hears the mark of a topic: when it is first known, and whenever it is another. */
 type Listener = (mark: string) => void;
@@ -52,6 +58,8 @@ export const createChangeWatch = ({ topics, ports, accounts, log, listen }: Chan
   const watched = new Map<string, Watched>();
   const channels = [...new Set(topics.flatMap((topic) => topic.channels ?? []))];
   let wake: Wake | undefined;
+  /** When somebody last stopped to watch something. */
+  let watchedAtMs = 0;
 
   const markOf = async (topic: Topic, restaurant: string): Promise<string | undefined> => {
     try {
@@ -80,6 +88,7 @@ export const createChangeWatch = ({ topics, ports, accounts, log, listen }: Chan
     wake = createWake(signal);
     while (!signal.aborted) {
       const now = performance.now();
+      if (watched.size === 0 && now - watchedAtMs > idleMs) quiet?.abort();
       const due = [...watched.values()].filter((entry) => entry.dueAtMs <= now).slice(0, atOnceMax);
       await Promise.all(due.map(look));
       if (due.length === atOnceMax) continue;
@@ -87,16 +96,27 @@ export const createChangeWatch = ({ topics, ports, accounts, log, listen }: Chan
       await wake.wait(Math.max(0, next - performance.now()));
     }
   };
-  const hear = async (signal: AbortSignal): Promise<void> => {
-    while (!signal.aborted) {
-      try {
-        await listen(channels, onNews, signal);
-      } catch (error) {
-        log.warn({ err: error }, 'the panel does not hear of changes; it looks every few seconds');
-        await pause(reconnectMs, signal);
+  // Hearing takes a connection to the store, so that is done while somebody watches and a while after.
+  let watchers: Wake | undefined;
+  let quiet: AbortController | undefined;
+  const createHear =
+    (hearing: Listen) =>
+    async (signal: AbortSignal): Promise<void> => {
+      watchers = createWake(signal);
+      while (!signal.aborted) {
+        if (watched.size === 0) {
+          await watchers.wait(idleMs);
+          continue;
+        }
+        quiet = new AbortController();
+        try {
+          await hearing(channels, onNews, AbortSignal.any([signal, quiet.signal]));
+        } catch (error) {
+          log.warn({ err: error }, 'the panel does not hear of changes; it looks every few seconds');
+          await pause(reconnectMs, signal);
+        }
       }
-    }
-  };
+    };
   return {
     topic: (name) => byName.get(name),
     markOf,
@@ -111,11 +131,17 @@ export const createChangeWatch = ({ topics, ports, accounts, log, listen }: Chan
       entry.listeners.add(listener);
       if (entry.mark !== undefined) listener(entry.mark);
       wake?.now();
+      watchers?.now();
       return () => {
         entry.listeners.delete(listener);
-        if (entry.listeners.size === 0) watched.delete(key);
+        if (entry.listeners.size > 0) return;
+        watched.delete(key);
+        watchedAtMs = performance.now();
       };
     },
-    services: [{ name: 'panel-changes', run }, ...(channels.length === 0 ? [] : [{ name: 'panel-hints', run: hear }])],
+    services: [
+      { name: 'panel-changes', run },
+      ...(listen === undefined ? [] : [{ name: 'panel-hints', run: createHear(listen) }]),
+    ],
   };
 };
