@@ -1,14 +1,8 @@
 /** Searching the audit in a real browser. Skipped where no Chromium is installed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../support/until.ts';
-import {
-  browserBinary,
-  expectAccessible,
-  type PanelStand,
-  type StandUser,
-  startPanelStand,
-  takeScreenshots,
-} from './panel-stand.ts';
+import { checkPage } from './check-page.ts';
+import { browserBinary, type PanelStand, type StandUser, startPanelStand } from './panel-stand.ts';
 
 let stand: PanelStand;
 let user: StandUser;
@@ -51,8 +45,7 @@ inBrowser(
     await page.getByRole('link', { name: 'Audit', exact: true }).first().focus();
     await page.keyboard.press('Enter');
     await page.waitForURL(searchUrl());
-    await expectAccessible(page);
-    await takeScreenshots(page, 'security-audit');
+    await checkPage(page, 'security-audit');
     await page.getByLabel('Request id').focus();
     await page.keyboard.type(requestId);
     await page.keyboard.press('Enter');
@@ -64,8 +57,7 @@ inBrowser(
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/security\/events\/\d+-\d+$/);
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Event request.denied');
-    await expectAccessible(page);
-    await takeScreenshots(page, 'security-event');
+    await checkPage(page, 'security-event');
     // From the event to all others of the same route.
     await page.getByRole('link', { name: 'orders.list' }).click();
     await page.waitForURL(searchUrl('?route=orders.list'));
@@ -122,6 +114,13 @@ inBrowser('an open search says that there are newer events, without looking at t
   await page.locator('tbody tr').first().getByRole('link').click();
   await page.waitForURL(/security\/events/);
   expect(await page.locator('main').innerText()).toContain(wrong.headers.get('x-request-id'));
+  await page.getByRole('button', { name: 'Italiano' }).click();
+  await page.getByRole('link', { name: 'Registro', exact: true }).first().click();
+  await page.getByRole('heading', { name: 'Registro' }).waitFor();
+  expect(await page.locator('main').innerText()).toContain('Dal più recente');
+  // The account keeps the language.
+  await page.getByRole('button', { name: 'English' }).click();
+  await page.getByRole('link', { name: 'Audit', exact: true }).first().waitFor();
   expect(problems).toEqual([]);
 });
 

@@ -1,14 +1,8 @@
 /** Charts of issue, use and refusal, in a real browser. Skipped where no Chromium is installed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../support/until.ts';
-import {
-  browserBinary,
-  expectAccessible,
-  type PanelStand,
-  type StandUser,
-  startPanelStand,
-  takeScreenshots,
-} from './panel-stand.ts';
+import { checkPage } from './check-page.ts';
+import { browserBinary, expectAccessible, type PanelStand, type StandUser, startPanelStand } from './panel-stand.ts';
 
 let stand: PanelStand;
 let user: StandUser;
@@ -68,8 +62,7 @@ inBrowser(
       const chart = page.locator('.charts').getByRole('img', { name: `${name}: ${count} in all` });
       expect(await chart.locator('rect').count()).toBeGreaterThan(0);
     }
-    await expectAccessible(page);
-    await takeScreenshots(page, 'security-charts');
+    await checkPage(page, 'security-charts');
     await page.getByText('As a table').click();
     const figures = await page.locator('details tbody tr').allInnerTexts();
     expect(figures).toHaveLength(24);

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../support/until.ts';
+import { checkPage } from './check-page.ts';
 import {
   browserBinary,
   expectAccessible,
@@ -9,7 +10,6 @@ import {
   type SignedInBrowser,
   type StandUser,
   startPanelStand,
-  takeScreenshots,
 } from './panel-stand.ts';
 
 let stand: PanelStand;
@@ -69,8 +69,7 @@ inBrowser(
     const { page, problems } = opened;
     const sent = listen(opened);
     await page.goto(`${stand.url}/panel/security/incident`);
-    await expectAccessible(page);
-    await takeScreenshots(page, 'security-incident-form');
+    await checkPage(page, 'security-incident-form');
     await page.getByLabel('API key, client secret or access token').focus();
     // As somebody finds it in a file.
     await page.keyboard.insertText(`  CLIENT_SECRET="${secret}" `);
@@ -89,8 +88,7 @@ inBrowser(
     expect(await page.locator('table tbody tr').count()).toBe(1);
     expect(await page.locator('table tbody tr').innerText()).toContain('Live');
     expect(text).toContain(createHash('sha256').update(secret).digest('hex'));
-    await expectAccessible(page);
-    await takeScreenshots(page, 'security-incident');
+    await checkPage(page, 'security-incident');
     // Nothing is revoked before it is confirmed.
     await page.locator('summary').focus();
     await page.keyboard.press('Enter');
@@ -111,8 +109,7 @@ inBrowser(
     );
     expect(rows[0].actor).toBe(`panel:${user.userId}`);
     expect(await page.locator('main').innerText()).toContain(rows[0].hash);
-    await expectAccessible(page);
-    await takeScreenshots(page, 'security-proof');
+    await checkPage(page, 'security-proof');
     expect(sent()).toContain('sha256=');
     expect(sent()).not.toContain(secret.slice(17));
     expect(problems).toEqual([]);

@@ -5,14 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { root } from '../support/program.ts';
 import { until } from '../support/until.ts';
-import {
-  browserBinary,
-  expectAccessible,
-  type PanelStand,
-  type StandUser,
-  startPanelStand,
-  takeScreenshots,
-} from './panel-stand.ts';
+import { checkPage } from './check-page.ts';
+import { browserBinary, expectAccessible, type PanelStand, type StandUser, startPanelStand } from './panel-stand.ts';
 
 let stand: PanelStand;
 let user: StandUser;
@@ -72,8 +66,7 @@ inBrowser(
     await verify.focus();
     await page.keyboard.press('Enter');
     await page.getByText(/Nothing was changed or removed: \d+ events/).waitFor();
-    await expectAccessible(page);
-    await takeScreenshots(page, 'security-integrity');
+    await checkPage(page, 'security-integrity');
     const heads = page.locator('table', { hasText: 'Last signed' }).locator('tbody tr');
     expect(await heads.count()).toBe(Number((await rowsOf('select count(*) as n from gateway.audit_chains'))[0]?.n));
     expect(await heads.last().innerText()).toMatch(/^0\s+changes/);
@@ -168,8 +161,7 @@ inBrowser(
     const row = page.locator('tbody tr');
     expect(await row.count()).toBe(1);
     expect(await row.innerText()).toMatch(new RegExp(`${client.client_id}\\s+orders\\.list\\s+write:menu`));
-    await expectAccessible(page);
-    await takeScreenshots(page, 'security-policy');
+    await checkPage(page, 'security-policy');
     await rowsOf(
       `insert into gateway.policy_dry_run select 'orders.list', 'opc_' || i, '{write:menu}', i, now(), now() - make_interval(mins => i)
      from generate_series(1, 120) i`,

@@ -1,14 +1,8 @@
 /** Tokens and credentials live now, in a real browser. Skipped where no Chromium is installed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../support/until.ts';
-import {
-  browserBinary,
-  expectAccessible,
-  type PanelStand,
-  type StandUser,
-  startPanelStand,
-  takeScreenshots,
-} from './panel-stand.ts';
+import { checkPage } from './check-page.ts';
+import { browserBinary, type PanelStand, type StandUser, startPanelStand } from './panel-stand.ts';
 
 let stand: PanelStand;
 let user: StandUser;
@@ -58,8 +52,7 @@ inBrowser(
     const text = await page.locator('main').innerText();
     expect(text).toContain(jtiOf(kept));
     expect(text).not.toContain(jtiOf(ended));
-    await expectAccessible(page);
-    await takeScreenshots(page, 'security-live');
+    await checkPage(page, 'security-live');
     const jtis = [jtiOf(kept)];
     for (let i = 0; i < 60; i += 1) jtis.push(jtiOf(await getToken()));
     const seen: string[] = [];
@@ -95,8 +88,7 @@ inBrowser(
     const row = page.locator('tbody tr', { hasText: made.key_id ?? '' });
     await row.waitFor();
     expect(await row.innerText()).toMatch(/Counter[\s\S]*Active[\s\S]*Osteria Uno[\s\S]*never[\s\S]*not yet/);
-    await expectAccessible(page);
-    await takeScreenshots(page, 'security-live-keys');
+    await checkPage(page, 'security-live-keys');
     await stand.command('key', 'revoke', '--key-id', made.key_id ?? '');
     await row.waitFor({ state: 'detached' });
     expect(await page.locator('#live').innerText()).toContain('There is none');
