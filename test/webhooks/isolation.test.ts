@@ -37,7 +37,7 @@ test('however many endpoints hang, each with a long backlog, an event for anothe
   for (let index = 0; index < 50; index += 1) await engine.record({ entity: `cus_${index}`, seq: 1 });
   await until(() => healthy.received.length === 50);
   // Long before any attempt at the hanging ones ends by its timeout of 15 s.
-  expect(Date.now() - recorded).toBeLessThan(5_000);
+  expect(Date.now() - recorded).toBeLessThan(10_000);
   // An endpoint that has not answered yet is asked one thing at a time.
   expect(hanging.received).toHaveLength(19);
 });
