@@ -40,7 +40,7 @@ import {
 import { enabledKinds, setKinds } from '#src/platform/db/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
-import { createEndpoint, type EndpointsDeps } from '#src/webhooks/index.ts';
+import { createEndpoint, type EndpointsDeps, rotateWebhookKey } from '#src/webhooks/index.ts';
 import type { Settings } from './config.ts';
 import { createWholeRestaurant, tenantFacts } from './create-restaurant.ts';
 import { createForwardEvents } from './forward-events.ts';
@@ -179,6 +179,13 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
       return traced;
     },
     revokeTraced: (value: string) => revokeTraced({ db: store.db, box, clock, actor }, value),
+    rotateWebhookKey: () =>
+      inTransaction(store.db, async (tx) => {
+        const made = await rotateWebhookKey(tx, { box, clock });
+        const details = JSON.stringify({ operation: 'webhook/rotate-signing-key', kid: made.kid });
+        await appendChange(tx, box, clock.now(), { action: 'webhook.changed', actor, details });
+        return made;
+      }),
     /** An operation of the webhook engine on a restaurant, in the words of the interface. */
     callWebhook: async (restuid: string, path: string, params: Payload): Promise<Payload> => {
       await assertRestaurant(store.db, restuid);

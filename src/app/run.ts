@@ -13,13 +13,14 @@ import type { Logger } from '#src/platform/log.ts';
 import { type Service, supervise } from '#src/platform/supervisor.ts';
 import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
 import { openTraces, type Traces } from '#src/platform/telemetry/traces.ts';
-import { createSigningKeys, createWebhooks } from '#src/webhooks/index.ts';
+import { createWebhooks } from '#src/webhooks/index.ts';
 import { type Apart, createApart } from './apart/serve-apart.ts';
 import type { Settings } from './config.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { createInternalHandler, createInternalServer, type Listener, listen, orderingAudience } from './listeners.ts';
 import { startPanel } from './panel/panel.ts';
+import { publishWebhookKeys } from './publish-webhook-keys.ts';
 import { createReference } from './reference/reference.ts';
 import { targetRules, webhookApiOf } from './webhook-words.ts';
 
@@ -169,13 +170,7 @@ const startGateway = async (
   const listener = await listen(server, settings.host, settings.port);
   running.stops.push(() => listener.close(graceMs));
   const ownOrigin = `http://127.0.0.1:${listener.port}`;
-  const webhookKeys = JSON.stringify(
-    await createSigningKeys({
-      db: installation.store.db,
-      box: installation.box,
-      clock: installation.clock,
-    }).publicJwks(),
-  );
+  const webhookKeys = await publishWebhookKeys(installation);
   const kv = createKv({
     url: settings.redis_url,
     waitMsMax: settings.redis_wait_ms,
@@ -193,7 +188,7 @@ const startGateway = async (
     box: installation.box,
     clock: installation.clock,
     log: installation.log,
-    moreDocuments: { '/.well-known/webhook-keys': () => webhookKeys },
+    moreDocuments: { '/.well-known/webhook-keys': webhookKeys.document },
     pages: createReference(settings, settings.origin ?? ownOrigin),
     upstreams: {
       ...settings.gateway.upstreams,
@@ -201,7 +196,7 @@ const startGateway = async (
     },
   });
   running.stops.push(() => gateway.close());
-  running.services.push(...gateway.services);
+  running.services.push(...gateway.services, webhookKeys.service);
   const demo = hasDemo(settings, installation)
     ? await createDemo({ installation, settings, dataDir: resolve(settings.data_dir), origin: ownOrigin })
     : undefined;

@@ -64,7 +64,7 @@ export {
 } from './endpoints.ts';
 export type { Forwarded } from './forward.ts';
 export { createWebhookViews, type ShownDelivery, type ShownEndpoint, type WebhookViews } from './show-webhooks.ts';
-export { createSigningKeys, type SigningKeys } from './signing-keys.ts';
+export { createSigningKeys, rotateWebhookKey, type SigningKeys } from './signing-keys.ts';
 export type { Resolve, TargetRules } from './target.ts';
 
 export type { Forward };

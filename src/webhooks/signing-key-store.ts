@@ -1,24 +1,29 @@
 /** Keys of the webhook engine in PostgreSQL. */
 import { type Kysely, sql } from 'kysely';
-import { inTransaction } from '#src/platform/db/transaction.ts';
 
-export type SigningKeyRow = { kid: string; publicJwk: unknown; privateKey: Buffer; created: Date };
+export type SigningKeyRow = { kid: string; publicJwk: unknown; privateKey: Buffer; created: Date; notBefore: Date };
 
-export const findSigningKey = async (db: Kysely<unknown>): Promise<SigningKeyRow | undefined> => {
-  const { rows } = await sql<SigningKeyRow>`
-    select kid, public_jwk as "publicJwk", private_key as "privateKey", created from webhooks.signing_keys
-    order by created desc limit 1`.execute(db);
-  return rows[0];
+/** To the end of the transaction: of two that make a key at the same time one sees the other's. */
+export const lockSigningKeys = async (tx: Kysely<unknown>): Promise<void> => {
+  await sql`lock table webhooks.signing_keys in exclusive mode`.execute(tx);
 };
 
-/** Of two workers that make a key at the same time the first one's is used by both. */
-export const insertSigningKeyOnce = (db: Kysely<unknown>, row: SigningKeyRow): Promise<SigningKeyRow> =>
-  inTransaction(db, async (tx) => {
-    await sql`lock table webhooks.signing_keys in exclusive mode`.execute(tx);
-    const earlier = await findSigningKey(tx);
-    if (earlier !== undefined) return earlier;
-    await sql`
-      insert into webhooks.signing_keys (kid, public_jwk, private_key, created)
-      values (${row.kid}, ${JSON.stringify(row.publicJwk)}::jsonb, ${row.privateKey}, ${row.created})`.execute(tx);
-    return row;
-  });
+/** The one that signs last comes first. */
+export const listSigningKeys = async (db: Kysely<unknown>): Promise<SigningKeyRow[]> => {
+  const { rows } = await sql<SigningKeyRow>`
+    select kid, public_jwk as "publicJwk", private_key as "privateKey", created, not_before as "notBefore"
+    from webhooks.signing_keys order by not_before desc`.execute(db);
+  return rows;
+};
+
+export const insertSigningKey = async (tx: Kysely<unknown>, row: SigningKeyRow): Promise<void> => {
+  await sql`
+    insert into webhooks.signing_keys (kid, public_jwk, private_key, created, not_before)
+    values (${row.kid}, ${JSON.stringify(row.publicJwk)}::jsonb, ${row.privateKey}, ${row.created}, ${row.notBefore})`.execute(
+    tx,
+  );
+};
+
+export const deleteSigningKeys = async (tx: Kysely<unknown>, kids: readonly string[]): Promise<void> => {
+  await sql`delete from webhooks.signing_keys where kid = any (${[...kids]}::text[])`.execute(tx);
+};

@@ -1,48 +1,135 @@
-/** The Ed25519 key of `v1a` signatures: made on the first use, sealed, one for all workers. */
+/**
+ * The Ed25519 keys of `v1a` signatures, sealed, the same for all workers. The first is made on first use. A new one is
+ * listed a day before it signs, and an old one for a week after its last signature (interface 4.3), so that no receiver
+ * meets a key that it cannot find.
+ */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import type { Kysely } from 'kysely';
+import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { findSigningKey, insertSigningKeyOnce, type SigningKeyRow } from './signing-key-store.ts';
+import {
+  deleteSigningKeys,
+  insertSigningKey,
+  listSigningKeys,
+  lockSigningKeys,
+  type SigningKeyRow,
+} from './signing-key-store.ts';
 
 type SigningKeysDeps = { db: Kysely<unknown>; box: SecretBox; clock: Clock };
 
-export type SigningKeys = { privateKey(): Promise<KeyObject>; publicJwks(): Promise<{ keys: JWK[] }> };
+export type SigningKeys = {
+  /** Of the key that signs now. */
+  privateKey(): Promise<KeyObject>;
+  publicJwks(): Promise<{ keys: JWK[] }>;
+};
+
+const dayMs = 86_400_000;
+const listedMsBefore = dayMs;
+const listedMsAfter = 7 * dayMs;
+const readEveryMs = 60_000;
 
 const sealLabel = (kid: string): string => `webhook-signing-key/${kid}`;
 
 export const createSigningKeys = (deps: SigningKeysDeps): SigningKeys => {
-  let loading: Promise<SigningKeyRow> | undefined;
-  const load = (): Promise<SigningKeyRow> => {
-    loading ??= findOrMake(deps).catch((error: unknown) => {
-      loading = undefined;
-      throw error;
-    });
-    return loading;
+  const { db, box, clock } = deps;
+  let rows: readonly SigningKeyRow[] = [];
+  let readAtMs = Number.NEGATIVE_INFINITY;
+  let reading: Promise<void> | undefined;
+  let opened: { kid: string; key: KeyObject } | undefined;
+
+  const read = async (nowMs: number): Promise<void> => {
+    const found = await listSigningKeys(db);
+    rows = found.length > 0 ? found : await makeFirst(deps);
+    readAtMs = nowMs;
   };
-  let opened: KeyObject | undefined;
+  /** While the store is away what was read before is good enough: nothing signs that was not listed a day before. */
+  const known = async (): Promise<readonly SigningKeyRow[]> => {
+    const nowMs = clock.now().getTime();
+    if (Math.abs(nowMs - readAtMs) < readEveryMs) return rows;
+    reading ??= read(nowMs).finally(() => {
+      reading = undefined;
+    });
+    await reading.catch((error: unknown) => {
+      if (rows.length === 0) throw error;
+    });
+    return rows;
+  };
   return {
     privateKey: async () => {
-      const row = await load();
-      opened ??= createPrivateKey(deps.box.open(row.privateKey, sealLabel(row.kid)));
-      return opened;
+      const { kid, privateKey } = signing(await known(), clock.now());
+      if (opened?.kid !== kid) opened = { kid, key: createPrivateKey(box.open(privateKey, sealLabel(kid))) };
+      return opened.key;
     },
-    publicJwks: async () => ({ keys: [(await load()).publicJwk as JWK] }),
+    publicJwks: async () => ({
+      keys: (await known()).filter(isListedAt(clock.now())).map(({ publicJwk }) => publicJwk as JWK),
+    }),
   };
 };
 
-const findOrMake = async ({ db, box, clock }: SigningKeysDeps): Promise<SigningKeyRow> => {
-  const known = await findSigningKey(db);
-  if (known !== undefined) return known;
+/** `rows`: newest first, at least one. */
+const signing = (rows: readonly SigningKeyRow[], now: Date): SigningKeyRow => {
+  const row = rows.find(({ notBefore }) => notBefore <= now) ?? rows.at(-1);
+  if (row === undefined) throw new Error('there is no key that signs');
+  return row;
+};
+
+/** For `filter` over rows, newest first: a key signs until the next one does. */
+const isListedAt =
+  (now: Date) =>
+  (_row: SigningKeyRow, index: number, rows: readonly SigningKeyRow[]): boolean => {
+    const next = rows[index - 1];
+    return next === undefined || now.getTime() < next.notBefore.getTime() + listedMsAfter;
+  };
+
+/**
+ * Lists a new key; it signs a day later. Forgets those that are not listed any more. CONFLICT: the one before has not begun
+ * to sign.
+ */
+export const rotateWebhookKey = async (
+  tx: Kysely<unknown>,
+  { box, clock }: Pick<SigningKeysDeps, 'box' | 'clock'>,
+): Promise<{ kid: string; signs_from: string }> => {
+  await lockSigningKeys(tx);
+  const now = clock.now();
+  const rows = await listSigningKeys(tx);
+  const waiting = rows.find(({ notBefore }) => notBefore > now);
+  if (waiting !== undefined) {
+    throw new Fault(
+      'CONFLICT',
+      `The key ${waiting.kid} is listed and signs from ${waiting.notBefore.toISOString()} on`,
+    );
+  }
+  const isListed = isListedAt(now);
+  const over = rows.filter((row, index) => !isListed(row, index, rows));
+  await deleteSigningKeys(
+    tx,
+    over.map(({ kid }) => kid),
+  );
+  // Without a key before it nobody knows another one.
+  const notBefore = rows.length === 0 ? now : new Date(now.getTime() + listedMsBefore);
+  const { kid } = await makeKey(tx, box, now, notBefore);
+  return { kid, signs_from: notBefore.toISOString() };
+};
+
+const makeFirst = ({ db, box, clock }: SigningKeysDeps): Promise<SigningKeyRow[]> =>
+  inTransaction(db, async (tx) => {
+    await lockSigningKeys(tx);
+    const earlier = await listSigningKeys(tx);
+    if (earlier.length > 0) return earlier;
+    const now = clock.now();
+    return [await makeKey(tx, box, now, now)];
+  });
+
+const makeKey = async (tx: Kysely<unknown>, box: SecretBox, created: Date, notBefore: Date): Promise<SigningKeyRow> => {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const bare = publicKey.export({ format: 'jwk' }) as JWK;
   const kid = await calculateJwkThumbprint(bare);
   const pem = String(privateKey.export({ format: 'pem', type: 'pkcs8' }));
-  return insertSigningKeyOnce(db, {
-    kid,
-    publicJwk: { ...bare, kid, use: 'sig', alg: 'EdDSA' },
-    privateKey: box.seal(pem, sealLabel(kid)),
-    created: clock.now(),
-  });
+  const publicJwk = { ...bare, kid, use: 'sig', alg: 'EdDSA' };
+  const row = { kid, publicJwk, privateKey: box.seal(pem, sealLabel(kid)), created, notBefore };
+  await insertSigningKey(tx, row);
+  return row;
 };

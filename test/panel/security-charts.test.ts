@@ -92,6 +92,11 @@ inBrowser(
       const line = page.locator('table.stack tbody tr', { hasText: figuresOf.at(-1) === '–' ? '3' : text });
       expect((await line.first().innerText()).replaceAll(/\s+/g, ' '), by).toContain(figuresOf);
     }
+    // An open page tells of more, and shows it when it is wanted.
+    expect(await get('/api/orders/list', bearer)).toBe(200);
+    await counted('all', 12);
+    await page.getByRole('link', { name: 'There are newer events' }).click();
+    await page.locator('.charts').getByRole('img', { name: 'Requests let through: 7 in all' }).waitFor();
     expect(problems).toEqual([]);
   },
 );

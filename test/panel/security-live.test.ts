@@ -71,6 +71,13 @@ inBrowser(
       [`panel:${user.userId}`],
     );
     expect(JSON.parse(rows[0].details)).toMatchObject({ read: 'live-tokens' });
+    await page.goto(liveUrl('token'));
+    const later = jtiOf(await getToken());
+    const news = page.getByRole('link', { name: 'There are newer events' });
+    await news.waitFor();
+    expect(await page.locator('main').innerText()).not.toContain(later);
+    await news.click();
+    await page.locator('tbody tr', { hasText: later }).waitFor();
     // After a change of its secret no token of the client is good any more.
     await stand.command('client', 'revoke-tokens', '--client-id', client_id);
     await page.goto(liveUrl('token'));

@@ -17,6 +17,7 @@ export const webhookCommands = (program: Command, output: Output): void => {
   showCommand(group, output);
   testCommand(group, output);
   rotateCommand(group, output);
+  rotateKeyCommand(group, output);
   stateCommands(group, output);
   deliveryCommands(group, output);
 };
@@ -67,6 +68,15 @@ const showCommand = (group: Command, output: Output): void => {
       output.result(output.json ? found : (found.endpoint as Item));
     },
   );
+};
+
+const rotateKeyCommand = (group: Command, output: Output): void => {
+  group
+    .command('rotate-signing-key')
+    .description('make a new key for v1a signatures: listed at /.well-known/webhook-keys now, signing a day later')
+    .action(async (_options: unknown, command: Command) => {
+      output.result({ ...(await withAdmin(command, (admin) => admin.rotateWebhookKey())) });
+    });
 };
 
 const testCommand = (group: Command, output: Output): void => {

@@ -7,6 +7,7 @@ import { type AuditChart, type ChartDimension, type ChartSeries, chartDimensions
 import type { Texts } from '../texts/texts.ts';
 import { searchHref } from './audit-filter.ts';
 import { barChart } from './bar-chart.ts';
+import { newsLink, newsPlace } from './news.ts';
 
 const chartsPath = '/panel/security/charts';
 const windows = [1, 7, 30] as const;
@@ -35,6 +36,7 @@ export const showCharts = async ({ ports, texts, query, actor, address }: View):
   return page({
     title: t.title,
     body: html`<p>${t.intro}</p>
+${newsPlace(hrefOf(asked).replace(chartsPath, `${chartsPath}/news`))}
 <div class="row choices">${tabs(t.window, windows, asked.days, (days) => [hrefOf({ ...asked, days }), t.windows[days]])}
 ${tabs(t.by, chartDimensions, asked.dimension, (dimension) => [hrefOf({ days: asked.days, dimension, value: undefined }), t.dimensions[dimension]])}</div>
 ${value !== undefined && html`<p>${t.only(t.dimensions[asked.dimension])} <code>${shownValue(texts, value)}</code> · <a href="${hrefOf({ ...asked, value: undefined })}">${t.all}</a></p>`}
@@ -45,6 +47,8 @@ ${figures(texts, chart)}
 ${chart.values.length === 0 ? html`<p>${t.nothing}</p>` : valueTable(texts, chart, asked)}`,
   });
 };
+
+export const tellChartNews = ({ query, texts }: View): Answer => newsLink(texts, hrefOf(readAsked(query)));
 
 const tabs = <T extends string | number>(
   label: string,

@@ -8,6 +8,7 @@ import { time } from '../frame/time.ts';
 import { type LiveCredential, type LiveKind, liveKinds } from '../ports/security.ts';
 import type { Texts } from '../texts/texts.ts';
 import { searchHref } from './audit-filter.ts';
+import { newsLink, newsPlace } from './news.ts';
 import { stateBadge, tokenTable } from './trace-view.ts';
 
 const livePath = '/panel/security/live';
@@ -45,15 +46,19 @@ ${list}`,
   }
 };
 
+/** Tokens are read from the audit. */
+export const tellTokenNews = ({ texts }: View): Answer => newsLink(texts, hrefOf('token'));
+
 const tokenList = async ({ ports, texts, actor, address }: View, before: string | undefined): Promise<Html> => {
   const t = texts.security.live;
   const asked = { limit: pageSize, ...(before === undefined ? undefined : { before }) };
   const { tokens, next } = await ports.security.listLiveTokens({ actor, address }, asked);
-  return html`${
-    tokens.length === 0
-      ? html`<p>${next === undefined ? t.noTokens : t.noneHere}</p>`
-      : tokenTable(texts, tokens, texts.security.newestFirst)
-  }
+  return html`${before === undefined && newsPlace(`${livePath}/news`)}
+${
+  tokens.length === 0
+    ? html`<p>${next === undefined ? t.noTokens : t.noneHere}</p>`
+    : tokenTable(texts, tokens, texts.security.newestFirst)
+}
 ${pager(texts, 'token', before, next)}`;
 };
 

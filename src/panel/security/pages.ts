@@ -1,22 +1,23 @@
 /** Pages and actions of the area "security", for the roles security, admin. */
 import type { Page, Role } from '../frame/page.ts';
-import { showCharts } from './charts-page.ts';
+import { showCharts, tellChartNews } from './charts-page.ts';
 import { showEvent } from './event-page.ts';
 import { downloadAudit } from './export-page.ts';
 import { revokeValue, showIncidentForm, showProof, traceValue } from './incident-page.ts';
 import { showIntegrity, verifyNow } from './integrity-page.ts';
-import { showLive } from './live-page.ts';
+import { showLive, tellTokenNews } from './live-page.ts';
+import { newsTopic } from './news.ts';
 import { showPolicy } from './policy-page.ts';
-import { showSearch, tellNews } from './search-page.ts';
+import { showSearch, tellSearchNews } from './search-page.ts';
 
 const roles: readonly Role[] = ['security', 'admin'];
 
 export const securityPages: readonly Page[] = [
   {
-    ...{ method: 'GET', path: '/security/audit', roles, topics: ['security-audit'] },
+    ...{ method: 'GET', path: '/security/audit', roles, topics: [newsTopic] },
     ...{ nav: (texts) => texts.security.auditTitle, handle: showSearch },
   },
-  { method: 'GET', path: '/security/audit/news', roles, handle: tellNews },
+  { method: 'GET', path: '/security/audit/news', roles, handle: tellSearchNews },
   { method: 'GET', path: '/security/events/:event', roles, handle: showEvent },
   {
     ...{ method: 'GET', path: '/security/incident', roles },
@@ -26,13 +27,15 @@ export const securityPages: readonly Page[] = [
   { method: 'POST', path: '/security/incident/revoke', roles, handle: revokeValue },
   { method: 'GET', path: '/security/incident/proof', roles, handle: showProof },
   {
-    ...{ method: 'GET', path: '/security/live', roles, topics: ['security-credentials'] },
+    ...{ method: 'GET', path: '/security/live', roles, topics: ['security-credentials', newsTopic] },
     ...{ nav: (texts) => texts.security.live.title, handle: showLive },
   },
+  { method: 'GET', path: '/security/live/news', roles, handle: tellTokenNews },
   {
-    ...{ method: 'GET', path: '/security/charts', roles },
+    ...{ method: 'GET', path: '/security/charts', roles, topics: [newsTopic] },
     ...{ nav: (texts) => texts.security.charts.title, handle: showCharts },
   },
+  { method: 'GET', path: '/security/charts/news', roles, handle: tellChartNews },
   { method: 'GET', path: '/security/audit/export', roles, handle: downloadAudit },
   {
     ...{ method: 'GET', path: '/security/integrity', roles, topics: ['security-integrity'] },

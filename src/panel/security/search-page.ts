@@ -1,6 +1,6 @@
 /** Search of the audit: the filter stands in the address bar, so a search can be kept and sent on. */
 import { Fault } from '#src/contract/fault.ts';
-import { type Answer, fragment, page } from '../frame/answer.ts';
+import { type Answer, page } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
 import type { View } from '../frame/page.ts';
@@ -8,6 +8,7 @@ import type { AuditFilter, AuditPage } from '../ports.ts';
 import { readFilter, searchHref, searchPath } from './audit-filter.ts';
 import { auditTable } from './audit-table.ts';
 import { exportLinks } from './export-links.ts';
+import { newsLink, newsPlace } from './news.ts';
 
 const pageSize = 50;
 const hourMs = 3_600_000;
@@ -27,11 +28,8 @@ export const showSearch = async (view: View): Promise<Answer> => {
   }
 };
 
-/** There are newer events: a link that shows them. Says nothing of the audit. */
-export const tellNews = ({ query, texts }: View): Answer =>
-  fragment(
-    html`<p><a class="button" href="${searchHref(Object.fromEntries(Object.entries(readFilter(query).filter)))}">${texts.security.news}</a></p>`,
-  );
+export const tellSearchNews = ({ query, texts }: View): Answer =>
+  newsLink(texts, searchHref(Object.fromEntries(Object.entries(readFilter(query).filter))));
 
 /** The same page for a download that cannot be made. */
 export const refuseSearch = (view: View): Answer => {
@@ -59,8 +57,7 @@ const results = (view: View, filter: AuditFilter, { entries, next }: AuditPage):
   const t = view.texts.security;
   const isFirst = !view.query.has('before');
   if (entries.length === 0) return html`<p>${t.nothingFits} <a href="${searchPath}">${t.clearFilter}</a></p>`;
-  // Only told, not fetched: each look at the audit is noted, so a page may not look by itself.
-  return html`${isFirst && html`<div id="news" role="status" hx-get="${searchHref(filter).replace(searchPath, `${searchPath}/news`)}" hx-trigger="sse:security-audit"></div>`}
+  return html`${isFirst && newsPlace(searchHref(filter).replace(searchPath, `${searchPath}/news`))}
 ${auditTable(view.texts, entries, t.newestFirst)}
 <nav class="row pager" aria-label="${t.pages}">${!isFirst && html`<a class="button" href="${searchHref(filter)}">${t.newest}</a>`}${
     next !== undefined &&

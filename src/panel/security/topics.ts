@@ -1,9 +1,10 @@
 /** What pages of the area "security" may watch for changes. */
 import type { Topic } from '../frame/topic.ts';
+import { newsTopic } from './news.ts';
 
 export const securityTopics: readonly Topic[] = [
   {
-    name: 'security-audit',
+    name: newsTopic,
     roles: ['security', 'admin'],
     perRestaurant: false,
     mark: (ports) => ports.security.auditMark(),
