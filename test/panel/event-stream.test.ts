@@ -1,4 +1,5 @@
 /** The stream that tells a page of changes: who may have it, how many, what it says, when it ends. */
+import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../support/until.ts';
 import { type PanelInProcess, startPanel, type Visitor } from './panel-in-process.ts';
@@ -80,6 +81,26 @@ test('topics that are not the viewer’s answer as topics that do not exist', as
   expect((await ask(admin.browser, '')).status).toBe(404);
   expect((await ask(admin.browser, 'topic=users~&'.repeat(9))).status).toBe(404);
   expect((await panel.visitor().get('/panel/events?topic=users~')).status).toBe(303);
+});
+
+test('whoever leaves before the stream has begun takes no place of the user and keeps nothing running', async () => {
+  const { browser } = await makeUser('admin');
+  const { hostname, port } = new URL(panel.origin);
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  for (let i = 0; i < 40; i += 1) {
+    await new Promise<void>((resolve, reject) => {
+      const socket = connect(Number(port), hostname, () => {
+        socket.write(
+          `GET /panel/events?topic=users~ HTTP/1.1\r\nHost: ${hostname}:${port}\r\nCookie: ${cookie}\r\n\r\n`,
+          () => socket.resetAndDestroy(),
+        );
+      });
+      socket.on('close', () => resolve()).on('error', reject);
+    });
+  }
+  const streams = await Promise.all(Array.from({ length: 20 }, () => open(browser, 'topic=users~')));
+  expect(streams.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
+  await Promise.all(streams.map(({ close }) => close()));
 });
 
 test('a stream ends with the session, and does not keep it alive', async () => {

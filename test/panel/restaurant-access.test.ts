@@ -56,6 +56,11 @@ test.skipIf(browserBinary === undefined)(
     expect(await view.page.locator('tbody tr').count()).toBe(2);
     await expectAccessible(view.page);
     await takeScreenshots(view.page, 'restaurants');
+    const [, other = ''] = stand.restaurants;
+    for (const state of ['Off', 'On']) {
+      await stand.command('restaurant', 'set', '--restaurant', other, '--api-enabled', state.toLowerCase());
+      await view.page.locator('tbody tr', { hasText: other }).getByText(state, { exact: true }).waitFor();
+    }
     await view.page.getByRole('searchbox').fill('TORIA due');
     await view.page.keyboard.press('Enter');
     await view.page.waitForURL(/q=TORIA/);

@@ -169,7 +169,8 @@ inBrowser(
     await rowsOf(
       `insert into gateway.policy_dry_run values ('orders.list', 'opc_given_up', '{read:menu}', 1, now(), now())`,
     );
-    await page.reload();
+    // The open page follows by itself.
+    await until(async () => (await row.count()) === 50);
     const seen: string[] = [];
     for (;;) {
       seen.push(...(await row.locator('td:first-child').allInnerTexts()));

@@ -99,6 +99,12 @@ test.skipIf(browserBinary === undefined)(
     expect(await page.locator('tbody tr').count()).toBe(1);
     await takeScreenshots(page, 'support-clients');
     await expectAccessible(page);
+    // What others do comes to the open lists by itself.
+    const later = await stand.command('client', 'create', '--name', 'Later', '--restaurant', restuid);
+    await page.locator('tbody tr', { hasText: later.client_id ?? '' }).waitFor();
+    await page.goto(`${stand.url}/panel/support/restaurants`);
+    const made = await stand.command('restaurant', 'create', '--name', 'Trattoria Tre', '--time-zone', 'Europe/Rome');
+    await page.locator('tbody tr', { hasText: made.restuid ?? '' }).waitFor();
     const audited = await stand.command('audit', 'search', '--client', id, '--action', 'client.created');
     expect(JSON.stringify(audited)).toContain(`panel:${support.userId}`);
     expect(problems).toEqual([]);

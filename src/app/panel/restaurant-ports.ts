@@ -1,6 +1,6 @@
 /** What the panel's area "restaurant" calls, over the features. */
 import { loadScopeNames, routesFileOf } from '#src/gateway/config.ts';
-import { type Credentials, createCredentials, createKeyViews } from '#src/gateway/index.ts';
+import { type Credentials, createCredentials, createKeyViews, readEpoch } from '#src/gateway/index.ts';
 import { findRestaurant, listRestaurants } from '#src/ordering/index.ts';
 import type { RestaurantPorts } from '#src/panel/index.ts';
 import { pageOf } from './page-cursor.ts';
@@ -23,6 +23,7 @@ export const createRestaurantPorts = (deps: PortDeps): RestaurantPorts => {
       const listed = rows.map(({ uid, name }) => ({ restuid: uid, name, apiEnabled: open.has(uid) }));
       return pageOf(listed, limit, ({ restuid }) => restuid);
     },
+    mark: async () => String((await readEpoch(store.db)).credentials),
     find: async (restuid) => {
       const found = await findRestaurant(store.db, restuid);
       if (found === undefined) return undefined;

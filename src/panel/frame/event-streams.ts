@@ -35,8 +35,12 @@ const waitingBytesMax = 64 * 1024;
 
 export const createEventStreams = ({ watch, beatMs }: StreamDeps): EventStreams => {
   const open = new Set<{ userId: string; end: () => void }>();
+  let closed = false;
   return {
     open: ({ request, response, headers }, { userId, topics, isLive }) => {
+      // Whoever left while the session was looked up is not heard to leave again, and would be kept for ever.
+      if (response.destroyed || request.socket.destroyed) return;
+      if (closed) throw new Fault('OVERLOADED', 'The program is being stopped');
       if (open.size >= streamsMax) throw new Fault('OVERLOADED', 'Too many pages are open');
       if ([...open].filter((stream) => stream.userId === userId).length >= perUserMax)
         throw new Fault('RATE_LIMIT_EXCEEDED', 'Too many pages are open');
@@ -73,6 +77,7 @@ export const createEventStreams = ({ watch, beatMs }: StreamDeps): EventStreams 
       });
     },
     close: () => {
+      closed = true;
       for (const { end } of [...open]) end();
     },
   };

@@ -1,5 +1,10 @@
 /** Attributes of a part of a page that fetches itself again when a topic has changed. */
 import { type Html, html } from './html.ts';
+import type { View } from './page.ts';
+
+/** Where a page is, with its query. */
+export const addressOf = ({ path, query }: Pick<View, 'path' | 'query'>): string =>
+  query.size === 0 ? path : `${path}?${query}`;
 
 /**
  * `id`: that of the element; `path`: of the page that it is on, with its query. The page is fetched and the element of this

@@ -35,6 +35,8 @@ export type RestaurantPorts = {
     after: string | undefined;
     limit: number;
   }): Promise<Listed<ListedRestaurant>>;
+  /** Changes when a restaurant, or its API access, does. */
+  mark(): Promise<string>;
   find(restuid: string): Promise<PanelRestaurant | undefined>;
   setApiEnabled(actor: string, restuid: string, enabled: boolean): Promise<void>;
   keys: KeyPorts;

@@ -1,10 +1,12 @@
 /** The restaurants of an owner. Staff find any restaurant among the pages of support. */
 import { page, redirect } from '../frame/answer.ts';
 import { html } from '../frame/html.ts';
+import { addressOf, live } from '../frame/live.ts';
 import type { Page, View } from '../frame/page.ts';
 import type { ListedRestaurant } from '../ports/restaurant.ts';
 import { askedText, badge, pager, withQuery } from './parts.ts';
 import { listPath, placeOf } from './places.ts';
+import { accessTopic } from './topics.ts';
 
 const pageSize = 50;
 const textMax = 100;
@@ -30,11 +32,12 @@ const showList = async (view: View) => {
         : html`<p>${t.notFound(text)} <a href="${path}">${t.showAll}</a></p>`;
   return page({
     title: t.title,
-    body: html`${(text !== '' || items.length > 0) && search}${found}${pager(view, {
+    body: html`${(text !== '' || items.length > 0) && search}
+<div id="restaurants" ${live('restaurants', addressOf(view), accessTopic)}>${found}${pager(view, {
       after,
       next,
       pathOf: (cursor) => withQuery(path, { q: text, after: cursor }),
-    })}`,
+    })}</div>`,
   });
 };
 
@@ -46,5 +49,8 @@ const row = ({ texts }: View, { restuid, name, apiEnabled }: ListedRestaurant) =
 };
 
 export const listPages: readonly Page[] = [
-  { method: 'GET', path: listPath, roles: ['owner'], nav: (texts) => texts.restaurant.nav, handle: showList },
+  {
+    ...{ method: 'GET', path: listPath, roles: ['owner'], topics: [accessTopic] },
+    ...{ nav: (texts) => texts.restaurant.nav, handle: showList },
+  },
 ];

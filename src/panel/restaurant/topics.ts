@@ -7,9 +7,16 @@ export const keysTopic = 'restaurant-keys';
 /** Endpoints, their health and their deliveries. */
 export const deliveriesTopic = 'restaurant-deliveries';
 
+/** Whose API access is on. */
+export const accessTopic = 'restaurants';
+
 export const keysShown = 50;
 
 export const restaurantTopics: readonly Topic[] = [
+  {
+    ...{ name: accessTopic, roles: ['owner'], perRestaurant: false, channels: ['gateway_credentials'] },
+    mark: ({ restaurant }) => restaurant.mark(),
+  },
   {
     name: keysTopic,
     roles: caretakers,

@@ -9,6 +9,7 @@ import { showLive, tellTokenNews } from './live-page.ts';
 import { newsTopic } from './news.ts';
 import { showPolicy } from './policy-page.ts';
 import { showSearch, tellSearchNews } from './search-page.ts';
+import { policyTopic } from './topics.ts';
 
 const roles: readonly Role[] = ['security', 'admin'];
 
@@ -43,7 +44,7 @@ export const securityPages: readonly Page[] = [
   },
   { method: 'POST', path: '/security/integrity/verify', roles, handle: verifyNow },
   {
-    ...{ method: 'GET', path: '/security/policy', roles },
+    ...{ method: 'GET', path: '/security/policy', roles, topics: [policyTopic] },
     ...{ nav: (texts) => texts.security.policy.title, handle: showPolicy },
   },
 ];

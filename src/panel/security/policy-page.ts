@@ -2,11 +2,13 @@
 import { Fault } from '#src/contract/fault.ts';
 import { type Answer, page, redirect } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
+import { live } from '../frame/live.ts';
 import type { View } from '../frame/page.ts';
 import { time } from '../frame/time.ts';
 import type { DryRun } from '../ports.ts';
 import type { Texts } from '../texts/texts.ts';
 import { searchHref } from './audit-filter.ts';
+import { policyTopic } from './topics.ts';
 
 const policyPath = '/panel/security/policy';
 const windows = [7, 30, 90] as const;
@@ -31,11 +33,12 @@ ${tried.length === 0 ? html`<p class="card">${t.nothingTried} <code>"dryRun": { 
         (one) =>
           html`<li><a href="${hrefOf(one)}"${one === days && html` aria-current="page"`}>${t.days(one)}</a></li>`,
       )}</ul></nav>
+<div id="dry-runs" ${live('dry-runs', hrefOf(days, before), policyTopic)}>
 ${dryRuns.length === 0 ? html`<p>${t.nobody}</p>` : dryRunTable(texts, dryRuns)}
 <nav class="row pager" aria-label="${texts.security.pages}">${before !== undefined && html`<a class="button" href="${hrefOf(days)}">${texts.security.newest}</a>`}${
         next !== undefined &&
         html`<a class="button" rel="next" href="${hrefOf(days, next)}">${texts.security.older}</a>`
-      }</nav>`,
+      }</nav></div>`,
     });
   } catch (error) {
     // An address that was cut, or written by hand.

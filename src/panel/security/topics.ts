@@ -2,7 +2,13 @@
 import type { Topic } from '../frame/topic.ts';
 import { newsTopic } from './news.ts';
 
+export const policyTopic = 'security-policy';
+
 export const securityTopics: readonly Topic[] = [
+  {
+    ...{ name: policyTopic, roles: ['security', 'admin'], perRestaurant: false },
+    mark: async (ports) => JSON.stringify(await ports.security.listDryRuns({ days: 90, limit: 50 })),
+  },
   {
     name: newsTopic,
     roles: ['security', 'admin'],

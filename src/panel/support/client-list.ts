@@ -2,6 +2,7 @@
 import { type Answer, notFound, page } from '../frame/answer.ts';
 import { html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
+import { addressOf, live } from '../frame/live.ts';
 import type { Page, View } from '../frame/page.ts';
 import { clientPath, clientTable } from './client-table.ts';
 import { fieldNote, notedBy } from './field-note.ts';
@@ -11,6 +12,7 @@ import { findField, readChosen, restaurantChoice } from './restaurant-choice.ts'
 import { supportRoles } from './roles.ts';
 import { readScopes, scopeChoice } from './scope-choice.ts';
 import { secretOnce } from './secret-once.ts';
+import { credentialsTopic } from './topics.ts';
 
 const listPath = '/panel/clients';
 const nameLengthMax = 100;
@@ -21,6 +23,7 @@ export const clientListPages: readonly Page[] = [
     path: '/clients',
     roles: supportRoles,
     nav: (texts) => texts.support.clients.title,
+    topics: [credentialsTopic],
     handle: (view) => showList(view),
   },
   {
@@ -33,7 +36,7 @@ export const clientListPages: readonly Page[] = [
   { method: 'POST', path: '/clients/new', roles: supportRoles, handle: (view) => create(view) },
 ];
 
-const showList = async ({ texts, query, ports }: View): Promise<Answer> => {
+const showList = async ({ texts, path, query, ports }: View): Promise<Answer> => {
   const t = texts.support.clients;
   const text = queryText(query, 'q');
   const restuid = queryText(query, 'restaurant');
@@ -53,12 +56,13 @@ ${restaurant && html`<input type="hidden" name="restaurant" value="${restuid}">`
 </form>
 <a class="button primary" href="${listPath}/new">${t.create}</a></div>
 ${restaurant && html`<p>${t.ofRestaurant(restaurant.name)} · <a href="${listPath}">${t.showAll}</a></p>`}
+<div id="clients" ${live('clients', addressOf({ path, query }), credentialsTopic)}>
 ${
   clients.length === 0
     ? html`<p>${text === '' ? t.empty : t.noneFound(text)}</p>`
     : clientTable(texts, clients, ports.support.scopes.length)
 }
-${nextLink(texts.support.next, listPath, next, { q: text, restaurant: restuid })}`,
+${nextLink(texts.support.next, listPath, next, { q: text, restaurant: restuid })}</div>`,
   });
 };
 

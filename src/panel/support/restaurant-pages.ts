@@ -3,6 +3,7 @@ import { Fault } from '#src/contract/fault.ts';
 import { type Answer, notFound, page, redirect } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
+import { addressOf, live } from '../frame/live.ts';
 import type { Page, View } from '../frame/page.ts';
 import type { SupportRestaurant } from '../ports/support.ts';
 import type { Texts } from '../texts/texts.ts';
@@ -12,6 +13,7 @@ import { currencyCodes, nameOfCurrency, timeZones } from './money-and-zones.ts';
 import { nextLink } from './next-link.ts';
 import { queryCursor, queryText } from './query-text.ts';
 import { supportRoles } from './roles.ts';
+import { credentialsTopic } from './topics.ts';
 
 const listPath = '/panel/support/restaurants';
 
@@ -21,6 +23,7 @@ export const restaurantPages: readonly Page[] = [
     path: '/support/restaurants',
     roles: supportRoles,
     nav: (texts) => texts.support.restaurants.title,
+    topics: [credentialsTopic],
     handle: (view) => showList(view),
   },
   {
@@ -41,7 +44,7 @@ export const restaurantPages: readonly Page[] = [
 
 export const restaurantPath = (restuid: string): string => `${listPath}/${encodeURIComponent(restuid)}`;
 
-const showList = async ({ texts, query, ports }: View): Promise<Answer> => {
+const showList = async ({ texts, path, query, ports }: View): Promise<Answer> => {
   const t = texts.support.restaurants;
   const search = queryText(query, 'q');
   const { restaurants, next } = await ports.support.listRestaurants(search, queryCursor(query));
@@ -53,12 +56,13 @@ const showList = async ({ texts, query, ports }: View): Promise<Answer> => {
 <button>${texts.support.search}</button>
 </form>
 <a class="button primary" href="${listPath}/new">${t.create}</a></div>
+<div id="restaurants" ${live('restaurants', addressOf({ path, query }), credentialsTopic)}>
 ${
   restaurants.length === 0
     ? html`<p>${search === '' ? t.empty : t.noneFound(search)}</p>`
     : restaurantTable(texts, restaurants)
 }
-${nextLink(texts.support.next, listPath, next, { q: search })}`,
+${nextLink(texts.support.next, listPath, next, { q: search })}</div>`,
   });
 };
 

@@ -2,9 +2,12 @@
 import type { Topic } from '../frame/topic.ts';
 import { supportRoles } from './roles.ts';
 
+/** Clients, their secrets and grants, and who may be reached at all. */
+export const credentialsTopic = 'client-credentials';
+
 export const supportTopics: readonly Topic[] = [
   {
-    name: 'client-credentials',
+    name: credentialsTopic,
     roles: supportRoles,
     perRestaurant: false,
     channels: ['gateway_credentials'],

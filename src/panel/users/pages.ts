@@ -4,7 +4,7 @@ import { sessionTable } from '../account/session-table.ts';
 import type { ShownUser } from '../accounts/users.ts';
 import { type Answer, notFound, page, redirect } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
-import { live } from '../frame/live.ts';
+import { addressOf, live } from '../frame/live.ts';
 import type { Page, Role, View } from '../frame/page.ts';
 import { time } from '../frame/time.ts';
 
@@ -55,7 +55,7 @@ const listPage = async ({ accounts, query, texts, path }: View): Promise<Answer>
   return page({
     title: t.title,
     body: html`<p class="hint">${t.howToCreate} <code>user create --email … --role …</code></p>
-<div id="users" ${live('users', query.size === 0 ? path : `${path}?${query}`, 'users')}><table class="stack"><caption class="visually-hidden">${t.title}</caption>
+<div id="users" ${live('users', addressOf({ path, query }), 'users')}><table class="stack"><caption class="visually-hidden">${t.title}</caption>
 <thead><tr><th scope="col">${texts.signIn.email}</th><th scope="col">${texts.account.role}</th><th scope="col">${t.state}</th><th scope="col">${t.secondFactor}</th><th scope="col">${t.created}</th></tr></thead>
 <tbody>${shown.map(
       (
