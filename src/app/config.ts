@@ -10,6 +10,7 @@ import { orderingSettings } from '#src/ordering/config.ts';
 import { panelSettings } from '#src/panel/config.ts';
 import { tracingSettings } from '#src/platform/telemetry/tracing-config.ts';
 import { webhooksSettings } from '#src/webhooks/config.ts';
+import { getAt, setAt } from './at-path.ts';
 
 const secret = true;
 
@@ -279,25 +280,4 @@ const readConfigFile = (path: string): Record<string, unknown> => {
     throw new SettingsError([{ path, message: 'must hold a JSON object' }]);
   }
   return value as Record<string, unknown>;
-};
-
-const setAt = (target: Record<string, unknown>, path: string, value: unknown): void => {
-  const names = path.split('.');
-  const last = names.pop() ?? '';
-  let holder = target;
-  for (const name of names) {
-    const inner = holder[name];
-    if (typeof inner !== 'object' || inner === null) holder[name] = {};
-    holder = holder[name] as Record<string, unknown>;
-  }
-  holder[last] = value;
-};
-
-const getAt = (source: Record<string, unknown>, path: string): unknown => {
-  let value: unknown = source;
-  for (const name of path.split('.')) {
-    if (typeof value !== 'object' || value === null) return undefined;
-    value = (value as Record<string, unknown>)[name];
-  }
-  return value;
 };

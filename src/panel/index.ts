@@ -7,7 +7,7 @@
  *
  * The way through: frame/router -> frame/assets or a page for everybody (sign-in/) -> accounts/sessions, role, restaurant and
  * CSRF token -> the page's handler -> frame/layout. A page is data (frame/page.ts); each area has its list: home/,
- * account/, users/, restaurant/, support/, security/; pages.ts joins them. What a page shows is `html` (frame/html.ts), which
+ * account/, users/, restaurant/, support/, security/, integrator/; pages.ts joins them. What a page shows is `html` (frame/html.ts), which
  * escapes; its words stand in texts/.
  */
 import type { IncomingMessage } from 'node:http';

@@ -13,6 +13,7 @@
  * - `createWebhookApi` gives the operations: `endpoint-operations.ts` (`endpoints.ts`, `test-endpoint.ts`) and
  *   `delivery-operations.ts`. `redeliver.ts` queues recorded events again, step by step, where `lane-store.ts` puts them
  *   in their place; `feed.ts` shows the recorded events to whoever catches up.
+ * - `forward.ts` and `forward-with-secret.ts` send recorded events to a developer's own address, for the command line.
  *
  * Writing events belongs to the feature that changes something (platform/db/outbox.ts); rights belong to the gateway.
  */

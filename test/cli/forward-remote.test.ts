@@ -1,15 +1,13 @@
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
-import { type RunningProgram, root, runCommand, runJson, startProgram } from '../support/program.ts';
+import { type RunningProgram, runCommand, runJson, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts';
+import { openListen } from './open-listen.ts';
 
 let database: TestDatabase;
 let gatewayEnv: Record<string, string>;
@@ -87,25 +85,9 @@ const makeEvents = async (email: string, changes: number): Promise<void> => {
 };
 
 const startListen = async (args: readonly string[], env: Record<string, string>) => {
-  const child = spawn(process.execPath, [join(root, 'src/main.ts'), 'listen', ...args], {
-    cwd: root,
-    env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const lines: string[] = [];
-  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-  let errors = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    errors += chunk.toString();
-  });
-  const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
-  const stop = async (): Promise<number | null> => {
-    child.kill('SIGINT');
-    return exited;
-  };
-  closers.push(stop);
-  await until(() => errors.includes('from now on') || child.exitCode !== null, 30_000);
-  return { lines, errors: () => errors, stop };
+  const listening = await openListen(args, env);
+  closers.push(listening.stop);
+  return listening;
 };
 
 const target = (): string[] => ['--url', gateway.url, '--endpoint', endpoint, '--forward-to', local.url];

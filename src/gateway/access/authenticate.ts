@@ -15,6 +15,7 @@ import type { SourceOf } from '../limits/source-address.ts';
 import type { CredentialKind, Principal } from '../principal.ts';
 import { type BearerTokens, notValid, type VerifiedToken } from './bearer-tokens.ts';
 import { clientRefused, hadSecret } from './client-refusal.ts';
+import { endedPrincipal, isClientLive, isKeyLive } from './ended-principal.ts';
 import type { Presented } from './read-credential.ts';
 import { endedDetail, TracedFault } from './traced-fault.ts';
 
@@ -176,21 +177,6 @@ const follow = <T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>)
   value instanceof Promise ? value.then(next) : next(value);
 
 const keyRefused = (): Fault => new Fault('INVALID_KEY', 'The API key is not valid');
-
-const isKeyLive = ({ revoked, expiresMs, quarantinedReason, tenants }: KeyRecord, nowMs: number): boolean =>
-  !revoked && !isOver(expiresMs, nowMs) && quarantinedReason === null && tenants.length > 0;
-
-const isClientLive = (record: ClientRecord, proof: SecretRow | undefined): boolean =>
-  proof !== undefined &&
-  proof.quarantinedReason === null &&
-  record.quarantinedReason === null &&
-  record.tenants.length > 0;
-
-const noScopes: ReadonlySet<string> = new Set();
-
-/** It is known for whom it was, and reaches nothing any more. */
-const endedPrincipal = (kind: 'api_key' | 'api_client', id: string): Principal =>
-  Object.freeze({ kind, id, credentialId: id, tenants: [], tenantsDisabled: [], scopes: noScopes });
 
 const keyRevoked = ({ keyId }: KeyRecord): Fault =>
   new TracedFault('INVALID_KEY', keyRefused().publicText, { callerId: keyId, reason: 'key_revoked' });
