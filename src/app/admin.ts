@@ -46,14 +46,14 @@ import { createWholeRestaurant, tenantFacts } from './create-restaurant.ts';
 import { createForwardEvents } from './forward-events.ts';
 import { type Installation, openInstallation } from './installation.ts';
 import { allMigrations } from './migrations.ts';
-import { usersOf } from './panel/panel.ts';
+import { usersOf } from './panel/staff.ts';
 import { createWebhookAdmin, type Payload } from './webhook-admin.ts';
 import { eventKinds } from './webhook-words.ts';
 
 /** What an export may be written as, and how much a search shows at once. */
 export { exportFormats, searchLimitMax } from '#src/gateway/index.ts';
 export type { LocationTerms } from '#src/ordering/index.ts';
-export { roles as roleNames } from '#src/panel/index.ts';
+export { roles as roleNames } from '#src/staff/index.ts';
 
 export { eventKinds } from './webhook-words.ts';
 

@@ -9,6 +9,7 @@ import { gatewaySettings } from '#src/gateway/config.ts';
 import { orderingSettings } from '#src/ordering/config.ts';
 import { panelSettings } from '#src/panel/config.ts';
 import { tracingSettings } from '#src/platform/telemetry/tracing-config.ts';
+import { staffSettings } from '#src/staff/config.ts';
 import { webhooksSettings } from '#src/webhooks/config.ts';
 import { getAt, setAt } from './at-path.ts';
 
@@ -100,7 +101,7 @@ export const settingsSchema = z.strictObject({
   gateway: gatewaySettings.prefault({}),
   ordering: orderingSettings.prefault({}),
   webhooks: webhooksSettings.prefault({}),
-  panel: panelSettings.prefault({}),
+  panel: staffSettings.safeExtend(panelSettings.shape).prefault({}),
 });
 
 export type Settings = z.infer<typeof settingsSchema>;

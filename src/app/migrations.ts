@@ -1,9 +1,9 @@
 /** Every feature's migrations, in the order in which they may rely on each other: platform first. */
 import { gatewayMigrations } from '#src/gateway/index.ts';
 import { orderingMigrations } from '#src/ordering/index.ts';
-import { panelMigrations } from '#src/panel/index.ts';
 import { platformMigrations } from '#src/platform/db/index.ts';
 import type { Migration } from '#src/platform/db/migrate.ts';
+import { staffMigrations } from '#src/staff/index.ts';
 import { webhooksMigrations } from '#src/webhooks/index.ts';
 
 export const allMigrations: readonly Migration[] = [
@@ -11,5 +11,5 @@ export const allMigrations: readonly Migration[] = [
   ...gatewayMigrations,
   ...orderingMigrations,
   ...webhooksMigrations,
-  ...panelMigrations,
+  ...staffMigrations,
 ];

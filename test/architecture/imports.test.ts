@@ -28,7 +28,7 @@ const all = filesBelow(src).flatMap(importsOf);
 const local = all.filter((entry) => entry.isLocal);
 const foreign = all.filter((entry) => !entry.isLocal);
 const top = (path: string): string => path.split('/')[0] ?? '';
-const features = ['gateway', 'ordering', 'webhooks', 'panel'];
+const features = ['gateway', 'ordering', 'webhooks', 'staff', 'panel'];
 
 const broken = (rule: string, entries: readonly Import[]): string[] =>
   entries.map(({ from, to }) => `${from} imports ${to}: ${rule}`);
@@ -97,6 +97,22 @@ test('SQL stands in stores, migrations and platform/db only', () => {
     .map((file) => relative(src, file))
     .filter((file) => !/(^platform\/db\/|store\.ts$|\/store\/|platform\/http\/run-once\.ts$)/.test(file));
   expect(wrong).toEqual([]);
+});
+
+test('the panel holds no table and no SQL: it calls ports that the app wires', () => {
+  const imports = all.filter(
+    ({ from, to }) => top(from) === 'panel' && (['kysely', 'pg'].includes(to) || /^platform\/db\b/.test(to)),
+  );
+  const statement =
+    /\b(select\s[\s\S]{1,200}?\sfrom\s+\w+\.\w+|insert into|delete from|update\s+\w+\.\w+\s+set|create (table|schema))\b/i;
+  const wrong = readdirSync(join(src, 'panel'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => file.endsWith('.sql') || statement.test(textOf(file)));
+  expect([
+    ...broken('whatever lasts belongs to a feature; declare a port in panel/ports', imports),
+    ...wrong.map((file) => `${relative(src, file)} holds SQL`),
+  ]).toEqual([]);
 });
 
 /** Words of one trade; `client` and `table` are common words and do not count. */

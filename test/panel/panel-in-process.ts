@@ -3,13 +3,16 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { appendChange, createSourceOf } from '#src/gateway/index.ts';
-import { createPanel, createUsers, type PanelEvent, type RecordEvents } from '#src/panel/index.ts';
+import { createPanel, linkPath, providerReturnPath } from '#src/panel/index.ts';
+import { listenOn } from '#src/platform/db/listen.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
+import { isTransient } from '#src/platform/db/transaction.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
+import { createStaff, createUsers, type RecordEvents, type StaffEvent } from '#src/staff/index.ts';
 import { createTestDatabase } from '../support/database.ts';
 
-type Settings = Parameters<typeof createPanel>[0]['settings'];
+type Settings = Parameters<typeof createStaff>[0]['settings'];
 
 export type Answer = { status: number; location: string | null; text: string };
 
@@ -31,7 +34,7 @@ export const startPanel = async (settings: Partial<Settings> = {}, streamBeatMs 
   let nowMs = Date.parse('2026-03-01T10:00:00Z');
   const clock = { now: () => new Date(nowMs) };
   const box = createSecretBox(Buffer.alloc(32, 3));
-  const events: PanelEvent[] = [];
+  const events: StaffEvent[] = [];
   // The audit of the gateway itself, and a list of what it was told.
   const record: RecordEvents = async (tx, now, ...told) => {
     await appendChange(
@@ -48,17 +51,22 @@ export const startPanel = async (settings: Partial<Settings> = {}, streamBeatMs 
   const server = createServer((request, response) => panel.handler(request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const panel = createPanel({
-    ...{ db, pool, box, clock, log, origin, record },
+  const linkAddress = `${origin}${linkPath}`;
+  const staff = createStaff({
+    ...{ db, box, clock, log, record, linkAddress },
+    returnAddress: `${origin}${providerReturnPath}`,
     settings: { oidc_label: 'single sign-on', ...settings },
-    streamBeatMs,
+  });
+  const panel = createPanel({
+    ...{ clock, log, origin, isPassing: isTransient, streamBeatMs },
+    listen: (channels, onNews, signal) => listenOn(pool, channels, onNews, signal),
     // As behind one proxy, so that a test may come from anywhere.
     sourceOf: createSourceOf(1),
-    ports: { restaurant: {}, support: {}, security: {} } as Parameters<typeof createPanel>[0]['ports'],
+    ports: { staff, ...({} as Omit<Parameters<typeof createPanel>[0]['ports'], 'staff'>) },
   });
-  const users = createUsers({ db, box, clock, record, origin });
+  const users = createUsers({ db, box, clock, record, linkAddress });
   const ended = new AbortController();
-  const running = supervise(panel.services, ended.signal, log);
+  const running = supervise([...panel.services, ...staff.services], ended.signal, log);
 
   const visitor = (address = '192.0.2.1'): Visitor => {
     const cookies = new Map<string, string>();

@@ -1,10 +1,13 @@
-/** Wires the panel: its ports over the features, its events into the gateway's audit. */
-import { type AuditAction, appendChange, createSourceOf } from '#src/gateway/index.ts';
-import { createPanel, createUsers, type Panel, type RecordEvents, type Users } from '#src/panel/index.ts';
+/** Wires the panel: its ports over the features. */
+import { createSourceOf } from '#src/gateway/index.ts';
+import { createPanel, type Panel } from '#src/panel/index.ts';
+import { listenOn } from '#src/platform/db/listen.ts';
+import { isTransient } from '#src/platform/db/transaction.ts';
 import type { Settings } from '../config.ts';
 import type { Installation } from '../installation.ts';
 import { createRestaurantPorts } from './restaurant-ports.ts';
 import { createSecurityPorts } from './security-ports.ts';
+import { startStaff } from './staff.ts';
 import { createSupportPorts } from './support-ports.ts';
 
 /** What the ports of every area may use. */
@@ -18,53 +21,32 @@ export type PortDeps = {
   onStop: (stop: () => Promise<void>) => void;
 };
 
+/** Of fewer connections none can be kept for hints. */
+const hintsPoolMin = 5;
+
 /** Undefined: switched off. */
 export const startPanel = (deps: PortDeps): Panel | undefined => {
   const { installation, settings, origin } = deps;
   if (settings.panel.enabled === 'off') return undefined;
-  const { store, box, clock, log } = installation;
-  return createPanel({
-    db: store.db,
-    pool: store.pool,
-    box,
+  const { clock, log } = installation;
+  const { pool } = installation.store;
+  const staff = startStaff(installation, settings, origin);
+  const panel = createPanel({
     clock,
     log,
     origin,
-    settings: settings.panel,
+    isPassing: isTransient,
+    listen:
+      pool.options.max < hintsPoolMin
+        ? undefined
+        : (channels, onNews, signal) => listenOn(pool, channels, onNews, signal),
     sourceOf: createSourceOf(settings.gateway.trusted_proxy_hops),
-    record: recordEvents(installation),
     ports: {
+      staff,
       restaurant: createRestaurantPorts(deps),
       support: createSupportPorts(deps),
       security: createSecurityPorts(deps),
     },
   });
+  return { ...panel, services: [...panel.services, ...staff.services] };
 };
-
-/** For the command line. */
-export const usersOf = (installation: Installation, settings: Settings): Users =>
-  createUsers({
-    db: installation.store.db,
-    box: installation.box,
-    clock: installation.clock,
-    record: recordEvents(installation),
-    origin: settings.origin ?? `http://127.0.0.1:${settings.port}`,
-  });
-
-const recordEvents =
-  ({ box }: Installation): RecordEvents =>
-  (tx, now, ...events) =>
-    appendChange(
-      tx,
-      box,
-      now,
-      ...events.map(({ action, outcome, actor, address, reason, tenants, details }) => ({
-        action: action satisfies AuditAction,
-        outcome,
-        actor: actor ?? null,
-        address: address ?? null,
-        reason: reason ?? null,
-        tenants: tenants ?? [],
-        details: JSON.stringify(details ?? {}),
-      })),
-    );

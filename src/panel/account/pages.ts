@@ -1,5 +1,4 @@
 /** The user's own account: sessions, password, second factor. */
-import { problemOfPassword } from '../accounts/password-rule.ts';
 import { type Answer, page, redirect } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
@@ -17,8 +16,8 @@ const ownPages: readonly Page[] = [
     method: 'POST',
     path: '/account/sessions/end',
     roles,
-    handle: async ({ accounts, user, form, actor, address, texts }) => {
-      const ended = await accounts.own.endSession(user.id, form.get('session') ?? '', { actor, address });
+    handle: async ({ ports, user, form, actor, address, texts }) => {
+      const ended = await ports.staff.own.endSession(user.id, form.get('session') ?? '', { actor, address });
       return redirect(accountPath, ended ? { tone: 'good', text: texts.account.sessionEnded } : undefined);
     },
   },
@@ -26,8 +25,8 @@ const ownPages: readonly Page[] = [
     method: 'POST',
     path: '/account/sessions/end-others',
     roles,
-    handle: async ({ accounts, user, session, actor, address, texts }) => {
-      const ended = await accounts.own.endSessions(user.id, { actor, address }, session.id);
+    handle: async ({ ports, user, session, actor, address, texts }) => {
+      const ended = await ports.staff.own.endSessions(user.id, { actor, address }, session.id);
       return redirect(accountPath, { tone: 'good', text: texts.account.sessionsEnded(ended) });
     },
   },
@@ -36,12 +35,12 @@ const ownPages: readonly Page[] = [
 export const accountPages: readonly Page[] = [...ownPages, ...totpPages];
 
 const changePassword = async (view: View): Promise<Answer> => {
-  const { accounts, user, session, form, texts } = view;
+  const { ports, user, session, form, texts } = view;
   const next = form.get('password') ?? '';
-  const problem = next === form.get('again') ? problemOfPassword(next, user.email) : 'passwordsDiffer';
+  const problem = next === form.get('again') ? ports.staff.passwordRule.problemOf(next, user.email) : 'passwordsDiffer';
   if (problem !== undefined) return accountPage(view, texts.signIn[problem]);
   const change = { userId: user.id, sessionId: session.id, current: form.get('current') ?? '', next };
-  const result = await accounts.own.changePassword(change, visitorOf(view));
+  const result = await ports.staff.own.changePassword(change, visitorOf(view));
   if (result.kind === 'wait') return accountPage(view, texts.signIn.wait(Math.ceil(result.seconds / 60)));
   if (result.kind === 'refused') return accountPage(view, texts.account.currentRefused);
   return redirect(accountPath, { tone: 'good', text: texts.account.passwordChanged });
@@ -49,10 +48,10 @@ const changePassword = async (view: View): Promise<Answer> => {
 
 /** `problem`: what is wrong with the password form. */
 const accountPage = async (view: View, problem?: string): Promise<Answer> => {
-  const { accounts, user, self, texts, csrfField } = view;
+  const { ports, user, texts, csrfField } = view;
   const t = texts.account;
-  const sessions = await accounts.own.sessions(user.id);
-  const codesLeft = self.totpSince === undefined ? 0 : await accounts.secondFactor.codesLeft(user.id);
+  const sessions = await ports.staff.own.sessions(user.id);
+  const codesLeft = !user.hasTotp ? 0 : await ports.staff.secondFactor.codesLeft(user.id);
   return page({
     title: t.title,
     status: problem === undefined ? 200 : 422,
@@ -65,26 +64,26 @@ ${
   sessions.length > 1 &&
   html`<form method="post" action="${accountPath}/sessions/end-others" class="row">${csrfField}<button class="danger">${t.endOthers}</button></form>`
 }
-${self.password !== undefined && passwordPart(view, problem)}`,
+${user.hasPassword && passwordPart(view, problem)}`,
   });
 };
 
-const secondFactorPart = ({ self, texts }: View, codesLeft: number): Html => {
+const secondFactorPart = ({ user, texts }: View, codesLeft: number): Html => {
   const t = texts.account;
-  if (self.totpSince === undefined)
+  if (!user.hasTotp)
     return html`<p>${t.totpOff}</p><p><a class="button" href="${accountPath}/totp">${t.totpAdd}</a></p>`;
   return html`<p><span class="badge good">${t.totpOn}</span> ${t.codesLeft(codesLeft)}</p>
 <p><a class="button" href="${accountPath}/totp/remove">${t.totpRemove}</a></p>`;
 };
 
-const passwordPart = ({ texts, csrfField, user }: View, problem: string | undefined): Html => {
+const passwordPart = ({ ports, texts, csrfField, user }: View, problem: string | undefined): Html => {
   const t = texts.account;
   return html`<h2 id="password">${t.changePassword}</h2>
 ${problem !== undefined && message({ tone: 'bad', text: problem })}
 <form method="post" action="${accountPath}/password" class="card narrow">${csrfField}
 <input type="hidden" name="email" autocomplete="username" value="${user.email}">
 <label>${t.currentPassword}<input type="password" name="current" autocomplete="current-password" required maxlength="512"></label>
-${newPasswordFields(texts)}
+${newPasswordFields(texts, ports.staff.passwordRule)}
 <button class="primary">${t.changePassword}</button>
 </form>`;
 };

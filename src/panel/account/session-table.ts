@@ -1,11 +1,11 @@
 /** Sessions of a user as a table, each with a button that ends it. */
-import type { SessionRow } from '../accounts/session-store.ts';
 import { type Html, html } from '../frame/html.ts';
 import type { View } from '../frame/page.ts';
 import { time } from '../frame/time.ts';
+import type { StaffSession } from '../ports/staff.ts';
 
 /** `action`: path that the form of each row is sent to, with the session's id as field `session`. */
-export const sessionTable = (view: View, sessions: readonly SessionRow[], action: string): Html => {
+export const sessionTable = (view: View, sessions: readonly StaffSession[], action: string): Html => {
   const t = view.texts.account;
   if (sessions.length === 0) return html`<p>${t.noSessions}</p>`;
   return html`<table class="stack"><caption class="visually-hidden">${t.sessions}</caption>

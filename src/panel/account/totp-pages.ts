@@ -1,9 +1,9 @@
 /** Adding and removing one-time codes. */
-import type { ProposedTotp } from '../accounts/second-factor.ts';
 import { type Answer, page, redirect } from '../frame/answer.ts';
 import { html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
 import { type Page, roles, type View } from '../frame/page.ts';
+import type { ProposedTotp } from '../ports/staff.ts';
 import { visitorOf } from '../sign-in/pages.ts';
 import { qrCode } from './qr-code.ts';
 
@@ -16,7 +16,7 @@ export const totpPages: readonly Page[] = [
     method: 'GET',
     path: '/account/totp',
     roles,
-    handle: (view) => (view.self.totpSince === undefined ? introPage(view) : redirect(accountPath)),
+    handle: (view) => (!view.user.hasTotp ? introPage(view) : redirect(accountPath)),
   },
   {
     method: 'POST',
@@ -26,7 +26,7 @@ export const totpPages: readonly Page[] = [
       const problem = await problemOfPassword(view);
       if (problem !== undefined) return introPage(view, problem);
       // A new secret each time: one that was seen and left is worth nothing.
-      const proposed = await view.accounts.secondFactor.propose(view.user.id);
+      const proposed = await view.ports.staff.secondFactor.propose(view.user.id);
       return proposed === undefined ? redirect(accountPath) : addPage(view, proposed);
     },
   },
@@ -35,15 +35,15 @@ export const totpPages: readonly Page[] = [
     method: 'GET',
     path: '/account/totp/remove',
     roles,
-    handle: (view) => (view.self.totpSince === undefined ? redirect(accountPath) : removePage(view)),
+    handle: (view) => (!view.user.hasTotp ? redirect(accountPath) : removePage(view)),
   },
   {
     method: 'POST',
     path: '/account/totp/remove',
     roles,
     handle: async (view) => {
-      const { accounts, user, form, texts } = view;
-      const result = await accounts.own.removeSecondFactor(user, form.get('code') ?? '', visitorOf(view));
+      const { ports, user, form, texts } = view;
+      const result = await ports.staff.own.removeSecondFactor(user, form.get('code') ?? '', visitorOf(view));
       if (result.kind === 'removed') return redirect(accountPath, { tone: 'good', text: texts.account.totpRemoved });
       const wait = result.kind === 'wait' && texts.signIn.wait(Math.ceil(result.seconds / 60));
       return removePage(view, wait || texts.signIn.codeRefused);
@@ -53,22 +53,22 @@ export const totpPages: readonly Page[] = [
 
 /** A browser left alone must not be enough to lock its user out. Whoever has no password here cannot be asked for one. */
 const problemOfPassword = async (view: View): Promise<string | undefined> => {
-  const { accounts, user, self, form, texts } = view;
-  if (self.password === undefined) return undefined;
-  const judged = await accounts.own.judgePassword(user.id, form.get('current') ?? '', visitorOf(view));
+  const { ports, user, form, texts } = view;
+  if (!user.hasPassword) return undefined;
+  const judged = await ports.staff.own.judgePassword(user.id, form.get('current') ?? '', visitorOf(view));
   if (judged.kind === 'right') return undefined;
   return judged.kind === 'wait' ? texts.signIn.wait(Math.ceil(judged.seconds / 60)) : texts.account.currentRefused;
 };
 
 const confirm = async (view: View): Promise<Answer> => {
-  const { accounts, user, session, self, form, address, texts } = view;
-  const codes = await accounts.secondFactor.confirm(user.id, form.get('code') ?? '', { id: session.id, address });
+  const { ports, user, session, form, address, texts } = view;
+  const codes = await ports.staff.secondFactor.confirm(user.id, form.get('code') ?? '', { id: session.id, address });
   if (codes !== undefined) return codesPage(view, codes);
-  const proposed = accounts.secondFactor.proposed(self);
+  const proposed = await ports.staff.secondFactor.proposed(user.id);
   return proposed === undefined ? redirect(accountPath) : addPage(view, proposed, texts.signIn.codeRefused);
 };
 
-const introPage = ({ texts, csrfField, self, user }: View, problem?: string): Answer => {
+const introPage = ({ texts, csrfField, user }: View, problem?: string): Answer => {
   const t = texts.account;
   return page({
     title: t.totpAdd,
@@ -77,7 +77,7 @@ const introPage = ({ texts, csrfField, self, user }: View, problem?: string): An
 <p>${t.totpIntro}</p>
 <form method="post" action="${totpPath}/begin" class="card narrow">${csrfField}
 ${
-  self.password !== undefined &&
+  user.hasPassword &&
   html`<input type="hidden" name="email" autocomplete="username" value="${user.email}">
 <label>${t.currentPassword}<input type="password" name="current" autocomplete="current-password" required maxlength="512"></label>`
 }

@@ -6,14 +6,12 @@ import { createHash } from 'node:crypto';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { createWake, type Wake } from '#src/platform/wake.ts';
-import type { Accounts } from '../accounts/accounts.ts';
 import type { Ports } from '../ports.ts';
 import type { Topic } from './topic.ts';
 
 type ChangeWatchDeps = {
   topics: readonly Topic[];
   ports: Ports;
-  accounts: Accounts;
   log: Logger;
   /** Calls back at each notification until the signal is aborted; rejects when it cannot. Undefined: nothing is heard. */
   listen: Listen | undefined;
@@ -53,7 +51,7 @@ const atOnceMax = 4;
 const idleMs = 60_000;
 const reconnectMs = 1_000;
 
-export const createChangeWatch = ({ topics, ports, accounts, log, listen }: ChangeWatchDeps): ChangeWatch => {
+export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDeps): ChangeWatch => {
   const byName = new Map(topics.map((topic) => [topic.name, topic]));
   const watched = new Map<string, Watched>();
   const channels = [...new Set(topics.flatMap((topic) => topic.channels ?? []))];
@@ -63,7 +61,7 @@ export const createChangeWatch = ({ topics, ports, accounts, log, listen }: Chan
 
   const markOf = async (topic: Topic, restaurant: string): Promise<string | undefined> => {
     try {
-      const text = await topic.mark(ports, restaurant, accounts);
+      const text = await topic.mark(ports, restaurant);
       return createHash('sha256').update(text).digest('base64url').slice(0, 12);
     } catch (error) {
       log.warn({ err: error, topic: topic.name }, 'the panel cannot see whether something changed');

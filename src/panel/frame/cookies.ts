@@ -4,6 +4,7 @@
  * token besides.
  */
 import type { IncomingMessage } from 'node:http';
+import type { Kept } from '../ports/staff.ts';
 
 export const sessionCookie = '__Host-orderpass';
 /** A sign-in on its way. */
@@ -25,5 +26,7 @@ export const readCookie = (request: IncomingMessage, name: string): string | und
 /** `value` must need no quoting. Without `maxAgeSeconds` it ends with the browser. */
 export const cookie = (name: string, value: string, maxAgeSeconds?: number): string =>
   `${name}=${value}; Path=/; Secure; HttpOnly; SameSite=Lax${maxAgeSeconds === undefined ? '' : `; Max-Age=${maxAgeSeconds}`}`;
+
+export const keptCookie = (name: string, { value, seconds }: Kept): string => cookie(name, value, seconds);
 
 export const endCookie = (name: string): string => cookie(name, '', 0);

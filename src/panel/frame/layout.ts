@@ -1,10 +1,10 @@
 /** The frame around every page: title, navigation by role, message, landmarks. */
+import type { SignedInUser } from '../ports/staff.ts';
 import type { Language, Texts } from '../texts/texts.ts';
 import { languages } from '../texts/texts.ts';
 import type { Flash, PageContent } from './answer.ts';
 import type { Assets } from './assets.ts';
 import { type Html, html } from './html.ts';
-import type { PanelUser } from './page.ts';
 
 export type NavItem = { path: string; label: string; isCurrent: boolean };
 
@@ -17,7 +17,7 @@ type Frame = {
   /** Undefined: nobody is signed in. */
   signedIn:
     | {
-        user: Pick<PanelUser, 'email' | 'role'>;
+        user: Pick<SignedInUser, 'email' | 'role'>;
         csrfToken: string;
         csrfField: Html;
         nav: readonly NavItem[];

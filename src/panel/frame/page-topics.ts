@@ -1,8 +1,9 @@
 /** Which topics a page watches, and the address of the stream that tells about them. */
 import { Fault } from '#src/contract/fault.ts';
+import type { SignedInUser } from '../ports/staff.ts';
 import type { ChangeWatch } from './change-watch.ts';
 import type { WatchedTopic } from './event-streams.ts';
-import type { Page, PanelUser } from './page.ts';
+import type { Page } from './page.ts';
 
 /** Where the streams are, below /panel. */
 export const eventsPath = '/events';
@@ -49,7 +50,7 @@ export const assertTopics = (watch: Pick<ChangeWatch, 'topic'>, pages: readonly 
 export const readTopics = (
   watch: ChangeWatch,
   query: URLSearchParams,
-  user: Pick<PanelUser, 'role' | 'restaurants'>,
+  user: Pick<SignedInUser, 'role' | 'restaurants'>,
 ): WatchedTopic[] => {
   const restaurant = query.get('restaurant') ?? '';
   const asked = query.getAll('topic');

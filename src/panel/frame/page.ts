@@ -3,8 +3,7 @@
  * has checked session, role, restaurant and CSRF token before the function runs.
  */
 import type { IncomingMessage } from 'node:http';
-import type { Accounts } from '../accounts/accounts.ts';
-import type { UserRow } from '../accounts/user-store.ts';
+import type { SignedInUser } from '../ports/staff.ts';
 import type { Ports } from '../ports.ts';
 import type { Language, Texts } from '../texts/texts.ts';
 import type { Answer } from './answer.ts';
@@ -14,23 +13,13 @@ export const roles = ['owner', 'support', 'security', 'admin'] as const;
 export type Role = (typeof roles)[number];
 export const isRole = (value: unknown): value is Role => roles.some((role) => role === value);
 
-export type PanelUser = {
-  id: string;
-  email: string;
-  role: Role;
-  /** Undefined: what the browser asks for. */
-  language: Language | undefined;
-  /** What an owner sees; other roles see every restaurant. */
-  restaurants: readonly string[];
-};
-
 export type PageSession = {
   /** Names it; opens nothing. */
   id: string;
 };
 
 export type View = {
-  user: PanelUser;
+  user: SignedInUser;
   session: PageSession;
   language: Language;
   texts: Texts;
@@ -42,10 +31,6 @@ export type View = {
   /** Fields of the form; empty for GET. */
   form: URLSearchParams;
   ports: Ports;
-  /** Staff accounts: for the pages about them. */
-  accounts: Accounts;
-  /** The user with what only the pages of the own account need. */
-  self: UserRow;
   /** For every change: the audit names the person by it. */
   actor: string;
   now: Date;

@@ -1,6 +1,5 @@
 /** What is shown when a page cannot be. */
 import { Fault } from '#src/contract/fault.ts';
-import { isTransient } from '#src/platform/db/transaction.ts';
 import type { Texts } from '../texts/texts.ts';
 import type { PageContent } from './answer.ts';
 import { html } from './html.ts';
@@ -33,13 +32,16 @@ export const problemPage = (
   };
 };
 
-/** Which page says what was thrown; only a fault's public text ever leaves. */
-export const problemOf = (thrown: unknown): { problem: Problem; detail?: string; status?: number } => {
+/** Which page says what was thrown; only a fault's public text ever leaves. `isPassing`: does it go away by itself? */
+export const problemOf = (
+  thrown: unknown,
+  isPassing: (thrown: unknown) => boolean,
+): { problem: Problem; detail?: string; status?: number } => {
   if (thrown instanceof Fault) {
     if (thrown.status === 404) return { problem: 'notFound' };
     if (thrown.status === 503) return { problem: 'unavailable' };
     if (thrown.status < 500) return { problem: 'refused', detail: thrown.publicText, status: thrown.status };
     return { problem: 'failed' };
   }
-  return { problem: isTransient(thrown) ? 'unavailable' : 'failed' };
+  return { problem: isPassing(thrown) ? 'unavailable' : 'failed' };
 };

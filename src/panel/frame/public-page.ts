@@ -1,7 +1,6 @@
 /** Pages for whoever is not signed in: sign-in and its ways around. The router has checked where a form comes from. */
 import type { IncomingMessage } from 'node:http';
-import type { Accounts } from '../accounts/accounts.ts';
-import type { LiveSession } from '../accounts/sessions.ts';
+import type { LiveSession, StaffPorts } from '../ports/staff.ts';
 import type { Language, Texts } from '../texts/texts.ts';
 import type { Answer } from './answer.ts';
 
@@ -15,7 +14,7 @@ export type Visit = {
   request: IncomingMessage;
   /** Somebody who is signed in may come here too. */
   live: LiveSession | undefined;
-  accounts: Accounts;
+  staff: StaffPorts;
 };
 
 export type PublicPage = {

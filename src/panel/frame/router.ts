@@ -6,15 +6,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';
-import type { Accounts } from '../accounts/accounts.ts';
-import { isCsrfToken, type LiveSession } from '../accounts/sessions.ts';
+import type { LiveSession } from '../ports/staff.ts';
 import type { Ports } from '../ports.ts';
 import { chooseLanguage, isLanguage, type Language, type Texts, textsOf } from '../texts/texts.ts';
-import type { Answer, Flash, PageContent } from './answer.ts';
+import type { Answer, PageContent } from './answer.ts';
 import type { Assets } from './assets.ts';
 import type { ChangeWatch } from './change-watch.ts';
 import { languageCookie, readCookie, sessionCookie } from './cookies.ts';
+import { isCsrfToken } from './csrf.ts';
 import type { EventStreams } from './event-streams.ts';
+import type { Flashes } from './flashes.ts';
 import { html } from './html.ts';
 import { layout } from './layout.ts';
 import { createMatchPage, type Match, panelPath } from './match-page.ts';
@@ -31,16 +32,14 @@ export type RouterDeps = {
   pages: readonly Page[];
   publicPages: readonly PublicPage[];
   assets: Assets;
-  accounts: Accounts;
-  flashes: {
-    keep(sessionId: string, flash: Flash): Promise<void>;
-    take(sessionId: string): Promise<Flash | undefined>;
-  };
+  flashes: Flashes;
   watch: ChangeWatch;
   streams: EventStreams;
   ports: Ports;
   clock: Clock;
   log: Logger;
+  /** Is it the store's failure of a moment, which goes away by itself? */
+  isPassing: (thrown: unknown) => boolean;
   /** Public address of the server. */
   origin: string;
   sourceOf: (request: IncomingMessage) => string;
@@ -96,8 +95,8 @@ const splitTarget = (target: string): [string, string] => {
 };
 
 const createServe = (deps: RouterDeps) => {
-  const { origin, log } = deps;
-  const { sessions } = deps.accounts;
+  const { origin, log, isPassing } = deps;
+  const { sessions } = deps.ports.staff;
   const matchPublic = createMatchPage(deps.publicPages);
   const matchPage = createMatchPage(deps.pages);
   const answerPublic = createAnswerPublic(deps);
@@ -131,7 +130,7 @@ const createServe = (deps: RouterDeps) => {
       await answerSignedIn({ ...asked, live, params: found.params }, found);
     } catch (thrown) {
       if (head.response.headersSent) throw thrown;
-      const { problem, ...more } = problemOf(thrown);
+      const { problem, ...more } = problemOf(thrown, isPassing);
       if (problem === 'failed' || problem === 'unavailable')
         log.error({ err: thrown, request_id: head.requestId, path }, 'a page of the panel failed');
       await send.problem(asked, problem, more);
@@ -161,7 +160,7 @@ const createAnswerPublic = (deps: RouterDeps) => {
     const address = deps.sourceOf(request);
     await send.answer(
       asked,
-      await page.handle({ ...{ path, query, form, language, texts, address, request, live }, accounts: deps.accounts }),
+      await page.handle({ ...{ path, query, form, language, texts, address, request, live }, staff: deps.ports.staff }),
     );
   };
 };
@@ -178,9 +177,8 @@ const createAnswerSignedIn = (deps: RouterDeps) => {
       return send.problem(asked, 'notFound');
     const form = page.method === 'POST' ? await readForm(request, page.bodyBytesMax) : new URLSearchParams();
     if (page.method === 'POST' && !hasToken(request, form, live)) return send.problem(asked, 'expired');
-    const { id, email, role, language, restaurants } = user;
     const view: View = {
-      user: { id, email, role, language, restaurants },
+      user,
       session: { id: live.session.id },
       language: asked.language,
       texts: asked.texts,
@@ -189,8 +187,6 @@ const createAnswerSignedIn = (deps: RouterDeps) => {
       query: asked.query,
       form,
       ports: deps.ports,
-      accounts: deps.accounts,
-      self: user,
       actor: `panel:${user.id}`,
       now: deps.clock.now(),
       address: deps.sourceOf(request),
@@ -221,11 +217,11 @@ const hasToken = (request: IncomingMessage, form: URLSearchParams, { csrfToken }
 
 const csrfFieldOf = ({ csrfToken }: LiveSession) => html`<input type="hidden" name="csrf" value="${csrfToken}">`;
 
-const createSend = ({ assets, flashes, pages, watch, streams, accounts, headers }: RouterDeps) => {
+const createSend = ({ assets, flashes, pages, watch, streams, ports, headers }: RouterDeps) => {
   const sendPage = async (asked: Asked, content: PageContent): Promise<void> => {
     const { live, respond, language, texts, path, params } = asked;
     // A part that looks after itself must not take the message away from the page that it is for.
-    const flash = live?.hasFlash === true && !isHtmx(asked.request) ? await flashes.take(live.session.id) : undefined;
+    const flash = live?.hasMessage === true && !isHtmx(asked.request) ? await flashes.take(live.session.id) : undefined;
     const signedIn = live && {
       user: live.user,
       csrfToken: live.csrfToken,
@@ -251,7 +247,7 @@ const createSend = ({ assets, flashes, pages, watch, streams, accounts, headers 
         topics: readTopics(watch, query, live.user),
         // Whoever lost the session, the role or the restaurant hears no more.
         isLive: async () => {
-          const current = await accounts.sessions.find(token, false);
+          const current = await ports.staff.sessions.find(token, false);
           return current !== undefined && maySee(() => readTopics(watch, query, current.user));
         },
       },

@@ -1,5 +1,4 @@
 /** Something that a page can watch: it is told "changed" through its event stream and fetches what it shows again. */
-import type { Accounts } from '../accounts/accounts.ts';
 import type { Ports } from '../ports.ts';
 import type { Role } from './page.ts';
 
@@ -15,5 +14,5 @@ export type Topic = {
    * A text that differs when there is something new; cheap. Asked once for all viewers: at a hint, and every few seconds
    * while anybody watches.
    */
-  mark: (ports: Ports, restaurant: string, accounts: Accounts) => Promise<string>;
+  mark: (ports: Ports, restaurant: string) => Promise<string>;
 };

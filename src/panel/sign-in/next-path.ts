@@ -1,7 +1,6 @@
 /** Where somebody wanted to go before signing in. */
 import { panelPath } from '../frame/match-page.ts';
-
-export const signInPath = '/panel/sign-in';
+import { signInPath } from './places.ts';
 
 /** Only a path of the panel: whatever else stands there was put there by somebody else. */
 export const nextPath = (given: string | null): string => {

@@ -1,16 +1,21 @@
 /** Signing in with a password and a code, and setting the password with a one-time link. */
-import { passwordLengthMax, passwordLengthMin, problemOfPassword } from '../accounts/password-rule.ts';
-import type { SignInResult, Visitor } from '../accounts/sign-in.ts';
-import { linkPath } from '../accounts/users.ts';
 import { type Answer, page, redirect } from '../frame/answer.ts';
-import { browserCookie, pendingCookie, readCookie } from '../frame/cookies.ts';
+import {
+  browserCookie,
+  cookie,
+  endCookie,
+  keptCookie,
+  pendingCookie,
+  readCookie,
+  sessionCookie,
+} from '../frame/cookies.ts';
 import { type Html, html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
 import { panelPath } from '../frame/match-page.ts';
 import type { PublicPage, Visit } from '../frame/public-page.ts';
-import { nextOf, nextPath, signInPath } from './next-path.ts';
-
-const codePath = '/panel/sign-in/code';
+import type { SignInResult, StaffPorts, Visitor } from '../ports/staff.ts';
+import { nextOf, nextPath } from './next-path.ts';
+import { codePath, linkPath, providerPath, signInPath } from './places.ts';
 
 export const visitorOf = ({ address, request }: Pick<Visit, 'address' | 'request'>): Visitor => ({
   address,
@@ -28,9 +33,9 @@ export const signInPages: readonly PublicPage[] = [
     method: 'POST',
     path: '/sign-in',
     handle: async (visit) => {
-      const { form, accounts } = visit;
+      const { form, staff } = visit;
       const given = { email: form.get('email') ?? '', password: form.get('password') ?? '' };
-      const result = await accounts.signIn.withPassword(given, visitorOf(visit));
+      const result = await staff.signIn.withPassword(given, visitorOf(visit));
       return (
         afterSignIn(result, nextOf(form)) ??
         signInPage(visit, { email: given.email, problem: problemOf(visit, result) })
@@ -42,9 +47,9 @@ export const signInPages: readonly PublicPage[] = [
     method: 'POST',
     path: '/sign-in/code',
     handle: async (visit) => {
-      const { form, accounts, request, texts } = visit;
+      const { form, staff, request, texts } = visit;
       const pending = readCookie(request, pendingCookie);
-      const result = await accounts.signIn.withCode(pending, form.get('code') ?? '', visitorOf(visit));
+      const result = await staff.signIn.withCode(pending, form.get('code') ?? '', visitorOf(visit));
       if (result.kind === 'gone') return signInPage(visit, { email: '', problem: texts.signIn.tooLate });
       return (
         afterSignIn(result, nextOf(form)) ??
@@ -57,29 +62,37 @@ export const signInPages: readonly PublicPage[] = [
     path: '/link',
     handle: async (visit) => {
       const token = visit.query.get('token') ?? '';
-      return linkPage(visit, await visit.accounts.signIn.userOfLink(token), token);
+      return linkPage(visit, await visit.staff.signIn.userOfLink(token), token);
     },
   },
   { method: 'POST', path: '/link', handle: (visit) => setPassword(visit) },
 ];
 
 const setPassword = async (visit: Visit): Promise<Answer> => {
-  const { form, accounts, texts } = visit;
+  const { form, staff, texts } = visit;
   const token = form.get('token') ?? '';
   const password = form.get('password') ?? '';
-  const user = await accounts.signIn.userOfLink(token);
+  const user = await staff.signIn.userOfLink(token);
   if (user === undefined) return linkPage(visit, undefined, token);
-  const problem = password === form.get('again') ? problemOfPassword(password, user.email) : 'passwordsDiffer';
+  const problem =
+    password === form.get('again') ? staff.passwordRule.problemOf(password, user.email) : 'passwordsDiffer';
   if (problem !== undefined) return linkPage(visit, user, token, texts.signIn[problem]);
-  const result = await accounts.signIn.withLink(token, password, visitorOf(visit));
+  const result = await staff.signIn.withLink(token, password, visitorOf(visit));
   return afterSignIn(result, panelPath) ?? linkPage(visit, undefined, token);
 };
 
 /** Undefined: it did not work. */
 export const afterSignIn = (result: SignInResult, next: string): Answer | undefined => {
-  if (result.kind === 'signedIn') return redirect(next, undefined, result.cookies);
+  if (result.kind === 'signedIn')
+    return redirect(next, undefined, [
+      cookie(sessionCookie, result.session),
+      keptCookie(browserCookie, result.browser),
+      endCookie(pendingCookie),
+    ]);
   if (result.kind === 'code')
-    return redirect(`${codePath}?next=${encodeURIComponent(next)}`, undefined, result.cookies);
+    return redirect(`${codePath}?next=${encodeURIComponent(next)}`, undefined, [
+      keptCookie(pendingCookie, result.pending),
+    ]);
   return undefined;
 };
 
@@ -87,10 +100,10 @@ const problemOf = ({ texts }: Visit, result: SignInResult): string =>
   result.kind === 'wait' ? texts.signIn.wait(Math.ceil(result.seconds / 60)) : texts.signIn.refused;
 
 export const signInPage = (visit: Visit, failed?: { email: string; problem: string }): Answer => {
-  const { texts, query, form, accounts } = visit;
+  const { texts, query, form, staff } = visit;
   const t = texts.signIn;
   const next = nextPath(form.get('next') ?? query.get('next'));
-  const { label } = accounts.provider;
+  const { label } = staff.provider;
   return page({
     title: t.title,
     status: failed === undefined ? 200 : 422,
@@ -98,12 +111,12 @@ export const signInPage = (visit: Visit, failed?: { email: string; problem: stri
 <form method="post" action="${signInPath}" class="card narrow">
 ${nextField(next)}
 <label>${t.email}<input type="email" name="email" autocomplete="username" required maxlength="254" value="${failed?.email}"></label>
-<label>${t.password}<input type="password" name="password" autocomplete="current-password" required maxlength="${passwordLengthMax * 2}"></label>
+<label>${t.password}<input type="password" name="password" autocomplete="current-password" required maxlength="${staff.passwordRule.lengthMax * 2}"></label>
 <button class="primary">${t.submit}</button>
 </form>
 ${
   label !== undefined &&
-  html`<p class="narrow"><a class="button" href="/panel/sign-in/provider?next=${encodeURIComponent(next)}">${t.withProvider(label)}</a></p>`
+  html`<p class="narrow"><a class="button" href="${providerPath}?next=${encodeURIComponent(next)}">${t.withProvider(label)}</a></p>`
 }`,
   });
 };
@@ -125,7 +138,12 @@ ${nextField(nextPath(form.get('next') ?? query.get('next')))}
   });
 };
 
-const linkPage = ({ texts }: Visit, user: { email: string } | undefined, token: string, problem?: string): Answer => {
+const linkPage = (
+  { texts, staff }: Visit,
+  user: { email: string } | undefined,
+  token: string,
+  problem?: string,
+): Answer => {
   const t = texts.signIn;
   if (user === undefined) return page({ title: t.linkGone.title, status: 410, body: html`<p>${t.linkGone.text}</p>` });
   return page({
@@ -136,13 +154,13 @@ const linkPage = ({ texts }: Visit, user: { email: string } | undefined, token: 
 <p>${t.linkFor(user.email)}</p>
 <input type="hidden" name="token" value="${token}">
 <input type="hidden" name="email" autocomplete="username" value="${user.email}">
-${newPasswordFields(texts)}
+${newPasswordFields(texts, staff.passwordRule)}
 <button class="primary">${t.setPassword}</button>
 </form>`,
   });
 };
 
-export const newPasswordFields = ({ signIn: t }: Visit['texts']): Html =>
-  html`<label>${t.newPassword}<input type="password" name="password" autocomplete="new-password" required aria-describedby="rule" minlength="${passwordLengthMin}" maxlength="${passwordLengthMax}"></label>
+export const newPasswordFields = ({ signIn: t }: Visit['texts'], rule: StaffPorts['passwordRule']): Html =>
+  html`<label>${t.newPassword}<input type="password" name="password" autocomplete="new-password" required aria-describedby="rule" minlength="${rule.lengthMin}" maxlength="${rule.lengthMax}"></label>
 <p id="rule" class="hint">${t.passwordRule}</p>
-<label>${t.newPasswordAgain}<input type="password" name="again" autocomplete="new-password" required maxlength="${passwordLengthMax}"></label>`;
+<label>${t.newPasswordAgain}<input type="password" name="again" autocomplete="new-password" required maxlength="${rule.lengthMax}"></label>`;

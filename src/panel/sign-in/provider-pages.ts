@@ -1,6 +1,6 @@
 /** The way over an external provider and back. */
 import { redirect } from '../frame/answer.ts';
-import { pendingCookie, readCookie } from '../frame/cookies.ts';
+import { keptCookie, pendingCookie, readCookie } from '../frame/cookies.ts';
 import type { PublicPage } from '../frame/public-page.ts';
 import { nextOf } from './next-path.ts';
 import { afterSignIn, signInPage, visitorOf } from './pages.ts';
@@ -11,22 +11,18 @@ export const providerPages: readonly PublicPage[] = [
     method: 'GET',
     path: '/sign-in/provider',
     handle: async (visit) => {
-      const { accounts, query, texts } = visit;
-      const begun = await accounts.provider.begin(nextOf(query));
+      const { staff, query, texts } = visit;
+      const begun = await staff.provider.begin(nextOf(query));
       if (begun === undefined) return signInPage(visit, { email: '', problem: texts.signIn.providerAway });
-      return redirect(begun.url, undefined, begun.cookies);
+      return redirect(begun.url, undefined, [keptCookie(pendingCookie, begun.pending)]);
     },
   },
   {
     method: 'GET',
     path: '/sign-in/provider/return',
     handle: async (visit) => {
-      const { accounts, query, request, texts } = visit;
-      const { result, next } = await accounts.provider.finish(
-        readCookie(request, pendingCookie),
-        query,
-        visitorOf(visit),
-      );
+      const { staff, query, request, texts } = visit;
+      const { result, next } = await staff.provider.finish(readCookie(request, pendingCookie), query, visitorOf(visit));
       const { providerFailed, providerUnknown } = texts.signIn;
       if (result.kind === 'unknown') return signInPage(visit, { email: '', problem: providerUnknown });
       const signedIn = result.kind === 'failed' ? undefined : afterSignIn(result, next);

@@ -1,10 +1,11 @@
 /** Leaving, and the language: both also without a session, so that they never end in a sign-in. */
-import { isCsrfToken } from '../accounts/sessions.ts';
 import { redirect } from '../frame/answer.ts';
 import { cookie, endCookie, languageCookie, sessionCookie } from '../frame/cookies.ts';
+import { isCsrfToken } from '../frame/csrf.ts';
 import type { PublicPage, Visit } from '../frame/public-page.ts';
 import { isLanguage } from '../texts/texts.ts';
-import { nextOf, signInPath } from './next-path.ts';
+import { nextOf } from './next-path.ts';
+import { signInPath } from './places.ts';
 
 const yearSeconds = 31_536_000;
 
@@ -13,9 +14,9 @@ export const signOutPages: readonly PublicPage[] = [
     method: 'POST',
     path: '/sign-out',
     handle: async (visit) => {
-      const { live, accounts, address } = visit;
+      const { live, staff, address } = visit;
       if (live !== undefined && hasToken(visit))
-        await accounts.own.signOut(live.user.id, live.session.id, { actor: `panel:${live.user.id}`, address });
+        await staff.own.signOut(live.user.id, live.session.id, { actor: `panel:${live.user.id}`, address });
       return redirect(signInPath, undefined, [endCookie(sessionCookie)]);
     },
   },
@@ -23,11 +24,11 @@ export const signOutPages: readonly PublicPage[] = [
     method: 'POST',
     path: '/language',
     handle: async (visit) => {
-      const { live, accounts, form } = visit;
+      const { live, staff, form } = visit;
       const language = form.get('language');
       const back = live === undefined && form.get('next') === signInPath ? signInPath : nextOf(form);
       if (!isLanguage(language)) return redirect(back);
-      if (live !== undefined && hasToken(visit)) await accounts.own.setLanguage(live.user.id, language);
+      if (live !== undefined && hasToken(visit)) await staff.own.setLanguage(live.user.id, language);
       return redirect(back, undefined, [cookie(languageCookie, language, yearSeconds)]);
     },
   },

@@ -1,12 +1,12 @@
 /** Staff accounts, for administrators: who there is, sessions, one-time links, disabling. */
 import { Fault } from '#src/contract/fault.ts';
 import { sessionTable } from '../account/session-table.ts';
-import type { ShownUser } from '../accounts/users.ts';
 import { type Answer, notFound, page, redirect } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import { addressOf, live } from '../frame/live.ts';
 import type { Page, Role, View } from '../frame/page.ts';
 import { time } from '../frame/time.ts';
+import type { ListedUser } from '../ports/staff.ts';
 
 const usersPath = '/panel/users';
 const pageMax = 50;
@@ -19,7 +19,7 @@ const change = (name: ChangeName, make: (view: View, email: string) => Promise<u
   path: `/users/:user/${name}`,
   roles,
   handle: async (view) => {
-    const user = await view.accounts.users.find(view.params.user ?? '');
+    const user = await view.ports.staff.users.find(view.params.user ?? '');
     if (user === undefined) return notFound();
     // Whoever did this by mistake could not undo it.
     if (user.user_id === view.user.id) throw new Fault('CONFLICT', view.texts.users.notYourself);
@@ -36,20 +36,20 @@ export const usersPages: readonly Page[] = [
   },
   { method: 'GET', path: '/users/:user', roles, topics: ['users'], handle: (view) => userPage(view) },
   { method: 'POST', path: '/users/:user/link', roles, handle: (view) => makeLink(view) },
-  change('disable', ({ accounts, actor }, email) => accounts.users.disable(actor, email)),
-  change('enable', ({ accounts, actor }, email) => accounts.users.enable(actor, email)),
-  change('remove-totp', ({ accounts, actor }, email) => accounts.users.removeTotp(actor, email)),
-  change('end-session', ({ accounts, actor, address, params, form }) =>
-    accounts.own.endSession(params.user ?? '', form.get('session') ?? '', { actor, address }),
+  change('disable', ({ ports, actor }, email) => ports.staff.users.disable(actor, email)),
+  change('enable', ({ ports, actor }, email) => ports.staff.users.enable(actor, email)),
+  change('remove-totp', ({ ports, actor }, email) => ports.staff.users.removeTotp(actor, email)),
+  change('end-session', ({ ports, actor, address, params, form }) =>
+    ports.staff.own.endSession(params.user ?? '', form.get('session') ?? '', { actor, address }),
   ),
-  change('end-sessions', ({ accounts, actor, address, params }) =>
-    accounts.own.endSessions(params.user ?? '', { actor, address }),
+  change('end-sessions', ({ ports, actor, address, params }) =>
+    ports.staff.own.endSessions(params.user ?? '', { actor, address }),
   ),
 ];
 
-const listPage = async ({ accounts, query, texts, path }: View): Promise<Answer> => {
+const listPage = async ({ ports, query, texts, path }: View): Promise<Answer> => {
   const t = texts.users;
-  const found = await accounts.users.list(query.get('after') ?? '', pageMax + 1);
+  const found = await ports.staff.users.list(query.get('after') ?? '', pageMax + 1);
   const shown = found.slice(0, pageMax);
   const last = shown.at(-1);
   return page({
@@ -70,16 +70,16 @@ ${found.length > pageMax && last && html`<p><a class="button" href="${usersPath}
   });
 };
 
-const stateBadge = ({ state }: ShownUser, { users: t }: View['texts']): Html =>
+const stateBadge = ({ state }: ListedUser, { users: t }: View['texts']): Html =>
   html`<span class="badge ${state === 'active' ? 'good' : state === 'disabled' ? 'bad' : 'warn'}">${t.states[state]}</span>`;
 
 /** `more`: shown on top of it. */
 const userPage = async (view: View, more?: Html): Promise<Answer> => {
-  const { accounts, params, texts, csrfField } = view;
+  const { ports, params, texts, csrfField } = view;
   const t = texts.users;
-  const user = await accounts.users.find(params.user ?? '');
+  const user = await ports.staff.users.find(params.user ?? '');
   if (user === undefined) return notFound();
-  const sessions = await accounts.own.sessions(user.user_id);
+  const sessions = await ports.staff.own.sessions(user.user_id);
   const path = `${usersPath}/${user.user_id}`;
   const button = (name: string, label: string, className = ''): Html =>
     html`<form method="post" action="${path}/${name}">${csrfField}<button class="${className}">${label}</button></form>`;
@@ -104,10 +104,10 @@ ${isOther && sessions.length > 0 && button('end-sessions', t.endSessions, 'dange
 };
 
 const makeLink = async (view: View): Promise<Answer> => {
-  const { accounts, actor, params, texts } = view;
-  const user = await accounts.users.find(params.user ?? '');
+  const { ports, actor, params, texts } = view;
+  const user = await ports.staff.users.find(params.user ?? '');
   if (user === undefined) return notFound();
-  const { link, expires } = await accounts.users.makeLink(actor, user.email);
+  const { link, expires } = await ports.staff.users.makeLink(actor, user.email);
   return userPage(
     view,
     html`<div class="secret" role="status"><span>${texts.users.linkMade} ${time(new Date(expires))}</span><code id="link">${link}</code><button type="button" data-copy="link">${texts.frame.copy}</button></div>`,

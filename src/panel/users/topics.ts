@@ -1,5 +1,4 @@
 /** Accounts and sessions, as the pages about them watch them. */
-import { usersChannel } from '../accounts/user-store.ts';
 import type { Topic } from '../frame/topic.ts';
 
 export const usersTopics: readonly Topic[] = [
@@ -7,7 +6,7 @@ export const usersTopics: readonly Topic[] = [
     name: 'users',
     roles: ['admin'],
     perRestaurant: false,
-    channels: [usersChannel],
-    mark: (_ports, _restaurant, accounts) => accounts.users.mark(),
+    channels: ['panel_users'],
+    mark: ({ staff }) => staff.users.mark(),
   },
 ];

@@ -1,7 +1,7 @@
-/** Sessions: found by the digest of what the cookie holds. */
+/** Sessions: found by the digest of what the browser holds. */
 import { type Kysely, sql } from 'kysely';
-import type { UserRow } from './user-store.ts';
-import { findUser } from './user-store.ts';
+import type { UserRow } from '../users/user-store.ts';
+import { findUser } from '../users/user-store.ts';
 
 export type SignInMethod = 'password' | 'totp' | 'recovery' | 'oidc' | 'link';
 

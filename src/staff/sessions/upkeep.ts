@@ -3,14 +3,14 @@ import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
+import { browserDays } from '../sign-in/throttle.ts';
 import { endsAt } from './sessions.ts';
-import { browserDays } from './throttle.ts';
 import { dropEnded } from './upkeep-store.ts';
 
 const intervalMs = 10 * 60_000;
 
 export const createUpkeep = ({ db, clock, log }: { db: Kysely<unknown>; clock: Clock; log: Logger }): Service => ({
-  name: 'panel-upkeep',
+  name: 'staff-upkeep',
   run: async (signal) => {
     while (!signal.aborted) {
       const now = clock.now();
@@ -18,7 +18,7 @@ export const createUpkeep = ({ db, clock, log }: { db: Kysely<unknown>; clock: C
         await dropEnded(db, { now, sessions: endsAt(now), browsersSeenAfter: daysBefore(now, browserDays) });
       } catch (error) {
         // Nothing of it is taken for live meanwhile.
-        log.warn({ err: error }, 'what has ended in the panel is still kept');
+        log.warn({ err: error }, 'sessions and links that have ended are still kept');
       }
       await pause(intervalMs, signal);
     }

@@ -3,13 +3,13 @@ import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
-import type { RecordEvents } from '../ports.ts';
+import type { RecordEvents } from '../events.ts';
+import { findUserByEmail, lockUser, type UserRow } from '../users/user-store.ts';
+import { normalizeEmail } from '../users/users.ts';
 import type { ExternalProvider, Identity } from './external-provider.ts';
-import type { PendingSignIns } from './pending-sign-in.ts';
+import type { Kept, PendingSignIns } from './pending-sign-in.ts';
 import { bindProvider, findUserByProvider } from './provider-store.ts';
 import type { SignIn, SignInResult, Visitor } from './sign-in.ts';
-import { findUserByEmail, lockUser, type UserRow } from './user-store.ts';
-import { normalizeEmail } from './users.ts';
 
 type Deps = {
   db: Kysely<unknown>;
@@ -30,17 +30,17 @@ export const createProviderSignIn = (deps: Deps) => {
   return {
     /** Undefined: there is no provider. */
     label: provider?.label,
-    /** Where to send the browser, with a cookie; undefined when the provider cannot be asked now. */
-    begin: async (next: string): Promise<{ url: string; cookies: readonly string[] } | undefined> => {
+    /** Where to send the browser, and what it keeps meanwhile; undefined when the provider cannot be asked now. */
+    begin: async (next: string): Promise<{ url: string; pending: Kept } | undefined> => {
       try {
         const begun = await provider?.begin(next);
-        return begun && { url: begun.url, cookies: [pendings.keep(begun.pending)] };
+        return begun && { url: begun.url, pending: pendings.keep(begun.pending) };
       } catch (error) {
         log.warn(reasonOf(error), 'the external provider of the panel cannot be asked');
         return undefined;
       }
     },
-    /** `pending`: value of the cookie that `begin` left. */
+    /** `pending`: what `begin` gave to keep. */
     finish: async (
       pending: string | undefined,
       query: URLSearchParams,

@@ -1,9 +1,13 @@
 /** Rows of panel.users with what an owner sees. */
 import { type Kysely, sql } from 'kysely';
-import type { PanelUser, Role } from '../frame/page.ts';
-import { isLanguage } from '../texts/texts.ts';
+import type { Role } from './role.ts';
 
-export type UserRow = PanelUser & {
+export type UserRow = {
+  id: string;
+  email: string;
+  role: Role;
+  language: string | undefined;
+  restaurants: readonly string[];
   password: string | undefined;
   disabledAt: Date | undefined;
   createdAt: Date;
@@ -38,7 +42,7 @@ const toUser = (row: Row): UserRow => ({
   id: row.id,
   email: row.email,
   role: row.role,
-  language: isLanguage(row.language) ? row.language : undefined,
+  language: row.language ?? undefined,
   restaurants: row.restaurants,
   password: row.password ?? undefined,
   disabledAt: row.disabled_at ?? undefined,

@@ -1,11 +1,10 @@
 /**
- * A sign-in on its way lives in a sealed cookie for some minutes: the store keeps nothing for strangers. It proves what was
+ * A sign-in on its way is kept, sealed, by the browser for some minutes: the store keeps nothing for strangers. It proves what was
  * done so far, and is worth nothing without what is missing.
  */
 import { z } from 'zod';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { cookie, pendingCookie } from '../frame/cookies.ts';
 
 const minutes = 10;
 const label = 'panel-pending';
@@ -35,6 +34,9 @@ export type PendingProvider = Extract<Pending, { kind: 'provider' }>;
 
 type WithoutEnd<T> = T extends unknown ? Omit<T, 'until'> : never;
 
+/** What a browser is given to keep, and for how long. */
+export type Kept = { value: string; seconds: number };
+
 export type PendingSignIns = ReturnType<typeof createPendingSignIns>;
 
 export const createPendingSignIns = ({ box, clock }: { box: Pick<SecretBox, 'seal' | 'open'>; clock: Clock }) => {
@@ -49,14 +51,10 @@ export const createPendingSignIns = ({ box, clock }: { box: Pick<SecretBox, 'sea
     }
   };
   return {
-    /** The cookie. */
-    keep: (given: WithoutEnd<Pending>): string => {
+    keep: (given: WithoutEnd<Pending>): Kept => {
       const until = clock.now().getTime() + minutes * 60_000;
-      return cookie(
-        pendingCookie,
-        box.seal(JSON.stringify({ ...given, until }), label).toString('base64url'),
-        minutes * 60,
-      );
+      const value = box.seal(JSON.stringify({ ...given, until }), label).toString('base64url');
+      return { value, seconds: minutes * 60 };
     },
     code: (value: string | undefined): PendingCode | undefined => {
       const found = read(value);

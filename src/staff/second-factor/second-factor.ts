@@ -4,8 +4,9 @@ import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import type { RecordEvents } from '../ports.ts';
-import { deleteSessions } from './session-store.ts';
+import type { RecordEvents } from '../events.ts';
+import { deleteSessions } from '../sessions/session-store.ts';
+import { findUser, lockUser, type UserRow } from '../users/user-store.ts';
 import { base32, stepOfCode, totpAddress, totpSecretBytes } from './totp.ts';
 import {
   confirmTotp,
@@ -16,7 +17,6 @@ import {
   useRecoveryCode,
   useStep,
 } from './totp-store.ts';
-import { lockUser, type UserRow } from './user-store.ts';
 
 type SecondFactorDeps = {
   db: Kysely<unknown>;
@@ -58,9 +58,10 @@ export const createSecondFactor = ({ db, box, clock, record }: SecondFactorDeps)
         return { key: base32(secret), address: totpAddress(secret, user.email) };
       }),
     /** What was proposed last, to be shown again. */
-    proposed: (user: UserRow): ProposedTotp | undefined => {
-      const secret = user.totpSince === undefined ? secretOf(user) : undefined;
-      return secret && { key: base32(secret), address: totpAddress(secret, user.email) };
+    proposed: async (userId: string): Promise<ProposedTotp | undefined> => {
+      const user = await findUser(db, userId);
+      const secret = user?.totpSince === undefined ? user && secretOf(user) : undefined;
+      return user && secret && { key: base32(secret), address: totpAddress(secret, user.email) };
     },
     /** From now on needed at sign-in; other sessions end. Resolves to the recovery codes, undefined for a wrong code. */
     confirm: (userId: string, code: string, session: { id: string; address: string }): Promise<string[] | undefined> =>

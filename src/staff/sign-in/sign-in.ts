@@ -4,18 +4,17 @@ import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newToken } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { browserCookie, cookie, endCookie, pendingCookie } from '../frame/cookies.ts';
-import type { PanelEvent, RecordEvents } from '../ports.ts';
+import type { RecordEvents, StaffEvent } from '../events.ts';
+import type { SecondFactor } from '../second-factor/second-factor.ts';
+import { deleteSessions, type SignInMethod } from '../sessions/session-store.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import { findLink, useLink } from '../users/link-store.ts';
+import { findUser, findUserByEmail, lockUser, setPassword, type UserRow } from '../users/user-store.ts';
+import { normalizeEmail } from '../users/users.ts';
 import { forgetBrowsers, rememberBrowser } from './known-browser-store.ts';
-import { findLink, useLink } from './link-store.ts';
 import type { PasswordHash } from './password-hash.ts';
-import type { PendingSignIns } from './pending-sign-in.ts';
-import type { SecondFactor } from './second-factor.ts';
-import { deleteSessions, type SignInMethod } from './session-store.ts';
-import type { Sessions } from './sessions.ts';
+import type { Kept, PendingSignIns } from './pending-sign-in.ts';
 import { type Attempt, browserDays, type Throttle } from './throttle.ts';
-import { findUser, findUserByEmail, lockUser, setPassword, type UserRow } from './user-store.ts';
-import { normalizeEmail } from './users.ts';
 
 export type SignInDeps = {
   db: Kysely<unknown>;
@@ -29,13 +28,13 @@ export type SignInDeps = {
   pendings: PendingSignIns;
 };
 
-/** Who asks. `browser`: what its cookie says it is. */
+/** Who asks. `browser`: what an earlier sign-in gave this browser to keep. */
 export type Visitor = { address: string; agent: string; browser: string | undefined };
 
-/** `code`: right so far, and the code of the second factor is missing. */
+/** `session`: token of the session. `code`: right so far, and the code of the second factor is missing. */
 export type SignInResult =
-  | { kind: 'signedIn'; cookies: readonly string[] }
-  | { kind: 'code'; cookies: readonly string[] }
+  | { kind: 'signedIn'; session: string; browser: Kept }
+  | { kind: 'code'; pending: Kept }
   | { kind: 'refused' }
   | { kind: 'wait'; seconds: number };
 
@@ -59,7 +58,7 @@ export const createSignIn = (deps: SignInDeps) => {
     const passwordTag = passwordTagOf(user);
     return {
       kind: 'code',
-      cookies: [pendings.keep({ kind: 'code', userId: user.id, method, passwordTag })],
+      pending: pendings.keep({ kind: 'code', userId: user.id, method, passwordTag }),
     };
   };
   return {
@@ -80,7 +79,7 @@ export const createSignIn = (deps: SignInDeps) => {
       if (result.kind === 'signedIn') await throttle.forgive(attempt, verdict.isKnown, 1);
       return result;
     },
-    /** `pending`: value of the cookie that the first factor left. `gone`: it is none, or too old. */
+    /** `pending`: what the first factor gave to keep. `gone`: it is none, or too old. */
     withCode: async (
       pending: string | undefined,
       code: string,
@@ -106,10 +105,10 @@ export const createSignIn = (deps: SignInDeps) => {
     /** Somebody whom an external provider has named. */
     withProvider: (user: UserRow, visitor: Visitor): Promise<SignInResult> => proceed(user, visitor, 'oidc'),
     /** The user that a one-time link is for; undefined when it can not be used. */
-    userOfLink: async (token: string): Promise<UserRow | undefined> => {
+    userOfLink: async (token: string): Promise<{ email: string } | undefined> => {
       const userId = await findLink(db, box.digest(token), clock.now());
       const user = userId === undefined ? undefined : await findUser(db, userId);
-      return user?.disabledAt === undefined ? user : undefined;
+      return user === undefined || user.disabledAt !== undefined ? undefined : { email: user.email };
     },
     /** Uses the link up, sets the password, ends every session and goes on as with a password. */
     withLink: async (token: string, password: string, visitor: Visitor): Promise<SignInResult> => {
@@ -167,15 +166,14 @@ const createFinish = ({ db, clock, record, sessions, throttle }: SignInDeps) => 
         address,
         details: { session_id: session.id, method },
       });
-      const remember = cookie(browserCookie, browser, browserDays * 86_400);
-      return { kind: 'signedIn', cookies: [session.cookie, remember, endCookie(pendingCookie)] };
+      return { kind: 'signedIn', session: session.token, browser: { value: browser, seconds: browserDays * 86_400 } };
     });
 };
 
 const createNoteFailure = ({ db, clock, record }: SignInDeps) => {
   const note = ({ userId, address }: Attempt, reason: string): Promise<void> => {
-    const actor: Pick<PanelEvent, 'actor'> = userId === undefined ? {} : { actor: `panel:${userId}` };
-    const event: PanelEvent = { action: 'user.sign_in_failed', outcome: 'failure', ...actor, address, reason };
+    const actor: Pick<StaffEvent, 'actor'> = userId === undefined ? {} : { actor: `panel:${userId}` };
+    const event: StaffEvent = { action: 'user.sign_in_failed', outcome: 'failure', ...actor, address, reason };
     return inTransaction(db, (tx) => record(tx, clock.now(), event));
   };
   return {

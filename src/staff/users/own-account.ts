@@ -2,15 +2,14 @@
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
-import type { RecordEvents } from '../ports.ts';
-import type { Language } from '../texts/texts.ts';
-import { rememberBrowser } from './known-browser-store.ts';
-import type { PasswordHash } from './password-hash.ts';
-import type { SecondFactor } from './second-factor.ts';
-import { deleteSession, deleteSessions, listSessions, type SessionRow } from './session-store.ts';
-import { endsAt } from './sessions.ts';
-import { replacePassword, type Visitor } from './sign-in.ts';
-import type { Throttle } from './throttle.ts';
+import type { RecordEvents } from '../events.ts';
+import type { SecondFactor } from '../second-factor/second-factor.ts';
+import { deleteSession, deleteSessions, listSessions, type SessionRow } from '../sessions/session-store.ts';
+import { endsAt } from '../sessions/sessions.ts';
+import { rememberBrowser } from '../sign-in/known-browser-store.ts';
+import type { PasswordHash } from '../sign-in/password-hash.ts';
+import { replacePassword, type Visitor } from '../sign-in/sign-in.ts';
+import type { Throttle } from '../sign-in/throttle.ts';
 import { findUser, lockUser, setLanguage, type UserRow } from './user-store.ts';
 
 type OwnAccountDeps = {
@@ -34,7 +33,7 @@ export const createOwnAccount = (deps: OwnAccountDeps) => {
   const noteEnd = (tx: Kysely<unknown>, by: By, details: Record<string, unknown>): Promise<void> =>
     record(tx, clock.now(), { action: 'user.session_ended', outcome: 'success', ...by, details });
   /** Is it the current password? Asked as often as at sign-in: a browser left alone must not be enough to find it out. */
-  const judgePassword = async (userId: string, given: string, visitor: Visitor): Promise<JudgedPassword> => {
+  const judge = async (userId: string, given: string, visitor: Visitor): Promise<JudgedPassword> => {
     const user = await findUser(db, userId);
     if (user === undefined) return { kind: 'refused' };
     const attempt = { ...visitor, email: user.email, userId };
@@ -45,13 +44,20 @@ export const createOwnAccount = (deps: OwnAccountDeps) => {
     return { kind: 'right', user };
   };
   return {
-    judgePassword,
+    judgePassword: async (
+      userId: string,
+      given: string,
+      visitor: Visitor,
+    ): Promise<{ kind: 'right' | 'refused' } | { kind: 'wait'; seconds: number }> => {
+      const judged = await judge(userId, given, visitor);
+      return judged.kind === 'right' ? { kind: 'right' } : judged;
+    },
     /** Ends every other session. */
     changePassword: async (
       change: { userId: string; sessionId: string; current: string; next: string },
       visitor: Visitor,
     ): Promise<{ kind: 'changed' | 'refused' } | { kind: 'wait'; seconds: number }> => {
-      const judged = await judgePassword(change.userId, change.current, visitor);
+      const judged = await judge(change.userId, change.current, visitor);
       if (judged.kind !== 'right') return judged;
       const { user } = judged;
       const hashed = await passwordHash.hash(change.next);
@@ -93,7 +99,7 @@ export const createOwnAccount = (deps: OwnAccountDeps) => {
           details: { session_id: sessionId },
         });
       }),
-    setLanguage: (userId: string, language: Language): Promise<void> => setLanguage(db, userId, language),
+    setLanguage: (userId: string, language: string): Promise<void> => setLanguage(db, userId, language),
     /** False: the user has no such session. */
     endSession: (userId: string, sessionId: string, by: By): Promise<boolean> =>
       inTransaction(db, async (tx) => {

@@ -3,11 +3,8 @@
  * whether there is an account, and what it may do, is decided here.
  */
 import type { Configuration } from 'openid-client';
-import type { PanelSettings } from '../config.ts';
+import type { StaffSettings } from '../config.ts';
 import type { PendingProvider } from './pending-sign-in.ts';
-
-export const providerPath = '/panel/sign-in/provider';
-export const returnPath = '/panel/sign-in/provider/return';
 
 /** `email` only when the provider has verified it. */
 export type Identity = { issuer: string; subject: string; email: string | undefined };
@@ -22,14 +19,10 @@ export type ExternalProvider = {
 
 const timeoutSeconds = 10;
 
-/** Undefined: none is configured. `origin`: public address of ours. */
-export const createExternalProvider = (
-  settings: Omit<PanelSettings, 'enabled'>,
-  origin: string,
-): ExternalProvider | undefined => {
+/** Undefined: none is configured. `redirectUri`: public address of ours that the provider sends the browser back to. */
+export const createExternalProvider = (settings: StaffSettings, redirectUri: string): ExternalProvider | undefined => {
   const { oidc_issuer: issuer, oidc_client_id: clientId, oidc_client_secret: secret } = settings;
   if (issuer === undefined || clientId === undefined || secret === undefined) return undefined;
-  const redirectUri = `${origin}${returnPath}`;
   const configuration = createDiscovery({ issuer, clientId, secret });
   return {
     label: settings.oidc_label,

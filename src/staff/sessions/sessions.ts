@@ -1,27 +1,28 @@
 /**
- * Sessions live in the store: the cookie holds 256 random bits, the table their keyed digest. They end after half an hour
+ * Sessions live in the store: the browser keeps a token of 256 random bits, the table its keyed digest. They end after half an hour
  * without use, after twelve hours in any case, and at once when somebody ends them.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { newId, newToken } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { cookie, sessionCookie } from '../frame/cookies.ts';
+import { type SignedInUser, signedInUser } from '../users/signed-in-user.ts';
 import {
   type Ends,
   findSession,
   insertSession,
   type SessionRow,
   type SignInMethod,
+  setFlash,
+  takeFlash,
   touchSession,
   trimSessions,
 } from './session-store.ts';
-import type { UserRow } from './user-store.ts';
 
 type SessionsDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'digest' | 'derive'>; clock: Clock };
 
-export type LiveSession = { session: SessionRow; user: UserRow; hasFlash: boolean; csrfToken: string };
+export type LiveSession = { session: SessionRow; user: SignedInUser; hasMessage: boolean; csrfToken: string };
 
 export const idleMinutes = 30;
 export const absoluteHours = 12;
@@ -36,20 +37,20 @@ export const createSessions = ({ db, box, clock }: SessionsDeps) => {
   const csrfKey = box.derive('panel-csrf');
   const csrfTokenOf = (token: string): string => createHmac('sha256', csrfKey).update(token).digest('base64url');
   return {
-    /** A new session in the transaction of the sign-in; resolves to its cookie. */
+    /** A new session in the transaction of the sign-in; resolves to its token. */
     open: async (
       tx: Kysely<unknown>,
       session: { userId: string; address: string; agent: string; method: SignInMethod },
-    ): Promise<{ id: string; cookie: string }> => {
+    ): Promise<{ id: string; token: string }> => {
       const now = clock.now();
       const token = newToken();
       const id = newId('ses', now.getTime());
       const agent = session.agent.slice(0, agentLengthMax);
       await insertSession(tx, { ...session, agent, id, digest: box.digest(token), createdAt: now, seenAt: now });
       await trimSessions(tx, session.userId, sessionsMax);
-      return { id, cookie: cookie(sessionCookie, token) };
+      return { id, token };
     },
-    /** The live session of a cookie. `isUse`: somebody did something, so it goes on. */
+    /** The live session of a token. `isUse`: somebody did something, so it goes on. */
     find: async (token: string | undefined, isUse: boolean): Promise<LiveSession | undefined> => {
       if (token === undefined || !/^[\w-]{43}$/.test(token)) return undefined;
       const now = clock.now();
@@ -57,8 +58,13 @@ export const createSessions = ({ db, box, clock }: SessionsDeps) => {
       if (found === undefined) return undefined;
       if (isUse && now.getTime() - found.session.seenAt.getTime() >= touchMs)
         await touchSession(db, found.session.id, now);
-      return { ...found, csrfToken: csrfTokenOf(token) };
+      const { session, user, hasFlash } = found;
+      return { session, user: signedInUser(user), hasMessage: hasFlash, csrfToken: csrfTokenOf(token) };
     },
+    /** A message that waits in the session for the next page. */
+    keepMessage: (sessionId: string, message: string): Promise<void> => setFlash(db, sessionId, message),
+    /** The message, once. */
+    takeMessage: (sessionId: string): Promise<string | undefined> => takeFlash(db, sessionId),
   };
 };
 
@@ -67,10 +73,3 @@ export const endsAt = (now: Date): Ends => ({
   seenAfter: new Date(now.getTime() - idleMinutes * 60_000),
   createdAfter: new Date(now.getTime() - absoluteHours * 3_600_000),
 });
-
-/** In constant time. */
-export const isCsrfToken = (given: string | null | undefined, expected: string): boolean => {
-  const left = Buffer.from(given ?? '');
-  const right = Buffer.from(expected);
-  return left.length === right.length && timingSafeEqual(left, right);
-};

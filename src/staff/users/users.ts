@@ -5,11 +5,11 @@ import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId, newToken } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { isRole, type Role, roles } from '../frame/page.ts';
-import type { PanelEvent, RecordEvents } from '../ports.ts';
+import type { RecordEvents, StaffEvent } from '../events.ts';
+import { removeTotp } from '../second-factor/totp-store.ts';
+import { deleteSessions } from '../sessions/session-store.ts';
 import { endLink, replaceLink } from './link-store.ts';
-import { deleteSessions } from './session-store.ts';
-import { removeTotp } from './totp-store.ts';
+import { isRole, type Role, roles } from './role.ts';
 import {
   findUser,
   findUserByEmail,
@@ -28,8 +28,8 @@ type UsersDeps = {
   box: Pick<SecretBox, 'digest'>;
   clock: Clock;
   record: RecordEvents;
-  /** Public address: base of the one-time links. */
-  origin: string;
+  /** Public address of the page that takes one-time links; the token follows as `?token=`. */
+  linkAddress: string;
 };
 
 export type ShownUser = {
@@ -45,7 +45,6 @@ export type ShownUser = {
 export type OneTimeLink = { link: string; expires: string };
 
 export const linkHours = 24;
-export const linkPath = '/panel/link';
 
 export type Users = ReturnType<typeof createUsers>;
 
@@ -62,9 +61,9 @@ export const createUsers = (deps: UsersDeps) => {
   const event = (
     actor: string,
     user: Pick<UserRow, 'id' | 'email'>,
-    action: PanelEvent['action'],
+    action: StaffEvent['action'],
     more = {},
-  ): PanelEvent => ({
+  ): StaffEvent => ({
     action,
     outcome: 'success',
     actor,
@@ -153,7 +152,7 @@ export const createUsers = (deps: UsersDeps) => {
 
 /** Of whoever has this text in an address bar, once, within a day. */
 const makeLink = async (
-  { box, origin }: UsersDeps,
+  { box, linkAddress }: UsersDeps,
   tx: Kysely<unknown>,
   userId: string,
   now: Date,
@@ -161,7 +160,7 @@ const makeLink = async (
   const token = newToken();
   const expiresAt = new Date(now.getTime() + linkHours * 3_600_000);
   await replaceLink(tx, { userId, digest: box.digest(token), expiresAt });
-  return { link: `${origin}${linkPath}?token=${token}`, expires: expiresAt.toISOString() };
+  return { link: `${linkAddress}?token=${token}`, expires: expiresAt.toISOString() };
 };
 
 export const showUser = (user: UserRow): ShownUser => ({

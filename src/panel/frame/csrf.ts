@@ -1,0 +1,9 @@
+/** The token that every form of a session must bring. */
+import { timingSafeEqual } from 'node:crypto';
+
+/** In constant time. */
+export const isCsrfToken = (given: string | null | undefined, expected: string): boolean => {
+  const left = Buffer.from(given ?? '');
+  const right = Buffer.from(expected);
+  return left.length === right.length && timingSafeEqual(left, right);
+};

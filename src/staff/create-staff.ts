@@ -1,0 +1,65 @@
+/** Joins what pages may do about staff accounts. */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import type { Logger } from '#src/platform/log.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { Service } from '#src/platform/supervisor.ts';
+import type { StaffSettings } from './config.ts';
+import type { RecordEvents } from './events.ts';
+import { createSecondFactor } from './second-factor/second-factor.ts';
+import { createSessions } from './sessions/sessions.ts';
+import { createUpkeep } from './sessions/upkeep.ts';
+import { createExternalProvider } from './sign-in/external-provider.ts';
+import { createPasswordHash } from './sign-in/password-hash.ts';
+import { passwordLengthMax, passwordLengthMin, problemOfPassword } from './sign-in/password-rule.ts';
+import { createPendingSignIns } from './sign-in/pending-sign-in.ts';
+import { createSignIn } from './sign-in/sign-in.ts';
+import { createProviderSignIn } from './sign-in/sign-in-with-provider.ts';
+import { createThrottle } from './sign-in/throttle.ts';
+import { createOwnAccount } from './users/own-account.ts';
+import { notifyUsers } from './users/user-store.ts';
+import { createUsers } from './users/users.ts';
+
+export type StaffDeps = {
+  db: Kysely<unknown>;
+  box: SecretBox;
+  clock: Clock;
+  log: Logger;
+  record: RecordEvents;
+  settings: StaffSettings;
+  /** Public address of the page that takes one-time links. */
+  linkAddress: string;
+  /** Public address that an external provider sends browsers back to. */
+  returnAddress: string;
+};
+
+export type Staff = ReturnType<typeof createStaff>;
+
+export const createStaff = (given: StaffDeps) => {
+  // Whatever changes is recorded, so those who watch are told there.
+  const record: RecordEvents = async (tx, now, ...events) => {
+    await given.record(tx, now, ...events);
+    await notifyUsers(tx);
+  };
+  const deps = { ...given, record };
+  const { box, settings, returnAddress } = deps;
+  const sessions = createSessions(deps);
+  const passwordHash = createPasswordHash(box.derive('panel-password'));
+  const throttle = createThrottle(deps);
+  const secondFactor = createSecondFactor(deps);
+  const pendings = createPendingSignIns(deps);
+  const signIn = createSignIn({ ...deps, sessions, passwordHash, throttle, secondFactor, pendings });
+  const provider = createExternalProvider(settings, returnAddress);
+  const services: Service[] = [createUpkeep(deps)];
+  return {
+    sessions,
+    signIn,
+    secondFactor,
+    passwordRule: { lengthMin: passwordLengthMin, lengthMax: passwordLengthMax, problemOf: problemOfPassword },
+    users: createUsers(deps),
+    own: createOwnAccount({ ...deps, passwordHash, throttle, secondFactor }),
+    provider: createProviderSignIn({ ...deps, pendings, signIn, provider }),
+    /** To be run while sessions are served. */
+    services,
+  };
+};

@@ -1,0 +1,5 @@
+/** What somebody of the staff is there for. */
+
+export const roles = ['owner', 'support', 'security', 'admin'] as const;
+export type Role = (typeof roles)[number];
+export const isRole = (value: unknown): value is Role => roles.some((role) => role === value);
