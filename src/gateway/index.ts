@@ -59,6 +59,7 @@ export { appendChange } from './audit/append-change.ts';
 export { type AuditAction, auditActions } from './audit/audit-event.ts';
 export { type AuditChart, type ChartDimension, chartAudit } from './audit/chart-audit.ts';
 export { type ClientUse, reportClientUse } from './audit/client-use.ts';
+export { newestCall } from './audit/client-use-store.ts';
 export {
   type ExportedAudit,
   type ExportFormat,
@@ -79,6 +80,7 @@ export { verifyAudit } from './audit/verify-audit.ts';
 export { listVerifications, startVerification, type Verification } from './audit/verify-in-background.ts';
 export { type GatewaySettings, gatewaySettings } from './config.ts';
 export { readEpoch } from './credentials/credential-epoch-store.ts';
+export { newestClientUse } from './credentials/credential-use-store.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
 export {
   findCredential,

@@ -1,6 +1,7 @@
 /** Every page and action of the panel for whoever is signed in: what the router mounts and what the role test walks. */
 
 import { accountPages } from './account/pages.ts';
+import { accountTopics } from './account/topics.ts';
 import { type Page, roles } from './frame/page.ts';
 import { eventsPath } from './frame/page-topics.ts';
 import type { PublicPage } from './frame/public-page.ts';
@@ -40,4 +41,10 @@ export const allPublicPages: readonly PublicPage[] = [
   ...explainPages,
 ];
 
-export const allTopics: readonly Topic[] = [...restaurantTopics, ...supportTopics, ...securityTopics, ...usersTopics];
+export const allTopics: readonly Topic[] = [
+  ...restaurantTopics,
+  ...supportTopics,
+  ...securityTopics,
+  ...usersTopics,
+  ...accountTopics,
+];

@@ -132,6 +132,25 @@ inBrowser(
   },
 );
 
+inBrowser(
+  'the list of the own sessions follows what happens elsewhere, and leaves a form alone that is being filled in',
+  async () => {
+    const user = await stand.user('owner');
+    const { page, problems } = await stand.signIn(user);
+    await page.goto(`${stand.url}/panel/account`);
+    const rows = page.locator('#own tbody tr');
+    const before = await rows.count();
+    await page.getByLabel('Current password').fill('half of it');
+    const elsewhere = await stand.signIn(user);
+    await until(async () => (await rows.count()) === before + 1);
+    await elsewhere.page.getByRole('button', { name: 'Sign out' }).click();
+    await until(async () => (await rows.count()) === before);
+    expect(await page.getByLabel('Current password').inputValue()).toBe('half of it');
+    await expectAccessible(page);
+    expect(problems).toEqual([]);
+  },
+);
+
 inBrowser('a tab in the background gives its connection back, and catches up when somebody looks again', async () => {
   const { page } = await stand.signIn(await stand.user('admin'));
   await page.clock.install();

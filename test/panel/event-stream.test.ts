@@ -16,14 +16,14 @@ afterAll(() => panel?.close());
 
 let count = 0;
 
-const makeUser = async (role: string): Promise<{ email: string; browser: Visitor }> => {
+const makeUser = async (role: string): Promise<{ id: string; email: string; browser: Visitor }> => {
   count += 1;
   const email = `user${count}@example.com`;
   const made = await panel.users.create('cli:test', { email, role, restaurants: role === 'owner' ? ['rst_1'] : [] });
   const token = new URL(made.link).searchParams.get('token') ?? '';
   const browser = panel.visitor(`192.0.2.${count}`);
   await browser.post('/panel/link', { token, password, again: password }, '');
-  return { email, browser };
+  return { id: made.user_id, email, browser };
 };
 
 const open = async ({ cookies }: Visitor, query: string) => {
@@ -69,6 +69,36 @@ test('a page is told once when what it shows has changed, also when that was bef
   const late = await open(admin.browser, query);
   await until(() => late.text().includes('event: users'));
   await late.close();
+});
+
+test('the own account is told of to its user alone, whatever the address says', async () => {
+  const [user, other] = [await makeUser('support'), await makeUser('support')];
+  const url = /sse-connect="([^"]+)"/.exec((await user.browser.get('/panel/account')).text)?.[1] ?? '';
+  const query = url.replaceAll('&amp;', '&').slice('/panel/events?'.length);
+  expect(query).toMatch(/^topic=own-account%7E[\w-]{12}$/);
+  const own = await open(user.browser, query);
+  const others = await open(other.browser, `${query.replace(/%7E.*/, '~')}&viewer=${user.id}&user=${user.id}`);
+  await until(() => own.text().includes(': still here') && others.text().includes(': still here'));
+  const again = panel.visitor('192.0.2.200');
+  await again.post('/panel/sign-in', { email: user.email, password }, '');
+  await until(() => own.text().includes('event: own-account\ndata: changed\n\n'));
+  const beats = () => others.text().split(': still here').length;
+  const heard = beats();
+  await until(() => beats() > heard + 1);
+  expect(others.text()).not.toContain('event:');
+  await panel.visitor('192.0.2.201').post('/panel/sign-in', { email: other.email, password }, '');
+  await until(() => others.text().includes('event: own-account'));
+  await others.close();
+  // What is used is told of, and what ends by itself.
+  const told = () => own.text().split('event: own-account').length;
+  for (const minutes of [20, 20]) {
+    const before = told();
+    panel.pass(minutes * 60_000);
+    if (before === 2) await user.browser.get('/panel');
+    await until(() => told() > before);
+  }
+  expect((await user.browser.get('/panel/account')).text.match(/data-label="Since"/g)?.length).toBe(1);
+  await own.close();
 });
 
 test('topics that are not the viewer’s answer as topics that do not exist', async () => {

@@ -94,13 +94,13 @@ test('each topic is refused for each role that must not watch it, and for owners
       cookie: cookies.get(role) ?? '',
     });
   const [own = '', others = ''] = stand.restaurants;
-  for (const { name, roles: may, perRestaurant } of allTopics) {
+  for (const { name, roles: may, about } of allTopics) {
     for (const role of roles.filter((other) => !may.includes(other))) {
       const [refused, absent] = [await watch(role, name, own), await watch(role, 'none', own)];
       expect(refused.status, `${role}: ${name}`).toBe(404);
       expect(hide(refused.text)).toBe(hide(absent.text));
     }
-    if (perRestaurant && may.includes('owner'))
+    if (about === 'restaurant' && may.includes('owner'))
       for (const restaurant of [others, 'rst_none', ''])
         expect((await watch('owner', name, restaurant)).status, `owner: ${name} of ${restaurant}`).toBe(404);
   }

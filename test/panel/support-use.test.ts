@@ -56,8 +56,29 @@ test.skipIf(browserBinary === undefined)(
     await expectAccessible(page);
     await takeScreenshots(page, 'support-use');
 
-    // What is used since the page was shown stays: nobody is shut out by an old page.
+    // What is used since the page was shown stays: nobody is shut out by an old page. The page is told, and reads nothing by
+    // itself; of other clients it is not told.
+    const readings = async (): Promise<number> => {
+      const found = await stand.database.pool.query(`select 1 from gateway.audit_events where action = 'audit.read'`);
+      return found.rows.length;
+    };
+    const news = page.getByRole('link', { name: 'There is something newer' });
+    const read = await readings();
+    const told: string[] = [];
+    page.on('request', (request) => request.url().endsWith('/use/news?days=30') && told.push(request.url()));
+    expect(await statusOf(other, 'menu/categories')).toBe(200);
+    await until(async () => {
+      const found = await stand.database.pool.query(
+        `select sum(count) as calls from gateway.audit_events where client_id = $1 and action = 'request.allowed'`,
+        [other.id],
+      );
+      return Number(found.rows[0]?.calls) === 2;
+    });
     expect(await statusOf(busy, 'menu/categories')).toBe(200);
+    await news.waitFor();
+    expect(told.length).toBe(1);
+    expect(await readings()).toBe(read);
+    await expectAccessible(page);
     const newer = await context.newPage();
     await until(async () => {
       await newer.goto(usePage);
@@ -83,6 +104,11 @@ test.skipIf(browserBinary === undefined)(
     expect(await page.getByRole('row', { name: /Idle App/ }).innerText()).toContain('Made no call');
     await expectAccessible(page);
     await takeScreenshots(page, 'support-unused-scopes');
+    expect(await statusOf(other, 'menu/categories')).toBe(200);
+    const readOfAll = await readings();
+    // What was used is written down every quarter of a minute.
+    await news.waitFor({ timeout: 45_000 });
+    expect(await readings()).toBe(readOfAll);
     await page.getByRole('button', { name: 'Withdraw 1 scope of Other App' }).click();
     await page.getByText('Done: 1 scope is left.').waitFor();
     expect(await page.getByRole('row', { name: /Other App/ }).count()).toBe(0);

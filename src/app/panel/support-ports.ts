@@ -4,6 +4,8 @@ import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import {
   createCredentials,
   listTenantStates,
+  newestCall,
+  newestClientUse,
   pageClients,
   pageGrants,
   readEpoch,
@@ -31,6 +33,10 @@ export const createSupportPorts = (deps: PortDeps): SupportPorts => {
     ...clientChanges(deps, table),
     ...scopePorts(deps, table),
     credentialsMark: async () => String((await readEpoch(store.db)).credentials),
+    callsMark: async (clientId) =>
+      String(
+        (clientId === undefined ? await newestClientUse(store.db) : await newestCall(store.db, clientId))?.getTime(),
+      ),
     useMark: async () => String(Math.floor(clock.now().getTime() / useWrittenMs)),
   };
 };

@@ -33,3 +33,13 @@ export const sumClientUse = async (
     oldest: rows[0]?.oldest ?? null,
   };
 };
+
+/** When the client last called, whatever came of it; undefined: not as far as the audit goes back. */
+export const newestCall = async (db: Kysely<unknown>, clientId: string): Promise<Date | undefined> => {
+  const { rows } = await sql<{ at: Date }>`
+    select at from gateway.audit_events
+    where client_id = ${clientId} and action in ('request.allowed', 'request.denied') order by at desc limit 1`.execute(
+    db,
+  );
+  return rows[0]?.at;
+};

@@ -2,15 +2,17 @@
 import { type Answer, page, redirect } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
+import { live } from '../frame/live.ts';
 import { type Page, roles, type View } from '../frame/page.ts';
 import { newPasswordFields, visitorOf } from '../sign-in/pages.ts';
 import { sessionTable } from './session-table.ts';
+import { ownTopic } from './topics.ts';
 import { totpPages } from './totp-pages.ts';
 
 const accountPath = '/panel/account';
 
 const ownPages: readonly Page[] = [
-  { method: 'GET', path: '/account', roles, handle: (view) => accountPage(view) },
+  { method: 'GET', path: '/account', roles, topics: [ownTopic], handle: (view) => accountPage(view) },
   { method: 'POST', path: '/account/password', roles, handle: (view) => changePassword(view) },
   {
     method: 'POST',
@@ -56,14 +58,14 @@ const accountPage = async (view: View, problem?: string): Promise<Answer> => {
     title: t.title,
     status: problem === undefined ? 200 : 422,
     body: html`<dl class="facts"><dt>${texts.signIn.email}</dt><dd>${user.email}</dd><dt>${t.role}</dt><dd>${texts.frame.roles[user.role]}</dd></dl>
-<h2>${t.secondFactor}</h2>
+<div id="own" ${live('own', accountPath, ownTopic)}><h2>${t.secondFactor}</h2>
 ${secondFactorPart(view, codesLeft)}
 <h2>${t.sessions}</h2>
 ${sessionTable(view, sessions, `${accountPath}/sessions/end`)}
 ${
   sessions.length > 1 &&
   html`<form method="post" action="${accountPath}/sessions/end-others" class="row">${csrfField}<button class="danger">${t.endOthers}</button></form>`
-}
+}</div>
 ${user.hasPassword && passwordPart(view, problem)}`,
   });
 };

@@ -28,7 +28,7 @@ type Listener = (mark: string) => void;
 
 type Watched = {
   topic: Topic;
-  restaurant: string;
+  subject: string;
   mark: string | undefined;
   listeners: Set<Listener>;
   dueAtMs: number;
@@ -38,9 +38,9 @@ type Watched = {
 export type ChangeWatch = {
   topic(name: string): Topic | undefined;
   /** The mark of the topic now; undefined when it cannot be had. */
-  markOf(topic: Topic, restaurant: string): Promise<string | undefined>;
+  markOf(topic: Topic, subject: string): Promise<string | undefined>;
   /** Returns the function that ends it. */
-  watch(topic: Topic, restaurant: string, listener: Listener): () => void;
+  watch(topic: Topic, subject: string, listener: Listener): () => void;
   services: Service[];
 };
 
@@ -59,9 +59,9 @@ export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDep
   /** When somebody last stopped to watch something. */
   let watchedAtMs = 0;
 
-  const markOf = async (topic: Topic, restaurant: string): Promise<string | undefined> => {
+  const markOf = async (topic: Topic, subject: string): Promise<string | undefined> => {
     try {
-      const text = await topic.mark(ports, restaurant);
+      const text = await topic.mark(ports, subject);
       return createHash('sha256').update(text).digest('base64url').slice(0, 12);
     } catch (error) {
       log.warn({ err: error, topic: topic.name }, 'the panel cannot see whether something changed');
@@ -71,7 +71,7 @@ export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDep
   const look = async (entry: Watched): Promise<void> => {
     entry.lookedAtMs = performance.now();
     entry.dueAtMs = entry.lookedAtMs + intervalMs;
-    const mark = await markOf(entry.topic, entry.restaurant);
+    const mark = await markOf(entry.topic, entry.subject);
     if (mark === undefined || mark === entry.mark) return;
     entry.mark = mark;
     for (const listener of entry.listeners) listener(mark);
@@ -118,10 +118,10 @@ export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDep
   return {
     topic: (name) => byName.get(name),
     markOf,
-    watch: (topic, restaurant, listener) => {
-      const key = `${topic.name} ${restaurant}`;
+    watch: (topic, subject, listener) => {
+      const key = `${topic.name} ${subject}`;
       const entry = watched.get(key) ?? {
-        ...{ topic, restaurant, mark: undefined, listeners: new Set<Listener>() },
+        ...{ topic, subject, mark: undefined, listeners: new Set<Listener>() },
         dueAtMs: 0,
         lookedAtMs: Number.NEGATIVE_INFINITY,
       };

@@ -9,12 +9,12 @@ import type { Topic } from './topic.ts';
 export type StreamDeps = {
   /** Between two looks at the session; shorter than what proxies take for silence. */
   beatMs: number;
-  watch: (topic: Topic, restaurant: string, listener: (mark: string) => void) => () => void;
+  watch: (topic: Topic, subject: string, listener: (mark: string) => void) => () => void;
 };
 
 export type WatchedTopic = {
   topic: Topic;
-  restaurant: string;
+  subject: string;
   /** What the page shows; the stream tells at once when that is no longer so. */
   mark: string | undefined;
 };
@@ -46,9 +46,9 @@ export const createEventStreams = ({ watch, beatMs }: StreamDeps): EventStreams 
         throw new Fault('RATE_LIMIT_EXCEEDED', 'Too many pages are open');
       response.writeHead(200, { ...headers, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' });
       response.write(': here\n\n');
-      const ends = topics.map(({ topic, restaurant, mark }) => {
+      const ends = topics.map(({ topic, subject, mark }) => {
         let told = mark;
-        return watch(topic, restaurant, (current) => {
+        return watch(topic, subject, (current) => {
           if (current === told) return;
           // Somebody who does not read must not fill our memory; the browser comes back.
           if (response.writableLength > waitingBytesMax) return void response.destroy();

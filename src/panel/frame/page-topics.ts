@@ -4,11 +4,18 @@ import type { SignedInUser } from '../ports/staff.ts';
 import type { ChangeWatch } from './change-watch.ts';
 import type { WatchedTopic } from './event-streams.ts';
 import type { Page } from './page.ts';
+import type { Topic } from './topic.ts';
 
 /** Where the streams are, below /panel. */
 export const eventsPath = '/events';
 
 const topicsMax = 8;
+const subjectLengthMax = 100;
+
+/** What the topics of one page are about. */
+export type Subjects = { restaurant: string; client: string; viewer: string };
+
+const subjectOf = ({ about }: Topic, subjects: Subjects): string => (about === undefined ? '' : subjects[about]);
 
 /**
  * The address with the marks of now, taken before the page reads what it shows: whatever changes from here on is told.
@@ -17,18 +24,19 @@ const topicsMax = 8;
 export const streamUrlOf = async (
   watch: ChangeWatch,
   page: Pick<Page, 'topics'>,
-  restaurant = '',
+  subjects: Subjects,
 ): Promise<string | undefined> => {
   if (page.topics === undefined || page.topics.length === 0) return undefined;
   const told = await Promise.all(
     page.topics.map(async (name) => {
       const topic = watch.topic(name);
       if (topic === undefined) throw new Error(`a page watches ${name}, which no area names`);
-      return `${name}~${(await watch.markOf(topic, topic.perRestaurant ? restaurant : '')) ?? ''}`;
+      return `${name}~${(await watch.markOf(topic, subjectOf(topic, subjects))) ?? ''}`;
     }),
   );
   const fields = new URLSearchParams(told.map((text): [string, string] => ['topic', text]));
-  if (restaurant !== '') fields.set('restaurant', restaurant);
+  // Who watches is said by the session alone.
+  for (const name of ['restaurant', 'client'] as const) if (subjects[name] !== '') fields.set(name, subjects[name]);
   return `/panel${eventsPath}?${fields}`;
 };
 
@@ -40,7 +48,7 @@ export const assertTopics = (watch: Pick<ChangeWatch, 'topic'>, pages: readonly 
       const fits =
         topic !== undefined &&
         page.roles.every((role) => topic.roles.includes(role)) &&
-        (!topic.perRestaurant || page.path.includes('/:restaurant'));
+        (topic.about === undefined || topic.about === 'viewer' || page.path.includes(`/:${topic.about}`));
       if (!fits) throw new Error(`the page ${page.path} cannot watch ${name}`);
     }
   }
@@ -50,18 +58,20 @@ export const assertTopics = (watch: Pick<ChangeWatch, 'topic'>, pages: readonly 
 export const readTopics = (
   watch: ChangeWatch,
   query: URLSearchParams,
-  user: Pick<SignedInUser, 'role' | 'restaurants'>,
+  user: Pick<SignedInUser, 'id' | 'role' | 'restaurants'>,
 ): WatchedTopic[] => {
-  const restaurant = query.get('restaurant') ?? '';
+  const subjects = { restaurant: query.get('restaurant') ?? '', client: query.get('client') ?? '', viewer: user.id };
+  const isHidden = user.role === 'owner' && !user.restaurants.includes(subjects.restaurant);
   const asked = query.getAll('topic');
   if (asked.length === 0 || asked.length > topicsMax) throw nothing();
   return asked.map((text) => {
     const [name = '', mark = ''] = text.split('~', 2);
     const topic = watch.topic(name);
     if (topic === undefined || !topic.roles.includes(user.role)) throw nothing();
-    const isHidden = user.role === 'owner' && !user.restaurants.includes(restaurant);
-    if (topic.perRestaurant && (restaurant === '' || isHidden)) throw nothing();
-    return { topic, restaurant: topic.perRestaurant ? restaurant : '', mark: mark === '' ? undefined : mark };
+    const subject = subjectOf(topic, subjects);
+    if (topic.about !== undefined && (subject === '' || subject.length > subjectLengthMax)) throw nothing();
+    if (topic.about === 'restaurant' && isHidden) throw nothing();
+    return { topic, subject, mark: mark === '' ? undefined : mark };
   });
 };
 

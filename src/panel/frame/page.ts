@@ -11,7 +11,6 @@ import type { Html } from './html.ts';
 
 export const roles = ['owner', 'support', 'security', 'admin'] as const;
 export type Role = (typeof roles)[number];
-export const isRole = (value: unknown): value is Role => roles.some((role) => role === value);
 
 export type PageSession = {
   /** Names it; opens nothing. */

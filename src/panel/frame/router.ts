@@ -195,8 +195,9 @@ const createAnswerSignedIn = (deps: RouterDeps) => {
       wantsFragment: isHtmx(request),
       csrfField: csrfFieldOf(live),
     };
+    const subjects = { restaurant: restaurant ?? '', client: params.client ?? '', viewer: user.id };
     const streamUrl =
-      request.method === 'GET' && !isHtmx(request) ? await streamUrlOf(deps.watch, page, restaurant) : undefined;
+      request.method === 'GET' && !isHtmx(request) ? await streamUrlOf(deps.watch, page, subjects) : undefined;
     await send.answer({ ...asked, streamUrl }, await page.handle(view));
   };
 };

@@ -128,6 +128,8 @@ type OwnPorts = {
   setLanguage(userId: string, language: string): Promise<void>;
   /** False: the user has no such session. */
   endSession(userId: string, sessionId: string, by: By): Promise<boolean>;
+  /** Differs when a session of the user came, was used or went, or the ways to sign in are others. */
+  mark(userId: string): Promise<string>;
   /** All but the one named; returns how many ended. */
   endSessions(userId: string, by: By, exceptId?: string): Promise<number>;
 };

@@ -113,6 +113,8 @@ export type SupportPorts = {
   ) => Promise<ClientUse[]>;
   /** Differs when a credential was changed. */
   credentialsMark: () => Promise<string>;
+  /** Differs after calls: of that client at once, of any of them some seconds later. Noted nowhere: it tells nothing else. */
+  callsMark: (clientId: string | undefined) => Promise<string>;
   /** Differs when the use of credentials may have been written again. */
   useMark: () => Promise<string>;
 };

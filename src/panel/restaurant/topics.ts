@@ -14,20 +14,20 @@ export const keysShown = 50;
 
 export const restaurantTopics: readonly Topic[] = [
   {
-    ...{ name: accessTopic, roles: ['owner'], perRestaurant: false, channels: ['gateway_credentials'] },
+    ...{ name: accessTopic, roles: ['owner'], channels: ['gateway_credentials'] },
     mark: ({ restaurant }) => restaurant.mark(),
   },
   {
     name: keysTopic,
     roles: caretakers,
-    perRestaurant: true,
+    about: 'restaurant',
     mark: async ({ restaurant }, restuid) =>
       JSON.stringify(await restaurant.keys.list(restuid, { ended: false, after: undefined, limit: keysShown })),
   },
   {
     name: deliveriesTopic,
     roles: caretakers,
-    perRestaurant: true,
+    about: 'restaurant',
     // No hint of the outbox: where much is recorded every page would fetch itself many times a second.
     mark: ({ restaurant }, restuid) => restaurant.deliveries.mark(restuid),
   },

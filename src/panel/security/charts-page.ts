@@ -1,13 +1,14 @@
 /** Issue, use and refusal over time, by client, reason, route or address. */
 import { type Answer, page } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
+import { newsLink, newsPlace } from '../frame/news.ts';
 import type { View } from '../frame/page.ts';
 import { time } from '../frame/time.ts';
 import { type AuditChart, type ChartDimension, type ChartSeries, chartDimensions } from '../ports/security.ts';
 import type { Texts } from '../texts/texts.ts';
 import { searchHref } from './audit-filter.ts';
 import { barChart } from './bar-chart.ts';
-import { newsLink, newsPlace } from './news.ts';
+import { newsTopic } from './topics.ts';
 
 const chartsPath = '/panel/security/charts';
 const windows = [1, 7, 30] as const;
@@ -36,7 +37,7 @@ export const showCharts = async ({ ports, texts, query, actor, address }: View):
   return page({
     title: t.title,
     body: html`<p>${t.intro}</p>
-${newsPlace(hrefOf(asked).replace(chartsPath, `${chartsPath}/news`))}
+${newsPlace(hrefOf(asked).replace(chartsPath, `${chartsPath}/news`), newsTopic)}
 <div class="row choices">${tabs(t.window, windows, asked.days, (days) => [hrefOf({ ...asked, days }), t.windows[days]])}
 ${tabs(t.by, chartDimensions, asked.dimension, (dimension) => [hrefOf({ days: asked.days, dimension, value: undefined }), t.dimensions[dimension]])}</div>
 ${value !== undefined && html`<p>${t.only(t.dimensions[asked.dimension])} <code>${shownValue(texts, value)}</code> · <a href="${hrefOf({ ...asked, value: undefined })}">${t.all}</a></p>`}
@@ -48,7 +49,8 @@ ${chart.values.length === 0 ? html`<p>${t.nothing}</p>` : valueTable(texts, char
   });
 };
 
-export const tellChartNews = ({ query, texts }: View): Answer => newsLink(texts, hrefOf(readAsked(query)));
+export const tellChartNews = ({ query, texts }: View): Answer =>
+  newsLink(texts.security.news, hrefOf(readAsked(query)));
 
 const tabs = <T extends string | number>(
   label: string,

@@ -3,12 +3,13 @@ import { Fault } from '#src/contract/fault.ts';
 import { type Answer, page, redirect } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import { live } from '../frame/live.ts';
+import { newsLink, newsPlace } from '../frame/news.ts';
 import type { View } from '../frame/page.ts';
 import { time } from '../frame/time.ts';
 import { type LiveCredential, type LiveKind, liveKinds } from '../ports/security.ts';
 import type { Texts } from '../texts/texts.ts';
 import { searchHref } from './audit-filter.ts';
-import { newsLink, newsPlace } from './news.ts';
+import { newsTopic } from './topics.ts';
 import { stateBadge, tokenTable } from './trace-view.ts';
 
 const livePath = '/panel/security/live';
@@ -47,13 +48,13 @@ ${list}`,
 };
 
 /** Tokens are read from the audit. */
-export const tellTokenNews = ({ texts }: View): Answer => newsLink(texts, hrefOf('token'));
+export const tellTokenNews = ({ texts }: View): Answer => newsLink(texts.security.news, hrefOf('token'));
 
 const tokenList = async ({ ports, texts, actor, address }: View, before: string | undefined): Promise<Html> => {
   const t = texts.security.live;
   const asked = { limit: pageSize, ...(before === undefined ? undefined : { before }) };
   const { tokens, next } = await ports.security.listLiveTokens({ actor, address }, asked);
-  return html`${before === undefined && newsPlace(`${livePath}/news`)}
+  return html`${before === undefined && newsPlace(`${livePath}/news`, newsTopic)}
 ${
   tokens.length === 0
     ? html`<p>${next === undefined ? t.noTokens : t.noneHere}</p>`

@@ -6,10 +6,9 @@ import { downloadAudit } from './export-page.ts';
 import { revokeValue, showIncidentForm, showProof, traceValue } from './incident-page.ts';
 import { showIntegrity, verifyNow } from './integrity-page.ts';
 import { showLive, tellTokenNews } from './live-page.ts';
-import { newsTopic } from './news.ts';
 import { showPolicy } from './policy-page.ts';
 import { showSearch, tellSearchNews } from './search-page.ts';
-import { policyTopic } from './topics.ts';
+import { newsTopic, policyTopic } from './topics.ts';
 
 const roles: readonly Role[] = ['security', 'admin'];
 

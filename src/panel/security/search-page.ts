@@ -3,12 +3,13 @@ import { Fault } from '#src/contract/fault.ts';
 import { type Answer, page } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
+import { newsLink, newsPlace } from '../frame/news.ts';
 import type { View } from '../frame/page.ts';
 import type { AuditFilter, AuditPage } from '../ports.ts';
 import { readFilter, searchHref, searchPath } from './audit-filter.ts';
 import { auditTable } from './audit-table.ts';
 import { exportLinks } from './export-links.ts';
-import { newsLink, newsPlace } from './news.ts';
+import { newsTopic } from './topics.ts';
 
 const pageSize = 50;
 const hourMs = 3_600_000;
@@ -29,7 +30,7 @@ export const showSearch = async (view: View): Promise<Answer> => {
 };
 
 export const tellSearchNews = ({ query, texts }: View): Answer =>
-  newsLink(texts, searchHref(Object.fromEntries(Object.entries(readFilter(query).filter))));
+  newsLink(texts.security.news, searchHref(Object.fromEntries(Object.entries(readFilter(query).filter))));
 
 /** The same page for a download that cannot be made. */
 export const refuseSearch = (view: View): Answer => {
@@ -57,7 +58,7 @@ const results = (view: View, filter: AuditFilter, { entries, next }: AuditPage):
   const t = view.texts.security;
   const isFirst = !view.query.has('before');
   if (entries.length === 0) return html`<p>${t.nothingFits} <a href="${searchPath}">${t.clearFilter}</a></p>`;
-  return html`${isFirst && newsPlace(searchHref(filter).replace(searchPath, `${searchPath}/news`))}
+  return html`${isFirst && newsPlace(searchHref(filter).replace(searchPath, `${searchPath}/news`), newsTopic)}
 ${auditTable(view.texts, entries, t.newestFirst)}
 <nav class="row pager" aria-label="${t.pages}">${!isFirst && html`<a class="button" href="${searchHref(filter)}">${t.newest}</a>`}${
     next !== undefined &&

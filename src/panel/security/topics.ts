@@ -1,31 +1,30 @@
 /** What pages of the area "security" may watch for changes. */
 import type { Topic } from '../frame/topic.ts';
-import { newsTopic } from './news.ts';
+
+/** Newer events in the audit. */
+export const newsTopic = 'security-audit';
 
 export const policyTopic = 'security-policy';
 
 export const securityTopics: readonly Topic[] = [
   {
-    ...{ name: policyTopic, roles: ['security', 'admin'], perRestaurant: false },
+    ...{ name: policyTopic, roles: ['security', 'admin'] },
     mark: async (ports) => JSON.stringify(await ports.security.listDryRuns({ days: 90, limit: 50 })),
   },
   {
     name: newsTopic,
     roles: ['security', 'admin'],
-    perRestaurant: false,
     mark: (ports) => ports.security.auditMark(),
   },
   {
     name: 'security-credentials',
     roles: ['security', 'admin'],
-    perRestaurant: false,
     channels: ['gateway_credentials'],
     mark: (ports) => ports.security.credentialMark(),
   },
   {
     name: 'security-integrity',
     roles: ['security', 'admin'],
-    perRestaurant: false,
     mark: async (ports) => JSON.stringify(await ports.security.listVerifications(1)),
   },
 ];

@@ -1,13 +1,18 @@
 /** Clients that hold more than they used, a page of clients at a time. */
 import { type Answer, page } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
+import { addressOf } from '../frame/live.ts';
+import { newsLink, newsPlace } from '../frame/news.ts';
 import type { Page, View } from '../frame/page.ts';
 import type { ClientUse, ListedClient } from '../ports/support.ts';
 import { clientPath } from './client-table.ts';
 import { nextLink } from './next-link.ts';
 import { queryCursor } from './query-text.ts';
 import { supportRoles } from './roles.ts';
+import { allCallsTopic, credentialsTopic } from './topics.ts';
 import { daysDefault, keptFields } from './use-pages.ts';
+
+const listPath = '/panel/clients/unused-scopes';
 
 export const unusedScopesPages: readonly Page[] = [
   {
@@ -15,7 +20,12 @@ export const unusedScopesPages: readonly Page[] = [
     path: '/clients/unused-scopes',
     roles: supportRoles,
     nav: (texts) => texts.support.unused.title,
+    topics: [allCallsTopic, credentialsTopic],
     handle: (view) => show(view),
+  },
+  {
+    ...{ method: 'GET', path: '/clients/unused-scopes/news', roles: supportRoles },
+    handle: ({ query, texts }) => newsLink(texts.support.use.news, addressOf({ path: listPath, query })),
   },
 ];
 
@@ -32,9 +42,10 @@ const show = async (view: View): Promise<Answer> => {
   const t = texts.support.unused;
   return page({
     title: t.title,
-    body: html`<p>${t.text} ${texts.support.use.days}: ${texts.support.use.daysOf(daysDefault)}.</p>
+    body: html`${newsPlace(addressOf({ path: `${listPath}/news`, query }), allCallsTopic, credentialsTopic)}
+<p>${t.text} ${texts.support.use.days}: ${texts.support.use.daysOf(daysDefault)}.</p>
 ${found.length === 0 ? html`<p>${t.none}</p>` : table(view, found)}
-${nextLink(texts.support.next, '/panel/clients/unused-scopes', next)}`,
+${nextLink(texts.support.next, listPath, next)}`,
   });
 };
 

@@ -2,12 +2,14 @@
 import { type Answer, page, redirect } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
+import { newsLink, newsPlace } from '../frame/news.ts';
 import type { Page, View } from '../frame/page.ts';
 import { time } from '../frame/time.ts';
 import type { ClientUse, ShownClient } from '../ports/support.ts';
 import { clientPath } from './client-table.ts';
 import { supportRoles } from './roles.ts';
 import { readScopes, scopeChoice } from './scope-choice.ts';
+import { callsTopic, credentialsTopic } from './topics.ts';
 
 const periods = [7, 30, 90] as const;
 export const daysDefault = 30;
@@ -18,7 +20,13 @@ export const usePages: readonly Page[] = [
     path: '/clients/:client/use',
     roles: supportRoles,
     nav: (texts) => texts.support.use.nav,
+    topics: [callsTopic, credentialsTopic],
     handle: (view) => showUse(view),
+  },
+  {
+    ...{ method: 'GET', path: '/clients/:client/use/news', roles: supportRoles },
+    handle: ({ params, query, texts }) =>
+      newsLink(texts.support.use.news, hrefOf(params.client ?? '', periodOf(query))),
   },
   { method: 'POST', path: '/clients/:client/shrink', roles: supportRoles, handle: (view) => shrink(view) },
   { method: 'GET', path: '/clients/:client/scopes', roles: supportRoles, handle: (view) => showScopes(view) },
@@ -27,6 +35,8 @@ export const usePages: readonly Page[] = [
 
 const periodOf = (fields: URLSearchParams): number =>
   periods.find((one) => String(one) === fields.get('days')) ?? daysDefault;
+
+const hrefOf = (clientId: string, days: number): string => `${usePath(clientId)}?days=${days}`;
 
 const usePath = (clientId: string): string => `${clientPath(clientId)}/use`;
 
@@ -39,7 +49,8 @@ const showUse = async (view: View): Promise<Answer> => {
   const t = texts.support.use;
   return page({
     title: t.title(client.name),
-    body: html`<form method="get" action="${usePath(client.clientId)}" class="row">
+    body: html`${newsPlace(`${usePath(client.clientId)}/news?days=${days}`, callsTopic, credentialsTopic)}
+<form method="get" action="${usePath(client.clientId)}" class="row">
 <label class="inline">${t.days} <select name="days">${periods.map(
       (one) => html`<option value="${one}"${one === days && html` selected`}>${t.daysOf(one)}</option>`,
     )}</select></label><button>${t.show}</button></form>

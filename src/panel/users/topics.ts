@@ -5,7 +5,6 @@ export const usersTopics: readonly Topic[] = [
   {
     name: 'users',
     roles: ['admin'],
-    perRestaurant: false,
     channels: ['panel_users'],
     mark: ({ staff }) => staff.users.mark(),
   },

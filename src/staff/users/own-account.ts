@@ -10,7 +10,7 @@ import { rememberBrowser } from '../sign-in/known-browser-store.ts';
 import type { PasswordHash } from '../sign-in/password-hash.ts';
 import { replacePassword, type Visitor } from '../sign-in/sign-in.ts';
 import type { Throttle } from '../sign-in/throttle.ts';
-import { findUser, lockUser, setLanguage, type UserRow } from './user-store.ts';
+import { findUser, lockUser, markOfUser, setLanguage, type UserRow } from './user-store.ts';
 
 type OwnAccountDeps = {
   db: Kysely<unknown>;
@@ -87,6 +87,8 @@ export const createOwnAccount = (deps: OwnAccountDeps) => {
       await throttle.forgive(attempt, verdict.isKnown, 1);
       return { kind: 'removed' };
     },
+    /** See markOfUser. */
+    mark: (userId: string): Promise<string> => markOfUser(db, userId, endsAt(clock.now())),
     /** Newest first. */
     sessions: (userId: string): Promise<SessionRow[]> => listSessions(db, userId, endsAt(clock.now())),
     signOut: (userId: string, sessionId: string, by: By): Promise<void> =>

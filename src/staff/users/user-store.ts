@@ -1,5 +1,6 @@
 /** Rows of panel.users with what an owner sees. */
 import { type Kysely, sql } from 'kysely';
+import type { Ends } from '../sessions/session-store.ts';
 import type { Role } from './role.ts';
 
 export type UserRow = {
@@ -102,6 +103,17 @@ export const markOfUsers = async (db: Kysely<unknown>): Promise<string> => {
     select concat_ws(' ', count(*), count(disabled_at), count(password), count(oidc_subject), count(totp_since), max(created_at),
       (select concat_ws(' ', count(*), max(created_at)) from panel.sessions)) as mark
     from panel.users`.execute(db);
+  return rows[0]?.mark ?? '';
+};
+
+/** Differs when a live session of the user came, was used or went, or the ways to sign in are others. */
+export const markOfUser = async (db: Kysely<unknown>, id: string, ends: Ends): Promise<string> => {
+  const { rows } = await sql<{ mark: string }>`
+    select concat_ws(' ', u.password is null, u.totp_since, u.email, u.role,
+      (select count(*) from panel.recovery_codes c where c.user_id = u.id),
+      (select concat_ws(' ', count(*), max(s.created_at), max(s.seen_at)) from panel.sessions s
+       where s.user_id = u.id and s.seen_at > ${ends.seenAfter} and s.created_at > ${ends.createdAfter})) as mark
+    from panel.users u where u.id = ${id}`.execute(db);
   return rows[0]?.mark ?? '';
 };
 

@@ -178,6 +178,7 @@ export const support = {
   },
   use: {
     nav: 'Use and scopes',
+    news: 'There is something newer: show it',
     title: (name: string) => `What ${name} uses`,
     since: 'Calls since',
     days: 'Period',

@@ -196,6 +196,7 @@ export const support: Texts['support'] = {
   },
   use: {
     nav: 'Uso e permessi',
+    news: 'C’è qualcosa di più recente: mostralo',
     title: (name) => `Che cosa usa ${name}`,
     since: 'Chiamate dal',
     days: 'Periodo',
