@@ -57,6 +57,7 @@ export { reportDryRuns } from './access/dry-run-report.ts';
 export { pageDryRuns } from './access/page-dry-runs.ts';
 export { appendChange } from './audit/append-change.ts';
 export { type AuditAction, auditActions } from './audit/audit-event.ts';
+export { type AuditProblemKind, kindOfAuditProblem } from './audit/audit-problem.ts';
 export { type AuditChart, type ChartDimension, chartAudit } from './audit/chart-audit.ts';
 export { type ClientUse, reportClientUse } from './audit/client-use.ts';
 export { newestCall } from './audit/client-use-store.ts';

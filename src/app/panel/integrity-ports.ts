@@ -1,6 +1,7 @@
 /** Whether the audit is as it was written: verifications and signed heads. */
 import {
   type Verification as GatewayVerification,
+  kindOfAuditProblem,
   listHeads,
   listVerifications,
   startVerification,
@@ -26,6 +27,7 @@ const toVerification = ({ started, finished, problem, ...verification }: Gateway
       ? undefined
       : {
           place: problem.seq === null ? String(problem.chain) : `${problem.chain}-${problem.seq}`,
-          text: problem.problem,
+          kind: kindOfAuditProblem(problem.problem),
+          upTo: /up to (\d+)/.exec(problem.problem)?.[1],
         },
 });

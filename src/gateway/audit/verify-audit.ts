@@ -1,6 +1,7 @@
 /** Walks every chain from its anchor to its signed head and names the first place where something is not as it was written. */
 import type { Kysely } from 'kysely';
 import type { SecretBox } from '#src/platform/secret-box.ts';
+import { auditProblems } from './audit-problem.ts';
 import { type ChainRow, listChainEvents, listChains } from './audit-store.ts';
 import { type ChainEnd, hashEvent, headLabel, isSignature, signAnchor, signHead } from './chain.ts';
 
@@ -44,7 +45,7 @@ export const verifyAudit = async (
   for (;;) {
     const rows = await listChains(deps.db, after, chainsPage);
     for (const row of rows) {
-      if (row.chain !== after + 1) return fail(after + 1, null, 'the chain is missing');
+      if (row.chain !== after + 1) return fail(after + 1, null, auditProblems.chainMissing);
       after = row.chain;
       const signature = checkSignatures(key, row);
       if (signature !== undefined) return fail(row.chain, null, signature);
@@ -65,16 +66,16 @@ export const verifyAudit = async (
     // A chain that was read early may have grown since.
     const signed = (seqs.get(chain) ?? -1) < seq ? (await listChains(deps.db, chain - 1, 1))[0] : undefined;
     if (signed === undefined && seqs.has(chain)) continue;
-    if (signed?.chain !== chain) return fail(chain, null, 'the chain is missing');
-    if (signed.seq < seq) return fail(chain, signed.seq + 1, `the end of the chain is missing, up to ${seq} at least`);
+    if (signed?.chain !== chain) return fail(chain, null, auditProblems.chainMissing);
+    if (signed.seq < seq) return fail(chain, signed.seq + 1, `${auditProblems.endMissing} ${seq} at least`);
   }
   return found;
 };
 
 const checkSignatures = (key: Buffer, row: ChainRow): string | undefined => {
-  if (!isSignature(row.mac, signHead(key, row))) return 'the signature of its head is wrong';
+  if (!isSignature(row.mac, signHead(key, row))) return auditProblems.headSignature;
   const anchor = { seq: row.anchorSeq, hash: row.anchorHash };
-  if (!isSignature(row.anchorMac, signAnchor(key, row.chain, anchor))) return 'the signature of its beginning is wrong';
+  if (!isSignature(row.anchorMac, signAnchor(key, row.chain, anchor))) return auditProblems.anchorSignature;
   return undefined;
 };
 
@@ -87,21 +88,21 @@ const walkChain = async (db: Kysely<unknown>, row: ChainRow, pageSize: number, o
     const page = await listChainEvents(db, row.chain, end.seq, pageSize);
     for (const event of page) {
       const seq = end.seq + 1;
-      if (event.seq !== seq) return { events, end, problem: { seq, text: 'the event is missing' } };
+      if (event.seq !== seq) return { events, end, problem: { seq, text: auditProblems.eventMissing } };
       if (hashEvent(end.hash, row.chain, seq, event) !== event.hash) {
-        return { events, end, problem: { seq, text: 'the event, or its place, was changed' } };
+        return { events, end, problem: { seq, text: auditProblems.eventChanged } };
       }
       end = { seq, hash: event.hash };
       events += 1;
       if (seq === row.seq && event.hash !== row.hash) {
-        return { events, end, problem: { seq, text: 'the event is not the one that the head was signed for' } };
+        return { events, end, problem: { seq, text: auditProblems.eventNotSigned } };
       }
     }
     await onPage(events);
     if (page.length < pageSize) break;
   }
   if (end.seq < row.seq) {
-    return { events, end, problem: { seq: end.seq + 1, text: `the end of the chain is missing, up to ${row.seq}` } };
+    return { events, end, problem: { seq: end.seq + 1, text: `${auditProblems.endMissing} ${row.seq}` } };
   }
   return { events, end };
 };

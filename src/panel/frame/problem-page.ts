@@ -4,6 +4,7 @@ import type { Texts } from '../texts/texts.ts';
 import type { PageContent } from './answer.ts';
 import { html } from './html.ts';
 import { panelPath } from './match-page.ts';
+import { Refusal } from './refusal.ts';
 
 export type Problem = keyof Texts['frame']['problems'];
 
@@ -36,11 +37,14 @@ export const problemPage = (
 export const problemOf = (
   thrown: unknown,
   isPassing: (thrown: unknown) => boolean,
+  { frame }: Texts,
 ): { problem: Problem; detail?: string; status?: number } => {
   if (thrown instanceof Fault) {
     if (thrown.status === 404) return { problem: 'notFound' };
     if (thrown.status === 503) return { problem: 'unavailable' };
-    if (thrown.status < 500) return { problem: 'refused', detail: thrown.publicText, status: thrown.status };
+    const { code, publicText, status } = thrown;
+    const detail = thrown instanceof Refusal ? publicText : frame.refused(code, publicText);
+    if (status < 500) return { problem: 'refused', detail, status };
     return { problem: 'failed' };
   }
   return { problem: isPassing(thrown) ? 'unavailable' : 'failed' };

@@ -130,7 +130,7 @@ const createServe = (deps: RouterDeps) => {
       await answerSignedIn({ ...asked, live, params: found.params }, found);
     } catch (thrown) {
       if (head.response.headersSent) throw thrown;
-      const { problem, ...more } = problemOf(thrown, isPassing);
+      const { problem, ...more } = problemOf(thrown, isPassing, asked.texts);
       if (problem === 'failed' || problem === 'unavailable')
         log.error({ err: thrown, request_id: head.requestId, path }, 'a page of the panel failed');
       await send.problem(asked, problem, more);

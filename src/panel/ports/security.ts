@@ -129,6 +129,15 @@ export type AuditChart = {
 export const exportFormats = ['jsonl', 'csv'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
+export type AuditProblemKind =
+  | 'chainMissing'
+  | 'headSignature'
+  | 'anchorSignature'
+  | 'eventMissing'
+  | 'eventChanged'
+  | 'eventNotSigned'
+  | 'endMissing';
+
 export type Verification = {
   state: 'running' | 'interrupted' | 'sound' | 'broken';
   actor: string;
@@ -138,8 +147,8 @@ export type Verification = {
   events: number;
   /** Written since a head was signed last. */
   unsigned: number;
-  /** Where something is wrong: an event's place or a chain's number, and what. */
-  problem: { place: string; text: string } | undefined;
+  /** Where something is wrong: an event's place or a chain's number, and what; `upTo`: the last event that is missing. */
+  problem: { place: string; kind: AuditProblemKind | undefined; upTo: string | undefined } | undefined;
 };
 
 /** The signed end of a chain: nobody can cut off what stands before it. */

@@ -1,8 +1,8 @@
 /** What may be done to an endpoint beside editing it. What cannot be undone asks first. */
-import { Fault } from '#src/contract/fault.ts';
 import { page, redirect } from '../frame/answer.ts';
 import { html } from '../frame/html.ts';
 import type { Page, PageHandler, View } from '../frame/page.ts';
+import { Refusal } from '../frame/refusal.ts';
 import { attemptOutcome, isConfirmed } from './attempt-parts.ts';
 import { endpointPlace } from './endpoint-parts.ts';
 import { shownEndpointSecret, withEndpoint } from './endpoint-secret.ts';
@@ -65,7 +65,7 @@ const askToRotate = withEndpoint((view, restuid, { uid, previousSecretExpires })
 
 const rotate = withEndpoint(async (view, restuid, { uid }) => {
   const hours = overlaps.find((one) => String(one) === view.form.get('overlap'));
-  if (hours === undefined) throw new Fault('VALIDATION_ERROR', view.texts.restaurant.keys.problems.overlap);
+  if (hours === undefined) throw new Refusal('VALIDATION_ERROR', view.texts.restaurant.keys.problems.overlap);
   const secret = await view.ports.restaurant.endpoints.rotateSecret(view.actor, restuid, uid, hours);
   return shownEndpointSecret(view, restuid, uid, secret);
 });

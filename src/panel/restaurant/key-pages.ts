@@ -3,6 +3,7 @@ import { Fault } from '#src/contract/fault.ts';
 import { fragment, notFound, page, redirect } from '../frame/answer.ts';
 import { html } from '../frame/html.ts';
 import type { Page, View } from '../frame/page.ts';
+import { Refusal } from '../frame/refusal.ts';
 import type { ApiKey, NewKey, PanelRestaurant } from '../ports/restaurant.ts';
 import { isLive, keyTable, useOf } from './key-table.ts';
 import { askedText, fieldProblem, shownSecret } from './parts.ts';
@@ -113,7 +114,7 @@ const askToRotate = withLiveKey((view, restuid, key) => {
 
 const rotateKey = withLiveKey(async (view, restuid, key) => {
   const hours = overlaps.find((one) => String(one) === view.form.get('overlap'));
-  if (hours === undefined) throw new Fault('VALIDATION_ERROR', view.texts.restaurant.keys.problems.overlap);
+  if (hours === undefined) throw new Refusal('VALIDATION_ERROR', view.texts.restaurant.keys.problems.overlap);
   const made = await view.ports.restaurant.keys.rotate(view.actor, restuid, key.keyId, hours);
   return shownKey(view, restuid, key.name, made, hours > 0);
 });

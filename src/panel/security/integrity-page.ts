@@ -63,9 +63,14 @@ const verdict = (texts: Texts, { state, problem, events, unsigned }: Verificatio
     case 'sound':
       return message({ tone: 'good', text: t.sound(events, unsigned) });
     case 'broken':
-      return message({ tone: 'bad', text: t.broken(problem?.place ?? '', problem?.text ?? '') });
+      return message({ tone: 'bad', text: t.broken(problem?.place ?? '', problemText(texts, problem)) });
   }
 };
+
+const problemText = ({ security: { integrity: t } }: Texts, problem: Verification['problem']): string =>
+  problem?.kind === undefined
+    ? t.problems.other
+    : t.problems[problem.kind] + (problem.upTo ? t.upTo(problem.upTo) : '');
 
 const verificationTable = (texts: Texts, verifications: readonly Verification[]): Html => {
   const t = texts.security.integrity;

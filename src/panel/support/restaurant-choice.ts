@@ -2,10 +2,10 @@
  * Chooses restaurants among any number of them: those that are chosen stand as checked boxes, a search adds what it finds
  * below. With script the search fetches this part again while somebody types; without, its button sends the whole form.
  */
-import { Fault } from '#src/contract/fault.ts';
 import { fragment } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import type { Page, View } from '../frame/page.ts';
+import { Refusal } from '../frame/refusal.ts';
 import type { SupportRestaurant } from '../ports/support.ts';
 import { supportRoles } from './roles.ts';
 
@@ -27,7 +27,8 @@ export const restaurantChoicePages: readonly Page[] = [
 /** Uids as they were checked. Throws a Fault for more than can be taken at once. */
 export const readChosen = ({ form, texts }: View): string[] => {
   const chosen = [...new Set(form.getAll('restaurant'))].filter((uid) => uid !== '');
-  if (chosen.length > chosenMax) throw new Fault('VALIDATION_ERROR', texts.support.restaurantChoice.tooMany(chosenMax));
+  if (chosen.length > chosenMax)
+    throw new Refusal('VALIDATION_ERROR', texts.support.restaurantChoice.tooMany(chosenMax));
   return chosen;
 };
 

@@ -117,7 +117,7 @@ const create = async (view: View): Promise<Answer> => {
     return redirect(restaurantPath(restuid), { tone: 'good', text: t.made(given.name) });
   } catch (error) {
     if (error instanceof Fault && error.code === 'VALIDATION_ERROR')
-      return showForm(view, given, { name: error.publicText });
+      return showForm(view, given, { name: texts.frame.refused(error.code, error.publicText) });
     throw error;
   }
 };

@@ -1,10 +1,10 @@
 /** Staff accounts, for administrators: who there is, sessions, one-time links, disabling. */
-import { Fault } from '#src/contract/fault.ts';
 import { sessionTable } from '../account/session-table.ts';
 import { type Answer, notFound, page, redirect } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import { addressOf, live } from '../frame/live.ts';
 import type { Page, Role, View } from '../frame/page.ts';
+import { Refusal } from '../frame/refusal.ts';
 import { time } from '../frame/time.ts';
 import type { ListedUser } from '../ports/staff.ts';
 
@@ -22,7 +22,7 @@ const change = (name: ChangeName, make: (view: View, email: string) => Promise<u
     const user = await view.ports.staff.users.find(view.params.user ?? '');
     if (user === undefined) return notFound();
     // Whoever did this by mistake could not undo it.
-    if (user.user_id === view.user.id) throw new Fault('CONFLICT', view.texts.users.notYourself);
+    if (user.user_id === view.user.id) throw new Refusal('CONFLICT', view.texts.users.notYourself);
     await make(view, user.email);
     return redirect(`${usersPath}/${user.user_id}`, { tone: 'good', text: view.texts.users.done[name] });
   },

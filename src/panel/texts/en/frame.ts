@@ -1,4 +1,6 @@
 /** Texts of the frame around every page, and of what can go wrong on any. */
+import type { FaultCode } from '#src/contract/fault.ts';
+
 export const frame = {
   skip: 'Skip to content',
   mainNavigation: 'Main',
@@ -31,6 +33,8 @@ export const frame = {
     },
     refused: { title: 'That was refused', text: '' },
   },
+  /** What was refused, by the code of the fault; `text`: what the fault says in English. */
+  refused: (_code: FaultCode, text: string): string => text,
   requestId: 'Request id',
   backHome: 'Back to the overview',
 };

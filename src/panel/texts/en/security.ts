@@ -169,6 +169,17 @@ export const security = {
     interrupted: 'The last verification was interrupted, because its process ended. Start it again.',
     sound: (events: number, unsigned: number) =>
       `Nothing was changed or removed: ${events} events are as they were written${unsigned === 0 ? '' : `, ${unsigned} of them newer than the last signature`}.`,
+    problems: {
+      chainMissing: 'the chain is missing',
+      headSignature: 'the signature of its head is wrong',
+      anchorSignature: 'the signature of its beginning is wrong',
+      eventMissing: 'the event is missing',
+      eventChanged: 'the event, or its place, was changed',
+      eventNotSigned: 'the event is not the one that the head was signed for',
+      endMissing: 'the end of the chain is missing',
+      other: 'it is not as it was written',
+    },
+    upTo: (seq: string) => `, up to ${seq}`,
     broken: (place: string, text: string) => `The audit was tampered with or damaged at ${place}: ${text}.`,
     verifications: 'Latest verifications',
     started: 'Started',

@@ -1,5 +1,18 @@
 /** Testi della cornice di ogni pagina. */
+import type { FaultCode } from '#src/contract/fault.ts';
 import type { Texts } from '../texts.ts';
+
+/** Che cosa è stato rifiutato, per codice: i dettagli dei moduli stanno presso i loro campi. */
+const refusals: Partial<Record<FaultCode, string>> = {
+  VALIDATION_ERROR: 'Uno dei valori inviati non è valido. Nulla è stato modificato.',
+  MISSING_PARAMETER: 'Manca un valore. Nulla è stato modificato.',
+  CONFLICT:
+    'Lo stato attuale non lo permette: forse è già stato fatto, oppure prima va fatto altro. Torna indietro e ricarica la pagina.',
+  RATE_LIMIT_EXCEEDED: 'Troppe pagine aperte, o troppe richieste. Chiudine qualcuna e riprova.',
+  PAYLOAD_TOO_LARGE: 'Il modulo è troppo grande.',
+  UNSUPPORTED_MEDIA_TYPE: 'Il modulo è stato inviato in un formato che qui non si accetta.',
+  REQUEST_TIMEOUT: 'Il modulo è arrivato troppo lentamente. Riprova.',
+};
 
 export const frame: Texts['frame'] = {
   skip: 'Vai al contenuto',
@@ -33,6 +46,7 @@ export const frame: Texts['frame'] = {
     },
     refused: { title: 'Richiesta rifiutata', text: '' },
   },
+  refused: (code) => refusals[code] ?? 'Il server non lo permette. Nulla è stato modificato.',
   requestId: 'Id della richiesta',
   backHome: 'Torna alla panoramica',
 };

@@ -86,7 +86,8 @@ export const webhooks: Texts['restaurant']['webhooks'] = {
   deliveries: 'Consegne di questo endpoint',
   problems: {
     required: 'Compila questo campo.',
-    url: (reason: string) => `Questo indirizzo non si può usare: ${reason}.`,
+    url: () =>
+      'Questo indirizzo non si può usare: deve cominciare con https://, portare a un indirizzo pubblico e non contenere né credenziali né «#».',
     kinds: 'Scegli almeno un tipo di eventi.',
     description: 'Usa al massimo 200 caratteri.',
     signature_header: 'Usa al massimo 64 lettere, cifre e trattini, e nessun nome già occupato.',

@@ -178,6 +178,17 @@ export const security: Texts['security'] = {
     interrupted: 'L’ultima verifica è stata interrotta, perché il suo processo è terminato. Avviala di nuovo.',
     sound: (events, unsigned) =>
       `Nulla è stato modificato o tolto: ${events} eventi sono come sono stati scritti${unsigned === 0 ? '' : `, ${unsigned} di essi dopo l’ultima firma`}.`,
+    problems: {
+      chainMissing: 'manca la catena',
+      headSignature: 'la firma della sua testa è sbagliata',
+      anchorSignature: 'la firma del suo inizio è sbagliata',
+      eventMissing: 'manca l’evento',
+      eventChanged: 'l’evento, o il suo posto, è stato cambiato',
+      eventNotSigned: 'l’evento non è quello per cui la testa fu firmata',
+      endMissing: 'manca la fine della catena',
+      other: 'non è come fu scritto',
+    },
+    upTo: (seq) => `, fino a ${seq}`,
     broken: (place, text) => `Il registro è stato manomesso o danneggiato in ${place}: ${text}.`,
     verifications: 'Ultime verifiche',
     started: 'Inizio',
