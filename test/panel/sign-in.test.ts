@@ -204,6 +204,12 @@ test('the store keeps digests and sealed secrets only', async () => {
     `select table_name from information_schema.tables where table_schema = 'panel'`,
   );
   expect(rows.length).toBeGreaterThan(5);
+  const { rows: hashes } = await panel.database.pool.query(
+    'select password from panel.users where password is not null',
+  );
+  for (const { password: hash } of hashes)
+    expect(hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w-]{22}\$[\w-]{43}$/);
+  expect(hashes.length).toBeGreaterThan(0);
   for (const { table_name } of rows) {
     const { rows: all } = await panel.database.pool.query(`select t::text as row from panel.${table_name} t`);
     for (const secret of [...secrets, password])
