@@ -164,6 +164,8 @@ const startChild = (settings: ApartSettings, log: Logger): Child => {
     execArgv: [...ownFlags, ...heapFlags],
     // Standard output belongs to the command line; the log goes where the program's goes.
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    // A session of its own: a group of processes that share a core by their priority may be just that.
+    detached: true,
   });
   const gone = new Promise<void>((resolve) => {
     process.once('exit', () => resolve());
