@@ -6,8 +6,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 
-/** A third of what the others get of a core when all want it: who imports waits a little, nobody else does. */
-const niceness = 5;
+/** A tenth of what the others get of a core when all want it: who imports waits a little, nobody else does. */
+const niceness = 10;
 
 /** Lowers this process. On Linux a priority is that of a thread, and V8 has threads before the first line of a program runs. */
 export const lowerProcess = (): void => {
