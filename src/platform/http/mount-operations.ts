@@ -24,6 +24,7 @@ import {
   readIdempotencyKey,
   runOnce,
   runOnceOutside,
+  type SealedPart,
   type Sealing,
   type WireAnswer,
 } from './run-once.ts';
@@ -108,10 +109,10 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
 
 const sealingOf = ({ box }: OperationDeps, owner: string, key: string): Sealing => {
   if (box === undefined) throw internalFault(new Error('an operation with secrets needs a box for its receipts'));
-  const label = `receipt/${owner}/${key}`;
+  const labelOf = (part: SealedPart): string => `receipt${part === 'answer' ? '' : `-${part}`}/${owner}/${key}`;
   return {
-    seal: (text) => box.seal(text, label).toString('base64'),
-    open: (sealed) => box.open(Buffer.from(sealed, 'base64'), label),
+    seal: (text, part) => box.seal(text, labelOf(part)).toString('base64'),
+    open: (sealed, part) => box.open(Buffer.from(sealed, 'base64'), labelOf(part)),
   };
 };
 
@@ -133,6 +134,7 @@ const send = (ctx: Context, answer: WireAnswer): void => {
 /** Encoding and writing more at once would hold up other requests for milliseconds. */
 const largeCharacters = 256 * 1024;
 
+/** Behind each slice: whoever passes it on has it several times on its thread, and others have their turn between. */
 const restMs = 1;
 
 const inSlices = (ctx: Context, text: string): Readable => {
@@ -140,7 +142,6 @@ const inSlices = (ctx: Context, text: string): Readable => {
   return Readable.from(slicesOf(text), { objectMode: false });
 };
 
-/** Those that pass it on have it several times on their threads: a rest behind each slice is the others' turn there. */
 async function* slicesOf(text: string): AsyncGenerator<Buffer> {
   for (const slice of textSlices(text, largeCharacters / 4)) {
     yield Buffer.from(slice);
