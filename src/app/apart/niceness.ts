@@ -22,7 +22,7 @@ export const lowerProcess = (): void => {
   lowerSession('self', process.ppid);
 };
 
-/** Lowers a process that is not ours to slow down only if the system lets us: one of another user it does not. */
+/** Lowers another process, if the system lets us: one of another user only root may. */
 export const lowerOther = (pid: number): void => {
   try {
     setPriority(pid, niceness);

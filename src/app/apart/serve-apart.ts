@@ -164,7 +164,7 @@ const startChild = (settings: ApartSettings, log: Logger): Child => {
     execArgv: [...ownFlags, ...heapFlags],
     // Standard output belongs to the command line; the log goes where the program's goes.
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    // A session of its own: a group of processes that share a core by their priority may be just that.
+    // A session of its own, which can be lowered as a whole (niceness.ts).
     detached: true,
   });
   const gone = new Promise<void>((resolve) => {
