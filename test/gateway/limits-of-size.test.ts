@@ -66,6 +66,13 @@ test('A-009: a body of exactly the limit passes, one byte more is 413, declared 
   }
 });
 
+test('a large body that is all there at once rests on its way, so that others have their turn', async () => {
+  const startedAt = performance.now();
+  expect((await post(patient, '/api/menu/import', 32 * mebibyte)).status).toBe(200);
+  // At least a millisecond behind each 128 KiB and a chunk.
+  expect(performance.now() - startedAt).toBeGreaterThan(200);
+});
+
 test('A-009: a declared length above the limit is refused before the body is sent, and nothing is forwarded', async () => {
   const outgoing = request({
     port: door.port,

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeDataDir, type RunningProgram, runJson, startProgram } from '../support/program.ts';
@@ -30,6 +31,25 @@ const apartOf = (pid: number | undefined): number[] =>
     .map((line) => line.trim().split(/\s+/))
     .filter(([, parent, ...args]) => Number(parent) === pid && args.some((arg) => arg.includes('apart/process')))
     .map(([child]) => Number(child));
+
+/** Backends of the program's PostgreSQL with a niceness. */
+const lowered = (): number[] => {
+  const rows = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,ni=,comm='], { encoding: 'utf8' })
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/));
+  const server = rows.find(([, parent, , name]) => Number(parent) === program.child.pid && name === 'postgres')?.[0];
+  return rows.filter(([, parent, ni]) => parent === server && Number(ni) > 0).map(([pid]) => Number(pid));
+};
+
+/** The session of a process as the kernel shares cores by, and its niceness; undefined where it does not (sched(7), autogroup). */
+const sessionOf = (pid: number | undefined): { name: string; niceness: number } | undefined => {
+  try {
+    const [name = '', , niceness] = readFileSync(`/proc/${pid}/autogroup`, 'utf8').trim().split(' ');
+    return { name, niceness: Number(niceness) };
+  } catch {
+    return undefined;
+  }
+};
 
 const lives = (pid: number): boolean => {
   try {
@@ -70,6 +90,14 @@ test('an import is carried out by a process of its own, which takes its core aft
     .split('\n');
   expect(threads.length).toBeGreaterThan(1);
   for (const niceness of threads) expect(Number(niceness)).toBeGreaterThan(0);
+  // The backends that work for it as well, and where sessions share a core evenly, theirs are lowered too.
+  expect(lowered().length).toBeGreaterThan(0);
+  const own = sessionOf(program.child.pid);
+  if (own !== undefined)
+    for (const other of [pid, ...lowered()]) {
+      expect(sessionOf(other)?.name).not.toBe(own.name);
+      await until(() => (sessionOf(other)?.niceness ?? 0) > own.niceness);
+    }
   // What tells of it answers as everywhere else.
   const listed = await fetch(`${program.url}/api/menu/imports`, { headers });
   expect(listed.headers.get('content-type')).toBe('application/json; charset=utf-8');

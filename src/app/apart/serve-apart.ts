@@ -164,6 +164,8 @@ const startChild = (settings: ApartSettings, log: Logger): Child => {
     execArgv: [...ownFlags, ...heapFlags],
     // Standard output belongs to the command line; the log goes where the program's goes.
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    // A session of its own, which can be lowered as a whole (niceness.ts).
+    detached: true,
   });
   const gone = new Promise<void>((resolve) => {
     process.once('exit', () => resolve());

@@ -2,13 +2,12 @@
  * What the process for long work does: the same core on an internal listener of its own, with connections of its own and
  * only the operations that are to be served apart.
  */
-import { setPriority } from 'node:os';
 import { createOrdering } from '#src/ordering/index.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createCoreHandler, createInternalServer, listen } from '../listeners.ts';
-import { niceness } from './niceness.ts';
+import { lowerOther } from './niceness.ts';
 import type { ApartSettings } from './serve-apart.ts';
 
 const host = '127.0.0.1';
@@ -43,10 +42,5 @@ export const serveCore = async (settings: ApartSettings): Promise<void> => {
 /** What is asked of our own database server here is no more urgent than this process. */
 const lowerBackend = (client: object): void => {
   const pid: unknown = Reflect.get(client, 'processID');
-  if (typeof pid !== 'number') return;
-  try {
-    setPriority(pid, niceness);
-  } catch {
-    // The server runs as a user whose processes are not ours to slow down.
-  }
+  if (typeof pid === 'number') lowerOther(pid);
 };

@@ -4,6 +4,13 @@ import { inviteBody } from '../edge/read-body-prefix.ts';
 import type { Exchange } from '../exchange.ts';
 import { bodyCut, bodyTooLarge, bodyTooSlow } from '../faults.ts';
 
+/**
+ * What others feel of a large body: a piece of it takes the thread several times on its way, and a fast sender has the next
+ * one there already. So it rests after each so many bytes, in which those who came meanwhile have their turn.
+ */
+const burstBytes = 128 * 1024;
+const restMs = 1;
+
 type BodyBounds = { bodyBytesMax: number; bodyTimeoutMs: number };
 
 /**
@@ -13,6 +20,8 @@ type BodyBounds = { bodyBytesMax: number; bodyTimeoutMs: number };
 export const createBodyStream = (exchange: Exchange, { bodyBytesMax, bodyTimeoutMs }: BodyBounds): Readable => {
   const { req } = exchange;
   let bytes = 0;
+  let restAt = burstBytes;
+  let resting: NodeJS.Timeout | undefined;
   let leftMs = bodyTimeoutMs;
   let waitingSince = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -33,9 +42,15 @@ export const createBodyStream = (exchange: Exchange, { bodyBytesMax, bodyTimeout
       stream.destroy(bodyTooLarge(bodyBytesMax));
       return;
     }
-    if (stream.push(chunk)) return;
+    const isWanted = stream.push(chunk);
+    if (isWanted && bytes < restAt) return;
     req.pause();
     stopWaiting();
+  };
+  const flow = (): void => {
+    resting = undefined;
+    wait();
+    req.resume();
   };
   const onEnd = (): void => {
     stopWaiting();
@@ -46,10 +61,12 @@ export const createBodyStream = (exchange: Exchange, { bodyBytesMax, bodyTimeout
   };
   const stream = new Readable({
     read() {
-      wait();
-      req.resume();
+      if (bytes < restAt) return flow();
+      restAt = bytes + burstBytes;
+      resting = setTimeout(flow, restMs);
     },
     destroy(error, callback) {
+      clearTimeout(resting);
       stopWaiting();
       req.off('data', onData).off('end', onEnd).off('close', onCut).off('error', onCut);
       if (!req.complete) req.pause();

@@ -24,6 +24,8 @@ const statementTimeoutMs = 30_000;
 /** A living server has ended a statement by then, and said so. */
 const answerGraceMs = 5_000;
 const idleInTransactionTimeoutMs = 30_000;
+/** A new connection knows no table yet: its first statement takes ten times as long, just when there is a rush. */
+const idleTimeoutMs = 60_000;
 const keepAliveDelayMs = 10_000;
 
 const int8 = 20;
@@ -104,6 +106,7 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
     max: settings.max ?? maxDefault,
     application_name: settings.applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
+    idleTimeoutMillis: idleTimeoutMs,
     statement_timeout: statementTimeoutMs,
     idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
     keepAlive: true,

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
+import { setTimeout as rest } from 'node:timers/promises';
 import type { Context } from 'koa';
 import Router from 'koa-router';
 import type { Kysely } from 'kysely';
@@ -23,6 +24,7 @@ import {
   readIdempotencyKey,
   runOnce,
   runOnceOutside,
+  type SealedPart,
   type Sealing,
   type WireAnswer,
 } from './run-once.ts';
@@ -107,10 +109,10 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
 
 const sealingOf = ({ box }: OperationDeps, owner: string, key: string): Sealing => {
   if (box === undefined) throw internalFault(new Error('an operation with secrets needs a box for its receipts'));
-  const label = `receipt/${owner}/${key}`;
+  const labelOf = (part: SealedPart): string => `receipt${part === 'answer' ? '' : `-${part}`}/${owner}/${key}`;
   return {
-    seal: (text) => box.seal(text, label).toString('base64'),
-    open: (sealed) => box.open(Buffer.from(sealed, 'base64'), label),
+    seal: (text, part) => box.seal(text, labelOf(part)).toString('base64'),
+    open: (sealed, part) => box.open(Buffer.from(sealed, 'base64'), labelOf(part)),
   };
 };
 
@@ -132,13 +134,19 @@ const send = (ctx: Context, answer: WireAnswer): void => {
 /** Encoding and writing more at once would hold up other requests for milliseconds. */
 const largeCharacters = 256 * 1024;
 
+/** Behind each slice: whoever passes it on has it several times on its thread, and others have their turn between. */
+const restMs = 1;
+
 const inSlices = (ctx: Context, text: string): Readable => {
   ctx.set('content-length', String(Buffer.byteLength(text)));
   return Readable.from(slicesOf(text), { objectMode: false });
 };
 
-function* slicesOf(text: string): Generator<Buffer> {
-  for (const slice of textSlices(text, largeCharacters / 4)) yield Buffer.from(slice);
+async function* slicesOf(text: string): AsyncGenerator<Buffer> {
+  for (const slice of textSlices(text, largeCharacters / 4)) {
+    yield Buffer.from(slice);
+    await rest(restMs);
+  }
 }
 
 const callerOf = (request: IncomingMessage, verify: VerifyAssertion): AssertedCaller => {

@@ -29,7 +29,9 @@ export type IdempotentRequest = IdentifiableRequest & {
   sealing?: Sealing | undefined;
 };
 
-export type Sealing = { seal(text: string): string; open(sealed: string): string };
+/** Each part is bound to its place, so that one cannot be put in another's. */
+export type SealedPart = 'answer' | 'request' | 'body';
+export type Sealing = { seal(text: string, part: SealedPart): string; open(sealed: string, part: SealedPart): string };
 
 /** Longer than any request may take; the key of one that died is free after it. */
 const runningMs = 60_000;
@@ -138,10 +140,30 @@ const identityOf = (request: IdempotentRequest): Promise<RequestIdentity> => {
 
 const asKept = async (request: IdempotentRequest): Promise<Pick<Receipt, 'requestHash'> & ReceiptRequest> => {
   const { hash, kept } = await identityOf(request);
-  // Without the text of a secret request the place of a difference is not told.
-  return request.sealing === undefined
-    ? { requestHash: hash, request: kept.text, requestBody: kept.packedBody }
-    : { requestHash: hash, request: null, requestBody: null };
+  const { sealing } = request;
+  if (sealing === undefined) return { requestHash: hash, request: kept.text, requestBody: kept.packedBody };
+  const body = kept.packedBody === null ? null : sealing.seal(kept.packedBody.toString('base64'), 'body');
+  return {
+    requestHash: hash,
+    request: sealing.seal(kept.text, 'request'),
+    requestBody: body === null ? null : Buffer.from(body),
+  };
+};
+
+/** What `asKept` has made of a request; undefined when it was not kept, or sealed by an operation that is not this one. */
+const opened = (
+  { request, requestBody }: ReceiptRequest,
+  sealing: Sealing | undefined,
+): { text: string; packedBody: Buffer | null } | undefined => {
+  if (request === null) return undefined;
+  // What is sealed is base64.
+  if (request.startsWith('{')) return { text: request, packedBody: requestBody };
+  return (
+    sealing && {
+      text: sealing.open(request, 'request'),
+      packedBody: requestBody && Buffer.from(sealing.open(requestBody.toString(), 'body'), 'base64'),
+    }
+  );
 };
 
 const keep = async (
@@ -152,7 +174,7 @@ const keep = async (
 ): Promise<WireAnswer> => {
   const expires = new Date(now.getTime() + keptMs);
   const headers = { ...answer.headers, 'idempotency-expires': expires.toUTCString() };
-  const body = request.sealing?.seal(answer.body) ?? answer.body;
+  const body = request.sealing?.seal(answer.body, 'answer') ?? answer.body;
   const receipt = { ...(await asKept(request)), status: answer.status, body, headers, expires };
   await withCommit(db, saveReceipt(db, request.owner, request.key, receipt));
   return { ...answer, headers };
@@ -160,7 +182,7 @@ const keep = async (
 
 const replay = (receipt: Receipt, sealing: Sealing | undefined): WireAnswer => ({
   status: receipt.status,
-  body: sealing?.open(receipt.body) ?? receipt.body,
+  body: sealing?.open(receipt.body, 'answer') ?? receipt.body,
   headers: { ...receipt.headers, 'idempotent-replayed': 'true' },
 });
 
@@ -191,10 +213,8 @@ const isKept = (fault: Fault): boolean =>
 
 const reused = async (tx: Kysely<unknown>, request: IdempotentRequest): Promise<Fault> => {
   const earlier = await findReceiptRequest(tx, request.owner, request.key);
-  const path =
-    earlier == null || earlier.request === null
-      ? []
-      : await differenceOf({ text: earlier.request, packedBody: earlier.requestBody }, request);
+  const kept = earlier && opened(earlier, request.sealing);
+  const path = kept === undefined ? [] : await differenceOf(kept, request);
   // path[0] says which part of the request differs; the pointer names the place inside it.
   const pointer = path[0] === 'path' || path.length < 2 ? '' : pointerOf(path.slice(1));
   const message =

@@ -3,6 +3,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Pace } from '#src/platform/pace.ts';
 import type { ChangeNames } from './change-names.ts';
 import type { ImportChanges } from './plan-import.ts';
+import { readInPages } from './rows-store.ts';
 import type { CurrentMenu, StoredCategory, StoredProduct } from './stored-menu.ts';
 
 /**
@@ -43,22 +44,20 @@ export const loadCurrentMenu = async (
 ): Promise<Omit<CurrentMenu, 'version'>> => {
   const wanted = (extIds: readonly string[]) => sql`(removed_at is null or ext_id = any(${extIds}::text[]))`;
   const own = sql`restuid = ${restuid} and coalesce(owner_client, '') = coalesce(${owner}::text, '') and ext_id is not null`;
-  const categories = await readInPages((after) =>
+  const categories = await readInPages(
+    tx,
     sql<StoredCategory>`
       select uid, name, description, image, url, hidden, position, subrestaurant_uids, ext_id, options, pos_uid,
         removed_at is not null as removed
-      from ordering.categories where ${own} and ${wanted(named.categories)} and ext_id > ${after} order by ext_id limit ${pageRows}`.execute(
-      tx,
-    ),
+      from ordering.categories where ${own} and ${wanted(named.categories)} order by ext_id`,
   );
-  const products = await readInPages((after) =>
+  const products = await readInPages(
+    tx,
     sql<StoredProduct>`
       select uid, category_uid, name, ingredients, price, prices_table, image, allergens, symbols, suggested,
         price_sale_alert, price_sale_badge, checkout_selling, url, hidden, position, subrestaurant_uids, ext_id,
         inherits_options, options, copied_options, pos_uid, removed_at is not null as removed
-      from ordering.products where ${own} and ${wanted(named.products)} and ext_id > ${after} order by ext_id limit ${pageRows}`.execute(
-      tx,
-    ),
+      from ordering.products where ${own} and ${wanted(named.products)} order by ext_id`,
   );
   return { categories, products, sharedCategories: await loadSharedCategories(tx, restuid, owner) };
 };
@@ -76,23 +75,6 @@ export const loadSharedCategories = async (
       and coalesce(c.owner_client, '') = coalesce(${owner}::text, '')
       and (coalesce(p.owner_client, '') <> coalesce(${owner}::text, '') or p.ext_id is null)`.execute(tx);
   return new Set(rows.map(({ uid }) => uid));
-};
-
-/** Documents are parsed as they arrive: rows that come all at once would hold up other requests. */
-const pageRows = 25;
-
-/** Rows by ext_id; "" sorts before every one. */
-const readInPages = async <T extends { ext_id: string | null }>(
-  read: (after: string) => Promise<{ rows: T[] }>,
-): Promise<T[]> => {
-  const all: T[] = [];
-  for (let after = ''; ; ) {
-    const { rows } = await read(after);
-    all.push(...rows);
-    const last = rows.at(-1)?.ext_id;
-    if (rows.length < pageRows || typeof last !== 'string') return all;
-    after = last;
-  }
 };
 
 type Target = { restuid: string; owner: string | null };

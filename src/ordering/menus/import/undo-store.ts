@@ -1,5 +1,6 @@
 /** How elements were before the versions that changed them, in PostgreSQL: what a revert goes back to. */
 import { type Kysely, sql } from 'kysely';
+import { readInPages } from './rows-store.ts';
 import type { StoredCategory, StoredProduct } from './stored-menu.ts';
 
 /** Reverts reach so many versions of a client back (interface 11.3). */
@@ -51,9 +52,6 @@ export const forgetBefore = async (
 /** An element now and as it was right after a version; null: it was not there. */
 export type Then<E> = { now: E; was: E | null };
 
-/** Documents are parsed as they arrive: many at once would hold up other requests. */
-const pageRows = 25;
-
 const firstSince = (restuid: string, owner: string | null, kind: string, version: number) => sql`
   select distinct on (u.uid) u.uid, u.document from ordering.menu_undo u
   where u.restuid = ${restuid} and u.client_id = ${historyOwner(owner)} and u.kind = ${kind} and u.version > ${version}
@@ -68,18 +66,15 @@ export const loadChangedSince = async (
 ): Promise<{ categories: Then<StoredCategory>[]; products: Then<StoredProduct>[] }> => {
   const load = async <E>(kind: 'category' | 'product', toElement: (row: Document) => E): Promise<Then<E>[]> => {
     const table = kind === 'category' ? sql`ordering.categories` : sql`ordering.products`;
-    const all: Then<E>[] = [];
-    for (let after = ''; ; ) {
-      const { rows } = await sql<{ uid: string; now: Document; was: Document | null }>`
+    const rows = await readInPages(
+      tx,
+      sql<{ uid: string; now: Document; was: Document | null }>`
         select f.uid, to_jsonb(e.*) as now, f.document as was
         from (${firstSince(restuid, owner, kind, version)}) f
         join ${table} e on e.restuid = ${restuid} and e.uid = f.uid
-        where f.uid > ${after} order by f.uid limit ${pageRows}`.execute(tx);
-      for (const row of rows) all.push({ now: toElement(row.now), was: row.was === null ? null : toElement(row.was) });
-      const last = rows.at(-1)?.uid;
-      if (rows.length < pageRows || last === undefined) return all;
-      after = last;
-    }
+        order by f.uid`,
+    );
+    return rows.map((row) => ({ now: toElement(row.now), was: row.was === null ? null : toElement(row.was) }));
   };
   return { categories: await load('category', toCategory), products: await load('product', toProduct) };
 };
