@@ -1,7 +1,8 @@
 /** What the gateway let through and what it refused, for the audit. */
 import type { Fault } from '#src/contract/fault.ts';
 import type { Fingerprint } from '../audit/fingerprint.ts';
-import type { Allowed, Recorder } from '../audit/recorder.ts';
+import type { Allowed, AllowedUse } from '../audit/gather-allowed.ts';
+import type { Recorder } from '../audit/recorder.ts';
 import type { Route } from '../config.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import type { SourceOf } from '../limits/source-address.ts';
@@ -17,7 +18,7 @@ export type AuditDecisions = {
 };
 
 type AuditDecisionsDeps = {
-  recorder: Pick<Recorder, 'allow' | 'recordRefusal'>;
+  recorder: Pick<Recorder, 'describe' | 'allow' | 'recordRefusal'>;
   fingerprint: Fingerprint;
   sourceOf: SourceOf;
 };
@@ -25,7 +26,7 @@ type AuditDecisionsDeps = {
 export const createAuditDecisions = ({ recorder, fingerprint, sourceOf }: AuditDecisionsDeps): AuditDecisions => {
   // A caller lives as long as what is remembered of its credential, so each fingerprint is made once.
   const fingerprints = new WeakMap<Principal, string>();
-  const known = new WeakMap<Principal, Map<Route, Allowed>>();
+  const known = new WeakMap<Principal, Map<Route, AllowedUse>>();
 
   const fingerprintOf = (principal: Principal, presented: Presented | undefined): string | null => {
     const before = fingerprints.get(principal);
@@ -37,13 +38,14 @@ export const createAuditDecisions = ({ recorder, fingerprint, sourceOf }: AuditD
     return made;
   };
 
-  const describe = (exchange: Exchange, principal: Principal, route: Route, address: string): Allowed => ({
-    ...callerOf(principal),
-    fingerprint: fingerprintOf(principal, exchange.presented),
-    route_id: route.id,
-    scopes: route.scopes,
-    address,
-  });
+  const describe = (exchange: Exchange, principal: Principal, route: Route, address: string): AllowedUse =>
+    recorder.describe({
+      ...callerOf(principal),
+      fingerprint: fingerprintOf(principal, exchange.presented),
+      route_id: route.id,
+      scopes: route.scopes,
+      address,
+    });
 
   return {
     allow: (exchange) => {
@@ -55,12 +57,12 @@ export const createAuditDecisions = ({ recorder, fingerprint, sourceOf }: AuditD
         known.set(principal, routes);
       }
       const address = sourceOf(req);
-      let what = routes.get(route);
-      if (what === undefined || what.address !== address) {
-        what = describe(exchange, principal, route, address);
-        routes.set(route, what);
+      let use = routes.get(route);
+      if (use === undefined || use.group.shared.address !== address) {
+        use = describe(exchange, principal, route, address);
+        routes.set(route, use);
       }
-      recorder.allow(what, exchange.requestId);
+      recorder.allow(use, exchange.requestId);
     },
     refuse: (exchange, fault) => {
       if (!isDecision(exchange, fault)) return undefined;

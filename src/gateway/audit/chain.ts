@@ -11,7 +11,7 @@ export const changesChain = 0;
 /** What the first event of a chain follows. */
 export const chainStart = '0'.repeat(64);
 
-/** SHA-256 in hex. The sequence of the members is part of the format and never changes. */
+/** SHA-256 in hex. The sequence of the members is part of the format and never changes; the last is left out where it is null. */
 export const hashEvent = (before: string, chain: number, seq: number, event: AuditEvent): string =>
   hash(
     'sha256',
@@ -36,6 +36,7 @@ export const hashEvent = (before: string, chain: number, seq: number, event: Aud
       event.address,
       event.actor,
       event.details,
+      ...(event.uses === null ? [] : [event.uses]),
     ]),
   );
 

@@ -3,6 +3,7 @@ import type { Kysely } from 'kysely';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { type ChainRow, listChainEvents, listChains } from './audit-store.ts';
 import { type ChainEnd, hashEvent, headLabel, isSignature, signAnchor, signHead } from './chain.ts';
+import { keysOf } from './token-uses.ts';
 
 export type AuditProblem = {
   chain: number;
@@ -88,7 +89,7 @@ const walkChain = async (db: Kysely<unknown>, row: ChainRow, pageSize: number, o
     for (const event of page) {
       const seq = end.seq + 1;
       if (event.seq !== seq) return { events, end, problem: { seq, text: 'the event is missing' } };
-      if (hashEvent(end.hash, row.chain, seq, event) !== event.hash) {
+      if (hashEvent(end.hash, row.chain, seq, event) !== event.hash || keysOf(event.uses) !== event.use_keys) {
         return { events, end, problem: { seq, text: 'the event, or its place, was changed' } };
       }
       end = { seq, hash: event.hash };
