@@ -23,10 +23,13 @@ type AuditDecisionsDeps = {
   sourceOf: SourceOf;
 };
 
+/** What a caller does: most do one thing again and again, so the first route needs no look-up. */
+type Noted = { route: Route; use: AllowedUse; others: Map<Route, AllowedUse> | undefined };
+
 export const createAuditDecisions = ({ recorder, fingerprint, sourceOf }: AuditDecisionsDeps): AuditDecisions => {
   // A caller lives as long as what is remembered of its credential, so each fingerprint is made once.
   const fingerprints = new WeakMap<Principal, string>();
-  const known = new WeakMap<Principal, Map<Route, AllowedUse>>();
+  const known = new WeakMap<Principal, Noted>();
 
   const fingerprintOf = (principal: Principal, presented: Presented | undefined): string | null => {
     const before = fingerprints.get(principal);
@@ -47,22 +50,28 @@ export const createAuditDecisions = ({ recorder, fingerprint, sourceOf }: AuditD
       address,
     });
 
+  const useOf = (exchange: Exchange, principal: Principal, route: Route): AllowedUse => {
+    const address = sourceOf(exchange.req);
+    let noted = known.get(principal);
+    if (noted?.route === route && noted.use.group.shared.address === address) return noted.use;
+    const before = noted?.others?.get(route);
+    const use = before?.group.shared.address === address ? before : describe(exchange, principal, route, address);
+    if (noted === undefined) {
+      noted = { route, use, others: undefined };
+      known.set(principal, noted);
+    } else if (noted.route === route) noted.use = use;
+    else if (use !== before) {
+      noted.others ??= new Map();
+      noted.others.set(route, use);
+    }
+    return use;
+  };
+
   return {
     allow: (exchange) => {
-      const { principal, route, req } = exchange;
+      const { principal, route } = exchange;
       if (principal === undefined || route === undefined) throw new Error('nobody was let in, to nowhere');
-      let routes = known.get(principal);
-      if (routes === undefined) {
-        routes = new Map();
-        known.set(principal, routes);
-      }
-      const address = sourceOf(req);
-      let use = routes.get(route);
-      if (use === undefined || use.group.shared.address !== address) {
-        use = describe(exchange, principal, route, address);
-        routes.set(route, use);
-      }
-      recorder.allow(use, exchange.requestId);
+      recorder.allow(useOf(exchange, principal, route), exchange.requestId);
     },
     refuse: (exchange, fault) => {
       if (!isDecision(exchange, fault)) return undefined;

@@ -1,7 +1,7 @@
 /** SQL of what events are asked for. */
 import { type RawBuilder, sql } from 'kysely';
 import { timesOf } from './request-id-times.ts';
-import { keyOf, marksOf } from './token-uses.ts';
+import { keyLength, keysAsked, marksOf } from './token-uses.ts';
 
 export type EventFilter = {
   /** Several: any of them. */
@@ -68,15 +68,20 @@ export const manyTokens = (filter: EventFilter, more?: Condition): Condition | u
   const marks = marksOf(filter);
   const { action = 'request.allowed', outcome = 'success' } = filter;
   if (marks === undefined || action !== 'request.allowed' || outcome !== 'success') return undefined;
-  const { fingerprint = [], tokenId } = filter;
-  const conditions = otherConditions(filter);
-  const keys = (typeof fingerprint === 'string' ? [fingerprint] : fingerprint).map(keyOf);
-  if (keys.length > 0) conditions.unshift(sql`use_keys && ${keys}::bigint[]`);
-  if (tokenId !== undefined) conditions.unshift(sql`use_keys @> ${[keyOf(tokenId)]}::bigint[]`);
+  const keys = keysAsked(filter);
+  if (keys?.length === 0) return undefined;
+  const key =
+    keys === undefined ? sql`use_keys @> array[${keyOfToken(filter.tokenId)}]` : sql`use_keys && ${keys}::bigint[]`;
+  const conditions = [key, ...otherConditions(filter)];
   const marked = marks.map((mark) => sql`strpos(uses, ${mark}) > 0`);
   return sql`(select * from gateway.audit_events where ${all(conditions, more)} offset 0) many
     where (${sql.join(marked, sql` or `)})`;
 };
+
+/** Null for one that was never used. gather-allowed.ts sees to it that there is an event of its own for each that was. */
+const keyOfToken = (tokenId: string | undefined): Condition => sql`(
+  select ('x' || lpad(left(fingerprint, ${keyLength}), 16, '0'))::bit(64)::bigint from gateway.audit_events
+  where token_id = ${tokenId} and action = 'request.allowed' and fingerprint is not null order by at desc limit 1)`;
 
 /** How many requests of an event of many tokens are of those that are asked for. */
 export const requestsOf = (filter: EventFilter): Condition => {
