@@ -58,13 +58,16 @@ const endLength = 24;
  */
 const endOf = (token: string): string => token.slice(-endLength);
 
+/** Of ASCII: a part of a text keeps all of it in memory, and is read by way of it. */
+const copyOf = (text: string): string => Buffer.from(text, 'latin1').toString('latin1');
+
 export const createBearerTokens = (deps: BearerTokensDeps): BearerTokens => {
   const verified = createRecentMap<string, VerifiedToken>(deps.entriesMax ?? entriesMaxDefault);
   let hits = 0;
   let misses = 0;
   const verifyNew = async (token: string): Promise<VerifiedToken> => {
     const entry = await verifyToken(deps, token);
-    verified.set(endOf(token), entry);
+    verified.set(copyOf(endOf(entry.text)), entry);
     return entry;
   };
   return {
@@ -123,7 +126,8 @@ const verifyToken = async (deps: BearerTokensDeps, token: string): Promise<Verif
   } catch (error) {
     throw claimsRefused(deps, error) ?? notValid(error);
   }
-  return toVerified(token, result.payload, result.protectedHeader.kid);
+  // Signed as a whole, so by now it is known to be ASCII.
+  return toVerified(copyOf(token), result.payload, result.protectedHeader.kid);
 };
 
 /** jose looks at the claims of a token only after its signature was found right. */

@@ -85,18 +85,21 @@ export const ensurePartition = async (db: Db, moment: Date): Promise<void> => {
   await sql`select gateway.audit_partition(${moment})`.execute(db);
 };
 
+/** `ids_indexed`: when that was found out before. */
+type InsertedEvent = ChainedEvent & { ids_indexed?: boolean };
+
 /** Ids of requests hold no blank, and one text is read faster than a list. */
-const toRows = (events: readonly ChainedEvent[]): string =>
+const toRows = (events: readonly InsertedEvent[]): string =>
   JSON.stringify(
     events.map(({ request_ids, ...event }) => ({
       ...event,
       ids: request_ids.join(' '),
-      ids_indexed: !tellTheirTime(request_ids, event.at),
+      ids_indexed: event.ids_indexed ?? !tellTheirTime(request_ids, event.at),
     })),
   );
 
 /** All or nothing. */
-export const insertEvents = async (db: Db, events: readonly ChainedEvent[]): Promise<void> => {
+export const insertEvents = async (db: Db, events: readonly InsertedEvent[]): Promise<void> => {
   await sql`${named}
     insert into gateway.audit_events
       (chain, seq, at, action, outcome, reason, count, request_ids, ids_indexed, fingerprint, kind, credential_id, token_id,

@@ -42,11 +42,11 @@ export const hashEvent = (before: string, chain: number, seq: number, event: Aud
 
 export type ChainEnd = { seq: number; hash: string };
 
-export const appendToChain = (
+export const appendToChain = <E extends AuditEvent>(
   chain: number,
   end: ChainEnd,
-  events: readonly AuditEvent[],
-): { events: ChainedEvent[]; end: ChainEnd } => {
+  events: readonly E[],
+): { events: (E & ChainedEvent)[]; end: ChainEnd } => {
   let { seq, hash: last } = end;
   const chained = events.map((event) => {
     seq += 1;

@@ -3,7 +3,7 @@
  * of one client from one address: a row for each token would cost the store and this process more than the requests.
  */
 import type { Clock } from '#src/platform/clock.ts';
-import { createRecentMap, type RecentMap } from '../credentials/recent-map.ts';
+import { createRecentMap } from '../credentials/recent-map.ts';
 import { type AuditEvent, completeEvent } from './audit-event.ts';
 import { isNear } from './request-id-times.ts';
 import { nameUse } from './token-uses.ts';
@@ -17,16 +17,30 @@ export type Allowed = Shared & Pick<AuditEvent, 'fingerprint' | 'token_id'>;
 /** `at`: of the first request that waits. */
 type Group = { readonly shared: Shared; at: Date; waiting: AllowedUse[] };
 
+/** A token, however often its client was read anew meanwhile. */
+type Token = {
+  readonly start: string;
+  readonly key: string;
+  /** In which it last had an event of its own; events are kept and dropped by months. */
+  month: number;
+  /** While a group is emptied: what of this token was found in it. */
+  taken: Piece | undefined;
+};
+
 /** One caller on one route, for as long as its requests are noted. */
 export type AllowedUse = {
   readonly group: Group;
   readonly fingerprint: string | null;
   readonly token_id: string | null;
-  readonly name: ReturnType<typeof nameUse>;
+  /** Undefined: its events stand for it alone. */
+  readonly token: Token | undefined;
   requestIds: string[];
-  /** Month in which its token last had an event of its own; such months are kept and dropped as a whole. */
-  month: number;
+  /** Among them is one that must be indexed. */
+  hasOthers: boolean;
 };
+
+/** `ids_indexed`: see request-id-times.ts. */
+type AllowedEvent = AuditEvent & { ids_indexed: boolean };
 
 export type GatherAllowed = {
   /** To be made once per caller and route. */
@@ -34,7 +48,7 @@ export type GatherAllowed = {
   add(use: AllowedUse, requestId: string): void;
   /** Of the oldest that waits. */
   oldest(): Date | undefined;
-  take(): AuditEvent[];
+  take(): AllowedEvent[];
 };
 
 /** More groups than these only stand in more events than they must. */
@@ -47,8 +61,7 @@ const usesPerEventMax = 150;
 
 export const createGatherAllowed = (clock: Clock): GatherAllowed => {
   const groups = createRecentMap<string, Group>(groupsMax);
-  /** Fingerprint of a token -> see AllowedUse. */
-  const months = createRecentMap<string, number>(tokensMax);
+  const tokens = createRecentMap<string, Token>(tokensMax);
   let waiting: Group[] = [];
 
   const groupOf = (shared: Shared): Group => {
@@ -61,86 +74,100 @@ export const createGatherAllowed = (clock: Clock): GatherAllowed => {
     return group;
   };
 
+  const tokenOf = (what: Allowed): Token | undefined => {
+    const named = nameUse(what);
+    if (named === undefined) return undefined;
+    const known = tokens.get(named.start);
+    if (known !== undefined) return known;
+    const token = { ...named, month: Number.NaN, taken: undefined };
+    tokens.set(named.start, token);
+    return token;
+  };
+
   return {
-    describe: ({ fingerprint, token_id, ...shared }) => ({
-      group: groupOf(shared),
-      fingerprint,
-      token_id,
-      name: nameUse({ fingerprint, token_id }),
-      requestIds: [],
-      month: (fingerprint === null ? undefined : months.get(fingerprint)) ?? Number.NaN,
-    }),
+    describe: (what) => {
+      const { fingerprint, token_id, ...shared } = what;
+      const own = { fingerprint, token_id, token: tokenOf(what) };
+      return { group: groupOf(shared), ...own, requestIds: [], hasOthers: false };
+    },
     add: (use, requestId) => {
-      if (use.requestIds.push(requestId) > 1) return;
       const { group } = use;
-      if (group.waiting.push(use) > 1) return;
-      group.at = clock.now();
-      waiting.push(group);
+      if (use.requestIds.push(requestId) === 1 && group.waiting.push(use) === 1) {
+        group.at = clock.now();
+        waiting.push(group);
+      }
+      // Looked at in the sequence in which they were made, ids cost next to nothing.
+      if (!isNear(requestId, group.at)) use.hasOthers = true;
     },
     oldest: () => waiting[0]?.at,
     take: () => {
       const all = waiting;
       waiting = [];
-      return all.flatMap((group) => eventsOf(group, months));
+      return all.flatMap(eventsOf);
     },
   };
 };
 
-type Piece = { use: AllowedUse; ids: readonly string[] };
+type Piece = { use: AllowedUse; ids: string[]; hasOthers: boolean };
 
 /** Empties the group. Ids that must be indexed stand apart from the many that need not. */
-const eventsOf = (group: Group, months: Pick<RecentMap<string, number>, 'set'>): AuditEvent[] => {
+const eventsOf = (group: Group): AllowedEvent[] => {
   const { shared, at } = group;
   const month = at.getUTCFullYear() * 12 + at.getUTCMonth();
-  const uses = group.waiting;
-  group.waiting = [];
-  const lists = { alone: [] as Piece[], own: [] as Piece[], others: [] as Piece[] };
-  for (const { use, ids } of uses.length === 1 ? uses.map(takeIds) : takeEach(uses)) {
+  const alone: Piece[] = [];
+  const own: Piece[] = [];
+  const others: Piece[] = [];
+  for (const piece of takeEach(group)) {
+    const { token } = piece.use;
     // By an event of its own the id of a token leads to its fingerprint, under which the others are found.
-    const isFirst = use.name !== undefined && use.month !== month;
-    if (isFirst && use.fingerprint !== null) months.set(use.fingerprint, month);
-    if (isFirst) use.month = month;
-    const alone = isFirst || use.name === undefined;
-    const own = ids.every((id) => isNear(id, at)) ? ids : ids.filter((id) => isNear(id, at));
-    pushPieces(alone ? lists.alone : lists.own, use, own);
-    if (own.length < ids.length)
-      pushPieces(
-        alone ? lists.alone : lists.others,
-        use,
-        ids.filter((id) => !isNear(id, at)),
-      );
+    const isAlone = token === undefined || token.month !== month;
+    if (token !== undefined) token.month = month;
+    const near = piece.hasOthers ? piece.ids.filter((id) => isNear(id, at)) : piece.ids;
+    pushPieces(isAlone ? alone : own, { ...piece, ids: near, hasOthers: false });
+    if (near.length === piece.ids.length) continue;
+    pushPieces(isAlone ? alone : others, { ...piece, ids: piece.ids.filter((id) => !isNear(id, at)) });
   }
-  const packed = [...lists.alone.map((piece) => pack([piece])), ...packAll(lists.own), ...packAll(lists.others)];
-  return packed.map((event) => completeEvent({ action: 'request.allowed', ...shared, ...event }, at));
-};
-
-const takeIds = (use: AllowedUse): { use: AllowedUse; ids: string[] } => {
-  const ids = use.requestIds;
-  use.requestIds = [];
-  return { use, ids };
+  return [...alone.map((piece) => pack([piece])), ...packAll(own), ...packAll(others)].map((packed) => ({
+    ...completeEvent({ action: 'request.allowed', ...shared, ...packed }, at),
+    ids_indexed: packed.ids_indexed,
+  }));
 };
 
 /** A token whose client was read anew is described a second time, and stands in an event only once. */
-const takeEach = (uses: readonly AllowedUse[]): Iterable<{ use: AllowedUse; ids: string[] }> => {
-  const taken = new Map<string | AllowedUse, { use: AllowedUse; ids: string[] }>();
-  for (const use of uses) {
-    const key = use.name?.start ?? use;
-    const before = taken.get(key);
-    if (before === undefined) taken.set(key, takeIds(use));
-    else for (const id of takeIds(use).ids) before.ids.push(id);
+const takeEach = (group: Group): Piece[] => {
+  const pieces: Piece[] = [];
+  for (const use of group.waiting) {
+    const { requestIds: ids, hasOthers, token } = use;
+    use.requestIds = [];
+    use.hasOthers = false;
+    if (token?.taken !== undefined) {
+      for (const id of ids) token.taken.ids.push(id);
+      token.taken.hasOthers ||= hasOthers;
+      continue;
+    }
+    const piece = { use, ids, hasOthers };
+    if (token !== undefined) token.taken = piece;
+    pieces.push(piece);
   }
-  return taken.values();
+  for (const { token } of group.waiting) if (token !== undefined) token.taken = undefined;
+  group.waiting = [];
+  return pieces;
 };
 
-const pushPieces = (pieces: Piece[], use: AllowedUse, ids: readonly string[]): void => {
+const pushPieces = (pieces: Piece[], piece: Piece): void => {
+  const { ids } = piece;
   if (ids.length > 0 && ids.length <= idsPerEventMax) {
-    pieces.push({ use, ids });
+    pieces.push(piece);
     return;
   }
-  for (let i = 0; i < ids.length; i += idsPerEventMax) pieces.push({ use, ids: ids.slice(i, i + idsPerEventMax) });
+  for (let i = 0; i < ids.length; i += idsPerEventMax) {
+    pieces.push({ ...piece, ids: ids.slice(i, i + idsPerEventMax) });
+  }
 };
 
-type Packed = Pick<AuditEvent, 'fingerprint' | 'token_id' | 'request_ids' | 'count' | 'uses' | 'use_keys'>;
+type Packed = Pick<AuditEvent, 'fingerprint' | 'token_id' | 'request_ids' | 'count' | 'uses' | 'use_keys'> & {
+  ids_indexed: boolean;
+};
 
 /** As many pieces in each event as go. */
 const packAll = (pieces: readonly Piece[]): Packed[] => {
@@ -165,16 +192,18 @@ const pack = (pieces: readonly Piece[]): Packed => {
   if (first === undefined) throw new Error('an event of nobody');
   if (pieces.length === 1) {
     const { fingerprint, token_id } = first.use;
-    return { fingerprint, token_id, request_ids: first.ids, count: first.ids.length, uses: null, use_keys: null };
+    const { ids, hasOthers } = first;
+    const alone = { fingerprint, token_id, uses: null, use_keys: null };
+    return { ...alone, request_ids: ids, count: ids.length, ids_indexed: hasOthers };
   }
   const request_ids: string[] = [];
   let uses = '';
   let keys = '';
   for (const { use, ids } of pieces) {
     for (const id of ids) request_ids.push(id);
-    uses += `${use.name?.start}${ids.length}`;
-    keys += `${keys === '' ? '' : ','}${use.name?.key}`;
+    uses += `${use.token?.start}${ids.length}`;
+    keys += `${keys === '' ? '' : ','}${use.token?.key}`;
   }
   const none = { fingerprint: null, token_id: null };
-  return { ...none, request_ids, count: request_ids.length, uses, use_keys: `{${keys}}` };
+  return { ...none, request_ids, count: request_ids.length, uses, use_keys: `{${keys}}`, ids_indexed: first.hasOthers };
 };

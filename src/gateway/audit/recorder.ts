@@ -56,7 +56,7 @@ const gatherMs = 2;
 const waitingMax = 200_000;
 const batchMax = 500;
 
-type Waiting = { event: AuditEvent; done: () => void };
+type Waiting = { event: AuditEvent & { ids_indexed?: boolean }; done: () => void };
 
 export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   const { db, box, clock, log } = deps;
