@@ -122,9 +122,12 @@ const eventsOf = (group: Group): AllowedEvent[] => {
     // By an event of its own the id of a token leads to its fingerprint, under which the others are found.
     const isAlone = token === undefined || token.month !== month;
     if (token !== undefined) token.month = month;
-    const near = piece.hasOthers ? piece.ids.filter((id) => isNear(id, at)) : piece.ids;
+    if (!piece.hasOthers) {
+      pushPieces(isAlone ? alone : own, piece);
+      continue;
+    }
+    const near = piece.ids.filter((id) => isNear(id, at));
     pushPieces(isAlone ? alone : own, { ...piece, ids: near, hasOthers: false });
-    if (near.length === piece.ids.length) continue;
     pushPieces(isAlone ? alone : others, { ...piece, ids: piece.ids.filter((id) => !isNear(id, at)) });
   }
   return [...alone.map((piece) => pack([piece])), ...packAll(own), ...packAll(others)].map((packed) => ({
