@@ -152,7 +152,9 @@ export const createAuthenticator = (deps: AuthenticatorDeps): Authenticator => {
           authenticateClient(presented, record, req, admitted),
         );
       case 'bearer':
-        return follow(tokens.verify(presented.token), (token) => byToken(requireScheme(token, presented.dpop)));
+        return follow(tokens.verify(presented.token, presented.header), (token) =>
+          byToken(requireScheme(token, presented.dpop)),
+        );
       case 'refused':
         return refuse(presented.fault, presented.first, req);
       case 'none':

@@ -14,8 +14,15 @@ type Shared = Pick<AuditEvent, 'kind' | 'credential_id' | 'client_id' | 'tenants
 /** What many requests of one caller to one route share. */
 export type Allowed = Shared & Pick<AuditEvent, 'fingerprint' | 'token_id'>;
 
-/** `at`: of the first request that waits. */
-type Group = { readonly shared: Shared; at: Date; waiting: AllowedUse[] };
+/** What waits: the requests, and in the same sequence whose each is. `at`: of the first. */
+type Group = {
+  readonly shared: Shared;
+  at: Date;
+  requestIds: string[];
+  uses: AllowedUse[];
+  /** Among the ids is one that must be indexed. */
+  hasOthers: boolean;
+};
 
 /** A token, however often its client was read anew meanwhile. */
 type Token = {
@@ -23,8 +30,6 @@ type Token = {
   readonly key: string;
   /** In which it last had an event of its own; events are kept and dropped by months. */
   month: number;
-  /** While a group is emptied: what of this token was found in it. */
-  taken: Piece | undefined;
 };
 
 /** One caller on one route, for as long as its requests are noted. */
@@ -34,9 +39,6 @@ export type AllowedUse = {
   readonly token_id: string | null;
   /** Undefined: its events stand for it alone. */
   readonly token: Token | undefined;
-  requestIds: string[];
-  /** Among them is one that must be indexed. */
-  hasOthers: boolean;
 };
 
 /** `ids_indexed`: see request-id-times.ts. */
@@ -69,7 +71,7 @@ export const createGatherAllowed = (clock: Clock): GatherAllowed => {
     const key = JSON.stringify([kind, credential_id, client_id, tenants, route_id, scopes, address]);
     const known = groups.get(key);
     if (known !== undefined) return known;
-    const group = { shared, at: clock.now(), waiting: [] };
+    const group: Group = { shared, at: clock.now(), requestIds: [], uses: [], hasOthers: false };
     groups.set(key, group);
     return group;
   };
@@ -79,7 +81,7 @@ export const createGatherAllowed = (clock: Clock): GatherAllowed => {
     if (named === undefined) return undefined;
     const known = tokens.get(named.start);
     if (known !== undefined) return known;
-    const token = { ...named, month: Number.NaN, taken: undefined };
+    const token = { ...named, month: Number.NaN };
     tokens.set(named.start, token);
     return token;
   };
@@ -87,17 +89,17 @@ export const createGatherAllowed = (clock: Clock): GatherAllowed => {
   return {
     describe: (what) => {
       const { fingerprint, token_id, ...shared } = what;
-      const own = { fingerprint, token_id, token: tokenOf(what) };
-      return { group: groupOf(shared), ...own, requestIds: [], hasOthers: false };
+      return { group: groupOf(shared), fingerprint, token_id, token: tokenOf(what) };
     },
     add: (use, requestId) => {
       const { group } = use;
-      if (use.requestIds.push(requestId) === 1 && group.waiting.push(use) === 1) {
+      if (group.requestIds.push(requestId) === 1) {
         group.at = clock.now();
         waiting.push(group);
       }
+      group.uses.push(use);
       // Looked at in the sequence in which they were made, ids cost next to nothing.
-      if (!isNear(requestId, group.at)) use.hasOthers = true;
+      if (!isNear(requestId, group.at)) group.hasOthers = true;
     },
     oldest: () => waiting[0]?.at,
     take: () => {
@@ -112,7 +114,7 @@ type Piece = { use: AllowedUse; ids: string[]; hasOthers: boolean };
 
 /** Empties the group. Ids that must be indexed stand apart from the many that need not. */
 const eventsOf = (group: Group): AllowedEvent[] => {
-  const { shared, at } = group;
+  const { shared, at, hasOthers } = group;
   const month = at.getUTCFullYear() * 12 + at.getUTCMonth();
   const alone: Piece[] = [];
   const own: Piece[] = [];
@@ -122,13 +124,13 @@ const eventsOf = (group: Group): AllowedEvent[] => {
     // By an event of its own the id of a token leads to its fingerprint, under which the others are found.
     const isAlone = token === undefined || token.month !== month;
     if (token !== undefined) token.month = month;
-    if (!piece.hasOthers) {
+    if (!hasOthers) {
       pushPieces(isAlone ? alone : own, piece);
       continue;
     }
-    const near = piece.ids.filter((id) => isNear(id, at));
-    pushPieces(isAlone ? alone : own, { ...piece, ids: near, hasOthers: false });
-    pushPieces(isAlone ? alone : others, { ...piece, ids: piece.ids.filter((id) => !isNear(id, at)) });
+    pushPieces(isAlone ? alone : own, { ...piece, ids: piece.ids.filter((id) => isNear(id, at)) });
+    const far = piece.ids.filter((id) => !isNear(id, at));
+    pushPieces(isAlone ? alone : others, { ...piece, ids: far, hasOthers: true });
   }
   return [...alone.map((piece) => pack([piece])), ...packAll(own), ...packAll(others)].map((packed) => ({
     ...completeEvent({ action: 'request.allowed', ...shared, ...packed }, at),
@@ -137,24 +139,20 @@ const eventsOf = (group: Group): AllowedEvent[] => {
 };
 
 /** A token whose client was read anew is described a second time, and stands in an event only once. */
-const takeEach = (group: Group): Piece[] => {
-  const pieces: Piece[] = [];
-  for (const use of group.waiting) {
-    const { requestIds: ids, hasOthers, token } = use;
-    use.requestIds = [];
-    use.hasOthers = false;
-    if (token?.taken !== undefined) {
-      for (const id of ids) token.taken.ids.push(id);
-      token.taken.hasOthers ||= hasOthers;
-      continue;
-    }
-    const piece = { use, ids, hasOthers };
-    if (token !== undefined) token.taken = piece;
-    pieces.push(piece);
+const takeEach = (group: Group): Iterable<Piece> => {
+  const { requestIds, uses } = group;
+  group.requestIds = [];
+  group.uses = [];
+  group.hasOthers = false;
+  const pieces = new Map<Token | AllowedUse, Piece>();
+  for (const [i, use] of uses.entries()) {
+    const id = requestIds[i] as string;
+    const key = use.token ?? use;
+    const piece = pieces.get(key);
+    if (piece === undefined) pieces.set(key, { use, ids: [id], hasOthers: false });
+    else piece.ids.push(id);
   }
-  for (const { token } of group.waiting) if (token !== undefined) token.taken = undefined;
-  group.waiting = [];
-  return pieces;
+  return pieces.values();
 };
 
 const pushPieces = (pieces: Piece[], piece: Piece): void => {
