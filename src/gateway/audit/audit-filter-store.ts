@@ -81,7 +81,7 @@ export const manyTokens = (filter: EventFilter, more?: Condition): Condition | u
 /** Null for one that was never used. gather-allowed.ts sees to it that there is an event of its own for each that was. */
 const keyOfToken = (tokenId: string | undefined): Condition => sql`(
   select ('x' || lpad(left(fingerprint, ${keyLength}), 16, '0'))::bit(64)::bigint from gateway.audit_events
-  where token_id = ${tokenId} and action = 'request.allowed' and fingerprint is not null order by at desc limit 1)`;
+  where token_id = ${tokenId} and action = 'request.allowed' and fingerprint ~ '^[0-9a-f]{32}$' order by at desc limit 1)`;
 
 /** How many requests of an event of many tokens are of those that are asked for. */
 export const requestsOf = (filter: EventFilter): Condition => {
