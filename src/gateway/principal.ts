@@ -1,4 +1,5 @@
 /** Who the gateway found behind a credential. Immutable; shared by all requests of one cached credential. */
+import type { AssertedCaller } from '#src/contract/assertion.ts';
 
 export type CredentialKind = 'api_key' | 'api_client' | 'bearer';
 
@@ -16,4 +17,6 @@ export type Principal = {
   tenants: readonly string[];
   tenantsDisabled: readonly string[];
   scopes: ReadonlySet<string>;
+  /** What upstreams are told. Like the lists above one object for all tokens of a client with the same scopes. */
+  asserted: AssertedCaller;
 };

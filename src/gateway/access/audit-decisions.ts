@@ -1,7 +1,8 @@
 /** What the gateway let through and what it refused, for the audit. */
 import type { Fault } from '#src/contract/fault.ts';
 import type { Fingerprint } from '../audit/fingerprint.ts';
-import type { Allowed, Recorder } from '../audit/recorder.ts';
+import type { Allowed, AllowedUse } from '../audit/gather-allowed.ts';
+import type { Recorder } from '../audit/recorder.ts';
 import type { Route } from '../config.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import type { SourceOf } from '../limits/source-address.ts';
@@ -17,15 +18,18 @@ export type AuditDecisions = {
 };
 
 type AuditDecisionsDeps = {
-  recorder: Pick<Recorder, 'allow' | 'recordRefusal'>;
+  recorder: Pick<Recorder, 'describe' | 'allow' | 'recordRefusal'>;
   fingerprint: Fingerprint;
   sourceOf: SourceOf;
 };
 
+/** What a caller does: most do one thing again and again, so the first route needs no look-up. */
+type Noted = { route: Route; use: AllowedUse; others: Map<Route, AllowedUse> | undefined };
+
 export const createAuditDecisions = ({ recorder, fingerprint, sourceOf }: AuditDecisionsDeps): AuditDecisions => {
   // A caller lives as long as what is remembered of its credential, so each fingerprint is made once.
   const fingerprints = new WeakMap<Principal, string>();
-  const known = new WeakMap<Principal, Map<Route, Allowed>>();
+  const known = new WeakMap<Principal, Noted>();
 
   const fingerprintOf = (principal: Principal, presented: Presented | undefined): string | null => {
     const before = fingerprints.get(principal);
@@ -37,30 +41,37 @@ export const createAuditDecisions = ({ recorder, fingerprint, sourceOf }: AuditD
     return made;
   };
 
-  const describe = (exchange: Exchange, principal: Principal, route: Route, address: string): Allowed => ({
-    ...callerOf(principal),
-    fingerprint: fingerprintOf(principal, exchange.presented),
-    route_id: route.id,
-    scopes: route.scopes,
-    address,
-  });
+  const describe = (exchange: Exchange, principal: Principal, route: Route, address: string): AllowedUse =>
+    recorder.describe({
+      ...callerOf(principal),
+      fingerprint: fingerprintOf(principal, exchange.presented),
+      route_id: route.id,
+      scopes: route.scopes,
+      address,
+    });
+
+  const useOf = (exchange: Exchange, principal: Principal, route: Route): AllowedUse => {
+    const address = sourceOf(exchange.req);
+    let noted = known.get(principal);
+    if (noted?.route === route && noted.use.group.shared.address === address) return noted.use;
+    const before = noted?.others?.get(route);
+    const use = before?.group.shared.address === address ? before : describe(exchange, principal, route, address);
+    if (noted === undefined) {
+      noted = { route, use, others: undefined };
+      known.set(principal, noted);
+    } else if (noted.route === route) noted.use = use;
+    else if (use !== before) {
+      noted.others ??= new Map();
+      noted.others.set(route, use);
+    }
+    return use;
+  };
 
   return {
     allow: (exchange) => {
-      const { principal, route, req } = exchange;
+      const { principal, route } = exchange;
       if (principal === undefined || route === undefined) throw new Error('nobody was let in, to nowhere');
-      let routes = known.get(principal);
-      if (routes === undefined) {
-        routes = new Map();
-        known.set(principal, routes);
-      }
-      const address = sourceOf(req);
-      let what = routes.get(route);
-      if (what === undefined || what.address !== address) {
-        what = describe(exchange, principal, route, address);
-        routes.set(route, what);
-      }
-      recorder.allow(what, exchange.requestId);
+      recorder.allow(useOf(exchange, principal, route), exchange.requestId);
     },
     refuse: (exchange, fault) => {
       if (!isDecision(exchange, fault)) return undefined;

@@ -152,7 +152,9 @@ export const createAuthenticator = (deps: AuthenticatorDeps): Authenticator => {
           authenticateClient(presented, record, req, admitted),
         );
       case 'bearer':
-        return follow(tokens.verify(presented.token), (token) => byToken(requireScheme(token, presented.dpop)));
+        return follow(tokens.verify(presented.token, presented.header), (token) =>
+          byToken(requireScheme(token, presented.dpop)),
+        );
       case 'refused':
         return refuse(presented.fault, presented.first, req);
       case 'none':
@@ -237,6 +239,9 @@ const requireReach = (record: KeyRecord | ClientRecord, kind: CredentialKind): v
   });
 };
 
+/** A client chooses the scopes of its tokens, and so how many different sets there are. */
+const scopeSetsMax = 50;
+
 /** Callers, made once per record and shared by all its requests: a record never changes, it is replaced. */
 const createPrincipals = (deps: Pick<AuthenticatorDeps, 'allScopes' | 'apiKeyScopes'>) => {
   const all = new Set(deps.allScopes);
@@ -258,6 +263,10 @@ const createPrincipals = (deps: Pick<AuthenticatorDeps, 'allScopes' | 'apiKeySco
       tenants: record.tenants,
       tenantsDisabled: record.tenantsDisabled,
       scopes,
+      asserted: {
+        ...{ kind, id, tenants: [...record.tenants], tenants_disabled: [...record.tenantsDisabled] },
+        scopes: [...scopes],
+      },
     });
   };
 
@@ -269,6 +278,19 @@ const createPrincipals = (deps: Pick<AuthenticatorDeps, 'allScopes' | 'apiKeySco
     return principal;
   };
 
+  const ofTokens = new WeakMap<ClientRecord, Map<string, Principal>>();
+  /** What tokens of a client share that name the same scopes: thousands of them then weigh little more than one. */
+  const anyToken = (token: VerifiedToken, record: ClientRecord): Principal => {
+    const shared = ofTokens.get(record) ?? new Map<string, Principal>();
+    const key = token.scopes.join(' ');
+    const known = shared.get(key);
+    if (known !== undefined) return known;
+    const held = scopesOf(record);
+    const made = make(record, 'bearer', record.clientId, new Set(token.scopes.filter((scope) => held.has(scope))));
+    if (shared.size < scopeSetsMax) ofTokens.set(record, shared.set(key, made));
+    return made;
+  };
+
   return {
     ofKey: (record: KeyRecord): Principal =>
       made.get(record) ?? remember(record, make(record, 'api_key', record.keyId, keyScopes)),
@@ -278,9 +300,7 @@ const createPrincipals = (deps: Pick<AuthenticatorDeps, 'allScopes' | 'apiKeySco
     /** What the token names and the client still holds. */
     ofToken: (token: VerifiedToken, record: ClientRecord): Principal => {
       if (token.caller?.record === record) return token.caller.principal;
-      const held = scopesOf(record);
-      const scopes = new Set(token.scopes.filter((scope) => held.has(scope)));
-      const made = { ...make(record, 'bearer', record.clientId, scopes), tokenId: token.jti };
+      const made = { ...anyToken(token, record), tokenId: token.jti };
       const principal = Object.freeze(token.jkt === undefined ? made : { ...made, jkt: token.jkt });
       token.caller = { record, principal };
       return principal;

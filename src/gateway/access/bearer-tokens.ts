@@ -1,5 +1,5 @@
 /**
- * Access tokens that this gateway issued (RFC 9068). A verified one is remembered by its own text, since verifying costs
+ * Access tokens that this gateway issued (RFC 9068). A verified one is remembered with its own text, since verifying costs
  * more than the rest of a request; what can change meanwhile (its end, its signing key, its client) is looked at on each
  * use.
  */
@@ -13,6 +13,8 @@ import type { Principal } from '../principal.ts';
 import { endedDetail, isoSeconds, type Trace, TracedFault } from './traced-fault.ts';
 
 export type VerifiedToken = {
+  /** `Bearer`, a blank, and the token. */
+  header: string;
   clientId: string;
   scopes: readonly string[];
   kid: string;
@@ -28,8 +30,11 @@ export type VerifiedToken = {
 };
 
 export type BearerTokens = {
-  /** Throws, or rejects with, INVALID_AUTH. Synchronous for a token that was verified before. */
-  verify(token: string): VerifiedToken | Promise<VerifiedToken>;
+  /**
+   * Throws, or rejects with, INVALID_AUTH. Synchronous for a token that was verified before. `header`: in which it was sent,
+   * and nothing else.
+   */
+  verify(token: string, header?: string): VerifiedToken | Promise<VerifiedToken>;
   /** Of the memory of verified ones, since the start. */
   figures(): TokenCacheFigures;
 };
@@ -48,29 +53,47 @@ const entriesMaxDefault = 20_000;
 /** Ours have some 800 characters with all scopes; much longer text is not even parsed. */
 const tokenLengthMax = 4_096;
 
+/** So short a part is a text of its own in V8, which is hashed and compared faster than one that points into another. */
+const endLength = 12;
+
+/**
+ * By its last characters a token is found among the verified ones, and then compared as a whole: they are signature, so no
+ * two tokens of ours share them, and to hash all of the text on each use would cost more than the comparison.
+ */
+const endOf = (token: string): string => token.slice(-endLength);
+
+const scheme = 'Bearer ';
+
+/** `header`: as the token was sent. It is compared in one go, while a token is a part that must be taken out. */
+const isOf = (entry: VerifiedToken, token: string, header: string | undefined): boolean =>
+  header === entry.header || (token.length + scheme.length === entry.header.length && entry.header.endsWith(token));
+
+/** In one piece. Of a token that was verified: signed as a whole, it is known to be ASCII. */
+const copyOf = (text: string): string => Buffer.from(text, 'latin1').toString('latin1');
+
 export const createBearerTokens = (deps: BearerTokensDeps): BearerTokens => {
   const verified = createRecentMap<string, VerifiedToken>(deps.entriesMax ?? entriesMaxDefault);
   let hits = 0;
   let misses = 0;
   const verifyNew = async (token: string): Promise<VerifiedToken> => {
     const entry = await verifyToken(deps, token);
-    verified.set(token, entry);
+    verified.set(endOf(token), entry);
     return entry;
   };
   return {
-    verify: (token) => {
-      const entry = verified.get(token);
-      if (entry === undefined) {
+    verify: (token, header) => {
+      const entry = verified.get(endOf(token));
+      if (entry === undefined || !isOf(entry, token, header)) {
         misses += 1;
         return verifyNew(token);
       }
       hits += 1;
       if (deps.clock.now().getTime() >= entry.expiresMs) {
-        verified.delete(token);
+        verified.delete(endOf(token));
         throw expired(deps, entry.clientId, entry.expiresMs);
       }
       if (deps.findKey(entry.kid) === undefined) {
-        verified.delete(token);
+        verified.delete(endOf(token));
         throw notValid();
       }
       return entry;
@@ -113,7 +136,7 @@ const verifyToken = async (deps: BearerTokensDeps, token: string): Promise<Verif
   } catch (error) {
     throw claimsRefused(deps, error) ?? notValid(error);
   }
-  return toVerified(result.payload, result.protectedHeader.kid);
+  return toVerified(token, result.payload, result.protectedHeader.kid);
 };
 
 /** jose looks at the claims of a token only after its signature was found right. */
@@ -151,12 +174,13 @@ const boundKey = (cnf: unknown): string | undefined => {
   throw notValid();
 };
 
-const toVerified = (payload: JWTPayload, kid: string | undefined): VerifiedToken => {
+const toVerified = (text: string, payload: JWTPayload, kid: string | undefined): VerifiedToken => {
   const { client_id: clientId, scope, iat, exp, sub, aud, jti } = payload;
   if (typeof clientId !== 'string' || sub !== clientId || typeof aud !== 'string') throw notValid();
   if (typeof scope !== 'string' || typeof exp !== 'number' || kid === undefined) throw notValid();
   if (typeof jti !== 'string' || typeof iat !== 'number') throw notValid();
   return {
+    header: copyOf(`${scheme}${text}`),
     clientId,
     scopes: scope.split(' ').filter((name) => name !== ''),
     kid,

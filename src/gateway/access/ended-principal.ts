@@ -17,4 +17,7 @@ const noScopes: ReadonlySet<string> = new Set();
 
 /** It is known for whom it was, and reaches nothing any more. */
 export const endedPrincipal = (kind: 'api_key' | 'api_client', id: string): Principal =>
-  Object.freeze({ kind, id, credentialId: id, tenants: [], tenantsDisabled: [], scopes: noScopes });
+  Object.freeze({
+    ...{ kind, id, credentialId: id, tenants: [], tenantsDisabled: [], scopes: noScopes },
+    asserted: { kind, id, tenants: [], tenants_disabled: [], scopes: [] },
+  });

@@ -119,9 +119,10 @@ const readBearer = (value: string): Presented => {
   const dpop = !isBearer(value);
   let start = dpop ? dpopLength : bearerLength;
   while (start < value.length && isBlank(value.charCodeAt(start))) start += 1;
+  // Looked for in the whole: a part of a text is searched more slowly.
+  if (start === value.length || value.indexOf(' ', start) !== -1 || value.indexOf('\t', start) !== -1)
+    return malformedBearer;
   const token = value.slice(start);
-  if (token === '') return malformedBearer;
-  if (token.includes(' ') || token.includes('\t')) return malformedBearer;
   return { kind: 'bearer', token, header: value, bearer: true, dpop };
 };
 

@@ -73,6 +73,10 @@ export type AuditEvent = {
   actor: string | null;
   /** JSON. Never a secret, a token or what a body said. */
   details: string;
+  /** Of an event that stands for several tokens: which, and how many of the requests are of each (token-uses.ts). */
+  uses: string | null;
+  /** What they are looked up by. Follows from `uses`, so no hash covers it. */
+  use_keys: string | null;
 };
 
 export type NewAuditEvent = Partial<AuditEvent> & Pick<AuditEvent, 'action'>;
@@ -94,16 +98,18 @@ export const completeEvent = (event: NewAuditEvent, at: Date): AuditEvent => ({
   address: null,
   actor: null,
   details: '{}',
+  uses: null,
+  use_keys: null,
   ...event,
 });
 
 /** An event with its place in a chain. */
 export type ChainedEvent = AuditEvent & { chain: number; seq: number; hash: string };
 
-/** As it is searched, exported and sent: Elastic Common Schema. */
-export const toEcs = (event: ChainedEvent): Record<string, unknown> => ({
+/** As it is searched, exported and sent: Elastic Common Schema. `use`: see ShownEvent. */
+export const toEcs = (event: ChainedEvent & { use?: number }): Record<string, unknown> => ({
   '@timestamp': event.at.toISOString(),
-  'event.id': `${event.chain}-${event.seq}`,
+  'event.id': event.use === undefined ? `${event.chain}-${event.seq}` : `${event.chain}-${event.seq}-${event.use}`,
   'event.hash': event.hash,
   'event.action': event.action,
   'event.outcome': event.outcome,

@@ -1,9 +1,13 @@
 /** SQL of the audit: chains, their heads, their events. */
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { named } from '#src/platform/db/named.ts';
 import type { ChainedEvent } from './audit-event.ts';
+import { all, conditionsOf, type EventFilter, manyTokens, requestsOf } from './audit-filter-store.ts';
 import type { ChainEnd, Head } from './chain.ts';
-import { tellTheirTime, timesOf } from './request-id-times.ts';
+import { tellTheirTime } from './request-id-times.ts';
+import { expandEvent, type ShownEvent } from './token-uses.ts';
+
+export type { EventFilter } from './audit-filter-store.ts';
 
 type Db = Kysely<unknown>;
 
@@ -81,25 +85,39 @@ export const ensurePartition = async (db: Db, moment: Date): Promise<void> => {
   await sql`select gateway.audit_partition(${moment})`.execute(db);
 };
 
-const toRows = (events: readonly ChainedEvent[]): string =>
-  JSON.stringify(events.map((event) => ({ ...event, ids_indexed: !tellTheirTime(event.request_ids, event.at) })));
+/** `ids_indexed`: when that was found out before. */
+type InsertedEvent = ChainedEvent & { ids_indexed?: boolean };
+
+/** Ids of requests hold no blank, and one text is read faster than a list. */
+const toRows = (events: readonly InsertedEvent[]): string =>
+  JSON.stringify(
+    events.map(({ request_ids, ...event }) => ({
+      ...event,
+      ids: request_ids.join(' '),
+      ids_indexed: event.ids_indexed ?? !tellTheirTime(request_ids, event.at),
+    })),
+  );
 
 /** All or nothing. */
-export const insertEvents = async (db: Db, events: readonly ChainedEvent[]): Promise<void> => {
+export const insertEvents = async (db: Db, events: readonly InsertedEvent[]): Promise<void> => {
   await sql`${named}
     insert into gateway.audit_events
       (chain, seq, at, action, outcome, reason, count, request_ids, ids_indexed, fingerprint, kind, credential_id, token_id,
-       client_id, tenants, route_id, scopes, address, actor, details, hash)
-    select chain, seq, at, action, outcome, reason, count, request_ids, ids_indexed, fingerprint, kind, credential_id,
-      token_id, client_id, tenants, route_id, scopes, address, actor, details, decode(hash, 'hex')
+       client_id, tenants, route_id, scopes, address, actor, details, uses, use_keys, hash)
+    select chain, seq, at, action, outcome, reason, count, string_to_array(ids, ' '), ids_indexed, fingerprint, kind,
+      credential_id, token_id, client_id, tenants, route_id, scopes, address, actor, details, uses, use_keys::bigint[],
+      decode(hash, 'hex')
     from json_to_recordset(${toRows(events)}::json) as e (
-      chain integer, seq bigint, at timestamptz, action text, outcome text, reason text, count integer, request_ids text[],
+      chain integer, seq bigint, at timestamptz, action text, outcome text, reason text, count integer, ids text,
       ids_indexed boolean, fingerprint text, kind text, credential_id text, token_id text, client_id text, tenants text[],
-      route_id text, scopes text[], address text, actor text, details text, hash text)`.execute(db);
+      route_id text, scopes text[], address text, actor text, details text, uses text, use_keys text, hash text)`.execute(
+    db,
+  );
 };
 
 const eventColumns = sql`chain, seq, at, action, outcome, reason, count, request_ids, fingerprint, kind, credential_id,
-  token_id, client_id, tenants, route_id, scopes, address, actor, details, encode(hash, 'hex') as hash`;
+  token_id, client_id, tenants, route_id, scopes, address, actor, details, uses, use_keys::text as use_keys,
+  encode(hash, 'hex') as hash`;
 
 export const listChainEvents = async (
   db: Db,
@@ -135,72 +153,46 @@ export const lastOfChain = async (db: Db, chain: number): Promise<ChainEnd | und
   return rows[0];
 };
 
-export type EventFilter = {
-  /** Several: any of them. */
-  fingerprint?: string | readonly string[] | undefined;
-  client?: string | undefined;
-  credential?: string | undefined;
-  tenant?: string | undefined;
-  requestId?: string | undefined;
-  tokenId?: string | undefined;
-  action?: string | undefined;
-  route?: string | undefined;
-  address?: string | undefined;
-  outcome?: 'success' | 'failure' | undefined;
-  since?: Date | undefined;
-  until?: Date | undefined;
-};
+/** `use`: of several tokens in one event, the one that was shown. */
+export type Place = { at: Date; chain: number; seq: number; use?: number };
 
-export type Place = { at: Date; chain: number; seq: number };
+const newestFirst = sql`order by at desc, chain desc, seq desc`;
 
-/** Newest first; `before`: the last one of the page before. */
+/** Newest first, an event for each token; `before`: the last one of the page before. */
 export const searchEvents = async (
   db: Db,
   filter: EventFilter,
   before: Place | undefined,
   limit: number,
-): Promise<ChainedEvent[]> => {
-  const conditions = conditionsOf(filter);
-  if (before !== undefined) conditions.push(sql`(at, chain, seq) < (${before.at}, ${before.chain}, ${before.seq})`);
-  const where = conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
+): Promise<ShownEvent[]> => {
+  const reached = before === undefined ? undefined : placeCondition(before);
+  // The event in which the page before ended may have nothing left.
+  const read = before?.use === undefined ? limit : limit + 1;
+  const alone = sql`
+    select * from gateway.audit_events where ${all(conditionsOf(filter), reached)} ${newestFirst} limit ${read}`;
+  const many = manyTokens(filter, reached);
+  const sources =
+    many === undefined ? alone : sql`(${alone}) union all (select * from ${many} ${newestFirst} limit ${read})`;
   const { rows } = await sql<ChainedEvent>`
-    select ${eventColumns} from gateway.audit_events where ${where}
-    order by at desc, chain desc, seq desc limit ${limit}`.execute(db);
-  return rows;
-};
-
-const conditionsOf = (filter: EventFilter): ReturnType<typeof sql>[] => {
-  const conditions: ReturnType<typeof sql>[] = [];
-  if (typeof filter.fingerprint === 'string') conditions.push(sql`fingerprint = ${filter.fingerprint}`);
-  else if (filter.fingerprint !== undefined) conditions.push(sql`fingerprint = any (${filter.fingerprint}::text[])`);
-  if (filter.client !== undefined) conditions.push(sql`client_id = ${filter.client}`);
-  if (filter.credential !== undefined) conditions.push(sql`credential_id = ${filter.credential}`);
-  if (filter.tenant !== undefined) conditions.push(sql`tenants @> array[${filter.tenant}]::text[]`);
-  if (filter.requestId !== undefined) conditions.push(holdsRequest(filter.requestId));
-  if (filter.tokenId !== undefined) conditions.push(sql`token_id = ${filter.tokenId}`);
-  if (filter.action !== undefined) conditions.push(sql`action = ${filter.action}`);
-  // Said again as a constant: only so are the partial indexes of actions known to fit.
-  if (filter.action !== undefined && filter.action !== 'request.allowed') {
-    conditions.push(sql`action <> 'request.allowed'`);
+    select ${eventColumns} from (${sources}) found ${newestFirst} limit ${read}`.execute(db);
+  const shown: ShownEvent[] = [];
+  for (const row of rows) {
+    for (const event of expandEvent(row, filter)) {
+      if (before !== undefined && isShown(event, before)) continue;
+      shown.push(event);
+      if (shown.length === limit) return shown;
+    }
   }
-  if (filter.action === 'token.issued') conditions.push(sql`action = 'token.issued'`);
-  if (filter.route !== undefined) conditions.push(sql`route_id = ${filter.route}`);
-  if (filter.address !== undefined) conditions.push(sql`address = ${filter.address}`);
-  // Spelled out, so that the partial index of failures can be used.
-  if (filter.outcome === 'failure') conditions.push(sql`outcome = 'failure'`);
-  if (filter.outcome === 'success') conditions.push(sql`outcome = 'success'`);
-  if (filter.since !== undefined) conditions.push(sql`at >= ${filter.since}`);
-  if (filter.until !== undefined) conditions.push(sql`at < ${filter.until}`);
-  return conditions;
+  return shown;
 };
 
-/** By the time that the id tells, or by the index of those that tell none. */
-const holdsRequest = (id: string): ReturnType<typeof sql> => {
-  const found = sql`request_ids @> array[${id}]::text[]`;
-  const times = timesOf(id);
-  if (times === undefined) return sql`(ids_indexed and ${found})`;
-  return sql`((ids_indexed and ${found}) or (at between ${times.from} and ${times.to} and ${found}))`;
-};
+const placeCondition = ({ at, chain, seq, use }: Place): RawBuilder<unknown> =>
+  use === undefined
+    ? sql`(at, chain, seq) < (${at}, ${chain}, ${seq})`
+    : sql`(at, chain, seq) <= (${at}, ${chain}, ${seq})`;
+
+const isShown = (event: ShownEvent, { chain, seq, use = -1 }: Place): boolean =>
+  event.chain === chain && event.seq === seq && (event.use ?? 0) <= use;
 
 export type Summary = {
   calls: number;
@@ -218,11 +210,19 @@ export const summaryMax = 100_000;
 
 /** What the newest events of a filter come to; of those that were let through without an `action`. */
 export const summarise = async (db: Db, filter: EventFilter): Promise<Summary> => {
-  const conditions = conditionsOf({ action: 'request.allowed', ...filter });
+  const asked = { action: 'request.allowed', ...filter };
+  const alone = sql`
+    select at, count, scopes, address, client_id from gateway.audit_events where ${all(conditionsOf(asked))}
+    order by at desc limit ${summaryMax}`;
+  const many = manyTokens(asked);
+  const sources =
+    many === undefined
+      ? alone
+      : sql`(${alone}) union all (
+          select at, ${requestsOf(filter)} as count, scopes, address, client_id from ${many}
+          order by at desc limit ${summaryMax})`;
   const { rows } = await sql<Summary>`
-    with found as materialized (
-      select at, count, scopes, address, client_id from gateway.audit_events where ${sql.join(conditions, sql` and `)}
-      order by at desc limit ${summaryMax})
+    with found as materialized (select * from (${sources}) both_kinds order by at desc limit ${summaryMax})
     select coalesce(sum(count), 0)::int as calls, count(*) >= ${summaryMax} as partial, min(at) as first, max(at) as last,
       array(select distinct unnest(scopes) from found order by 1 limit ${listedMax}) as scopes,
       array(select distinct address from found where address is not null order by 1 limit ${listedMax}) as addresses,

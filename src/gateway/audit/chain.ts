@@ -11,7 +11,7 @@ export const changesChain = 0;
 /** What the first event of a chain follows. */
 export const chainStart = '0'.repeat(64);
 
-/** SHA-256 in hex. The sequence of the members is part of the format and never changes. */
+/** SHA-256 in hex. The sequence of the members is part of the format and never changes; the last is left out where it is null. */
 export const hashEvent = (before: string, chain: number, seq: number, event: AuditEvent): string =>
   hash(
     'sha256',
@@ -36,16 +36,17 @@ export const hashEvent = (before: string, chain: number, seq: number, event: Aud
       event.address,
       event.actor,
       event.details,
+      ...(event.uses === null ? [] : [event.uses]),
     ]),
   );
 
 export type ChainEnd = { seq: number; hash: string };
 
-export const appendToChain = (
+export const appendToChain = <E extends AuditEvent>(
   chain: number,
   end: ChainEnd,
-  events: readonly AuditEvent[],
-): { events: ChainedEvent[]; end: ChainEnd } => {
+  events: readonly E[],
+): { events: (E & ChainedEvent)[]; end: ChainEnd } => {
   let { seq, hash: last } = end;
   const chained = events.map((event) => {
     seq += 1;

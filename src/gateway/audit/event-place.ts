@@ -2,12 +2,13 @@
 import { Fault } from '#src/contract/fault.ts';
 import type { Place } from './audit-store.ts';
 
-export const writePlace = ({ at, chain, seq }: Place): string => `${at.getTime()}-${chain}-${seq}`;
+export const writePlace = ({ at, chain, seq, use }: Place): string =>
+  `${at.getTime()}-${chain}-${seq}${use === undefined ? '' : `-${use}`}`;
 
 /** VALIDATION_ERROR for a cursor that no list gave. */
 export const readPlace = (cursor: string): Place => {
-  const [, ms, chain, seq] = /^(\d{1,15})-(\d{1,9})-(\d{1,15})$/.exec(cursor) ?? [];
+  const [, ms, chain, seq, use] = /^(\d{1,15})-(\d{1,9})-(\d{1,15})(?:-(\d{1,4}))?$/.exec(cursor) ?? [];
   const place = { at: new Date(Number(ms)), chain: Number(chain), seq: Number(seq) };
   if (Number.isNaN(place.at.getTime())) throw new Fault('VALIDATION_ERROR', 'No search gave this cursor');
-  return place;
+  return use === undefined ? place : { ...place, use: Number(use) };
 };

@@ -3,11 +3,12 @@
  * given out only after everything before it was written. Memory is bounded by one page.
  */
 import { Fault } from '#src/contract/fault.ts';
-import { type ChainedEvent, completeEvent, toEcs } from './audit-event.ts';
+import { completeEvent, toEcs } from './audit-event.ts';
 import { type ChainRow, listChains } from './audit-store.ts';
 import { changesChain } from './chain.ts';
-import { type ChainPage, type Gap, pageEvents, readChain } from './read-chain.ts';
+import { type ChainPage, type Gap, readChain } from './read-chain.ts';
 import { type AuditReaderDeps, noteAuditRead } from './search-audit.ts';
+import type { ShownEvent } from './token-uses.ts';
 
 export const exportFormats = ['jsonl', 'csv'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
@@ -51,7 +52,7 @@ export const exportAudit = async (deps: AuditReaderDeps, request: ExportRequest)
         if (page.events.length > 0) await write(toText(page.events));
         position = page.position;
         events += page.events.length;
-        if (page.events.length < pageEvents) break;
+        if (page.isEnd) break;
       }
       if (position !== undefined && !isOver(row, position, deps.clock.now())) positions.set(row.chain, position);
     }
@@ -80,14 +81,14 @@ const readCursor = (cursor: string): Cursor => {
   return { end: Number(end), positions };
 };
 
-export const toJsonLines = (events: readonly ChainedEvent[]): string =>
+export const toJsonLines = (events: readonly ShownEvent[]): string =>
   events.map((event) => `${JSON.stringify(toEcs(event))}\n`).join('');
 
 const csvNames = Object.keys(
   toEcs({ ...completeEvent({ action: 'audit.read' }, new Date(0)), ...{ chain: 0, seq: 0, hash: '' } }),
 );
 
-const toCsv = (events: readonly ChainedEvent[]): string =>
+const toCsv = (events: readonly ShownEvent[]): string =>
   events
     .map((event) => {
       const members = toEcs(event);
@@ -96,9 +97,7 @@ const toCsv = (events: readonly ChainedEvent[]): string =>
     .join('');
 
 /** What stands before the events, and how they are written. */
-export const formatOf = (
-  format: ExportFormat,
-): { head: string; toText: (events: readonly ChainedEvent[]) => string } =>
+export const formatOf = (format: ExportFormat): { head: string; toText: (events: readonly ShownEvent[]) => string } =>
   format === 'csv' ? { head: `${csvNames.join(',')}\r\n`, toText: toCsv } : { head: '', toText: toJsonLines };
 
 const csvText = (value: unknown): string => {

@@ -1,7 +1,7 @@
 /**
  * What one gateway decides, on its way to the store. Refusals and issued tokens are durable before their answer is sent:
  * whatever waits at that moment is written by one statement, so a thousand waiting answers cost one. Allowed requests only
- * leave their id here and are written at most 200 ms later, those of one caller to one route as one event.
+ * leave their id here and are written at most 200 ms later, together as gather-allowed.ts has it.
  *
  * While the store is away the same statement is tried again and again. What waits is bounded: nothing is issued then, a
  * refusal stays a refusal and is written later, and when the bound is reached nobody is let in any more.
@@ -18,22 +18,18 @@ import { type AuditEvent, completeEvent, type NewAuditEvent } from './audit-even
 import { ensurePartition, insertEvents, lastOfChain, seenChains, updateHead } from './audit-store.ts';
 import { appendToChain, type ChainEnd, headLabel, signHead } from './chain.ts';
 import { createCrowd } from './crowd.ts';
+import { type Allowed, type AllowedUse, createGatherAllowed } from './gather-allowed.ts';
 import { openChain } from './open-chain.ts';
-import { isNear } from './request-id-times.ts';
-
-/** What many requests of one caller to one route share. */
-export type Allowed = Pick<
-  AuditEvent,
-  'fingerprint' | 'kind' | 'credential_id' | 'token_id' | 'client_id' | 'tenants' | 'route_id' | 'scopes' | 'address'
->;
 
 export type Recorder = {
   /** Resolves when the event is durable. Rejects with OVERLOADED after 2 s; it may be written all the same. */
   record(event: NewAuditEvent): Promise<void>;
   /** For what is refused in any case: resolves when the event is durable, or after 2 s; of a flood, at once (crowd.ts). */
   recordRefusal(event: NewAuditEvent): Promise<void>;
-  /** `what` is made once per caller and route, and compared by identity. Throws OVERLOADED when too much waits. */
-  allow(what: Allowed, requestId: string): void;
+  /** Once per caller, route and address, for `allow`. */
+  describe(what: Allowed): AllowedUse;
+  /** Throws OVERLOADED when too much waits. */
+  allow(use: AllowedUse, requestId: string): void;
   /** Requests whose event is not written yet. */
   waiting(): number;
   /** Seconds since the oldest of them; 0 when there is none. */
@@ -58,10 +54,9 @@ const retryMs = 250;
 /** Between two statements when more than one answer waits for each; whoever is alone never waits. */
 const gatherMs = 2;
 const waitingMax = 200_000;
-const idsPerEventMax = 1_000;
 const batchMax = 500;
 
-type Waiting = { event: AuditEvent; done: () => void };
+type Waiting = { event: AuditEvent & { ids_indexed?: boolean }; done: () => void };
 
 export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   const { db, box, clock, log } = deps;
@@ -72,7 +67,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   const { chain } = row;
   let end: ChainEnd = { seq: row.seq, hash: row.hash };
   let waiting: Waiting[] = [];
-  let allowed = new Map<Allowed, { at: Date; ids: string[] }>();
+  const allowed = createGatherAllowed(clock);
   let waitingCount = 0;
   let takenMs: number | undefined;
   let writing: Promise<void> | undefined;
@@ -106,24 +101,16 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   };
 
   const oldestMs = (): number | undefined => {
-    const [first] = allowed.values();
-    const times = [takenMs, waiting[0]?.event.at.getTime(), first?.at.getTime()].filter((ms) => ms !== undefined);
+    const times = [takenMs, waiting[0]?.event.at.getTime(), allowed.oldest()?.getTime()].filter(
+      (ms) => ms !== undefined,
+    );
     return times.length === 0 ? undefined : Math.min(...times);
   };
 
   const takeAll = (): Waiting[] => {
     const all = waiting;
     waiting = [];
-    for (const [what, { at, ids }] of allowed) {
-      // Ids that must be indexed stand apart from the many that need not.
-      const own = ids.filter((id) => isNear(id, at));
-      const others = own.length === ids.length ? [] : ids.filter((id) => !isNear(id, at));
-      for (const request_ids of [...piecesOf(own), ...piecesOf(others)]) {
-        const event: NewAuditEvent = { action: 'request.allowed', ...what, request_ids, count: request_ids.length };
-        all.push({ event: completeEvent(event, at), done: nobodyWaits });
-      }
-    }
-    allowed = new Map();
+    for (const event of allowed.take()) all.push({ event, done: nobodyWaits });
     for (const event of crowd.take(ended.signal.aborted)) {
       waitingCount += event.count ?? 1;
       all.push({ event: completeEvent(event, clock.now()), done: nobodyWaits });
@@ -211,12 +198,11 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   return {
     record: (event) => waitFor(event, auditAway),
     recordRefusal: (event) => (crowd.isListed(event) ? waitFor(event, undefined) : Promise.resolve()),
-    allow: (what, requestId) => {
+    describe: allowed.describe,
+    allow: (use, requestId) => {
       if (waitingCount >= waitingMax) throw overloaded('too much of the audit waits to be written');
       waitingCount += 1;
-      const entry = allowed.get(what);
-      if (entry === undefined) allowed.set(what, { at: clock.now(), ids: [requestId] });
-      else entry.ids.push(requestId);
+      allowed.add(use, requestId);
     },
     waiting: () => waitingCount,
     lag: () => Math.max(0, clock.now().getTime() - (oldestMs() ?? Number.POSITIVE_INFINITY)) / 1000,
@@ -225,10 +211,5 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
 };
 
 const nobodyWaits = (): void => undefined;
-
-const piecesOf = (ids: readonly string[]): (readonly string[])[] =>
-  Array.from({ length: Math.ceil(ids.length / idsPerEventMax) }, (_, i) =>
-    ids.slice(i * idsPerEventMax, (i + 1) * idsPerEventMax),
-  );
 
 const auditAway = (): Fault => overloaded('the audit cannot be written');

@@ -9,6 +9,7 @@ import { appendChange } from './append-change.ts';
 import { toEcs } from './audit-event.ts';
 import { type EventFilter, findEvent, listNewest, searchEvents } from './audit-store.ts';
 import { readPlace, writePlace } from './event-place.ts';
+import { expandEvent } from './token-uses.ts';
 
 export type AuditReaderDeps = {
   db: Kysely<unknown>;
@@ -45,16 +46,20 @@ export const searchAudit = async (
   };
 };
 
-/** `id`: `event.id` of the event. Undefined: there is no such event, or not any more. */
+/**
+ * `id`: `event.id` of the event, or what it stands in with others, as `audit verify` names it. Undefined: there is no such
+ * event, or not any more.
+ */
 export const findAuditEvent = async (
   deps: AuditReaderDeps,
   id: string,
 ): Promise<Record<string, unknown> | undefined> => {
-  const [, chain, seq] = /^(\d{1,9})-(\d{1,15})$/.exec(id) ?? [];
+  const [, chain, seq, use] = /^(\d{1,9})-(\d{1,15})(?:-(\d{1,4}))?$/.exec(id) ?? [];
   if (chain === undefined || seq === undefined) return undefined;
   await noteAuditRead(deps, { read: 'event', event: id });
   const event = await findEvent(deps.db, Number(chain), Number(seq));
-  return event && toEcs(event);
+  const shown = use === undefined ? event : event && expandEvent(event).find((one) => one.use === Number(use));
+  return shown && toEcs(shown);
 };
 
 /** Names the newest event that is no reading; nothing of it is told. '' when there is none among the newest. */

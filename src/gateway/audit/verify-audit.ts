@@ -4,6 +4,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { auditProblems } from './audit-problem.ts';
 import { type ChainRow, listChainEvents, listChains } from './audit-store.ts';
 import { type ChainEnd, hashEvent, headLabel, isSignature, signAnchor, signHead } from './chain.ts';
+import { keysOf } from './token-uses.ts';
 
 export type AuditProblem = {
   chain: number;
@@ -89,7 +90,7 @@ const walkChain = async (db: Kysely<unknown>, row: ChainRow, pageSize: number, o
     for (const event of page) {
       const seq = end.seq + 1;
       if (event.seq !== seq) return { events, end, problem: { seq, text: auditProblems.eventMissing } };
-      if (hashEvent(end.hash, row.chain, seq, event) !== event.hash) {
+      if (hashEvent(end.hash, row.chain, seq, event) !== event.hash || keysOf(event.uses) !== event.use_keys) {
         return { events, end, problem: { seq, text: auditProblems.eventChanged } };
       }
       end = { seq, hash: event.hash };

@@ -1,0 +1,210 @@
+/**
+ * Allowed requests between two writings. Those of one caller to one route become one event, and so do those of many tokens
+ * of one client from one address: a row for each token would cost the store and this process more than the requests.
+ */
+import type { Clock } from '#src/platform/clock.ts';
+import { createRecentMap } from '../credentials/recent-map.ts';
+import { type AuditEvent, completeEvent } from './audit-event.ts';
+import { isNear } from './request-id-times.ts';
+import { nameUse } from './token-uses.ts';
+
+/** What every event of a group says. */
+type Shared = Pick<AuditEvent, 'kind' | 'credential_id' | 'client_id' | 'tenants' | 'route_id' | 'scopes' | 'address'>;
+
+/** What many requests of one caller to one route share. */
+export type Allowed = Shared & Pick<AuditEvent, 'fingerprint' | 'token_id'>;
+
+/** What waits: the requests, and in the same sequence whose each is. `at`: of the first. */
+type Group = {
+  readonly shared: Shared;
+  at: Date;
+  requestIds: string[];
+  uses: AllowedUse[];
+  /** Among the ids is one that must be indexed. */
+  hasOthers: boolean;
+};
+
+/** A token, however often its client was read anew meanwhile. */
+type Token = {
+  readonly start: string;
+  readonly key: string;
+  /** In which it last had an event of its own; events are kept and dropped by months. */
+  month: number;
+};
+
+/** One caller on one route, for as long as its requests are noted. */
+export type AllowedUse = {
+  readonly group: Group;
+  readonly fingerprint: string | null;
+  readonly token_id: string | null;
+  /** Undefined: its events stand for it alone. */
+  readonly token: Token | undefined;
+};
+
+/** `ids_indexed`: see request-id-times.ts. */
+type AllowedEvent = AuditEvent & { ids_indexed: boolean };
+
+export type GatherAllowed = {
+  /** To be made once per caller and route. */
+  describe(what: Allowed): AllowedUse;
+  add(use: AllowedUse, requestId: string): void;
+  /** Of the oldest that waits. */
+  oldest(): Date | undefined;
+  take(): AllowedEvent[];
+};
+
+/** More groups than these only stand in more events than they must. */
+const groupsMax = 20_000;
+/** Tokens beyond these have events of their own more often. */
+const tokensMax = 50_000;
+const idsPerEventMax = 1_000;
+/** A token is looked for by reading whole events, some kilobytes each. */
+const usesPerEventMax = 150;
+
+export const createGatherAllowed = (clock: Clock): GatherAllowed => {
+  const groups = createRecentMap<string, Group>(groupsMax);
+  const tokens = createRecentMap<string, Token>(tokensMax);
+  let waiting: Group[] = [];
+
+  const groupOf = (shared: Shared): Group => {
+    const { kind, credential_id, client_id, tenants, route_id, scopes, address } = shared;
+    const key = JSON.stringify([kind, credential_id, client_id, tenants, route_id, scopes, address]);
+    const known = groups.get(key);
+    if (known !== undefined) return known;
+    const group: Group = { shared, at: clock.now(), requestIds: [], uses: [], hasOthers: false };
+    groups.set(key, group);
+    return group;
+  };
+
+  const tokenOf = (what: Allowed): Token | undefined => {
+    const named = nameUse(what);
+    if (named === undefined) return undefined;
+    const known = tokens.get(named.start);
+    if (known !== undefined) return known;
+    const token = { ...named, month: Number.NaN };
+    tokens.set(named.start, token);
+    return token;
+  };
+
+  return {
+    describe: (what) => {
+      const { fingerprint, token_id, ...shared } = what;
+      return { group: groupOf(shared), fingerprint, token_id, token: tokenOf(what) };
+    },
+    add: (use, requestId) => {
+      const { group } = use;
+      if (group.requestIds.push(requestId) === 1) {
+        group.at = clock.now();
+        waiting.push(group);
+      }
+      group.uses.push(use);
+      // Looked at in the sequence in which they were made, ids cost next to nothing.
+      if (!isNear(requestId, group.at)) group.hasOthers = true;
+    },
+    oldest: () => waiting[0]?.at,
+    take: () => {
+      const all = waiting;
+      waiting = [];
+      return all.flatMap(eventsOf);
+    },
+  };
+};
+
+type Piece = { use: AllowedUse; ids: string[]; hasOthers: boolean };
+
+/** Empties the group. Ids that must be indexed stand apart from the many that need not. */
+const eventsOf = (group: Group): AllowedEvent[] => {
+  const { shared, at, hasOthers } = group;
+  const month = at.getUTCFullYear() * 12 + at.getUTCMonth();
+  const alone: Piece[] = [];
+  const own: Piece[] = [];
+  const others: Piece[] = [];
+  for (const piece of takeEach(group)) {
+    const { token } = piece.use;
+    // By an event of its own the id of a token leads to its fingerprint, under which the others are found.
+    const isAlone = token === undefined || token.month !== month;
+    if (token !== undefined) token.month = month;
+    if (!hasOthers) {
+      pushPieces(isAlone ? alone : own, piece);
+      continue;
+    }
+    pushPieces(isAlone ? alone : own, { ...piece, ids: piece.ids.filter((id) => isNear(id, at)) });
+    const far = piece.ids.filter((id) => !isNear(id, at));
+    pushPieces(isAlone ? alone : others, { ...piece, ids: far, hasOthers: true });
+  }
+  return [...alone.map((piece) => pack([piece])), ...packAll(own), ...packAll(others)].map((packed) => ({
+    ...completeEvent({ action: 'request.allowed', ...shared, ...packed }, at),
+    ids_indexed: packed.ids_indexed,
+  }));
+};
+
+/** A token whose client was read anew is described a second time, and stands in an event only once. */
+const takeEach = (group: Group): Iterable<Piece> => {
+  const { requestIds, uses } = group;
+  group.requestIds = [];
+  group.uses = [];
+  group.hasOthers = false;
+  const pieces = new Map<Token | AllowedUse, Piece>();
+  for (const [i, use] of uses.entries()) {
+    const id = requestIds[i] as string;
+    const key = use.token ?? use;
+    const piece = pieces.get(key);
+    if (piece === undefined) pieces.set(key, { use, ids: [id], hasOthers: false });
+    else piece.ids.push(id);
+  }
+  return pieces.values();
+};
+
+const pushPieces = (pieces: Piece[], piece: Piece): void => {
+  const { ids } = piece;
+  if (ids.length > 0 && ids.length <= idsPerEventMax) {
+    pieces.push(piece);
+    return;
+  }
+  for (let i = 0; i < ids.length; i += idsPerEventMax) {
+    pieces.push({ ...piece, ids: ids.slice(i, i + idsPerEventMax) });
+  }
+};
+
+type Packed = Pick<AuditEvent, 'fingerprint' | 'token_id' | 'request_ids' | 'count' | 'uses' | 'use_keys'> & {
+  ids_indexed: boolean;
+};
+
+/** As many pieces in each event as go. */
+const packAll = (pieces: readonly Piece[]): Packed[] => {
+  const events: Packed[] = [];
+  let room: Piece[] = [];
+  let ids = 0;
+  for (const piece of pieces) {
+    if (ids + piece.ids.length > idsPerEventMax || room.length === usesPerEventMax) {
+      events.push(pack(room));
+      room = [];
+      ids = 0;
+    }
+    room.push(piece);
+    ids += piece.ids.length;
+  }
+  if (room.length > 0) events.push(pack(room));
+  return events;
+};
+
+const pack = (pieces: readonly Piece[]): Packed => {
+  const [first] = pieces;
+  if (first === undefined) throw new Error('an event of nobody');
+  if (pieces.length === 1) {
+    const { fingerprint, token_id } = first.use;
+    const { ids, hasOthers } = first;
+    const alone = { fingerprint, token_id, uses: null, use_keys: null };
+    return { ...alone, request_ids: ids, count: ids.length, ids_indexed: hasOthers };
+  }
+  const request_ids: string[] = [];
+  let uses = '';
+  let keys = '';
+  for (const { use, ids } of pieces) {
+    for (const id of ids) request_ids.push(id);
+    uses += `${use.token?.start}${ids.length}`;
+    keys += `${keys === '' ? '' : ','}${use.token?.key}`;
+  }
+  const none = { fingerprint: null, token_id: null };
+  return { ...none, request_ids, count: request_ids.length, uses, use_keys: `{${keys}}`, ids_indexed: first.hasOthers };
+};
