@@ -53,6 +53,8 @@ const waitingFactor = 4;
 /** Claims follow each other so far apart, or when so many attempts have ended: one of many costs what one of one does. */
 const claimGapMs = 10;
 const claimEnough = 64;
+/** What is handed over: so many together. */
+const handEnough = 128;
 
 export type Deliver = {
   service: Service;
@@ -81,7 +83,7 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
   let isOwing = true;
   let claimedAtMs = 0;
   /** Who waits for places. */
-  const someEnded = createSomeEnded(enough);
+  const someEnded = createSomeEnded(Math.min(handEnough, placesMax));
   const wake = (): void => {
     isOwing = true;
     current?.now();

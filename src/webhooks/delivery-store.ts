@@ -1,5 +1,6 @@
 /** Making deliveries of what was recorded. */
 import { type Kysely, sql } from 'kysely';
+import { arrayLiteral } from '#src/platform/db/array-literal.ts';
 import type { ClaimedEvent } from '#src/platform/db/outbox.ts';
 import type { ReadyEndpoint } from './claim-store.ts';
 
@@ -52,7 +53,7 @@ export const insertDeliveries = async (
   now: Date,
 ): Promise<number> => {
   // The event's columns once for each target: a join of what two arrays hold would compare each with each.
-  const of = <T>(value: (one: NewDelivery) => T): T[] => made.map(value);
+  const of = (value: (one: NewDelivery) => string | number | boolean): string => arrayLiteral(made.map(value));
   const { numAffectedRows } = await sql`
     insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state,
       next_attempt_at, lease_token, lease_until, created, followed)

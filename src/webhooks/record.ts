@@ -59,7 +59,7 @@ export type Recorder = {
 
 const batchMax = 250;
 /** One that is alone is written at once; while others are on their way it waits for so many, and no longer than this. */
-const batchEnough = 64;
+const batchEnough = 128;
 const gatherMs = 5;
 const repeatMs = 500;
 const dayMs = 86_400_000;

@@ -7,6 +7,7 @@
 import { type Kysely, sql } from 'kysely';
 import { buildEventBody, type RecordedEvent } from '#src/contract/event.ts';
 import { newId } from '../ids.ts';
+import { arrayLiteral } from './array-literal.ts';
 import { named } from './named.ts';
 import type { WeeklyTable } from './partitions.ts';
 import { statement } from './statement.ts';
@@ -166,7 +167,7 @@ export const markDispatched = async (tx: Kysely<unknown>, ids: readonly string[]
     )
     update outbox.events as event
     set dispatched_at = ${at}, feed_position = taken.last - ${ids.length}::bigint + claimed.number
-    from taken, unnest(${ids}::text[]) with ordinality as claimed (id, number)
+    from taken, unnest(${arrayLiteral(ids)}::text[]) with ordinality as claimed (id, number)
     where event.id = claimed.id`.execute(tx);
 };
 
