@@ -17,15 +17,16 @@ import type { Logger } from '#src/platform/log.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { createWake, type Wake } from '#src/platform/wake.ts';
 import { type Leased, leasedTo, leaseMs } from './claim.ts';
-import type { ReadyEndpoint } from './claim-store.ts';
 import { insertDeliveries, insertedOf, lockSubscribed, type NewDelivery, type Subscribed } from './delivery-store.ts';
 import {
   createPatience,
   createReservation,
+  type Free,
   findFree,
   type Patience,
   type Reservation,
   type Sender,
+  settleHanded,
 } from './hand-over.ts';
 import { type Lane, laneName, lockLanes, markFollowed, unfinishedLanes } from './lane-store.ts';
 import { loopSettings } from './loop-connection.ts';
@@ -60,8 +61,8 @@ export const createDispatch = (deps: DispatchDeps): Service => ({
         if (hints.lost !== undefined) throw hints.lost;
         const batch = dispatchOnce(deps, hints.db, { limit, patience });
         deps.sender.waitFor(batch);
-        const { claimed, taken, toClaim } = await batch;
-        if (toClaim > 0) deps.onDeliveries();
+        const { claimed, taken, isToClaim } = await batch;
+        if (isToClaim) deps.onDeliveries();
         if (taken < claimed) {
           await deps.sender.someEnded();
           limit = Math.max(batchMin, taken * 2);
@@ -81,8 +82,8 @@ type Dispatched = {
   claimed: number;
   /** Of them, those that are dispatched now: the others wait for places. */
   taken: number;
-  /** Deliveries that are to be claimed. */
-  toClaim: number;
+  /** Some deliveries are to be claimed, or the turn has come of an endpoint that they are for. */
+  isToClaim: boolean;
 };
 
 /** One batch in one transaction. What is handed over goes when it is committed. */
@@ -118,7 +119,7 @@ const dispatchOnce = async (
 
 type Batch = { now: Date; limit: number; reservation: Reservation; patience: Patience; isOpen: boolean };
 
-const nothing = { claimed: 0, taken: 0, toClaim: 0, handed: [] };
+const nothing = { claimed: 0, taken: 0, isToClaim: false, handed: [] };
 
 const dispatchIn = async (tx: Kysely<unknown>, batch: Batch): Promise<Dispatched & { handed: Leased[] }> => {
   if (!(await lockDispatch(tx))) return nothing;
@@ -132,12 +133,14 @@ const dispatchIn = async (tx: Kysely<unknown>, batch: Batch): Promise<Dispatched
   await lockLanes(tx, lanes);
   const unfinished = await unfinishedLanes(tx, lanes);
   const wanted = new Set(lanes.map(({ endpointUid }) => endpointUid));
-  const free = await findFree(tx, isOpen ? subscribed.filter(({ endpointUid }) => wanted.has(endpointUid)) : [], now);
-  const { made, taken } = choose(targets, { unfinished, free }, batch);
-  if (taken === 0) return { ...nothing, claimed: events.length };
+  const free = findFree(isOpen ? subscribed.filter(({ endpointUid }) => wanted.has(endpointUid)) : [], now);
+  const { made: chosen, taken } = choose(targets, { unfinished, free }, batch);
+  const isToClaim = free.behind.size > 0;
+  if (taken === 0) return { ...nothing, claimed: events.length, isToClaim };
   const ids = events.slice(0, taken).map(({ id }) => id);
   await withCommit(tx, markDispatched(tx, ids, now));
-  if (made.length === 0) return { ...nothing, claimed: events.length, taken };
+  if (chosen.length === 0) return { ...nothing, claimed: events.length, taken, isToClaim };
+  const made = await settleHanded(tx, chosen, free, now);
   const lease = { token: randomUUID(), until: new Date(now.getTime() + leaseMs) };
   const insertedCount = await insertDeliveries(tx, made, lease, now);
   await markFollowed(tx, made.filter(({ first }) => !first).map(laneOf));
@@ -145,7 +148,7 @@ const dispatchIn = async (tx: Kysely<unknown>, batch: Batch): Promise<Dispatched
   // Dispatched before, and restored since: what was made then is what is sent.
   const inserted = insertedCount === made.length ? undefined : await insertedOf(tx, leased);
   const handed = leased.flatMap(({ uid, endpointUid, event }) => {
-    const endpoint = free.get(endpointUid);
+    const endpoint = free.endpoints.get(endpointUid);
     if (endpoint === undefined || inserted?.has(uid) === false) return [];
     const { tenant, id: eventId, kind, entity, body } = event;
     const delivery = {
@@ -161,7 +164,7 @@ const dispatchIn = async (tx: Kysely<unknown>, batch: Batch): Promise<Dispatched
     };
     return [leasedTo(endpoint, delivery)];
   });
-  return { claimed: events.length, taken, toClaim: made.length - leased.length, handed };
+  return { claimed: events.length, taken, isToClaim: isToClaim || leased.length < made.length, handed };
 };
 
 /** Of each event. */
@@ -181,11 +184,10 @@ const laneOf = ({ endpointUid, event: { kind, entity } }: Target): Lane => ({ en
 type Standing = {
   /** Names of lanes that have something unfinished; those that get it now are added. */
   unfinished: Set<string>;
-  /** Endpoints that may be handed something. */
-  free: Map<string, ReadyEndpoint>;
+  free: Free;
 };
 
-/** What each event becomes, in their sequence, up to the first that waits for a place. */
+/** What each event becomes, in their sequence, up to the first that waits for a place. Takes the places of those handed over. */
 const choose = (
   targets: readonly (readonly Target[])[],
   { unfinished, free }: Standing,
@@ -198,14 +200,15 @@ const choose = (
     for (const target of ofEvent) {
       const name = laneName(laneOf(target));
       const first = !unfinished.has(name);
-      const endpoint = first && !refused.has(target.endpointUid) ? free.get(target.endpointUid) : undefined;
-      const full = endpoint === undefined ? undefined : reservation.tryTake(target.uid, endpoint);
+      const { endpointUid: uid } = target;
+      const endpoint = first && !refused.has(uid) ? free.endpoints.get(uid) : undefined;
+      const full = endpoint === undefined ? undefined : reservation.tryTake(target.uid, endpoint, free.behind.has(uid));
       if (full !== undefined && patience.waitsFor(full, performance.now())) {
         reservation.giveBack(made.splice(before).map(({ uid }) => uid));
         return { made, taken };
       }
       // What comes for it now must not pass it.
-      if (full !== undefined) refused.add(target.endpointUid);
+      if (full !== undefined) refused.add(uid);
       made.push({ ...target, first, leased: endpoint !== undefined && full === undefined });
       unfinished.add(name);
     }

@@ -6,10 +6,10 @@
 import type { Kysely } from 'kysely';
 import type { Leased } from './claim.ts';
 import type { ReadyEndpoint } from './claim-store.ts';
-import type { Subscribed } from './delivery-store.ts';
+import type { NewDelivery, Subscribed } from './delivery-store.ts';
 import { failuresToHold } from './pace.ts';
-import { type Full, type Place, type Places, slow } from './places.ts';
-import { lookMs, settleTurns } from './ready-store.ts';
+import { type Full, type Place, type Places, quick, slow } from './places.ts';
+import { lockReadyRows, lookMs, settleTurns } from './ready-store.ts';
 
 /** The sender of this process. */
 export type Sender = {
@@ -24,28 +24,49 @@ export type Sender = {
   someEnded(): Promise<void>;
 };
 
-/** Endpoints that may be handed something: nothing of what they are waits for its turn there. */
-export const findFree = async (
-  tx: Kysely<unknown>,
-  endpoints: readonly Subscribed[],
-  now: Date,
-): Promise<Map<string, ReadyEndpoint>> => {
-  const plain = new Map<string, ReadyEndpoint>();
-  const unsettled: string[] = [];
-  // Near its turn another worker may be looking at it at this moment, without seeing what is added now.
-  const [from, to] = [now.getTime() + lookMs / 2, now.getTime() + lookMs];
-  for (const one of endpoints) {
+/** Endpoints that may be handed something, as they were read, and the uids of some of them. */
+export type Free = {
+  endpoints: Map<string, ReadyEndpoint>;
+  /** Their turn is there: something may be due, and goes first. */
+  behind: Set<string>;
+  /** Nobody would look at them in time, or somebody may be looking at this moment, without seeing what is added. */
+  unsettled: Set<string>;
+};
+
+export const findFree = (subscribed: readonly Subscribed[], now: Date): Free => {
+  const endpoints = new Map<string, ReadyEndpoint>();
+  const behind = new Set<string>();
+  const unsettled = new Set<string>();
+  for (const one of subscribed) {
     if (!isPlain(one)) continue;
-    plain.set(one.endpointUid, one);
-    const dueMs = Number(one.dueAt);
-    if (!(dueMs > from && dueMs <= to)) unsettled.push(one.endpointUid);
+    endpoints.set(one.endpointUid, one);
+    // Infinite where there is no turn to come.
+    const inMs = Number(one.dueAt) - now.getTime();
+    if (inMs <= 0) behind.add(one.endpointUid);
+    else if (inMs < lookMs / 2 || inMs > lookMs) unsettled.add(one.endpointUid);
   }
-  const settled = await settleTurns(tx, unsettled, now);
-  for (const uid of unsettled) {
-    const dueAt = settled.get(uid);
-    if (dueAt === undefined || dueAt <= now) plain.delete(uid);
-  }
-  return plain;
+  return { endpoints, behind, unsettled };
+};
+
+/**
+ * Sees to it that endpoints that are handed something are looked at in time; where something is due after all, what was to be
+ * handed over is to be claimed. Locks all turns that this transaction may write, in one sequence, as everybody does.
+ */
+export const settleHanded = async (
+  tx: Kysely<unknown>,
+  made: readonly NewDelivery[],
+  { unsettled }: Free,
+  now: Date,
+): Promise<NewDelivery[]> => {
+  const uids = new Set(made.flatMap(({ leased, endpointUid }) => (leased ? [endpointUid] : []))).intersection(
+    unsettled,
+  );
+  if (uids.size === 0) return [...made];
+  const claimed = made.flatMap(({ first, leased, endpointUid }) => (first && !leased ? [endpointUid] : []));
+  await lockReadyRows(tx, [...uids.union(new Set(claimed))]);
+  const dueAt = await settleTurns(tx, [...uids], now);
+  const isDue = (uid: string): boolean => uids.has(uid) && !((dueAt.get(uid) ?? now) > now);
+  return made.map((one) => (one.leased && isDue(one.endpointUid) ? { ...one, leased: false } : one));
 };
 
 const isPlain = (one: Subscribed): one is Subscribed & ReadyEndpoint =>
@@ -62,8 +83,9 @@ export const createReservation = (places: Places) => {
   const taken = new Map<string, Place>();
   return {
     taken,
-    /** Undefined: it has one now. */
-    tryTake: (deliveryUid: string, endpoint: ReadyEndpoint): Full | undefined => {
+    /** Undefined: it has one now. `isBehind`: others go first. */
+    tryTake: (deliveryUid: string, endpoint: ReadyEndpoint, isBehind: boolean): Full | undefined => {
+      if (isBehind) return { isFull: true, endpointUid: endpoint.endpointUid, isPassing: endpoint.class === quick };
       const place = places.tryTake({
         endpointUid: endpoint.endpointUid,
         endpointClass: endpoint.class,
@@ -73,7 +95,7 @@ export const createReservation = (places: Places) => {
       taken.set(deliveryUid, place);
       return undefined;
     },
-    giveBack: (deliveryUids: Iterable<string> = [...taken.keys()]): void => {
+    giveBack: (deliveryUids: Iterable<string> = taken.keys()): void => {
       for (const uid of deliveryUids) {
         taken.get(uid)?.giveBack(undefined);
         taken.delete(uid);
@@ -85,12 +107,12 @@ export const createReservation = (places: Places) => {
 export type Reservation = ReturnType<typeof createReservation>;
 
 /** In milliseconds: what may be waited for places at the beginning, and at most. */
-const creditMs = 40;
+const creditMs = 60;
 const creditMsMax = 100;
 /** Receivers for whom is waited take as many in a millisecond, or the others behind them would be kept for nothing. */
 const endedPerMs = 2.5;
 /** Whoever waited in vain does not wait again before that. */
-const pauseMs = 1_000;
+const pauseMs = 2_000;
 
 /**
  * How long recorded events may lie for places that others have. As long as receivers take them about as fast as they could be

@@ -36,8 +36,8 @@ export type Places = {
 export type Asking = { endpointUid: string; endpointClass: EndpointClass; recoveredMs: number };
 
 /**
- * Why there is no place: this endpoint has as many as it may have; undefined: all are taken. `isPassing`: it answers quickly
- * and has as many as any may have; all who have one have had it for a moment only.
+ * Why there is no place: this endpoint has as many as it may have; undefined: all are taken. `isPassing`: it answers
+ * quickly; all who have one have had it for a moment only.
  */
 export type Full = { isFull: true; endpointUid: string | undefined; isPassing: boolean };
 
@@ -99,7 +99,7 @@ const newcomer = (endpointClass: EndpointClass, recoveredMs: number): Known => (
 });
 
 /** Endpoints remembered; the one that was quiet for longest is forgotten first and begins anew. */
-const knownMax = 1_000;
+const knownMax = 10_000;
 /** Deliveries held for an endpoint that has as many places as it may have, for each of them. */
 const aheadFactor = 16;
 /** The same for those that are handed over: they are held from before they are written down. */
@@ -280,10 +280,8 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
     tryTake: (asking) => {
       const endpoint = knownOf(asking);
       const { endpointUid } = asking;
-      if (endpoint.taken >= holdable(endpoint, handedFactor)) {
-        const isQuick = endpoint.class === quick && endpoint.allowed === perEndpointMax;
-        return { isFull: true, endpointUid, isPassing: isQuick };
-      }
+      if (endpoint.taken >= holdable(endpoint, handedFactor))
+        return { isFull: true, endpointUid, isPassing: endpoint.class === quick };
       // What is held ahead has a bound of its own.
       if (endpoint.taken >= endpoint.allowed || isFree(endpoint.class)) return take(endpointUid, false);
       const isPassing = arePassing();

@@ -23,21 +23,14 @@ export const lockReadyRows = async (tx: Kysely<unknown>, endpointUids: readonly 
 };
 
 /**
- * For endpoints that are to be handed something at once: when to look at each again is settled anew, `lookMs` from now at most.
- * Returns that moment of each whose turn nobody else holds; what is not after `now` waits there already. They stay locked,
- * so that whoever looks next sees what the caller adds.
+ * When to look at endpoints again, settled anew under the locks of their rows: `lookMs` from now at most. Returns that moment
+ * of each; what is not after `now` waits there already.
  */
 export const settleTurns = async (
   tx: Kysely<unknown>,
   endpointUids: readonly string[],
   now: Date,
 ): Promise<Map<string, Date>> => {
-  if (endpointUids.length === 0) return new Map();
-  const { rows: locked } = await sql<{ uid: string }>`
-    select endpoint_uid as uid from webhooks.ready where endpoint_uid = any(${endpointUids}::text[])
-    order by endpoint_uid for no key update skip locked`.execute(tx);
-  if (locked.length === 0) return new Map();
-  // A statement of its own: what was made due until the lock was had must be seen.
   const { rows } = await sql<{ uid: string; dueAt: Date }>`
     update webhooks.ready as known set due_at = least(${new Date(now.getTime() + lookMs)}::timestamptz, (
       select next_attempt_at from webhooks.deliveries as delivery
@@ -45,7 +38,7 @@ export const settleTurns = async (
         and (lease_until is null or lease_until <= ${now})
       order by delivery.endpoint_uid, next_attempt_at limit 1
     ))
-    where known.endpoint_uid = any(${locked.map(({ uid }) => uid)}::text[])
+    where known.endpoint_uid = any(${endpointUids}::text[])
     returning endpoint_uid as uid, due_at as "dueAt"`.execute(tx);
   return new Map(rows.map(({ uid, dueAt }) => [uid, dueAt]));
 };
