@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Clock, systemClock } from '#src/platform/clock.ts';
+import { awaitServer } from '#src/platform/db/await-server.ts';
 import { settleFact } from '#src/platform/db/facts.ts';
 import { openStore, type Store } from '#src/platform/db/index.ts';
 import { migrate } from '#src/platform/db/migrate.ts';
@@ -15,11 +16,14 @@ import { allMigrations } from './migrations.ts';
 
 export type Installation = { store: Store; box: SecretBox; clock: Clock; log: Logger };
 
-/** `exclusive`: own the embedded store (role all); otherwise share the one that runs, or run it for this moment. */
+/**
+ * `exclusive`: own the embedded store (role all); otherwise share the one that runs, or run it for this moment. `stopping`:
+ * wait for a server that takes no connections yet, until this is aborted; without it, fail at once.
+ */
 export const openInstallation = async (
   settings: Settings,
   log: Logger,
-  options: { exclusive: boolean },
+  options: { exclusive: boolean; stopping?: AbortSignal },
 ): Promise<Installation> => {
   const dataDir = resolve(settings.data_dir);
   const masterKey = masterKeyOf(settings, dataDir);
@@ -34,6 +38,7 @@ export const openInstallation = async (
     options,
   );
   try {
+    if (options.stopping !== undefined) await awaitServer(store.pool, log, options.stopping);
     await migrate(store.pool, allMigrations, { log });
     const box = createSecretBox(masterKey);
     await assertKeyFits(store, box);

@@ -45,9 +45,12 @@ type Running = {
   ownOrigins: string[];
 };
 
-/** Resolves when everything listens. Throws when it cannot start, with nothing left open. */
-export const startProgram = async (settings: Settings, log: Logger): Promise<Program> => {
-  const installation = await openInstallation(settings, log, { exclusive: settings.role === 'all' });
+/**
+ * Resolves when everything listens. Throws when it cannot start, with nothing left open, and the reason of `stopping` when
+ * that is aborted while the database is waited for.
+ */
+export const startProgram = async (settings: Settings, log: Logger, stopping: AbortSignal): Promise<Program> => {
+  const installation = await openInstallation(settings, log, { exclusive: settings.role === 'all', stopping });
   const running: Running = { stops: [() => installation.store.close()], services: [], ownOrigins: [] };
   const stop = once(() => stopAll(running));
   try {

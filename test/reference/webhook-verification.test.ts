@@ -161,7 +161,7 @@ test.skipIf(!isInstalled('go', ['version']))(
   'the code for Go on the page does the same (A-130)',
   async () => {
     copyFileSync(join(snippets, 'verify.go'), join(folder, 'verify.go'));
-    writeFileSync(join(folder, 'go.mod'), 'module receiver\n\ngo 1.20\n');
+    writeFileSync(join(folder, 'go.mod'), 'module receiver\n\ngo 1.19\n');
     const driver = `package main
 
 import (

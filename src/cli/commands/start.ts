@@ -1,8 +1,9 @@
+import { once } from 'node:events';
 import type { Command } from 'commander';
-import { loadProcessSettings } from '#src/app/config.ts';
+import { loadProcessSettings, type Settings } from '#src/app/config.ts';
 import type { DemoCredentials } from '#src/app/demo/demo.ts';
-import { startProgram } from '#src/app/run.ts';
-import { createLog } from '#src/platform/log.ts';
+import { type Program, startProgram } from '#src/app/run.ts';
+import { createLog, type Logger } from '#src/platform/log.ts';
 import { tuneMemory } from '#src/platform/tune-memory.ts';
 import type { Output } from '../output.ts';
 import { configFileOf } from '../with-admin.ts';
@@ -15,8 +16,9 @@ export const startCommand = (program: Command, output: Output): void => {
       const settings = loadProcessSettings({ configFile: configFileOf(command) });
       tuneMemory();
       const log = createLog(settings.log_level);
-      const stopping = waitForSignal();
-      const running = await startProgram(settings, log);
+      const stopping = stopOnSignal();
+      const running = await startUnlessStopped(settings, log, stopping);
+      if (running === undefined) return;
       const { demo, publicUrl, internalUrl } = running;
       const where = publicUrl ?? internalUrl;
       output.line(where === undefined ? `Orderpass runs as ${settings.role}` : `Orderpass listens on ${where}`);
@@ -24,23 +26,36 @@ export const startCommand = (program: Command, output: Output): void => {
         for (const line of introduction(demo.fresh, publicUrl)) output.line(line);
         await demo.markShown();
       }
-      await stopping;
+      if (!stopping.aborted) await once(stopping, 'abort');
       await running.stop();
     });
 };
 
-/** The first signal asks for a clean stop; a second one ends the process at once. */
-const waitForSignal = (): Promise<void> =>
-  new Promise((resolve) => {
-    let asked = false;
-    const onSignal = (): void => {
-      if (asked) process.exit(130);
-      asked = true;
-      resolve();
-    };
-    process.on('SIGINT', onSignal);
-    process.on('SIGTERM', onSignal);
-  });
+/** Undefined: it was told to stop before it had begun. */
+const startUnlessStopped = async (
+  settings: Settings,
+  log: Logger,
+  stopping: AbortSignal,
+): Promise<Program | undefined> => {
+  try {
+    return await startProgram(settings, log, stopping);
+  } catch (error) {
+    if (stopping.aborted && error === stopping.reason) return undefined;
+    throw error;
+  }
+};
+
+/** Aborted by the first signal, which asks for a clean stop; a second one ends the process at once. */
+const stopOnSignal = (): AbortSignal => {
+  const stopping = new AbortController();
+  const onSignal = (): void => {
+    if (stopping.signal.aborted) process.exit(130);
+    stopping.abort();
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  return stopping.signal;
+};
 
 const introduction = (demo: DemoCredentials, url: string): string[] => {
   const order = {

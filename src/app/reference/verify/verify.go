@@ -18,8 +18,8 @@ func verify(secret string, header http.Header, body []byte, now time.Time) bool 
 		return false
 	}
 	key := []byte(secret)
-	if encoded, found := strings.CutPrefix(secret, "whsec_"); found {
-		if key, err = base64.StdEncoding.DecodeString(encoded); err != nil {
+	if strings.HasPrefix(secret, "whsec_") {
+		if key, err = base64.StdEncoding.DecodeString(secret[len("whsec_"):]); err != nil {
 			return false
 		}
 	}

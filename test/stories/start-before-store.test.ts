@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openStoreLine, type StoreLine } from '../gateway/store-line.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { root, runCommand } from '../support/program.ts';
+import { until } from '../support/until.ts';
+
+let database: TestDatabase;
+let line: StoreLine;
+let child: ChildProcess | undefined;
+let env: Record<string, string>;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  line = await openStoreLine(database.url);
+  await line.cut();
+  env = {
+    DATABASE_URL: line.url,
+    ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64'),
+    ORDERPASS_ROLE: 'worker',
+  };
+});
+
+afterEach(async () => {
+  child?.kill('SIGKILL');
+  await line?.close();
+  await database?.drop();
+});
+
+type Starting = { said: () => string; gone: Promise<unknown[]> };
+
+const start = (more: Record<string, string> = {}): Starting => {
+  let said = '';
+  child = spawn(process.execPath, [join(root, 'src/main.ts'), 'start'], {
+    env: { PATH: process.env.PATH ?? '', ...env, ...more },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+  return { said: () => said, gone: once(child, 'exit') };
+};
+
+const waiting = 'the database takes no connections yet';
+
+test('a process that starts before its database waits for it, says so once, and then runs', async () => {
+  const { said, gone } = start();
+  await until(() => said().includes(waiting));
+  await line.restore();
+  await until(() => said().includes('Orderpass runs as worker'));
+  expect(said().split(waiting)).toHaveLength(2);
+  child?.kill('SIGINT');
+  expect(await gone).toEqual([0, null]);
+});
+
+test('a process that is told to stop while it waits for its database ends at once, and cleanly', async () => {
+  const { said, gone } = start();
+  await until(() => said().includes(waiting));
+  child?.kill('SIGTERM');
+  expect(await gone).toEqual([0, null]);
+  expect(said()).not.toContain('Orderpass runs');
+});
+
+test('nobody waits where waiting does not help: for a database that does not exist, and in a command', async () => {
+  await line.restore();
+  const { said, gone } = start({ DATABASE_URL: line.url.replace(/\/[^/]*$/, '/nowhere') });
+  expect(await gone).toEqual([1, null]);
+  expect(said()).toMatch(/nowhere/);
+  expect(said()).not.toContain(waiting);
+  await line.cut();
+  const command = await runCommand(['restaurant', 'create', '--name', 'Osteria'], env);
+  expect(command.code).toBe(1);
+  expect(command.stderr).not.toContain(waiting);
+});
