@@ -58,12 +58,11 @@ export const settleHanded = async (
   { unsettled }: Free,
   now: Date,
 ): Promise<NewDelivery[]> => {
-  const uids = new Set(made.flatMap(({ leased, endpointUid }) => (leased ? [endpointUid] : []))).intersection(
-    unsettled,
-  );
+  const uids = new Set<string>();
+  for (const { leased, endpointUid } of made) if (leased && unsettled.has(endpointUid)) uids.add(endpointUid);
   if (uids.size === 0) return [...made];
   const claimed = made.flatMap(({ first, leased, endpointUid }) => (first && !leased ? [endpointUid] : []));
-  await lockReadyRows(tx, [...uids.union(new Set(claimed))]);
+  await lockReadyRows(tx, [...new Set([...uids, ...claimed])]);
   const dueAt = await settleTurns(tx, [...uids], now);
   const isDue = (uid: string): boolean => uids.has(uid) && !((dueAt.get(uid) ?? now) > now);
   return made.map((one) => (one.leased && isDue(one.endpointUid) ? { ...one, leased: false } : one));
@@ -111,8 +110,8 @@ const creditMs = 60;
 const creditMsMax = 100;
 /** Receivers for whom is waited take as many in a millisecond, or the others behind them would be kept for nothing. */
 const endedPerMs = 2.5;
-/** Whoever waited in vain does not wait again before that. */
-const pauseMs = 2_000;
+/** So much of all time may be waited in vain. */
+const vainShare = 0.03;
 
 /**
  * How long recorded events may lie for places that others have. As long as receivers take them about as fast as they could be
@@ -120,29 +119,31 @@ const pauseMs = 2_000;
  */
 export const createPatience = (places: Pick<Places, 'endedOf'>) => {
   let leftMs = creditMs;
-  let pausedUntilMs = 0;
+  let countedMs: number | undefined;
   let last: { atMs: number; full: Full; ended: number } | undefined;
-  const rest = (): void => {
-    leftMs = creditMs;
-    last = undefined;
-  };
   return {
     /** May events wait for this? */
     waitsFor: (full: Full, nowMs: number): boolean => {
-      if (!full.isPassing || nowMs < pausedUntilMs) return false;
+      if (!full.isPassing) return false;
       const ended = places.endedOf(full);
-      if (last !== undefined) {
-        const gone = last.full.endpointUid === full.endpointUid ? Math.max(0, ended - last.ended) : 0;
-        leftMs = Math.min(creditMsMax, leftMs + gone / endedPerMs) - (nowMs - last.atMs);
+      leftMs += (nowMs - (countedMs ?? nowMs)) * vainShare;
+      countedMs = nowMs;
+      if (last !== undefined && last.full.endpointUid === full.endpointUid)
+        leftMs += Math.max(0, ended - last.ended) / endedPerMs;
+      leftMs = Math.min(creditMsMax, leftMs);
+      if (last !== undefined) leftMs -= nowMs - last.atMs;
+      if (leftMs > 0) {
+        last = { atMs: nowMs, full, ended };
+        return true;
       }
-      last = { atMs: nowMs, full, ended };
-      if (leftMs > 0) return true;
-      pausedUntilMs = nowMs + pauseMs;
-      rest();
+      leftMs = Math.max(-creditMs, leftMs);
+      last = undefined;
       return false;
     },
     /** Nothing waits for a place any more. */
-    rest,
+    rest: (): void => {
+      last = undefined;
+    },
   };
 };
 

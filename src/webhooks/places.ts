@@ -37,7 +37,7 @@ export type Asking = { endpointUid: string; endpointClass: EndpointClass; recove
 
 /**
  * Why there is no place: this endpoint has as many as it may have; undefined: all are taken. `isPassing`: it answers
- * quickly; all who have one have had it for a moment only.
+ * quickly and has as many as any may have; all who have one have had it for a moment only.
  */
 export type Full = { isFull: true; endpointUid: string | undefined; isPassing: boolean };
 
@@ -280,8 +280,10 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
     tryTake: (asking) => {
       const endpoint = knownOf(asking);
       const { endpointUid } = asking;
-      if (endpoint.taken >= holdable(endpoint, handedFactor))
-        return { isFull: true, endpointUid, isPassing: endpoint.class === quick };
+      if (endpoint.taken >= holdable(endpoint, handedFactor)) {
+        const isSteady = endpoint.class === quick && endpoint.allowed === perEndpointMax;
+        return { isFull: true, endpointUid, isPassing: isSteady };
+      }
       // What is held ahead has a bound of its own.
       if (endpoint.taken >= endpoint.allowed || isFree(endpoint.class)) return take(endpointUid, false);
       const isPassing = arePassing();
