@@ -1,5 +1,6 @@
 /** What attempts came to: many are written at once, each only while its lease is held. */
 import { type Kysely, sql } from 'kysely';
+import { arrayLiteral } from '#src/platform/db/array-literal.ts';
 import type { ClaimedDelivery } from './claim-store.ts';
 import type { Lane } from './lane-store.ts';
 import type { EndpointClass } from './places.ts';
@@ -30,7 +31,7 @@ export type Written = { uid: string; finished: boolean; followed: boolean } & La
  * of their lanes.
  */
 export const writeAttempts = async (tx: Kysely<unknown>, attempts: readonly AttemptRecord[]): Promise<Written[]> => {
-  const of = <T>(value: (attempt: AttemptRecord) => T): T[] => attempts.map(value);
+  const of = (value: (attempt: AttemptRecord) => string | number | null): string => arrayLiteral(attempts.map(value));
   const { rows } = await sql<Written>`
     with held as (
       update webhooks.deliveries as delivery

@@ -16,12 +16,11 @@ import {
   scheduleTurns,
 } from './claim-store.ts';
 import { allowedNow, failuresToHold, holdMsMax, nextAllowed, pacedAfter, rateOf } from './pace.ts';
-import { type EndpointClass, type Places, quick, type Room, slow, unknown } from './places.ts';
+import { type EndpointClass, type Place, type Places, quick, type Room, slow, unknown } from './places.ts';
+import { lookMs } from './ready-store.ts';
 
 /** Longer than an attempt and its record can take, so that a lease never ends under a worker that lives. */
 export const leaseMs = 23_000;
-/** How often an endpoint is looked at while something is on its way to it: what a dead worker had is found so much later at most. */
-const lookMs = 4_000;
 /** How often an endpoint is looked at whose deliveries are being cancelled. */
 const cancellingMs = 1_000;
 /** When somebody waits for longer, some places are kept for whoever became due less than that ago. */
@@ -43,34 +42,82 @@ type Plan = {
 /** latest: has one of the places that are kept for those that became due last. */
 type TurnKind = 'usual' | 'latest' | 'slow';
 
+/** A delivery that is leased to this worker, and the endpoint as it was then. */
+export type Leased = ClaimedDelivery & { endpoint: ReadyEndpoint };
+
 export type Claimed = {
-  deliveries: (ClaimedDelivery & { endpoint: ReadyEndpoint; isLatest: boolean })[];
+  deliveries: { delivery: Leased; place: Place }[];
   /** When an endpoint that has more to send may go on, if that is soon. */
   nextAt: Date | undefined;
+  /** Nothing that is due was left for want of a place. */
+  isWhole: boolean;
 };
 
-/** Leases what there is room for. Nothing is leased when it fails. */
-export const claim = (db: Kysely<unknown>, now: Date, places: Places): Promise<Claimed> =>
-  inTransaction(db, async (tx) => {
-    const room = places.room(performance.now());
-    const oldest = await lockReady(tx, now, room);
-    if (oldest.length === 0) return { deliveries: [], nextAt: undefined };
-    const { ready, left } = await share(tx, oldest, now, room);
-    const plans = distribute(
-      ready.map(({ endpoint, turn }) => ({ ...plan(endpoint, places, now), turn })),
-      left,
-    );
-    const token = randomUUID();
-    const leased = await leaseDue(
-      tx,
-      plans
-        .filter(({ count }) => count > 0)
-        .map(({ endpoint: { endpointUid }, count, before }) => ({ endpointUid, count, before })),
-      { token, now, until: new Date(now.getTime() + leaseMs) },
-    );
-    const nextAt = await schedule(tx, plans, leased, now);
-    return { deliveries: await withBodies(tx, plans, leased, token), nextAt };
-  });
+/** Leases what there is room for. Nothing is leased, and no place taken, when it fails. */
+export const claim = async (db: Kysely<unknown>, now: Date, places: Places): Promise<Claimed> => {
+  let reserved: Reserved = new Map();
+  try {
+    const { leased, ...found } = await inTransaction(db, (tx) => {
+      // It may be a repetition.
+      giveBack(reserved);
+      reserved = new Map();
+      return claimIn(tx, now, places, reserved);
+    });
+    const deliveries = leased.flatMap((delivery) => {
+      const place = reserved.get(delivery.endpointUid)?.pop();
+      return place === undefined ? [] : [{ delivery, place }];
+    });
+    return { deliveries, ...found };
+  } finally {
+    giveBack(reserved);
+  }
+};
+
+/** Places that are taken and not given to a delivery yet, by endpoint: others take places while the store is asked. */
+type Reserved = Map<string, Place[]>;
+
+const giveBack = (reserved: Reserved): void => {
+  for (const places of reserved.values()) for (const place of places) place.giveBack(undefined);
+};
+
+const claimIn = async (
+  tx: Kysely<unknown>,
+  now: Date,
+  places: Places,
+  reserved: Reserved,
+): Promise<Omit<Claimed, 'deliveries'> & { leased: Leased[] }> => {
+  const room = places.room(performance.now());
+  const oldest = await lockReady(tx, now, room);
+  const { free, freeForUnknown, freeForSlow, full } = room;
+  const isWhole = free > 0 && freeForUnknown > 0 && freeForSlow > 0 && full.length === 0;
+  if (oldest.length === 0) return { leased: [], nextAt: undefined, isWhole };
+  const { ready, left } = await share(tx, oldest, now, room);
+  const plans = distribute(
+    ready.map(({ endpoint, turn }) => ({ ...plan(endpoint, places, now), turn })),
+    stillLeft(left, room, places.room(performance.now())),
+  );
+  for (const { endpoint, turn, count } of plans) {
+    const taken = Array.from({ length: count }, () => places.take(endpoint.endpointUid, turn === 'latest'));
+    reserved.set(endpoint.endpointUid, taken);
+  }
+  const token = randomUUID();
+  const due = await leaseDue(
+    tx,
+    plans
+      .filter(({ count }) => count > 0)
+      .map(({ endpoint: { endpointUid }, count, before }) => ({ endpointUid, count, before })),
+    { token, now, until: new Date(now.getTime() + leaseMs) },
+  );
+  const nextAt = await schedule(tx, plans, due, now);
+  return { leased: await withBodies(tx, plans, due, token), nextAt, isWhole: isWhole && due.length === 0 };
+};
+
+/** What others took meanwhile is gone. */
+const stillLeft = (left: Left, before: Room, after: Room): Left => ({
+  usual: Math.max(0, left.usual - Math.max(0, before.free - after.free)),
+  latest: Math.min(left.latest, after.kept),
+  slow: Math.min(left.slow, after.freeForSlow),
+});
 
 type Ready = { endpoint: ReadyEndpoint; turn: TurnKind };
 
@@ -209,25 +256,22 @@ const withBodies = async (
   plans: readonly Plan[],
   leased: readonly LeasedDelivery[],
   leaseToken: string,
-): Promise<Claimed['deliveries']> => {
-  const planOf = new Map(plans.map((one) => [one.endpoint.endpointUid, one]));
+): Promise<Leased[]> => {
+  const endpointOf = new Map(plans.map(({ endpoint }) => [endpoint.endpointUid, endpoint]));
   const bodies = await readBodies(
     tx,
     leased.filter(({ body }) => body === null).map(({ eventId }) => eventId),
   );
   return leased.flatMap((delivery) => {
-    const planned = planOf.get(delivery.endpointUid);
+    const endpoint = endpointOf.get(delivery.endpointUid);
     const body = delivery.body ?? bodies.get(delivery.eventId);
-    if (planned === undefined || body === undefined) return [];
-    const { endpoint } = planned;
-    const isLatest = planned.turn === 'latest';
-    const { url, secret, previousSecret, previousSecretExpires, signatureHeader } = endpoint;
-    return [
-      {
-        ...delivery,
-        ...{ body, leaseToken, url, secret, previousSecret, previousSecretExpires, signatureHeader },
-        ...{ endpoint, isLatest },
-      },
-    ];
+    return endpoint === undefined || body === undefined ? [] : [leasedTo(endpoint, { ...delivery, body, leaseToken })];
   });
+};
+
+type OfDelivery = Omit<LeasedDelivery, 'body'> & Pick<ClaimedDelivery, 'body' | 'leaseToken'>;
+
+export const leasedTo = (endpoint: ReadyEndpoint, delivery: OfDelivery): Leased => {
+  const { url, secret, previousSecret, previousSecretExpires, signatureHeader } = endpoint;
+  return { ...delivery, url, secret, previousSecret, previousSecretExpires, signatureHeader, endpoint };
 };

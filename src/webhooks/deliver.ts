@@ -9,9 +9,10 @@ import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { createWake, type Wake } from '#src/platform/wake.ts';
-import { type Claimed, claim, leaseMs } from './claim.ts';
+import { claim, type Leased, leaseMs } from './claim.ts';
 import { type ClaimedDelivery, returnLease } from './claim-store.ts';
 import type { WebhooksSettings } from './config.ts';
+import type { Sender } from './hand-over.ts';
 import { openLoop } from './loop-connection.ts';
 import { createPlaces, type Place, quick, slow } from './places.ts';
 import { createRecorder, type Made, type Recorder } from './record.ts';
@@ -52,10 +53,15 @@ const waitingFactor = 4;
 /** Claims follow each other so far apart, or when so many attempts have ended: one of many costs what one of one does. */
 const claimGapMs = 10;
 const claimEnough = 64;
+/** What is handed over: so many together. */
+const handEnough = 128;
 
-export type Deliver = { service: Service; wake(): void };
-
-type Delivery = Claimed['deliveries'][number];
+export type Deliver = {
+  service: Service;
+  /** There may be something to claim. */
+  wake(): void;
+  sender: Sender;
+};
 
 export const createDeliver = (deps: DeliverDeps): Deliver => {
   let current: Wake | undefined;
@@ -66,17 +72,31 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
   const { concurrency_max: placesMax, endpoint_concurrency_max: perEndpointMax } = deps.settings;
   const waitingMax = placesMax * waitingFactor;
   const places = createPlaces({ placesMax, waitingMax, perEndpointMax, slowMs, shortMs });
-  const recorder = createRecorder({ ...deps, runningCount: () => running.size });
-  const wake = (): void => current?.now();
+  const onReleased = (): void => {
+    isOwing = true;
+  };
+  const recorder = createRecorder({ ...deps, runningCount: () => running.size, onReleased });
   const enough = Math.min(claimEnough, Math.ceil(placesMax / 2));
   /** Attempts that ended since the last claim; undefined: each is news. */
   let ended: number | undefined;
-  const onEnded = (): void => {
-    if (ended !== undefined) ended += 1;
-    if (ended === undefined || ended >= enough) wake();
+  /** Something due may lie there; else nobody need look when places are given back. */
+  let isOwing = true;
+  let claimedAtMs = 0;
+  /** Who waits for places. */
+  const someEnded = createSomeEnded(Math.min(handEnough, placesMax));
+  const wake = (): void => {
+    isOwing = true;
+    current?.now();
   };
-  const start = (delivery: Delivery, claimedMs: number): void => {
-    const place = places.take(delivery.endpointUid, delivery.isLatest);
+  const wakeSoon = createWakeSoon(() => current?.now());
+  const onEnded = (): void => {
+    someEnded.count();
+    if (!isOwing) return;
+    if (ended === undefined) return wakeSoon(claimedAtMs + claimGapMs - performance.now());
+    ended += 1;
+    if (ended >= enough) current?.now();
+  };
+  const start = (delivery: Leased, place: Place, claimedMs: number): void => {
     const work = attempt(deps, recorder, { delivery, claimedMs, place }, { cut: cut.signal, stopping: stopping.signal })
       .catch((error: unknown) => deps.log.error({ delivery: delivery.uid, err: error }, 'an attempt was not recorded'))
       .finally(() => {
@@ -85,8 +105,15 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
       });
     running.add(work);
   };
+  const handing = new Set<Promise<void>>();
+  const waitFor = (work: Promise<unknown>): void => {
+    const leave = (): void => void handing.delete(ends);
+    const ends = work.then(leave, leave);
+    handing.add(ends);
+  };
   return {
     wake,
+    sender: { places, isOpen: () => !stopping.signal.aborted, start, waitFor, someEnded: someEnded.wait },
     service: {
       name: 'webhook-deliver',
       run: async (signal) => {
@@ -97,9 +124,13 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
           while (!signal.aborted) {
             const claimedMs = performance.now();
             const now = deps.clock.now();
-            const { deliveries, nextAt } = await claim(loop.db, now, places);
+            claimedAtMs = claimedMs;
+            // What comes up while the store is asked is asked for next.
+            isOwing = false;
+            const { deliveries, nextAt, isWhole } = await claim(loop.db, now, places);
+            if (!isWhole) isOwing = true;
             ended = deliveries.length === 0 ? undefined : 0;
-            for (const delivery of deliveries) start(delivery, claimedMs);
+            for (const { delivery, place } of deliveries) start(delivery, place, claimedMs);
             const lookMs = places.isShort() ? shortMs : pollMs;
             if (deliveries.length === 0)
               await own.wait(nextAt === undefined ? lookMs : Math.min(lookMs, nextAt.getTime() - now.getTime()));
@@ -109,7 +140,7 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
           loop.release();
           if (signal.aborted) {
             stopping.abort();
-            await end(running, cut);
+            await end([handing, running], cut);
             recorder.close();
           }
         }
@@ -118,21 +149,60 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
   };
 };
 
+type Running = readonly ReadonlySet<Promise<void>>[];
+
 /** What runs may finish, within a bound; then it is cut, and its leases are given back. */
-const end = async (running: ReadonlySet<Promise<void>>, cut: AbortController): Promise<void> => {
+const end = async (running: Running, cut: AbortController): Promise<void> => {
   await finished(running, drainMs);
   cut.abort();
   await finished(running, returnMs);
 };
 
-/** Waits for what runs, within a bound. */
-const finished = async (running: ReadonlySet<Promise<void>>, timeoutMs: number): Promise<void> => {
+/** Waits for what runs and what comes of it, within a bound. */
+const finished = async (running: Running, timeoutMs: number): Promise<void> => {
   const over = new AbortController();
-  await Promise.race([Promise.all(running), pause(timeoutMs, over.signal)]);
+  const late = pause(timeoutMs, over.signal).then(() => over.abort());
+  while (running.some(({ size }) => size > 0) && !over.signal.aborted)
+    await Promise.race([Promise.all(running.flatMap((set) => [...set])), late]);
   over.abort();
 };
 
-type Task = { delivery: Delivery; claimedMs: number; place: Place };
+/** Calls at once or after a while, once for all who ask meanwhile. */
+const createWakeSoon = (wake: () => void): ((delayMs: number) => void) => {
+  let timer: NodeJS.Timeout | undefined;
+  return (delayMs) => {
+    if (timer !== undefined) return;
+    if (delayMs <= 0) return wake();
+    timer = setTimeout(() => {
+      timer = undefined;
+      wake();
+    }, delayMs);
+  };
+};
+
+/** A wait until so many attempts have ended, or for a moment. */
+const createSomeEnded = (enough: number): { count(): void; wait(): Promise<void> } => {
+  let left = 0;
+  let end: (() => void) | undefined;
+  return {
+    count: () => {
+      left -= 1;
+      if (left <= 0) end?.();
+    },
+    wait: () =>
+      new Promise((resolve) => {
+        left = enough;
+        const timer = setTimeout(resolve, claimGapMs);
+        end = () => {
+          end = undefined;
+          clearTimeout(timer);
+          resolve();
+        };
+      }),
+  };
+};
+
+type Task = { delivery: Leased; claimedMs: number; place: Place };
 
 const attempt = async (
   deps: DeliverDeps,
@@ -173,7 +243,7 @@ const attempt = async (
 const tookMs = ({ failure, timings }: SendResult): number =>
   failure === 'timeout' ? Number.POSITIVE_INFINITY : timings.total;
 
-const madeOf = (deps: DeliverDeps, delivery: Delivery, result: SendResult, started: Date, claimedMs: number): Made => {
+const madeOf = (deps: DeliverDeps, delivery: Leased, result: SendResult, started: Date, claimedMs: number): Made => {
   const ended = deps.clock.now();
   const asked = result.status === 429 || result.status === 503 ? parseRetryAfter(result.retryAfter, ended) : undefined;
   const { address, status, failure, response, timings } = result;

@@ -1,70 +1,87 @@
 /** Making deliveries of what was recorded. */
 import { type Kysely, sql } from 'kysely';
+import { arrayLiteral } from '#src/platform/db/array-literal.ts';
 import type { ClaimedEvent } from '#src/platform/db/outbox.ts';
-import { newId } from '#src/platform/ids.ts';
-import { laneName, lockLanes, markFollowed, unfinishedLanes } from './lane-store.ts';
+import type { ReadyEndpoint } from './claim-store.ts';
 
-type Target = { uid: string; endpointUid: string; event: ClaimedEvent };
-
-/**
- * One delivery per event and subscribed endpoint, however often the event is dispatched. It waits when an earlier one of
- * the same entity is not finished at that endpoint. Events must come in their sequence, under the dispatch lock.
- */
-export const insertDeliveries = async (
-  tx: Kysely<unknown>,
-  events: readonly ClaimedEvent[],
-  now: Date,
-): Promise<void> => {
-  const endpoints = Map.groupBy(
-    await lockSubscribed(tx, [...new Set(events.map(({ tenant }) => tenant))]),
-    ({ tenant }) => tenant,
-  );
-  const targets: Target[] = events.flatMap((event) =>
-    (endpoints.get(event.tenant) ?? [])
-      .filter(({ kinds }) => kinds.includes(event.kind))
-      .map(({ uid }) => ({ uid: newId('dlv', now.getTime()), endpointUid: uid, event })),
-  );
-  if (targets.length === 0) return;
-  const lanes = targets.map(({ endpointUid, event: { kind, entity } }) => ({ endpointUid, kind, entity }));
-  await lockLanes(tx, lanes);
-  const unfinished = await unfinishedLanes(tx, lanes);
-  const first = lanes.map((lane) => {
-    const name = laneName(lane);
-    const isFirst = !unfinished.has(name);
-    unfinished.add(name);
-    return isFirst;
-  });
-  // The event's columns once for each target: a join of what two arrays hold would compare each with each.
-  const of = <T>(value: (event: ClaimedEvent) => T): T[] => targets.map(({ event }) => value(event));
-  await sql`
-    insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state,
-      next_attempt_at, created, followed)
-    select tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position,
-      case when first then 'pending' else 'waiting' end, case when first then ${now}::timestamptz end, ${now}::timestamptz,
-      not first
-    from unnest(${of(({ tenant }) => tenant)}::text[], ${targets.map(({ uid }) => uid)}::text[],
-      ${targets.map(({ endpointUid }) => endpointUid)}::text[], ${of(({ id }) => id)}::text[],
-      ${of(({ event }) => event)}::text[], ${of(({ kind }) => kind)}::text[], ${of(({ entity }) => entity)}::text[],
-      ${of(({ seq }) => seq)}::bigint[], ${of(({ position }) => position)}::bigint[], ${first}::boolean[])
-      as target (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, first)
-    on conflict do nothing`.execute(tx);
-  await markFollowed(
-    tx,
-    lanes.filter((_, index) => first[index] === false),
-  );
+/** An endpoint that is enabled. */
+export type Subscribed = Omit<ReadyEndpoint, 'class' | 'dueAt'> & {
+  tenant: string;
+  kinds: string[];
+  /** Null: nothing was ever made for it. */
+  class: ReadyEndpoint['class'] | null;
+  dueAt: Date | null;
 };
-
-type Subscribed = { tenant: string; uid: string; kinds: string[] };
 
 /**
  * Enabled endpoints. The lock makes whoever disables one wait until its deliveries exist, and then cancels them too;
  * one that is being disabled now is waited for and left out.
  */
-const lockSubscribed = async (tx: Kysely<unknown>, tenants: readonly string[]): Promise<Subscribed[]> => {
+export const lockSubscribed = async (tx: Kysely<unknown>, tenants: readonly string[]): Promise<Subscribed[]> => {
   const { rows } = await sql<Subscribed>`
-    select endpoint.* from unnest(${tenants.toSorted()}::text[]) as wanted (tenant) cross join lateral (
-      select tenant, uid, kinds from webhooks.endpoints where tenant = wanted.tenant and enabled
+    select endpoint.*, turn.class, turn.due_at as "dueAt", turn.paced, turn.gate, turn.recovered,
+      coalesce(health.failures_count, 0) as "failuresCount", health.endpoint_uid is not null as "hasHealth"
+    from unnest(${tenants.toSorted()}::text[]) as wanted (tenant) cross join lateral (
+      select tenant, uid as "endpointUid", kinds, enabled, cancel_through is not null as cancelling,
+        max_per_second as "maxPerSecond", url, secret, previous_secret as "previousSecret",
+        previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader"
+      from webhooks.endpoints where tenant = wanted.tenant and enabled
       order by tenant, uid for share
-    ) as endpoint`.execute(tx);
+    ) as endpoint
+    left join webhooks.ready as turn on turn.endpoint_uid = endpoint."endpointUid"
+    left join webhooks.endpoint_health as health on health.endpoint_uid = endpoint."endpointUid"`.execute(tx);
   return rows;
+};
+
+export type NewDelivery = {
+  uid: string;
+  endpointUid: string;
+  event: ClaimedEvent;
+  /** Nothing of its lane is unfinished: it is pending, and others wait behind it. */
+  first: boolean;
+  /** Leased from the beginning. */
+  leased: boolean;
+};
+
+export type FirstLease = { token: string; until: Date };
+
+/** One for each event and endpoint, however often it is dispatched: one that exists already stays. Returns how many are new. */
+export const insertDeliveries = async (
+  tx: Kysely<unknown>,
+  made: readonly NewDelivery[],
+  lease: FirstLease,
+  now: Date,
+): Promise<number> => {
+  // The event's columns once for each target: a join of what two arrays hold would compare each with each.
+  const of = (value: (one: NewDelivery) => string | number | boolean): string => arrayLiteral(made.map(value));
+  const { numAffectedRows } = await sql`
+    insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state,
+      next_attempt_at, lease_token, lease_until, created, followed)
+    select tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position,
+      case when first then 'pending' else 'waiting' end, case when first then ${now}::timestamptz end,
+      case when leased then ${lease.token} end, case when leased then ${lease.until}::timestamptz end,
+      ${now}::timestamptz, not first
+    from unnest(${of(({ event }) => event.tenant)}::text[], ${of(({ uid }) => uid)}::text[],
+      ${of(({ endpointUid }) => endpointUid)}::text[], ${of(({ event }) => event.id)}::text[],
+      ${of(({ event }) => event.event)}::text[], ${of(({ event }) => event.kind)}::text[],
+      ${of(({ event }) => event.entity)}::text[], ${of(({ event }) => event.seq)}::bigint[],
+      ${of(({ event }) => event.position)}::bigint[], ${of(({ first }) => first)}::boolean[],
+      ${of(({ leased }) => leased)}::boolean[])
+      as target (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, first, leased)
+    on conflict do nothing`.execute(tx);
+  return Number(numAffectedRows ?? 0n);
+};
+
+/** Uids of those that are there. */
+export const insertedOf = async (
+  tx: Kysely<unknown>,
+  made: readonly Pick<NewDelivery, 'uid' | 'event'>[],
+): Promise<Set<string>> => {
+  const { rows } = await sql<{ uid: string }>`
+    select delivery.uid from unnest(${made.map(({ event }) => event.id)}::text[], ${made.map(({ uid }) => uid)}::text[])
+      as wanted (event_id, uid)
+    join webhooks.deliveries as delivery on delivery.event_id = wanted.event_id and delivery.uid = wanted.uid`.execute(
+    tx,
+  );
+  return new Set(rows.map(({ uid }) => uid));
 };

@@ -1,32 +1,76 @@
 /** Outbox to deliveries. Polling is the truth; a notification only makes it look sooner. */
+import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
-import { claimEvents, lockDispatch, markDispatched, outboxChannel } from '#src/platform/db/outbox.ts';
+import {
+  type ClaimedEvent,
+  claimEvents,
+  lockDispatch,
+  markDispatched,
+  outboxChannel,
+} from '#src/platform/db/outbox.ts';
 import { createPreparedDatabase } from '#src/platform/db/prepared.ts';
 import { inTransaction, withCommit } from '#src/platform/db/transaction.ts';
+import { newId } from '#src/platform/ids.ts';
+import type { Logger } from '#src/platform/log.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { createWake, type Wake } from '#src/platform/wake.ts';
-import { insertDeliveries } from './delivery-store.ts';
+import { type Leased, leasedTo, leaseMs } from './claim.ts';
+import { insertDeliveries, insertedOf, lockSubscribed, type NewDelivery, type Subscribed } from './delivery-store.ts';
+import {
+  createPatience,
+  createReservation,
+  type Free,
+  findFree,
+  type Patience,
+  type Reservation,
+  type Sender,
+  settleHanded,
+} from './hand-over.ts';
+import { type Lane, laneName, lockLanes, markFollowed, unfinishedLanes } from './lane-store.ts';
 import { loopSettings } from './loop-connection.ts';
+import { lookSoon } from './ready-store.ts';
 
-type DispatchDeps = { pool: Pool; clock: Clock; onDeliveries: () => void };
+type DispatchDeps = {
+  pool: Pool;
+  clock: Clock;
+  log: Logger;
+  sender: Sender;
+  /** There are some that are to be claimed. */
+  onDeliveries: () => void;
+};
 
 const batchMax = 200;
+/** Where only a few find places, no more are read than are likely to. */
+const batchMin = 32;
 const pollMs = 500;
+/** A worker that is so slow makes sure that what it has leased is looked for in time. */
+const slowMs = 1_000;
 
 export const createDispatch = (deps: DispatchDeps): Service => ({
   name: 'webhook-dispatch',
   run: async (signal) => {
     const wake = createWake(signal);
     const hints = await listen(deps, wake);
+    const patience = createPatience(deps.sender.places);
+    let limit = batchMax;
     try {
       while (!signal.aborted) {
         // The service fails and is started again, with a connection that hears hints.
         if (hints.lost !== undefined) throw hints.lost;
-        const claimed = await dispatchOnce(hints.db, deps.clock.now());
-        if (claimed > 0) deps.onDeliveries();
-        if (claimed < batchMax) await wake.wait(pollMs);
+        const batch = dispatchOnce(deps, hints.db, { limit, patience });
+        deps.sender.waitFor(batch);
+        const { claimed, taken, isToClaim } = await batch;
+        if (isToClaim) deps.onDeliveries();
+        if (taken < claimed) {
+          await deps.sender.someEnded();
+          limit = Math.max(batchMin, taken * 2);
+        } else {
+          patience.rest();
+          if (claimed < limit) await wake.wait(pollMs);
+          limit = batchMax;
+        }
       }
     } finally {
       hints.stop();
@@ -34,18 +78,143 @@ export const createDispatch = (deps: DispatchDeps): Service => ({
   },
 });
 
-/** One batch in one transaction; returns how many events it took. */
-export const dispatchOnce = (db: Kysely<unknown>, now: Date): Promise<number> =>
-  inTransaction(db, async (tx) => {
-    if (!(await lockDispatch(tx))) return 0;
-    const events = await claimEvents(tx, batchMax);
-    if (events.length === 0) return 0;
-    const ids = events.map(({ id }) => id);
-    // The deliveries last: from then on nobody else may look at their endpoints until the commit.
-    await withCommit(tx, markDispatched(tx, ids, now));
-    await insertDeliveries(tx, events, now);
-    return events.length;
+type Dispatched = {
+  claimed: number;
+  /** Of them, those that are dispatched now: the others wait for places. */
+  taken: number;
+  /** Some deliveries are to be claimed, or the turn has come of an endpoint that they are for. */
+  isToClaim: boolean;
+};
+
+/** One batch in one transaction. What is handed over goes when it is committed. */
+const dispatchOnce = async (
+  { clock, sender, log }: DispatchDeps,
+  db: Kysely<unknown>,
+  { limit, patience }: { limit: number; patience: Patience },
+): Promise<Dispatched> => {
+  const leasedMs = performance.now();
+  const now = clock.now();
+  const reservation = createReservation(sender.places);
+  try {
+    const { handed, ...dispatched } = await inTransaction(db, (tx) => {
+      // It may be a repetition.
+      reservation.giveBack();
+      return dispatchIn(tx, { now, limit, reservation, patience, isOpen: sender.isOpen() });
+    });
+    for (const delivery of handed) {
+      const place = reservation.taken.get(delivery.uid);
+      if (place === undefined) continue;
+      reservation.taken.delete(delivery.uid);
+      sender.start(delivery, place, leasedMs);
+    }
+    if (handed.length > 0 && performance.now() - leasedMs > slowMs) {
+      log.warn({ count: handed.length }, 'deliveries were leased late');
+      await lookSoon(db, [...new Set(handed.map(({ endpointUid }) => endpointUid))], now);
+    }
+    return dispatched;
+  } finally {
+    reservation.giveBack();
+  }
+};
+
+type Batch = { now: Date; limit: number; reservation: Reservation; patience: Patience; isOpen: boolean };
+
+const nothing = { claimed: 0, taken: 0, isToClaim: false, handed: [] };
+
+const dispatchIn = async (tx: Kysely<unknown>, batch: Batch): Promise<Dispatched & { handed: Leased[] }> => {
+  if (!(await lockDispatch(tx))) return nothing;
+  const { now, limit, isOpen } = batch;
+  const events = await claimEvents(tx, limit);
+  if (events.length === 0) return nothing;
+  // From then on nobody else may look at these endpoints until the commit.
+  const subscribed = await lockSubscribed(tx, [...new Set(events.map(({ tenant }) => tenant))]);
+  const targets = targetsOf(events, subscribed, now);
+  const lanes = targets.flat().map(laneOf);
+  await lockLanes(tx, lanes);
+  const unfinished = await unfinishedLanes(tx, lanes);
+  const wanted = new Set(lanes.map(({ endpointUid }) => endpointUid));
+  const free = findFree(isOpen ? subscribed.filter(({ endpointUid }) => wanted.has(endpointUid)) : [], now);
+  const { made: chosen, taken } = choose(targets, { unfinished, free }, batch);
+  const isToClaim = free.behind.size > 0;
+  if (taken === 0) return { ...nothing, claimed: events.length, isToClaim };
+  const ids = events.slice(0, taken).map(({ id }) => id);
+  await withCommit(tx, markDispatched(tx, ids, now));
+  if (chosen.length === 0) return { ...nothing, claimed: events.length, taken, isToClaim };
+  const made = await settleHanded(tx, chosen, free, now);
+  const lease = { token: randomUUID(), until: new Date(now.getTime() + leaseMs) };
+  const insertedCount = await insertDeliveries(tx, made, lease, now);
+  await markFollowed(tx, made.filter(({ first }) => !first).map(laneOf));
+  const leased = made.filter(({ leased: isLeased }) => isLeased);
+  // Dispatched before, and restored since: what was made then is what is sent.
+  const inserted = insertedCount === made.length ? undefined : await insertedOf(tx, leased);
+  const handed = leased.flatMap(({ uid, endpointUid, event }) => {
+    const endpoint = free.endpoints.get(endpointUid);
+    if (endpoint === undefined || inserted?.has(uid) === false) return [];
+    const { tenant, id: eventId, kind, entity, body } = event;
+    const delivery = {
+      tenant,
+      uid,
+      endpointUid,
+      eventId,
+      kind,
+      entity,
+      body,
+      attemptsCount: 0,
+      leaseToken: lease.token,
+    };
+    return [leasedTo(endpoint, delivery)];
   });
+  return { claimed: events.length, taken, isToClaim: isToClaim || leased.length < made.length, handed };
+};
+
+/** Of each event. */
+const targetsOf = (events: readonly ClaimedEvent[], subscribed: readonly Subscribed[], now: Date): Target[][] => {
+  const endpoints = Map.groupBy(subscribed, ({ tenant }) => tenant);
+  return events.map((event) =>
+    (endpoints.get(event.tenant) ?? [])
+      .filter(({ kinds }) => kinds.includes(event.kind))
+      .map(({ endpointUid }) => ({ uid: newId('dlv', now.getTime()), endpointUid, event })),
+  );
+};
+
+type Target = Pick<NewDelivery, 'uid' | 'endpointUid' | 'event'>;
+
+const laneOf = ({ endpointUid, event: { kind, entity } }: Target): Lane => ({ endpointUid, kind, entity });
+
+type Standing = {
+  /** Names of lanes that have something unfinished; those that get it now are added. */
+  unfinished: Set<string>;
+  free: Free;
+};
+
+/** What each event becomes, in their sequence, up to the first that waits for a place. Takes the places of those handed over. */
+const choose = (
+  targets: readonly (readonly Target[])[],
+  { unfinished, free }: Standing,
+  { reservation, patience }: Batch,
+): { made: NewDelivery[]; taken: number } => {
+  const made: NewDelivery[] = [];
+  const refused = new Set<string>();
+  for (const [taken, ofEvent] of targets.entries()) {
+    const before = made.length;
+    for (const target of ofEvent) {
+      const name = laneName(laneOf(target));
+      const first = !unfinished.has(name);
+      const { endpointUid: uid } = target;
+      const endpoint = first && !refused.has(uid) ? free.endpoints.get(uid) : undefined;
+      const full = endpoint === undefined ? undefined : reservation.tryTake(target.uid, endpoint, free.behind.has(uid));
+      if (full !== undefined && patience.waitsFor(full, performance.now())) {
+        reservation.giveBack(made.splice(before).map(({ uid }) => uid));
+        return { made, taken };
+      }
+      // What comes for it now must not pass it.
+      if (full !== undefined) refused.add(uid);
+      made.push({ ...target, first, leased: endpoint !== undefined && full === undefined });
+      unfinished.add(name);
+    }
+  }
+  return { made, taken: targets.length };
+};
 
 type Hints = { db: Kysely<unknown>; lost: Error | undefined; stop(): void };
 

@@ -2,7 +2,8 @@
  * webhooks carries recorded events to receivers: outbox -> deliveries -> attempts. It knows tenants, kinds and entities,
  * and nothing of what an event is about.
  *
- * - `dispatch.ts` turns each recorded event into one delivery per subscribed endpoint, under a lock, in their sequence.
+ * - `dispatch.ts` turns each recorded event into one delivery per subscribed endpoint, under a lock, in their sequence. What
+ *   need not wait it hands to the sender of its own process (`hand-over.ts`).
  * - `deliver.ts` leases due deliveries (`claim.ts`: endpoints in turn, each at its pace, `pace.ts`), as many as `places.ts`
  *   has room for, sends them (`send.ts` over `connections.ts`, after `target.ts` has judged the addresses), and writes what
  *   they came to in batches (`record.ts`); `retry-schedule.ts` says when the next attempt is. A later event of an entity
@@ -129,7 +130,7 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
     },
     onDisabled: cancel.wake,
   });
-  const dispatch = createDispatch({ pool, clock, onDeliveries: deliver.wake });
+  const dispatch = createDispatch({ pool, clock, log, sender: deliver.sender, onDeliveries: deliver.wake });
   const redeliver = createRedeliver({ db, clock, onDeliveries: deliver.wake });
   const run = async (signal: AbortSignal): Promise<void> => {
     try {

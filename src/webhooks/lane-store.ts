@@ -4,6 +4,7 @@
  * follows next.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { arrayLiteral } from '#src/platform/db/array-literal.ts';
 import type { FeedEvent } from '#src/platform/db/event-feed.ts';
 import { newId } from '#src/platform/ids.ts';
 import { lockReadyRows, makeReady } from './ready-store.ts';
@@ -18,8 +19,8 @@ const distinctLanes = (lanes: readonly Lane[]): Lane[] => [
 
 const unnestLanes = (all: readonly Lane[]): RawBuilder<unknown> => {
   const lanes = distinctLanes(all);
-  return sql`unnest(${lanes.map(({ endpointUid }) => endpointUid)}::text[], ${lanes.map(({ kind }) => kind)}::text[],
-    ${lanes.map(({ entity }) => entity)}::text[]) as lane (endpoint_uid, kind, entity)`;
+  const of = (name: keyof Lane): string => arrayLiteral(lanes.map((lane) => lane[name]));
+  return sql`unnest(${of('endpointUid')}::text[], ${of('kind')}::text[], ${of('entity')}::text[]) as lane (endpoint_uid, kind, entity)`;
 };
 
 /** The unfinished deliveries of a lane, the first to go first. */
@@ -37,7 +38,7 @@ const inSequence = sql`order by unfinished.endpoint_uid, unfinished.kind, unfini
  */
 export const lockLanes = async (tx: Kysely<unknown>, lanes: readonly Lane[]): Promise<void> => {
   if (lanes.length === 0) return;
-  const names = distinctLanes(lanes).map(laneName);
+  const names = arrayLiteral([...new Set(lanes.map(laneName))]);
   await sql`
     select pg_advisory_xact_lock(key)
     from (select distinct hashtextextended(name, 20) as key from unnest(${names}::text[]) as name order by key offset 0)

@@ -19,16 +19,27 @@ export type Places = {
   /** Others want places, and those who have them will lose them sooner. */
   isShort(): boolean;
   /** How many more an endpoint may have. `recoveredMs`: when it last began to answer again; it then begins anew. */
-  leftOf(endpoint: {
-    endpointUid: string;
-    endpointClass: EndpointClass;
-    recoveredMs: number;
-    /** What it gets goes at once: it has a rate to keep. */
-    isPaced: boolean;
-  }): number;
+  leftOf(
+    endpoint: Asking & {
+      /** What it gets goes at once: it has a rate to keep. */
+      isPaced: boolean;
+    },
+  ): number;
   /** `isLatest`: one of those that are kept. */
   take(endpointUid: string, isLatest: boolean): Place;
+  /** The place, or for whom it must be waited. Leaves those that are kept to those who wait already. */
+  tryTake(endpoint: Asking): Place | Full;
+  /** Attempts that have ended since the beginning, of the endpoint or of all. */
+  endedOf(full: Full): number;
 };
+
+export type Asking = { endpointUid: string; endpointClass: EndpointClass; recoveredMs: number };
+
+/**
+ * Why there is no place: this endpoint has as many as it may have; undefined: all are taken. `isPassing`: it answers
+ * quickly and has as many as any may have; all who have one have had it for a moment only.
+ */
+export type Full = { isFull: true; endpointUid: string | undefined; isPassing: boolean };
 
 export type Room = {
   /** Places for endpoints that are quick or not known. */
@@ -51,7 +62,7 @@ export type Place = {
   turn(over: AbortSignal): Promise<void>;
   /** Once after `turn`: the answer is there, the next of its endpoint may go. */
   answered(): void;
-  /** Once. Undefined: the attempt says nothing about the endpoint. */
+  /** Once, perhaps without a turn. Undefined: the attempt says nothing about the endpoint. */
   giveBack(result: { tookMs: number; failed: boolean } | undefined): void;
 };
 
@@ -72,6 +83,7 @@ type Known = {
   waiting: (() => void)[];
   class: EndpointClass;
   recoveredMs: number;
+  ended: number;
 };
 /** `holds`: undefined while it is held ahead. */
 type Taken = { startedMs: number; endpoint: Known; holds: EndpointClass | undefined; isLatest: boolean };
@@ -83,12 +95,15 @@ const newcomer = (endpointClass: EndpointClass, recoveredMs: number): Known => (
   waiting: [],
   class: endpointClass,
   recoveredMs,
+  ended: 0,
 });
 
 /** Endpoints remembered; the one that was quiet for longest is forgotten first and begins anew. */
-const knownMax = 1_000;
+const knownMax = 10_000;
 /** Deliveries held for an endpoint that has as many places as it may have, for each of them. */
 const aheadFactor = 16;
+/** The same for those that are handed over: they are held from before they are written down. */
+const handedFactor = 48;
 /** One of so many places is kept for who became due last when a crowd waits. */
 const keptShare = 8;
 /** And for all of them together, for each place: what they hold lies in memory. */
@@ -104,6 +119,7 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
   const full = new Set<string>();
 
   let aheadCount = 0;
+  let endedCount = 0;
 
   const move = (place: Taken, to: EndpointClass | undefined): void => {
     if (place.holds === undefined) aheadCount -= 1;
@@ -146,13 +162,38 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
     if (failed) endpoint.allowed = endpoint.class === slow ? 1 : Math.max(1, Math.floor(endpoint.allowed / 2));
     else endpoint.allowed = Math.min(endpoint.class === slow ? slowAllowed : endpoint.allowed * 2, perEndpointMax);
   };
-  const holdable = ({ class: endpointClass, allowed }: Known): number =>
-    endpointClass === quick && allowed === perEndpointMax && aheadCount < placesMax * aheadForPlace
-      ? perEndpointMax * aheadFactor
-      : allowed;
+  const isRoomAhead = (): boolean => aheadCount < placesMax * aheadForPlace;
+  const holdable = ({ class: endpointClass, allowed }: Known, factor = aheadFactor): number =>
+    endpointClass === quick && allowed === perEndpointMax && isRoomAhead() ? perEndpointMax * factor : allowed;
   const noteFull = (uid: string, endpoint: Known): void => {
     if (endpoint.taken >= holdable(endpoint)) full.add(uid);
     else full.delete(uid);
+  };
+  const knownOf = ({ endpointUid, endpointClass, recoveredMs }: Asking): Known => {
+    const endpoint = known.get(endpointUid) ?? newcomer(endpointClass, recoveredMs);
+    known.delete(endpointUid);
+    known.set(endpointUid, endpoint);
+    forgetQuiet();
+    endpoint.class = endpointClass;
+    if (endpoint.recoveredMs !== recoveredMs) endpoint.allowed = 1;
+    endpoint.recoveredMs = recoveredMs;
+    return endpoint;
+  };
+  /** Beyond those that are kept. */
+  const isFree = (endpointClass: EndpointClass): boolean => {
+    const kept = Math.max(0, keptMax - heldLatest);
+    return (
+      held[quick] + held[unknown] + kept < placesMax && (endpointClass !== unknown || held[unknown] + kept < unknownMax)
+    );
+  };
+  const arePassing = (): boolean => {
+    const [oldest] = young;
+    return oldest === undefined || performance.now() - oldest.startedMs < shortMs;
+  };
+  /** Those that had none of all the places when they were taken: each goes when one is free. */
+  const waitingForPlace: (() => void)[] = [];
+  const letGo = (): void => {
+    while (waitingForPlace.length > 0 && isFree(quick)) waitingForPlace.shift()?.();
   };
   const begin = (place: Taken): void => {
     place.endpoint.sending += 1;
@@ -160,9 +201,67 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
     if (place.holds === undefined) move(place, place.endpoint.class);
     if (place.holds !== slow) young.add(place);
   };
+  /** `isEarly`: it has no place before its turn. */
+  const take = (uid: string, isLatest: boolean, isEarly = false): Place => {
+    const endpoint = known.get(uid) ?? newcomer(unknown, 0);
+    known.set(uid, endpoint);
+    endpoint.taken += 1;
+    const place: Taken = { startedMs: 0, endpoint, holds: endpoint.class, isLatest };
+    if (isLatest) heldLatest += 1;
+    held[endpoint.class] += 1;
+    if (isEarly || endpoint.taken > endpoint.allowed) move(place, undefined);
+    noteFull(uid, endpoint);
+    const queue = (): (() => void)[] | undefined => {
+      if (endpoint.sending >= endpoint.allowed) return endpoint.waiting;
+      return isEarly && !isFree(quick) ? waitingForPlace : undefined;
+    };
+    return {
+      turn: (over) =>
+        new Promise((resolve) => {
+          let isOver = false;
+          const go = (): void => {
+            if (isOver) return;
+            isOver = true;
+            over.removeEventListener('abort', go);
+            begin(place);
+            resolve();
+          };
+          const goOrWait = (): void => {
+            const waiting = isOver ? undefined : queue();
+            if (waiting === undefined) go();
+            else waiting.push(goOrWait);
+          };
+          if (over.aborted || queue() === undefined) return go();
+          over.addEventListener('abort', go, { once: true });
+          goOrWait();
+        }),
+      answered: () => {
+        endpoint.sending -= 1;
+        if (endpoint.sending < endpoint.allowed) endpoint.waiting.shift()?.();
+      },
+      giveBack: (result) => {
+        young.delete(place);
+        leaveLatest(place);
+        if (place.holds === undefined) aheadCount -= 1;
+        else held[place.holds] -= 1;
+        endpoint.taken -= 1;
+        if (result !== undefined) {
+          endedCount += 1;
+          endpoint.ended += 1;
+          judge(endpoint, result.tookMs, result.failed);
+        }
+        // Its bound may have risen since it was asked last.
+        if (endpoint.sending < endpoint.allowed) endpoint.waiting.shift()?.();
+        if (endpoint.taken === 0) full.delete(uid);
+        else noteFull(uid, endpoint);
+        letGo();
+      },
+    };
+  };
   return {
     room: (nowMs) => {
       letWait(nowMs);
+      letGo();
       const free = Math.max(0, placesMax - held[quick] - held[unknown]);
       return {
         free,
@@ -173,57 +272,24 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
       };
     },
     isShort: () => isShortOf(unknown),
-    leftOf: ({ endpointUid, endpointClass, recoveredMs, isPaced }) => {
-      const endpoint = known.get(endpointUid) ?? newcomer(endpointClass, recoveredMs);
-      known.delete(endpointUid);
-      known.set(endpointUid, endpoint);
-      forgetQuiet();
-      endpoint.class = endpointClass;
-      if (endpoint.recoveredMs !== recoveredMs) endpoint.allowed = 1;
-      endpoint.recoveredMs = recoveredMs;
+    leftOf: ({ isPaced, ...asking }) => {
+      const endpoint = knownOf(asking);
       return Math.max(0, (isPaced ? endpoint.allowed : holdable(endpoint)) - endpoint.taken);
     },
-    take: (uid, isLatest) => {
-      const endpoint = known.get(uid) ?? newcomer(unknown, 0);
-      known.set(uid, endpoint);
-      endpoint.taken += 1;
-      const place: Taken = { startedMs: 0, endpoint, holds: endpoint.class, isLatest };
-      if (isLatest) heldLatest += 1;
-      held[endpoint.class] += 1;
-      if (endpoint.taken > endpoint.allowed) move(place, undefined);
-      noteFull(uid, endpoint);
-      return {
-        turn: (over) =>
-          new Promise((resolve) => {
-            let isOver = false;
-            const go = (): void => {
-              if (isOver) return;
-              isOver = true;
-              over.removeEventListener('abort', go);
-              begin(place);
-              resolve();
-            };
-            if (endpoint.sending < endpoint.allowed || over.aborted) return go();
-            endpoint.waiting.push(go);
-            over.addEventListener('abort', go, { once: true });
-          }),
-        answered: () => {
-          endpoint.sending -= 1;
-          if (endpoint.sending < endpoint.allowed) endpoint.waiting.shift()?.();
-        },
-        giveBack: (result) => {
-          young.delete(place);
-          leaveLatest(place);
-          if (place.holds === undefined) aheadCount -= 1;
-          else held[place.holds] -= 1;
-          endpoint.taken -= 1;
-          if (result !== undefined) judge(endpoint, result.tookMs, result.failed);
-          // Its bound may have risen since it was asked last.
-          if (endpoint.sending < endpoint.allowed) endpoint.waiting.shift()?.();
-          if (endpoint.taken === 0) full.delete(uid);
-          else noteFull(uid, endpoint);
-        },
-      };
+    take,
+    tryTake: (asking) => {
+      const endpoint = knownOf(asking);
+      const { endpointUid } = asking;
+      if (endpoint.taken >= holdable(endpoint, handedFactor)) {
+        const isSteady = endpoint.class === quick && endpoint.allowed === perEndpointMax;
+        return { isFull: true, endpointUid, isPassing: isSteady };
+      }
+      // What is held ahead has a bound of its own.
+      if (endpoint.taken >= endpoint.allowed || isFree(endpoint.class)) return take(endpointUid, false);
+      const isPassing = arePassing();
+      if (endpoint.class === quick && isPassing && isRoomAhead()) return take(endpointUid, false, true);
+      return { isFull: true, endpointUid: undefined, isPassing };
     },
+    endedOf: ({ endpointUid: uid }) => (uid === undefined ? endedCount : (known.get(uid)?.ended ?? 0)),
   };
 };

@@ -37,6 +37,8 @@ export type RecordDeps = {
   onDisabled: () => void;
   /** Attempts that have begun and are not written yet. */
   runningCount: () => number;
+  /** Deliveries that waited behind others may go now. */
+  onReleased: () => void;
 };
 
 export type Made = {
@@ -57,7 +59,7 @@ export type Recorder = {
 
 const batchMax = 250;
 /** One that is alone is written at once; while others are on their way it waits for so many, and no longer than this. */
-const batchEnough = 64;
+const batchEnough = 128;
 const gatherMs = 5;
 const repeatMs = 500;
 const dayMs = 86_400_000;
@@ -140,7 +142,8 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
 
 const writeBatch = async (deps: RecordDeps, db: Kysely<unknown>, batch: readonly Made[]): Promise<void> => {
   for (const { attempt } of batch) if (attempt.status === 410) await noteGone(deps, db, attempt);
-  const failing = await inTransaction(db, (tx) => writeAll(deps, tx, batch));
+  const { failing, isReleased } = await inTransaction(db, (tx) => writeAll(deps, tx, batch));
+  if (isReleased) deps.onReleased();
   const before = new Date(deps.clock.now().getTime() - failingMs);
   for (const { endpointUid, failingSince, failuresCount } of failing) {
     if (failingSince > before || failuresCount < failuresMin) continue;
@@ -164,8 +167,12 @@ const noteGone = async (deps: RecordDeps, db: Kysely<unknown>, attempt: AttemptR
   deps.onDisabled();
 };
 
-/** Locks in one sequence: lanes, turns, deliveries, health. Returns the endpoints that fail. */
-const writeAll = async (deps: RecordDeps, tx: Kysely<unknown>, batch: readonly Made[]): Promise<Health[]> => {
+/** Locks in one sequence: lanes, turns, deliveries, health. Returns the endpoints that fail, and whether others may go now. */
+const writeAll = async (
+  deps: RecordDeps,
+  tx: Kysely<unknown>,
+  batch: readonly Made[],
+): Promise<{ failing: Health[]; isReleased: boolean }> => {
   // What tells nothing is not waited for: the next statement goes right behind it.
   await withCommit(tx, lockLanes(tx, batch.map(laneOf)));
   if (
@@ -184,7 +191,8 @@ const writeAll = async (deps: RecordDeps, tx: Kysely<unknown>, batch: readonly M
   await withCommit(tx, releaseNext(tx, followed, now));
   const uids = new Set(written.map(({ uid }) => uid));
   const counted = batch.filter(({ attempt }) => uids.has(attempt.delivery.uid));
-  if (counted.length === 0) return [];
+  const isReleased = followed.length > 0;
+  if (counted.length === 0) return { failing: [], isReleased };
   const changes = healthChanges(counted);
   const unknownOnes = counted.filter(({ endpoint }) => !endpoint.hasHealth).map(({ endpoint }) => endpoint.endpointUid);
   await withCommit(tx, insertHealth(tx, [...new Set(unknownOnes)]));
@@ -198,7 +206,7 @@ const writeAll = async (deps: RecordDeps, tx: Kysely<unknown>, batch: readonly M
     now,
   ))
     deps.log.warn(one, 'an endpoint only fails and will be disabled two days from now');
-  return failing;
+  return { failing, isReleased };
 };
 
 const laneOf = ({ attempt: { delivery } }: Made): Lane => delivery;

@@ -7,6 +7,7 @@
 import { type Kysely, sql } from 'kysely';
 import { buildEventBody, type RecordedEvent } from '#src/contract/event.ts';
 import { newId } from '../ids.ts';
+import { arrayLiteral } from './array-literal.ts';
 import { named } from './named.ts';
 import type { WeeklyTable } from './partitions.ts';
 import { statement } from './statement.ts';
@@ -130,17 +131,17 @@ export const enabledKinds = async (db: Kysely<unknown>, tenant: string): Promise
   return Object.fromEntries(rows.map((row) => [row.kind, row.enabled]));
 };
 
-export type ClaimedEvent = Pick<RecordedEvent, 'id' | 'tenant' | 'kind' | 'event' | 'entity' | 'seq'> & {
+export type ClaimedEvent = Pick<RecordedEvent, 'id' | 'tenant' | 'kind' | 'event' | 'entity' | 'seq' | 'body'> & {
   position: number;
 };
 
 /**
  * The oldest events that have no deliveries yet, in the order of their recording. Call in a transaction that holds
- * `lockDispatch`; mark them in the same transaction.
+ * `lockDispatch`; mark those that get theirs in the same transaction, and of each entity none before an earlier one.
  */
 export const claimEvents = async (tx: Kysely<unknown>, limit: number): Promise<ClaimedEvent[]> => {
   const { rows } = await sql<ClaimedEvent>`
-    select position, id, tenant, kind, event, entity, seq from outbox.events where dispatched_at is null order by position limit ${limit}`.execute(
+    select position, id, tenant, kind, event, entity, seq, body from outbox.events where dispatched_at is null order by position limit ${limit}`.execute(
     tx,
   );
   return rows;
@@ -166,7 +167,7 @@ export const markDispatched = async (tx: Kysely<unknown>, ids: readonly string[]
     )
     update outbox.events as event
     set dispatched_at = ${at}, feed_position = taken.last - ${ids.length}::bigint + claimed.number
-    from taken, unnest(${ids}::text[]) with ordinality as claimed (id, number)
+    from taken, unnest(${arrayLiteral(ids)}::text[]) with ordinality as claimed (id, number)
     where event.id = claimed.id`.execute(tx);
 };
 
