@@ -6,8 +6,9 @@
  * no other feature.
  *
  * The way through: frame/router -> frame/assets or a page for everybody (sign-in/) -> the session (ports/staff), role,
- * restaurant and CSRF token -> the page's handler -> frame/layout. A page is data (frame/page.ts); each area has its list: home/,
- * account/, users/, restaurant/, support/, security/, integrator/; pages.ts joins them. What a page shows is `html` (frame/html.ts), which
+ * restaurant and CSRF token -> the page's handler -> frame/layout. A page is data (frame/page.ts); each area has its list:
+ * home/, account/, users/, restaurant/, support/, security/, integrator/; pages.ts joins them. What changes while a page is
+ * open is told by topics (frame/topic.ts) over frame/event-streams. What a page shows is `html` (frame/html.ts), which
  * escapes; its words stand in texts/.
  */
 import type { IncomingMessage } from 'node:http';

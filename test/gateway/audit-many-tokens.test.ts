@@ -349,3 +349,35 @@ test('a token among millions of uses is looked up and not searched for', async (
   for (const plan of ofUses) expect(plan).toMatch(/Bitmap Index Scan on audit_events_\d+_use_keys_idx/);
   await pool.query('delete from gateway.audit_events where chain = 9');
 });
+
+test('a page of an export is bounded however many tokens stand in its events, and none is passed over', async () => {
+  const { rows: chains } = await stand.database.pool.query('select max(chain) + 1 as next from gateway.audit_chains');
+  const chain = Number(chains[0].next);
+  await query(
+    `insert into gateway.audit_chains
+     select $1, process, opened, 250, hash, signed, false, seen, mac, 0, anchor_hash, anchor_mac
+     from gateway.audit_chains where chain = 0`,
+    chain,
+  );
+  await query(
+    `insert into gateway.audit_events
+       (chain, seq, at, action, outcome, count, request_ids, tenants, scopes, details, hash, uses)
+     select $1, i, now(), 'request.allowed', 'success', 100, array(select 'r' || n from generate_series(1, 100) n), '{}', '{}',
+       '{}', '\\x00', (select string_agg(';' || md5(n::text) || ' t' || n || ' 1', '') from generate_series(1, 100) n)
+     from generate_series(1, 250) i`,
+    chain,
+  );
+  const sizes: number[] = [];
+  const ids: string[] = [];
+  const write = async (text: string): Promise<void> => {
+    const lines = text.split('\n').slice(0, -1);
+    sizes.push(lines.length);
+    ids.push(...lines.map((line) => String((JSON.parse(line) as Event)['event.id'])));
+  };
+  await exportAudit(deps(), { format: 'jsonl', write });
+  expect(Math.max(...sizes)).toBeLessThan(5_000);
+  const own = ids.filter((id) => id.startsWith(`${chain}-`));
+  expect(own).toEqual(Array.from({ length: 25_000 }, (_, i) => `${chain}-${Math.floor(i / 100) + 1}-${i % 100}`));
+  await query('delete from gateway.audit_events where chain = $1', chain);
+  await query('delete from gateway.audit_chains where chain = $1', chain);
+});

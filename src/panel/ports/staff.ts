@@ -1,4 +1,4 @@
-/** Accounts, sessions and sign-in of the staff; `src/app/panel/panel.ts` wires the feature `staff` to it. */
+/** Accounts, sessions and sign-in of the staff; `src/app/panel/staff.ts` wires the feature `staff` to it. */
 import type { Role } from '../frame/page.ts';
 
 /** Whoever is signed in: no hash, no secret. */
