@@ -52,8 +52,9 @@ export const findUses = async (db: Db, credentials: readonly string[], now: Date
 
 /** When any credential that is no API key was last used, as far as it was written down. */
 export const newestClientUse = async (db: Db): Promise<Date | undefined> => {
-  const { rows } = await sql<{ last: Date | null }>`
-    select max(u.last_used) as last from gateway.credential_use u
-    where not exists (select 1 from gateway.api_keys k where k.key_id = u.credential)`.execute(db);
-  return rows[0]?.last ?? undefined;
+  const { rows } = await sql<{ last: Date }>`
+    select u.last_used as last from gateway.credential_use u
+    where not exists (select 1 from gateway.api_keys k where k.key_id = u.credential)
+    order by u.last_used desc limit 1`.execute(db);
+  return rows[0]?.last;
 };
