@@ -37,7 +37,8 @@ test('a worker process that is told to stop while receivers hang is gone within 
   const before = receiver.received.length;
   receiver.behave(status(204));
   const stop = engine.startWorker();
-  await until(async () => (await engine.deliveries()).every(({ state }) => state === 'succeeded'), 5_000);
+  // Some of the events may have no delivery yet.
+  await until(async () => (await engine.deliveries()).filter(({ state }) => state === 'succeeded').length === 6, 5_000);
   expect((await engine.deliveries()).map(({ attempts_count: count }) => count)).toEqual([1, 1, 1, 1, 1, 1]);
   expect(receiver.received.length - before).toBe(5);
   await stop();
