@@ -130,6 +130,7 @@ test('a process that dies in the middle of an import costs a 503 and nothing els
 
 test('the process ends with the program, also with one that is killed', async () => {
   const [first = 0] = apartOf(program.child.pid);
+  expect(first).not.toBe(0);
   expect(await program.stop()).toBe(0);
   expect(lives(first)).toBe(false);
   program = await startProgram(env);

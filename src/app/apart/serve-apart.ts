@@ -10,6 +10,7 @@ import { Fault } from '#src/contract/fault.ts';
 import { requestIdHeader } from '#src/contract/headers.ts';
 import type { OrderingSettings } from '#src/ordering/config.ts';
 import type { Logger, LogLevel } from '#src/platform/log.ts';
+import { pause } from '#src/platform/supervisor.ts';
 import { createTurns } from './take-turns.ts';
 
 /** What the process is started with. */
@@ -37,6 +38,7 @@ type Child = { process: ChildProcess; port: Promise<number>; gone: Promise<void>
 
 const startMsMax = 20_000;
 const stopMsMax = 5_000;
+const goneMsMax = 1_000;
 const idleMsMax = 300_000;
 
 /**
@@ -90,10 +92,12 @@ export const createApart = (settings: ApartSettings, { log }: { log: Logger }): 
       running -= 1;
       if (running === 0) idle = setTimeout(() => void end(), idleMsMax).unref();
     });
+    const asked = current();
     let answer: IncomingMessage;
     try {
-      answer = await ask(ctx, await current().port, agent);
+      answer = await ask(ctx, await asked.port, agent);
     } catch (error) {
+      if (!ctx.res.closed) await endOf(asked);
       throw unreachable(error);
     }
     ctx.status = answer.statusCode ?? 502;
@@ -194,6 +198,16 @@ const startChild = (settings: ApartSettings, log: Logger): Child => {
   port.catch(() => process.kill('SIGKILL'));
   process.send(settings, () => undefined);
   return child;
+};
+
+/**
+ * Waits a moment for the end of a process whose connection broke. The system closes connections before it tells of the end,
+ * and whoever is answered now may ask again at once: that request is for the next process.
+ */
+const endOf = async ({ gone }: Child): Promise<void> => {
+  const over = new AbortController();
+  await Promise.race([gone, pause(goneMsMax, over.signal)]);
+  over.abort();
 };
 
 const stopChild = async (child: Child): Promise<void> => {
