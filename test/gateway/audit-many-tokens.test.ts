@@ -15,8 +15,8 @@ import {
   traceHashed,
   verifyAudit,
 } from '#src/gateway/index.ts';
-import { createDatabase } from '#src/platform/db/pool.ts';
 import { until } from '../support/until.ts';
+import { explainSearches } from './explain-searches.ts';
 import { knock } from './public-door.ts';
 import { bearer, openStand, pick, read, type Stand, tokenOf } from './stand.ts';
 
@@ -322,24 +322,7 @@ test('a token among millions of uses is looked up and not searched for', async (
       'client_' || i % 20, repeat(';' || md5(i::text) || ' token 1', 100), array(select (random() * 1e14)::bigint from generate_series(1, 100) where i > 0)
     from generate_series(1, 3000) i`);
   await pool.query('vacuum analyze gateway.audit_events');
-  const plans: string[] = [];
-  const explaining = {
-    ...pool,
-    connect: async () => {
-      const connection = await pool.connect();
-      return {
-        query: async (text: string, values: unknown[]) => {
-          if (/from gateway\.audit_events where/.test(text)) {
-            const { rows } = await connection.query(`explain ${text}`, values);
-            plans.push(rows.map((row) => String(row['QUERY PLAN'])).join('\n'));
-          }
-          return connection.query(text, values);
-        },
-        release: () => connection.release(),
-      };
-    },
-  };
-  const db = createDatabase(explaining as unknown as typeof pool);
+  const { db, plans } = explainSearches(pool);
   const [{ token = '', tokenId = '' } = {}] = used;
   await searchAudit({ ...deps(), db }, { filter: { tokenId }, limit: 50 });
   await searchAudit({ ...deps(), db }, { filter: { fingerprint: createFingerprint(stand.box)(token) }, limit: 50 });

@@ -4,9 +4,9 @@ import type { EventFilter } from '#src/gateway/audit/audit-store.ts';
 import { createEarlierFingerprint, createFingerprint } from '#src/gateway/audit/fingerprint.ts';
 import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { reportUnusedScopes, searchAudit, traceCredential } from '#src/gateway/index.ts';
-import { createDatabase } from '#src/platform/db/pool.ts';
 import { newId } from '#src/platform/ids.ts';
 import { until } from '../support/until.ts';
+import { explainSearches } from './explain-searches.ts';
 import { knock } from './public-door.ts';
 import { bearer, openStand, pick, read, type Stand, tokenOf } from './stand.ts';
 
@@ -177,25 +177,7 @@ test('no search reads a whole table: every filter is answered by an index', asyn
     { until: new Date(Date.now() - 60_000) },
     { client: 'client_7', outcome: 'failure', since: new Date(Date.now() - 600_000) },
   ];
-  const plans: string[] = [];
-  const explaining = {
-    // Each select of the search is explained on its way.
-    ...pool,
-    connect: async () => {
-      const connection = await pool.connect();
-      return {
-        query: async (text: string, values: unknown[]) => {
-          if (/from gateway\.audit_events where/.test(text)) {
-            const { rows } = await connection.query(`explain ${text}`, values);
-            plans.push(rows.map((row) => String(row['QUERY PLAN'])).join('\n'));
-          }
-          return connection.query(text, values);
-        },
-        release: () => connection.release(),
-      };
-    },
-  };
-  const db = createDatabase(explaining as unknown as typeof pool);
+  const { db, plans } = explainSearches(pool);
   for (const filter of filters) {
     plans.length = 0;
     await searchAudit({ ...deps(), db }, { filter, limit: 50 });
