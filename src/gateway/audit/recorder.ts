@@ -19,6 +19,7 @@ import { ensurePartition, insertEvents, lastOfChain, seenChains, updateHead } fr
 import { appendToChain, type ChainEnd, headLabel, signHead } from './chain.ts';
 import { createCrowd } from './crowd.ts';
 import { type Allowed, type AllowedUse, createGatherAllowed } from './gather-allowed.ts';
+import { createGatherAnswers } from './gather-answers.ts';
 import { openChain } from './open-chain.ts';
 
 export type Recorder = {
@@ -51,8 +52,6 @@ const writeEveryMs = 150;
 const signEveryMsDefault = 60_000;
 const waitMsMax = 2_000;
 const retryMs = 250;
-/** Between two statements when more than one answer waits for each; whoever is alone never waits. */
-const gatherMs = 2;
 const waitingMax = 200_000;
 const batchMax = 500;
 
@@ -71,6 +70,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   let waitingCount = 0;
   let takenMs: number | undefined;
   let writing: Promise<void> | undefined;
+  const gathering = createGatherAnswers(() => waiting.length);
   const ended = new AbortController();
   const crowd = createCrowd(() => performance.now());
 
@@ -86,7 +86,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
         clearTimeout(timer);
         resolve();
       };
-      waiting.push({ event: completeEvent(event, clock.now()), done });
+      gathering.came(waiting.push({ event: completeEvent(event, clock.now()), done }));
       // Fails only when the process ends, and then nobody waits any more.
       flush().catch(() => undefined);
     });
@@ -154,12 +154,9 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
     if (!found) log.error({ chain }, 'the chain of this process is gone from the audit');
   };
 
-  let gatherUntilMs = Number.NEGATIVE_INFINITY;
   const writeAll = async (): Promise<void> => {
     for (;;) {
-      // Under load a statement for each few answers would cost more than the answers themselves.
-      const early = gatherUntilMs - performance.now();
-      if (early > 0) await pause(early, ended.signal);
+      await gathering.wait();
       const answers = waiting.length;
       // What was taken before is written.
       takenMs = undefined;
@@ -167,7 +164,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
       const all = takeAll();
       if (all.length === 0) return;
       for (let i = 0; i < all.length; i += batchMax) await write(all.slice(i, i + batchMax));
-      if (answers > 1) gatherUntilMs = performance.now() + gatherMs;
+      gathering.wrote(answers);
     }
   };
 

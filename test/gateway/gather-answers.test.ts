@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { createGatherAnswers } from '#src/gateway/audit/gather-answers.ts';
+
+const longMs = 60_000;
+
+/** `step` stands for one answer that begins to wait. */
+const start = (gatherMs: number) => {
+  let waiting = 0;
+  let written = 0;
+  const gathering = createGatherAnswers(() => waiting, gatherMs);
+  const step = (): void => {
+    waiting += 1;
+    gathering.came(waiting);
+  };
+  const write = async (): Promise<void> => {
+    await gathering.wait();
+    written += 1;
+    gathering.wrote(waiting);
+    waiting = 0;
+  };
+  return { step, write, written: () => written };
+};
+
+test('who is alone, or comes first, never waits for others', async () => {
+  const { step, write, written } = start(longMs);
+  for (let round = 0; round < 3; round += 1) {
+    step();
+    await write();
+  }
+  expect(written()).toBe(3);
+});
+
+test('after a statement for several answers the next is written as soon as as many wait, and not before', async () => {
+  const { step, write, written } = start(longMs);
+  for (let i = 0; i < 3; i += 1) step();
+  await write();
+  step();
+  step();
+  const next = write();
+  await new Promise(setImmediate);
+  expect(written()).toBe(1);
+  step();
+  await next;
+  expect(written()).toBe(2);
+});
+
+test('as many as the last time do not wait at all', async () => {
+  const { step, write, written } = start(longMs);
+  for (let round = 0; round < 3; round += 1) {
+    for (let i = 0; i < 5; i += 1) step();
+    await write();
+  }
+  expect(written()).toBe(3);
+});
+
+test('fewer than the last time are written when the bound is over', async () => {
+  const { step, write, written } = start(2);
+  for (let i = 0; i < 5; i += 1) step();
+  await write();
+  step();
+  await write();
+  expect(written()).toBe(2);
+});
