@@ -74,6 +74,7 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
   const places = createPlaces({ placesMax, waitingMax, perEndpointMax, slowMs, shortMs });
   const onReleased = (): void => {
     isOwing = true;
+    if (ended === undefined) wakeSoon(claimedAtMs + claimGapMs - performance.now());
   };
   const recorder = createRecorder({ ...deps, runningCount: () => running.size, onReleased });
   const enough = Math.min(claimEnough, Math.ceil(placesMax / 2));
@@ -97,11 +98,10 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
     if (ended >= enough) current?.now();
   };
   const start = (delivery: Leased, place: Place, claimedMs: number): void => {
-    const work = attempt(deps, recorder, { delivery, claimedMs, place }, { cut: cut.signal, stopping: stopping.signal })
+    const work = attempt(deps, recorder, { delivery, claimedMs, place }, { cut: cut.signal, stopping: stopping.signal }, onEnded)
       .catch((error: unknown) => deps.log.error({ delivery: delivery.uid, err: error }, 'an attempt was not recorded'))
       .finally(() => {
         running.delete(work);
-        onEnded();
       });
     running.add(work);
   };
@@ -209,6 +209,7 @@ const attempt = async (
   recorder: Recorder,
   { delivery, claimedMs, place }: Task,
   { cut, stopping }: { cut: AbortSignal; stopping: AbortSignal },
+  onPlace: () => void,
 ): Promise<void> => {
   await place.turn(stopping);
   const started = deps.clock.now();
@@ -231,12 +232,21 @@ const attempt = async (
   const result = await deps.send(delivery.url, headers, delivery.body, cut).finally(place.answered);
   // Cut short by our own end: another worker sends it again, under the same number.
   const isCut = cut.aborted && result.status === null;
+  const giveBack = (): void =>
+    place.giveBack(isCut ? undefined : { tookMs: tookMs(result), failed: result.failure !== null });
+  let isGiven = false;
   try {
     if (isCut) return await returnLease(deps.db, delivery, started);
-    await recorder.add(madeOf(deps, delivery, result, started, claimedMs), cut);
+    const written = recorder.add(madeOf(deps, delivery, result, started, claimedMs), cut);
+    if (recorder.hasRoom()) {
+      isGiven = true;
+      giveBack();
+      onPlace();
+    }
+    await written;
   } finally {
     // Only now: more attempts than can be written would pile up here.
-    place.giveBack(isCut ? undefined : { tookMs: tookMs(result), failed: result.failure !== null });
+    if (!isGiven) {giveBack(); onPlace(); }
   }
 };
 

@@ -53,11 +53,13 @@ export type Made = {
 export type Recorder = {
   /** Resolves when it is written, or when it cannot be any more because another worker has it. Rejects when it was not. */
   add(made: Made, cut: AbortSignal): Promise<void>;
+  hasRoom(): boolean;
   /** When nothing is added any more. */
   close(): void;
 };
 
 const batchMax = 250;
+const unwrittenMax = 256;
 /** One that is alone is written at once; while others are on their way it waits for so many, and no longer than this. */
 const batchEnough = 128;
 const gatherMs = 5;
@@ -73,6 +75,7 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
   const waiting: Waiting[] = [];
   let loop: Loop | undefined;
   let isWriting = false;
+  let unwritten = 0;
   let onEnough: (() => void) | undefined;
 
   const write = async (batch: readonly Made[]): Promise<void> => {
@@ -129,10 +132,12 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
   return {
     add: (made, cut) =>
       new Promise((resolve, reject) => {
-        waiting.push({ made, cut, resolve, reject });
+        unwritten += 1;
+        waiting.push({ made, cut, resolve: () => { unwritten -= 1; resolve(); }, reject: (error) => { unwritten -= 1; reject(error); } });
         if (!isWriting) void run();
         else if (onEnough !== undefined && isEnough()) onEnough();
       }),
+    hasRoom: () => unwritten <= unwrittenMax,
     close: () => {
       loop?.release();
       loop = undefined;
