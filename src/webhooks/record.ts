@@ -35,6 +35,8 @@ export type RecordDeps = {
   log: Logger;
   /** An endpoint was disabled: its backlog is to be cancelled. */
   onDisabled: () => void;
+  /** More than that are not to be added without waiting. */
+  unwrittenMax: number;
   /** Attempts that have begun and are not written yet. */
   runningCount: () => number;
   /** Deliveries that waited behind others may go now. */
@@ -53,13 +55,13 @@ export type Made = {
 export type Recorder = {
   /** Resolves when it is written, or when it cannot be any more because another worker has it. Rejects when it was not. */
   add(made: Made, cut: AbortSignal): Promise<void>;
+  /** Whoever adds may go on without waiting until it is written. */
   hasRoom(): boolean;
   /** When nothing is added any more. */
   close(): void;
 };
 
 const batchMax = 250;
-const unwrittenMax = 256;
 /** One that is alone is written at once; while others are on their way it waits for so many, and no longer than this. */
 const batchEnough = 128;
 const gatherMs = 5;
@@ -75,7 +77,7 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
   const waiting: Waiting[] = [];
   let loop: Loop | undefined;
   let isWriting = false;
-  let unwritten = 0;
+  let writingCount = 0;
   let onEnough: (() => void) | undefined;
 
   const write = async (batch: readonly Made[]): Promise<void> => {
@@ -125,19 +127,21 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
     isWriting = true;
     while (waiting.length > 0) {
       await gather();
-      await settle(waiting.splice(0, batchMax));
+      const batch = waiting.splice(0, batchMax);
+      writingCount = batch.length;
+      await settle(batch);
+      writingCount = 0;
     }
     isWriting = false;
   };
   return {
     add: (made, cut) =>
       new Promise((resolve, reject) => {
-        unwritten += 1;
-        waiting.push({ made, cut, resolve: () => { unwritten -= 1; resolve(); }, reject: (error) => { unwritten -= 1; reject(error); } });
+        waiting.push({ made, cut, resolve, reject });
         if (!isWriting) void run();
         else if (onEnough !== undefined && isEnough()) onEnough();
       }),
-    hasRoom: () => unwritten <= unwrittenMax,
+    hasRoom: () => waiting.length + writingCount <= deps.unwrittenMax,
     close: () => {
       loop?.release();
       loop = undefined;
