@@ -24,7 +24,7 @@ export type Connections = {
 };
 
 /** So many receivers that are sent to again and again need no new connection each time. */
-const idleMax = 1_024;
+const idleMax = 2_048;
 const keepAliveMs = 4_000;
 const keepAliveMsMax = 60_000;
 

@@ -1,4 +1,5 @@
 /** One request over a connection and the start of its answer. Never throws: whatever happens is the result. */
+import { performance } from 'node:perf_hooks';
 import type { Dispatcher } from 'undici';
 import type { Connection } from './connections.ts';
 import type { Limit } from './limit.ts';
@@ -9,7 +10,7 @@ export type Post = {
   headers: Record<string, string>;
   body: string;
   limit: Limit;
-  elapsed: () => number;
+  startedMs: number;
 };
 
 export type PostOutcome = Pick<SendResult, 'status' | 'failure' | 'retryAfter' | 'response'> & {
@@ -22,18 +23,22 @@ const responseBytesMax = 16 * 1024;
 /** For the rest of an answer whose status is known: that is all a delivery needs, and its place is wanted by others. */
 const answerMs = 2_000;
 
+export const sinceMs = (startedMs: number): number => Math.round(performance.now() - startedMs);
+
 const enough = new Error('the attempt is over');
 
 /** The first bytes of an answer that has begun. */
 type Begun = { status: number; retryAfter: string | undefined; firstByteMs: number; chunks: Buffer[]; bytes: number };
 
-export const post = ({ client }: Connection, { path, headers, body, limit, elapsed }: Post): Promise<PostOutcome> =>
+export const post = ({ client }: Connection, { path, headers, body, limit, startedMs }: Post): Promise<PostOutcome> =>
   new Promise((resolve) => {
     let begun: Begun | undefined;
     let rest: NodeJS.Timeout | undefined;
+    let isSettled = false;
     let controller: Dispatcher.DispatchController | undefined;
     const settle = (reusable: boolean, error?: unknown): void => {
-      clearTimeout(rest);
+      isSettled = true;
+      if (rest !== undefined) clearTimeout(rest);
       limit.onOver = undefined;
       resolve(begun === undefined ? unanswered(limit, error) : outcomeOf(begun, reusable));
     };
@@ -42,9 +47,13 @@ export const post = ({ client }: Connection, { path, headers, body, limit, elaps
       settle(false);
       controller?.abort(enough);
     };
+    const awaitRest = (): void => {
+      if (!isSettled) rest = setTimeout(cutShort, answerMs);
+    };
     limit.onOver = () => (controller === undefined ? settle(false) : controller.abort(enough));
     client.dispatch(
-      { path, method: 'POST', headers, body },
+      // Nothing comes behind it that could have to wait for its answer.
+      { path, method: 'POST', headers, body, blocking: false },
       {
         onRequestStart: (started) => {
           controller = started;
@@ -54,8 +63,9 @@ export const post = ({ client }: Connection, { path, headers, body, limit, elaps
           if (status < 200) return;
           const retryAfter = fields['retry-after'];
           const asked = typeof retryAfter === 'string' ? retryAfter : undefined;
-          begun = { status, retryAfter: asked, firstByteMs: elapsed(), chunks: [], bytes: 0 };
-          rest = setTimeout(cutShort, answerMs);
+          begun = { status, retryAfter: asked, firstByteMs: sinceMs(startedMs), chunks: [], bytes: 0 };
+          // Most answers are here as a whole, and end before this is called.
+          queueMicrotask(awaitRest);
         },
         onResponseData: (_controller, chunk) => {
           if (begun === undefined || begun.bytes >= responseBytesMax) return;

@@ -35,6 +35,8 @@ export type RecordDeps = {
   log: Logger;
   /** An endpoint was disabled: its backlog is to be cancelled. */
   onDisabled: () => void;
+  /** More than that are not to be added without waiting. */
+  unwrittenMax: number;
   /** Attempts that have begun and are not written yet. */
   runningCount: () => number;
   /** Deliveries that waited behind others may go now. */
@@ -53,6 +55,8 @@ export type Made = {
 export type Recorder = {
   /** Resolves when it is written, or when it cannot be any more because another worker has it. Rejects when it was not. */
   add(made: Made, cut: AbortSignal): Promise<void>;
+  /** Whoever adds may go on without waiting until it is written. */
+  hasRoom(): boolean;
   /** When nothing is added any more. */
   close(): void;
 };
@@ -73,6 +77,7 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
   const waiting: Waiting[] = [];
   let loop: Loop | undefined;
   let isWriting = false;
+  let writingCount = 0;
   let onEnough: (() => void) | undefined;
 
   const write = async (batch: readonly Made[]): Promise<void> => {
@@ -122,7 +127,10 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
     isWriting = true;
     while (waiting.length > 0) {
       await gather();
-      await settle(waiting.splice(0, batchMax));
+      const batch = waiting.splice(0, batchMax);
+      writingCount = batch.length;
+      await settle(batch);
+      writingCount = 0;
     }
     isWriting = false;
   };
@@ -133,6 +141,7 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
         if (!isWriting) void run();
         else if (onEnough !== undefined && isEnough()) onEnough();
       }),
+    hasRoom: () => waiting.length + writingCount <= deps.unwrittenMax,
     close: () => {
       loop?.release();
       loop = undefined;

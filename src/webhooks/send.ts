@@ -5,8 +5,8 @@
 import { isIP } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { createConnections } from './connections.ts';
-import { createLimit, type Limit } from './limit.ts';
-import { post } from './post.ts';
+import { createLimits, type Limit } from './limit.ts';
+import { post, sinceMs } from './post.ts';
 import { checkTarget, hostOf, type Resolve, type TargetRules, type TargetVerdict, urlProblem } from './target.ts';
 
 export type Failure = 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'status' | 'redirect' | 'target_refused';
@@ -40,8 +40,13 @@ export type Send = (
 
 type SendDeps = { rules: TargetRules; resolve: Resolve; timeoutMs: number };
 
-/** A URL as it was read; what it says never changes, what its name leads to is asked each time. */
-type Target = { problem: string } | { problem?: never; url: URL; path: string };
+/**
+ * A URL as it was read; what it says never changes, what its name leads to is asked each time. `verdict`: of an address
+ * that is no name, once it was judged.
+ */
+type Target =
+  | { problem: string }
+  | { problem?: never; url: URL; origin: string; path: string; verdict?: TargetVerdict };
 
 const targetsMax = 4_096;
 
@@ -51,7 +56,7 @@ const createTargets = (rules: TargetRules): ((text: string) => Target) => {
     const problem = urlProblem(text, rules);
     if (problem !== undefined) return { problem };
     const url = new URL(text);
-    return { url, path: `${url.pathname}${url.search}` };
+    return { url, origin: url.origin, path: `${url.pathname}${url.search}` };
   };
   return (text) => {
     const found = known.get(text);
@@ -66,49 +71,44 @@ const createTargets = (rules: TargetRules): ((text: string) => Target) => {
 export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void> } => {
   const connections = createConnections(deps.timeoutMs);
   const targetOf = createTargets(deps.rules);
-  const sendWithin = async (
-    target: Target,
-    headers: Record<string, string>,
-    body: string,
-    limit: Limit,
-  ): Promise<SendResult> => {
-    const elapsed = stopwatch();
-    const unsent = (failure: Failure, response: string, dns: number | null): SendResult => ({
-      address: null,
-      status: null,
-      failure,
-      retryAfter: undefined,
-      response,
-      timings: { dns, connect: null, tls: null, firstByte: null, total: elapsed() },
-    });
-    if (target.problem !== undefined) return unsent('target_refused', target.problem, null);
-    const { url, path } = target;
-    const verdict = await judge(deps, url, limit);
-    const dns = elapsed();
-    if (verdict === undefined) return unsent('timeout', 'the name was not resolved in time', dns);
-    if (verdict.kind === 'refused') return unsent('target_refused', verdict.reason, dns);
-    if (verdict.kind === 'unresolved') return unsent('dns', verdict.reason, dns);
-    const connection = connections.take(url.origin, verdict.addresses);
-    const { reusable, firstByteMs, ...outcome } = await post(connection, { path, headers, body, limit, elapsed });
-    const opening = connection.takeOpening();
-    const reached = connection.address() !== null;
-    connections.giveBack(connection, reusable);
-    return {
-      ...outcome,
-      address: connection.address() ?? verdict.addresses[0],
-      timings: {
-        dns,
-        connect: opening?.connectMs ?? (reached ? 0 : null),
-        tls: opening === undefined ? (reached && url.protocol === 'https:' ? 0 : null) : opening.tlsMs,
-        firstByte: firstByteMs,
-        total: elapsed(),
-      },
-    };
-  };
+  const beginLimit = createLimits(deps.timeoutMs);
   const send: Send = async (url, headers, body, signal) => {
-    const limit = createLimit(deps.timeoutMs, signal);
+    const startedMs = performance.now();
+    const target = targetOf(url);
+    if (target.problem !== undefined) return unsent('target_refused', target.problem, startedMs, null);
+    const limit = beginLimit(signal);
     try {
-      return await sendWithin(targetOf(url), headers, body, limit);
+      const verdict = limit.isOver ? undefined : (target.verdict ?? (await judge(deps, target, limit)));
+      const dns = sinceMs(startedMs);
+      if (verdict === undefined) return unsent('timeout', 'the name was not resolved in time', startedMs, dns);
+      if (verdict.kind === 'refused') return unsent('target_refused', verdict.reason, startedMs, dns);
+      if (verdict.kind === 'unresolved') return unsent('dns', verdict.reason, startedMs, dns);
+      const { origin, path } = target;
+      const connection = connections.take(origin, verdict.addresses);
+      const { status, failure, retryAfter, response, firstByteMs, reusable } = await post(connection, {
+        path,
+        headers,
+        body,
+        limit,
+        startedMs,
+      });
+      const opening = connection.takeOpening();
+      const address = connection.address();
+      connections.giveBack(connection, reusable);
+      return {
+        address: address ?? verdict.addresses[0],
+        status,
+        failure,
+        retryAfter,
+        response,
+        timings: {
+          dns,
+          connect: opening?.connectMs ?? (address === null ? null : 0),
+          tls: opening === undefined ? (address !== null && origin.startsWith('https:') ? 0 : null) : opening.tlsMs,
+          firstByte: firstByteMs,
+          total: sinceMs(startedMs),
+        },
+      };
     } finally {
       limit.close();
     }
@@ -116,16 +116,27 @@ export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void>
   return { send, close: connections.close };
 };
 
-const stopwatch = (): (() => number) => {
-  const startedMs = performance.now();
-  return () => Math.round(performance.now() - startedMs);
-};
+const unsent = (failure: Failure, response: string, startedMs: number, dns: number | null): SendResult => ({
+  address: null,
+  status: null,
+  failure,
+  retryAfter: undefined,
+  response,
+  timings: { dns, connect: null, tls: null, firstByte: null, total: sinceMs(startedMs) },
+});
 
 /** Undefined: not in time. */
-const judge = async ({ rules, resolve }: SendDeps, url: URL, limit: Limit): Promise<TargetVerdict | undefined> => {
-  if (limit.isOver) return undefined;
-  // Nobody is asked.
-  if (isIP(hostOf(url)) !== 0) return checkTarget(url, rules, resolve);
+const judge = async (
+  { rules, resolve }: SendDeps,
+  target: Extract<Target, { url: URL }>,
+  limit: Limit,
+): Promise<TargetVerdict | undefined> => {
+  const { url } = target;
+  if (isIP(hostOf(url)) !== 0) {
+    // Nobody is asked, so the verdict stays the same.
+    target.verdict = await checkTarget(url, rules, resolve);
+    return target.verdict;
+  }
   const waiting = new AbortController();
   const over = new Promise<undefined>((end) => {
     limit.onOver = () => {

@@ -45,6 +45,8 @@ export const createSignedHeaders = ({ box, clock, keys, signatureHeader }: Signe
     const secret = opened(endpointUid, delivery.secret);
     const overlaps = previousSecret !== null && expires !== null && expires > clock.now();
     const previous = overlaps ? opened(endpointUid, previousSecret) : undefined;
+    const key = keys.privateKey();
+    const v1aKey = key instanceof Promise ? await key : key;
     const signed = signedBytes({ id: delivery.eventId, timestampSeconds, body: delivery.body });
     const v1 = v1Of(secret.v1, signed);
     const v1OfBoth = previous === undefined ? v1 : `${v1} ${v1Of(previous.v1, signed)}`;
@@ -52,7 +54,7 @@ export const createSignedHeaders = ({ box, clock, keys, signatureHeader }: Signe
     return headersWith({
       eventId: delivery.eventId,
       timestampSeconds,
-      signature: `${v1OfBoth} ${v1aOf(await keys.privateKey(), signed)}`,
+      signature: `${v1OfBoth} ${v1aOf(v1aKey, signed)}`,
       hex: {
         [hexHeader]: hexOf((previous ?? secret).hex, delivery.body),
         ...(previous === undefined ? undefined : { [`${hexHeader}-Next`]: hexOf(secret.hex, delivery.body) }),

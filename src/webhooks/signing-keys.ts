@@ -21,8 +21,8 @@ import {
 type SigningKeysDeps = { db: Kysely<unknown>; box: SecretBox; clock: Clock };
 
 export type SigningKeys = {
-  /** Of the key that signs now. */
-  privateKey(): Promise<KeyObject>;
+  /** Of the key that signs now; at once while what was read is fresh. */
+  privateKey(): KeyObject | Promise<KeyObject>;
   publicJwks(): Promise<{ keys: JWK[] }>;
 };
 
@@ -46,9 +46,10 @@ export const createSigningKeys = (deps: SigningKeysDeps): SigningKeys => {
     readAtMs = nowMs;
   };
   /** While the store is away what was read before is good enough: nothing signs that was not listed a day before. */
+  const isFresh = (nowMs: number): boolean => Math.abs(nowMs - readAtMs) < readEveryMs;
   const known = async (): Promise<readonly SigningKeyRow[]> => {
     const nowMs = clock.now().getTime();
-    if (Math.abs(nowMs - readAtMs) < readEveryMs) return rows;
+    if (isFresh(nowMs)) return rows;
     reading ??= read(nowMs).finally(() => {
       reading = undefined;
     });
@@ -57,11 +58,15 @@ export const createSigningKeys = (deps: SigningKeysDeps): SigningKeys => {
     });
     return rows;
   };
+  const keyAt = (now: Date): KeyObject => {
+    const { kid, privateKey } = signing(rows, now);
+    if (opened?.kid !== kid) opened = { kid, key: createPrivateKey(box.open(privateKey, sealLabel(kid))) };
+    return opened.key;
+  };
   return {
-    privateKey: async () => {
-      const { kid, privateKey } = signing(await known(), clock.now());
-      if (opened?.kid !== kid) opened = { kid, key: createPrivateKey(box.open(privateKey, sealLabel(kid))) };
-      return opened.key;
+    privateKey: () => {
+      const now = clock.now();
+      return isFresh(now.getTime()) ? keyAt(now) : known().then(() => keyAt(clock.now()));
     },
     publicJwks: async () => ({
       keys: (await known()).filter(isListedAt(clock.now())).map(({ publicJwk }) => publicJwk as JWK),

@@ -67,6 +67,8 @@ test('since a time, all that did not succeed is sent, those never sent too, in t
   await api.record({ entity: 'cus_1', seq: 3 });
   const refused = await redeliver({ endpoint_uid: uid, since: start });
   expect([refused.status, refused.json.error]).toEqual([409, 'CONFLICT']);
+  // Else the next worker may find them first, when it is enabled again.
+  await until(async () => (await api.get('/events/list')).json.events.length === 4);
   await stop();
 
   // Enabled again before the worker has cancelled what waited: that is sent again all the same.
