@@ -1,7 +1,7 @@
 /** Making deliveries of what was recorded. */
 import { type Kysely, sql } from 'kysely';
 import { arrayLiteral } from '#src/platform/db/array-literal.ts';
-import type { ClaimedEvent } from '#src/platform/db/outbox.ts';
+import type { ClaimedEvent } from '#src/platform/db/outbox-queue.ts';
 import type { ReadyEndpoint } from './claim-store.ts';
 
 /** An endpoint that is enabled. */
@@ -74,14 +74,14 @@ export const insertDeliveries = async (
 
 /** Uids of those that are there. */
 export const insertedOf = async (
-  tx: Kysely<unknown>,
-  made: readonly Pick<NewDelivery, 'uid' | 'event'>[],
+  db: Kysely<unknown>,
+  made: readonly { uid: string; eventId: string }[],
 ): Promise<Set<string>> => {
   const { rows } = await sql<{ uid: string }>`
-    select delivery.uid from unnest(${made.map(({ event }) => event.id)}::text[], ${made.map(({ uid }) => uid)}::text[])
+    select delivery.uid from unnest(${made.map(({ eventId }) => eventId)}::text[], ${made.map(({ uid }) => uid)}::text[])
       as wanted (event_id, uid)
     join webhooks.deliveries as delivery on delivery.event_id = wanted.event_id and delivery.uid = wanted.uid`.execute(
-    tx,
+    db,
   );
   return new Set(rows.map(({ uid }) => uid));
 };

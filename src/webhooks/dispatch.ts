@@ -3,13 +3,15 @@ import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
+import { outboxChannel } from '#src/platform/db/outbox.ts';
 import {
   type ClaimedEvent,
   claimEvents,
+  createQueueFloor,
   lockDispatch,
   markDispatched,
-  outboxChannel,
-} from '#src/platform/db/outbox.ts';
+  type QueueFloor,
+} from '#src/platform/db/outbox-queue.ts';
 import { createPreparedDatabase } from '#src/platform/db/prepared.ts';
 import { inTransaction, withCommit } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
@@ -17,15 +19,18 @@ import type { Logger } from '#src/platform/log.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { createWake, type Wake } from '#src/platform/wake.ts';
 import { type Leased, leasedTo, leaseMs } from './claim.ts';
+import type { ReadyEndpoint } from './claim-store.ts';
 import { insertDeliveries, insertedOf, lockSubscribed, type NewDelivery, type Subscribed } from './delivery-store.ts';
 import {
   createPatience,
   createReservation,
+  createStarter,
   type Free,
   findFree,
   type Patience,
   type Reservation,
   type Sender,
+  type Starter,
   settleHanded,
 } from './hand-over.ts';
 import { type Lane, laneName, lockLanes, markFollowed, unfinishedLanes } from './lane-store.ts';
@@ -54,12 +59,14 @@ export const createDispatch = (deps: DispatchDeps): Service => ({
     const wake = createWake(signal);
     const hints = await listen(deps, wake);
     const patience = createPatience(deps.sender.places);
+    const start = createStarter(deps.sender);
+    const floor = createQueueFloor();
     let limit = batchMax;
     try {
       while (!signal.aborted) {
         // The service fails and is started again, with a connection that hears hints.
         if (hints.lost !== undefined) throw hints.lost;
-        const batch = dispatchOnce(deps, hints.db, { limit, patience });
+        const batch = dispatchOnce(deps, hints.db, { limit, patience, floor, start });
         deps.sender.waitFor(batch);
         const { claimed, taken, isToClaim } = await batch;
         if (isToClaim) deps.onDeliveries();
@@ -90,23 +97,23 @@ type Dispatched = {
 const dispatchOnce = async (
   { clock, sender, log }: DispatchDeps,
   db: Kysely<unknown>,
-  { limit, patience }: { limit: number; patience: Patience },
+  { limit, patience, floor, start }: { limit: number; patience: Patience; floor: QueueFloor; start: Starter },
 ): Promise<Dispatched> => {
   const leasedMs = performance.now();
   const now = clock.now();
   const reservation = createReservation(sender.places);
   try {
-    const { handed, ...dispatched } = await inTransaction(db, (tx) => {
+    const { handed, made, ...dispatched } = await inTransaction(db, (tx) => {
       // It may be a repetition.
       reservation.giveBack();
-      return dispatchIn(tx, { now, limit, reservation, patience, isOpen: sender.isOpen() });
+      return dispatchIn(tx, { now, limit, reservation, patience, floor, isOpen: sender.isOpen() });
     });
-    for (const delivery of handed) {
-      const place = reservation.taken.get(delivery.uid);
-      if (place === undefined) continue;
-      reservation.taken.delete(delivery.uid);
-      sender.start(delivery, place, leasedMs);
-    }
+    start(
+      (await insertedOnly(db, handed, made)).flatMap((delivery) => {
+        const place = reservation.hand(delivery.uid);
+        return place === undefined ? [] : [{ delivery, place, leasedMs }];
+      }),
+    );
     if (handed.length > 0 && performance.now() - leasedMs > slowMs) {
       log.warn({ count: handed.length }, 'deliveries were leased late');
       await lookSoon(db, [...new Set(handed.map(({ endpointUid }) => endpointUid))], now);
@@ -117,54 +124,73 @@ const dispatchOnce = async (
   }
 };
 
-type Batch = { now: Date; limit: number; reservation: Reservation; patience: Patience; isOpen: boolean };
+type Batch = {
+  now: Date;
+  limit: number;
+  reservation: Reservation;
+  patience: Patience;
+  floor: QueueFloor;
+  isOpen: boolean;
+};
 
-const nothing = { claimed: 0, taken: 0, isToClaim: false, handed: [] };
+type Made = { handed: Leased[]; made: { count: number; inserted: Promise<number> } };
 
-const dispatchIn = async (tx: Kysely<unknown>, batch: Batch): Promise<Dispatched & { handed: Leased[] }> => {
-  if (!(await lockDispatch(tx))) return nothing;
-  const { now, limit, isOpen } = batch;
-  const events = await claimEvents(tx, limit);
-  if (events.length === 0) return nothing;
+const none = { handed: [], made: { count: 0, inserted: Promise.resolve(0) } };
+const nothing = { claimed: 0, taken: 0, isToClaim: false, ...none };
+
+/** What tells nothing before the commit is sent together with it: each answer that is waited for lengthens the batch. */
+const dispatchIn = async (tx: Kysely<unknown>, batch: Batch): Promise<Dispatched & Made> => {
+  const { now, limit, floor, isOpen } = batch;
+  const [isHeld, events] = await Promise.all([lockDispatch(tx), claimEvents(tx, { limit, floor: floor.get() })]);
+  if (!isHeld || events.length === 0) return nothing;
+  if (floor.isDue(performance.now())) await withCommit(tx, floor.look(tx, performance.now()));
   // From then on nobody else may look at these endpoints until the commit.
   const subscribed = await lockSubscribed(tx, [...new Set(events.map(({ tenant }) => tenant))]);
   const targets = targetsOf(events, subscribed, now);
   const lanes = targets.flat().map(laneOf);
-  await lockLanes(tx, lanes);
+  await withCommit(tx, lockLanes(tx, lanes));
   const unfinished = await unfinishedLanes(tx, lanes);
   const wanted = new Set(lanes.map(({ endpointUid }) => endpointUid));
   const free = findFree(isOpen ? subscribed.filter(({ endpointUid }) => wanted.has(endpointUid)) : [], now);
   const { made: chosen, taken } = choose(targets, { unfinished, free }, batch);
   const isToClaim = free.behind.size > 0;
   if (taken === 0) return { ...nothing, claimed: events.length, isToClaim };
-  const ids = events.slice(0, taken).map(({ id }) => id);
-  await withCommit(tx, markDispatched(tx, ids, now));
+  const positions = events.slice(0, taken).map(({ position }) => position);
+  await withCommit(tx, markDispatched(tx, positions));
   if (chosen.length === 0) return { ...nothing, claimed: events.length, taken, isToClaim };
   const made = await settleHanded(tx, chosen, free, now);
   const lease = { token: randomUUID(), until: new Date(now.getTime() + leaseMs) };
-  const insertedCount = await insertDeliveries(tx, made, lease, now);
-  await markFollowed(tx, made.filter(({ first }) => !first).map(laneOf));
+  const inserted = insertDeliveries(tx, made, lease, now);
+  await withCommit(tx, inserted);
+  await withCommit(tx, markFollowed(tx, made.filter(({ first }) => !first).map(laneOf)));
   const leased = made.filter(({ leased: isLeased }) => isLeased);
-  // Dispatched before, and restored since: what was made then is what is sent.
-  const inserted = insertedCount === made.length ? undefined : await insertedOf(tx, leased);
-  const handed = leased.flatMap(({ uid, endpointUid, event }) => {
-    const endpoint = free.endpoints.get(endpointUid);
-    if (endpoint === undefined || inserted?.has(uid) === false) return [];
-    const { tenant, id: eventId, kind, entity, body } = event;
-    const delivery = {
-      tenant,
-      uid,
-      endpointUid,
-      eventId,
-      kind,
-      entity,
-      body,
-      attemptsCount: 0,
-      leaseToken: lease.token,
-    };
-    return [leasedTo(endpoint, delivery)];
+  const handed = leased.flatMap((one) => {
+    const endpoint = free.endpoints.get(one.endpointUid);
+    return endpoint === undefined ? [] : [handedTo(endpoint, one, lease.token)];
   });
-  return { claimed: events.length, taken, isToClaim: isToClaim || leased.length < made.length, handed };
+  return {
+    claimed: events.length,
+    taken,
+    isToClaim: isToClaim || leased.length < made.length,
+    handed,
+    made: { count: made.length, inserted },
+  };
+};
+
+const handedTo = (endpoint: ReadyEndpoint, { uid, endpointUid, event }: NewDelivery, leaseToken: string): Leased => {
+  const { tenant, id: eventId, kind, entity, body } = event;
+  return leasedTo(endpoint, { tenant, uid, endpointUid, eventId, kind, entity, body, attemptsCount: 0, leaseToken });
+};
+
+/** After the commit. Of what was dispatched before, and put back into the queue since, that is sent which was made then. */
+const insertedOnly = async (
+  db: Kysely<unknown>,
+  handed: readonly Leased[],
+  made: Made['made'],
+): Promise<readonly Leased[]> => {
+  if ((await made.inserted) === made.count) return handed;
+  const inserted = await insertedOf(db, handed);
+  return handed.filter(({ uid }) => inserted.has(uid));
 };
 
 /** Of each event. */

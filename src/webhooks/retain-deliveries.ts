@@ -6,6 +6,7 @@
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { eventWeeks } from '#src/platform/db/outbox.ts';
+import { dropWaiting, placeWeeks } from '#src/platform/db/outbox-queue.ts';
 import {
   deleteStrays,
   dropWeek,
@@ -33,7 +34,7 @@ const deliveryWeeks: WeeklyTable = {
 const attemptWeeks: WeeklyTable = { ...deliveryWeeks, name: 'attempts', fillfactor: 100 };
 
 /** What refers to something goes before it. */
-const tables = [attemptWeeks, deliveryWeeks, eventWeeks];
+const tables = [attemptWeeks, deliveryWeeks, placeWeeks, eventWeeks];
 
 const dayMs = 86_400_000;
 const weeksAhead = 2;
@@ -70,6 +71,7 @@ export const retain = async ({ db, clock, log }: RetainDeps, signal: AbortSignal
     for (const week of await listWeeks(db, table)) if (endOfWeek(week) <= before) over.add(week);
   const dropped = [...over].sort((left, right) => left - right);
   await cancelBefore(db, before, now, signal);
+  while (!signal.aborted && (await dropWaiting(db, before, straysMax)) === straysMax);
   for (const week of dropped) if (!signal.aborted) await dropOne(db, week);
   for (const table of tables)
     while (!signal.aborted && (await deleteStrays(db, table, before, straysMax)) === straysMax);

@@ -1,6 +1,7 @@
 /**
  * How fast do webhooks go, and what do those that wait cost the others? `rate`: deliveries per second to one and to 1,000
- * receivers, beside a bare loop that signs and posts to the same ones. `latency`: from commit to arrival, idle and at half
+ * receivers, beside a bare loop that signs and posts to the same ones. The events of a round are recorded before, in one
+ * transaction: producers are not what is measured. `latency`: from commit to arrival, idle and at half
  * load. `backlog`: both beside 1,000,000 waiting deliveries. Named parts run alone. Exit code 1 when a goal is missed.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';

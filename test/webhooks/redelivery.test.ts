@@ -156,7 +156,7 @@ test('a large redelivery is queued in steps by the workers, one at a time per en
   let stop = api.startWorker();
   await until(async () => (await api.get('/events/list', { kinds: 'customers' })).json.events.length === 100);
   await until(async () => {
-    const { rows } = await sql`select from outbox.events where dispatched_at is null limit 1`.execute(api.db);
+    const { rows } = await sql`select from outbox.waiting limit 1`.execute(api.db);
     return rows.length === 0;
   });
   await stop();
@@ -188,7 +188,7 @@ test('a worker killed in the middle of a large redelivery is followed by another
   for (let number = 0; number < 400; number += 1) await api.record({ entity: `cus_${number % 10}`, seq: number + 1 });
   const stop = api.startWorker();
   await until(async () => {
-    const { rows } = await sql`select from outbox.events where dispatched_at is null limit 1`.execute(api.db);
+    const { rows } = await sql`select from outbox.waiting limit 1`.execute(api.db);
     return rows.length === 0;
   });
   await stop();
