@@ -52,6 +52,7 @@ export const insertDeliveries = async (
   lease: FirstLease,
   now: Date,
 ): Promise<number> => {
+  if (made.length === 0) return 0;
   // The event's columns once for each target: a join of what two arrays hold would compare each with each.
   const of = (value: (one: NewDelivery) => string | number | boolean): string => arrayLiteral(made.map(value));
   const { numAffectedRows } = await sql`

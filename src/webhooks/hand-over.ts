@@ -3,7 +3,6 @@
  * worker from the beginning and handed to its sender after the commit, with no claim between. Everything else is claimed:
  * what has no place, what stands behind others that are due at its endpoint, and endpoints that are held, paced or slow.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import type { Leased } from './claim.ts';
 import type { ReadyEndpoint } from './claim-store.ts';
@@ -82,12 +81,7 @@ const isPlain = (one: Subscribed): one is Subscribed & ReadyEndpoint =>
 export const createReservation = (places: Places) => {
   const taken = new Map<string, Place>();
   return {
-    /** Its place, which is not given back any more; undefined when it has none. */
-    hand: (deliveryUid: string): Place | undefined => {
-      const place = taken.get(deliveryUid);
-      taken.delete(deliveryUid);
-      return place;
-    },
+    taken,
     /** Undefined: it has one now. `isBehind`: others go first. */
     tryTake: (deliveryUid: string, endpoint: ReadyEndpoint, isBehind: boolean): Full | undefined => {
       if (isBehind) return { isFull: true, endpointUid: endpoint.endpointUid, isPassing: endpoint.class === quick };
@@ -110,33 +104,6 @@ export const createReservation = (places: Places) => {
 };
 
 export type Reservation = ReturnType<typeof createReservation>;
-
-export type Handed = { delivery: Leased; place: Place; leasedMs: number };
-export type Starter = (handed: readonly Handed[]) => void;
-
-/** So many are begun before everything else has its turn. */
-const startMax = 16;
-
-/**
- * Begins deliveries in their sequence, a few at a time: signing a batch at once would keep waiting who answers, and the
- * server without work for as long.
- */
-export const createStarter = (sender: Pick<Sender, 'start' | 'waitFor'>): Starter => {
-  const waiting: Handed[] = [];
-  let isStarting = false;
-  const startAll = async (): Promise<void> => {
-    isStarting = true;
-    while (waiting.length > 0) {
-      await nextTurn();
-      for (const { delivery, place, leasedMs } of waiting.splice(0, startMax)) sender.start(delivery, place, leasedMs);
-    }
-    isStarting = false;
-  };
-  return (handed) => {
-    waiting.push(...handed);
-    if (!isStarting) sender.waitFor(startAll());
-  };
-};
 
 /** In milliseconds: what may be waited for places at the beginning, and at most. */
 const creditMs = 60;

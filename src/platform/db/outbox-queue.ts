@@ -41,6 +41,15 @@ export const claimEvents = async (
   return rows;
 };
 
+/** How many of these have not been dispatched. Under `lockDispatch`: of events that were read in a transaction before. */
+export const countWaiting = async (tx: Kysely<unknown>, positions: readonly number[]): Promise<number> => {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from outbox.waiting where position = any(${arrayLiteral(positions)}::bigint[])`.execute(
+    tx,
+  );
+  return rows[0]?.count ?? 0;
+};
+
 const lookEveryMs = 1_000;
 
 /**
