@@ -1,7 +1,8 @@
 /**
- * Events, their deliveries and attempts are kept for 30 days (interface 12.4), a week at a time: the tables are partitioned
- * by the week of the event, and a week that ended 30 days ago is dropped as a whole from all three. Makes the weeks
- * ahead. What is still to be sent by then is cancelled first, so that nothing waits for it for ever.
+ * Events, their places in the feed, deliveries and attempts are kept for 30 days (interface 12.4), a week at a time: the
+ * tables are partitioned by the week of the event, and a week that ended 30 days ago is dropped as a whole from all of
+ * them. Makes the weeks ahead. What is still to be dispatched or sent by then is given up first, so that nothing waits
+ * for it for ever.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { allMigrations } from '#src/app/migrations.ts';
 import { readFeed } from '#src/platform/db/event-feed.ts';
 import { migrate } from '#src/platform/db/migrate.ts';
-import { recordEvent } from '#src/platform/db/outbox.ts';
+import { recordEvent, recordEvents } from '#src/platform/db/outbox.ts';
 import { claimEvents, createQueueFloor, lockDispatch, markDispatched } from '#src/platform/db/outbox-queue.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
@@ -173,3 +173,47 @@ test('what left the queue is not stepped over by every claim, and what is commit
     await engine.close();
   }
 });
+
+test('two dispatchers take turns at a long queue: every event is delivered, and gets one place, in the sequence of its entity', async () => {
+  const engine = await startEngine();
+  const receiver = await startReceiver();
+  const [entities, rounds, eachRound] = [15, 20, 5];
+  const total = entities * rounds * eachRound;
+  try {
+    await engine.addEndpoint(receiver.url);
+    const record = async (round: number): Promise<void> => {
+      for (let entity = 0; entity < entities; entity += 1) {
+        const draft = (number: number) =>
+          draftOf({ entity: `cus_${entity}`, seq: round * eachRound + number + 1 }, engine.clock.now());
+        const more = Array.from({ length: eachRound - 1 }, (_, number) => draft(number + 1));
+        await inTransaction(engine.db, (tx) => recordEvents(tx, [draft(0), ...more]));
+      }
+    };
+    for (let round = 0; round < rounds / 2; round += 1) await record(round);
+    engine.startWorker();
+    const stop = engine.startWorker();
+    for (let round = rounds / 2; round < rounds; round += 1) await record(round);
+    await stop();
+    engine.startWorker();
+    const isDone = async (): Promise<boolean> => {
+      const deliveries = await engine.deliveries();
+      return deliveries.length === total && deliveries.every(({ state }) => state === 'succeeded');
+    };
+    await until(isDone, 60_000);
+
+    const { events } = await readFeed(engine.db, { tenant, kinds: ['customers'], after: 0, limit: total + 1 });
+    expect(new Set(events.map(({ id }) => id)).size).toBe(total);
+    expect(events).toHaveLength(total);
+    const inSequence = Array.from({ length: rounds * eachRound }, (_, index) => index + 1);
+    const sent = receiver.received.map(({ body }) => JSON.parse(body) as { customer: { uid: string }; seq: number });
+    for (let entity = 0; entity < entities; entity += 1) {
+      const uid = `cus_${entity}`;
+      expect(events.filter((event) => event.entity === uid).map(({ seq }) => seq)).toEqual(inSequence);
+      const seqs = sent.filter(({ customer }) => customer.uid === uid).map(({ seq }) => seq);
+      expect([...new Set(seqs)]).toEqual(inSequence);
+    }
+  } finally {
+    await engine.close();
+    await receiver.close();
+  }
+}, 90_000);
