@@ -9,9 +9,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Agent, request } from 'undici';
 
-type Steady = { url: string; authorization: string; perSecond: number };
+/** Without bodies it reads; else it posts each of them in turn. */
+export type Pace = { url: string; headers: Record<string, string>; bodies: readonly string[]; perSecond: number };
 
-const { url, authorization, perSecond } = workerData as Steady;
+const { url, headers, bodies, perSecond } = workerData as Pace;
 const main = parentPort;
 if (main === null) throw new Error('this module is the start of a thread');
 // What the bench waits for on its own side is not what a request takes: its callers would sit on other machines. On Linux
@@ -23,8 +24,12 @@ try {
 }
 const agent = new Agent({ connections: 64, pipelining: 1, headersTimeout: 60_000, bodyTimeout: 60_000 });
 
+let sent = 0;
+
 const one = async (dueAt: number): Promise<number> => {
-  const answer = await request(url, { headers: { authorization }, dispatcher: agent });
+  const body = bodies[sent++ % bodies.length];
+  const method = body === undefined ? 'GET' : 'POST';
+  const answer = await request(url, { method, headers, dispatcher: agent, ...(body !== undefined && { body }) });
   await answer.body.dump();
   if (answer.statusCode !== 200) throw new Error(`a request was answered with ${answer.statusCode}`);
   return performance.now() - dueAt;

@@ -147,18 +147,22 @@ export const startPanelStand = async (env: Record<string, string> = {}) => {
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Fails with what axe finds on the page as it is now. */
+/** Fails with what axe finds on the page as it is now, in its light and its dark colours. */
 export const expectAccessible = async (page: Page): Promise<void> => {
   // Over the debugging protocol, which the content policy does not hold for.
   await page.evaluate(axeSource);
-  // A part of a page that is fetched again is paler for a moment; what is wrong stays wrong.
-  let found = ['axe did not run'];
-  const isClean = async (): Promise<boolean> => {
-    found = await violationsOf(page);
-    return found.length === 0;
-  };
-  await until(isClean, 3_000).catch(() => undefined);
-  expect(found).toEqual([]);
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    // A part of a page that is fetched again is paler for a moment; what is wrong stays wrong.
+    let found = ['axe did not run'];
+    const isClean = async (): Promise<boolean> => {
+      found = await violationsOf(page);
+      return found.length === 0;
+    };
+    await until(isClean, 3_000).catch(() => undefined);
+    expect(found, colorScheme).toEqual([]);
+  }
+  await page.emulateMedia({ colorScheme: null });
 };
 
 const violationsOf = async (page: Page): Promise<string[]> => {

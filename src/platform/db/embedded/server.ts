@@ -58,6 +58,10 @@ const postgresSettings = (settings: ServerSettings): Record<string, string> => (
   // Statements and the details of errors hold customers' data.
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
+  // Left to itself it counts them in segments of the journal, and ours are small. Few kept would have whoever commits beside
+  // a large import wait for new files, and a small journal is a checkpoint every few seconds.
+  min_wal_size: '128MB',
+  max_wal_size: '1GB',
   // Statements here are short; compiling them costs more than it saves.
   jit: 'off',
   ...settings.extra,
