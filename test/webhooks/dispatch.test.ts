@@ -55,7 +55,7 @@ test('an event goes to every enabled endpoint of its own tenant, once, however o
   // As after a restore: the events look new again.
   await sql`
     insert into outbox.waiting (position, event_id, tenant, kind, event, entity, created)
-    select position, id, tenant, kind, event, entity, created from outbox.events`.execute(db);
+    select nextval('outbox.event_positions'), id, tenant, kind, event, entity, created from outbox.events`.execute(db);
   await engine.record({ entity: 'cus_2', seq: 1 });
   await engine.record({ entity: 'cus_foreign', seq: 1, tenant: 'rst_other' });
   await until(async () => (await engine.deliveries()).filter(({ state }) => state === 'succeeded').length === 5);

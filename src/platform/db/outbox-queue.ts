@@ -25,9 +25,9 @@ export type ClaimedEvent = Pick<RecordedEvent, 'id' | 'tenant' | 'kind' | 'event
 };
 
 /**
- * The oldest events that have no deliveries yet, in the order of their recording, from the position `floor` on. May be sent right behind `lockDispatch`
- * in its transaction: reads nothing where that came to nothing. Mark those that get their deliveries in the same
- * transaction, and of each entity none before an earlier one.
+ * The oldest events that have no deliveries yet, in the order of their recording, from the position `floor` on. May be sent
+ * right behind `lockDispatch` in its transaction: reads nothing where that came to nothing. Mark those that get their
+ * deliveries in the same transaction, and of each entity none before an earlier one.
  */
 export const claimEvents = async (
   tx: Kysely<unknown>,
@@ -55,7 +55,8 @@ const lookEveryMs = 1_000;
 /**
  * Where the queue begins. What left it stays in the way until it is swept, which an open snapshot of anybody prevents: each
  * claim would step over all of it. So it is known below which position nothing waits and nothing can come any more: those
- * who drew such a position have ended. As long as one dispatcher's connection lasts.
+ * who drew such a position have ended. As long as one dispatcher's connection lasts. Whoever puts an event back into the queue
+ * draws a new position for it.
  */
 export const createQueueFloor = () => {
   let floor = 0;
