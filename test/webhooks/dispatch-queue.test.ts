@@ -109,6 +109,7 @@ test('only one dispatcher at a time reads the queue, and what it does not commit
 
 test('what left the queue is not stepped over by every claim, and what is committed late is still in it', async () => {
   const engine = await startEngine();
+  let commit = (): void => undefined;
   try {
     const floor = createQueueFloor();
     let nowMs = 0;
@@ -143,7 +144,6 @@ test('what left the queue is not stepped over by every claim, and what is commit
     await client.query('rollback');
     client.release();
 
-    let commit = (): void => undefined;
     const isToCommit = new Promise<void>((resolve) => {
       commit = resolve;
     });
@@ -170,6 +170,7 @@ test('what left the queue is not stepped over by every claim, and what is commit
     expect(entitiesOf(await dispatchAll())).toEqual(['cus_late']);
     await lookUntil(() => floor.get() > position + 1);
   } finally {
+    commit();
     await engine.close();
   }
 });

@@ -1,7 +1,7 @@
 /**
  * What of the outbox is not dispatched yet. Every event gets a narrow row in `outbox.waiting` in its own transaction (a trigger
- * sees to it, whoever writes the event); the dispatcher moves it to `outbox.places`, which is the feed (event-feed.ts).
- * The event itself is never written again.
+ * sees to it where its writer does not); the dispatcher moves it to `outbox.places`, which is the feed (event-feed.ts). The
+ * event itself is never written again.
  */
 import { type Kysely, sql } from 'kysely';
 import type { RecordedEvent } from '#src/contract/event.ts';

@@ -99,16 +99,19 @@ const insertEvents = async (tx: Kysely<unknown>, events: readonly RecordedEvent[
   const rows = events.map(
     ({ id, tenant, kind, event, entity, seq, previousSeq, created, body }) =>
       sql`(${id}, ${tenant}, ${kind}, ${event}, ${entity}, ${seq}::bigint, ${previousSeq}::bigint,
-        ${created}::timestamptz, ${body})`,
+        ${created}::timestamptz, ${body}, true)`,
   );
   await sql`${named}
     with head as (
       insert into outbox.heads (tenant, kind, entity, last_seq)
       values (${last.tenant}, ${last.kind}, ${last.entity}, ${last.seq})
       on conflict (tenant, kind, entity) do update set last_seq = excluded.last_seq
+    ), recorded as (
+      insert into outbox.events (id, tenant, kind, event, entity, seq, previous_seq, created, body, queued)
+      values ${sql.join(rows)} returning position, id, tenant, kind, event, entity, created
     )
-    insert into outbox.events (id, tenant, kind, event, entity, seq, previous_seq, created, body)
-    values ${sql.join(rows)} returning pg_notify(${outboxChannel}, '')`.execute(tx);
+    insert into outbox.waiting (position, event_id, tenant, kind, event, entity, created)
+    select * from recorded returning pg_notify(${outboxChannel}, '')`.execute(tx);
 };
 
 /** Switches kinds on or off for a tenant; kinds that are not named stay. */

@@ -35,7 +35,9 @@ select id, feed_position, tenant, kind, event, entity, created from outbox.event
 insert into outbox.waiting (position, event_id, tenant, kind, event, entity, created)
 select position, id, tenant, kind, event, entity, created from outbox.events where dispatched_at is null;
 
-alter table outbox.events drop column dispatched_at, drop column feed_position, drop column xid;
+-- `queued`: whoever wrote the event has put it into the queue himself, in the same statement.
+alter table outbox.events drop column dispatched_at, drop column feed_position, drop column xid,
+  add column queued boolean not null default false;
 
 create function outbox.let_wait() returns trigger language plpgsql as $$
 begin
@@ -43,4 +45,5 @@ begin
   values (new.position, new.id, new.tenant, new.kind, new.event, new.entity, new.created);
   return null;
 end $$;
-create trigger events_wait after insert on outbox.events for each row execute function outbox.let_wait();
+create trigger events_wait after insert on outbox.events
+  for each row when (not new.queued) execute function outbox.let_wait();
