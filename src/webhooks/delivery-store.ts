@@ -1,7 +1,7 @@
 /** Making deliveries of what was recorded. */
 import { type Kysely, sql } from 'kysely';
 import { arrayLiteral } from '#src/platform/db/array-literal.ts';
-import type { ClaimedEvent } from '#src/platform/db/outbox.ts';
+import type { ClaimedEvent } from '#src/platform/db/outbox-queue.ts';
 import type { ReadyEndpoint } from './claim-store.ts';
 
 /** An endpoint that is enabled. */
@@ -52,6 +52,7 @@ export const insertDeliveries = async (
   lease: FirstLease,
   now: Date,
 ): Promise<number> => {
+  if (made.length === 0) return 0;
   // The event's columns once for each target: a join of what two arrays hold would compare each with each.
   const of = (value: (one: NewDelivery) => string | number | boolean): string => arrayLiteral(made.map(value));
   const { numAffectedRows } = await sql`
@@ -74,14 +75,14 @@ export const insertDeliveries = async (
 
 /** Uids of those that are there. */
 export const insertedOf = async (
-  tx: Kysely<unknown>,
-  made: readonly Pick<NewDelivery, 'uid' | 'event'>[],
+  db: Kysely<unknown>,
+  made: readonly { uid: string; eventId: string }[],
 ): Promise<Set<string>> => {
   const { rows } = await sql<{ uid: string }>`
-    select delivery.uid from unnest(${made.map(({ event }) => event.id)}::text[], ${made.map(({ uid }) => uid)}::text[])
+    select delivery.uid from unnest(${made.map(({ eventId }) => eventId)}::text[], ${made.map(({ uid }) => uid)}::text[])
       as wanted (event_id, uid)
     join webhooks.deliveries as delivery on delivery.event_id = wanted.event_id and delivery.uid = wanted.uid`.execute(
-    tx,
+    db,
   );
   return new Set(rows.map(({ uid }) => uid));
 };

@@ -3,21 +3,25 @@ import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
+import { outboxChannel } from '#src/platform/db/outbox.ts';
 import {
   type ClaimedEvent,
   claimEvents,
+  countWaiting,
+  createQueueFloor,
   lockDispatch,
   markDispatched,
-  outboxChannel,
-} from '#src/platform/db/outbox.ts';
+  type QueueFloor,
+} from '#src/platform/db/outbox-queue.ts';
 import { createPreparedDatabase } from '#src/platform/db/prepared.ts';
 import { inTransaction, withCommit } from '#src/platform/db/transaction.ts';
-import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { createWake, type Wake } from '#src/platform/wake.ts';
 import { type Leased, leasedTo, leaseMs } from './claim.ts';
-import { insertDeliveries, insertedOf, lockSubscribed, type NewDelivery, type Subscribed } from './delivery-store.ts';
+import type { ReadyEndpoint } from './claim-store.ts';
+import { insertDeliveries, insertedOf, type NewDelivery } from './delivery-store.ts';
+import { createFindStanding, type FindStanding, laneOf, type Standing } from './find-standing.ts';
 import {
   createPatience,
   createReservation,
@@ -28,7 +32,7 @@ import {
   type Sender,
   settleHanded,
 } from './hand-over.ts';
-import { type Lane, laneName, lockLanes, markFollowed, unfinishedLanes } from './lane-store.ts';
+import { laneName, markFollowed } from './lane-store.ts';
 import { loopSettings } from './loop-connection.ts';
 import { lookSoon } from './ready-store.ts';
 
@@ -53,22 +57,28 @@ export const createDispatch = (deps: DispatchDeps): Service => ({
   run: async (signal) => {
     const wake = createWake(signal);
     const hints = await listen(deps, wake);
-    const patience = createPatience(deps.sender.places);
+    const ways = {
+      patience: createPatience(deps.sender.places),
+      floor: createQueueFloor(),
+      findStanding: createFindStanding(),
+    };
     let limit = batchMax;
+    let ahead: readonly ClaimedEvent[] = [];
     try {
       while (!signal.aborted) {
         // The service fails and is started again, with a connection that hears hints.
         if (hints.lost !== undefined) throw hints.lost;
-        const batch = dispatchOnce(deps, hints.db, { limit, patience });
+        const batch = dispatchOnce(deps, hints.db, { ...ways, limit, ahead });
         deps.sender.waitFor(batch);
-        const { claimed, taken, isToClaim } = await batch;
+        const { taken, isRest, isMore, isToClaim, ...next } = await batch;
+        ({ ahead } = next);
         if (isToClaim) deps.onDeliveries();
-        if (taken < claimed) {
+        if (isRest) {
           await deps.sender.someEnded();
           limit = Math.max(batchMin, taken * 2);
         } else {
-          patience.rest();
-          if (claimed < limit) await wake.wait(pollMs);
+          ways.patience.rest();
+          if (!isMore) await wake.wait(pollMs);
           limit = batchMax;
         }
       }
@@ -79,29 +89,38 @@ export const createDispatch = (deps: DispatchDeps): Service => ({
 });
 
 type Dispatched = {
-  claimed: number;
-  /** Of them, those that are dispatched now: the others wait for places. */
+  /** Events that are dispatched now. */
   taken: number;
+  /** Some of those that were looked at are not: they wait for places. */
+  isRest: boolean;
+  /** There may be more than those that were looked at. */
+  isMore: boolean;
   /** Some deliveries are to be claimed, or the turn has come of an endpoint that they are for. */
   isToClaim: boolean;
+  /** What comes next, as far as it is known. */
+  ahead: readonly ClaimedEvent[];
 };
+
+type Ways = { patience: Patience; floor: QueueFloor; findStanding: FindStanding };
+/** `ahead`: read in the transaction before. */
+type Next = { limit: number; ahead: readonly ClaimedEvent[] };
 
 /** One batch in one transaction. What is handed over goes when it is committed. */
 const dispatchOnce = async (
   { clock, sender, log }: DispatchDeps,
   db: Kysely<unknown>,
-  { limit, patience }: { limit: number; patience: Patience },
+  ways: Ways & Next,
 ): Promise<Dispatched> => {
   const leasedMs = performance.now();
   const now = clock.now();
   const reservation = createReservation(sender.places);
   try {
-    const { handed, ...dispatched } = await inTransaction(db, (tx) => {
+    const { handed, made, ahead, ...dispatched } = await inTransaction(db, (tx) => {
       // It may be a repetition.
       reservation.giveBack();
-      return dispatchIn(tx, { now, limit, reservation, patience, isOpen: sender.isOpen() });
+      return dispatchIn(tx, { ...ways, now, reservation, isOpen: sender.isOpen() });
     });
-    for (const delivery of handed) {
+    for (const delivery of await insertedOnly(db, handed, made)) {
       const place = reservation.taken.get(delivery.uid);
       if (place === undefined) continue;
       reservation.taken.delete(delivery.uid);
@@ -111,86 +130,111 @@ const dispatchOnce = async (
       log.warn({ count: handed.length }, 'deliveries were leased late');
       await lookSoon(db, [...new Set(handed.map(({ endpointUid }) => endpointUid))], now);
     }
-    return dispatched;
+    return { ...dispatched, ahead: await ahead };
   } finally {
     reservation.giveBack();
   }
 };
 
-type Batch = { now: Date; limit: number; reservation: Reservation; patience: Patience; isOpen: boolean };
+type Batch = Ways & Next & { now: Date; reservation: Reservation; isOpen: boolean };
 
-const nothing = { claimed: 0, taken: 0, isToClaim: false, handed: [] };
+type Made = Omit<Dispatched, 'ahead'> & {
+  handed: readonly Leased[];
+  /** How many deliveries there should be, and how many of them are new. */
+  made: { count: number; inserted: Promise<number> };
+  ahead: Promise<readonly ClaimedEvent[]>;
+};
 
-const dispatchIn = async (tx: Kysely<unknown>, batch: Batch): Promise<Dispatched & { handed: Leased[] }> => {
-  if (!(await lockDispatch(tx))) return nothing;
-  const { now, limit, isOpen } = batch;
-  const events = await claimEvents(tx, limit);
-  if (events.length === 0) return nothing;
-  // From then on nobody else may look at these endpoints until the commit.
-  const subscribed = await lockSubscribed(tx, [...new Set(events.map(({ tenant }) => tenant))]);
-  const targets = targetsOf(events, subscribed, now);
-  const lanes = targets.flat().map(laneOf);
-  await lockLanes(tx, lanes);
-  const unfinished = await unfinishedLanes(tx, lanes);
-  const wanted = new Set(lanes.map(({ endpointUid }) => endpointUid));
-  const free = findFree(isOpen ? subscribed.filter(({ endpointUid }) => wanted.has(endpointUid)) : [], now);
-  const { made: chosen, taken } = choose(targets, { unfinished, free }, batch);
-  const isToClaim = free.behind.size > 0;
-  if (taken === 0) return { ...nothing, claimed: events.length, isToClaim };
-  const ids = events.slice(0, taken).map(({ id }) => id);
-  await withCommit(tx, markDispatched(tx, ids, now));
-  if (chosen.length === 0) return { ...nothing, claimed: events.length, taken, isToClaim };
+const nothing: Made = {
+  taken: 0,
+  isRest: false,
+  isMore: false,
+  isToClaim: false,
+  handed: [],
+  made: { count: 0, inserted: Promise.resolve(0) },
+  ahead: Promise.resolve([]),
+};
+
+/** What tells nothing before the commit is sent together with it: each answer that is waited for lengthens the batch. */
+const dispatchIn = async (tx: Kysely<unknown>, batch: Batch): Promise<Made> => {
+  const { now, limit, floor, isOpen } = batch;
+  const { isHeld, events, isAhead, standing } = await begin(tx, batch);
+  if (!isHeld || events.length === 0) return nothing;
+  if (standing === undefined) return { ...nothing, isMore: true };
+  if (floor.isDue(performance.now())) await withCommit(tx, floor.look(tx, performance.now()));
+  const free = findFree(isOpen ? standing.subscribed : [], now);
+  const { made: chosen, taken } = choose(standing, free, batch);
+  const isRest = taken < events.length;
+  const isMore = isAhead || events.length === limit;
+  const isBehind = free.behind.size > 0;
+  if (taken === 0) return { ...nothing, isRest, isMore, isToClaim: isBehind, ahead: Promise.resolve(events) };
+  const positions = events.slice(0, taken).map(({ position }) => position);
+  await withCommit(tx, markDispatched(tx, positions));
   const made = await settleHanded(tx, chosen, free, now);
   const lease = { token: randomUUID(), until: new Date(now.getTime() + leaseMs) };
-  const insertedCount = await insertDeliveries(tx, made, lease, now);
-  await markFollowed(tx, made.filter(({ first }) => !first).map(laneOf));
+  const inserted = insertDeliveries(tx, made, lease, now);
+  await withCommit(tx, inserted);
+  await withCommit(tx, markFollowed(tx, made.filter(({ first }) => !first).map(laneOf)));
+  const ahead = isMore && !isRest ? claimEvents(tx, { limit: batchMax, floor: floor.get() }) : undefined;
+  if (ahead !== undefined) await withCommit(tx, ahead);
   const leased = made.filter(({ leased: isLeased }) => isLeased);
-  // Dispatched before, and restored since: what was made then is what is sent.
-  const inserted = insertedCount === made.length ? undefined : await insertedOf(tx, leased);
-  const handed = leased.flatMap(({ uid, endpointUid, event }) => {
-    const endpoint = free.endpoints.get(endpointUid);
-    if (endpoint === undefined || inserted?.has(uid) === false) return [];
-    const { tenant, id: eventId, kind, entity, body } = event;
-    const delivery = {
-      tenant,
-      uid,
-      endpointUid,
-      eventId,
-      kind,
-      entity,
-      body,
-      attemptsCount: 0,
-      leaseToken: lease.token,
-    };
-    return [leasedTo(endpoint, delivery)];
-  });
-  return { claimed: events.length, taken, isToClaim: isToClaim || leased.length < made.length, handed };
+  return {
+    taken,
+    isRest,
+    isMore,
+    isToClaim: isBehind || leased.length < made.length,
+    handed: leased.flatMap((one) => {
+      const endpoint = free.endpoints.get(one.endpointUid);
+      return endpoint === undefined ? [] : [handedTo(endpoint, one, lease.token)];
+    }),
+    made: { count: made.length, inserted },
+    ahead: ahead ?? Promise.resolve(events.slice(taken)),
+  };
 };
 
-/** Of each event. */
-const targetsOf = (events: readonly ClaimedEvent[], subscribed: readonly Subscribed[], now: Date): Target[][] => {
-  const endpoints = Map.groupBy(subscribed, ({ tenant }) => tenant);
-  return events.map((event) =>
-    (endpoints.get(event.tenant) ?? [])
-      .filter(({ kinds }) => kinds.includes(event.kind))
-      .map(({ endpointUid }) => ({ uid: newId('dlv', now.getTime()), endpointUid, event })),
-  );
+type Begun = { isHeld: boolean; events: readonly ClaimedEvent[]; isAhead: boolean; standing: Standing | undefined };
+
+/**
+ * The lock, the next events, and where they stand; that is undefined when it is to be begun anew. Events that are known
+ * already are as good as those that a claim would find, unless another dispatcher was at it meanwhile: whatever was
+ * committed since with a position between theirs is of other entities, or they would not have been recorded yet.
+ */
+const begin = async (tx: Kysely<unknown>, { ahead, limit, floor, findStanding, now }: Batch): Promise<Begun> => {
+  if (ahead.length < batchMin) {
+    const [isHeld, events] = await Promise.all([lockDispatch(tx), claimEvents(tx, { limit, floor: floor.get() })]);
+    const standing = isHeld && events.length > 0 ? await findStanding(tx, events, now) : undefined;
+    return { isHeld, events, isAhead: false, standing };
+  }
+  const events = ahead.slice(0, limit);
+  const positions = events.map(({ position }) => position);
+  const [isHeld, waitingCount, standing] = await Promise.all([
+    lockDispatch(tx),
+    countWaiting(tx, positions),
+    findStanding(tx, events, now),
+  ]);
+  return { isHeld, events, isAhead: true, standing: waitingCount === events.length ? standing : undefined };
 };
 
-type Target = Pick<NewDelivery, 'uid' | 'endpointUid' | 'event'>;
+const handedTo = (endpoint: ReadyEndpoint, { uid, endpointUid, event }: NewDelivery, leaseToken: string): Leased => {
+  const { tenant, id: eventId, kind, entity, body } = event;
+  return leasedTo(endpoint, { tenant, uid, endpointUid, eventId, kind, entity, body, attemptsCount: 0, leaseToken });
+};
 
-const laneOf = ({ endpointUid, event: { kind, entity } }: Target): Lane => ({ endpointUid, kind, entity });
-
-type Standing = {
-  /** Names of lanes that have something unfinished; those that get it now are added. */
-  unfinished: Set<string>;
-  free: Free;
+/** After the commit. Of what was dispatched before, and put back into the queue since, that is sent which was made then. */
+const insertedOnly = async (
+  db: Kysely<unknown>,
+  handed: readonly Leased[],
+  made: Made['made'],
+): Promise<readonly Leased[]> => {
+  if ((await made.inserted) === made.count) return handed;
+  const inserted = await insertedOf(db, handed);
+  return handed.filter(({ uid }) => inserted.has(uid));
 };
 
 /** What each event becomes, in their sequence, up to the first that waits for a place. Takes the places of those handed over. */
 const choose = (
-  targets: readonly (readonly Target[])[],
-  { unfinished, free }: Standing,
+  { targets, unfinished }: Standing,
+  free: Free,
   { reservation, patience }: Batch,
 ): { made: NewDelivery[]; taken: number } => {
   const made: NewDelivery[] = [];

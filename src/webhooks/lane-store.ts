@@ -49,7 +49,7 @@ export const lockLanes = async (tx: Kysely<unknown>, lanes: readonly Lane[]): Pr
 export const unfinishedLanes = async (tx: Kysely<unknown>, lanes: readonly Lane[]): Promise<Set<string>> => {
   const { rows } = await sql<Lane>`
     select lane.endpoint_uid as "endpointUid", lane.kind, lane.entity from ${unnestLanes(lanes)}
-    cross join lateral (select position from ${unfinishedOfLane} ${inSequence} limit 1) as head`.execute(tx);
+    cross join lateral (select from ${unfinishedOfLane} limit 1) as head`.execute(tx);
   return new Set(rows.map(laneName));
 };
 

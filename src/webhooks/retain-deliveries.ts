@@ -1,11 +1,13 @@
 /**
- * Events, their deliveries and attempts are kept for 30 days (interface 12.4), a week at a time: the tables are partitioned
- * by the week of the event, and a week that ended 30 days ago is dropped as a whole from all three. Makes the weeks
- * ahead. What is still to be sent by then is cancelled first, so that nothing waits for it for ever.
+ * Events, their places in the feed, deliveries and attempts are kept for 30 days (interface 12.4), a week at a time: the
+ * tables are partitioned by the week of the event, and a week that ended 30 days ago is dropped as a whole from all of
+ * them. Makes the weeks ahead. What is still to be dispatched or sent by then is given up first, so that nothing waits
+ * for it for ever.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { eventWeeks } from '#src/platform/db/outbox.ts';
+import { dropWaiting, placeWeeks } from '#src/platform/db/outbox-queue.ts';
 import {
   deleteStrays,
   dropWeek,
@@ -33,7 +35,7 @@ const deliveryWeeks: WeeklyTable = {
 const attemptWeeks: WeeklyTable = { ...deliveryWeeks, name: 'attempts', fillfactor: 100 };
 
 /** What refers to something goes before it. */
-const tables = [attemptWeeks, deliveryWeeks, eventWeeks];
+const tables = [attemptWeeks, deliveryWeeks, placeWeeks, eventWeeks];
 
 const dayMs = 86_400_000;
 const weeksAhead = 2;
@@ -70,6 +72,7 @@ export const retain = async ({ db, clock, log }: RetainDeps, signal: AbortSignal
     for (const week of await listWeeks(db, table)) if (endOfWeek(week) <= before) over.add(week);
   const dropped = [...over].sort((left, right) => left - right);
   await cancelBefore(db, before, now, signal);
+  while (!signal.aborted && (await dropWaiting(db, before, straysMax)) === straysMax);
   for (const week of dropped) if (!signal.aborted) await dropOne(db, week);
   for (const table of tables)
     while (!signal.aborted && (await deleteStrays(db, table, before, straysMax)) === straysMax);

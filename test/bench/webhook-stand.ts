@@ -76,12 +76,13 @@ export const openStand = async (serverUrl: string, name: string) => {
     db,
     pool,
     addEndpoint,
-    /** Records `count` events, each of an entity of its own, the tenants in turn. */
-    record: async (tenants: readonly string[], count: number): Promise<void> => {
-      for (let done = 0; done < count; done += insertedMax)
-        await insertEvents(db, tenants, Math.min(insertedMax, count - done));
-      await sql`select pg_notify(${outboxChannel}, '')`.execute(db);
-    },
+    /** Records `count` events, each of an entity of its own, the tenants in turn. The worker sees all of them at the commit. */
+    record: (tenants: readonly string[], count: number): Promise<void> =>
+      inTransaction(db, async (tx) => {
+        for (let done = 0; done < count; done += insertedMax)
+          await insertEvents(tx, tenants, Math.min(insertedMax, count - done));
+        await sql`select pg_notify(${outboxChannel}, '')`.execute(tx);
+      }),
     /** Its id, and the moment at which its commit began, in milliseconds of the wall clock. */
     recordOne: (tenant: string): Promise<{ id: string; at: number }> =>
       inTransaction(db, async (tx) => {

@@ -29,10 +29,11 @@ afterEach(async () => {
 const fill = async (endpointUid: string, count: number, dueInMs = 0): Promise<void> => {
   const now = engine.clock.now();
   await sql`
-    insert into outbox.events (id, tenant, kind, event, entity, seq, created, body, dispatched_at)
+    insert into outbox.events (id, tenant, kind, event, entity, seq, created, body)
     select platform.id_bound('evt', ${now}) || ${endpointUid} || lpad(n::text, 8, '0'), ${tenant}, 'customers',
-      'customer.changed', 'cus_' || ${endpointUid} || n, 1, ${now}, '{"backlog":true}', ${now}
+      'customer.changed', 'cus_' || ${endpointUid} || n, 1, ${now}, '{"backlog":true}'
     from generate_series(1, ${count}::int) as n`.execute(engine.db);
+  await sql`delete from outbox.waiting`.execute(engine.db);
   await sql`
     insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state,
       next_attempt_at, created)

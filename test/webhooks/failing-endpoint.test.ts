@@ -83,7 +83,7 @@ test('an endpoint that only failed for five days, in at least ten attempts, is d
   const before = receiver.received.length;
   await engine.record({ entity: 'cus_missed', seq: 1 });
   await until(async () => {
-    const { rows } = await sql`select 1 from outbox.events where feed_position is null`.execute(engine.db);
+    const { rows } = await sql`select 1 from outbox.waiting`.execute(engine.db);
     return rows.length === 0;
   });
   receiver.behave(status(204));

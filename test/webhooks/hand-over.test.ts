@@ -45,8 +45,8 @@ const becomeKnown = async (): Promise<void> => {
 /** Was the delivery of this entity leased in the transaction that made it, or claimed afterwards? */
 const wayOf = async (entity: string): Promise<'handed over' | 'claimed' | undefined> => {
   const { rows } = await sql<{ same: boolean }>`
-    select delivery.xmin = event.xmin as same from webhooks.deliveries as delivery
-    join outbox.events as event on event.id = event_id
+    select delivery.xmin = placed.xmin as same from webhooks.deliveries as delivery
+    join outbox.places as placed using (event_id)
     where delivery.entity = ${entity} and lease_until is not null`.execute(engine.db);
   return rows[0] === undefined ? undefined : rows[0].same ? 'handed over' : 'claimed';
 };

@@ -23,6 +23,11 @@ const countsOf = async (redelivery: string): Promise<Record<string, number>> =>
   (await api.get('/webhook/deliveries', { redelivery_uid: redelivery })).json.counts;
 const start = '2026-03-01T00:00:00Z';
 
+const isDispatched = async (): Promise<boolean> => {
+  const { rows } = await sql`select from outbox.waiting limit 1`.execute(api.db);
+  return rows.length === 0;
+};
+
 test('one event is sent again with its id, though it succeeded, as a delivery of its own (A-140)', async () => {
   const receiver = await api.receiver();
   const { uid } = await api.endpoint(receiver.url);
@@ -65,6 +70,7 @@ test('since a time, all that did not succeed is sent, those never sent too, in t
   await until(async () => (await api.get('/webhook/endpoint', { uid })).json.endpoint.disabled_reason === 'gone');
   await api.record({ entity: 'cus_1', seq: 2 });
   await api.record({ entity: 'cus_1', seq: 3 });
+  await until(isDispatched);
   const refused = await redeliver({ endpoint_uid: uid, since: start });
   expect([refused.status, refused.json.error]).toEqual([409, 'CONFLICT']);
   // Else the next worker may find them first, when it is enabled again.
@@ -157,10 +163,7 @@ test('a large redelivery is queued in steps by the workers, one at a time per en
   for (let number = 0; number < 350; number += 1) await api.record({ entity: `cus_${number % 20}`, seq: number + 1 });
   let stop = api.startWorker();
   await until(async () => (await api.get('/events/list', { kinds: 'customers' })).json.events.length === 100);
-  await until(async () => {
-    const { rows } = await sql`select from outbox.events where dispatched_at is null limit 1`.execute(api.db);
-    return rows.length === 0;
-  });
+  await until(isDispatched);
   await stop();
   await api.post('/webhook/update', { uid, kinds: ['customers'] });
   const answer = await redeliver({ endpoint_uid: uid, since: start });
@@ -189,10 +192,7 @@ test('a worker killed in the middle of a large redelivery is followed by another
   const { uid } = await api.endpoint(receiver.url, { kinds: ['orders'] });
   for (let number = 0; number < 400; number += 1) await api.record({ entity: `cus_${number % 10}`, seq: number + 1 });
   const stop = api.startWorker();
-  await until(async () => {
-    const { rows } = await sql`select from outbox.events where dispatched_at is null limit 1`.execute(api.db);
-    return rows.length === 0;
-  });
+  await until(isDispatched);
   await stop();
   await api.post('/webhook/update', { uid, kinds: ['customers'] });
   const since = new Date(api.clock.now().getTime() - 3_600_000).toISOString();

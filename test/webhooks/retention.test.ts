@@ -28,14 +28,15 @@ const retainNow = (): Promise<number[]> =>
 
 const counts = async (): Promise<unknown> => {
   const { rows } = await sql`
-    select (select count(*) from outbox.events) as events, (select count(*) from webhooks.deliveries) as deliveries,
+    select (select count(*) from outbox.events) as events, (select count(*) from outbox.waiting) as waiting,
+      (select count(*) from outbox.places) as places, (select count(*) from webhooks.deliveries) as deliveries,
       (select count(*) from webhooks.attempts) as attempts`.execute(engine.db);
   return rows[0];
 };
 
 const inDefault = async (): Promise<unknown> => {
   const { rows } = await sql`
-    select (select count(*) from outbox.events_default) + (select count(*) from webhooks.deliveries_default)
+    select (select count(*) from outbox.events_default) + (select count(*) from outbox.places_default) + (select count(*) from webhooks.deliveries_default)
       + (select count(*) from webhooks.attempts_default) as count`.execute(engine.db);
   return rows[0];
 };
@@ -52,18 +53,18 @@ test('events, deliveries and attempts are kept for 30 days and then dropped with
 
   engine.advance(30 * day - 60_000);
   await retainNow();
-  expect(await counts()).toEqual({ events: 1, deliveries: 1, attempts: 1 });
+  expect(await counts()).toEqual({ events: 1, waiting: 0, places: 1, deliveries: 1, attempts: 1 });
   const second = engine.startWorker();
   await engine.record({ entity: 'cus_2', seq: 1 });
   await finished(2);
   await second();
   expect(await inDefault()).toEqual({ count: 0 });
-  expect(await counts()).toEqual({ events: 2, deliveries: 2, attempts: 2 });
+  expect(await counts()).toEqual({ events: 2, waiting: 0, places: 2, deliveries: 2, attempts: 2 });
 
   // A week is dropped when its last day is old enough.
   engine.advance(7 * day + day / 12);
   expect((await retainNow()).length).toBeGreaterThan(0);
-  expect(await counts()).toEqual({ events: 1, deliveries: 1, attempts: 1 });
+  expect(await counts()).toEqual({ events: 1, waiting: 0, places: 1, deliveries: 1, attempts: 1 });
   expect((await engine.deliveries())[0]?.entity).toBe('cus_2');
 });
 
@@ -94,6 +95,20 @@ test('what was still to be sent is cancelled before its week goes, and what wait
   });
 });
 
+test('what nobody dispatched as long as it was kept goes with its week, and what was recorded since is delivered', async () => {
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  expect(await counts()).toEqual({ events: 1, waiting: 1, places: 0, deliveries: 0, attempts: 0 });
+  engine.advance(29 * day);
+  await retainNow();
+  await engine.record({ entity: 'cus_2', seq: 1 });
+  engine.advance(10 * day);
+  expect((await retainNow()).length).toBeGreaterThan(0);
+  expect(await counts()).toEqual({ events: 1, waiting: 1, places: 0, deliveries: 0, attempts: 0 });
+  engine.startWorker();
+  await finished(1);
+  expect(receiver.received).toHaveLength(1);
+});
+
 test('rows that belong to no week go too when they are old enough', async () => {
   // A clock far ahead of the weeks that were made: nobody has made a week for it yet.
   engine.advance(200 * day);
@@ -107,5 +122,5 @@ test('rows that belong to no week go too when they are old enough', async () => 
   expect(await counts()).toMatchObject({ events: 1 });
   engine.advance(2 * day);
   await retainNow();
-  expect(await counts()).toEqual({ events: 0, deliveries: 0, attempts: 0 });
+  expect(await counts()).toEqual({ events: 0, waiting: 0, places: 0, deliveries: 0, attempts: 0 });
 });

@@ -37,16 +37,16 @@ export const readFeed = async (db: Kysely<unknown>, query: FeedQuery): Promise<F
   const { rows } = await sql<Omit<FeedEvent, 'id'> & { id: string | null; scanned: number | null }>`
     with walked as materialized (${walk(query)}),
     picked as materialized (
-      select id, feed_position from walked where ${query.event === undefined ? sql`true` : sql`event = ${query.event}`}
-      order by feed_position limit ${query.limit}
+      select event_id, place from walked where ${query.event === undefined ? sql`true` : sql`event = ${query.event}`}
+      order by place limit ${query.limit}
     )
     select reach.scanned, event.position, event.id, event.tenant, event.kind, event.event, event.entity, event.seq,
-      event.previous_seq as "previousSeq", event.created, event.body, event.feed_position as place
-    from (select case when count(*) >= ${lookedAtMax} then max(feed_position) end as scanned from walked) as reach
+      event.previous_seq as "previousSeq", event.created, event.body, picked.place
+    from (select case when count(*) >= ${lookedAtMax} then max(place) end as scanned from walked) as reach
     left join picked on true
     -- One by one through the key: joined at once, a table without statistics would be read as a whole.
-    left join lateral (select * from outbox.events where id = picked.id limit 1) as event on true
-    order by picked.feed_position`.execute(db);
+    left join lateral (select * from outbox.events where id = picked.event_id limit 1) as event on true
+    order by picked.place`.execute(db);
   return {
     events: rows.filter((row): row is FeedEvent & { scanned: number | null } => row.id !== null),
     scanned: rows[0]?.scanned ?? undefined,
@@ -67,19 +67,19 @@ const walk = ({
 }: FeedQuery): RawBuilder<unknown> => {
   const limit = event === undefined ? wanted : lookedAtMax;
   // Few events near the ends are passed over for their time: see placeBefore and placeAfter.
-  const bounds = sql`tenant = ${tenant} and feed_position > ${after}
-    and feed_position <= ${last ?? Number.MAX_SAFE_INTEGER}
+  const bounds = sql`tenant = ${tenant} and place > ${after}
+    and place <= ${last ?? Number.MAX_SAFE_INTEGER}
     ${since === undefined ? sql`` : sql`and created >= ${since}`} ${until === undefined ? sql`` : sql`and created < ${until}`}`;
   if (entity !== undefined) {
     return sql`
-      select id, feed_position, event from outbox.events
-      where ${bounds} and entity = ${entity} and kind = any(${kinds}::text[]) order by feed_position limit ${limit}`;
+      select event_id, place, event from outbox.places
+      where ${bounds} and entity = ${entity} and kind = any(${kinds}::text[]) order by place limit ${limit}`;
   }
   return sql`
     select of_kind.* from unnest(${kinds}::text[]) as wanted (kind) cross join lateral (
-      select id, feed_position, event from outbox.events
-      where ${bounds} and kind = wanted.kind order by feed_position limit ${limit}
-    ) as of_kind order by feed_position limit ${limit}`;
+      select event_id, place, event from outbox.places
+      where ${bounds} and kind = wanted.kind order by place limit ${limit}
+    ) as of_kind order by place limit ${limit}`;
 };
 
 /** The event with its place; undefined for one of another tenant, or that the dispatcher has not taken yet. */
@@ -89,9 +89,10 @@ export const findFeedEvent = async (
   id: string,
 ): Promise<FeedEvent | undefined> => {
   const { rows } = await sql<FeedEvent>`
-    select position, id, tenant, kind, event, entity, seq, previous_seq as "previousSeq", created, body,
-      feed_position as place
-    from outbox.events where id = ${id} and tenant = ${tenant} and feed_position is not null`.execute(db);
+    select position, id, event.tenant, event.kind, event.event, event.entity, seq, previous_seq as "previousSeq",
+      event.created, body, place
+    from outbox.events as event join outbox.places as placed on placed.event_id = id
+    where id = ${id} and placed.event_id = ${id} and event.tenant = ${tenant}`.execute(db);
   return rows[0];
 };
 
@@ -104,18 +105,16 @@ const recordingMsMax = 10 * 60_000;
  */
 export const placeBefore = async (db: Kysely<unknown>, since: Date): Promise<number> => {
   const { rows } = await sql<{ place: number }>`
-    select feed_position as place from outbox.events
-    where id < ${idFloor('evt', since.getTime() - recordingMsMax)} and feed_position is not null
-    order by id desc limit 1`.execute(db);
+    select place from outbox.places
+    where event_id < ${idFloor('evt', since.getTime() - recordingMsMax)} order by event_id desc limit 1`.execute(db);
   return rows[0]?.place ?? 0;
 };
 
 /** The last place that an event recorded before `until` can have; undefined when that may be any. The same reasoning. */
 export const placeAfter = async (db: Kysely<unknown>, until: Date): Promise<number | undefined> => {
   const { rows } = await sql<{ place: number }>`
-    select feed_position as place from outbox.events
-    where id >= ${idFloor('evt', until.getTime() + recordingMsMax)} and feed_position is not null
-    order by id limit 1`.execute(db);
+    select place from outbox.places
+    where event_id >= ${idFloor('evt', until.getTime() + recordingMsMax)} order by event_id limit 1`.execute(db);
   return rows[0]?.place;
 };
 
@@ -123,9 +122,7 @@ export const placeAfter = async (db: Kysely<unknown>, until: Date): Promise<numb
 export const lastPlace = async (db: Kysely<unknown>, tenant: string, kinds: readonly string[]): Promise<number> => {
   const { rows } = await sql<{ place: number | null }>`
     select max(of_kind.place) as place from unnest(${kinds}::text[]) as wanted (kind) cross join lateral (
-      select feed_position as place from outbox.events
-      where tenant = ${tenant} and kind = wanted.kind and feed_position is not null
-      order by feed_position desc limit 1
+      select place from outbox.places where tenant = ${tenant} and kind = wanted.kind order by place desc limit 1
     ) as of_kind`.execute(db);
   return rows[0]?.place ?? 0;
 };

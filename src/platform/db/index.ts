@@ -6,7 +6,8 @@
  * - `migrate.ts` brings the schema of every feature up to date; features bring their own numbered SQL files.
  * - `transaction.ts` is the unit of work and tells a passing trouble (503) from a fault (500).
  * - `outbox.ts` and `receipts.ts` are what every feature writes in the transaction of its change: events and answers
- *   to idempotent requests. Their tables are the migrations of this folder.
+ *   to idempotent requests. Their tables are the migrations of this folder. `outbox-queue.ts` has the events that are to
+ *   be dispatched, `event-feed.ts` those that were.
  *
  * What a row means is the business of the features' stores: each has its own PostgreSQL schema and its own SQL.
  */

@@ -7,7 +7,6 @@
 import { type Kysely, sql } from 'kysely';
 import { buildEventBody, type RecordedEvent } from '#src/contract/event.ts';
 import { newId } from '../ids.ts';
-import { arrayLiteral } from './array-literal.ts';
 import { named } from './named.ts';
 import type { WeeklyTable } from './partitions.ts';
 import { statement } from './statement.ts';
@@ -100,16 +99,19 @@ const insertEvents = async (tx: Kysely<unknown>, events: readonly RecordedEvent[
   const rows = events.map(
     ({ id, tenant, kind, event, entity, seq, previousSeq, created, body }) =>
       sql`(${id}, ${tenant}, ${kind}, ${event}, ${entity}, ${seq}::bigint, ${previousSeq}::bigint,
-        ${created}::timestamptz, ${body})`,
+        ${created}::timestamptz, ${body}, true)`,
   );
   await sql`${named}
     with head as (
       insert into outbox.heads (tenant, kind, entity, last_seq)
       values (${last.tenant}, ${last.kind}, ${last.entity}, ${last.seq})
       on conflict (tenant, kind, entity) do update set last_seq = excluded.last_seq
+    ), recorded as (
+      insert into outbox.events (id, tenant, kind, event, entity, seq, previous_seq, created, body, queued)
+      values ${sql.join(rows)} returning position, id, tenant, kind, event, entity, created
     )
-    insert into outbox.events (id, tenant, kind, event, entity, seq, previous_seq, created, body)
-    values ${sql.join(rows)} returning pg_notify(${outboxChannel}, '')`.execute(tx);
+    insert into outbox.waiting (position, event_id, tenant, kind, event, entity, created)
+    select * from recorded returning pg_notify(${outboxChannel}, '')`.execute(tx);
 };
 
 /** Switches kinds on or off for a tenant; kinds that are not named stay. */
@@ -129,46 +131,6 @@ export const enabledKinds = async (db: Kysely<unknown>, tenant: string): Promise
   const { rows } = await sql<{ kind: string; enabled: boolean }>`
     select kind, enabled from outbox.switches where tenant = ${tenant}`.execute(db);
   return Object.fromEntries(rows.map((row) => [row.kind, row.enabled]));
-};
-
-export type ClaimedEvent = Pick<RecordedEvent, 'id' | 'tenant' | 'kind' | 'event' | 'entity' | 'seq' | 'body'> & {
-  position: number;
-};
-
-/**
- * The oldest events that have no deliveries yet, in the order of their recording. Call in a transaction that holds
- * `lockDispatch`; mark those that get theirs in the same transaction, and of each entity none before an earlier one.
- */
-export const claimEvents = async (tx: Kysely<unknown>, limit: number): Promise<ClaimedEvent[]> => {
-  const { rows } = await sql<ClaimedEvent>`
-    select position, id, tenant, kind, event, entity, seq, body from outbox.events where dispatched_at is null order by position limit ${limit}`.execute(
-    tx,
-  );
-  return rows;
-};
-
-/**
- * Only one dispatcher at a time: two would see seq 1 and seq 2 of an entity in either order. The work under the lock
- * is one insert per batch, so one is enough. False: another one is at it.
- */
-export const lockDispatch = async (tx: Kysely<unknown>): Promise<boolean> => {
-  const { rows } = await sql<{ held: boolean }>`select pg_try_advisory_xact_lock(7203517001) as held`.execute(tx);
-  return rows[0]?.held === true;
-};
-
-/**
- * Gives each event its place in the feed, in the given sequence. Only the holder of `lockDispatch` calls this, and gives the
- * lock back after its commit: whoever reads the feed sees it up to some place without gaps, and later events come after.
- */
-export const markDispatched = async (tx: Kysely<unknown>, ids: readonly string[], at: Date): Promise<void> => {
-  await sql`
-    with taken as materialized (
-      select setval('outbox.feed_positions', nextval('outbox.feed_positions') + ${ids.length - 1}::bigint) as last
-    )
-    update outbox.events as event
-    set dispatched_at = ${at}, feed_position = taken.last - ${ids.length}::bigint + claimed.number
-    from taken, unnest(${arrayLiteral(ids)}::text[]) with ordinality as claimed (id, number)
-    where event.id = claimed.id`.execute(tx);
 };
 
 /** Bodies of events by id; an event that is not kept any more is missing. */
