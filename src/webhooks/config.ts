@@ -23,8 +23,8 @@ export const webhooksSettings = z.strictObject({
       'Deliveries that one worker sends at the same time; receivers that let it wait are waited for beside them, four times as many at most',
     env: 'ORDERPASS_WEBHOOK_CONCURRENCY_MAX',
   }),
-  endpoint_concurrency_max: number(1, 1_000, 8).meta({
-    description: 'Of them, to one endpoint: a slow receiver holds no more than that',
+  endpoint_concurrency_max: number(1, 1_000, 32).meta({
+    description: 'Of them, to one endpoint that answers at once; to one that takes longer at most 8, to a slow one 2',
     env: 'ORDERPASS_WEBHOOK_ENDPOINT_CONCURRENCY_MAX',
   }),
 });

@@ -1,7 +1,7 @@
 /**
  * The places of one worker: how many deliveries it sends at once, and to whom. An endpoint begins with one place, gets
- * twice as many with each quick answer up to its bound, and loses half with each failure. Endpoints that are not known
- * yet share half of the places. A receiver that lets its sender wait loses its place to others: the attempt goes on in
+ * twice as many with each quick answer up to its bound, and loses half with each failure; more than a few only while its
+ * answers come at once. Endpoints that are not known yet share half of the places. A receiver that lets its sender wait loses its place to others: the attempt goes on in
  * one of the waiting places, of which there are more and which nobody who answers in time ever needs. When places are
  * short, it loses it sooner. So receivers that hang, however many, delay each other only, and sockets and memory are
  * bounded all the same.
@@ -100,7 +100,7 @@ const newcomer = (endpointClass: EndpointClass, recoveredMs: number): Known => (
 
 /** Endpoints remembered; the one that was quiet for longest is forgotten first and begins anew. */
 const knownMax = 10_000;
-/** Deliveries held for an endpoint that has as many places as it may have, for each of them. */
+/** Deliveries held for an endpoint that answers well, for each of the places that it has also when it is at work. */
 const aheadFactor = 16;
 /** The same for those that are handed over: they are held from before they are written down. */
 const handedFactor = 48;
@@ -110,6 +110,9 @@ const keptShare = 8;
 const aheadForPlace = 4;
 /** A receiver that answers late all the time gets that many at once. */
 const slowAllowed = 2;
+/** One that lets its sender wait longer than that is at work, and gets no more than so many. */
+const swiftMs = 100;
+const busyAllowed = 8;
 
 export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, shortMs }: PlacesBounds): Places => {
   const known = new Map<string, Known>();
@@ -160,11 +163,17 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
   const judge = (endpoint: Known, tookMs: number, failed: boolean): void => {
     endpoint.class = tookMs <= slowMs ? quick : slow;
     if (failed) endpoint.allowed = endpoint.class === slow ? 1 : Math.max(1, Math.floor(endpoint.allowed / 2));
-    else endpoint.allowed = Math.min(endpoint.class === slow ? slowAllowed : endpoint.allowed * 2, perEndpointMax);
+    else endpoint.allowed = Math.min(endpoint.class === slow ? slowAllowed : endpoint.allowed * 2, boundOf(tookMs));
   };
+  const boundOf = (tookMs: number): number =>
+    tookMs <= swiftMs ? perEndpointMax : Math.min(perEndpointMax, busyAllowed);
+  const isProven = ({ class: endpointClass, allowed }: Known): boolean =>
+    endpointClass === quick && allowed >= Math.min(perEndpointMax, busyAllowed);
   const isRoomAhead = (): boolean => aheadCount < placesMax * aheadForPlace;
-  const holdable = ({ class: endpointClass, allowed }: Known, factor = aheadFactor): number =>
-    endpointClass === quick && allowed === perEndpointMax && isRoomAhead() ? perEndpointMax * factor : allowed;
+  const holdable = (endpoint: Known, factor = aheadFactor): number =>
+    isProven(endpoint) && isRoomAhead()
+      ? Math.max(endpoint.allowed, Math.min(perEndpointMax, busyAllowed) * factor)
+      : endpoint.allowed;
   const noteFull = (uid: string, endpoint: Known): void => {
     if (endpoint.taken >= holdable(endpoint)) full.add(uid);
     else full.delete(uid);
@@ -281,8 +290,7 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
       const endpoint = knownOf(asking);
       const { endpointUid } = asking;
       if (endpoint.taken >= holdable(endpoint, handedFactor)) {
-        const isSteady = endpoint.class === quick && endpoint.allowed === perEndpointMax;
-        return { isFull: true, endpointUid, isPassing: isSteady };
+        return { isFull: true, endpointUid, isPassing: isProven(endpoint) };
       }
       // What is held ahead has a bound of its own.
       if (endpoint.taken >= endpoint.allowed || isFree(endpoint.class)) return take(endpointUid, false);

@@ -182,3 +182,18 @@ test('a quick endpoint is given its next deliveries ahead, is sent no more of th
   }
   expect(places.room(performance.now())).toMatchObject({ free: 8, full: [] });
 });
+
+test('only an endpoint that answers at once is sent more than eight at once; with the first answer that takes longer it is eight again', () => {
+  const places = createPlaces({ placesMax: 64, waitingMax: 8, perEndpointMax: 32, slowMs: 1_000, shortMs: 50 });
+  /** How many at once it gets, after an answer that took so long. */
+  const allowedAfter = (endpointUid: string, tookMs: number): number => {
+    const place = places.take(endpointUid, false);
+    void place.turn(never);
+    place.answered();
+    place.giveBack({ tookMs, failed: false });
+    return places.leftOf({ endpointUid, endpointClass: quick, recoveredMs: 0, isPaced: true });
+  };
+  expect([20, 20, 20, 20, 20, 20].map((tookMs) => allowedAfter('a', tookMs))).toEqual([2, 4, 8, 16, 32, 32]);
+  expect(allowedAfter('a', 300)).toBe(8);
+  expect([300, 300, 300, 300, 300].map((tookMs) => allowedAfter('b', tookMs))).toEqual([2, 4, 8, 8, 8]);
+});
