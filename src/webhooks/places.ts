@@ -85,6 +85,8 @@ type Known = {
   recoveredMs: number;
   ended: number;
 };
+/** For a place: `isKept`, one of those that are kept. */
+type Waiting = { go: (isKept: boolean) => void; sinceMs: number };
 /** `holds`: undefined while it is held ahead. */
 type Taken = { startedMs: number; endpoint: Known; holds: EndpointClass | undefined; isLatest: boolean };
 
@@ -200,9 +202,16 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
     return oldest === undefined || performance.now() - oldest.startedMs < shortMs;
   };
   /** Those that had none of all the places when they were taken: each goes when one is free. */
-  const waitingForPlace: (() => void)[] = [];
-  const letGo = (): void => {
-    while (waitingForPlace.length > 0 && isFree(quick)) waitingForPlace.shift()?.();
+  const waitingForPlace: Waiting[] = [];
+  /** When the receivers that have the places hang after all, one of those that are kept is free for whoever waits here. */
+  const letGo = (nowMs: number): void => {
+    for (let [first] = waitingForPlace; first !== undefined; [first] = waitingForPlace) {
+      const isLate = nowMs - first.sinceMs >= shortMs;
+      const isKept = isLate && heldLatest < keptMax && held[quick] + held[unknown] < placesMax;
+      if (!isKept && !isFree(quick)) return;
+      waitingForPlace.shift();
+      first.go(isKept);
+    }
   };
   const begin = (place: Taken): void => {
     place.endpoint.sending += 1;
@@ -220,10 +229,8 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
     held[endpoint.class] += 1;
     if (isEarly || endpoint.taken > endpoint.allowed) move(place, undefined);
     noteFull(uid, endpoint);
-    const queue = (): (() => void)[] | undefined => {
-      if (endpoint.sending >= endpoint.allowed) return endpoint.waiting;
-      return isEarly && !isFree(quick) ? waitingForPlace : undefined;
-    };
+    const isTooMany = (): boolean => endpoint.sending >= endpoint.allowed;
+    const mustWait = (): boolean => isTooMany() || (isEarly && !isFree(quick));
     return {
       turn: (over) =>
         new Promise((resolve) => {
@@ -235,14 +242,23 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
             begin(place);
             resolve();
           };
-          const goOrWait = (): void => {
-            const waiting = isOver ? undefined : queue();
-            if (waiting === undefined) go();
-            else waiting.push(goOrWait);
+          const goOrWait = (isKept: boolean): void => {
+            if (isOver) return;
+            if (isTooMany()) {
+              endpoint.waiting.push(() => goOrWait(false));
+            } else if (isKept) {
+              place.isLatest = true;
+              heldLatest += 1;
+              go();
+            } else if (mustWait()) {
+              waitingForPlace.push({ go: goOrWait, sinceMs: performance.now() });
+            } else {
+              go();
+            }
           };
-          if (over.aborted || queue() === undefined) return go();
+          if (over.aborted || !mustWait()) return go();
           over.addEventListener('abort', go, { once: true });
-          goOrWait();
+          goOrWait(false);
         }),
       answered: () => {
         endpoint.sending -= 1;
@@ -263,14 +279,14 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
         if (endpoint.sending < endpoint.allowed) endpoint.waiting.shift()?.();
         if (endpoint.taken === 0) full.delete(uid);
         else noteFull(uid, endpoint);
-        letGo();
+        letGo(performance.now());
       },
     };
   };
   return {
     room: (nowMs) => {
       letWait(nowMs);
-      letGo();
+      letGo(nowMs);
       const free = Math.max(0, placesMax - held[quick] - held[unknown]);
       return {
         free,

@@ -189,6 +189,37 @@ test('when every place is taken by receivers that answer, what is handed over wa
   expect(begun.slice(7)).toEqual(['h', 'i']);
 });
 
+test('what is handed over for a place that somebody hangs on has one of those that are kept, a moment later', async () => {
+  const places = createPlaces({ placesMax: 16, waitingMax: 0, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
+  const over = new AbortController();
+  const begun: string[] = [];
+  const take = (endpointUid: string): Place => {
+    const place = places.tryTake({ endpointUid, endpointClass: quick, recoveredMs: 0 });
+    if ('isFull' in place) throw new Error(`${endpointUid} has no place`);
+    void place.turn(over.signal).then(() => begun.push(endpointUid));
+    return place;
+  };
+  const uids = Array.from({ length: 18 }, (_, index) => `whe_${index}`);
+  const taken = uids.map(take);
+  const startMs = performance.now();
+  places.room(startMs);
+  await Promise.resolve();
+  expect(begun).toEqual(uids.slice(0, 14));
+  places.room(startMs + 60);
+  await Promise.resolve();
+  // Two were kept. The others wait on, as long as both are taken.
+  expect(begun).toEqual(uids.slice(0, 16));
+  expect(places.room(startMs + 120)).toMatchObject({ free: 0, kept: 0 });
+  expect(begun).toHaveLength(16);
+  for (const index of [15, 14]) {
+    taken[index]?.answered();
+    taken[index]?.giveBack({ tookMs: 5, failed: false });
+    places.room(startMs + 180);
+    await Promise.resolve();
+  }
+  expect(begun).toEqual(uids);
+});
+
 test('events wait for places only as long as the receivers that have them take thousands a second', () => {
   let ended = 0;
   const patience = createPatience({ endedOf: () => ended });
