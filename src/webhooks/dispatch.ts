@@ -159,9 +159,9 @@ const nothing: Made = {
 const dispatchIn = async (tx: Kysely<unknown>, batch: Batch): Promise<Made> => {
   const { now, limit, floor, isOpen } = batch;
   const { isHeld, events, isAhead, standing } = await begin(tx, batch);
+  if (isHeld && floor.isDue(performance.now())) await withCommit(tx, floor.look(tx, performance.now()));
   if (!isHeld || events.length === 0) return nothing;
   if (standing === undefined) return { ...nothing, isMore: true };
-  if (floor.isDue(performance.now())) await withCommit(tx, floor.look(tx, performance.now()));
   const free = findFree(isOpen ? standing.subscribed : [], now);
   const { made: chosen, taken } = choose(standing, free, batch);
   const isRest = taken < events.length;

@@ -169,6 +169,16 @@ test('what left the queue is not stepped over by every claim, and what is commit
     expect(floor.get()).toBe(position);
     expect(entitiesOf(await dispatchAll())).toEqual(['cus_late']);
     await lookUntil(() => floor.get() > position + 1);
+
+    // Committed below the beginning after all: whoever wrote it stood still for long after it had drawn its position.
+    await sql`
+      insert into outbox.waiting (position, event_id, tenant, kind, event, entity, created)
+      select position, id, tenant, kind, event, entity, created from outbox.events where entity = 'cus_1'`.execute(
+      engine.db,
+    );
+    expect(await dispatchAll()).toEqual([]);
+    await lookUntil(() => floor.get() < last);
+    expect(entitiesOf(await dispatchAll())).toEqual(['cus_1']);
   } finally {
     commit();
     await engine.close();

@@ -51,30 +51,37 @@ export const countWaiting = async (tx: Kysely<unknown>, positions: readonly numb
 };
 
 const lookEveryMs = 1_000;
+/** Of so many looks one is at the whole queue. */
+const wholeLookEvery = 30;
 
 /**
  * Where the queue begins. What left it stays in the way until it is swept, which an open snapshot of anybody prevents: each
  * claim would step over all of it. So it is known below which position nothing waits and nothing can come any more: those
  * who drew such a position have ended. As long as one dispatcher's connection lasts. Whoever puts an event back into the queue
- * draws a new position for it.
+ * draws a new position for it. A backend that stood still between its position and the number of its transaction for longer
+ * than a look takes to come would be passed over: so the whole queue is looked at now and then.
  */
 export const createQueueFloor = () => {
   let floor = 0;
   let lookedMs: number | undefined;
   let drawnBefore: number | undefined;
   let candidate: { drawn: number; next: number } | undefined;
+  let looks = 0;
   return {
     get: (): number => floor,
     isDue: (nowMs: number): boolean => lookedMs === undefined || nowMs - lookedMs >= lookEveryMs,
     look: async (tx: Kysely<unknown>, nowMs: number): Promise<void> => {
       lookedMs = nowMs;
+      looks += 1;
+      const from = looks % wholeLookEvery === 0 ? 0 : floor;
       const { rows } = await sql<{ drawn: number; oldest: number; next: number; lowest: number | null }>`
         select last_value as drawn, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as oldest,
           pg_snapshot_xmax(pg_current_snapshot())::text::bigint as next,
-          (select position from outbox.waiting where position >= ${floor} order by position limit 1) as lowest
+          (select position from outbox.waiting where position >= ${from} order by position limit 1) as lowest
         from outbox.event_positions`.execute(tx);
       const [seen] = rows;
       if (seen === undefined) return;
+      floor = Math.min(floor, seen.lowest ?? floor);
       if (candidate !== undefined && seen.oldest >= candidate.next) {
         floor = Math.min(candidate.drawn + 1, seen.lowest ?? Number.POSITIVE_INFINITY);
         candidate = undefined;
