@@ -1,9 +1,9 @@
 /** What attempts came to: many are written at once, each only while its lease is held. */
 import { type Kysely, sql } from 'kysely';
 import { arrayLiteral } from '#src/platform/db/array-literal.ts';
+import type { EndpointClass } from './allowance.ts';
 import type { ClaimedDelivery } from './claim-store.ts';
 import type { Lane } from './lane-store.ts';
-import type { EndpointClass } from './places.ts';
 import { makeReady } from './ready-store.ts';
 import type { Timings } from './send.ts';
 

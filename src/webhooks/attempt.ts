@@ -5,9 +5,10 @@
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
+import { quick, slow } from './allowance.ts';
 import { type Leased, leaseMs } from './claim.ts';
 import { type ClaimedDelivery, returnLease } from './claim-store.ts';
-import { type Place, quick, slow } from './places.ts';
+import type { Place } from './places.ts';
 import type { Made, Recorder } from './record.ts';
 import { redactAnswer } from './redact-answer.ts';
 import { nextDelayMs, parseRetryAfter } from './retry-schedule.ts';

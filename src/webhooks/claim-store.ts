@@ -4,7 +4,8 @@
  * no backlog hides another.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { type EndpointClass, quick, type Room, slow, unknown } from './places.ts';
+import { type EndpointClass, quick, slow, unknown } from './allowance.ts';
+import type { Room } from './places.ts';
 import { makeReady } from './ready-store.ts';
 
 export type ClaimedDelivery = {

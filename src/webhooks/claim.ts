@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { readBodies } from '#src/platform/db/outbox.ts';
 import { inTransaction, withCommit } from '#src/platform/db/transaction.ts';
+import { type EndpointClass, quick, slow, unknown } from './allowance.ts';
 import {
   type Ahead,
   type ClaimedDelivery,
@@ -16,7 +17,7 @@ import {
   scheduleTurns,
 } from './claim-store.ts';
 import { allowedNow, failuresToHold, holdMsMax, nextAllowed, pacedAfter, rateOf } from './pace.ts';
-import { type EndpointClass, type Place, type Places, quick, type Room, slow, unknown } from './places.ts';
+import type { Place, Places, Room } from './places.ts';
 import { lookMs } from './ready-store.ts';
 
 /** Longer than an attempt and its record can take, so that a lease never ends under a worker that lives. */

@@ -4,11 +4,12 @@
  * what has no place, what stands behind others that are due at its endpoint, and endpoints that are held, paced or slow.
  */
 import type { Kysely } from 'kysely';
+import { quick, slow } from './allowance.ts';
 import type { Leased } from './claim.ts';
 import type { ReadyEndpoint } from './claim-store.ts';
 import type { NewDelivery, Subscribed } from './delivery-store.ts';
 import { failuresToHold } from './pace.ts';
-import { type Full, type Place, type Places, quick, slow } from './places.ts';
+import type { Full, Place, Places } from './places.ts';
 import { lockReadyRows, lookMs, settleTurns } from './ready-store.ts';
 
 /** The sender of this process. */

@@ -1,17 +1,12 @@
 /**
  * The places of one worker: how many deliveries it sends at once, and to whom. An endpoint begins with one place, gets
  * twice as many with each quick answer up to its bound, and loses half with each failure; more than a few only while its
- * answers come at once. Endpoints that are not known yet share half of the places. A receiver that lets its sender wait loses its place to others: the attempt goes on in
- * one of the waiting places, of which there are more and which nobody who answers in time ever needs. When places are
- * short, it loses it sooner. So receivers that hang, however many, delay each other only, and sockets and memory are
- * bounded all the same.
+ * answers come at once (allowance.ts). Endpoints that are not known yet share half of the places. A receiver that lets its
+ * sender wait loses its place to others: the attempt goes on in one of the waiting places, of which there are more and
+ * which nobody who answers in time ever needs. When places are short, it loses it sooner. So receivers that hang, however
+ * many, delay each other only, and sockets and memory are bounded all the same.
  */
-
-/** As the store keeps it: what an endpoint's last answer said of it. */
-export const quick = 0;
-export const unknown = 1;
-export const slow = 2;
-export type EndpointClass = typeof quick | typeof unknown | typeof slow;
+import { createAllowance, type EndpointClass, type Known, newcomer, quick, slow, unknown } from './allowance.ts';
 
 export type Places = {
   /** What may be claimed now. */
@@ -76,29 +71,10 @@ export type PlacesBounds = {
   shortMs: number;
 };
 
-type Known = {
-  allowed: number;
-  taken: number;
-  sending: number;
-  waiting: (() => void)[];
-  class: EndpointClass;
-  recoveredMs: number;
-  ended: number;
-};
 /** For a place: `isKept`, one of those that are kept. */
 type Waiting = { go: (isKept: boolean) => void; sinceMs: number };
 /** `holds`: undefined while it is held ahead. */
 type Taken = { startedMs: number; endpoint: Known; holds: EndpointClass | undefined; isLatest: boolean };
-
-const newcomer = (endpointClass: EndpointClass, recoveredMs: number): Known => ({
-  allowed: 1,
-  taken: 0,
-  sending: 0,
-  waiting: [],
-  class: endpointClass,
-  recoveredMs,
-  ended: 0,
-});
 
 /** Endpoints remembered; the one that was quiet for longest is forgotten first and begins anew. */
 const knownMax = 10_000;
@@ -110,12 +86,6 @@ const handedFactor = 48;
 const keptShare = 8;
 /** And for all of them together, for each place: what they hold lies in memory. */
 const aheadForPlace = 4;
-/** A receiver that answers late all the time gets that many at once. */
-const slowAllowed = 2;
-/** One that lets its sender wait longer than that is at work, and gets no more than so many. */
-const swiftMs = 100;
-const busyAllowed = 8;
-
 export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, shortMs }: PlacesBounds): Places => {
   const known = new Map<string, Known>();
   /** In the sequence of their start, without those that wait already. */
@@ -162,20 +132,10 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
       return;
     }
   };
-  const judge = (endpoint: Known, tookMs: number, failed: boolean): void => {
-    endpoint.class = tookMs <= slowMs ? quick : slow;
-    if (failed) endpoint.allowed = endpoint.class === slow ? 1 : Math.max(1, Math.floor(endpoint.allowed / 2));
-    else endpoint.allowed = Math.min(endpoint.class === slow ? slowAllowed : endpoint.allowed * 2, boundOf(tookMs));
-  };
-  const boundOf = (tookMs: number): number =>
-    tookMs <= swiftMs ? perEndpointMax : Math.min(perEndpointMax, busyAllowed);
-  const isProven = ({ class: endpointClass, allowed }: Known): boolean =>
-    endpointClass === quick && allowed >= Math.min(perEndpointMax, busyAllowed);
+  const { judge, isProven, provenMax } = createAllowance({ perEndpointMax, slowMs });
   const isRoomAhead = (): boolean => aheadCount < placesMax * aheadForPlace;
   const holdable = (endpoint: Known, factor = aheadFactor): number =>
-    isProven(endpoint) && isRoomAhead()
-      ? Math.max(endpoint.allowed, Math.min(perEndpointMax, busyAllowed) * factor)
-      : endpoint.allowed;
+    isProven(endpoint) && isRoomAhead() ? Math.max(endpoint.allowed, provenMax * factor) : endpoint.allowed;
   const noteFull = (uid: string, endpoint: Known): void => {
     if (endpoint.taken >= holdable(endpoint)) full.add(uid);
     else full.delete(uid);

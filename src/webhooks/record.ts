@@ -9,6 +9,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction, isTransient, withCommit } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause } from '#src/platform/supervisor.ts';
+import type { EndpointClass } from './allowance.ts';
 import {
   type AttemptRecord,
   type Health,
@@ -26,7 +27,6 @@ import { disableFailing, disableGone } from './endpoint-store.ts';
 import { type Lane, lockLanes, releaseNext, stepBack } from './lane-store.ts';
 import { type Loop, openLoop } from './loop-connection.ts';
 import { failuresToHold, holdMs } from './pace.ts';
-import type { EndpointClass } from './places.ts';
 import { lockReadyRows } from './ready-store.ts';
 
 export type RecordDeps = {

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { quick } from '#src/webhooks/allowance.ts';
 import { createPatience } from '#src/webhooks/hand-over.ts';
-import { createPlaces, type Full, type Place, quick } from '#src/webhooks/places.ts';
+import { createPlaces, type Full, type Place } from '#src/webhooks/places.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts';
 import { type Engine, startEngine } from './engine.ts';

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createPlaces, type Place, quick, slow, unknown } from '#src/webhooks/places.ts';
+import { quick, slow, unknown } from '#src/webhooks/allowance.ts';
+import { createPlaces, type Place } from '#src/webhooks/places.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts';
 import { type Engine, startEngine } from './engine.ts';

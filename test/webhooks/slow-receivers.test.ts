@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { quick, slow } from '#src/webhooks/allowance.ts';
 import { endpointSecretLabel } from '#src/webhooks/opened-secrets.ts';
-import { quick, slow } from '#src/webhooks/places.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
 import { type Engine, startEngine } from './engine.ts';
