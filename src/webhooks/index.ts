@@ -5,9 +5,10 @@
  * - `dispatch.ts` turns each recorded event into one delivery per subscribed endpoint (`find-standing.ts`), under a lock, in
  *   their sequence. What need not wait it hands to the sender of its own process (`hand-over.ts`).
  * - `deliver.ts` leases due deliveries (`claim.ts`: endpoints in turn, each at its pace, `pace.ts`), as many as `places.ts`
- *   has room for; `attempt.ts` sends each (`send.ts` over `connections.ts`, after `target.ts` has judged the addresses) and
- *   has what it came to written in batches (`record.ts`); `retry-schedule.ts` says when the next attempt is. A later event of an entity
- *   waits at an endpoint until the earlier one is finished there (`lane-store.ts`); nothing else waits.
+ *   has room for (to one endpoint `allowance.ts`); `attempt.ts` sends each (`send.ts` over `connections.ts`, after
+ *   `target.ts` has judged the addresses) and has what it came to written in batches (`record.ts`); `retry-schedule.ts` says
+ *   when the next attempt is. A later event of an entity waits at an endpoint until the earlier one is finished there
+ *   (`lane-store.ts`); nothing else waits.
  * - `cancel-backlog.ts` cancels what a disabled endpoint had, `digest.ts` sends hourly digests, `retain-deliveries.ts` makes
  *   and drops the weeks that events, deliveries and attempts are kept in.
  * - `signed-headers.ts` signs with `sign.ts` and `signing-keys.ts`; secrets are kept sealed.

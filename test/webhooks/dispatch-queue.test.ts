@@ -133,6 +133,8 @@ test('what left the queue is not stepped over by every claim, and what is commit
         );
         return events;
       });
+    // Before the first event of all.
+    for (let count = 0; count < 5; count += 1) await look();
     const client = await engine.pool.connect();
     await client.query('begin isolation level repeatable read; select from outbox.waiting');
     for (let number = 1; number <= 20; number += 1) await engine.record({ entity: `cus_${number}`, seq: number });

@@ -75,7 +75,7 @@ export const createQueueFloor = () => {
       looks += 1;
       const from = looks % wholeLookEvery === 0 ? 0 : floor;
       const { rows } = await sql<{ drawn: number; oldest: number; next: number; lowest: number | null }>`
-        select last_value as drawn, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as oldest,
+        select last_value - case when is_called then 0 else 1 end as drawn, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as oldest,
           pg_snapshot_xmax(pg_current_snapshot())::text::bigint as next,
           (select position from outbox.waiting where position >= ${from} order by position limit 1) as lowest
         from outbox.event_positions`.execute(tx);
