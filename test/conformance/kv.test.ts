@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createMemoryKv, createRedisKv, type Kv, KvAway } from '#src/platform/kv/index.ts';
@@ -167,6 +168,42 @@ describe.skipIf(!hasRedis)('Redis that fails', () => {
     redis.resume();
     await until(() => kv.health() === 'up');
     expect((await counterOf(kv, 5).take('a', 5)).taken).toBe(true);
+  });
+
+  test('one that is closed while it listens anew after a break ends quietly', async () => {
+    // Between them: loses what asks to listen, when told to.
+    const sockets = new Set<Socket>();
+    let isDeaf = false;
+    let lost = 0;
+    const line = createServer((near) => {
+      const far = connect(Number(new URL(redis.url).port), '127.0.0.1');
+      for (const socket of [near, far]) sockets.add(socket.on('error', () => undefined));
+      near.on('close', () => far.destroy());
+      far.on('close', () => near.destroy()).pipe(near);
+      near.on('data', (chunk) => {
+        if (isDeaf && /\r\nsubscribe\r\n/i.test(chunk.toString())) lost += 1;
+        else far.write(chunk);
+      });
+    });
+    await new Promise<void>((resolve) => line.listen(0, '127.0.0.1', resolve));
+    const { port } = line.address() as AddressInfo;
+    const broken = createRedisKv({ url: `redis://127.0.0.1:${port}`, log });
+    try {
+      const heard: string[] = [];
+      broken.subscribe('quiet', (message) => heard.push(message));
+      await until(() => {
+        broken.publish('quiet', 'there');
+        return heard.length > 0;
+      });
+      isDeaf = true;
+      for (const socket of sockets) socket.destroy();
+      await until(() => lost > 0);
+    } finally {
+      // A rejection that nobody hears of would fail the run.
+      await broken.close();
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => line.close(resolve));
+    }
   });
 
   test('nothing has to run at the start', async () => {

@@ -1,8 +1,8 @@
 /**
  * Redis as the shared state. One that says nothing for `waitMsMax` is away: that is what it costs, once, since from then
  * on everything is refused at once (KvAway) until it answers again, which is tried several times a second. One that is
- * busy with many questions may take up to `busyFactor` times that. Connections are opened again by themselves; one that is open and
- * silent is given up.
+ * busy with many questions may take up to `busyFactor` times that. Connections are opened again by themselves; one that is
+ * open and silent is given up.
  */
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
@@ -193,8 +193,18 @@ type Messages = Pick<Kv, 'publish' | 'subscribe'> & { close(): void };
 /** A connection that listens may do nothing else in the older protocol, so it is one of its own. */
 const createMessages = (url: string, client: Redis): Messages => {
   const listeners = new Map<string, Set<(message: string) => void>>();
-  const listening = new Redis(url, { ...connectionOptions, lazyConnect: true, maxRetriesPerRequest: null });
+  const listening = new Redis(url, {
+    ...connectionOptions,
+    lazyConnect: true,
+    maxRetriesPerRequest: null,
+    // The library would do it with nobody to hear of a connection that is lost again meanwhile, or closed by us.
+    autoResubscribe: false,
+  });
+  const listen = (names: readonly string[]): void => {
+    if (names.length > 0) listening.subscribe(...names).catch(() => undefined);
+  };
   listening.on('error', () => undefined);
+  listening.on('ready', () => listen([...listeners.keys()]));
   listening.on('message', (channel: string, message: string) => {
     for (const listener of listeners.get(channel) ?? []) listener(message);
   });
@@ -205,7 +215,7 @@ const createMessages = (url: string, client: Redis): Messages => {
     subscribe: (channel, listener) => {
       const name = `${namePrefix}:${channel}`;
       const all = listeners.get(name) ?? new Set();
-      if (all.size === 0) listening.subscribe(name).catch(() => undefined);
+      if (all.size === 0) listen([name]);
       listeners.set(name, all.add(listener));
       return () => void all.delete(listener);
     },
