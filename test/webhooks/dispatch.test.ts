@@ -109,7 +109,8 @@ test('a worker whose database connections are all cut goes on', async () => {
 
 test('a long backlog of one endpoint does not hold up another', async () => {
   const backlog = 3_000;
-  const busy = await open((response) => void setTimeout(() => response.writeHead(204).end(), 5));
+  // Slow enough that its backlog is still there when the other event is recorded.
+  const busy = await open((response) => void setTimeout(() => response.writeHead(204).end(), 50));
   await engine.addEndpoint(busy.url, { kinds: ['customers'] });
   await recordMany(backlog);
   engine.startWorker();
