@@ -1,4 +1,23 @@
-/** A wait that ends early when there is news. News that comes during no wait ends the next one at once. */
+/** Waits that end early when there is news. */
+
+export type Wait = {
+  over: Promise<void>;
+  /** Ends it now. */
+  end(): void;
+};
+
+/** Over after `ms`, or when it is ended. */
+export const startWait = (ms: number): Wait => {
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  return {
+    over,
+    end: () => {
+      clearTimeout(timer);
+      resolve();
+    },
+  };
+};
 
 export type Wake = {
   now(): void;
@@ -7,13 +26,13 @@ export type Wake = {
   close(): void;
 };
 
-/** Ends every wait when `signal` is aborted. */
+/** News that comes during no wait ends the next one at once. Ends every wait when `signal` is aborted. */
 export const createWake = (signal: AbortSignal): Wake => {
   let called = false;
-  let end: (() => void) | undefined;
+  let current: Wait | undefined;
   const now = (): void => {
     called = true;
-    end?.();
+    current?.end();
   };
   // One listener for all waits: thousands of them a minute on a signal that lives as long as the process would pile up.
   signal.addEventListener('abort', now, { once: true });
@@ -21,14 +40,9 @@ export const createWake = (signal: AbortSignal): Wake => {
     now,
     wait: async (ms) => {
       if (!called && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, ms);
-          end = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-        end = undefined;
+        current = startWait(ms);
+        await current.over;
+        current = undefined;
       }
       called = false;
     },

@@ -5,7 +5,7 @@
 import type { Pool } from 'pg';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
-import { createWake, type Wake } from '#src/platform/wake.ts';
+import { createWake, startWait, type Wait, type Wake } from '#src/platform/wake.ts';
 import { type AttemptDeps, attempt, slowMs } from './attempt.ts';
 import { claim } from './claim.ts';
 import type { WebhooksSettings } from './config.ts';
@@ -186,21 +186,16 @@ const createWakeSoon = (wake: () => void): ((delayMs: number) => void) => {
 /** A wait until so many attempts have ended, or for a moment. */
 const createSomeEnded = (enough: number): { count(): void; wait(): Promise<void> } => {
   let left = 0;
-  let end: (() => void) | undefined;
+  let current: Wait | undefined;
   return {
     count: () => {
       left -= 1;
-      if (left <= 0) end?.();
+      if (left <= 0) current?.end();
     },
-    wait: () =>
-      new Promise((resolve) => {
-        left = enough;
-        const timer = setTimeout(resolve, claimGapMs);
-        end = () => {
-          end = undefined;
-          clearTimeout(timer);
-          resolve();
-        };
-      }),
+    wait: () => {
+      left = enough;
+      current = startWait(claimGapMs);
+      return current.over;
+    },
   };
 };

@@ -9,6 +9,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction, isTransient, withCommit } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause } from '#src/platform/supervisor.ts';
+import { startWait, type Wait } from '#src/platform/wake.ts';
 import type { EndpointClass } from './allowance.ts';
 import {
   type AttemptRecord,
@@ -78,7 +79,7 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
   let loop: Loop | undefined;
   let isWriting = false;
   let writingCount = 0;
-  let onEnough: (() => void) | undefined;
+  let gathering: Wait | undefined;
 
   const write = async (batch: readonly Made[]): Promise<void> => {
     loop ??= await openLoop(deps.pool, { forOutcomes: true });
@@ -114,14 +115,9 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
   const isEnough = (): boolean => waiting.length >= Math.min(batchEnough, deps.runningCount());
   const gather = async (): Promise<void> => {
     if (isEnough()) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, gatherMs);
-      onEnough = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-    onEnough = undefined;
+    gathering = startWait(gatherMs);
+    await gathering.over;
+    gathering = undefined;
   };
   const run = async (): Promise<void> => {
     isWriting = true;
@@ -139,7 +135,7 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
       new Promise((resolve, reject) => {
         waiting.push({ made, cut, resolve, reject });
         if (!isWriting) void run();
-        else if (onEnough !== undefined && isEnough()) onEnough();
+        else if (gathering !== undefined && isEnough()) gathering.end();
       }),
     hasRoom: () => waiting.length + writingCount <= deps.unwrittenMax,
     close: () => {

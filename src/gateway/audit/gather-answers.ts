@@ -3,6 +3,8 @@
  * several waited for the next is put off, for two milliseconds at most, until as many wait as it had written. Then the
  * others of those who ask again and again are here, and to go on waiting would leave everybody idle.
  */
+import { startWait, type Wait } from '#src/platform/wake.ts';
+
 export type GatherAnswers = {
   /** Resolves when it is time for the next statement. One at a time. */
   wait(): Promise<void>;
@@ -18,22 +20,17 @@ const gatherMsDefault = 2;
 export const createGatherAnswers = (waiting: () => number, gatherMs = gatherMsDefault): GatherAnswers => {
   let untilMs = Number.NEGATIVE_INFINITY;
   let enough = 0;
-  let goOn: (() => void) | undefined;
+  let current: Wait | undefined;
   return {
     wait: async () => {
       const leftMs = untilMs - performance.now();
       if (leftMs <= 0 || waiting() >= enough) return;
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, leftMs);
-        goOn = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-      goOn = undefined;
+      current = startWait(leftMs);
+      await current.over;
+      current = undefined;
     },
     came: (count) => {
-      if (count >= enough) goOn?.();
+      if (count >= enough) current?.end();
     },
     wrote: (answers) => {
       enough = answers;
