@@ -181,6 +181,18 @@ test('a form over 64 KiB is 413 in the OAuth shape, declared or chunked', async 
   expect((await postToken(stand.url, fits, { 'transfer-encoding': 'chunked' })).status).toBe(200);
 });
 
+test('a form whose head announces no body is refused at once as an empty one, and the connection goes on', async () => {
+  const port = Number(new URL(stand.url).port);
+  const form = 'host: x\r\ncontent-type: application/x-www-form-urlencoded';
+  const answer = await sendRaw(
+    port,
+    `POST /api/oauth/token HTTP/1.1\r\n${form}\r\n\r\nGET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`,
+  );
+  expect(answer).toMatch(
+    /^HTTP\/1\.1 400 [\s\S]*"error":"invalid_request"[\s\S]*HTTP\/1\.1 200 OK[\s\S]*"status":"ok"/,
+  );
+});
+
 test('a store that is away is temporarily_unavailable with Retry-After', async () => {
   const line = await openStoreLine(stand.database.url);
   const door = await stand.openDoor({ pool: line.pool });

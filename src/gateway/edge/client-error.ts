@@ -25,6 +25,8 @@ export const gatewayServerOptions: ServerOptions = {
   connectionsCheckingInterval: 1_000,
   requireHostHeader: false,
   noDelay: true,
+  // A request whose head announces no body is over when its head is; the life of a stream would cost more than reading it.
+  optimizeEmptyRequests: true,
 };
 
 type ParserError = Error & { code?: string; rawPacket?: Buffer };

@@ -22,6 +22,8 @@ export const mayBeLarge = ({ headers }: IncomingMessage): boolean =>
 export const readBody = (request: IncomingMessage, bounds: BodyBounds): Promise<Buffer> => {
   const tooLarge = (): Fault => new Fault('PAYLOAD_TOO_LARGE', `The body may have at most ${bounds.bytesMax} bytes`);
   if (Number(request.headers['content-length'] ?? 0) > bounds.bytesMax) return Promise.reject(tooLarge());
+  // Where a server has no stream made for requests without a body, nothing ever comes (`optimizeEmptyRequests`).
+  if (request.readableEnded) return Promise.resolve(Buffer.alloc(0));
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
