@@ -154,6 +154,8 @@ const dispatch = (sending: Sending, address: Address, relay: Relay, facts: Forwa
     method: sending.method,
     headers: buildRequestHeaders(exchange, facts),
     body: sending.body,
+    // A connection has one request at a time anyway; without this undici looks at it once more when the head has come.
+    blocking: false,
     headersTimeout: route.answerTimeoutMs,
     bodyTimeout: route.answerTimeoutMs,
   };

@@ -73,7 +73,7 @@ export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEv
     settled: false,
     missing: -1,
   };
-  exchange.res.once('close', state.onClose);
+  exchange.res.on('close', state.onClose);
   return {
     fail: (error) => fail(state, error),
     wasSent: () => state.controller !== undefined,
@@ -105,13 +105,13 @@ const settle = (state: State, error?: Error): boolean => {
   if (state.settled) return false;
   state.settled = true;
   clearTimeout(state.waiting);
-  state.exchange.res.off('close', state.onClose);
   state.events.onSettled(error);
   return true;
 };
 
 const fail = (state: State, error: Error): void => {
   if (!settle(state, error)) return;
+  state.exchange.res.off('close', state.onClose);
   state.abortReason = error;
   state.controller?.abort(error);
   if (error === clientGone) return;
