@@ -212,7 +212,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     close: async () => {
       upgrades.close();
       await Promise.all(
-        [...upstreams.values()].flatMap(({ addresses }) => addresses.map(({ pool }) => pool.destroy())),
+        [...upstreams.values()].flatMap(({ addresses }) => addresses.map(({ connections }) => connections.destroy())),
       );
     },
   };

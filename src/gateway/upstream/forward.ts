@@ -159,7 +159,7 @@ const dispatch = (sending: Sending, address: Address, relay: Relay, facts: Forwa
     headersTimeout: route.answerTimeoutMs,
     bodyTimeout: route.answerTimeoutMs,
   };
-  const hasRoom = address.pool.dispatch(options, relay.handler);
+  const hasRoom = address.connections.dispatch(options, relay);
   if (!hasRoom) relay.limitWaiting(waitingMs, () => overloaded(`${upstream.name}: every connection is busy`));
 };
 

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { EdgeHeaders } from '../edge/security-headers.ts';
 import type { Exchange } from '../exchange.ts';
+import type { Tracked } from './connections.ts';
 import { passHeaders, type UpstreamHeaders } from './response-headers.ts';
 import type { ErrorCollector, TranslateError } from './translate-errors.ts';
 
@@ -26,8 +27,7 @@ type RelayEvents = {
   asksAgain: boolean;
 };
 
-export type Relay = {
-  handler: Dispatcher.DispatchHandler;
+export type Relay = Tracked & {
   /** Ends the exchange from our side. */
   fail: (error: Error) => void;
   /** The request had a connection, so the upstream may have seen some of it. */
@@ -74,7 +74,14 @@ export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEv
     missing: -1,
   };
   exchange.res.on('close', state.onClose);
-  return {
+  const release = (): void => {
+    const { release: give } = relay;
+    relay.release = undefined;
+    give?.();
+  };
+  const relay: Relay = {
+    release: undefined,
+    isOver: () => state.settled,
     fail: (error) => fail(state, error),
     wasSent: () => state.controller !== undefined,
     limitWaiting: (ms, fault) => {
@@ -95,10 +102,17 @@ export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEv
         if (state.collector !== undefined) state.collector.push(chunk);
         else if (exchange.method !== 'HEAD') pass(state, chunk);
       },
-      onResponseEnd: () => endAnswer(state),
-      onResponseError: (_controller, error) => fail(state, error),
+      onResponseEnd: () => {
+        endAnswer(state);
+        release();
+      },
+      onResponseError: (_controller, error) => {
+        fail(state, error);
+        release();
+      },
     },
   };
+  return relay;
 };
 
 const settle = (state: State, error?: Error): boolean => {

@@ -1,11 +1,11 @@
 /** The services behind the gateway: their addresses, a bounded pool of connections for each, and which one is next. */
-import { Pool } from 'undici';
 import { addressesOf, type PolicySettings } from '../policy-config.ts';
 import { createHealth, type Health, type HealthBounds, readinessOf } from './address-health.ts';
+import { type Connections, createConnections } from './connections.ts';
 
 export type Address = {
   readonly origin: string;
-  readonly pool: Pool;
+  readonly connections: Connections;
   readonly health: Health;
   /** Requests and upgraded connections that are with it now. */
   inFlight: number;
@@ -59,8 +59,7 @@ const createAddress = (url: string, settings: UpstreamSettings): Address => {
   const { origin } = new URL(url);
   return {
     origin,
-    pool: new Pool(origin, {
-      connections: settings.upstream_connections_max,
+    connections: createConnections(origin, settings.upstream_connections_max, {
       // One request per connection at a time: a slow or broken answer must never stand before another caller's.
       pipelining: 1,
       connectTimeout: settings.upstream_connect_timeout_ms,
