@@ -50,6 +50,7 @@ type BearerTokensDeps = {
 };
 
 const entriesMaxDefault = 20_000;
+const sharedTextsMax = 10_000;
 /** Ours have some 800 characters with all scopes; much longer text is not even parsed. */
 const tokenLengthMax = 4_096;
 
@@ -75,8 +76,17 @@ export const createBearerTokens = (deps: BearerTokensDeps): BearerTokens => {
   const verified = createRecentMap<string, VerifiedToken>(deps.entriesMax ?? entriesMaxDefault);
   let hits = 0;
   let misses = 0;
+  // What many tokens say alike is one text for all of them: looked up again and again, it stays in the processor's memory.
+  const texts = createRecentMap<string, string>(sharedTextsMax);
+  const shared = (text: string): string => {
+    const known = texts.get(text);
+    if (known === undefined) texts.set(text, text);
+    return known ?? text;
+  };
   const verifyNew = async (token: string): Promise<VerifiedToken> => {
     const entry = await verifyToken(deps, token);
+    entry.kid = shared(entry.kid);
+    entry.clientId = shared(entry.clientId);
     verified.set(endOf(token), entry);
     return entry;
   };

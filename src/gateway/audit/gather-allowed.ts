@@ -24,8 +24,11 @@ type Group = {
   hasOthers: boolean;
 };
 
+/** Where what waits for somebody is gathered: which of the pieces, in which round of gathering. */
+type Placed = { round: number; place: number };
+
 /** A token, however often its client was read anew meanwhile. */
-type Token = {
+type Token = Placed & {
   readonly start: string;
   readonly key: string;
   /** In which it last had an event of its own; events are kept and dropped by months. */
@@ -33,7 +36,7 @@ type Token = {
 };
 
 /** One caller on one route, for as long as its requests are noted. */
-export type AllowedUse = {
+export type AllowedUse = Placed & {
   readonly group: Group;
   readonly fingerprint: string | null;
   readonly token_id: string | null;
@@ -81,7 +84,7 @@ export const createGatherAllowed = (clock: Clock): GatherAllowed => {
     if (named === undefined) return undefined;
     const known = tokens.get(named.start);
     if (known !== undefined) return known;
-    const token = { ...named, month: Number.NaN };
+    const token = { ...named, month: Number.NaN, round: 0, place: 0 };
     tokens.set(named.start, token);
     return token;
   };
@@ -89,7 +92,7 @@ export const createGatherAllowed = (clock: Clock): GatherAllowed => {
   return {
     describe: (what) => {
       const { fingerprint, token_id, ...shared } = what;
-      return { group: groupOf(shared), fingerprint, token_id, token: tokenOf(what) };
+      return { group: groupOf(shared), fingerprint, token_id, token: tokenOf(what), round: 0, place: 0 };
     },
     add: (use, requestId) => {
       const { group } = use;
@@ -138,21 +141,28 @@ const eventsOf = (group: Group): AllowedEvent[] => {
   }));
 };
 
+let rounds = 0;
+
 /** A token whose client was read anew is described a second time, and stands in an event only once. */
-const takeEach = (group: Group): Iterable<Piece> => {
+const takeEach = (group: Group): readonly Piece[] => {
   const { requestIds, uses } = group;
   group.requestIds = [];
   group.uses = [];
   group.hasOthers = false;
-  const pieces = new Map<Token | AllowedUse, Piece>();
-  for (const [i, use] of uses.entries()) {
+  const pieces: Piece[] = [];
+  rounds += 1;
+  for (let i = 0; i < uses.length; i += 1) {
+    const use = uses[i] as AllowedUse;
     const id = requestIds[i] as string;
-    const key = use.token ?? use;
-    const piece = pieces.get(key);
-    if (piece === undefined) pieces.set(key, { use, ids: [id], hasOthers: false });
-    else piece.ids.push(id);
+    const placed: Placed = use.token ?? use;
+    if (placed.round === rounds) {
+      pieces[placed.place]?.ids.push(id);
+      continue;
+    }
+    placed.round = rounds;
+    placed.place = pieces.push({ use, ids: [id], hasOthers: false }) - 1;
   }
-  return pieces.values();
+  return pieces;
 };
 
 const pushPieces = (pieces: Piece[], piece: Piece): void => {

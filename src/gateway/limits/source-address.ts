@@ -11,8 +11,16 @@ export type SourceOf = (req: IncomingMessage) => string;
  * address counts.
  */
 export const createSourceOf = (hops: number): SourceOf => {
+  // Behind a proxy of our own they are few, and one comes after the other.
+  let lastAddress = '';
+  let lastPeer = 'unknown';
   return (req) => {
-    const peer = networkOf(req.socket.remoteAddress ?? '') ?? 'unknown';
+    const { remoteAddress = '' } = req.socket;
+    if (remoteAddress !== lastAddress) {
+      lastAddress = remoteAddress;
+      lastPeer = networkOf(remoteAddress) ?? 'unknown';
+    }
+    const peer = lastPeer;
     if (hops === 0) return peer;
     const given = req.headers['x-forwarded-for'];
     if (given === undefined) return peer;
