@@ -141,6 +141,7 @@ const eventsOf = (group: Group): AllowedEvent[] => {
   }));
 };
 
+/** Of the process, so that no two are alike. */
 let rounds = 0;
 
 /** A token whose client was read anew is described a second time, and stands in an event only once. */

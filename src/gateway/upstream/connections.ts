@@ -1,14 +1,13 @@
 /**
- * The connections to one address of an upstream, each for one request at a time. undici's own pool looks through all of them
- * twice for each request; here the one that became free last is taken, which is also the one that the processor still
- * remembers, and a burst is over sooner for the others, which close when nobody has used them for a while.
+ * The connections to one address of an upstream, each for one request at a time. The one that became free last is next: none
+ * is searched for, as undici's own pool does twice for each request, and what a burst opened beyond need closes after it.
  */
 import { Client, type Dispatcher } from 'undici';
 
-/** Told by whoever handles an answer. */
+/** A request, as seen from here. */
 export type Tracked = {
   readonly handler: Dispatcher.DispatchHandler;
-  /** To be called once when the connection is done with the request; undefined while it has none. */
+  /** Set when it gets a connection; to be called once, after the handler has heard of the end or the failure. */
   release: (() => void) | undefined;
   /** Nobody wants the answer any more. */
   isOver: () => boolean;

@@ -73,6 +73,7 @@ export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEv
     settled: false,
     missing: -1,
   };
+  // Left there when all went well: to take it away costs more than to find that nothing is left to do.
   exchange.res.on('close', state.onClose);
   const release = (): void => {
     const { release: give } = relay;
