@@ -82,7 +82,7 @@ test('the connection that became free last is next, so that the others of a burs
   expect([used.size, upstream.connections()]).toEqual([1, 4]);
 });
 
-test('who goes away while it waits for a connection is never sent and holds nobody up', async () => {
+test('who goes away while it waits for a connection is never sent, costs no connection and holds nobody up', async () => {
   await start({ upstream_connections_max: 1, upstream_waiting_max: 1 });
   const first = get('first');
   await until(() => open.length === 1);
@@ -107,6 +107,7 @@ test('who goes away while it waits for a connection is never sent and holds nobo
   expect((await first).text).toBe('first');
   await until(() => open.length === 1);
   expect(open[0]?.query).toBe('next');
+  expect(upstream.connections()).toBe(1);
   open[0]?.answer();
   const [response] = await answered;
   expect(response.statusCode).toBe(200);

@@ -1,11 +1,13 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { recordEvents } from '#src/platform/db/outbox.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
 import { quick } from '#src/webhooks/allowance.ts';
 import { createPatience } from '#src/webhooks/hand-over.ts';
 import { createPlaces, type Full, type Place } from '#src/webhooks/places.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts';
-import { type Engine, startEngine } from './engine.ts';
+import { draftOf, type Engine, startEngine } from './engine.ts';
 import { type Killable, spawnWorker } from './spawn-worker.ts';
 
 let engine: Engine;
@@ -95,6 +97,32 @@ test('what a worker was handed over when it is told to stop is free at once for 
   receiver.behave(status(204));
   engine.startWorker();
   await until(() => finished(knownCount + 1), 5_000);
+});
+
+test('of two events of one entity that are dispatched together the second is not sent before the first has its answer (A-138)', async () => {
+  const worker = engine.startWorker();
+  await becomeKnown();
+  let answer: (() => void) | undefined;
+  receiver.behave((response, { body }) => {
+    const end = (): void => void response.writeHead(204).end();
+    if (entityOf(body) === 'cus_twice' && answer === undefined) answer = end;
+    else end();
+  });
+  const twice = { entity: 'cus_twice' };
+  await inTransaction(engine.db, (tx) =>
+    recordEvents(tx, [
+      draftOf({ ...twice, seq: 1 }, engine.clock.now()),
+      draftOf({ ...twice, seq: 2 }, engine.clock.now()),
+    ]),
+  );
+  await until(() => answer !== undefined);
+  await engine.record({ entity: 'cus_later', seq: 1 });
+  await until(arrived('cus_later'));
+  expect(receivedOf('cus_twice')).toHaveLength(1);
+  answer?.();
+  await until(() => finished(knownCount + 3));
+  expect(receivedOf('cus_twice').map(({ body }) => (JSON.parse(body) as { seq: number }).seq)).toEqual([1, 2]);
+  await worker();
 });
 
 test('an endpoint with a rate to keep and one that the breaker holds are handed nothing', async () => {
