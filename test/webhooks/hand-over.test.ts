@@ -38,6 +38,8 @@ const becomeKnown = async (): Promise<void> => {
     await engine.record({ entity: `cus_known_${count}`, seq: 1 });
     await until(() => finished(count));
   }
+  // The next look at the endpoint is due then.
+  engine.advance(5_000);
   await until(async () => {
     const { rows } = await sql<{ rests: boolean }>`
       select due_at = 'infinity' as rests from webhooks.ready where endpoint_uid = ${uid}`.execute(engine.db);
