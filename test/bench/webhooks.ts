@@ -4,13 +4,7 @@
  * transaction: producers are not what is measured. `latency`: from commit to arrival, idle and at half
  * load. `backlog`: both beside 1,000,000 waiting deliveries. Named parts run alone. Exit code 1 when a goal is missed.
  */
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pino } from 'pino';
-import { startEmbedded } from '#src/platform/db/embedded.ts';
-import { connectionUrl } from '#src/platform/db/pool.ts';
 import { median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './parts.ts';
 import { addBacklog } from './webhook-backlog.ts';
 import { eventBody, openStand, type Stand } from './webhook-stand.ts';
@@ -177,12 +171,10 @@ const benchBacklog = async (parts: Parts, without: Stand, loaded: Stand): Promis
 
 const named = process.argv.slice(2);
 const wants = (part: string): boolean => named.length === 0 || named.includes(part);
-const folder = await mkdtemp(join(tmpdir(), 'orderpass-bench-'));
-await chmod(folder, 0o755);
-const log = pino({ level: 'error' }, pino.destination(2));
-const embedded = await startEmbedded({ dataDir: join(folder, 'data'), log });
 const closers: (() => Promise<unknown>)[] = [];
 try {
+  const store = await startPart('store', 1, []);
+  closers.push(() => stopPart(store));
   const receivers = await startPart('webhook-receivers', 1, [String(receiversCount)]);
   const loop = await startPart('webhook-loop', 0, []);
   closers.push(
@@ -191,7 +183,7 @@ try {
   );
   const parts: Parts = { receivers, loop, ports: receivers.ready.ports as number[] };
   const standOf = async (name: string): Promise<Stand> => {
-    const stand = await openStand(connectionUrl(embedded.connection), name);
+    const stand = await openStand(String(store.ready.url), name);
     await addReceivers(stand, parts.ports);
     const worker = await stand.startWorker();
     closers.push(
@@ -200,15 +192,15 @@ try {
     );
     return stand;
   };
-  print(`${rounds} rounds, ${eventsPerRound} deliveries each; worker and bare loop beside receivers, ${pinned}`);
+  print(
+    `${rounds} rounds, ${eventsPerRound} deliveries each; worker and bare loop beside receivers and store, ${pinned}`,
+  );
   const stand = await standOf('bench');
   const fullRate = wants('rate') ? await benchRate(parts, stand) : undefined;
   if (wants('latency')) await benchLatency(parts, stand, fullRate);
   if (wants('backlog')) await benchBacklog(parts, stand, await standOf('bench_backlog'));
 } finally {
   for (const close of closers.reverse()) await close().catch(() => undefined);
-  await embedded.stop();
-  await rm(folder, { recursive: true, force: true });
 }
 if (missed.length > 0) {
   print(`missed: ${missed.join('; ')}`);
