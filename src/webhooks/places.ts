@@ -113,11 +113,12 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
     if (place.isLatest) heldLatest -= 1;
     place.isLatest = false;
   };
-  const letWait = (nowMs: number): void => {
+  /** `isWanted`: are there too few places of that kind? */
+  const letWait = (nowMs: number, isWanted: (kind: EndpointClass | undefined) => boolean): void => {
     for (const place of young) {
       const ageMs = nowMs - place.startedMs;
       if (ageMs < shortMs || held[slow] >= waitingMax) return;
-      if (ageMs < slowMs && !isShortOf(place.holds)) continue;
+      if (ageMs < slowMs && !isWanted(place.holds)) continue;
       young.delete(place);
       if (ageMs >= slowMs) place.endpoint.class = slow;
       leaveLatest(place);
@@ -157,6 +158,7 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
       held[quick] + held[unknown] + kept < placesMax && (endpointClass !== unknown || held[unknown] + kept < unknownMax)
     );
   };
+  const isMissing = (kind: EndpointClass | undefined): boolean => !isFree(kind ?? quick);
   const arePassing = (): boolean => {
     const [oldest] = young;
     return oldest === undefined || performance.now() - oldest.startedMs < shortMs;
@@ -245,7 +247,7 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
   };
   return {
     room: (nowMs) => {
-      letWait(nowMs);
+      letWait(nowMs, isShortOf);
       letGo(nowMs);
       const free = Math.max(0, placesMax - held[quick] - held[unknown]);
       return {
@@ -270,6 +272,9 @@ export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, sh
       }
       // What is held ahead has a bound of its own.
       if (endpoint.taken >= endpoint.allowed || isFree(endpoint.class)) return take(endpointUid, false);
+      // Who lets his sender wait loses his place to what is handed over as he does to what is claimed.
+      letWait(performance.now(), isMissing);
+      if (isFree(endpoint.class)) return take(endpointUid, false);
       const isPassing = arePassing();
       if (endpoint.class === quick && isPassing && isRoomAhead()) return take(endpointUid, false, true);
       return { isFull: true, endpointUid: undefined, isPassing };

@@ -251,6 +251,30 @@ test('what is handed over for a place that somebody hangs on has one of those th
   expect(begun).toEqual(uids);
 });
 
+test('a receiver that lets its sender wait loses its place to what is handed over', async () => {
+  const places = createPlaces({ placesMax: 8, waitingMax: 8, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
+  const over = new AbortController();
+  const ask = (endpointUid: string) => places.tryTake({ endpointUid, endpointClass: quick, recoveredMs: 0 });
+  const begun: string[] = [];
+  const take = (endpointUid: string): void => {
+    const place = ask(endpointUid);
+    if ('isFull' in place) throw new Error(`${endpointUid} has no place`);
+    void place.turn(over.signal).then(() => begun.push(endpointUid));
+  };
+  const hanging = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+  for (const uid of hanging) take(uid);
+  await Promise.resolve();
+  expect(begun).toEqual(hanging);
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  for (const uid of ['h', 'i', 'j', 'k', 'l', 'm', 'n']) take(uid);
+  await Promise.resolve();
+  expect(begun).toEqual([...hanging, 'h', 'i', 'j', 'k', 'l', 'm', 'n']);
+  // As many as may wait beside them, and no more.
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  take('o');
+  expect(ask('p')).toEqual({ isFull: true, endpointUid: undefined, isPassing: false });
+});
+
 test('events wait for places only as long as the receivers that have them take thousands a second', () => {
   let ended = 0;
   const patience = createPatience({ endedOf: () => ended });
