@@ -93,6 +93,19 @@ export const lockLatest = async (
   return rows;
 };
 
+/** Is there an endpoint whose turn has come, whether or not there is room for it? */
+export const isMoreReady = async (tx: Kysely<unknown>, now: Date): Promise<boolean> => {
+  const { rows } = await sql<{ isMore: boolean }>`
+    select exists (
+      select from unnest(${[quick, unknown, slow]}::smallint[]) as kind (class) cross join lateral (
+        select from webhooks.ready as turn
+        where turn.class = kind.class and due_at <= ${now} and due_at < 'infinity'
+        order by turn.class, due_at limit 1
+      ) as first
+    ) as "isMore"`.execute(tx);
+  return rows[0]?.isMore === true;
+};
+
 /** How many deliveries of an endpoint, of those due at `before`. */
 export type Turn = { endpointUid: string; count: number; before: Date };
 export type Lease = { token: string; now: Date; until: Date };

@@ -7,6 +7,7 @@ import { type EndpointClass, quick, slow, unknown } from './allowance.ts';
 import {
   type Ahead,
   type ClaimedDelivery,
+  isMoreReady,
   type LeasedDelivery,
   leaseDue,
   lockLatest,
@@ -90,8 +91,9 @@ const claimIn = async (
   const room = places.room(performance.now());
   const oldest = await lockReady(tx, now, room);
   const { free, freeForUnknown, freeForSlow, full } = room;
-  const isWhole = free > 0 && freeForUnknown > 0 && freeForSlow > 0 && full.length === 0;
-  if (oldest.length === 0) return { leased: [], nextAt: undefined, isWhole };
+  const isRoomForAll = free > 0 && freeForUnknown > 0 && freeForSlow > 0 && full.length === 0;
+  const isWhole = async (): Promise<boolean> => isRoomForAll || !(await isMoreReady(tx, now));
+  if (oldest.length === 0) return { leased: [], nextAt: undefined, isWhole: await isWhole() };
   const { ready, left } = await share(tx, oldest, now, room);
   const plans = distribute(
     ready.map(({ endpoint, turn }) => ({ ...plan(endpoint, places, now), turn })),
@@ -110,7 +112,7 @@ const claimIn = async (
     { token, now, until: new Date(now.getTime() + leaseMs) },
   );
   const nextAt = await schedule(tx, plans, due, now);
-  return { leased: await withBodies(tx, plans, due, token), nextAt, isWhole: isWhole && due.length === 0 };
+  return { leased: await withBodies(tx, plans, due, token), nextAt, isWhole: due.length === 0 && (await isWhole()) };
 };
 
 /** What others took meanwhile is gone. */
