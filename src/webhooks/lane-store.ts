@@ -122,7 +122,7 @@ export type Joining = {
   /** Get a delivery each. */
   events: readonly FeedEvent[];
   /** Not finished yet: they only become part of the redelivery and due at once. */
-  adopted: readonly string[];
+  adopted: readonly Pick<KnownDelivery, 'uid' | 'eventId'>[];
   /** Of all of them. */
   lanes: readonly Pick<Lane, 'kind' | 'entity'>[];
 };
@@ -140,7 +140,9 @@ export const joinLanes = async (tx: Kysely<unknown>, joining: Joining, now: Date
       with adopted as (
         update webhooks.deliveries set redelivery_uid = ${joining.redeliveryUid},
           next_attempt_at = case when state = 'pending' and not ${isHeld(now)} then ${now}::timestamptz else next_attempt_at end
-        where uid = any(${joining.adopted}::text[]) and state in ('pending', 'waiting')
+        where event_id = any(${joining.adopted.map(({ eventId }) => eventId)}::text[])
+          and endpoint_uid = ${joining.endpointUid} and uid = any(${joining.adopted.map(({ uid }) => uid)}::text[])
+          and state in ('pending', 'waiting')
         returning endpoint_uid, state, next_attempt_at, lease_until
       ), due as (
         select endpoint_uid, next_attempt_at from adopted where state = 'pending' and lease_until is null

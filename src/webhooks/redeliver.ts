@@ -133,7 +133,7 @@ const queue = async (
       endpointUid,
       redeliveryUid,
       events: wanted.filter(({ id }) => !moving.has(id)),
-      adopted: unfinished.map(({ uid }) => uid),
+      adopted: unfinished,
       lanes: wanted,
     },
     now,

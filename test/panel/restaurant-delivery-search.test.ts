@@ -1,5 +1,6 @@
 /** Finding deliveries in the log, long as it may be, and none of others. Skipped where no Chromium is installed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newId } from '#src/platform/ids.ts';
 import { until } from '../support/until.ts';
 import { browserBinary, expectAccessible } from './panel-stand.ts';
 import { type RestaurantStand, startRestaurantStand } from './restaurant-stand.ts';
@@ -104,12 +105,13 @@ test.skipIf(browserBinary === undefined)(
     const { database, receiver } = stand;
     const of = ['--restaurant', stand.others];
     const made = await stand.command('endpoint', 'create', ...of, '--url', `${receiver.url}/foreign`);
-    const uid = 'dlv_1m7zb42tmh0wp4ycc50z0y7dq';
+    const madeAt = new Date();
+    const uid = newId('dlv', madeAt.getTime());
     await database.pool.query(
       `insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state, attempts_count, created)
-       select $1, $2, $3, event_id, event, kind, entity, seq, position, 'succeeded', 1, created
+       select $1, $2, $3, event_id, event, kind, entity, seq, position, 'succeeded', 1, $5
        from webhooks.deliveries where tenant = $4 order by created desc limit 1`,
-      [stand.others, uid, made.endpoint_uid, stand.restuid],
+      [stand.others, uid, made.endpoint_uid, stand.restuid, madeAt],
     );
     for (const [method, path] of [
       ['GET', ''],

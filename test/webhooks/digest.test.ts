@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { findDelivery } from '#src/webhooks/delivery-log-store.ts';
 import { describedEvents } from '#src/webhooks/index.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
-import { type Engine, startEngine } from './engine.ts';
+import { type Engine, startEngine, tenant } from './engine.ts';
 
 let engine: Engine;
 let receiver: WebhookReceiver;
@@ -85,6 +86,11 @@ test('each hour one signed digest tells counts and hashes of what was recorded, 
   );
   expect(String(request?.headers['webhook-signature']).split(' ')).toContain(signed);
   expect(request?.headers['webhook-id']).toBe(first?.id);
+  const delivery = String(request?.headers['x-orderpass-delivery']);
+  expect(await findDelivery(engine.db, { tenant, client: undefined }, delivery)).toMatchObject({
+    uid: delivery,
+    body: request?.body,
+  });
 
   // It is there, and only there: the next event shows that nothing else was on the way.
   await engine.record({ entity: 'cus_after', seq: 1 });
