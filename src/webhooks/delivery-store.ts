@@ -34,6 +34,7 @@ export const lockSubscribed = async (tx: Kysely<unknown>, tenants: readonly stri
 };
 
 export type NewDelivery = {
+  /** Tells the moment at which it is inserted, by which it is found. */
   uid: string;
   endpointUid: string;
   event: ClaimedEvent;
@@ -45,12 +46,14 @@ export type NewDelivery = {
 
 export type FirstLease = { token: string; until: Date };
 
-/** One for each event and endpoint, however often it is dispatched: one that exists already stays. Returns how many are new. */
+/**
+ * One for each event and endpoint, however often it is dispatched: one that exists already stays. Returns how many are new.
+ * `areNew`: all should be; it costs less, and is a unique violation where one is not.
+ */
 export const insertDeliveries = async (
   tx: Kysely<unknown>,
   made: readonly NewDelivery[],
-  lease: FirstLease,
-  now: Date,
+  { lease, areNew, now }: { lease: FirstLease; areNew: boolean; now: Date },
 ): Promise<number> => {
   if (made.length === 0) return 0;
   // The event's columns once for each target: a join of what two arrays hold would compare each with each.
@@ -69,7 +72,7 @@ export const insertDeliveries = async (
       ${of(({ event }) => event.position)}::bigint[], ${of(({ first }) => first)}::boolean[],
       ${of(({ leased }) => leased)}::boolean[])
       as target (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, first, leased)
-    on conflict do nothing`.execute(tx);
+    ${areNew ? sql`` : sql`on conflict do nothing`}`.execute(tx);
   return Number(numAffectedRows ?? 0n);
 };
 

@@ -1,9 +1,8 @@
 /** Outbox to deliveries. Polling is the truth; a notification only makes it look sooner. */
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
-import { outboxChannel } from '#src/platform/db/outbox.ts';
 import {
   type ClaimedEvent,
   claimEvents,
@@ -13,11 +12,10 @@ import {
   markDispatched,
   type QueueFloor,
 } from '#src/platform/db/outbox-queue.ts';
-import { createPreparedDatabase } from '#src/platform/db/prepared.ts';
-import { inTransaction, withCommit } from '#src/platform/db/transaction.ts';
+import { inTransaction, isUniqueViolation, withCommit } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { Service } from '#src/platform/supervisor.ts';
-import { createWake, type Wake } from '#src/platform/wake.ts';
+import { createWake } from '#src/platform/wake.ts';
 import { type Leased, leasedTo, leaseMs } from './claim.ts';
 import type { ReadyEndpoint } from './claim-store.ts';
 import { insertDeliveries, insertedOf, type NewDelivery } from './delivery-store.ts';
@@ -32,8 +30,8 @@ import {
   type Sender,
   settleHanded,
 } from './hand-over.ts';
-import { laneName, markFollowed } from './lane-store.ts';
-import { loopSettings } from './loop-connection.ts';
+import { laneName, markFollowed, releaseNext } from './lane-store.ts';
+import { listenForHints } from './outbox-hints.ts';
 import { lookSoon } from './ready-store.ts';
 
 type DispatchDeps = {
@@ -56,7 +54,7 @@ export const createDispatch = (deps: DispatchDeps): Service => ({
   name: 'webhook-dispatch',
   run: async (signal) => {
     const wake = createWake(signal);
-    const hints = await listen(deps, wake);
+    const hints = await listenForHints(deps.pool, wake);
     const ways = {
       patience: createPatience(deps.sender.places),
       floor: createQueueFloor(),
@@ -105,11 +103,21 @@ type Ways = { patience: Patience; floor: QueueFloor; findStanding: FindStanding 
 /** `ahead`: read in the transaction before. */
 type Next = { limit: number; ahead: readonly ClaimedEvent[] };
 
-/** One batch in one transaction. What is handed over goes when it is committed. */
-const dispatchOnce = async (
+/** One batch. Hardly any event was dispatched before, and put back into the queue since: it is looked for only where one is. */
+const dispatchOnce = async (deps: DispatchDeps, db: Kysely<unknown>, ways: Ways & Next): Promise<Dispatched> => {
+  try {
+    return await dispatchBatch(deps, db, { ...ways, areNew: true });
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    return dispatchBatch(deps, db, { ...ways, areNew: false });
+  }
+};
+
+/** In one transaction. What is handed over goes when it is committed. */
+const dispatchBatch = async (
   { clock, sender, log }: DispatchDeps,
   db: Kysely<unknown>,
-  ways: Ways & Next,
+  ways: Ways & Next & Pick<Batch, 'areNew'>,
 ): Promise<Dispatched> => {
   const leasedMs = performance.now();
   const now = clock.now();
@@ -136,7 +144,8 @@ const dispatchOnce = async (
   }
 };
 
-type Batch = Ways & Next & { now: Date; reservation: Reservation; isOpen: boolean };
+/** `areNew`: none of them was dispatched before. */
+type Batch = Ways & Next & { now: Date; reservation: Reservation; isOpen: boolean; areNew: boolean };
 
 type Made = Omit<Dispatched, 'ahead'> & {
   handed: readonly Leased[];
@@ -157,7 +166,7 @@ const nothing: Made = {
 
 /** What tells nothing before the commit is sent together with it: each answer that is waited for lengthens the batch. */
 const dispatchIn = async (tx: Kysely<unknown>, batch: Batch): Promise<Made> => {
-  const { now, limit, floor, isOpen } = batch;
+  const { now, limit, floor, isOpen, areNew } = batch;
   const { isHeld, events, isAhead, standing } = await begin(tx, batch);
   if (isHeld && floor.isDue(performance.now())) await withCommit(tx, floor.look(tx, performance.now()));
   if (!isHeld || events.length === 0) return nothing;
@@ -169,12 +178,14 @@ const dispatchIn = async (tx: Kysely<unknown>, batch: Batch): Promise<Made> => {
   const isBehind = free.behind.size > 0;
   if (taken === 0) return { ...nothing, isRest, isMore, isToClaim: isBehind, ahead: Promise.resolve(events) };
   const positions = events.slice(0, taken).map(({ position }) => position);
-  await withCommit(tx, markDispatched(tx, positions));
+  await withCommit(tx, markDispatched(tx, positions, { areNew }));
   const made = await settleHanded(tx, chosen, free, now);
   const lease = { token: randomUUID(), until: new Date(now.getTime() + leaseMs) };
-  const inserted = insertDeliveries(tx, made, lease, now);
+  const inserted = insertDeliveries(tx, made, { lease, areNew, now });
   await withCommit(tx, inserted);
   await withCommit(tx, markFollowed(tx, made.filter(({ first }) => !first).map(laneOf)));
+  // What is there already may be finished: then nobody else would let go what was made to wait behind it.
+  if (!areNew) await withCommit(tx, releaseNext(tx, made.map(laneOf), now));
   const ahead = isMore && !isRest ? claimEvents(tx, { limit: batchMax, floor: floor.get() }) : undefined;
   if (ahead !== undefined) await withCommit(tx, ahead);
   const leased = made.filter(({ leased: isLeased }) => isLeased);
@@ -182,7 +193,7 @@ const dispatchIn = async (tx: Kysely<unknown>, batch: Batch): Promise<Made> => {
     taken,
     isRest,
     isMore,
-    isToClaim: isBehind || leased.length < made.length,
+    isToClaim: isBehind || !areNew || leased.length < made.length,
     handed: leased.flatMap((one) => {
       const endpoint = free.endpoints.get(one.endpointUid);
       return endpoint === undefined ? [] : [handedTo(endpoint, one, lease.token)];
@@ -199,10 +210,13 @@ type Begun = { isHeld: boolean; events: readonly ClaimedEvent[]; isAhead: boolea
  * already are as good as those that a claim would find, unless another dispatcher was at it meanwhile: whatever was
  * committed since with a position between theirs is of other entities, or they would not have been recorded yet.
  */
-const begin = async (tx: Kysely<unknown>, { ahead, limit, floor, findStanding, now }: Batch): Promise<Begun> => {
+const begin = async (
+  tx: Kysely<unknown>,
+  { ahead, limit, floor, findStanding, now, areNew }: Batch,
+): Promise<Begun> => {
   if (ahead.length < batchMin) {
     const [isHeld, events] = await Promise.all([lockDispatch(tx), claimEvents(tx, { limit, floor: floor.get() })]);
-    const standing = isHeld && events.length > 0 ? await findStanding(tx, events, now) : undefined;
+    const standing = isHeld && events.length > 0 ? await findStanding(tx, events, now, areNew) : undefined;
     return { isHeld, events, isAhead: false, standing };
   }
   const events = ahead.slice(0, limit);
@@ -210,7 +224,7 @@ const begin = async (tx: Kysely<unknown>, { ahead, limit, floor, findStanding, n
   const [isHeld, waitingCount, standing] = await Promise.all([
     lockDispatch(tx),
     countWaiting(tx, positions),
-    findStanding(tx, events, now),
+    findStanding(tx, events, now, areNew),
   ]);
   return { isHeld, events, isAhead: true, standing: waitingCount === events.length ? standing : undefined };
 };
@@ -258,33 +272,4 @@ const choose = (
     }
   }
   return { made, taken: targets.length };
-};
-
-type Hints = { db: Kysely<unknown>; lost: Error | undefined; stop(): void };
-
-/** Hints over a connection of its own, which nobody else may use: it listens. The dispatcher works on it as well. */
-const listen = async ({ pool }: DispatchDeps, wake: Wake): Promise<Hints> => {
-  const client: PoolClient = await pool.connect();
-  const hints: Hints = {
-    db: createPreparedDatabase(client),
-    lost: undefined,
-    stop: () => {
-      client.off('notification', wake.now);
-      client.off('error', onError);
-      client.release(true);
-    },
-  };
-  function onError(error: Error): void {
-    hints.lost = error;
-    wake.now();
-  }
-  client.on('notification', wake.now);
-  client.on('error', onError);
-  try {
-    await client.query(`${loopSettings}; set application_name = 'webhook-dispatch'; listen ${outboxChannel}`);
-  } catch (error) {
-    hints.stop();
-    throw error;
-  }
-  return hints;
 };

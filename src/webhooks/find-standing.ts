@@ -25,6 +25,8 @@ export type FindStanding = (
   tx: Kysely<unknown>,
   events: readonly ClaimedEvent[],
   now: Date,
+  /** None of them was dispatched before. */
+  areNew: boolean,
 ) => Promise<Standing | undefined>;
 
 export const laneOf = ({ endpointUid, event: { kind, entity } }: Target): Lane => ({ endpointUid, kind, entity });
@@ -50,13 +52,13 @@ export const createFindStanding = (): FindStanding => {
       );
     }
   };
-  return async (tx, events, now) => {
+  return async (tx, events, now, areNew) => {
     const tenants = [...new Set(events.map(({ tenant }) => tenant))];
     const expected = tenants.every(isKnown) ? targetsOf(events, known, now) : undefined;
     const [subscribed, expectedUnfinished] = await Promise.all([
       // From then on nobody else may look at these endpoints until the commit.
       lockSubscribed(tx, tenants),
-      expected === undefined ? undefined : holdLanes(tx, expected),
+      expected === undefined ? undefined : holdLanes(tx, expected, areNew),
     ]);
     const found = Map.groupBy(subscribed, ({ tenant }) => tenant);
     const isAsExpected = tenants.every((tenant) => areSame(known.get(tenant), found.get(tenant) ?? []));
@@ -68,7 +70,7 @@ export const createFindStanding = (): FindStanding => {
     return {
       targets,
       subscribed: subscribed.filter(({ endpointUid }) => wanted.has(endpointUid)),
-      unfinished: expectedUnfinished ?? (await holdLanes(tx, targets)),
+      unfinished: expectedUnfinished ?? (await holdLanes(tx, targets, areNew)),
     };
   };
 };
@@ -80,9 +82,17 @@ const targetsOf = (events: readonly ClaimedEvent[], receivers: Receivers, now: D
       .map(({ endpointUid }) => ({ uid: newId('dlv', now.getTime()), endpointUid, event })),
   );
 
-/** The names of those that have something unfinished. */
-const holdLanes = async (tx: Kysely<unknown>, targets: readonly (readonly Target[])[]): Promise<Set<string>> => {
-  const lanes = targets.flat().map(laneOf);
+/**
+ * The names of those that have something unfinished. Before the first event of an entity there can be nothing, and nobody
+ * adds anything to its lane before it is dispatched.
+ */
+const holdLanes = async (
+  tx: Kysely<unknown>,
+  targets: readonly (readonly Target[])[],
+  areNew: boolean,
+): Promise<Set<string>> => {
+  const mayFollow = ({ event: { previousSeq } }: Target): boolean => previousSeq !== null || !areNew;
+  const lanes = targets.flat().filter(mayFollow).map(laneOf);
   if (lanes.length === 0) return new Set();
   await withCommit(tx, lockLanes(tx, lanes));
   return unfinishedLanes(tx, lanes);

@@ -1,6 +1,7 @@
 /** Customer records in PostgreSQL. A removed record stays as a row without personal members and is found by nobody. */
 import { type Kysely, sql } from 'kysely';
 import { fragment, statement } from '#src/platform/db/statement.ts';
+import { isUniqueViolation } from '#src/platform/db/transaction.ts';
 import type { Customer, CustomerAddress, WritableMembers } from './customer.ts';
 
 export const customerColumns = sql`
@@ -96,8 +97,6 @@ export const findTakenMember = async (
   return rows[0]?.member;
 };
 
-const uniqueViolation = '23505';
-
 /** Writes all writable members of a locked record and raises its seq. False: email or code was taken in parallel. */
 export const updateCustomer = async (
   tx: Kysely<unknown>,
@@ -116,7 +115,7 @@ export const updateCustomer = async (
       where restuid = ${restuid} and uid = ${uid}`.execute(tx);
     return true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === uniqueViolation) return false;
+    if (isUniqueViolation(error)) return false;
     throw error;
   }
 };

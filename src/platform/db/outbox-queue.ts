@@ -20,7 +20,10 @@ export const lockDispatch = async (tx: Kysely<unknown>): Promise<boolean> => {
   return rows[0]?.held === true;
 };
 
-export type ClaimedEvent = Pick<RecordedEvent, 'id' | 'tenant' | 'kind' | 'event' | 'entity' | 'seq' | 'body'> & {
+export type ClaimedEvent = Pick<
+  RecordedEvent,
+  'id' | 'tenant' | 'kind' | 'event' | 'entity' | 'seq' | 'previousSeq' | 'body'
+> & {
   position: number;
 };
 
@@ -34,7 +37,8 @@ export const claimEvents = async (
   { limit, floor }: { limit: number; floor: number },
 ): Promise<ClaimedEvent[]> => {
   const { rows } = await sql<ClaimedEvent>`
-    select waiting.position, event.id, event.tenant, event.kind, event.event, event.entity, event.seq, event.body
+    select waiting.position, event.id, event.tenant, event.kind, event.event, event.entity, event.seq,
+      event.previous_seq as "previousSeq", event.body
     from outbox.waiting cross join lateral (select * from outbox.events where id = waiting.event_id limit 1) as event
     where (select pg_try_advisory_xact_lock(${dispatchLock})) and waiting.position >= ${floor}
     order by waiting.position limit ${limit}`.execute(tx);
@@ -98,16 +102,21 @@ export type QueueFloor = ReturnType<typeof createQueueFloor>;
 /**
  * Gives each event its place in the feed, in the sequence of recording. Only the holder of `lockDispatch` calls this, and gives
  * the lock back after its commit: whoever reads the feed sees it up to some place without gaps, and later events come
- * after. One that has a place already, since it was put back into the queue, keeps it.
+ * after. One that has a place already, since it was put back into the queue, keeps it. `areNew`: none should have one; it
+ * costs less, and is a unique violation where one has.
  */
-export const markDispatched = async (tx: Kysely<unknown>, positions: readonly number[]): Promise<void> => {
+export const markDispatched = async (
+  tx: Kysely<unknown>,
+  positions: readonly number[],
+  { areNew = false } = {},
+): Promise<void> => {
   await sql`
     with taken as (
       delete from outbox.waiting where position = any(${arrayLiteral(positions)}::bigint[]) returning *
     )
     insert into outbox.places (event_id, tenant, kind, event, entity, created)
     select event_id, tenant, kind, event, entity, created from taken order by position
-    on conflict do nothing`.execute(tx);
+    ${areNew ? sql`` : sql`on conflict do nothing`}`.execute(tx);
 };
 
 /** What nobody dispatched as long as it was kept; returns how many, `limit` at most. */

@@ -80,6 +80,9 @@ const isConflict = (error: unknown): boolean => {
   return code === '40001' || code === '40P01';
 };
 
+/** What was to be added is there already. */
+export const isUniqueViolation = (error: unknown): boolean => codeOf(error) === '23505';
+
 const networkCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
