@@ -19,10 +19,14 @@ const tryOut = async (page: Page, path: string): Promise<string> => {
   const operation = page.locator('.opblock', { has: page.locator(`[data-path="${path}"]`) });
   if ((await operation.locator('.opblock-body').count()) === 0) await operation.locator('button').first().click();
   const start = operation.getByRole('button', { name: 'Try it out' });
+  const execute = operation.getByRole('button', { name: 'Execute' });
+  // The page shows either only when it has read what the operation refers to.
+  await start.or(execute).first().waitFor();
   if ((await start.count()) > 0) await start.click();
-  const answered = page.waitForResponse((response) => new URL(response.url()).pathname === path);
-  await operation.getByRole('button', { name: 'Execute' }).click();
-  const response = await answered;
+  const [response] = await Promise.all([
+    page.waitForResponse((answer) => new URL(answer.url()).pathname === path),
+    execute.click(),
+  ]);
   await operation
     .locator('.live-responses-table .response-col_status', { hasText: String(response.status()) })
     .waitFor();

@@ -178,7 +178,7 @@ inBrowser(
       if ((await older.count()) === 0) break;
       const before = page.url();
       await older.click();
-      await until(() => page.url() !== before);
+      await page.waitForURL((url) => String(url) !== before);
     }
     expect(seen.length).toBe(121);
     expect(new Set(seen).size).toBe(121);

@@ -127,7 +127,7 @@ inBrowser(
       if ((await older.count()) === 0) break;
       const before = page.url();
       await older.click();
-      await until(() => page.url() !== before);
+      await page.waitForURL((url) => String(url) !== before);
     }
     expect(seen.length).toBe(80);
     expect(new Set(seen).size).toBe(80);
