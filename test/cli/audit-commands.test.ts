@@ -10,7 +10,7 @@ import {
   runWithInput,
   startProgram,
 } from '../support/program.ts';
-import { until } from '../support/until.ts';
+import { until, withinASecond } from '../support/until.ts';
 
 let database: TestDatabase;
 let env: Record<string, string>;
@@ -94,7 +94,7 @@ test('audit who --revoke ends a token at once and shows the events that prove it
   const { proof } = (await who(token, '--revoke')) as {
     proof: { revoked: string[]; events: Record<string, unknown>[] };
   };
-  await until(async () => (await byToken(token)) === 401, 1_000);
+  await until(async () => (await byToken(token)) === 401, withinASecond.timeout);
   expect(proof.revoked).toHaveLength(1);
   expect(proof.events).toMatchObject([{ 'event.action': 'token.revoked', 'orderpass.token.id': proof.revoked[0] }]);
   expect(String(proof.events[0]?.['event.hash'])).toMatch(/^[0-9a-f]{64}$/);
@@ -112,7 +112,7 @@ test('audit who --revoke ends a secret and every token of its client', async () 
   expect(traced).toMatchObject({ kind: 'client_secret', client_id: clientId, tokens: 1 });
   const { events } = traced.proof as { events: Record<string, unknown>[] };
   expect(events.map((event) => event['event.action'])).toEqual(['secret.retired', 'client.tokens_revoked']);
-  await until(async () => (await byToken(token)) === 401, 1_000);
+  await until(async () => (await byToken(token)) === 401, withinASecond.timeout);
   expect(await list({ 'x-client-id': clientId, 'x-client-secret': leaked })).toBe(401);
   expect(await list({ 'x-client-id': clientId, 'x-client-secret': secret })).toBe(200);
 });
@@ -122,7 +122,7 @@ test('audit who --revoke ends an API key; what is no credential is exit code 1, 
   const key = String(made.api_key);
   await until(async () => (await list({ 'x-api-key': key })) === 200);
   expect(await who(key, '--revoke')).toMatchObject({ kind: 'api_key', proof: { revoked: [made.key_id] } });
-  await until(async () => (await list({ 'x-api-key': key })) === 401, 1_000);
+  await until(async () => (await list({ 'x-api-key': key })) === 401, withinASecond.timeout);
   const run = (input: string): Promise<CommandResult> => runWithInput(['audit', 'who', '--json'], env, input);
   expect((await run('garbage')).code).toBe(1);
   expect((await run('')).code).toBe(2);

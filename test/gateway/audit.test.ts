@@ -2,6 +2,7 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dropOldAudit } from '#src/gateway/audit/retain-audit.ts';
 import { verifyAudit } from '#src/gateway/index.ts';
+import { altered } from '../support/altered.ts';
 import { until } from '../support/until.ts';
 import { knock, type Reply } from './public-door.ts';
 import { bearer, clientHeaders, openStand, pick, postToken, read, type Stand, tokenOf } from './stand.ts';
@@ -58,7 +59,7 @@ test('a token is in the audit before it is given out: who got it, by which secre
 
 test('each refusal is in the audit before its answer: no credential, garbage, wrong secret, scope, token endpoint', async () => {
   const token = await tokenOf(stand.url, client);
-  const wrong = { ...client, client_secret: `${client.client_secret.slice(0, -1)}x` };
+  const wrong = { ...client, client_secret: altered(client.client_secret) };
   const cases = [
     [await knock(stand.url, 'GET', read), 'request.denied', 'invalid_auth', null],
     [await knock(stand.url, 'GET', read, { headers: bearer('a.b.c') }), 'request.denied', 'invalid_auth', null],

@@ -2,6 +2,7 @@ import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject } from
 import { calculateJwkThumbprint, decodeJwt, type JWTHeaderParameters, type JWTPayload, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openSigningKeys, type SigningKey } from '#src/gateway/oauth/signing-keys.ts';
+import { withinASecond } from '../support/until.ts';
 import { knock, type Reply } from './public-door.ts';
 import {
   bearer,
@@ -209,7 +210,7 @@ test('A-022 tokens of a disabled client, and of one that may not use tokens any 
     const token = await tokenOf(stand.url, own);
     expect((await get(bearer(token))).status).toBe(200);
     await end(own.client_id);
-    await expect.poll(async () => (await get(bearer(token))).status, { timeout: 1_000 }).toBe(401);
+    await expect.poll(async () => (await get(bearer(token))).status, withinASecond).toBe(401);
     expectInvalidToken(await get(bearer(token)));
   }
 });
@@ -219,7 +220,7 @@ test('A-025 a Bearer token of a client whose only tenant is gone is invalid_toke
   const token = await tokenOf(stand.url, await stand.createClient([own]));
   expect((await get(bearer(token))).status).toBe(200);
   await stand.credentials.removeTenant(own);
-  await expect.poll(async () => (await get(bearer(token))).status, { timeout: 1_000 }).toBe(401);
+  await expect.poll(async () => (await get(bearer(token))).status, withinASecond).toBe(401);
   expectInvalidToken(await get(bearer(token)));
 });
 
@@ -227,13 +228,13 @@ test('A-026 API access off is insufficient_scope without scope for a Bearer toke
   const own = await stand.createTenant();
   const token = await tokenOf(stand.url, await stand.createClient([own]));
   await stand.credentials.setTenantApiEnabled(own, false);
-  await expect.poll(async () => (await get(bearer(token))).status, { timeout: 1_000 }).toBe(403);
+  await expect.poll(async () => (await get(bearer(token))).status, withinASecond).toBe(403);
   const reply = await get(bearer(token));
   expect(reply.json.error).toBe('insufficient_scope');
   expect(reply.headers['www-authenticate']).toMatch(/error="insufficient_scope"/);
   expect(reply.headers['www-authenticate']).not.toMatch(/ scope=/);
   await stand.credentials.setTenantApiEnabled(own, true);
-  await expect.poll(async () => (await get(bearer(token))).status, { timeout: 1_000 }).toBe(200);
+  await expect.poll(async () => (await get(bearer(token))).status, withinASecond).toBe(200);
 });
 
 test('A-051 a scope that the client has lost since is missing from its tokens', async () => {
@@ -242,7 +243,7 @@ test('A-051 a scope that the client has lost since is missing from its tokens', 
   const menu = () => knock(stand.url, 'GET', '/api/menu/categories', { headers: bearer(token) });
   expect((await menu()).status).toBe(200);
   await stand.credentials.setClientScopes(own.client_id, ['read:orders', 'write:menu']);
-  await expect.poll(async () => (await menu()).status, { timeout: 1_000 }).toBe(403);
+  await expect.poll(async () => (await menu()).status, withinASecond).toBe(403);
   const reply = await menu();
   expect(reply.headers['www-authenticate']).toContain('scope="read:menu"');
   expect((await get(bearer(token))).status).toBe(200);

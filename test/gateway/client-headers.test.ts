@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newClientId, newClientSecret } from '#src/gateway/credentials/credential-values.ts';
+import { withinASecond } from '../support/until.ts';
 import { knock, type Reply } from './public-door.ts';
 import { bearer, clientHeaders, openStand, rawHeaders, read, type Stand, tokenOf, withoutRequestId } from './stand.ts';
 
@@ -78,10 +79,10 @@ test('A-023 two live secrets both open an operation until one is revoked', async
   const second = await stand.credentials.addClientSecret(own.client_id);
   const status = async (client_secret: string) =>
     (await get(clientHeaders({ client_id: own.client_id, client_secret }))).status;
-  await expect.poll(() => status(second.client_secret), { timeout: 1_000 }).toBe(200);
+  await expect.poll(() => status(second.client_secret), withinASecond).toBe(200);
   expect(await status(own.client_secret)).toBe(200);
   await stand.credentials.revokeClientSecret(own.secret_id);
-  await expect.poll(() => status(own.client_secret), { timeout: 1_000 }).toBe(401);
+  await expect.poll(() => status(own.client_secret), withinASecond).toBe(401);
   expect(await status(second.client_secret)).toBe(200);
 });
 
@@ -91,9 +92,7 @@ test('A-022 a client disabled anywhere is refused by every gateway within 1 s', 
   for (const url of [stand.url, other.url]) expect((await get(clientHeaders(own), url)).status).toBe(200);
   await stand.credentials.disableClient(own.client_id);
   for (const url of [stand.url, other.url]) {
-    await expect
-      .poll(async () => (await get(clientHeaders(own), url)).status, { timeout: 1_000, interval: 10 })
-      .toBe(401);
+    await expect.poll(async () => (await get(clientHeaders(own), url)).status, withinASecond).toBe(401);
   }
 });
 
@@ -104,9 +103,9 @@ test('A-025 A-026 a client is RESTAURANT_NOT_FOUND when all its tenants are gone
   await stand.credentials.removeTenant(one);
   await stand.credentials.setTenantApiEnabled(two, false);
   const error = async () => (await get(clientHeaders(own))).json.error;
-  await expect.poll(error, { timeout: 1_000 }).toBe('API_DISABLED');
+  await expect.poll(error, withinASecond).toBe('API_DISABLED');
   await stand.credentials.removeTenant(two);
-  await expect.poll(error, { timeout: 1_000 }).toBe('RESTAURANT_NOT_FOUND');
+  await expect.poll(error, withinASecond).toBe('RESTAURANT_NOT_FOUND');
 });
 
 test('a client holds the scopes that it was granted, and one without a list holds all', async () => {

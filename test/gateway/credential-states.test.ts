@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { withinASecond } from '../support/until.ts';
 import { knock, type Reply } from './public-door.ts';
 import { bearer, clientHeaders, openStand, pick, postToken, read, type Stand, tokenOf } from './stand.ts';
 
@@ -15,7 +16,7 @@ afterAll(() => stand.close());
 
 const get = (headers: Record<string, string>): Promise<Reply> => knock(stand.url, 'GET', read, { headers });
 const becomes = (headers: Record<string, string>, status: number): Promise<void> =>
-  expect.poll(async () => (await get(headers)).status, { timeout: 1_000 }).toBe(status);
+  expect.poll(async () => (await get(headers)).status, withinASecond).toBe(status);
 
 test('A-024 A-039 a quarantined client is refused by headers, by Bearer and at the token endpoint, with reason and remedy', async () => {
   const client = pick(await stand.createClient([tenant]));
@@ -106,7 +107,7 @@ test('A-022 all keys of a tenant are revoked at once, those of another go on', a
       .map(({ key_id }) => key_id)
       .sort(),
   );
-  await expect.poll(status, { timeout: 1_000 }).toEqual([401, 401, 200]);
+  await expect.poll(status, withinASecond).toEqual([401, 401, 200]);
 });
 
 test('the last use of a secret, a key and a token is known by count, time and address, and written in batches', async () => {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRedisKv } from '#src/platform/kv/index.ts';
 import { athOf, makeProof, newProofKey, type ProofChange, type ProofKey } from '../support/proofs.ts';
 import { hasRedis, startRedis } from '../support/redis.ts';
-import { until } from '../support/until.ts';
+import { until, withinASecond } from '../support/until.ts';
 import { type Headers, knock, type Reply } from './public-door.ts';
 import { bearer, openStand, pick, postToken, rawHeaders, read, type Stand, tokenOf } from './stand.ts';
 
@@ -146,10 +146,10 @@ test('requiring DPoP of a client reaches a running gateway within a second, and 
   };
   expect(await statuses()).toBe('200 200');
   await stand.credentials.setClientDpopRequired(client_id, true);
-  await until(async () => (await statuses()) === '401 200', 1_000);
+  await until(async () => (await statuses()) === '401 200', withinASecond.timeout);
   expect((await ask(own, undefined)).json.error).toBe('invalid_dpop_proof');
   await stand.credentials.setClientDpopRequired(client_id, false);
-  await until(async () => (await statuses()) === '200 200', 1_000);
+  await until(async () => (await statuses()) === '200 200', withinASecond.timeout);
   await expect(stand.credentials.setClientDpopRequired('opc_nobody', true)).rejects.toMatchObject({
     code: 'NOT_FOUND',
   });

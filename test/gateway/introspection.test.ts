@@ -1,6 +1,7 @@
 import { decodeJwt } from 'jose';
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { withinASecond } from '../support/until.ts';
 import type { Reply } from './public-door.ts';
 import { openStand, pick, postToken, type Stand, tokenOf } from './stand.ts';
 
@@ -69,12 +70,12 @@ test('whatever the operations refuse is inactive: disabled or quarantined client
     const token = await tokenOf(stand.url, other);
     expect((await ask(token)).json.active).toBe(true);
     await end(other.client_id, own);
-    await expect.poll(async () => (await ask(token)).json, { timeout: 1_000 }).toEqual({ active: false });
+    await expect.poll(async () => (await ask(token)).json, withinASecond).toEqual({ active: false });
   }
   const less = pick(await stand.createClient([tenant]));
   const token = await tokenOf(stand.url, less);
   await stand.credentials.setClientScopes(less.client_id, ['read:menu']);
-  await expect.poll(async () => (await ask(token)).json.scope, { timeout: 1_000 }).toBe('read:menu');
+  await expect.poll(async () => (await ask(token)).json.scope, withinASecond).toBe('read:menu');
 });
 
 test('A-045 without the right it is unauthorized_client, also for the own token', async () => {
@@ -84,7 +85,7 @@ test('A-045 without the right it is unauthorized_client, also for the own token'
   expect((await ask(token, { ...service, client_secret: 'wrong' })).status).toBe(401);
   expect((await postToken(stand.url, service, {}, '/api/oauth/introspect')).status).toBe(400);
   await stand.credentials.setClientMayIntrospect(client.client_id, true);
-  await expect.poll(async () => (await ask(token, client)).json.active, { timeout: 1_000 }).toBe(true);
+  await expect.poll(async () => (await ask(token, client)).json.active, withinASecond).toBe(true);
 });
 
 test('oauth4webapi finds both endpoints in the metadata, introspects and revokes', async () => {

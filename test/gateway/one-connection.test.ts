@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { altered } from '../support/altered.ts';
 import { bearer, clientHeaders, openStand, read, type Stand, tokenOf } from './stand.ts';
 
 let stand: Stand;
@@ -51,7 +52,7 @@ test('callers that share a connection are told apart on every request, whatever 
   const strangers: Record<string, string>[] = [
     {},
     { ...clientHeaders(first), 'x-client-secret': second.client_secret },
-    { 'x-api-key': `${key.api_key.slice(0, -1)}x` },
+    { 'x-api-key': altered(key.api_key) },
     bearer('a.b.c'),
   ];
   const connection = openConnection();

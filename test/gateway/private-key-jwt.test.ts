@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { type JWK, SignJWT } from 'jose';
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { withinASecond } from '../support/until.ts';
 import type { Reply } from './public-door.ts';
 import { openStand, pick, postToken, type Stand, tokenOf } from './stand.ts';
 
@@ -159,7 +160,7 @@ test('a client revokes and introspects by private_key_jwt; a revoked key proves 
   const next = (): Promise<string> => sign({}, { id: own.client_id, header: { kid: 'till-1' } });
   expect((await send(await next())).status).toBe(200);
   await stand.credentials.revokeClientKey(own.client_id, 'till-1');
-  await expect.poll(async () => (await send(await next())).status, { timeout: 1_000 }).toBe(401);
+  await expect.poll(async () => (await send(await next())).status, withinASecond).toBe(401);
 });
 
 test('ended assertions leave the table bit by bit', async () => {

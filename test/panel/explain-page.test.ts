@@ -1,5 +1,6 @@
 /** A refusal explained to whoever made the request, in a real browser. Skipped where no Chromium is installed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { altered } from '../support/altered.ts';
 import { browserBinary, expectAccessible, type PanelStand, startPanelStand, takeScreenshots } from './panel-stand.ts';
 
 if (browserBinary === undefined) process.stderr.write('explain-page: skipped, no Chromium is installed\n');
@@ -39,7 +40,7 @@ test.skipIf(browserBinary === undefined)(
     const faulty = await requestIdOf('/api/orders/list?pagesize=many', headers, 400);
     const wrong = {
       ...headers,
-      'x-client-secret': `${client_secret.slice(0, -1)}${client_secret.endsWith('0') ? '1' : '0'}`,
+      'x-client-secret': altered(client_secret),
     };
 
     const { page, problems, context } = await stand.open({ locale: 'en' });

@@ -57,7 +57,7 @@ test('the three commands that a first start prints work as they are pasted (A-03
   expect(Object.keys(issued).sort()).toEqual(['access_token', 'expires_in', 'scope', 'token_type']);
   token = String(issued.access_token);
   expect(await run(commands[1])).toMatchObject({ success: true, order: { confirmed: true } });
-  await until(async () => (await webhooks()).some(({ event }) => event === 'order.confirmed'));
+  await until(async () => (await webhooks()).length === 3);
   const { deliveries } = (await run(commands[2])) as { deliveries: Webhook[] };
   expect(deliveries.map(({ event }) => event).sort()).toEqual(['customer.changed', 'order.confirmed', 'order.new']);
   expect(new Set(deliveries.map(({ signature }) => signature))).toEqual(new Set(['valid']));
@@ -101,7 +101,8 @@ test('a token imports a menu, inserts an order, and statistics, loyalty and sign
     (await webhooks()).filter(({ body }) => body.order?.uid === order.uid).reverse();
   await until(async () => (await ofOrder()).some(({ event }) => event === 'order.closed'));
   expect((await ofOrder()).map(({ event }) => event)).toEqual(['order.new', 'order.confirmed', 'order.closed']);
-  expect((await webhooks()).some(({ event }) => event === 'loyaltylog.created')).toBe(true);
+  // Of another entity: it may come before or after.
+  await until(async () => (await webhooks()).some(({ event }) => event === 'loyaltylog.created'));
 });
 
 test('all three kinds of credential read the same data (A-014)', async () => {

@@ -6,3 +6,6 @@ export const until = async (condition: () => boolean | Promise<boolean>, timeout
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 };
+
+/** For `expect.poll`: what is promised within a second, and a second for a machine that has other work. */
+export const withinASecond = { timeout: 2_000 };

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { setKinds } from '#src/platform/db/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { openStoreLine, type StoreLine } from '../gateway/store-line.ts';
+import { altered } from '../support/altered.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
 import { type RunningProgram, runJson, startProgram } from '../support/program.ts';
@@ -91,7 +92,7 @@ test('authentications are counted by kind and outcome, tokens by what the memory
   expect(await ask({ 'x-api-key': 'wrong' })).toBe(401);
   expect(await ask({ authorization: 'Bearer a.b.c' })).toBe(401);
   expect(await ask({ ...bearer, 'x-api-key': String(api_key) })).toBe(400);
-  const wrong = { ...byHeaders(client), 'x-client-secret': `${client.client_secret.slice(0, -1)}x` };
+  const wrong = { ...byHeaders(client), 'x-client-secret': altered(client.client_secret) };
   expect([await ask(wrong), await ask(wrong), await ask(wrong), await ask(wrong)]).toEqual([401, 401, 401, 429]);
   const after = await figures();
   const rise = (name: string): number => after(name) - before(name);

@@ -30,8 +30,9 @@ test('a worker process that is told to stop while receivers hang is gone within 
   await until(() => receiver.received.length > 1);
   const asked = Date.now();
   expect(await child.stop()).toBe(0);
-  // 2 s for what runs to finish, half a second to give leases back, and the end of the process itself.
-  expect(Date.now() - asked).toBeLessThan(3_500);
+  // 2 s for what runs to finish, half a second to give leases back, the end of the process itself, and what the machine
+  // does beside it.
+  expect(Date.now() - asked).toBeLessThan(5_000);
 
   // Nothing was counted and nothing is leased: the next worker sends at once.
   const before = receiver.received.length;
