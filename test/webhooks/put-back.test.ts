@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { recordEvent } from '#src/platform/db/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
@@ -28,13 +28,18 @@ const seqsOf = (entity: string): number[] =>
 
 const states = async (): Promise<string[]> => (await engine.deliveries()).map(({ state }) => state);
 
-/** As after a restore, all events look new again; the dispatcher sees one more of `cus_1` together with them. */
+/** As after a restore, events look new again. */
+const putBack = async (tx: Kysely<unknown>, upToSeq: number): Promise<void> => {
+  await sql`
+    insert into outbox.waiting (position, event_id, tenant, kind, event, entity, created)
+    select nextval('outbox.event_positions'), id, tenant, kind, event, entity, created from outbox.events
+    where seq <= ${upToSeq} order by position`.execute(tx);
+};
+
+/** The dispatcher sees one more of `cus_1` together with them. */
 const putBackWithNext = (): Promise<void> =>
   inTransaction(engine.db, async (tx) => {
-    await sql`
-      insert into outbox.waiting (position, event_id, tenant, kind, event, entity, created)
-      select nextval('outbox.event_positions'), id, tenant, kind, event, entity, created from outbox.events
-      order by position`.execute(tx);
+    await putBack(tx, 1);
     await recordEvent(tx, draftOf({ entity: 'cus_1', seq: 2 }, engine.clock.now()));
   });
 
@@ -76,4 +81,32 @@ test('an event that is put back while it is on its way still has the later one o
   answer?.();
   await until(async () => (await states()).every((state) => state === 'succeeded'));
   expect(seqsOf('cus_1')).toEqual([1, 2]);
+});
+
+test('an event that is put back for an endpoint that came after it waits for the later one that is on its way there (A-138)', async () => {
+  engine.startWorker();
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await until(async () => (await states()).includes('succeeded'));
+  const later = await startReceiver();
+  try {
+    await engine.addEndpoint(later.url);
+    await engine.record({ entity: 'cus_known', seq: 1 });
+    await until(async () => (await states()).filter((state) => state === 'succeeded').length === 3);
+    let answer: (() => void) | undefined;
+    later.behave((response) => {
+      answer = () => void response.writeHead(204).end();
+    });
+    await engine.record({ entity: 'cus_1', seq: 2 });
+    await until(() => answer !== undefined);
+    await putBack(engine.db, 1);
+    await until(async () => (await states()).length === 6);
+    expect((await states()).filter((state) => state === 'waiting')).toHaveLength(1);
+    expect(later.received).toHaveLength(2);
+    later.behave(status(204));
+    answer?.();
+    await until(async () => (await states()).every((state) => state === 'succeeded'));
+    expect(later.received).toHaveLength(3);
+  } finally {
+    await later.close();
+  }
 });
