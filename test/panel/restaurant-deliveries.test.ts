@@ -76,8 +76,8 @@ test.skipIf(browserBinary === undefined)(
     await page.goto(`${place}/deliveries`);
     await rows().filter({ hasText: 'Cancelled' }).nth(1).waitFor();
     await rows().filter({ hasText: 'Cancelled' }).first().getByRole('link').click();
-    expect(await page.getByRole('button', { name: 'Send again' }).count()).toBe(0);
     await page.getByText('Its endpoint is disabled').waitFor();
+    expect(await page.getByRole('button', { name: 'Send again' }).count()).toBe(0);
     receiver.behave(status(204));
     await stand.ask('POST', `/webhooks/${endpoint}/enable`);
     const before = receiver.received.length;

@@ -32,6 +32,10 @@ const isSignedWith = (secret: string, { headers, body }: ReceivedRequest): boole
   return String(headers['webhook-signature']).split(' ').includes(expected);
 };
 
+/** Whoever is to hear of what happened is known. */
+const allDispatched = (): Promise<void> =>
+  until(async () => (await stand.database.pool.query('select from outbox.waiting limit 1')).rowCount === 0);
+
 const secretShown = async (): Promise<string> => (await stand.page.locator('#secret-value').innerText()).trim();
 
 let secret: string;
@@ -127,6 +131,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('button', { name: 'Disable endpoint' }).click();
     await page.getByText('Disabled by you.').waitFor();
     await stand.createCustomer();
+    await allDispatched();
     await page.getByRole('button', { name: 'Enable' }).click();
     await page.getByText('The endpoint is enabled.').waitFor();
     const heard = await stand.createCustomer();
@@ -141,6 +146,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('button', { name: 'Remove endpoint' }).click();
     await page.getByText('The endpoint is removed.').waitFor();
     await stand.createCustomer();
+    await allDispatched();
     // A later endpoint hears what comes after it: the removed one would have heard it as well.
     await stand.addEndpoint();
     const after = await stand.createCustomer();

@@ -93,6 +93,7 @@ inBrowser('older events come by cursor, none twice, and times are chosen in the 
   expect(second.length).toBeGreaterThanOrEqual(11);
   expect(new Set([...first, ...second]).size).toBe(first.length + second.length);
   await page.getByRole('link', { name: 'Newest' }).click();
+  await page.waitForURL((url) => !url.searchParams.has('before'));
   expect((await placesOf())[0]).toBe(first[0]);
   await page.getByLabel('From').fill('2026-05-01T09:30');
   await page.getByRole('button', { name: 'Search' }).click();
@@ -110,8 +111,7 @@ inBrowser('an open search says that there are newer events, without looking at t
   const news = page.getByRole('link', { name: 'There are newer events' });
   await news.waitFor();
   expect(await readings()).toBe(before);
-  await news.click();
-  await page.waitForLoadState();
+  await Promise.all([page.waitForEvent('load'), news.click()]);
   await page.locator('tbody tr').first().getByRole('link').click();
   await page.waitForURL(/security\/events/);
   expect(await page.locator('main').innerText()).toContain(wrong.headers.get('x-request-id'));

@@ -1,6 +1,5 @@
 /** Tokens and credentials live now, in a real browser. Skipped where no Chromium is installed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../support/until.ts';
 import { checkPage } from './check-page.ts';
 import { browserBinary, type PanelStand, type StandUser, startPanelStand } from './panel-stand.ts';
 
@@ -101,7 +100,7 @@ inBrowser(
     expect(await page.locator('#live').innerText()).toContain('There is none');
     await page.goto(liveUrl('client_secret'));
     await page.getByRole('link', { name: client.client_secret?.slice(0, 16) ?? '' }).click();
-    await until(() => page.url().includes('/security/audit?credential=ops_'));
+    await page.waitForURL(/\/security\/audit\?credential=ops_/);
     expect(await page.locator('tbody').innerText()).toContain('token.issued');
     expect(problems).toEqual([]);
   },
