@@ -71,6 +71,28 @@ test('a page is told once when what it shows has changed, also when that was bef
   await late.close();
 });
 
+test('a page is not told of what it shows already, though others who watch the same have not heard of it yet', async () => {
+  const [admin, other] = [await makeUser('admin'), await makeUser('admin')];
+  const create = (email: string) => panel.users.create('cli:test', { email, role: 'support', restaurants: [] });
+  const stream = await open(admin.browser, await streamOf(admin));
+  const told = () => stream.text().split('event: users').length - 1;
+  const before = told();
+  await create('first@example.com');
+  await until(() => told() > before);
+  // Nobody looks again so soon.
+  await create('second@example.com');
+  const later = await open(other.browser, await streamOf(other));
+  await until(() => told() > before + 1);
+  const beats = () => later.text().split(': still here').length;
+  const heard = beats();
+  await until(() => beats() > heard + 1);
+  expect(later.text()).not.toContain('event:');
+  // And then of each change.
+  await create('third@example.com');
+  await until(() => later.text().includes('event: users'));
+  await Promise.all([stream.close(), later.close()]);
+});
+
 test('the own account is told of to its user alone, whatever the address says', async () => {
   const [user, other] = [await makeUser('support'), await makeUser('support')];
   const url = /sse-connect="([^"]+)"/.exec((await user.browser.get('/panel/account')).text)?.[1] ?? '';

@@ -23,7 +23,10 @@ export type Listen = (
   signal: AbortSignal,
 ) => Promise<void>;
 
-/** Hears the mark of a topic: when it is first known, and whenever it is another. */
+/**
+ * Hears the mark of a topic from a look that began after it came, and whenever it is another: an older look may not have
+ * seen what a page shows already.
+ */
 type Listener = (mark: string) => void;
 
 type Watched = {
@@ -31,6 +34,8 @@ type Watched = {
   subject: string;
   mark: string | undefined;
   listeners: Set<Listener>;
+  /** Those that no look was for yet. */
+  newcomers: Set<Listener>;
   dueAtMs: number;
   lookedAtMs: number;
 };
@@ -71,15 +76,23 @@ export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDep
   const look = async (entry: Watched): Promise<void> => {
     entry.lookedAtMs = performance.now();
     entry.dueAtMs = entry.lookedAtMs + intervalMs;
+    const { newcomers } = entry;
+    entry.newcomers = new Set();
     const mark = await markOf(entry.topic, entry.subject);
-    if (mark === undefined || mark === entry.mark) return;
+    if (mark === undefined) {
+      for (const listener of newcomers) if (entry.listeners.has(listener)) entry.newcomers.add(listener);
+      return;
+    }
+    const isOther = mark !== entry.mark;
     entry.mark = mark;
-    for (const listener of entry.listeners) listener(mark);
+    for (const listener of entry.listeners)
+      if (newcomers.has(listener) || (isOther && !entry.newcomers.has(listener))) listener(mark);
+  };
+  const lookSoon = (entry: Watched): void => {
+    entry.dueAtMs = Math.min(entry.dueAtMs, Math.max(performance.now(), entry.lookedAtMs + pauseMs));
   };
   const onNews = (channel: string): void => {
-    for (const entry of watched.values())
-      if (entry.topic.channels?.includes(channel) === true)
-        entry.dueAtMs = Math.min(entry.dueAtMs, Math.max(performance.now(), entry.lookedAtMs + pauseMs));
+    for (const entry of watched.values()) if (entry.topic.channels?.includes(channel) === true) lookSoon(entry);
     if (watched.size > 0) wake?.now();
   };
   const run = async (signal: AbortSignal): Promise<void> => {
@@ -121,17 +134,19 @@ export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDep
     watch: (topic, subject, listener) => {
       const key = `${topic.name} ${subject}`;
       const entry = watched.get(key) ?? {
-        ...{ topic, subject, mark: undefined, listeners: new Set<Listener>() },
+        ...{ topic, subject, mark: undefined, listeners: new Set<Listener>(), newcomers: new Set<Listener>() },
         dueAtMs: 0,
         lookedAtMs: Number.NEGATIVE_INFINITY,
       };
       watched.set(key, entry);
       entry.listeners.add(listener);
-      if (entry.mark !== undefined) listener(entry.mark);
+      entry.newcomers.add(listener);
+      lookSoon(entry);
       wake?.now();
       watchers?.now();
       return () => {
         entry.listeners.delete(listener);
+        entry.newcomers.delete(listener);
         if (entry.listeners.size > 0) return;
         watched.delete(key);
         watchedAtMs = performance.now();
