@@ -2,8 +2,9 @@
  * webhooks carries recorded events to receivers: outbox -> deliveries -> attempts. It knows tenants, kinds and entities,
  * and nothing of what an event is about.
  *
- * - `dispatch.ts` turns each recorded event into one delivery per subscribed endpoint (`find-standing.ts`), under a lock, in
- *   their sequence. What need not wait it hands to the sender of its own process (`hand-over.ts`).
+ * - `dispatch.ts` hears over `outbox-hints.ts` that something was recorded, and turns each event into one delivery per
+ *   subscribed endpoint (`find-standing.ts`), under a lock, in their sequence. What need not wait it hands to the sender of
+ *   its own process (`hand-over.ts`).
  * - `deliver.ts` leases due deliveries (`claim.ts`: endpoints in turn, each at its pace, `pace.ts`), as many as `places.ts`
  *   has room for (to one endpoint `allowance.ts`); `attempt.ts` sends each (`send.ts` over `connections.ts`, after
  *   `target.ts` has judged the addresses) and has what it came to written in batches (`record.ts`); `retry-schedule.ts` says

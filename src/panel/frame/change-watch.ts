@@ -34,8 +34,8 @@ type Watched = {
   subject: string;
   mark: string | undefined;
   listeners: Set<Listener>;
-  /** Those that no look was for yet. */
-  newcomers: Set<Listener>;
+  /** Those of them that no look has told anything yet. */
+  readonly newcomers: Set<Listener>;
   dueAtMs: number;
   lookedAtMs: number;
 };
@@ -76,17 +76,13 @@ export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDep
   const look = async (entry: Watched): Promise<void> => {
     entry.lookedAtMs = performance.now();
     entry.dueAtMs = entry.lookedAtMs + intervalMs;
-    const { newcomers } = entry;
-    entry.newcomers = new Set();
+    const present = new Set(entry.listeners);
     const mark = await markOf(entry.topic, entry.subject);
-    if (mark === undefined) {
-      for (const listener of newcomers) if (entry.listeners.has(listener)) entry.newcomers.add(listener);
-      return;
-    }
+    if (mark === undefined) return;
     const isOther = mark !== entry.mark;
     entry.mark = mark;
-    for (const listener of entry.listeners)
-      if (newcomers.has(listener) || (isOther && !entry.newcomers.has(listener))) listener(mark);
+    for (const listener of present)
+      if (entry.newcomers.delete(listener) || (isOther && entry.listeners.has(listener))) listener(mark);
   };
   const lookSoon = (entry: Watched): void => {
     entry.dueAtMs = Math.min(entry.dueAtMs, Math.max(performance.now(), entry.lookedAtMs + pauseMs));
