@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openSigningKeys } from '#src/gateway/oauth/signing-keys.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { createTestDatabase } from '../support/database.ts';
+import { withinASecond } from '../support/until.ts';
 import { knock } from './public-door.ts';
 import { bearer, openStand, read, type Stand, tokenOf } from './stand.ts';
 
@@ -85,7 +86,7 @@ test('a new key signs without a restart, tokens of the old one work until it is 
   const raise = () => pool.query('update gateway.credential_epoch set epoch = epoch + 1');
   await raise();
   await expect
-    .poll(async () => decodeProtectedHeader(await tokenOf(stand.url, client)).kid, { timeout: 2_000 })
+    .poll(async () => decodeProtectedHeader(await tokenOf(stand.url, client)).kid, withinASecond)
     .toBe(made.current().kid);
   expect((await knock(stand.url, 'GET', '/api/oauth/jwks')).json.keys).toHaveLength(2);
   expect(await status(old)).toBe(200);
@@ -94,6 +95,6 @@ test('a new key signs without a restart, tokens of the old one work until it is 
     decodeProtectedHeader(old).kid,
   ]);
   await raise();
-  await expect.poll(() => status(old), { timeout: 2_000 }).toBe(401);
+  await expect.poll(() => status(old), withinASecond).toBe(401);
   expect(await status(await tokenOf(stand.url, client))).toBe(200);
 });

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../support/until.ts';
+import { until, withinASecond } from '../support/until.ts';
 import { knock, type Reply } from './public-door.ts';
 import { bearer, clientHeaders, openStand, read, type Stand, scopes, tokenOf } from './stand.ts';
 
@@ -232,7 +232,7 @@ test('reasons: scopes that are missing, parameters, restaurants that are not gra
   await until(async () => {
     const found = await reasonAfter({ ...mine, 'x-client-secret': ended.client_secret });
     return found.reason === 'secret_ended';
-  }, 2_000);
+  }, withinASecond.timeout);
 });
 
 test('of two denials with one id the newer is read, and after 7 days it is gone', async () => {

@@ -1,7 +1,7 @@
 /** The incident page in a real browser: a found value is traced and ended without leaving the browser. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../support/until.ts';
+import { until, withinASecond } from '../support/until.ts';
 import { checkPage } from './check-page.ts';
 import {
   browserBinary,
@@ -100,7 +100,7 @@ inBrowser(
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Revoke now');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/incident\/proof/);
-    await until(async () => (await byToken(token)) === 401, 2_000);
+    await until(async () => (await byToken(token)) === 401, withinASecond.timeout);
     expect(await list({ 'x-client-id': client.client_id ?? '', 'x-client-secret': secret })).toBe(401);
     const actions = await page.locator('.proof h2').allInnerTexts();
     expect(actions).toEqual(['secret.retired', 'client.tokens_revoked']);
@@ -143,7 +143,7 @@ inBrowser(
       await page.locator('summary').click();
       await page.getByRole('button', { name: 'Revoke now' }).click();
       await page.waitForURL(/\/incident\/proof/);
-      await until(async () => (await works()) === 401, 2_000);
+      await until(async () => (await works()) === 401, withinASecond.timeout);
       // Once more: it is told that it has ended, and who was refused since.
       await written(`action = 'request.denied' and reason like '%revoked%' or reason = 'key_revoked'`);
       await trace(opened, value);

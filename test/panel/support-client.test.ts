@@ -1,5 +1,6 @@
 /** Support looks after one client, in a real browser. Skipped where no Chromium is installed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { withinASecond } from '../support/until.ts';
 import { browserBinary, expectAccessible, type PanelStand, startPanelStand, takeScreenshots } from './panel-stand.ts';
 
 if (browserBinary === undefined) process.stderr.write('support-client: skipped, no Chromium is installed\n');
@@ -28,9 +29,6 @@ const makeClient = async (): Promise<Client> => {
   return { id: client_id, secret: client_secret };
 };
 
-/** Every gateway hears of a change within a second. */
-const soon = { timeout: 2_000 };
-
 test.skipIf(browserBinary === undefined)(
   'a secret is rotated with overlap and retired only on purpose while it is used; grants, quarantine and the end take effect at the API',
   async () => {
@@ -49,7 +47,7 @@ test.skipIf(browserBinary === undefined)(
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'The new secret is ready' }).waitFor();
     const fresh = { id, secret: await page.locator('#client-secret').innerText() };
-    await expect.poll(statusOf(fresh), soon).toBe(200);
+    await expect.poll(statusOf(fresh), withinASecond).toBe(200);
     expect((await call(old)).status).toBe(200);
 
     // The meter tells by itself when the use of the old one is written.
@@ -68,7 +66,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByLabel('Retire it all the same').check();
     await page.getByRole('button', { name: 'Retire' }).click();
     await page.getByText(/is retired\./).waitFor();
-    await expect.poll(statusOf(old), soon).toBe(401);
+    await expect.poll(statusOf(old), withinASecond).toBe(401);
     expect((await call(fresh)).status).toBe(200);
 
     // Grants.
@@ -78,10 +76,10 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('checkbox', { name: /Trattoria Due/ }).check();
     await page.getByRole('button', { name: 'Add the chosen ones' }).click();
     await page.getByText('1 restaurant was added.').waitFor();
-    await expect.poll(async () => (await call(fresh)).text, soon).toContain(second);
+    await expect.poll(async () => (await call(fresh)).text, withinASecond).toContain(second);
     await page.getByRole('button', { name: 'Withdraw Trattoria Due' }).click();
     await page.getByText('Trattoria Due was withdrawn').waitFor();
-    await expect.poll(async () => (await call(fresh)).text, soon).not.toContain(second);
+    await expect.poll(async () => (await call(fresh)).text, withinASecond).not.toContain(second);
 
     // Quarantine tells the reason; it is lifted again.
     await page.getByRole('button', { name: 'Quarantine' }).click();
@@ -89,13 +87,13 @@ test.skipIf(browserBinary === undefined)(
     await page.getByLabel('Reason; the integrator reads it').fill('Your key was found in a public repository');
     await page.getByRole('button', { name: 'Quarantine' }).click();
     await page.getByText('The client is quarantined').waitFor();
-    await expect.poll(statusOf(fresh), soon).toBe(403);
+    await expect.poll(statusOf(fresh), withinASecond).toBe(403);
     expect((await call(fresh)).text).toContain('Your key was found in a public repository');
     await expectAccessible(page);
     await page.getByLabel('Why it may go on').fill('They changed it');
     await page.getByRole('button', { name: 'Lift the quarantine' }).click();
     await page.getByText('The client may call again.').waitFor();
-    await expect.poll(statusOf(fresh), soon).toBe(200);
+    await expect.poll(statusOf(fresh), withinASecond).toBe(200);
 
     // The end.
     await page.getByRole('link', { name: 'Disable for good' }).click();
@@ -105,7 +103,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByLabel('Yes, end it for good').check();
     await page.getByRole('button', { name: 'Disable for good' }).click();
     await page.getByText('The client is disabled for good.').waitFor();
-    await expect.poll(statusOf(fresh), soon).toBe(401);
+    await expect.poll(statusOf(fresh), withinASecond).toBe(401);
     expect(await page.getByRole('button', { name: 'Make a new secret' }).count()).toBe(0);
     expect(problems).toEqual([]);
   },

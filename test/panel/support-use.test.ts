@@ -1,6 +1,6 @@
 /** What clients use, and what support takes away from them, in a real browser. Skipped where no Chromium is installed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../support/until.ts';
+import { until, withinASecond } from '../support/until.ts';
 import { browserBinary, expectAccessible, type PanelStand, startPanelStand, takeScreenshots } from './panel-stand.ts';
 
 if (browserBinary === undefined) process.stderr.write('support-use: skipped, no Chromium is installed\n');
@@ -86,7 +86,7 @@ test.skipIf(browserBinary === undefined)(
     });
     await page.getByRole('button', { name: 'Withdraw 2 scopes' }).click();
     await page.getByText('Done: 2 scopes are left.').waitFor();
-    await expect.poll(() => scopesOf(busy), { timeout: 2_000 }).toEqual(['read:orders', 'read:menu']);
+    await expect.poll(() => scopesOf(busy), withinASecond).toEqual(['read:orders', 'read:menu']);
     expect(await statusOf(busy, 'menu/categories')).toBe(200);
 
     // Chosen anew.
@@ -95,7 +95,7 @@ test.skipIf(browserBinary === undefined)(
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Save scopes' }).click();
     await page.getByText('The scopes are saved.').waitFor();
-    await expect.poll(() => statusOf(busy, 'menu/categories'), { timeout: 2_000 }).toBe(403);
+    await expect.poll(() => statusOf(busy, 'menu/categories'), withinASecond).toBe(403);
 
     await page.getByRole('link', { name: 'Unused scopes' }).click();
     const row = page.getByRole('row', { name: /Other App/ });
@@ -112,7 +112,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('button', { name: 'Withdraw 1 scope of Other App' }).click();
     await page.getByText('Done: 1 scope is left.').waitFor();
     expect(await page.getByRole('row', { name: /Other App/ }).count()).toBe(0);
-    await expect.poll(() => statusOf(other, 'orders/list'), { timeout: 2_000 }).toBe(403);
+    await expect.poll(() => statusOf(other, 'orders/list'), withinASecond).toBe(403);
     expect(await statusOf(other, 'menu/categories')).toBe(200);
     expect(await statusOf(idle, 'orders/list')).toBe(200);
     expect(problems).toEqual([]);
