@@ -101,7 +101,10 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   const upstreams = createUpstreams(deps.upstreams, settings);
   const signFor = createSignFor({ signers: createSigners(deps) });
   const { protocol, host } = new URL(origin);
-  const facts = { proto: protocol.slice(0, -1), host, trustsTraces: deps.trustsTraces };
+  const facts = {
+    ...{ proto: protocol.slice(0, -1), host, trustsTraces: deps.trustsTraces },
+    passedClaims: new Map(Object.entries(table.upstreams).map(([name, policy]) => [name, new Set(policy.passHeaders)])),
+  };
   const routes = compileRoutes(table);
   const scopes = table.scopes.map(({ name }) => name);
   const { noteDryRun } = deps;

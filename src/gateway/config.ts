@@ -10,6 +10,7 @@ import { dpopSettings } from './dpop/config.ts';
 import { limitsSettings } from './limits/config.ts';
 import { oauthSettings } from './oauth/config.ts';
 import { addressesOf, policySettings } from './policy-config.ts';
+import { mayBePassed } from './upstream/claimed-headers.ts';
 
 const number = (min: number, max: number, value: number) => z.coerce.number().int().min(min).max(max).default(value);
 
@@ -110,6 +111,13 @@ const routeSchema = z.strictObject({
   dryRun: z.strictObject({ scopes: z.array(z.string()).min(1) }).optional(),
 });
 
+const upstreamPolicy = z.strictObject({
+  /** Fields of callers that go on to this upstream though they claim who calls, from where or what is meant. */
+  passHeaders: z
+    .array(z.string().refine(mayBePassed, 'a field in lower case that the gateway drops by default and does not set'))
+    .default([]),
+});
+
 const routeTable = z
   .strictObject({
     /** In the sequence that every list of scopes follows. */
@@ -125,6 +133,8 @@ const routeTable = z
     tenantWords: z
       .strictObject({ list: z.string().regex(/^[a-z_]+$/), facts: z.array(z.string().regex(/^[a-z_]+$/)) })
       .default({ list: 'tenants', facts: [] }),
+    /** Name of an upstream -> what is special about it. */
+    upstreams: z.record(z.string(), upstreamPolicy).default({}),
     routes: z.array(routeSchema).min(1),
   })
   .superRefine((table, context) => {
@@ -143,6 +153,10 @@ const contradictions = (table: RouteTable): [Place, string][] => {
   if (known.size !== table.scopes.length) found.push([['scopes'], 'a scope is listed twice']);
   for (const [index, scope] of table.apiKeyScopes.entries()) {
     if (!known.has(scope)) found.push([['apiKeyScopes', index], `no such scope: ${scope}`]);
+  }
+  const used = new Set(table.routes.map(({ upstream }) => upstream));
+  for (const name of Object.keys(table.upstreams)) {
+    if (!used.has(name)) found.push([['upstreams', name], 'no route goes to this upstream']);
   }
   const seen = new Set<string>();
   for (const [index, route] of table.routes.entries()) {

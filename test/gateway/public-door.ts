@@ -64,6 +64,8 @@ export const openDoor = async (
     routes?: Record<string, unknown>;
     /** What becomes of each route; `routes` first. */
     perRoute?: (route: Record<string, unknown>) => Record<string, unknown>;
+    /** Members of the route table beside its routes. */
+    table?: Record<string, unknown>;
     settings?: Record<string, unknown>;
   } = {},
 ): Promise<PublicDoor> => {
@@ -75,6 +77,7 @@ export const openDoor = async (
     routes_file,
     JSON.stringify({
       ...file,
+      ...change.table,
       routes: file.routes.map((route) => (change.perRoute ?? ((same) => same))({ ...route, ...change.routes })),
     }),
   );

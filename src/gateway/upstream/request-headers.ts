@@ -1,10 +1,11 @@
 /**
  * Which header fields go on to an upstream. What the client says about itself to the gateway stays here: credentials,
- * everything hop-by-hop, every name that only the gateway may set. The new fields are added after the removal, so a client
- * cannot name one of them in `Connection` and have it dropped.
+ * everything hop-by-hop, every name that only the gateway may set, every claim that a proxy would make. The new fields
+ * are added after the removal, so a client cannot name one of them in `Connection` and have it dropped.
  */
 import { assertionHeader, requestIdHeader } from '#src/contract/headers.ts';
 import type { Exchange } from '../exchange.ts';
+import { isClaimedHeader } from './claimed-headers.ts';
 
 /** RFC 9110 section 7.6.1, and what older software treats the same way. */
 export const hopByHop: ReadonlySet<string> = new Set([
@@ -38,17 +39,13 @@ const stopped: ReadonlySet<string> = new Set([
   'host',
   'expect',
   'content-length',
-  'forwarded',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-port',
-  'x-forwarded-proto',
-  'x-real-ip',
   'via',
   requestIdHeader,
 ]);
 
-/** Frameworks that map headers to variables fold `_` and `-` together, so a reserved name has two spellings. */
+/** Frameworks that map headers to variables fold `_` and `-` together, so a name that stops here has several spellings. */
+const folded = (name: string): string => (name.includes('_') ? name.replaceAll('_', '-') : name);
+
 export const reserved = /^(x[-_]orderpass[-_]|proxy-)/;
 
 const letterX = 120;
@@ -73,6 +70,14 @@ export type ForwardedFacts = {
   host: string;
   /** The trace context of callers goes on. */
   trustsTraces: boolean;
+  /** Upstream -> claims of callers that it is meant to hear. */
+  passedClaims: ReadonlyMap<string, ReadonlySet<string>>;
+};
+
+const isStopped = (name: string, { route }: Exchange, { passedClaims }: ForwardedFacts): boolean => {
+  const plain = folded(name);
+  if (stopped.has(plain) || isReserved(plain)) return true;
+  return isClaimedHeader(plain) && passedClaims.get(route?.upstream ?? '')?.has(name) !== true;
 };
 
 /** A flat list of names and values for undici. */
@@ -82,7 +87,7 @@ export const buildRequestHeaders = (exchange: Exchange, facts: ForwardedFacts): 
   const forwarded: string[] = [];
   const withBody = exchange.body === 'unread';
   for (const name in headers) {
-    if (stopped.has(name) || isReserved(name) || listed.includes(name)) continue;
+    if (isStopped(name, exchange, facts) || listed.includes(name)) continue;
     if (!withBody && name.startsWith('content-')) continue;
     const value = headers[name];
     // Only set-cookie comes as a list, and it has no place in a request.
