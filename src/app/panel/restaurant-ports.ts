@@ -23,7 +23,7 @@ export const createRestaurantPorts = (deps: PortDeps): RestaurantPorts => {
       const listed = rows.map(({ uid, name }) => ({ restuid: uid, name, apiEnabled: open.has(uid) }));
       return pageOf(listed, limit, ({ restuid }) => restuid);
     },
-    mark: async () => String((await readEpoch(store.db)).credentials),
+    mark: async () => JSON.stringify((await readEpoch(store.db)).credentials),
     find: async (restuid) => {
       const found = await findRestaurant(store.db, restuid);
       if (found === undefined) return undefined;

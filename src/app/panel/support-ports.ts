@@ -32,7 +32,7 @@ export const createSupportPorts = (deps: PortDeps): SupportPorts => {
     ...clientLists(deps),
     ...clientChanges(deps, table),
     ...scopePorts(deps, table),
-    credentialsMark: async () => String((await readEpoch(store.db)).credentials),
+    credentialsMark: async () => JSON.stringify((await readEpoch(store.db)).credentials),
     callsMark: async (clientId) =>
       String(
         (clientId === undefined ? await newestClientUse(store.db) : await newestCall(store.db, clientId))?.getTime(),

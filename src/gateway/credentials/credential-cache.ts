@@ -1,7 +1,9 @@
 /**
  * What this process remembers of keys and clients, so that the hot path asks nobody. Everything remembered belongs to one
  * epoch. A background service reads the epoch about every 400 ms (a notification makes it read at once) and forgets
- * everything when it has moved. Whoever asks while the last reading is older than `trustMs` waits for a new one first:
+ * everything when it is another one: another number, another random value (a restored or failed-over store gives a number
+ * a second time) or another server or database. It forgets everything, too, when its connection is a new one: what happened
+ * to the store in between is not known. A record is kept only when it was read in the state that the epoch names. Whoever asks while the last reading is older than `trustMs` waits for a new one first:
  * a process that may have missed a change never answers from memory. So a revoked credential is refused by every gateway
  * within a second, whatever happens to notifications, connections or this process's clock.
  */
@@ -14,9 +16,9 @@ import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { answerInTime, LateAnswer } from './answer-in-time.ts';
-import { type Epoch, readEpoch } from './credential-epoch-store.ts';
+import { type Epoch, readEpoch, stateOf } from './credential-epoch-store.ts';
 import { type ClientRecord, type KeyRecord, toClientRecord, toKeyRecord } from './credential-records.ts';
-import { findApiKey, findClient } from './credential-store.ts';
+import { type Found as FoundRow, findApiKey, findClient } from './credential-store.ts';
 import { isApiKey, isClientId } from './credential-values.ts';
 import { createEpochWatch } from './epoch-watch.ts';
 import { createObserveRevocations } from './observe-revocations.ts';
@@ -69,7 +71,7 @@ type Shelf<T> = {
   known: RecentMap<string, T>;
   loading: Map<string, Promise<T | undefined>>;
   isWellFormed: (name: string) => boolean;
-  read: (name: string) => Promise<T | undefined>;
+  read: (name: string) => Promise<FoundRow<T>>;
 };
 
 const createShelf = <T>(entriesMax: number, kind: Pick<Shelf<T>, 'isWellFormed' | 'read'>): Shelf<T> => ({
@@ -99,31 +101,41 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
   const entriesMax = deps.entriesMax ?? entriesMaxDefault;
   const keys = createShelf(entriesMax, {
     isWellFormed: isApiKey,
-    read: async (value) => toKeyRecord(await findApiKey(db, box.digest(value))),
+    read: async (value) => {
+      const { row, state } = await findApiKey(db, box.digest(value));
+      return { row: toKeyRecord(row), state };
+    },
   });
   const clients = createShelf(entriesMax, {
     isWellFormed: isClientId,
-    read: async (clientId) => toClientRecord(await findClient(db, clientId)),
+    read: async (clientId) => {
+      const { row, state } = await findClient(db, clientId);
+      return { row: toClientRecord(row), state };
+    },
   });
   // Unknown ones are remembered apart: whoever sends invented values must not push out the real ones.
   const unknown = createRecentMap<string, true>(entriesMax);
-  let epoch = -1;
+  let known: string | undefined;
+  let store: string | undefined;
   let generation = 0;
   let confirmedAtMs = Number.NEGATIVE_INFINITY;
   let reading: Promise<void> | undefined;
 
-  /** `askedAtMs`: before the epoch was read, since all that is known is how things were then. */
-  const confirm = async (current: Epoch, askedAtMs: number): Promise<void> => {
-    if (askedAtMs <= confirmedAtMs) return;
-    await revoked.load(current.tokens);
-    if (current.credentials !== epoch) {
+  /** `askedAtMs`: before the epoch was read, since all that is known is how things were then. `anew`: see the header. */
+  const confirm = async (current: Epoch, askedAtMs: number, anew = false): Promise<void> => {
+    if (!anew && askedAtMs <= confirmedAtMs) return;
+    const state = stateOf(current);
+    const storeMoved = store !== undefined && store !== current.store;
+    await revoked.load(current.tokens, anew || storeMoved);
+    if (anew || state !== known) {
       generation += 1;
       forget(keys);
       forget(clients);
       unknown.clear();
       await deps.onChange?.();
-      epoch = current.credentials;
-      observe?.(epoch);
+      known = state;
+      store = current.store;
+      observe?.(current.credentials.epoch);
     }
     confirmedAtMs = Math.max(confirmedAtMs, askedAtMs);
   };
@@ -163,9 +175,10 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
     const { loading } = shelf;
     const startedIn = generation;
     try {
-      const record = await answerInTime(shelf.read(name), storeWaitMsMax);
-      // Read before the change that started a new generation, it could outlive that change in the cache.
-      if (startedIn !== generation) return record;
+      const { row: record, state } = await answerInTime(shelf.read(name), storeWaitMsMax);
+      // Read before the change that started a new generation, or in another state of the store than the one whose end this
+      // process would hear of, it could outlive that state in the cache.
+      if (startedIn !== generation || state !== known) return record;
       if (record === undefined) unknown.set(name, true);
       else shelf.known.set(name, record);
       return record;

@@ -1,5 +1,6 @@
 /** SQL of tenants, API keys and API clients. Changes are made by `credentials.ts`, which raises the epoch with each. */
 import { type Kysely, sql } from 'kysely';
+import { stateText } from './credential-epoch-store.ts';
 
 type Db = Kysely<unknown>;
 
@@ -41,10 +42,14 @@ export type ClientRow = {
   tenants: readonly TenantState[];
 };
 
+/** `state`: of all credentials, in the snapshot in which the row was read (stateText). */
+export type Found<T> = { row: T | undefined; state: string };
+
 /** A key by its digest, also one that is revoked: its holder may learn that. */
-export const findApiKey = async (db: Db, digest: Buffer): Promise<KeyRow | undefined> => {
+export const findApiKey = async (db: Db, digest: Buffer): Promise<Found<KeyRow>> => {
   const { rows } = await sql<{
-    key_id: string;
+    state: string;
+    key_id: string | null;
     revoked: boolean;
     expires: Date | null;
     quarantined_reason: string | null;
@@ -52,38 +57,28 @@ export const findApiKey = async (db: Db, digest: Buffer): Promise<KeyRow | undef
     api_enabled: boolean;
     gone: boolean;
   }>`
-    select k.key_id, k.revoked_at is not null as revoked, k.expires, k.quarantined_reason, t.id, t.api_enabled,
-      t.gone_at is not null as gone
-    from gateway.api_keys k join gateway.tenants t on t.id = k.tenant
-    where k.digest = ${digest}`.execute(db);
-  const row = rows[0];
-  if (row === undefined) return undefined;
-  return {
-    keyId: row.key_id,
-    revoked: row.revoked,
-    expiresMs: row.expires?.getTime() ?? null,
-    quarantinedReason: row.quarantined_reason,
-    tenant: { id: row.id, apiEnabled: row.api_enabled, gone: row.gone },
-  };
+    select ${stateText} as state, k.key_id, k.revoked_at is not null as revoked, k.expires, k.quarantined_reason, t.id,
+      t.api_enabled, t.gone_at is not null as gone
+    from gateway.credential_epoch e
+    left join (gateway.api_keys k join gateway.tenants t on t.id = k.tenant) on k.digest = ${digest}`.execute(db);
+  const row = stateRow(rows);
+  const { state, key_id: keyId } = row;
+  if (keyId === null) return { state, row: undefined };
+  const tenant = { id: row.id, apiEnabled: row.api_enabled, gone: row.gone };
+  const { revoked, quarantined_reason: quarantinedReason } = row;
+  return { state, row: { keyId, revoked, expiresMs: row.expires?.getTime() ?? null, quarantinedReason, tenant } };
+};
+
+const stateRow = <T>([row]: readonly T[]): T => {
+  if (row === undefined) throw new Error('gateway.credential_epoch holds no row');
+  return row;
 };
 
 /** The client with its live secrets and grants, in one statement: one snapshot, and one cost for known and unknown ids. */
-export const findClient = async (db: Db, clientId: string): Promise<ClientRow | undefined> => {
-  const { rows } = await sql<{
-    client_id: string;
-    scopes: string[] | null;
-    may_use_tokens: boolean;
-    may_introspect: boolean;
-    dpop_required: boolean;
-    disabled: boolean;
-    quarantined_reason: string | null;
-    tokens_not_before: Date | null;
-    secrets: { id: string; digest: string; expires: number | null; quarantined: string | null }[];
-    keys: { id: string; jwk: Record<string, unknown> }[];
-    tenants: { id: string; enabled: boolean; gone: boolean }[];
-  }>`
-    select c.client_id, c.scopes, c.may_use_tokens, c.may_introspect, c.disabled_at is not null as disabled,
-      c.dpop_required, c.quarantined_reason, c.tokens_not_before,
+export const findClient = async (db: Db, clientId: string): Promise<Found<ClientRow>> => {
+  const { rows } = await sql<Omit<ReadClient, 'client_id'> & { state: string; client_id: string | null }>`
+    select ${stateText} as state, c.client_id, c.scopes, c.may_use_tokens, c.may_introspect,
+      c.disabled_at is not null as disabled, c.dpop_required, c.quarantined_reason, c.tokens_not_before,
       (select coalesce(json_agg(json_build_object('id', s.secret_id, 'digest', encode(s.digest, 'hex'),
          'expires', floor(extract(epoch from s.expires) * 1000), 'quarantined', s.quarantined_reason) order by s.created, s.secret_id), '[]')
        from gateway.client_secrets s where s.client_id = c.client_id and s.revoked_at is null) as secrets,
@@ -93,28 +88,46 @@ export const findClient = async (db: Db, clientId: string): Promise<ClientRow | 
          'gone', t.gone_at is not null) order by t.id), '[]')
        from gateway.client_tenants g join gateway.tenants t on t.id = g.tenant
        where g.client_id = c.client_id and g.withdrawn_at is null) as tenants
-    from gateway.clients c where c.client_id = ${clientId}`.execute(db);
-  const row = rows[0];
-  if (row === undefined) return undefined;
+    from gateway.credential_epoch e left join gateway.clients c on c.client_id = ${clientId}`.execute(db);
+  const row = stateRow(rows);
   return {
-    clientId: row.client_id,
-    scopes: row.scopes,
-    mayUseTokens: row.may_use_tokens,
-    mayIntrospect: row.may_introspect,
-    dpopRequired: row.dpop_required,
-    disabled: row.disabled,
-    quarantinedReason: row.quarantined_reason,
-    tokensNotBeforeMs: row.tokens_not_before?.getTime() ?? null,
-    secrets: row.secrets.map(({ id, digest, expires, quarantined }) => ({
-      secretId: id,
-      digest: Buffer.from(digest, 'hex'),
-      expiresMs: expires,
-      quarantinedReason: quarantined,
-    })),
-    keys: row.keys.map(({ id, jwk }) => ({ keyId: id, jwk })),
-    tenants: row.tenants.map(({ id, enabled, gone }) => ({ id, apiEnabled: enabled, gone })),
+    state: row.state,
+    row: row.client_id === null ? undefined : toClientRow({ ...row, client_id: row.client_id }),
   };
 };
+
+type ReadClient = {
+  client_id: string;
+  scopes: string[] | null;
+  may_use_tokens: boolean;
+  may_introspect: boolean;
+  dpop_required: boolean;
+  disabled: boolean;
+  quarantined_reason: string | null;
+  tokens_not_before: Date | null;
+  secrets: { id: string; digest: string; expires: number | null; quarantined: string | null }[];
+  keys: { id: string; jwk: Record<string, unknown> }[];
+  tenants: { id: string; enabled: boolean; gone: boolean }[];
+};
+
+const toClientRow = (row: ReadClient): ClientRow => ({
+  clientId: row.client_id,
+  scopes: row.scopes,
+  mayUseTokens: row.may_use_tokens,
+  mayIntrospect: row.may_introspect,
+  dpopRequired: row.dpop_required,
+  disabled: row.disabled,
+  quarantinedReason: row.quarantined_reason,
+  tokensNotBeforeMs: row.tokens_not_before?.getTime() ?? null,
+  secrets: row.secrets.map(({ id, digest, expires, quarantined }) => ({
+    secretId: id,
+    digest: Buffer.from(digest, 'hex'),
+    expiresMs: expires,
+    quarantinedReason: quarantined,
+  })),
+  keys: row.keys.map(({ id, jwk }) => ({ keyId: id, jwk })),
+  tenants: row.tenants.map(({ id, enabled, gone }) => ({ id, apiEnabled: enabled, gone })),
+});
 
 /** Of a value that was issued, live or ended. `clientId`: of a secret. `fingerprint` null: issued by an earlier version. */
 export type IssuedRow = { digest: Buffer; fingerprint: string | null; clientId: string | null };

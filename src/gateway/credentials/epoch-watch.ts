@@ -13,7 +13,8 @@ type EpochWatchDeps = {
   pool: Pool;
   log: Logger;
   elapsedMs: () => number;
-  confirm: (epoch: Epoch, askedAtMs: number) => Promise<void>;
+  /** `anew`: the first reading of a connection, before which the store may have become another one. */
+  confirm: (epoch: Epoch, askedAtMs: number, anew: boolean) => Promise<void>;
 };
 
 const intervalMs = 400;
@@ -42,8 +43,8 @@ const watchConnection = async (deps: EpochWatchDeps, signal: AbortSignal): Promi
   client.on('error', wake.now);
   try {
     await answerInTime(listenOn(client), answerMsMax);
-    while (!signal.aborted) {
-      await answerInTime(readAndConfirm(deps, client), answerMsMax);
+    for (let anew = true; !signal.aborted; anew = false) {
+      await answerInTime(readAndConfirm(deps, client, anew), answerMsMax);
       await wake.wait(intervalMs);
     }
   } finally {
@@ -51,9 +52,9 @@ const watchConnection = async (deps: EpochWatchDeps, signal: AbortSignal): Promi
   }
 };
 
-const readAndConfirm = async (deps: EpochWatchDeps, client: PoolClient): Promise<void> => {
+const readAndConfirm = async (deps: EpochWatchDeps, client: PoolClient, anew: boolean): Promise<void> => {
   const askedAtMs = deps.elapsedMs();
-  await deps.confirm(await readEpochOn(client), askedAtMs);
+  await deps.confirm(await readEpochOn(client), askedAtMs, anew);
 };
 
 /** Closed, not given back: it listens, and it may be broken. */

@@ -4,9 +4,9 @@ import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { appendChange } from '../audit/append-change.ts';
-import { raiseTokenEpoch } from './credential-epoch-store.ts';
+import { lockEpoch, raiseTokenEpoch } from './credential-epoch-store.ts';
 import { insertStateChange } from './credential-state-store.ts';
-import { deleteEndedRevocations, insertRevokedToken } from './revoked-token-store.ts';
+import { deleteEndedRevocations, insertRevokedToken, isTokenRevoked } from './revoked-token-store.ts';
 
 export type RevokedToken = { jti: string; clientId: string; expiresMs: number };
 
@@ -23,6 +23,9 @@ export const createRevokeToken =
       const event = { token_id: jti, client_id: clientId, ...by } as const;
       await appendChange(tx, box, now, { action: 'token.revoked', ...event });
       // Last before the row itself: the epoch stays locked to the end, which puts revocations in one line.
-      const epoch = await raiseTokenEpoch(tx);
-      await insertRevokedToken(tx, { jti, clientId, expires: new Date(expiresMs) }, epoch, now);
+      await lockEpoch(tx);
+      // Each number has its row, by which a gateway finds that the store still has the history that it knows.
+      if (await isTokenRevoked(tx, jti)) return;
+      const state = await raiseTokenEpoch(tx);
+      await insertRevokedToken(tx, { jti, clientId, expires: new Date(expiresMs) }, state, now);
     });

@@ -5,14 +5,18 @@
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
-import { isTokenRevoked, listRevokedTokens } from './revoked-token-store.ts';
+import type { EpochPart } from './credential-epoch-store.ts';
+import { isTokenRevoked, type ListedRevocation, listRevokedTokens } from './revoked-token-store.ts';
 
 export type RevokedTokens = {
   /** Another number after each change of the memory: what was found alive at this one needs no second look. */
   version(): number;
   has(jti: string): boolean | Promise<boolean>;
-  /** Reads what was revoked since the last reading. `epoch`: as read before the call. */
-  load(epoch: number): Promise<void>;
+  /**
+   * Reads what was revoked since the last reading; everything, when the store has another history than the one that was
+   * read, or when `anew` is true. `state`: as read before the call.
+   */
+  load(state: EpochPart, anew?: boolean): Promise<void>;
 };
 
 type RevokedTokensDeps = {
@@ -30,38 +34,63 @@ export const createRevokedTokens = (deps: RevokedTokensDeps): RevokedTokens => {
   const { db, clock } = deps;
   const entriesMax = deps.entriesMax ?? entriesMaxDefault;
   /** jti -> when the token ends by itself, ms. */
-  const revoked = new Map<string, number>();
-  let epoch = -1;
+  let revoked = new Map<string, number>();
+  let known: EpochPart | undefined;
   let version = 0;
   let complete = true;
+  let begun = 0;
+  let applied = 0;
 
   const sweep = (nowMs: number): void => {
     for (const [jti, expiresMs] of revoked) if (expiresMs <= nowMs) revoked.delete(jti);
   };
 
+  const readAll = async (now: Date): Promise<ListedRevocation[]> =>
+    (await listRevokedTokens(db, undefined, now, entriesMax + 1)).rows;
+
+  /** Undefined: what is known is no part of the history of the store. */
+  const readOn = async (from: EpochPart, now: Date): Promise<ListedRevocation[] | undefined> => {
+    const { rows, continues } = await listRevokedTokens(db, from, now, entriesMax + 1);
+    return continues ? rows : undefined;
+  };
+
+  const observe = (rows: readonly ListedRevocation[], since: EpochPart, nowMs: number): void => {
+    for (const { jti, epoch, revokedAtMs } of rows) {
+      if (epoch > since.epoch && !revoked.has(jti)) deps.observeLag?.((nowMs - revokedAtMs) / 1000);
+    }
+  };
+
+  const remember = (rows: readonly ListedRevocation[], nowMs: number): boolean => {
+    if (revoked.size + rows.length > entriesMax) sweep(nowMs);
+    for (const { jti, expiresMs } of rows) {
+      if (revoked.size >= entriesMax && !revoked.has(jti)) return false;
+      revoked.set(jti, expiresMs);
+    }
+    return true;
+  };
+
   return {
     version: () => version,
     has: (jti) => revoked.has(jti) || (complete ? false : isTokenRevoked(db, jti)),
-    load: async (current) => {
-      if (current === epoch) return;
+    load: async (state, anew = false) => {
+      const before = known;
+      if (!anew && before?.epoch === state.epoch && before.mark === state.mark) return;
+      begun += 1;
+      const turn = begun;
       const now = clock.now();
-      const heard = epoch >= 0;
       if (!complete) sweep(now.getTime());
-      // A number that went back means another state of the store, and room again means another try at knowing all.
-      const readsAll = current < epoch || (!complete && revoked.size <= entriesMax / 2);
-      const rows = await listRevokedTokens(db, readsAll ? -1 : epoch, now, entriesMax + 1);
-      if (revoked.size + rows.length > entriesMax) sweep(now.getTime());
-      let fits = complete || readsAll;
-      for (const { jti, expiresMs, revokedAtMs } of rows) {
-        if (revoked.size >= entriesMax && !revoked.has(jti)) {
-          fits = false;
-          break;
-        }
-        if (heard && !readsAll && !revoked.has(jti)) deps.observeLag?.((now.getTime() - revokedAtMs) / 1000);
-        revoked.set(jti, expiresMs);
-      }
-      complete = fits;
-      epoch = current;
+      // Room again means another try at knowing all.
+      const triesAll = !complete && revoked.size <= entriesMax / 2;
+      const more = before === undefined || anew || triesAll ? undefined : await readOn(before, now);
+      const rows = more ?? (await readAll(now));
+      // Two readings may overtake each other; what the later one found is newer.
+      if (turn < applied) return;
+      applied = turn;
+      if (before !== undefined) observe(rows, before, now.getTime());
+      if (more === undefined) revoked = new Map();
+      const fits = remember(rows, now.getTime());
+      complete = fits && (complete || more === undefined);
+      known = state;
       version += 1;
     },
   };
