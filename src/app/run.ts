@@ -212,12 +212,16 @@ const startGateway = async (
   });
   running.services.push(...(panel?.services ?? []));
   const serve: RequestListener = (request, response) =>
-    demo?.receiver.accepts(request) ? demo.receiver.listener(request, response) : gateway.handler(request, response);
+    demo?.receiver.accepts(request)
+      ? gateway.refuseHead(request, response) || demo.receiver.listener(request, response)
+      : gateway.handler(request, response);
   handle =
     panel === undefined
       ? serve
       : (request, response) =>
-          panel.owns(request.url ?? '') ? panel.handler(request, response) : serve(request, response);
+          panel.owns(request.url ?? '')
+            ? gateway.refuseHead(request, response) || panel.handler(request, response)
+            : serve(request, response);
   server.on('checkContinue', gateway.continueHandler);
   wantsUpgrade = gateway.wantsUpgrade;
   server.on('upgrade', gateway.upgradeHandler);

@@ -22,7 +22,14 @@ import { createTraceRequest } from './edge/trace-request.ts';
 import { createWriteAnswer, createWriteFault } from './edge/write-answer.ts';
 import type { Exchange } from './exchange.ts';
 import { methodNotAllowed, storeUnavailable } from './faults.ts';
-import { createFront, createUpgradeFront, type Handler, type UpgradeHandler } from './front.ts';
+import {
+  createFront,
+  createRefuseHead,
+  createUpgradeFront,
+  type Handler,
+  type RefuseHead,
+  type UpgradeHandler,
+} from './front.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { RateLimits } from './limits/rate-limits.ts';
 import { createOwnPaths } from './own-paths.ts';
@@ -63,6 +70,8 @@ export type AssembleDeps = IdentifyCallerDeps & {
 
 export type PublicDoor = {
   handler: Handler;
+  /** For handlers that serve other paths of the same listener, before they do anything. */
+  refuseHead: RefuseHead;
   /** For the server's `checkContinue` event: a body is invited only when it is wanted. */
   continueHandler: Handler;
   /** For the server's `upgrade` event. */
@@ -205,6 +214,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   };
   return {
     handler: createFront(front, false),
+    refuseHead: createRefuseHead(front),
     continueHandler: createFront(front, true),
     wantsUpgrade: createWantsUpgrade(routes),
     upgradeHandler: createUpgradeFront({ ...front, writeFault: writeHonestFault, serve: upgrades.serve }),

@@ -8,7 +8,7 @@ export const methodNotAllowed = (allow: string): Fault =>
 
 /** Not told apart further: whoever may configure the other proxy reads its documentation, nobody else needs to know. */
 export const ambiguousCheck = (): Fault =>
-  new Fault('UNAUTHORIZED', 'Which request is meant is not said, or said in two ways');
+  new Fault('UNAUTHORIZED', 'The proxy named no request to check, or named two different ones');
 
 export const unsupportedVersion = (): Fault =>
   validationFault([
@@ -50,7 +50,7 @@ export const noCredential = (): Fault => new Fault('INVALID_AUTH', 'No credentia
 /** RFC 6750 section 2 knows three ways to send a token; this server takes the header only. */
 export const tokenInBody = (): Fault =>
   validationFault([
-    { pointer: 'access_token', code: 'AMBIGUOUS_CREDENTIALS', message: 'belongs into the Authorization header' },
+    { pointer: 'access_token', code: 'AMBIGUOUS_CREDENTIALS', message: 'must be sent in the Authorization header' },
   ]);
 
 export const insufficientScope = (missing: readonly string[]): Fault =>

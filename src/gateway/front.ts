@@ -41,9 +41,31 @@ export const createFront = (deps: FrontDeps, awaitsContinue: boolean): Handler =
       return;
     }
     if (deps.authCheck?.owns(exchange.path)) return deps.authCheck.serve(exchange);
-    if (!deps.ownPaths.owns(exchange.path)) return deps.pipeline(exchange);
+    if (!deps.ownPaths.owns(exchange)) return deps.pipeline(exchange);
     if (awaitsContinue) res.writeContinue();
     deps.ownPaths.serve(exchange);
+  };
+};
+
+/** True: the head is refused and answered. */
+export type RefuseHead = (req: IncomingMessage, res: ServerResponse) => boolean;
+
+type RefuseHeadDeps = Pick<FrontDeps, 'requestIds' | 'recordDecision' | 'checkRequestHead' | 'dpop' | 'writeFault'>;
+
+/** For handlers that serve paths of the same listener beside the gateway: one bound on heads, and one answer, for all. */
+export const createRefuseHead = (deps: RefuseHeadDeps): RefuseHead => {
+  return (req, res) => {
+    const given = req.headers['x-request-id'];
+    const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
+    const exchange = createExchange(req, res, requestId, performance.now(), false, deps.dpop);
+    try {
+      deps.checkRequestHead(exchange);
+      return false;
+    } catch (thrown) {
+      deps.recordDecision(exchange);
+      deps.writeFault(exchange, thrown);
+      return true;
+    }
   };
 };
 

@@ -22,7 +22,7 @@ type OwnPathsDeps = {
 };
 
 export type OwnPaths = {
-  owns: (path: string) => boolean;
+  owns: (exchange: Exchange) => boolean;
   serve: (exchange: Exchange) => void;
 };
 
@@ -48,21 +48,46 @@ export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
     }
   });
   app.use(createHealth(deps.readiness));
+  app.use(createLeadOn(deps.pages));
   app.use(createServePages(deps.pages));
   app.use(deps.oauth);
   const handle = app.callback();
   return {
-    owns: (path) =>
+    owns: ({ path, req }) =>
       path.startsWith('/api/oauth/') ||
       path.startsWith('/.well-known/') ||
       path === '/healthz' ||
       path === '/readyz' ||
-      deps.pages.has(path),
+      deps.pages.has(path) ||
+      leadOf(deps.pages, path, req) !== undefined,
     serve: (exchange) => {
       exchanges.set(exchange.req, exchange);
       // The first middleware catches everything, so nothing is left to reject.
       void handle(exchange.req, exchange.res);
     },
+  };
+};
+
+const firstPage = '/docs';
+
+/**
+ * Where an address leads that people type by hand: `/` to the documents, for browsers only, since programs learn more from
+ * the 404 of an operation that does not exist; a page with a slash behind it to the page. Undefined: nowhere.
+ */
+const leadOf = (pages: OwnPathsDeps['pages'], path: string, req: IncomingMessage): string | undefined => {
+  if (req.method !== 'GET' && req.method !== 'HEAD') return undefined;
+  if (path === '/') return pages.has(firstPage) && req.headers.accept?.includes('text/html') ? firstPage : undefined;
+  const page = path.endsWith('/') ? path.slice(0, -1) : '';
+  return pages.has(page) ? page : undefined;
+};
+
+const createLeadOn = (pages: OwnPathsDeps['pages']): Middleware => {
+  return (ctx, next) => {
+    const lead = leadOf(pages, ctx.path, ctx.req);
+    if (lead === undefined) return next();
+    ctx.status = ctx.path === '/' ? 302 : 308;
+    ctx.set({ location: lead + ctx.search, 'cache-control': 'no-store', vary: 'accept' });
+    ctx.body = '';
   };
 };
 

@@ -149,7 +149,7 @@ const severalKinds = (key: string, id: string, secret: string, authorization: st
 /** RFC 6750 section 2.3: a token in a URL ends up in logs and histories, so it is refused whatever it is worth. */
 const tokenInQuery = (): Fault =>
   validationFault([
-    { pointer: 'access_token', code: 'AMBIGUOUS_CREDENTIALS', message: 'belongs into the Authorization header' },
+    { pointer: 'access_token', code: 'AMBIGUOUS_CREDENTIALS', message: 'must be sent in the Authorization header' },
   ]);
 
 /** The name may be percent-encoded, so a query that could hold it is parsed. An empty value counts as absent. */

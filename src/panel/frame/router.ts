@@ -75,7 +75,7 @@ export const createRouter = (deps: RouterDeps): PanelHandler => {
     if (assets.serve(path, request, response)) return;
     // Typed by hand; a page has one address.
     if (path.length > panelPath.length && path.endsWith('/') && request.method === 'GET')
-      return createResponder(request, response, headers).redirect(path.replace(/\/+$/, '') + (search && `?${search}`));
+      return createResponder(request, response, headers).redirect(withoutLastSlashes(path) + (search && `?${search}`));
     const respond = createResponder(request, response, { ...headers, 'x-request-id': requestId });
     serve({ request, response, respond, requestId, path, query: new URLSearchParams(search) }).catch(
       (error: unknown) => {
@@ -87,6 +87,13 @@ export const createRouter = (deps: RouterDeps): PanelHandler => {
       },
     );
   };
+};
+
+/** Step by step: a pattern for the last run of slashes would try every run before it. */
+const withoutLastSlashes = (path: string): string => {
+  let end = path.length;
+  while (end > 0 && path[end - 1] === '/') end -= 1;
+  return path.slice(0, end);
 };
 
 const splitTarget = (target: string): [string, string] => {
@@ -121,7 +128,7 @@ const createServe = (deps: RouterDeps) => {
       asked = inLanguage({ ...asked, live });
       // Before anything is read: a page elsewhere may make a browser send its cookies along.
       if (method !== 'GET' && method !== 'HEAD' && !isSameOrigin(request, origin))
-        return await send.problem(asked, 'expired');
+        return await send.problem(asked, 'expired', { detail: asked.texts.frame.otherAddress(origin) });
       const open = matchPublic(method, path);
       if (open !== undefined) return await answerPublic(asked, open);
       if (live === undefined) return sendToSignIn(asked);

@@ -1,18 +1,22 @@
+/** Deeper ones stand below each other, or the white space would grow with the square of the depth. */
+const indentsMax = 40;
+
 /** JSON for reading: lines and indents are added between its tokens, which stay as they are written. */
 export const indentJson = (text: string): string => {
-  let out = '';
+  const parts: string[] = [];
   let depth = 0;
-  const newLine = (): string => `\n${'  '.repeat(depth)}`;
+  let before = '';
+  const newLine = (): string => `\n${'  '.repeat(Math.min(depth, indentsMax))}`;
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g)) {
-    if (token === '{' || token === '[') {
-      depth += 1;
-      out += token + newLine();
-    } else if (token === '}' || token === ']') {
-      depth = Math.max(0, depth - 1);
-      // Nothing stands in it: on one line.
-      out = /[{[]\s*$/.test(out) ? out.trimEnd() + token : out + newLine() + token;
-    } else if (token === ',') out += token + newLine();
-    else out += token === ':' ? ': ' : token;
+    const closes = token === '}' || token === ']';
+    if (closes) depth = Math.max(0, depth - 1);
+    // What holds nothing stays on one line.
+    const isAfterOpening = before === '{' || before === '[';
+    if (closes ? !isAfterOpening : isAfterOpening) parts.push(newLine());
+    parts.push(token === ':' ? ': ' : token);
+    if (token === ',') parts.push(newLine());
+    if (token === '{' || token === '[') depth += 1;
+    before = token;
   }
-  return out;
+  return parts.join('');
 };

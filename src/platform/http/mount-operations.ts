@@ -175,7 +175,7 @@ const tokenInBody = (ctx: Context): Fault => {
   ctx.set(dialectHeader, 'oauth');
   return new Fault('VALIDATION_ERROR', 'Send the access token in the Authorization header, not in the body', {
     errors: [
-      { pointer: 'access_token', code: 'AMBIGUOUS_CREDENTIALS', message: 'belongs into the Authorization header' },
+      { pointer: 'access_token', code: 'AMBIGUOUS_CREDENTIALS', message: 'must be sent in the Authorization header' },
     ],
   });
 };

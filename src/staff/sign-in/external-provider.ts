@@ -57,10 +57,21 @@ export const createExternalProvider = (settings: StaffSettings, redirectUri: str
       });
       const claims = tokens.claims();
       if (claims === undefined) throw new Error('the provider sent no identity');
+      assertIssuedTo(claims, clientId);
       const email = claims.email_verified === true && typeof claims.email === 'string' ? claims.email : undefined;
       return { issuer: claims.iss, subject: claims.sub, email };
     },
   };
+};
+
+/**
+ * OpenID Connect Core 3.1.3.7, steps 4 and 5: with several audiences `azp` must be there, and where it is there it must name
+ * this client. The library looks at `azp` only where there are several audiences. Otherwise a token that another client got would open an account here.
+ */
+export const assertIssuedTo = ({ aud, azp }: { aud?: unknown; azp?: unknown }, clientId: string): void => {
+  const isShared = Array.isArray(aud) && aud.length > 1;
+  if (azp === undefined ? isShared : azp !== clientId)
+    throw new Error('the id_token was issued to another client (azp)');
 };
 
 /** Asked once, when somebody first signs in this way; a provider that was away is asked again. */

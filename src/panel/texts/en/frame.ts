@@ -21,11 +21,11 @@ export const frame = {
     forbidden: { title: 'Not for your role', text: 'Your account may not open this page.' },
     expired: {
       title: 'Please try again',
-      text: 'This form was open for too long, or it was sent from another site. Nothing was changed.',
+      text: 'This form does not belong to your current session, for example because you signed in again since it was opened. Nothing was changed.',
     },
     unavailable: {
       title: 'Back in a moment',
-      text: 'The server cannot answer right now. Nothing was changed; try again in a minute.',
+      text: 'The server cannot answer right now. If you were changing something, check in a minute whether it was done before you try again.',
     },
     failed: {
       title: 'Something went wrong',
@@ -33,6 +33,9 @@ export const frame = {
     },
     refused: { title: 'That was refused', text: '' },
   },
+  /** `origin`: the address that forms are taken from. */
+  otherAddress: (origin: string): string =>
+    `This form was not sent from a page at ${origin}. Open the panel at that address and try again. Nothing was changed.`,
   /** What was refused, by the code of the fault; `text`: what the fault says in English. */
   refused: (_code: FaultCode, text: string): string => text,
   requestId: 'Request id',

@@ -34,11 +34,11 @@ export const frame: Texts['frame'] = {
     forbidden: { title: 'Non per il tuo ruolo', text: 'Il tuo account non può aprire questa pagina.' },
     expired: {
       title: 'Riprova',
-      text: 'Il modulo è rimasto aperto troppo a lungo, oppure è stato inviato da un altro sito. Nulla è stato modificato.',
+      text: 'Questo modulo non appartiene alla sessione attuale, per esempio perché nel frattempo hai effettuato di nuovo l’accesso. Nulla è stato modificato.',
     },
     unavailable: {
       title: 'Torniamo subito',
-      text: 'Il server ora non può rispondere. Nulla è stato modificato; riprova tra un minuto.',
+      text: 'Il server ora non può rispondere. Se stavi modificando qualcosa, tra un minuto controlla se è stato fatto prima di riprovare.',
     },
     failed: {
       title: 'Qualcosa è andato storto',
@@ -46,6 +46,8 @@ export const frame: Texts['frame'] = {
     },
     refused: { title: 'Richiesta rifiutata', text: '' },
   },
+  otherAddress: (origin) =>
+    `Questo modulo non è stato inviato da una pagina di ${origin}. Apri il pannello a questo indirizzo e riprova. Nulla è stato modificato.`,
   refused: (code) => refusals[code] ?? 'Il server non lo permette. Nulla è stato modificato.',
   requestId: 'Id della richiesta',
   backHome: 'Torna alla panoramica',

@@ -1,0 +1,64 @@
+/** Addresses that people type by hand lead on; programs are answered as everywhere. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { makeDataDir, type RunningProgram, startProgram } from '../support/program.ts';
+
+let database: TestDatabase;
+let program: RunningProgram;
+const data = makeDataDir();
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  program = await startProgram({
+    ORDERPASS_DATA_DIR: data.path,
+    ORDERPASS_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    DATABASE_URL: database.url,
+  });
+}, 60_000);
+
+afterAll(async () => {
+  await program?.stop();
+  await database?.drop();
+  data.remove();
+});
+
+const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+
+const ask = (path: string, init: RequestInit = {}) => fetch(program.url + path, { redirect: 'manual', ...init });
+
+test('F-55 the first address and a slash too many lead a browser to the documents', async () => {
+  for (const [path, lead] of [
+    ['/', '/docs'],
+    ['/docs/', '/docs'],
+    ['/docs/errors/', '/docs/errors'],
+    ['/docs/webhooks/', '/docs/webhooks'],
+    ['/panel/', '/panel'],
+  ] as const) {
+    for (const method of ['GET', 'HEAD']) {
+      const answer = await ask(path, { method, headers: browser });
+      expect(answer.headers.get('location'), `${method} ${path}`).toBe(lead);
+      expect([302, 303, 308]).toContain(answer.status);
+    }
+    const followed = await fetch(program.url + path, { headers: browser });
+    expect(followed.status, path).toBe(200);
+    expect(followed.headers.get('content-type')).toContain('text/html');
+  }
+  expect(await (await ask('/docs')).text()).toContain('href="/panel"');
+});
+
+test('F-55 programs, other methods and addresses that are nothing get the refusal of an operation that does not exist', async () => {
+  for (const [path, init] of [
+    ['/', {}],
+    ['/', { headers: { accept: 'application/json' } }],
+    ['/', { method: 'POST', headers: browser }],
+    ['/docs/', { method: 'POST', headers: browser }],
+    ['//', { headers: browser }],
+    ['/docs//', { headers: browser }],
+    ['/docs/none/', { headers: browser }],
+    ['//evil.example/', { headers: browser }],
+  ] as const) {
+    const answer = await ask(path, init);
+    expect(answer.status, `${path} ${JSON.stringify(init)}`).toBe(404);
+    expect(await answer.text()).toContain('"INVALID_ACTION"');
+  }
+});
