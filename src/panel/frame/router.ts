@@ -74,7 +74,7 @@ export const createRouter = (deps: RouterDeps): PanelHandler => {
     const [path = '', search = ''] = splitTarget(request.url ?? '');
     if (assets.serve(path, request, response)) return;
     // Typed by hand; a page has one address.
-    if (path.length > panelPath.length && path.endsWith('/') && request.method === 'GET')
+    if (path.length > panelPath.length && path.endsWith('/') && isRead(request))
       return createResponder(request, response, headers).redirect(withoutLastSlashes(path) + (search && `?${search}`));
     const respond = createResponder(request, response, { ...headers, 'x-request-id': requestId });
     serve({ request, response, respond, requestId, path, query: new URLSearchParams(search) }).catch(
@@ -88,6 +88,8 @@ export const createRouter = (deps: RouterDeps): PanelHandler => {
     );
   };
 };
+
+const isRead = ({ method }: IncomingMessage): boolean => method === 'GET' || method === 'HEAD';
 
 /** Step by step: a pattern for the last run of slashes would try every run before it. */
 const withoutLastSlashes = (path: string): string => {
@@ -127,7 +129,7 @@ const createServe = (deps: RouterDeps) => {
       const live = await sessions.find(readCookie(request, sessionCookie), !isBackground(request));
       asked = inLanguage({ ...asked, live });
       // Before anything is read: a page elsewhere may make a browser send its cookies along.
-      if (method !== 'GET' && method !== 'HEAD' && !isSameOrigin(request, origin))
+      if (!isRead(request) && !isSameOrigin(request, origin))
         return await send.problem(asked, 'expired', { detail: asked.texts.frame.otherAddress(origin) });
       const open = matchPublic(method, path);
       if (open !== undefined) return await answerPublic(asked, open);
