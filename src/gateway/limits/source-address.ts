@@ -50,7 +50,7 @@ const firstGroups = (address: string): string[] => {
   const [head = '', tail] = address.split('::', 2);
   const groups = head === '' ? [] : head.split(':');
   if (tail !== undefined) {
-    const after = tail === '' ? [] : tail.replace(/\d+\.\d+\.\d+\.\d+$/, '0:0').split(':');
+    const after = tail === '' ? [] : tail.replace(/\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}$/, '0:0').split(':');
     const missing = 8 - groups.length - after.length;
     groups.push(...Array.from({ length: missing }, () => '0'), ...after);
   }

@@ -3,7 +3,7 @@
 /* The area "security": times in the viewer's zone in forms, and no credential in an address bar. */
 (() => {
   const apiKeyOrSecret = /op[ks]_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}/;
-  const token = /eyJ[\w-]+\.[\w-]+\.[\w-]+/;
+  const token = /(?<![\w-])(?=[\w-]*eyJ[\w-])[\w-]+\.[\w-]+\.[\w-]+/;
 
   /** @param {number} number @param {number} [length] @returns {string} */
   const padded = (number, length = 2) => String(number).padStart(length, '0');

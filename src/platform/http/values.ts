@@ -110,7 +110,7 @@ export const integer = (bounds: { min: number; max: number }): z.ZodType<number>
 const decimalsOf = (input: unknown, value: number): number => {
   const written = typeof input === 'string' ? input.trim() : String(value);
   const [digits = '', exponent = '0'] = written.toLowerCase().split('e');
-  const fraction = (digits.split('.')[1] ?? '').replace(/0+$/, '');
+  const fraction = (digits.split('.')[1] ?? '').replace(/(?<!0)0+$/, '');
   return Math.max(0, fraction.length - Number(exponent));
 };
 

@@ -45,7 +45,7 @@ const valueLengthMax = 256;
 export const createOtlpTraces = (deps: TracesDeps & { endpoint: string }): Traces => {
   const { settings } = deps;
   const exporter = new OTLPTraceExporter({
-    url: `${deps.endpoint.replace(/\/+$/, '')}/v1/traces`,
+    url: `${deps.endpoint.replace(/(?<!\/)\/+$/, '')}/v1/traces`,
     headers: headersOf(settings.headers),
     timeoutMillis: exportMs,
     concurrencyLimit: 2,

@@ -81,7 +81,7 @@ export const startServer = async (settings: ServerSettings, signal: AbortSignal)
       await stopServer(child);
       const tail = await settings.serverLog.tail(offset);
       // Backends of a server that was killed let go of their memory a moment later than it.
-      const passing = /is still in use|lock file ".*" already exists/.test(tail);
+      const passing = /is still in use|lock file "[^"]*" already exists/.test(tail);
       if (passing && Date.now() < deadline && !signal.aborted) continue;
       const reason = error instanceof Error ? error.message : String(error);
       throw new EmbeddedError(
