@@ -1,5 +1,6 @@
 /** Settings of the webhook engine, described field by field. */
 import { z } from 'zod';
+import { signatureHeaderProblem } from './signature-header-name.ts';
 
 const truth = z.preprocess(
   (value) => (value === 'true' || value === '1' ? true : value === 'false' || value === '0' ? false : value),
@@ -15,7 +16,10 @@ export const webhooksSettings = z.strictObject({
   }),
   signature_header: z
     .string()
-    .regex(/^[A-Za-z0-9-]{1,64}$/, 'at most 64 letters, digits and hyphens')
+    .superRefine((name, ctx) => {
+      const problem = signatureHeaderProblem(name);
+      if (problem !== undefined) ctx.addIssue({ code: 'custom', message: problem });
+    })
     .default('X-Orderpass-Signature')
     .meta({ description: 'Name of the header with the plain hex signature', env: 'ORDERPASS_SIGNATURE_HEADER' }),
   concurrency_max: number(1, 10_000, 128).meta({

@@ -14,19 +14,12 @@ import {
 } from '#src/platform/http/values.ts';
 import type { WatchedEndpoint } from './endpoint-store.ts';
 import { isSecret, secretRule } from './endpoints.ts';
-import { deliveryHeaderNames } from './signed-headers.ts';
-
-/** Names that carry something else in the request of a delivery, or that rule the connection. */
-const takenHeaders: ReadonlySet<string> = new Set([
-  ...deliveryHeaderNames,
-  ...['host', 'connection', 'content-length', 'transfer-encoding', 'content-encoding', 'expect', 'keep-alive'],
-  ...['proxy-connection', 'te', 'trailer', 'upgrade', 'date', 'accept', 'cookie', 'authorization'],
-]);
+import { signatureHeaderPattern, signatureHeaderProblem } from './signature-header-name.ts';
 
 const signatureHeader = () =>
   clearable(
-    text({ max: 64, pattern: /^[A-Za-z0-9-]{1,64}$/, format: 'letters, digits and hyphens' }).refine(
-      (name) => !takenHeaders.has(name.toLowerCase().replace(/-next$/, '')) && !takenHeaders.has(name.toLowerCase()),
+    text({ max: 64, pattern: signatureHeaderPattern, format: 'letters, digits and hyphens' }).refine(
+      (name) => signatureHeaderProblem(name) === undefined,
       { message: 'is the name of another header', params: { code: 'FORMAT' } },
     ),
   );

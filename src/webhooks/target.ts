@@ -4,6 +4,7 @@
  * today and to the metadata service tomorrow would make the worker a door into the private network.
  */
 import { BlockList, isIP } from 'node:net';
+import { isRefusedPort } from './refused-ports.ts';
 
 export type TargetRules = {
   /** http, loopback and private addresses too. */
@@ -73,7 +74,9 @@ export const urlProblem = (text: string, rules: TargetRules): string | undefined
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') return 'must not hold credentials';
   if (url.hash !== '' || text.includes('#')) return 'must not hold a fragment';
-  if (url.protocol === 'https:' || rules.allowedOrigins.includes(url.origin)) return undefined;
+  if (rules.allowedOrigins.includes(url.origin)) return undefined;
+  if (isRefusedPort(url.port)) return `must not name port ${url.port}, which is one of another protocol`;
+  if (url.protocol === 'https:') return undefined;
   if (url.protocol === 'http:' && rules.allowPrivate) return undefined;
   return 'must begin with https://';
 };

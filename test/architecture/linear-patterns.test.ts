@@ -43,7 +43,9 @@ const literals = parsed.flatMap(({ file, nodes }) =>
 );
 
 const building = parsed
-  .filter(({ nodes }) => nodes.some(({ type, callee }) => /^(New|Call)Expression$/.test(type ?? '') && callee?.name === 'RegExp'))
+  .filter(({ nodes }) =>
+    nodes.some(({ type, callee }) => /^(New|Call)Expression$/.test(type ?? '') && callee?.name === 'RegExp'),
+  )
   .map(({ file }) => file);
 
 const timed = ({ file, source, flags }: { file: string; source: string; flags: string }): TimedPattern => {

@@ -7,7 +7,28 @@
 /** One character or class of the pattern: texts that fit it, and how often it stands there at least. */
 type Atom = { samples: string[]; least: number };
 
-const candidates = ['a', 'Z', '0', '-', '_', ' ', '\t', '"', '.', ',', ';', ':', '/', '=', '+', '%', '\\', '<', '@', '\n'];
+const candidates = [
+  'a',
+  'Z',
+  '0',
+  '-',
+  '_',
+  ' ',
+  '\t',
+  '"',
+  '.',
+  ',',
+  ';',
+  ':',
+  '/',
+  '=',
+  '+',
+  '%',
+  '\\',
+  '<',
+  '@',
+  '\n',
+];
 const codePointsMax = 0x3000;
 
 const samplesOf = (source: string, flags: string): string[] => {
@@ -89,7 +110,8 @@ export const hostileInputs = (source: string, flags: string): Hostile[] => {
     for (let start = 0; start < atoms.length; start += 1) {
       const prefixes = ['', textOf(atoms.slice(0, start)), textOf(atoms.slice(0, start + 1))];
       for (let length = 1; length <= seriesMax && start + length <= atoms.length; length += 1)
-        for (const pump of product(atoms.slice(start, start + length))) for (const prefix of prefixes) add(prefix, pump);
+        for (const pump of product(atoms.slice(start, start + length)))
+          for (const prefix of prefixes) add(prefix, pump);
     }
     const whole = textOf(atoms);
     add('', whole);

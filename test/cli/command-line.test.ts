@@ -46,7 +46,7 @@ test('with --json each command prints exactly one JSON object with the promised 
       '--restaurant',
       String(restuid),
       '--url',
-      'http://127.0.0.1:9/hook',
+      'http://127.0.0.1:2/hook',
       '--kinds',
       'customers,orders',
     ],
@@ -71,7 +71,7 @@ test('what does not exist or is not allowed is exit code 1 with a sentence on st
     ['client', 'create', '--name', 'x', '--restaurant', 'rst_absent'],
     ['client', 'disable', '--client-id', 'opc_absent'],
     ['notifications', 'set', '--restaurant', 'rst_absent', '--orders', 'on'],
-    ['endpoint', 'create', '--restaurant', 'rst_absent', '--url', 'http://127.0.0.1:9/'],
+    ['endpoint', 'create', '--restaurant', 'rst_absent', '--url', 'http://127.0.0.1:2/'],
     ['restaurant', 'create', '--name', 'x', '--time-zone', 'Mars/Base'],
     ['restaurant', 'create', '--name', 'x', '--currency', 'nope'],
   ];
@@ -92,7 +92,7 @@ test('an unknown scope or kind is refused by name', async () => {
   expect(scope.code).toBe(1);
   expect(scope.stderr).toContain('read:everything');
   const kind = await runCommand(
-    ['endpoint', 'create', '--restaurant', String(restuid), '--url', 'http://127.0.0.1:9/', '--kinds', 'gossip'],
+    ['endpoint', 'create', '--restaurant', String(restuid), '--url', 'http://127.0.0.1:2/', '--kinds', 'gossip'],
     env,
   );
   expect(kind.code).toBe(1);

@@ -42,7 +42,7 @@ const wordsOf = (main: string): string =>
 test('what is refused is said in Italian, with what the page knows better than the code', async () => {
   const [restuid = ''] = stand.restaurants;
   const of = `/restaurants/${restuid}`;
-  const made = await post(`${of}/webhooks`, { url: 'http://127.0.0.1:9/hook', kinds: 'orders' });
+  const made = await post(`${of}/webhooks`, { url: 'http://127.0.0.1:2/hook', kinds: 'orders' });
   const endpoint = /whe_\w+/.exec(made.main)?.[0] ?? '';
   const rotate = { overlap: '24' };
   expect((await post(`${of}/webhooks/${endpoint}/rotate`, rotate)).status).toBe(200);

@@ -130,7 +130,7 @@ test('an owner has at most 20 endpoints, also when they are made at the same tim
   const make = (id: string) =>
     createEndpoint(
       { db, box, clock, kinds, rules: { allowPrivate: true, allowedOrigins: [] } },
-      { tenant, url: 'http://127.0.0.1:9/hook', owner: { kind: 'api_client', id } },
+      { tenant, url: 'http://127.0.0.1:2/hook', owner: { kind: 'api_client', id } },
     );
   const made = await Promise.allSettled(Array.from({ length: 25 }, () => make('one')));
   const refused = made.filter((result) => result.status === 'rejected');
@@ -144,7 +144,7 @@ test('an owner may bring the secret; one that is too short or no base64 is refus
   const make = (secret: string) =>
     createEndpoint(
       { db, box, clock, kinds, rules: { allowPrivate: true, allowedOrigins: [] } },
-      { tenant, url: 'http://127.0.0.1:9/hook', owner: { kind: 'panel', id: 'test' }, secret },
+      { tenant, url: 'http://127.0.0.1:2/hook', owner: { kind: 'panel', id: 'test' }, secret },
     );
   const good = [`whsec_${Buffer.alloc(24, 7).toString('base64')}`, 'a'.repeat(24), '~'.repeat(128)];
   for (const secret of good) expect(await make(secret)).toMatchObject({ secret });

@@ -22,7 +22,7 @@ const newClient = (change = {}) => {
   return clientOf([api.restuid], { id: `opc_${clients}`, ...change });
 };
 
-const url = 'http://127.0.0.1:9/hook';
+const url = 'http://127.0.0.1:2/hook';
 
 test('create gives the whole endpoint and its secret, which no later answer shows and no table holds', async () => {
   const caller = newClient();

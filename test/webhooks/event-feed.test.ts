@@ -39,7 +39,7 @@ test('an event in the feed has the members of interface 12.6, the body byte for 
   const receiver = await api.receiver(status(500));
   const { uid } = await api.endpoint(receiver.url);
   const stranger = clientOf([api.restuid], { id: 'opc_stranger' });
-  await api.endpoint('http://127.0.0.1:9/', {}, stranger);
+  await api.endpoint('http://127.0.0.1:2/', {}, stranger);
   api.startWorker();
   const event = await api.record({ entity: 'cus_1', seq: 4 });
   await until(() => receiver.received.length === 1);
@@ -125,7 +125,7 @@ test('kinds without a read scope are left out, and naming one is refused with it
   expect(refused.status).toBe(403);
   expect(refused.json.missing_scopes).toEqual(['read:customers']);
   expect(seqs(await feed({ kinds: 'customers' }))).toEqual([1]);
-  const delivery = await api.endpoint('http://127.0.0.1:9/', { kinds: ['customers'] });
+  const delivery = await api.endpoint('http://127.0.0.1:2/', { kinds: ['customers'] });
   await api.record({ entity: 'cus_1', seq: 3 });
   await until(
     async () => (await api.get('/webhook/deliveries', { endpoint_uid: delivery.uid })).json.total_count === 1,

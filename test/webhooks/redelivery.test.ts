@@ -220,7 +220,7 @@ test('a worker killed in the middle of a large redelivery is followed by another
 }, 120_000);
 
 test('a redelivery names an event or a time within 30 days, and an endpoint whose kind it is', async () => {
-  const { uid } = await api.endpoint('http://127.0.0.1:9/', { kinds: ['orders'] });
+  const { uid } = await api.endpoint('http://127.0.0.1:2/', { kinds: ['orders'] });
   api.startWorker();
   const event = await api.record({ entity: 'cus_1', seq: 1 });
   await until(async () => (await api.get('/events/list')).json.events.length === 1);

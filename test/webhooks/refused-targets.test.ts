@@ -1,6 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { Resolver } from 'node:dns/promises';
 import type { AddressInfo } from 'node:net';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startWebhookApi, type WebhookApi } from './api.ts';
 
@@ -75,6 +76,35 @@ test('an address, or a name that a name server leads there, that is not public i
   const moved = await api.post('/webhook/update', { uid, url: 'https://inside.example/' });
   expect([moved.status, moved.json.errors[0].code]).toEqual([400, 'TARGET_REFUSED']);
   expect((await api.get('/webhook/endpoint', { uid })).json.endpoint.url).toBe('https://public.example/hook');
+});
+
+test('F-66 ports where other protocols answer are refused as targets, at creation and at update', async () => {
+  const made = await create('https://public.example:8443/hook');
+  expect(made.status).toBe(200);
+  const { uid } = made.json.endpoint;
+  for (const port of [22, 25, 110, 143, 465, 587, 6000, 6379, 5432, 3306, 11_211, 27_017, 2375]) {
+    const url = `https://public.example:${port}/hook`;
+    const refused = await create(url);
+    const moved = await api.post('/webhook/update', { uid, url });
+    for (const { status, json } of [refused, moved])
+      expect([port, status, json.errors?.[0]?.code, json.errors?.[0]?.message]).toEqual([
+        port,
+        400,
+        'TARGET_REFUSED',
+        `must not name port ${port}, which is one of another protocol`,
+      ]);
+  }
+  expect((await api.get('/webhook/endpoint', { uid })).json.endpoint.url).toBe('https://public.example:8443/hook');
+  for (const port of [443, 3000, 8080, 9443])
+    expect((await create(`https://public.example:${port}/`)).status).toBe(200);
+});
+
+test('F-66 an endpoint that was made with such a port before is not sent to', async () => {
+  const made = await create('https://public.example/older');
+  const { uid } = made.json.endpoint;
+  await sql`update webhooks.endpoints set url = 'https://public.example:25/older' where uid = ${uid}`.execute(api.db);
+  const { attempt } = (await api.post('/webhook/test', { uid })).json;
+  expect(attempt).toMatchObject({ failure: 'target_refused', status: null, address: null });
 });
 
 test('a repeated creation is answered from its receipt, wherever the name leads by then; a refusal leaves the key free', async () => {
