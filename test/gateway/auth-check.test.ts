@@ -107,7 +107,7 @@ test.each(proxies)(
       'INVALID_AUTH',
     ]);
     const inQuery = await ask('GET', `${read}?access_token=x`, {});
-    expect([inQuery.status, inQuery.json.error]).toEqual([403, 'insufficient_scope']);
+    expect([inQuery.status, inQuery.json.error]).toEqual([403, 'invalid_request']);
   },
 );
 
@@ -135,6 +135,30 @@ test.each(proxies)(
       expect([method, target, answer.status]).toEqual([method, target, 403]);
     }
     expect((await ask('POST', '/api/customer/create', door.asKey)).status).toBe(200);
+  },
+);
+
+test.each(proxies)(
+  'F-46 %s: what is no operation says so, and sends no caller for another token',
+  async (_name, ask) => {
+    const cases: [string, string, string][] = [
+      ['GET', '/api/unknown', 'INVALID_ACTION'],
+      ['PUT', read, 'METHOD_NOT_ALLOWED'],
+    ];
+    for (const [method, target, code] of cases) {
+      const bearer = await ask(method, target, door.asBearer);
+      expect([bearer.status, bearer.json.error, bearer.json.code]).toEqual([403, 'invalid_request', code]);
+      expect(bearer.json.error_uri).toMatch(new RegExp(`#${code}$`));
+      expect(bearer.headers['www-authenticate']).toContain('error="invalid_request"');
+      expect(bearer.headers['www-authenticate']).not.toContain('scope');
+      if (code === 'INVALID_ACTION')
+        expect(bearer.json.error_description).toBe('No such operation: the path is not in the route table');
+      const key = await ask(method, target, door.asKey);
+      expect([key.status, key.json.error]).toEqual([403, code]);
+    }
+    // A scope problem is still one.
+    const refused = await ask('POST', '/api/order/create', await door.bearerWith(['read:orders']));
+    expect([refused.status, refused.json.error]).toEqual([403, 'insufficient_scope']);
   },
 );
 

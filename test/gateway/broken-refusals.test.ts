@@ -214,7 +214,7 @@ test('A-053 50 MB of any type are not waited for in any dialect, and HEAD is ans
       more();
     };
     const callers: [Headers, string][] = [
-      [door.asBearer, 'insufficient_scope'],
+      [door.asBearer, 'UNAUTHORIZED'],
       [door.asKey, 'UNAUTHORIZED'],
       [{ ...door.asKey, ...problem }, 'UNAUTHORIZED'],
     ];

@@ -30,7 +30,7 @@ const json = { 'content-type': 'application/json' };
 const challengeOf = (error: string, description: string, scope = ''): string =>
   `Bearer realm="orderpass", error="${error}", error_description="${description}", ${scope}resource_metadata="${metadata}"`;
 
-test('A-052: 400, 401 and 403 of the gateway to a Bearer caller are OAuth errors with the full challenge', async () => {
+test('F-47 A-052: 400, 401 and 403 of the gateway to a Bearer caller are OAuth errors with the full challenge', async () => {
   const cases: [string, Record<string, string>, number, string, string][] = [
     ['/api/orders/list', { ...door.asBearer, 'x-api-version': '9' }, 400, 'invalid_request', 'VALIDATION_ERROR'],
     ['/api/orders/list', { ...door.asBearer, ...door.asKey }, 400, 'invalid_request', 'VALIDATION_ERROR'],
@@ -41,7 +41,12 @@ test('A-052: 400, 401 and 403 of the gateway to a Bearer caller are OAuth errors
     for (const accept of ['*/*', 'application/problem+json']) {
       const answer = await knock(door.url, 'GET', target, { headers: { ...headers, accept } });
       expect([answer.status, answer.json.error]).toEqual([status, error]);
-      expect(Object.keys(answer.json)).toEqual(['error', 'error_description', 'error_uri', 'request_id']);
+      const more = status === 400 ? ['errors'] : status === 403 ? ['missing_scopes'] : [];
+      const members = ['error', 'error_description', 'error_uri', 'code', ...more, 'request_id'];
+      expect(Object.keys(answer.json)).toEqual(members);
+      expect(answer.json.code).toBe(code);
+      if (status === 400) expect(Object.keys(answer.json.errors[0])).toEqual(['pointer', 'code', 'message']);
+      if (status === 403) expect(answer.json.missing_scopes).toEqual(['read:orders']);
       expect(answer.json.error_uri).toBe(`${origin}/docs/errors#${code}`);
       expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
       expect(answer.headers['cache-control']).toBe('no-store');

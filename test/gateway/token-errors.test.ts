@@ -19,7 +19,9 @@ afterAll(() => stand.close());
 
 const expectRefusal = (reply: Reply, status: number, error: string): void => {
   expect([reply.status, reply.json?.error]).toEqual([status, error]);
-  expect(Object.keys(reply.json)).toEqual(['error', 'error_description', 'error_uri', 'request_id']);
+  const { errors, ...members } = reply.json;
+  expect(Object.keys(members)).toEqual(['error', 'error_description', 'error_uri', 'code', 'request_id']);
+  if (errors !== undefined) expect(Object.keys(errors[0])).toEqual(['pointer', 'code', 'message']);
   expect(reply.json.error_description).toMatch(/^[\x20\x21\x23-\x5b\x5d-\x7e]+$/);
   expect(reply.json.error_uri).toBe(`${stand.url}/docs/errors#${error}`);
   expect(reply.json.request_id).toBe(reply.headers['x-request-id']);
@@ -37,13 +39,117 @@ test('A-034 grant_type missing is invalid_request; any other grant is unsupporte
   }
 });
 
-test('A-035 client_id or client_secret missing is invalid_request', async () => {
-  expectRefusal(await postToken(stand.url, grant), 400, 'invalid_request');
-  expectRefusal(await postToken(stand.url, { ...grant, client_id: client.client_id }), 400, 'invalid_request');
-  expectRefusal(await postToken(stand.url, { ...grant, client_secret: client.client_secret }), 400, 'invalid_request');
-  expectRefusal(await postToken(stand.url, { ...grant, ...client, client_secret: '' }), 400, 'invalid_request');
-  expectRefusal(await postToken(stand.url, grant, basic(client.client_id, '')), 400, 'invalid_request');
-  expectRefusal(await postToken(stand.url, grant, basic('', client.client_secret)), 400, 'invalid_request');
+test('F-32 A-035 no client authentication, half of one or another scheme is invalid_client, with a challenge for a header', async () => {
+  const { client_id, client_secret } = client;
+  const forms = [{}, { client_id }, { client_secret }, { client_id, client_secret: '' }];
+  const headers = [
+    basic(client_id, ''),
+    basic('', client_secret),
+    ...['Bearer abc', 'Bearer', 'Digest username="x"', 'DPoP abc', 'basicx abc'].map((authorization) => ({
+      authorization,
+    })),
+  ];
+  for (const endpoint of ['token', 'revoke', 'introspect']) {
+    const path = `/api/oauth/${endpoint}`;
+    for (const form of forms) {
+      const reply = await postToken(stand.url, { ...grant, token: 'x', ...form }, {}, path);
+      expectRefusal(reply, 401, 'invalid_client');
+      expect(reply.headers['www-authenticate']).toBeUndefined();
+    }
+    for (const header of headers) {
+      const reply = await postToken(stand.url, { ...grant, token: 'x' }, header, path);
+      expectRefusal(reply, 401, 'invalid_client');
+      expect(reply.headers['www-authenticate']).toBe('Basic realm="orderpass"');
+    }
+    // What cannot be read at all stays a malformed request.
+    for (const authorization of ['Basic not-base64!', 'Basic', `Basic ${Buffer.from('nocolon').toString('base64')}`])
+      expectRefusal(
+        await postToken(stand.url, { ...grant, token: 'x' }, { authorization }, path),
+        400,
+        'invalid_request',
+      );
+  }
+});
+
+test('F-32 requests without client authentication use up no failures of the client that they name', async () => {
+  const door = await stand.openDoor({ settings: { rate_failures_max: 3 } });
+  const { client_id } = client;
+  for (let count = 0; count < 8; count += 1) {
+    expectRefusal(await postToken(door.url, { ...grant, client_id }), 401, 'invalid_client');
+    expectRefusal(await postToken(door.url, grant), 401, 'invalid_client');
+  }
+  expect((await postToken(door.url, { ...grant, ...client })).status).toBe(200);
+  // The budget itself holds.
+  for (let count = 0; count < 3; count += 1) {
+    expectRefusal(await postToken(door.url, { ...grant, client_id, client_secret: 'x' }), 401, 'invalid_client');
+  }
+  expect((await postToken(door.url, { ...grant, client_id, client_secret: 'x' })).status).toBe(429);
+  await door.close();
+});
+
+test('F-47 errors of the OAuth endpoints name the code of the interface and the field', async () => {
+  const cases: [Promise<Reply>, string, string, string | undefined, string | undefined][] = [
+    [postToken(stand.url, client), 'invalid_request', 'MISSING_PARAMETER', 'grant_type', 'REQUIRED'],
+    [
+      postToken(stand.url, { ...client, grant_type: 'x' }),
+      'unsupported_grant_type',
+      'VALIDATION_ERROR',
+      'grant_type',
+      'ENUM',
+    ],
+    [
+      postToken(stand.url, { ...grant, ...client, scope: 'no:such' }),
+      'invalid_scope',
+      'VALIDATION_ERROR',
+      'scope',
+      'ENUM',
+    ],
+    [
+      postToken(stand.url, { ...grant, ...client, resource: 'https://x' }),
+      'invalid_target',
+      'VALIDATION_ERROR',
+      'resource',
+      'ENUM',
+    ],
+    [
+      postToken(stand.url, [...Object.entries({ ...grant, ...client }), ['scope', 'a'], ['scope', 'a']]),
+      'invalid_request',
+      'VALIDATION_ERROR',
+      'scope',
+      'DUPLICATE',
+    ],
+    [
+      postToken(stand.url, { ...grant, ...client, client_secret: 'x' }),
+      'invalid_client',
+      'INVALID_AUTH',
+      undefined,
+      undefined,
+    ],
+    [
+      postToken(stand.url, client, {}, '/api/oauth/revoke'),
+      'invalid_request',
+      'MISSING_PARAMETER',
+      'token',
+      'REQUIRED',
+    ],
+    [
+      postToken(stand.url, { ...client, token: 'x' }, {}, '/api/oauth/introspect'),
+      'unauthorized_client',
+      'UNAUTHORIZED',
+      undefined,
+      undefined,
+    ],
+    [knock(stand.url, 'GET', '/api/oauth/token'), 'invalid_request', 'METHOD_NOT_ALLOWED', undefined, undefined],
+  ];
+  for (const [answer, error, code, pointer, detail] of cases) {
+    const { json } = await answer;
+    expect([json.error, json.code, json.errors?.[0]?.pointer, json.errors?.[0]?.code]).toEqual([
+      error,
+      code,
+      pointer,
+      detail,
+    ]);
+  }
 });
 
 test('A-036 unknown client, wrong secret and disabled client get one answer, with a Basic challenge for Basic', async () => {
@@ -98,15 +204,13 @@ test('A-037 other content types, query parameters, repeated parameters and two m
   );
 });
 
-test('malformed Basic headers and other schemes are invalid_request', async () => {
+test('malformed Basic headers are invalid_request', async () => {
   const id = Buffer.from(client.client_id).toString('base64');
   for (const authorization of [
     'Basic',
     'Basic !!!',
     `Basic ${id}`,
     'Basic a b',
-    `Bearer ${client.client_secret}`,
-    'Negotiate abc',
     basic('%zz', 'x').authorization ?? '',
   ]) {
     expectRefusal(await postToken(stand.url, grant, { authorization }), 400, 'invalid_request');

@@ -65,8 +65,8 @@ test('RFC 6749 2.3.1: both parts of Basic are form-encoded before they are joine
 
 test('RFC 6749 2.3.1: in the body both client_id and client_secret are needed', async () => {
   const { client_id, client_secret } = stand.client;
-  expect((await ask({ ...grant, client_id })).status).toBe(400);
-  expect((await ask({ ...grant, client_secret })).status).toBe(400);
+  expect((await ask({ ...grant, client_id })).status).toBe(401);
+  expect((await ask({ ...grant, client_secret })).status).toBe(401);
   expect((await ask({ ...grant, client_id, client_secret })).status).toBe(200);
 });
 
@@ -167,10 +167,10 @@ test('RFC 6749 4.4: only a client that proves its secret uses the grant; a publi
     { ...grant, client_id },
     { ...grant, client_id, client_secret: '' },
   ]) {
-    expectError(await ask(form), 400, 'invalid_request');
+    expectError(await ask(form), 401, 'invalid_client');
   }
-  // An empty password in Basic is malformed here as well.
-  expectError(await ask(grant, basic(client_id, '')), 400, 'invalid_request');
+  // An empty password in Basic is no authentication either.
+  expectError(await ask(grant, basic(client_id, '')), 401, 'invalid_client');
 });
 
 test('RFC 6749 4.4.2: grant_type is needed and must be client_credentials, exactly', async () => {
@@ -181,8 +181,8 @@ test('RFC 6749 4.4.2: grant_type is needed and must be client_credentials, exact
   }
 });
 
-test('RFC 6749 4.4.2: the client authenticates; without credentials there is no token', async () => {
-  expectError(await ask(grant), 400, 'invalid_request');
+test('F-32 RFC 6749 4.4.2: the client authenticates; without credentials there is no token', async () => {
+  expectError(await ask(grant), 401, 'invalid_client');
 });
 
 test('RFC 6749 4.4.2: parameters come as application/x-www-form-urlencoded in UTF-8, nothing else is read', async () => {

@@ -54,7 +54,7 @@ test('RFC 7662 2.1: the question is a form by POST with the parameter token; a G
   await expectActive(token);
 });
 
-test('RFC 7662 2.1: who asks is authenticated and holds the right to ask, against scanning for tokens', async () => {
+test('F-32 RFC 7662 2.1: who asks is authenticated and holds the right to ask, against scanning for tokens', async () => {
   const token = await stand.tokenOf(stand.client);
   const { client_id } = stand.service;
   const replies = [
@@ -66,9 +66,9 @@ test('RFC 7662 2.1: who asks is authenticated and holds the right to ask, agains
     await ask('garbage', stand.client),
   ];
   expect(replies.map(({ status, json }) => [status, json.error, json.active])).toEqual([
-    [400, 'invalid_request', undefined],
-    [400, 'invalid_request', undefined],
-    [400, 'invalid_request', undefined],
+    [401, 'invalid_client', undefined],
+    [401, 'invalid_client', undefined],
+    [401, 'invalid_client', undefined],
     [401, 'invalid_client', undefined],
     [400, 'unauthorized_client', undefined],
     [400, 'unauthorized_client', undefined],

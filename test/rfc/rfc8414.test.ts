@@ -65,7 +65,7 @@ test('RFC 8414 2: what would else count by default is said: the grant types, and
       await stand.post(name, { ...form, client_assertion, client_assertion_type }),
       await stand.post(name, { ...form, client_id }),
     ];
-    expect([endpoint, ...replies.map(({ status }) => status)]).toEqual([endpoint, 200, 200, 200, 400]);
+    expect([endpoint, ...replies.map(({ status }) => status)]).toEqual([endpoint, 200, 200, 200, 401]);
   }
 });
 

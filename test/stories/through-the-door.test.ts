@@ -99,7 +99,14 @@ test('a fault of a value has three parts for a Bearer caller and an envelope wit
   ]);
   const asBearer = await call('POST', '/order/create', bearer, wrong);
   expect(asBearer.status).toBe(400);
-  expect(Object.keys(asBearer.json).sort()).toEqual(['error', 'error_description', 'error_uri', 'request_id']);
+  expect(Object.keys(asBearer.json).sort()).toEqual([
+    'code',
+    'error',
+    'error_description',
+    'error_uri',
+    'errors',
+    'request_id',
+  ]);
   expect(asBearer.json.error).toBe('invalid_request');
   expect(asBearer.json.error_uri).toBe(`${program.url}/docs/errors#VALIDATION_ERROR`);
   expect(asBearer.headers.get('www-authenticate')).toBe(
@@ -139,6 +146,8 @@ test('a wrong order token is invalid_request for a Bearer caller, not invalid_to
       error: 'invalid_request',
       error_description: 'token: does not fit this order',
       error_uri: `${program.url}/docs/errors#INVALID_TOKEN`,
+      code: 'INVALID_TOKEN',
+      errors: [{ pointer: 'token', code: 'INVALID_TOKEN', message: 'does not fit this order' }],
     },
   });
   const unknown = await call('POST', '/order/confirm?uid=ord_unknown&token=wrong', bearer);

@@ -36,11 +36,20 @@ const schemas: Json = {
     type: 'object',
     description:
       'RFC 6750: every 400, 401 and 403 to a request with a Bearer credential; errors of the OAuth endpoints',
-    required: ['error', 'error_description', 'request_id'],
+    required: ['error', 'error_description', 'code', 'request_id'],
     properties: {
       error: { ...text, enum: Object.keys(oauthWords) },
       error_description: { ...text, maxLength: 512 },
       error_uri: { ...text, format: 'uri' },
+      code: {
+        ...text,
+        pattern: '^[A-Za-z0-9_.:-]{1,64}$',
+        description:
+          'What was refused, as `error` of the envelope says it. A service of the operator behind the gateway may use codes of its own',
+        examples: ['VALIDATION_ERROR'],
+      },
+      errors: extraMembers.errors,
+      missing_scopes: extraMembers.missing_scopes,
       retry_after: { type: 'integer', minimum: 1 },
       request_id: text,
     },

@@ -125,6 +125,8 @@ const oauthOf = (origin: string, status: number, code: FaultCode, scopes: readon
   error: oauthErrors[status],
   error_description: messageOf(code, scopes),
   error_uri: `${origin}/docs/errors#${code}`,
+  code,
+  ...membersOf(code, scopes),
   request_id: requestId,
 });
 

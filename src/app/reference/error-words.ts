@@ -57,7 +57,11 @@ export const oauthWords: Readonly<Record<string, readonly [statuses: string, tit
     'Not allowed',
     'The token may not do this. When scopes are missing, the challenge names exactly those in scope.',
   ],
-  invalid_client: ['401', 'Client authentication failed', 'The client is unknown or disabled, or its proof is wrong.'],
+  invalid_client: [
+    '401',
+    'Client authentication failed',
+    'The client is unknown or disabled, its proof is wrong, missing or of a kind that is not offered.',
+  ],
   invalid_grant: ['400', 'Nothing granted', 'Nothing is left of what was granted to the client.'],
   unauthorized_client: ['400', 'Client not allowed', 'The client is right but may not use this endpoint.'],
   unsupported_grant_type: ['400', 'Grant not offered', 'Only client_credentials is offered.'],

@@ -43,7 +43,11 @@ export const errorsPage = (): string => `<!doctype html>
 <main>
 <h1>Error codes</h1>
 <p>Every refusal names one of these codes: as <code>error</code> of the envelope and as <code>code</code> of a problem
-document (RFC 9457). A Bearer caller gets the OAuth errors for 400, 401 and 403, with the code in <code>error_uri</code>.
+document (RFC 9457). A Bearer caller gets the OAuth errors for 400, 401 and 403, with the same <code>code</code>,
+<code>errors</code> and <code>missing_scopes</code> beside <code>error</code> and <code>error_description</code>; so do the
+OAuth endpoints. A service behind the gateway names missing scopes by its own 403 with
+<code>WWW-Authenticate: Bearer error="insufficient_scope", scope="…"</code> (RFC 6750), or by JSON with <code>scope</code> (a
+text, apart by spaces) or <code>missing_scopes</code> (a list).
 Quote the <code>request_id</code> when you ask for help.</p>
 <h2>Codes of the interface</h2>
 <nav aria-label="Codes of the interface">${contents(faults)}</nav>

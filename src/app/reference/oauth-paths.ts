@@ -102,9 +102,22 @@ const refusal = (origin: string, name: string): Json => ({
   error: name,
   error_description: oauthWords[name]?.[1],
   error_uri: `${origin}/docs/errors#${name}`,
+  code: oauthCodes[name] ?? 'VALIDATION_ERROR',
   ...(name === 'slow_down' ? { retry_after: 12 } : undefined),
   request_id: 'req_01',
 });
+
+/** `code` beside each error; VALIDATION_ERROR or MISSING_PARAMETER for the others. */
+const oauthCodes: Readonly<Record<string, string>> = {
+  invalid_client: 'INVALID_AUTH',
+  unauthorized_client: 'UNAUTHORIZED',
+  invalid_grant: 'UNAUTHORIZED',
+  invalid_dpop_proof: 'INVALID_AUTH',
+  use_dpop_nonce: 'INVALID_AUTH',
+  slow_down: 'RATE_LIMIT_EXCEEDED',
+  server_error: 'INTERNAL_ERROR',
+  temporarily_unavailable: 'OVERLOADED',
+};
 
 const publicDocument = (id: string, summary: string, schema: Json, example: Json): Json => ({
   get: {

@@ -4,7 +4,7 @@
  * original request; the answer tells only what the presented credential may do, which its holder could find out anyway.
  * So the proxy must be the only way to the service behind it, and must set the headers itself.
  */
-import { Fault, type FaultOptions } from '#src/contract/fault.ts';
+import { Fault } from '#src/contract/fault.ts';
 import { assertionHeader } from '#src/contract/headers.ts';
 import { mediaTypeOf } from '../edge/limit-body.ts';
 import type { WriteAnswer, WriteFault } from '../edge/write-answer.ts';
@@ -12,6 +12,7 @@ import type { Exchange, Step } from '../exchange.ts';
 import { ambiguousCheck, methodNotAllowed, unsupportedMediaType } from '../faults.ts';
 import type { Principal } from '../principal.ts';
 import type { SignFor } from '../upstream/assert-identity.ts';
+import { CheckFault } from './check-fault.ts';
 import { authCheckPath, createReadOriginalRequest } from './read-original-request.ts';
 
 type AuthCheckDeps = {
@@ -34,7 +35,7 @@ export const createAuthCheck = (deps: AuthCheckDeps): AuthCheck => {
     const judged = { ...check };
     try {
       const original = readOriginal({ ...check, rawHeaders: check.req.rawHeaders });
-      if (original === undefined) throw ambiguousCheck();
+      if (original === undefined) throw new CheckFault(ambiguousCheck());
       Object.assign(judged, partsOf(original.target), { method: original.method });
       for (const step of deps.steps) {
         const pending = step(judged);
@@ -87,14 +88,7 @@ const refuseUnseenForm = ({ req }: Exchange): void => {
 const answerableTo = (thrown: unknown): unknown => {
   if (!(thrown instanceof Fault) || thrown.status >= 500 || thrown.status === 401 || thrown.status === 403)
     return thrown;
-  const { code, publicText, errors, extra, headers } = thrown;
-  const options: FaultOptions = {
-    status: 403,
-    ...(errors === undefined ? undefined : { errors }),
-    ...(extra === undefined ? undefined : { extra }),
-    ...(headers === undefined ? undefined : { headers }),
-  };
-  return new Fault(code, publicText, options);
+  return new CheckFault(thrown);
 };
 
 const identityOf = (deps: AuthCheckDeps, judged: Exchange): string[] => {

@@ -3,6 +3,7 @@
  * here alike, so a caller cannot tell (and need not care) who refused.
  */
 import { envelopeOf, type Fault, faultTitle } from '#src/contract/fault.ts';
+import { CheckFault } from '../access/check-fault.ts';
 import { ProofFault } from '../dpop/proof-fault.ts';
 import { proofAlgorithms } from '../dpop/verify-proof.ts';
 
@@ -78,18 +79,25 @@ const missingScopesOf = (fault: Fault): readonly string[] => {
   return fault.status === 403 && Array.isArray(missing) ? missing.filter((scope) => typeof scope === 'string') : [];
 };
 
+type OAuthRendering = {
+  /** False for a refusal of an upstream that named no code of ours: there is no page to point at and no `error_uri`. */
+  codeKnown?: boolean;
+  scheme?: 'Bearer' | 'DPoP';
+  /** What the refusal is called where it was made. Default: the code of the fault. */
+  code?: string;
+};
+
 /**
- * Dialect a. `codeKnown` is false for a refusal of an upstream that named no code of ours: then there is no page to point
- * at and no `error_uri`.
+ * Dialect a. RFC 6749 section 5.2 lets members stand beside its own: `code`, `errors` and `missing_scopes` are those of the
+ * other dialects, so that a program can tell refusals apart that share one `error`.
  */
 export const renderOAuth = (
   fault: Fault,
   requestId: string,
   settings: DialectSettings,
-  codeKnown = true,
-  scheme: 'Bearer' | 'DPoP' = 'Bearer',
+  { codeKnown = true, scheme = 'Bearer', code = fault.code }: OAuthRendering = {},
 ): RenderedFault => {
-  const error = fault instanceof ProofFault ? fault.oauthError : (oauthErrors[fault.status] ?? 'invalid_request');
+  const error = oauthErrorOf(fault);
   const sanitised = sanitiseDescription(descriptionOf(fault));
   const description = sanitised.trim() === '' ? (fixedSentences[fault.status] ?? '') : sanitised;
   const missing = missingScopesOf(fault);
@@ -100,10 +108,18 @@ export const renderOAuth = (
       error,
       error_description: description,
       ...(codeKnown ? { error_uri: `${settings.origin}/docs/errors#${fault.code}` } : undefined),
+      code,
+      ...(fault.errors === undefined ? undefined : { errors: fault.errors }),
+      ...(missing.length > 0 ? { missing_scopes: missing } : undefined),
       request_id: requestId,
     }),
     challenge: `${scheme} realm="${settings.realm}", error="${error}", error_description="${description}", ${scope}resource_metadata="${metadataOf(settings)}"${scheme === 'DPoP' ? `, ${algs}` : ''}`,
   };
+};
+
+const oauthErrorOf = (fault: Fault): string => {
+  if (fault instanceof ProofFault || fault instanceof CheckFault) return fault.oauthError;
+  return oauthErrors[fault.status] ?? 'invalid_request';
 };
 
 /** A challenge without `error`: the request showed no token that could be judged (RFC 6750 section 3.1). */

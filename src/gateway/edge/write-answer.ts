@@ -141,7 +141,7 @@ export const createWriteFault = (deps: {
 
 export const renderFault = (exchange: Exchange, fault: Fault, dialects: DialectSettings): RenderedFault => {
   if (isOAuthStatus(fault.status) && carriesBearer(exchange)) {
-    return renderOAuth(fault, exchange.requestId, dialects, true, challengeScheme(exchange));
+    return renderOAuth(fault, exchange.requestId, dialects, { scheme: challengeScheme(exchange) });
   }
   if (wantsProblem(exchange.req.headers.accept)) return renderProblem(fault, exchange.requestId, dialects);
   return renderEnvelope(fault, exchange.requestId, dialects);

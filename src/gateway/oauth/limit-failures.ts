@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FailureBudget } from '../limits/failure-budget.ts';
 import type { SourceOf } from '../limits/source-address.ts';
-import { slowDown } from './oauth-answers.ts';
+import { NoClientAuthentication, slowDown } from './oauth-answers.ts';
 import type { Form } from './read-token-request.ts';
 
 export type LimitFailuresDeps = {
@@ -44,7 +44,10 @@ const refuseWhile = (seconds: number | undefined): void => {
 
 /** The provider's errors and our own both carry the name of RFC 6749. */
 const isFailedAuthentication = (error: unknown): boolean =>
-  error instanceof Error && 'error' in error && error.error === 'invalid_client';
+  error instanceof Error &&
+  'error' in error &&
+  error.error === 'invalid_client' &&
+  !(error instanceof NoClientAuthentication);
 
 /** As claimed, nothing of it is proven: of the Basic header, the form, or the subject of an assertion. '' when there is none. */
 export const claimedClientId = (req: IncomingMessage, form: Form): string => {

@@ -1,9 +1,18 @@
 /** Answers of the OAuth POST endpoints: one shape for every error, whatever `Accept` says (interface 4.1). */
+import type { DetailCode, FaultCode, FaultDetail } from '#src/contract/fault.ts';
 
 export type OAuthAnswer = {
   status: number;
   headers: Readonly<Record<string, string>>;
   body: Record<string, unknown> | undefined;
+};
+
+type RefusalMore = {
+  headers?: Readonly<Record<string, string>>;
+  /** Default: what the error and the status mean among the codes of the interface. */
+  code?: FaultCode;
+  /** Which fields are wrong, as for operations. */
+  errors?: readonly FaultDetail[] | undefined;
 };
 
 /** A refusal of RFC 6749 section 5.2. `description` never holds what the caller sent. */
@@ -12,35 +21,74 @@ export class OAuthRefusal extends Error {
   readonly status: number;
   readonly description: string;
   readonly headers: Readonly<Record<string, string>>;
-  constructor(error: string, status: number, description: string, headers: Readonly<Record<string, string>> = {}) {
+  readonly code: FaultCode;
+  readonly errors: readonly FaultDetail[] | undefined;
+  constructor(error: string, status: number, description: string, more: RefusalMore = {}) {
     super(`${error}: ${description}`);
     this.name = 'OAuthRefusal';
     this.error = error;
     this.status = status;
     this.description = description;
-    this.headers = headers;
+    this.headers = more.headers ?? {};
+    this.code = more.code ?? codesByStatus[status] ?? codesByError[error] ?? 'VALIDATION_ERROR';
+    this.errors = more.errors;
   }
 }
+
+const codesByStatus: Readonly<Record<number, FaultCode>> = {
+  401: 'INVALID_AUTH',
+  405: 'METHOD_NOT_ALLOWED',
+  408: 'REQUEST_TIMEOUT',
+  413: 'PAYLOAD_TOO_LARGE',
+  429: 'RATE_LIMIT_EXCEEDED',
+  500: 'INTERNAL_ERROR',
+  503: 'OVERLOADED',
+};
+
+const codesByError: Readonly<Record<string, FaultCode>> = {
+  unauthorized_client: 'UNAUTHORIZED',
+  invalid_grant: 'UNAUTHORIZED',
+  invalid_dpop_proof: 'INVALID_AUTH',
+  use_dpop_nonce: 'INVALID_AUTH',
+};
 
 export const invalidRequest = (
   description: string,
   status = 400,
-  headers?: Readonly<Record<string, string>>,
-): OAuthRefusal => new OAuthRefusal('invalid_request', status, description, headers);
+  headers: Readonly<Record<string, string>> = {},
+): OAuthRefusal => new OAuthRefusal('invalid_request', status, description, { headers });
+
+/** One field of the form, or one header, that makes the request invalid_request. */
+export const invalidField = (pointer: string, detail: DetailCode, message: string): OAuthRefusal =>
+  new OAuthRefusal('invalid_request', 400, `${pointer} ${message}`, {
+    code: detail === 'REQUIRED' ? 'MISSING_PARAMETER' : 'VALIDATION_ERROR',
+    errors: [{ pointer, code: detail, message }],
+  });
+
+/**
+ * RFC 6749 section 5.2: no client authentication, or one of an unsupported kind. No client was judged, so it is no failed
+ * attempt of the one that is named, if any.
+ */
+export class NoClientAuthentication extends OAuthRefusal {
+  constructor(description: string) {
+    super('invalid_client', 401, description);
+    this.name = 'NoClientAuthentication';
+  }
+}
 
 /** One text for an unknown client, a disabled one and a wrong secret. */
 export const invalidClient = (): OAuthRefusal =>
   new OAuthRefusal('invalid_client', 401, 'Client authentication failed');
 
 export const slowDown = (description: string, retryAfterSeconds: number): OAuthRefusal =>
-  new OAuthRefusal('slow_down', 429, description, { 'retry-after': String(retryAfterSeconds) });
+  new OAuthRefusal('slow_down', 429, description, { headers: { 'retry-after': String(retryAfterSeconds) } });
 
 export const serverError = (): OAuthRefusal =>
   new OAuthRefusal('server_error', 500, 'Something went wrong here; quote the request id when you ask for help');
 
 export const temporarilyUnavailable = (): OAuthRefusal =>
   new OAuthRefusal('temporarily_unavailable', 503, 'The service is not available right now; try again shortly', {
-    'retry-after': '2',
+    headers: { 'retry-after': '2' },
   });
 
 export const errorAnswer = (refusal: OAuthRefusal, origin: string, requestId: string): OAuthAnswer => ({
@@ -50,6 +98,8 @@ export const errorAnswer = (refusal: OAuthRefusal, origin: string, requestId: st
     error: refusal.error,
     error_description: speakable(refusal.description),
     error_uri: `${origin}/docs/errors#${refusal.error}`,
+    code: refusal.code,
+    ...(refusal.errors === undefined ? undefined : { errors: refusal.errors }),
     ...(refusal.error === 'slow_down' ? { retry_after: Number(refusal.headers['retry-after']) } : undefined),
     request_id: requestId,
   },

@@ -19,6 +19,7 @@ import { createIntrospect, type IntrospectDeps } from './introspect.ts';
 import type { LimitFailures } from './limit-failures.ts';
 import {
   errorAnswer,
+  invalidField,
   invalidRequest,
   type OAuthAnswer,
   OAuthRefusal,
@@ -145,7 +146,7 @@ const createEndpoints = (deps: OAuthDeps): ReadonlyMap<string, Endpoint> => {
 };
 
 const requireToken = ({ token }: Form): string => {
-  if (token === undefined) throw invalidRequest('token is missing');
+  if (token === undefined) throw invalidField('token', 'REQUIRED', 'is missing');
   return token;
 };
 
@@ -170,8 +171,8 @@ const createEndpoint = (deps: OAuthDeps, answer: Endpoint): Endpoint => {
 const withChallenge = (refusal: OAuthRefusal, ctx: Context, realm: string): OAuthRefusal =>
   refusal.error === 'invalid_client' && ctx.headers.authorization
     ? new OAuthRefusal(refusal.error, refusal.status, refusal.description, {
-        ...refusal.headers,
-        'www-authenticate': `Basic realm="${realm}"`,
+        ...refusal,
+        headers: { ...refusal.headers, 'www-authenticate': `Basic realm="${realm}"` },
       })
     : refusal;
 

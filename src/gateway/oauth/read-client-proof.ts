@@ -1,5 +1,5 @@
 /** Pure: by which one of the three methods does a request authenticate its client (RFC 6749 section 2.3, RFC 7523)? */
-import { invalidRequest } from './oauth-answers.ts';
+import { invalidField, invalidRequest, NoClientAuthentication } from './oauth-answers.ts';
 import type { Form } from './read-token-request.ts';
 
 export type ClientProof =
@@ -9,20 +9,22 @@ export type ClientProof =
 
 export const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-/** Throws invalid_request. `rawHeaders`: names and values in turn, as node gives them. */
+/** Throws invalid_request, or invalid_client when there is no proof of a kind that is offered. `rawHeaders`: names and values in turn, as node gives them. */
 export const readClientProof = (form: Form, rawHeaders: readonly string[]): ClientProof => {
   const authorization = readAuthorization(rawHeaders);
   const methods = [authorization, form.client_secret, form.client_assertion].filter((value) => value !== undefined);
   if (methods.length > 1) throw invalidRequest('Use one way of client authentication, not several');
   if (form.client_assertion !== undefined) {
     if (form.client_assertion_type !== assertionType) {
-      throw invalidRequest(`client_assertion_type must be ${assertionType}`);
+      throw invalidField('client_assertion_type', 'ENUM', `must be ${assertionType}`);
     }
     return { method: 'assertion', clientId: form.client_id, assertion: form.client_assertion };
   }
   if (authorization !== undefined) return readBasic(authorization, form.client_id);
-  if (form.client_id === undefined) throw invalidRequest('client_id is missing');
-  if (form.client_secret === undefined) throw invalidRequest('client_secret is missing');
+  if (form.client_id === undefined) throw new NoClientAuthentication('Client authentication is missing: no client_id');
+  if (form.client_secret === undefined) {
+    throw new NoClientAuthentication('Client authentication is missing: neither client_secret nor client_assertion');
+  }
   return { method: 'secret', clientId: form.client_id, secret: form.client_secret };
 };
 
@@ -32,29 +34,38 @@ const readAuthorization = (rawHeaders: readonly string[]): string | undefined =>
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const value = rawHeaders[i + 1];
     if (rawHeaders[i]?.toLowerCase() !== 'authorization' || value === undefined || value === '') continue;
-    if (found !== undefined) throw invalidRequest('Authorization must not be sent twice');
+    if (found !== undefined) throw invalidField('Authorization', 'DUPLICATE', 'must not be sent twice');
     found = value;
   }
   return found;
 };
 
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
-const visible = /^[\x20-\x7e]+$/;
+const visible = /^[\x20-\x7e]*$/;
 
 /** Both parts are form-encoded before they are joined (RFC 6749 section 2.3.1). */
 const readBasic = (authorization: string, named: string | undefined): ClientProof => {
-  const malformed = 'The Authorization header must be Basic with the form-encoded client id and secret';
+  const malformed = 'must be Basic with the form-encoded client id and secret';
   const [scheme, value, ...more] = authorization.split(' ');
-  if (scheme?.toLowerCase() !== 'basic' || value === undefined || more.length > 0 || !base64.test(value)) {
-    throw invalidRequest(malformed);
+  if (scheme?.toLowerCase() !== 'basic') throw new NoClientAuthentication(`Authorization ${malformed}`);
+  if (value === undefined || more.length > 0 || !base64.test(value)) {
+    throw invalidField('Authorization', 'FORMAT', malformed);
   }
   const text = Buffer.from(value, 'base64').toString('utf8');
   const colon = text.indexOf(':');
-  const clientId = decode(text.slice(0, Math.max(0, colon)));
+  if (colon === -1) throw invalidField('Authorization', 'FORMAT', malformed);
+  const clientId = decode(text.slice(0, colon));
   const secret = decode(text.slice(colon + 1));
-  if (clientId === undefined || secret === undefined) throw invalidRequest(malformed);
+  if (clientId === undefined || secret === undefined) throw invalidField('Authorization', 'FORMAT', malformed);
+  if (clientId === '' || secret === '') {
+    throw new NoClientAuthentication('Client authentication is incomplete: the client id or secret is empty');
+  }
   if (named !== undefined && named !== clientId) {
-    throw invalidRequest('client_id in the form differs from the one in the Authorization header');
+    throw invalidField(
+      'client_id',
+      'CONFLICTING_VALUES',
+      'in the form differs from the one in the Authorization header',
+    );
   }
   return { method: 'secret', clientId, secret };
 };

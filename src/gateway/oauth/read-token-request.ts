@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { parse } from 'node:querystring';
 import { Fault } from '#src/contract/fault.ts';
 import { readBody } from '#src/platform/http/read-body.ts';
-import { invalidRequest, OAuthRefusal } from './oauth-answers.ts';
+import { invalidField, invalidRequest, OAuthRefusal } from './oauth-answers.ts';
 
 const fields = [
   'grant_type',
@@ -35,9 +35,11 @@ export const readOAuthForm = async (req: IncomingMessage, search: string): Promi
 /** The same for the token endpoint, which has one grant. */
 export const readTokenRequest = async (req: IncomingMessage, search: string): Promise<Form> => {
   const form = await readOAuthForm(req, search);
-  if (form.grant_type === undefined) throw invalidRequest('grant_type is missing');
+  if (form.grant_type === undefined) throw invalidField('grant_type', 'REQUIRED', 'is missing');
   if (form.grant_type !== 'client_credentials') {
-    throw new OAuthRefusal('unsupported_grant_type', 400, 'The only grant type is client_credentials');
+    throw new OAuthRefusal('unsupported_grant_type', 400, 'The only grant type is client_credentials', {
+      errors: [{ pointer: 'grant_type', code: 'ENUM', message: 'must be client_credentials' }],
+    });
   }
   return form;
 };
@@ -71,7 +73,7 @@ const parseForm = (text: string): Form => {
     const value = parsed[name];
     if (typeof value === 'string') {
       if (value !== '') form[name] = value;
-    } else if (value !== undefined) throw invalidRequest(`${name} must not be sent twice`);
+    } else if (value !== undefined) throw invalidField(name, 'DUPLICATE', 'must not be sent twice');
   }
   return form;
 };

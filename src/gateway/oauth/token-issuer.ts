@@ -121,7 +121,10 @@ const requireRights = (client: ClientRecord): void => {
 /** RFC 8707 section 2; this server alone is meant when nothing is named. */
 const requireResource = (origin: string, resource = origin): void => {
   if (resource === origin || resource === `${origin}/api`) return;
-  throw new OAuthRefusal('invalid_target', 400, 'Resource must be the origin of this server, or its /api');
+  const message = 'must be the origin of this server, or its /api';
+  throw new OAuthRefusal('invalid_target', 400, `resource ${message}`, {
+    errors: [{ pointer: 'resource', code: 'ENUM', message }],
+  });
 };
 
 /** Those asked for, else all that the client holds, in the sequence of the table. */
@@ -129,8 +132,10 @@ const settleScope = (allScopes: readonly string[], wanted: string | undefined, c
   const granted = allScopes.filter((scope) => client.scopes?.includes(scope) ?? true);
   const asked = wanted?.split(' ') ?? granted;
   if (asked.some((scope) => !granted.includes(scope))) {
-    const text = 'Scope names something that does not exist or is not granted to the client';
-    throw new OAuthRefusal('invalid_scope', 400, text);
+    const message = 'names something that does not exist or is not granted to the client';
+    throw new OAuthRefusal('invalid_scope', 400, `scope ${message}`, {
+      errors: [{ pointer: 'scope', code: 'ENUM', message }],
+    });
   }
   const scope = granted.filter((name) => asked.includes(name)).join(' ');
   if (scope === '') throw new OAuthRefusal('invalid_scope', 400, 'No scope is granted to the client');

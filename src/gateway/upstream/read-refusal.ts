@@ -2,14 +2,18 @@
 import { type DetailCode, Fault, type FaultCode, type FaultDetail, isFaultCode } from '#src/contract/fault.ts';
 import { fixedSentences } from '../edge/dialects.ts';
 import { mediaTypeOf } from '../edge/limit-body.ts';
+import { insufficientScope } from '../faults.ts';
+import { readMissingScopes } from './read-missing-scopes.ts';
 
 export type Refusal = {
   fault: Fault;
-  /** The upstream named one of our codes, so there is a page about it. */
+  /** The upstream named one of our codes, or missing scopes, so there is a page about it. */
   codeKnown: boolean;
+  /** The upstream's own word for the refusal, which is none of our codes. */
+  foreignCode: string | undefined;
   /** Id that the body carries: a replayed answer keeps its first one. */
   requestId: string | undefined;
-  /** The body is an envelope already. */
+  /** The body is an envelope already and says all that is known. */
   isEnvelope: boolean;
 };
 
@@ -49,6 +53,8 @@ type RefusalParts = {
   /** Decoded; undefined when it could not be, or is too long. */
   body: Buffer | undefined;
   retryAfter: string | undefined;
+  /** WWW-Authenticate. */
+  challenge: string | readonly string[] | undefined;
 };
 
 /** `scopes`: every scope there is, in the sequence in which they are listed. */
@@ -57,21 +63,29 @@ export const readRefusal = (parts: RefusalParts, scopes: readonly string[]): Ref
   const text = textOf(parts);
   const json = text === undefined ? undefined : jsonOf(parts.contentType, text);
   const isEnvelope = json !== undefined && json.success === false && typeof json.error === 'string';
-  const named = isEnvelope && isFaultCode(json.error) ? json.error : undefined;
+  const missing = readMissingScopes({ status, json, challenge: parts.challenge }, scopes);
+  const lacksScopes = missing.scopes.length > 0;
+  const named = isEnvelope && isFaultCode(json.error) ? json.error : lacksScopes ? 'INSUFFICIENT_SCOPE' : undefined;
   const message =
-    (json === undefined ? plainText(parts.contentType, text) : messageOf(json)) ?? fixedSentenceFor(status);
+    (json === undefined ? plainText(parts.contentType, text) : messageOf(json)) ??
+    sayable(missing.description) ??
+    (lacksScopes ? insufficientScope(missing.scopes).publicText : fixedSentenceFor(status));
   const errors = json === undefined ? [] : errorsOf(json.errors);
   const fault = new Fault(named ?? codeFor(status), isEnvelope || status < 500 ? message : fixedSentenceFor(status), {
     status,
     ...(errors.length > 0 ? { errors } : undefined),
-    extra: { ...(isEnvelope ? membersOf(json) : waitOf(parts)), ...missingScopesOf(status, json, scopes) },
+    extra: {
+      ...(isEnvelope ? membersOf(json) : waitOf(parts)),
+      ...(lacksScopes ? { missing_scopes: missing.scopes } : undefined),
+    },
   });
   const id = isEnvelope ? json.request_id : undefined;
   return {
     fault,
     codeKnown: named !== undefined,
+    foreignCode: named === undefined && json !== undefined ? foreignCodeOf(json) : undefined,
     requestId: typeof id === 'string' && requestIdPattern.test(id) ? id : undefined,
-    isEnvelope,
+    isEnvelope: isEnvelope && (!lacksScopes || Array.isArray(json.missing_scopes)),
   };
 };
 
@@ -108,16 +122,32 @@ const plainText = (contentType: string | undefined, text: string | undefined): s
 const messageOf = (json: Record<string, unknown>): string | undefined =>
   sayable(json.message) ?? sayable(json.error_description) ?? sayable(json.detail) ?? sayable(json.title);
 
-/** Entries that do not look like ours are left out. */
+const codePattern = /^[A-Za-z0-9_.:-]{1,64}$/;
+const pointerCharactersMax = 1_024;
+
+const isCode = (value: unknown): value is string => typeof value === 'string' && codePattern.test(value);
+
+/** The errors of RFC 6750 say what the status says. */
+const oauthWords: ReadonlySet<unknown> = new Set(['invalid_request', 'invalid_token', 'insufficient_scope']);
+
+const foreignCodeOf = ({ code, error }: Record<string, unknown>): string | undefined =>
+  [code, error].find((value): value is string => isCode(value) && !oauthWords.has(value));
+
+/** Entries that do not look like ours, or are longer than ours could be, are left out; so are other members. */
 const errorsOf = (value: unknown): FaultDetail[] => {
   if (!Array.isArray(value)) return [];
-  return value.filter(
-    (entry): entry is { pointer: string; code: DetailCode; message: string } =>
-      typeof entry === 'object' &&
-      entry !== null &&
-      typeof entry.pointer === 'string' &&
-      typeof entry.code === 'string' &&
-      typeof entry.message === 'string',
+  return value.filter(isDetail).map(({ pointer, code, message }) => ({ pointer, code, message }));
+};
+
+const isDetail = (entry: unknown): entry is { pointer: string; code: DetailCode; message: string } => {
+  if (typeof entry !== 'object' || entry === null) return false;
+  const { pointer, code, message } = entry as Record<string, unknown>;
+  return (
+    typeof pointer === 'string' &&
+    pointer.length <= pointerCharactersMax &&
+    isCode(code) &&
+    typeof message === 'string' &&
+    message.length <= messageCharactersMax
   );
 };
 
@@ -129,15 +159,3 @@ const membersOf = (json: Record<string, unknown>): Record<string, unknown> => {
 
 const waitOf = ({ status, retryAfter }: RefusalParts): Record<string, unknown> =>
   status === 429 ? { retry_after: /^\d{1,9}$/.test(retryAfter ?? '') ? Number(retryAfter) : 1 } : {};
-
-const missingScopesOf = (
-  status: number,
-  json: Record<string, unknown> | undefined,
-  scopes: readonly string[],
-): Record<string, unknown> => {
-  const named: unknown = json?.missing_scopes;
-  if (status !== 403 || !Array.isArray(named)) return {};
-  // Only scopes that exist here, since they are quoted in a header.
-  const missing = scopes.filter((scope) => named.includes(scope));
-  return missing.length > 0 ? { missing_scopes: missing } : {};
-};

@@ -136,7 +136,8 @@ const writeRefusal = (
   const decoded = body === undefined ? undefined : decodeBody(body, headers['content-encoding'], bytesMax);
   const retryAfter = headers['retry-after'];
   const contentType = headers['content-type'];
-  const refusal = readRefusal({ status, contentType, body: decoded, retryAfter }, deps.scopes);
+  const challenge = headers['www-authenticate'];
+  const refusal = readRefusal({ status, contentType, body: decoded, retryAfter, challenge }, deps.scopes);
   exchange.refusal = refusal.fault.code;
   deps.noteDenial(exchange, refusal.fault, refusal.codeKnown ? 'upstream' : 'foreign');
   const rendered = render(refusal, exchange, dialect, deps.dialects, decoded);
@@ -151,14 +152,17 @@ const writeRefusal = (
 type RenderedRefusal = Omit<RenderedFault, 'body'> & { body: string | Buffer };
 
 const render = (
-  { fault, codeKnown, requestId, isEnvelope }: Refusal,
+  { fault, codeKnown, foreignCode, requestId, isEnvelope }: Refusal,
   exchange: Exchange,
   dialect: Dialect,
   dialects: DialectSettings,
   decoded: Buffer | undefined,
 ): RenderedRefusal => {
   const id = requestId ?? exchange.requestId;
-  if (dialect === 'oauth') return renderOAuth(fault, id, dialects, codeKnown, challengeScheme(exchange));
+  if (dialect === 'oauth') {
+    const scheme = challengeScheme(exchange);
+    return renderOAuth(fault, id, dialects, { codeKnown, scheme, ...(foreignCode && { code: foreignCode }) });
+  }
   if (dialect === 'problem') return renderProblem(fault, id, dialects);
   const rendered = renderEnvelope(fault, id, dialects);
   // An envelope stays as it is, byte for byte: a repeated answer must be equal to the first.
