@@ -88,17 +88,27 @@ test('client list and show tell rights, state and secrets, and never a secret', 
   expect(people.stdout + JSON.stringify(shown)).not.toContain(secret);
 });
 
-test('rotate-secret gives a second secret; retire-secret refuses the last one, and --force ends it', async () => {
+test('F-40 rotate-secret gives a second secret; retire-secret refuses, with the facts, one used today and the last one, and --force ends them', async () => {
   const made = await json('client', 'rotate-secret', ...client, '--overlap-hours', '24');
   expect(Object.keys(made).sort()).toEqual(['client_secret', 'secret_id']);
   const fresh = String(made.client_secret);
   await until(async () => (await bySecret(fresh)) === 200);
-  const shown = (await json('client', 'show', ...client)) as { secrets: { id: string; safe_to_retire: boolean }[] };
+  type Shown = { secrets: { id: string; safe_to_retire: boolean; advice: string; last_used: string | null }[] };
+  const adviceOf = async (id: unknown): Promise<string | undefined> =>
+    ((await json('client', 'show', ...client)) as Shown).secrets.find((one) => one.id === id)?.advice;
+  const shown = (await json('client', 'show', ...client)) as Shown;
   const old = shown.secrets.find(({ id }) => id !== made.secret_id);
-  expect(old?.safe_to_retire).toBe(true);
+  expect(shown.secrets.map(({ safe_to_retire }) => safe_to_retire)).toEqual([false, false]);
+  expect(await bySecret(secret)).toBe(200);
+  await until(async () => (await adviceOf(made.secret_id)) === 'newest', 40_000);
+  await until(async () => (await adviceOf(old?.id)) === 'used_lately', 40_000);
   const people = await runCommand(['client', 'show', ...client], env);
-  expect(people.stdout).toContain('safe to retire');
-  await json('client', 'retire-secret', ...client, '--secret-id', String(old?.id));
+  expect(people.stdout).toMatch(/used lately$/m);
+  expect(people.stdout).not.toContain('safe to retire');
+  const retire = ['client', 'retire-secret', ...client, '--secret-id', String(old?.id)];
+  const early = await runCommand(retire, env);
+  expect([early.code, early.stderr]).toEqual([1, expect.stringMatching(/not silent for long enough.*last used at/)]);
+  await json(...retire, '--force');
   await until(async () => (await bySecret(secret)) === 401);
   expect(await bySecret(fresh)).toBe(200);
   const last = ['client', 'retire-secret', ...client, '--secret-id', String(made.secret_id)];

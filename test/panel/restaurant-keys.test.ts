@@ -109,7 +109,8 @@ test.skipIf(browserBinary === undefined)(
     expect(fresh).not.toBe(old);
     await page.getByRole('link', { name: 'I have saved it' }).click();
     const ending = rowOf('Kitchen', 'Ending');
-    expect(await ending.innerText()).toContain('Safe to retire');
+    expect(await ending.innerText()).toContain('Never used');
+    expect(await page.locator('#keys').innerText()).not.toContain('Safe to retire');
     expect([await statusWith(old), await statusWith(fresh)]).toEqual([200, 200]);
     // Nobody reloads: the page hears of the use.
     await ending.filter({ hasText: 'Still used' }).waitFor({ timeout: 25_000 });

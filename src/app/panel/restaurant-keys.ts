@@ -68,6 +68,7 @@ const keyOf = (key: ShownKey): ApiKey => ({
   lastUsed: key.last_used === null ? undefined : new Date(key.last_used),
   lastAddress: key.last_address ?? undefined,
   isQuiet: key.is_quiet,
+  isSafeToRetire: key.safe_to_retire,
 });
 
 /** 2026-02-30 is none. */

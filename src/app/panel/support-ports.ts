@@ -112,7 +112,8 @@ const clientLists = (deps: PortDeps) => {
           calls5m: secret.calls_5m,
           lastUsed: dateOrNull(secret.last_used),
           lastAddress: secret.last_address,
-          safeToRetire: secret.safe_to_retire,
+          longestGapSeconds: secret.longest_gap_seconds,
+          advice: secret.advice,
         })),
         keys: keys.map(({ id, type, state, calls_5m, last_used }) => ({
           ...{ id, type, state },

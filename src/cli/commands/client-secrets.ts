@@ -35,15 +35,15 @@ export const clientSecretCommands = (group: Command, output: Output): void => {
       );
       output.result(
         { client_secret: made.client_secret, secret_id: made.secret_id },
-        'The secret is shown only now. `client show` tells when the earlier one is not used any more.',
+        'The secret is shown only now. `client show` tells when each one was used last.',
       );
     });
   group
     .command('retire-secret')
-    .description('end a secret now; refused while it is used')
+    .description('end a secret now; refused unless it is known to be safe, with what is known')
     .requiredOption('--client-id <id>', 'the client')
     .requiredOption('--secret-id <id>', 'the secret, as `client show` names it')
-    .option('--force', 'also when it is used, or the last credential of the client')
+    .option('--force', 'in any case: also when it is used, or the last credential of the client')
     .action(async (options: ById & { secretId: string; force?: boolean }, command: Command) => {
       const { clientId, secretId, force } = options;
       await withAdmin(command, (admin) => admin.credentials.retireClientSecret(clientId, secretId, force === true));
@@ -55,15 +55,17 @@ export const clientSecretCommands = (group: Command, output: Output): void => {
 const addShow = (group: Command, output: Output): void => {
   group
     .command('show')
-    .description('one client: rights, secrets and keys, who uses them, and which are safe to retire')
+    .description('one client: rights, secrets and keys, how they are used, and what is known about retiring each')
     .requiredOption('--client-id <id>', 'the client')
     .action(async (options: ById, command: Command) => {
       const shown = await withAdmin(command, (admin) => admin.credentials.showClient(options.clientId));
       const { tenants, secrets, keys, ...client } = shown;
       if (output.json) return output.result({ ...client, restaurants: tenants, secrets, keys });
       output.result({ ...client, restaurants: tenants });
-      for (const { safe_to_retire, ...secret } of secrets) {
-        output.line(`secret  ${toLine(secret)}${safe_to_retire ? '  safe to retire' : ''}`);
+      for (const { safe_to_retire: _safe, advice, ...secret } of secrets) {
+        output.line(
+          `secret  ${toLine(secret)}${advice === null ? '' : `  ${advice === 'safe' ? 'safe to retire' : advice.replaceAll('_', ' ')}`}`,
+        );
       }
       for (const key of keys) output.line(`key     ${toLine(key)}`);
     });

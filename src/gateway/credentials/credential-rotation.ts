@@ -17,7 +17,8 @@ import {
 import * as states from './credential-state-store.ts';
 import * as store from './credential-store.ts';
 import { newApiKey, newClientSecret } from './credential-values.ts';
-import { clientKeyName, credentialViews } from './show-credentials.ts';
+import { adviceTexts } from './retire-advice.ts';
+import { clientKeyName, credentialViews, type ShownSecret } from './show-credentials.ts';
 
 export type IssuedSecret = { client_secret: string; secret_id: string };
 
@@ -57,7 +58,7 @@ export const rotations = (deps: CredentialsDeps) => ({
     });
   },
 
-  /** Ends a secret now. CONFLICT while it is used, or when it is the client's last credential, unless `force`. */
+  /** Ends a secret now. CONFLICT, with the facts, while it is not known to be safe (retire-advice.ts), unless `force`. */
   retireClientSecret: async (clientId: string, secretId: string, force: boolean): Promise<void> => {
     const secret = (await credentialViews(deps).showSecrets(clientId)).find(({ id }) => id === secretId);
     if (secret === undefined) throw new Fault('NOT_FOUND', `There is no secret ${secretId} of the client ${clientId}`);
@@ -116,13 +117,17 @@ const noteEnd = (deps: CredentialsDeps, tx: Tx, kind: 'secret' | 'api_key', id: 
     reason: `rotated; ends ${end.toISOString()}`,
   });
 
-const notSafe = (secret: { id: string; calls_5m: number; last_used: string | null; last_address: string | null }) =>
-  new Fault(
+const notSafe = ({ id, advice, last_used, last_address, longest_gap_seconds }: ShownSecret): Fault => {
+  const use =
+    last_used === null
+      ? ''
+      : ` It was last used at ${last_used} from ${last_address ?? 'an unknown address'}; its longest pause between two uses was ${longest_gap_seconds} seconds.`;
+  const reason = adviceTexts[advice ?? 'used_lately'];
+  return new Fault(
     'CONFLICT',
-    secret.last_used === null || secret.calls_5m === 0
-      ? `${secret.id} may not be retired yet: it is the last credential of the client, or was used at ${secret.last_used ?? 'no time'}; --force retires it all the same`
-      : `${secret.id} is still used: ${secret.calls_5m} calls in the last 5 minutes, last at ${secret.last_used} from ${secret.last_address}; --force retires it all the same`,
+    `${id} is not known to be safe to retire: ${reason}.${use} --force retires it all the same`,
   );
+};
 
 const rsaBitsMin = 2_048;
 

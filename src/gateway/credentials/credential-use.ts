@@ -17,7 +17,7 @@ export type CredentialUse = {
 
 type CredentialUseDeps = { db: Kysely<unknown>; clock: Clock; log: Logger; flushMs?: number | undefined };
 
-type Counted = { calls: number; lastMs: number; address: string };
+type Counted = { calls: number; firstMs: number; lastMs: number; address: string };
 
 const flushMsDefault = 15_000;
 /** More different credentials between two writings are not counted. */
@@ -35,7 +35,8 @@ export const createCredentialUse = (deps: CredentialUseDeps): CredentialUse => {
       entry.lastMs = clock.now().getTime();
       entry.address = address;
     } else if (counted.size < entriesMax) {
-      counted.set(credentialId, { calls: 1, lastMs: clock.now().getTime(), address });
+      const nowMs = clock.now().getTime();
+      counted.set(credentialId, { calls: 1, firstMs: nowMs, lastMs: nowMs, address });
     }
   };
 
@@ -46,9 +47,10 @@ export const createCredentialUse = (deps: CredentialUseDeps): CredentialUse => {
     try {
       await addUses(
         deps.db,
-        [...batch].map(([credential, { calls, lastMs, address }]) => ({
+        [...batch].map(([credential, { calls, firstMs, lastMs, address }]) => ({
           credential,
           calls,
+          firstUsed: new Date(firstMs),
           lastUsed: new Date(lastMs),
           address,
         })),
@@ -79,7 +81,9 @@ export const createCredentialUse = (deps: CredentialUseDeps): CredentialUse => {
 const giveBack = (batch: ReadonlyMap<string, Counted>, counted: Map<string, Counted>): void => {
   for (const [id, before] of batch) {
     const since = counted.get(id);
-    if (since !== undefined) since.calls += before.calls;
-    else if (counted.size < entriesMax) counted.set(id, before);
+    if (since !== undefined) {
+      since.calls += before.calls;
+      since.firstMs = Math.min(since.firstMs, before.firstMs);
+    } else if (counted.size < entriesMax) counted.set(id, before);
   }
 };

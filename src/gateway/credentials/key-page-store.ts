@@ -38,3 +38,19 @@ export const listOpenTenants = async (db: Db, tenants: readonly string[]): Promi
     await sql<{ id: string }>`
       select id from gateway.tenants where id = any(${tenants}::text[]) and api_enabled and gone_at is null`.execute(db)
   ).rows.map(({ id }) => id);
+
+/** Of these keys those of which the tenant has a newer key with the same name, as a rotation makes it, that was used. */
+export const findKeysWithUsedSuccessor = async (
+  db: Db,
+  keyIds: readonly string[],
+  now: Date,
+): Promise<ReadonlySet<string>> => {
+  if (keyIds.length === 0) return new Set();
+  const { rows } = await sql<{ id: string }>`
+    select k.key_id as id from gateway.api_keys k
+    where k.key_id = any(${keyIds}::text[]) and exists (
+      select 1 from gateway.api_keys n join gateway.credential_use u on u.credential = n.key_id
+      where n.tenant = k.tenant and n.created > k.created and n.name = k.name and n.revoked_at is null
+        and n.quarantined_reason is null and (n.expires is null or n.expires > ${now}))`.execute(db);
+  return new Set(rows.map(({ id }) => id));
+};

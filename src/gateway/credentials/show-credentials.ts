@@ -5,6 +5,8 @@ import * as lists from './credential-list-store.ts';
 import { findLastChanges, type StateChange } from './credential-state-store.ts';
 import { tenantExists } from './credential-store.ts';
 import { findUses, type Use } from './credential-use-store.ts';
+import { type Advised, adviseRetirement, type RetireAdvice } from './retire-advice.ts';
+import { longestTokenSeconds } from './token-end-store.ts';
 
 export type CredentialState = 'active' | 'quarantined' | 'revoked' | 'expired';
 
@@ -20,9 +22,15 @@ export type ShownCredential = {
   calls_5m: number;
   last_used: string | null;
   last_address: string | null;
+  /** Longest time between two uses that was seen; 0 before the second one. */
+  longest_gap_seconds: number;
 };
 
-export type ShownSecret = ShownCredential & { safe_to_retire: boolean };
+export type ShownSecret = ShownCredential & {
+  safe_to_retire: boolean;
+  /** Why it is, or is not; null for one that has ended. */
+  advice: RetireAdvice | null;
+};
 
 export type ShownClient = {
   client_id: string;
@@ -80,6 +88,7 @@ export const showRows = async (
       calls_5m: use?.calls5m ?? 0,
       last_used: use?.lastUsed?.toISOString() ?? null,
       last_address: use?.lastAddress ?? null,
+      longest_gap_seconds: use?.longestGapSeconds ?? 0,
     };
     return { shown, row, use };
   });
@@ -88,21 +97,33 @@ export const showRows = async (
 /** Name of a client's key in history and use: two clients may have keys of one name. */
 export const clientKeyName = (clientId: string, keyId: string): string => `${clientId}/${keyId}`;
 
-/** Live credentials with which the client can authenticate. */
-const countLive = (shown: readonly ShownCredential[]): number =>
-  shown.filter(({ state }) => state === 'active' || state === 'quarantined').length;
+/** It opens something, or can be let in again. */
+const isLive = ({ state }: ShownCredential): boolean => state === 'active' || state === 'quarantined';
+
+export const advisedOf = ({ created, last_used, longest_gap_seconds }: ShownCredential): Advised => ({
+  createdMs: Date.parse(created),
+  lastUsedMs: last_used === null ? null : Date.parse(last_used),
+  longestGapSeconds: longest_gap_seconds,
+});
 
 const showSecrets = async (deps: CredentialsDeps, clientId: string) => {
-  const nowMs = deps.clock.now().getTime();
+  const at = { nowMs: deps.clock.now().getTime(), tokenSecondsMax: await longestTokenSeconds(deps.db) };
   const secrets = await showRows(deps, await lists.listSecrets(deps.db, clientId));
   const keys = await showRows(deps, await lists.listClientKeys(deps.db, clientId), (row) =>
     clientKeyName(clientId, row.id),
   );
-  const live = countLive(secrets.map(({ shown }) => shown)) + countLive(keys.map(({ shown }) => shown));
+  const live = [...secrets, ...keys].map(({ shown }) => shown).filter(isLive);
+  const adviceOn = (secret: ShownCredential): RetireAdvice | null => {
+    if (!isLive(secret)) return null;
+    const others = live
+      .filter((other) => other !== secret)
+      .map((other) => ({ ...advisedOf(other), isUsable: other.state === 'active' }));
+    return adviseRetirement(advisedOf(secret), others, at);
+  };
   return {
-    secrets: secrets.map(({ shown, use }): ShownSecret => {
-      const isLive = countLive([shown]) === 1;
-      return { ...shown, safe_to_retire: isLive && live > 1 && !isStillUsed(use, nowMs) };
+    secrets: secrets.map(({ shown }): ShownSecret => {
+      const advice = adviceOn(shown);
+      return { ...shown, safe_to_retire: advice === 'safe', advice };
     }),
     keys: keys.map(({ shown, row }) => ({ ...shown, type: row.name })),
   };

@@ -18,11 +18,16 @@ export const readTokenEnds = async (
     select client_id as id, disabled_at is not null or not may_use_tokens as disabled,
       tokens_not_before as "tokensNotBefore"
     from gateway.clients where client_id = any (${clients}::text[])`.execute(db);
-  const longest = await sql<{ seconds: number | null }>`
-    select max(token_seconds_max) as seconds from gateway.signing_keys`.execute(db);
   return {
     revoked: new Set(revoked.rows.map(({ jti }) => jti)),
     clients: new Map(found.rows.map(({ id, ...row }) => [id, row])),
-    tokenSecondsMax: longest.rows[0]?.seconds ?? 0,
+    tokenSecondsMax: await longestTokenSeconds(db),
   };
 };
+
+/** Longest life of a token that any gateway may have signed. */
+export const longestTokenSeconds = async (db: Kysely<unknown>): Promise<number> =>
+  (
+    await sql<{ seconds: number | null }>`
+      select max(token_seconds_max) as seconds from gateway.signing_keys`.execute(db)
+  ).rows[0]?.seconds ?? 0;

@@ -20,6 +20,8 @@ export type ApiKey = {
   lastAddress: string | undefined;
   /** Not used in the last five minutes. */
   isQuiet: boolean;
+  /** A newer key of that name was used, and this one was silent for longer than a day and than ever before. */
+  isSafeToRetire: boolean;
 };
 
 /** `value` is shown this once. */

@@ -35,7 +35,10 @@ export type ShownSecret = {
   calls5m: number;
   lastUsed: Date | null;
   lastAddress: string | null;
-  safeToRetire: boolean;
+  /** Longest time between two uses that was seen; 0 before the second one. */
+  longestGapSeconds: number;
+  /** What is known about ending it; null for one that has ended. Only `safe` says that its end harms nobody. */
+  advice: 'only_one' | 'not_used_yet' | 'newest' | 'successor_not_used' | 'used_lately' | 'safe' | null;
 };
 
 export type ShownClient = Omit<ListedClient, 'restaurants' | 'lastUsed'> & {

@@ -63,7 +63,7 @@ export const useOf = (view: View, key: ApiKey): Html => {
     ? undefined
     : !key.isQuiet
       ? badge('good', t.stillUsed)
-      : isEnding(view, key) && badge('plain', t.safeToRetire);
+      : key.isSafeToRetire && isEnding(view, key) && badge('plain', t.safeToRetire);
   const use =
     key.lastUsed === undefined
       ? t.neverUsed

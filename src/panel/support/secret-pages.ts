@@ -47,15 +47,15 @@ const ask = async ({ params, ports, texts, csrfField }: View, problem?: string):
   const t = texts.support.client;
   const back = clientPath(client.clientId);
   if (!isLive(secret)) return redirect(back, { tone: 'good', text: t.alreadyEnded });
-  const isUsed = wasUsedLately(secret);
+  const advice = secret.advice ?? 'used_lately';
   return page({
     title: t.retireTitle(secret.id),
     status: problem === undefined ? 200 : 422,
     body: html`${problem !== undefined && message({ tone: 'bad', text: problem })}
-<p>${secret.safeToRetire ? t.retireQuiet : isUsed ? t.retireUsed : t.retireOnly}</p>
-<p>${t.callsLately(secret.calls5m)}${secret.lastUsed !== null && html`, ${texts.support.clients.lastUsed} ${time(secret.lastUsed, 'relative')}`}${secret.lastAddress !== null && ` ${t.lastFrom(secret.lastAddress)}`}</p>
+<p>${advice === 'used_lately' && wasUsedLately(secret) ? t.retireUsed : t.retireAdvice[advice]}</p>
+<p>${t.callsLately(secret.calls5m)}${secret.lastUsed !== null && html`, ${texts.support.clients.lastUsed} ${time(secret.lastUsed, 'relative')}`}${secret.lastAddress !== null && ` ${t.lastFrom(secret.lastAddress)}`}${secret.longestGapSeconds > 0 && html`, ${t.longestPause(secret.longestGapSeconds)}`}</p>
 <form method="post" action="${back}/secrets/${secret.id}/retire" class="card narrow">${csrfField}
-${!secret.safeToRetire && html`<label class="check"><input type="checkbox" name="force" value="yes">${t.retireForce}</label>`}
+${advice !== 'safe' && html`<label class="check"><input type="checkbox" name="force" value="yes">${t.retireForce}</label>`}
 <div class="row"><button class="danger">${t.retire}</button><a href="${back}">${texts.support.cancel}</a></div></form>`,
   });
 };

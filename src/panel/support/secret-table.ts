@@ -33,8 +33,7 @@ const use = (texts: Texts, secret: ShownSecret, most: number): Html => {
     secret.lastUsed === null
       ? t.neverUsed
       : html`${texts.support.clients.lastUsed} ${time(secret.lastUsed, 'relative')}${secret.lastAddress !== null && ` ${t.lastFrom(secret.lastAddress)}`}`
-  }${isLive(secret) && html` · ${secret.safeToRetire ? t.quiet : wasUsedLately(secret) ? t.stillUsed : t.onlyOne}`}</div>`;
+  }${secret.advice !== null && secret.advice !== 'not_used_yet' && html` · ${t.advice[secret.advice]}`}</div>`;
 };
 
-/** Of those that are not safe to retire: it is used, or else the last one. */
 export const wasUsedLately = ({ calls5m }: ShownSecret): boolean => calls5m > 0;

@@ -1,6 +1,13 @@
 /** Texts of the area "support". */
 const many = (count: number, one: string, more: string): string => `${count} ${count === 1 ? one : more}`;
 
+/** Rounded up, so that no pause looks shorter than it was. */
+const pause = (seconds: number): string => {
+  if (seconds <= 7_200) return many(Math.ceil(seconds / 60), 'minute', 'minutes');
+  if (seconds <= 172_800) return many(Math.ceil(seconds / 3_600), 'hour', 'hours');
+  return many(Math.ceil(seconds / 86_400), 'day', 'days');
+};
+
 export const support = {
   search: 'Search',
   next: 'Next page',
@@ -111,17 +118,22 @@ export const support = {
     scopes: 'Scopes',
     changeScopes: 'Change scopes',
     secrets: 'Secrets',
-    secretsCaption: 'Secrets of this client and how they are used',
+    secretsCaption: 'Secrets of this client and how they are used; each use appears within half a minute',
     secret: 'Secret',
     use: 'Use',
     callsLately: (calls: number) => `${many(calls, 'call', 'calls')} in the last 5 minutes`,
     lastFrom: (address: string) => `from ${address}`,
-    neverUsed: 'Never used',
+    neverUsed: 'Not used yet',
     ends: 'Ends',
     noEnd: 'no end',
-    stillUsed: 'Still used',
-    quiet: 'Quiet: safe to retire',
-    onlyOne: 'The only one',
+    advice: {
+      only_one: 'The only live one',
+      newest: 'The newest one',
+      successor_not_used: 'No newer one was used yet',
+      used_lately: 'Perhaps still used',
+      safe: 'Safe to retire',
+    },
+    longestPause: (seconds: number) => `longest pause between two uses: ${pause(seconds)}`,
     retire: 'Retire',
     keys: 'Public keys',
     keysCaption: 'Keys with which the client signs (private_key_jwt)',
@@ -168,11 +180,18 @@ export const support = {
     disabled: 'The client is disabled for good.',
     isDisabled: 'This client is disabled for good. It is kept here for the record.',
     retireTitle: (id: string) => `Retire ${id}?`,
-    retireQuiet: 'Nobody used it in the last 5 minutes. It ends now and never comes back.',
-    retireOnly: 'It is the last live credential of the client: without it the client is shut out.',
-    retireUsed: 'Somebody still uses it. Whoever holds it is shut out within a second.',
+    retireUsed: 'It was used in the last 5 minutes. Without it its user is refused within a second.',
+    retireAdvice: {
+      only_one: 'It is the last live credential of the client: without it the client is shut out.',
+      not_used_yet: 'It has not been used yet. A program that has it, or is about to get it, will be refused.',
+      newest: 'It is the newest credential of the client: programs that changed to it are refused without it.',
+      successor_not_used: 'No newer credential of the client has been used yet: its programs may still need this one.',
+      used_lately:
+        'It was not silent for long enough: less than a day, than the life of a token, or than its longest pause so far. A job that runs now and then may still need it.',
+      safe: 'A newer credential is in use, and this one was silent for more than a day, the life of a token and its longest pause so far. It ends now and never comes back.',
+    },
     retireForce: 'Retire it all the same',
-    retireProblem: 'It was not retired: it is still used. Check the box to retire it all the same.',
+    retireProblem: 'It was not retired. Check the box to retire it all the same.',
     retired: (id: string) => `${id} is retired.`,
     alreadyEnded: 'It has ended already.',
   },

@@ -3,6 +3,13 @@ import type { Texts } from '../texts.ts';
 
 const many = (count: number, one: string, more: string): string => `${count} ${count === 1 ? one : more}`;
 
+/** Arrotondata per eccesso, così nessuna pausa sembra più breve di quanto è stata. */
+const pause = (seconds: number): string => {
+  if (seconds <= 7_200) return many(Math.ceil(seconds / 60), 'minuto', 'minuti');
+  if (seconds <= 172_800) return many(Math.ceil(seconds / 3_600), 'ora', 'ore');
+  return many(Math.ceil(seconds / 86_400), 'giorno', 'giorni');
+};
+
 const scopes: Readonly<Record<string, string>> = {
   'read:orders': 'Leggere gli ordini',
   'manage:orders': 'Confermare, chiudere e annullare gli ordini',
@@ -129,17 +136,22 @@ export const support: Texts['support'] = {
     scopes: 'Permessi',
     changeScopes: 'Cambia i permessi',
     secrets: 'Segreti',
-    secretsCaption: 'Segreti di questo client e come sono usati',
+    secretsCaption: 'Segreti di questo client e come sono usati; ogni uso compare entro mezzo minuto',
     secret: 'Segreto',
     use: 'Uso',
     callsLately: (calls) => `${many(calls, 'chiamata', 'chiamate')} negli ultimi 5 minuti`,
     lastFrom: (address) => `da ${address}`,
-    neverUsed: 'Mai usato',
+    neverUsed: 'Non ancora usato',
     ends: 'Termina',
     noEnd: 'senza termine',
-    stillUsed: 'Ancora in uso',
-    quiet: 'In quiete: si può ritirare',
-    onlyOne: 'L’unico',
+    advice: {
+      only_one: 'L’unico attivo',
+      newest: 'Il più recente',
+      successor_not_used: 'Nessuno più recente è ancora stato usato',
+      used_lately: 'Forse ancora in uso',
+      safe: 'Si può ritirare',
+    },
+    longestPause: (seconds) => `pausa più lunga tra due usi: ${pause(seconds)}`,
     retire: 'Ritira',
     keys: 'Chiavi pubbliche',
     keysCaption: 'Chiavi con cui il client firma (private_key_jwt)',
@@ -186,11 +198,20 @@ export const support: Texts['support'] = {
     disabled: 'Il client è disabilitato per sempre.',
     isDisabled: 'Questo client è disabilitato per sempre. Resta qui come documentazione.',
     retireTitle: (id) => `Ritirare ${id}?`,
-    retireQuiet: 'Nessuno lo ha usato negli ultimi 5 minuti. Termina adesso e non torna più.',
-    retireOnly: 'È l’ultima credenziale attiva del client: senza, il client resta fuori.',
-    retireUsed: 'Qualcuno lo usa ancora. Chi lo possiede resta fuori entro un secondo.',
+    retireUsed: 'È stato usato negli ultimi 5 minuti. Senza, chi lo usa viene rifiutato entro un secondo.',
+    retireAdvice: {
+      only_one: 'È l’ultima credenziale attiva del client: senza, il client resta fuori.',
+      not_used_yet: 'Non è ancora stato usato. Un programma che lo possiede, o sta per riceverlo, verrà rifiutato.',
+      newest:
+        'È la credenziale più recente del client: senza, i programmi che sono passati a questa vengono rifiutati.',
+      successor_not_used:
+        'Nessuna credenziale più recente del client è ancora stata usata: i suoi programmi possono aver ancora bisogno di questa.',
+      used_lately:
+        'Il silenzio non è durato abbastanza: meno di un giorno, della vita di un token o della sua pausa più lunga finora. Un lavoro che gira ogni tanto può averne ancora bisogno.',
+      safe: 'Una credenziale più recente è in uso, e questa tace da più di un giorno, della vita di un token e della sua pausa più lunga finora. Termina adesso e non torna più.',
+    },
     retireForce: 'Ritiralo comunque',
-    retireProblem: 'Non è stato ritirato: è ancora in uso. Seleziona la casella per ritirarlo comunque.',
+    retireProblem: 'Non è stato ritirato. Seleziona la casella per ritirarlo comunque.',
     retired: (id) => `${id} è stato ritirato.`,
     alreadyEnded: 'È già terminato.',
   },
