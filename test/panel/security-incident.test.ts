@@ -57,7 +57,7 @@ const trace = async ({ page }: SignedInBrowser, text: string): Promise<void> => 
 };
 
 inBrowser(
-  'a secret is traced with its tokens, scopes, addresses and refusals, and one button ends the tree, with the keyboard alone',
+  'F-41 a secret is traced with its tokens and what was done with them, scopes, addresses and refusals, and one button ends the tree, with the keyboard alone',
   async () => {
     const client = await stand.command('client', 'create', '--name', 'Till', '--restaurant', restuid);
     const secret = client.client_secret ?? '';
@@ -85,6 +85,9 @@ inBrowser(
       'Tokens issued for it: 1',
     ])
       expect(text).toContain(part);
+    expect(await page.locator('#issued-use').innerText()).toMatch(
+      /let through\s+1\s+Calls with these tokens, refused\s+0/,
+    );
     expect(await page.locator('table tbody tr').count()).toBe(1);
     expect(await page.locator('table tbody tr').innerText()).toContain('Live');
     expect(text).toContain(createHash('sha256').update(secret).digest('hex'));

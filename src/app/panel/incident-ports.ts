@@ -55,6 +55,7 @@ const toTrace = (traced: HashedTrace, state: CredentialTrace['state']): Credenti
     parent: traced.parent,
     issued,
     calls: traced.calls,
+    refused: traced.refused,
     partial: traced.partial,
     scopesUsed: traced.scopes_used,
     addresses: traced.addresses,
@@ -62,9 +63,15 @@ const toTrace = (traced: HashedTrace, state: CredentialTrace['state']): Credenti
     lastUsed: dateOf(traced.last_used),
     tokens: traced.tokens,
     descendants: traced.descendants.map(toToken),
+    issuedUse: traced.issued_use === null ? undefined : toUse(traced.issued_use),
     refusals: traced.refusals.map(toEntry),
   };
 };
+
+const toUse = (use: NonNullable<HashedTrace['issued_use']>): CredentialTrace['issuedUse'] => ({
+  ...{ calls: use.calls, refused: use.refused, partial: use.partial, addresses: use.addresses },
+  lastUsed: dateOf(use.last_used),
+});
 
 const dateOf = (text: string | null): Date | undefined => (text === null ? undefined : new Date(text));
 

@@ -13,6 +13,7 @@ type Options = {
   address?: string;
   requestId?: string;
   tokenId?: string;
+  issuedFor?: string;
   since?: string;
   until?: string;
   limit: string;
@@ -32,6 +33,7 @@ export const auditSearchCommand = (group: Command, output: Output): void => {
     .option('--address <ip>', 'source address')
     .option('--request-id <id>', 'X-Request-Id of the answer')
     .option('--token-id <jti>', 'jti of an access token')
+    .option('--issued-for <id>', 'what was done with the tokens that were issued for this client secret')
     .option('--since <time>', 'from this time on, e.g. 2026-05-01T10:00:00Z')
     .option('--until <time>', 'before this time')
     .option('--limit <n>', `events to show, up to ${searchLimitMax}`, '50')
@@ -56,6 +58,7 @@ const filterOf = (options: Options) => ({
   address: options.address,
   requestId: options.requestId,
   tokenId: options.tokenId,
+  issuedFor: options.issuedFor,
   since: timeOf('--since', options.since),
   until: timeOf('--until', options.until),
 });

@@ -32,14 +32,13 @@ export const createCrowd = (elapsedMs: () => number): Crowd => {
 
   const groupOf = (event: NewAuditEvent): Group => {
     // What differs in every request of a flood (ids, tokens, routes) does not make it another one.
-    const kind = `${event.action} ${event.reason} ${event.address} ${event.client_id}`;
+    const kind = `${event.action} ${event.reason} ${event.address} ${event.client_id ?? event.credential_id}`;
     const known = groups.get(kind);
     if (known !== undefined) return known;
     const isFull = groups.size >= keysMax;
     const others = isFull ? groups.get('others') : undefined;
     if (others !== undefined) return others;
-    const shared = { ...event, fingerprint: null, route_id: null, details: '{}' };
-    const group = { event: isFull ? { ...shared, address: null, client_id: null } : shared, seen: 0, counted: 0 };
+    const group = { event, seen: 0, counted: 0 };
     groups.set(isFull ? 'others' : kind, group);
     return group;
   };
@@ -52,6 +51,8 @@ export const createCrowd = (elapsedMs: () => number): Crowd => {
       group.seen += 1;
       if (group.seen <= listedMax) return true;
       group.counted += 1;
+      // The one event says only what all of them have in common.
+      group.event = group.counted === 1 ? { ...event, details: '{}' } : commonOf(group.event, event);
       return false;
     },
     take: (all) => {
@@ -62,4 +63,14 @@ export const createCrowd = (elapsedMs: () => number): Crowd => {
       return taken;
     },
   };
+};
+
+const named = ['fingerprint', 'token_id', 'route_id', 'credential_id', 'client_id', 'kind', 'address'] as const;
+
+const commonOf = (kept: NewAuditEvent, event: NewAuditEvent): NewAuditEvent => {
+  const common: NewAuditEvent = { ...kept };
+  for (const name of named) if (kept[name] !== event[name]) common[name] = null;
+  if (kept.route_id !== event.route_id) common.scopes = [];
+  if (kept.tenants !== event.tenants && String(kept.tenants) !== String(event.tenants)) common.tenants = [];
+  return common;
 };

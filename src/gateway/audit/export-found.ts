@@ -2,6 +2,7 @@
 import type { EventFilter, Place } from './audit-store.ts';
 import { searchEvents } from './audit-store.ts';
 import { type ExportFormat, formatOf } from './export-audit.ts';
+import { type AskedFilter, resolveFilter } from './issued-use.ts';
 import { type AuditReaderDeps, assertNoCredential, noteAuditRead } from './search-audit.ts';
 
 const pageEvents = 200;
@@ -9,13 +10,13 @@ const pageEvents = 200;
 /** Resolves when the reading is in the audit; the lines come as they are taken. VALIDATION_ERROR as a search has it. */
 export const exportFound = async (
   deps: AuditReaderDeps,
-  { filter, format }: { filter: EventFilter; format: ExportFormat },
+  { filter, format }: { filter: AskedFilter; format: ExportFormat },
 ): Promise<AsyncIterable<string>> => {
   assertNoCredential(filter);
   const now = deps.clock.now();
   await noteAuditRead(deps, { read: 'export', format, filter });
   const until = filter.until === undefined || filter.until > now ? now : filter.until;
-  return lines(deps, { ...filter, until }, format);
+  return lines(deps, { ...(await resolveFilter(deps.db, filter)), until }, format);
 };
 
 async function* lines(

@@ -7,8 +7,9 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { isApiKey, isClientSecret } from '../credentials/credential-values.ts';
 import { appendChange } from './append-change.ts';
 import { toEcs } from './audit-event.ts';
-import { type EventFilter, findEvent, listNewest, searchEvents } from './audit-store.ts';
+import { findEvent, listNewest, searchEvents } from './audit-store.ts';
 import { readPlace, writePlace } from './event-place.ts';
+import { type AskedFilter, resolveFilter } from './issued-use.ts';
 import { expandEvent } from './token-uses.ts';
 
 export type AuditReaderDeps = {
@@ -32,12 +33,12 @@ export const searchLimitMax = 1_000;
 /** VALIDATION_ERROR for a cursor that no search gave, or when a credential itself stands in the filter. */
 export const searchAudit = async (
   deps: AuditReaderDeps,
-  { filter, before, limit }: { filter: EventFilter; before?: string | undefined; limit: number },
+  { filter, before, limit }: { filter: AskedFilter; before?: string | undefined; limit: number },
 ): Promise<FoundAudit> => {
   assertNoCredential(filter);
   const place = before === undefined ? undefined : readPlace(before);
   await noteAuditRead(deps, { read: 'search', filter, before, limit });
-  const found = await searchEvents(deps.db, filter, place, limit + 1);
+  const found = await searchEvents(deps.db, await resolveFilter(deps.db, filter), place, limit + 1);
   const page = found.slice(0, limit);
   const last = page.at(-1);
   return {
@@ -83,7 +84,7 @@ export const noteAuditRead = (
   );
 
 /** The filter goes into the audit, where no secret and no token may stand. */
-export const assertNoCredential = (filter: EventFilter): void => {
+export const assertNoCredential = (filter: AskedFilter): void => {
   for (const value of Object.values(filter)) {
     if (typeof value === 'string' && isCredential(value)) {
       throw new Fault('VALIDATION_ERROR', 'This is a credential, not a name of one; give it to `audit who`');

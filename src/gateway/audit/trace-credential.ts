@@ -12,6 +12,7 @@ import { toEcs } from './audit-event.ts';
 import { type Summary, searchEvents, summarise } from './audit-store.ts';
 import { findIssued } from './find-issued.ts';
 import { createEarlierFingerprint, createFingerprint } from './fingerprint.ts';
+import { type IssuedUse, sumIssuedUse } from './issued-use.ts';
 
 export type Traced = {
   kind: 'api_key' | 'client_secret' | 'token';
@@ -24,7 +25,10 @@ export type Traced = {
   /** For a token: the secret or key that it was issued for. */
   parent: string | null;
   issued: Record<string, unknown> | null;
+  /** Requests with it that were let through. */
   calls: number;
+  /** Requests with it that were refused; of each flood of refusals at least the first hundred of a minute. */
+  refused: number;
   /** True: it has more events than were read, and what is told of its use is that of the newest. */
   partial: boolean;
   scopes_used: readonly string[];
@@ -33,7 +37,20 @@ export type Traced = {
   last_used: string | null;
   /** Tokens that were issued for a secret. */
   tokens: number;
+  /** What was done with those tokens; null for what nothing is issued for. */
+  issued_use: TracedUse | null;
   refusals: readonly Record<string, unknown>[];
+};
+
+export type TracedUse = {
+  /** Requests that were let through, and refused. */
+  calls: number;
+  refused: number;
+  /** True: there is more than was read, so that both are at least these. */
+  partial: boolean;
+  addresses: readonly string[];
+  first_used: string | null;
+  last_used: string | null;
 };
 
 const refusalsShown = 20;
@@ -67,7 +84,8 @@ export const traceClaim = async (
   const used = await summarise(db, kind === 'token' ? { tokenId: id } : byValue);
   const refusals = await searchEvents(db, { fingerprint: fingerprints, outcome: 'failure' }, undefined, refusalsShown);
   const [issued] = await searchEvents(db, issueOf(kind, id), undefined, 1);
-  const tokens = kind === 'client_secret' ? await summarise(db, { credential: id, action: 'token.issued' }) : undefined;
+  const denied = await summarise(db, { fingerprint: fingerprints, action: 'request.denied' });
+  const issuedUse = kind === 'client_secret' ? await sumIssuedUse(db, id) : undefined;
   return {
     kind,
     fingerprint: fingerprints[0],
@@ -77,7 +95,10 @@ export const traceClaim = async (
     parent: kind === 'token' ? (issued?.credential_id ?? null) : null,
     issued: issued === undefined ? null : toEcs(issued),
     ...shown(used),
-    tokens: tokens?.calls ?? 0,
+    refused: denied.calls,
+    partial: used.partial || denied.partial,
+    tokens: issuedUse?.tokens ?? 0,
+    issued_use: issuedUse === undefined ? null : shownUse(issuedUse),
     refusals: refusals.map(toEcs),
   };
 };
@@ -89,6 +110,12 @@ const shown = (used: Summary) => ({
   addresses: used.addresses,
   first_used: used.first?.toISOString() ?? null,
   last_used: used.last?.toISOString() ?? null,
+});
+
+const shownUse = ({ allowed, refused, partial, addresses, first, last }: IssuedUse): TracedUse => ({
+  ...{ calls: allowed, refused, partial, addresses },
+  first_used: first?.toISOString() ?? null,
+  last_used: last?.toISOString() ?? null,
 });
 
 const issueOf = (kind: Traced['kind'], id: string) => {

@@ -38,6 +38,8 @@ export type AuditFilter = {
   fingerprint?: string;
   credential?: string;
   tokenId?: string;
+  /** What was done with the tokens that were issued for this secret. */
+  issuedFor?: string;
   since?: Date;
   until?: Date;
 };
@@ -80,7 +82,9 @@ export type CredentialTrace = {
   restaurants: readonly string[];
   parent: string | null;
   issued: AuditEntry | undefined;
+  /** Requests with it that were let through, and refused. */
   calls: number;
+  refused: number;
   /** There were more than were counted: what is told of its use is that of the newest events. */
   partial: boolean;
   scopesUsed: readonly string[];
@@ -90,6 +94,10 @@ export type CredentialTrace = {
   /** How many tokens were issued for it; `descendants` are the newest of them. */
   tokens: number;
   descendants: readonly IssuedToken[];
+  /** What was done with all of those tokens. `partial`: the newest of it. */
+  issuedUse:
+    | { calls: number; refused: number; partial: boolean; addresses: readonly string[]; lastUsed: Date | undefined }
+    | undefined;
   refusals: readonly AuditEntry[];
 };
 

@@ -11,6 +11,7 @@ const textNames = [
   'fingerprint',
   'credential',
   'tokenId',
+  'issuedFor',
 ] as const;
 const timeNames = ['since', 'until'] as const;
 

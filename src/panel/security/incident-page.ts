@@ -79,7 +79,8 @@ const verdictOf = ({ texts }: View, { genuine, exists, kind }: CredentialTrace):
 /** Two steps, and no script: the second button is out of sight until it is asked for. */
 const revokeForm = (view: View, traced: CredentialTrace, { kind, id, sha256 }: HashedCredential): Html => {
   const t = view.texts.security.incident;
-  if (traced.state === 'expired' || (traced.state === 'revoked' && kind !== 'client_secret'))
+  // Tokens that were issued for a secret may live on when the secret itself has ended.
+  if (kind !== 'client_secret' && (traced.state === 'expired' || traced.state === 'revoked'))
     return html`<p>${t.endedAlready}</p>`;
   return html`<details class="confirm"><summary class="button danger">${t.revoke}</summary>
 <form method="post" action="${incidentPath}/revoke" class="card">${view.csrfField}

@@ -85,7 +85,7 @@ ${field('client')}${field('restaurant')}
   )}</select></label>
 ${field('route', html` list="routes"`)}<datalist id="routes">${routes().map((id) => html`<option value="${id}"></option>`)}</datalist>
 ${field('address')}${moment('since')}${moment('until')}
-${field('requestId')}${field('fingerprint')}${field('credential')}${field('tokenId')}
+${field('requestId')}${field('fingerprint')}${field('credential')}${field('tokenId')}${field('issuedFor')}
 </div>
 <div class="row"><button class="primary">${t.search}</button><a href="${searchPath}">${t.clearFilter}</a>
 <span class="hint">${t.quickTimes}: ${quickTimes(view, filter)}</span></div>

@@ -11,7 +11,7 @@ export const showTrace = (texts: Texts, traced: CredentialTrace): Html => {
   return html`<dl class="facts">${factsOf(texts, traced)}</dl>
 ${
   traced.kind === 'client_secret' &&
-  html`<h3>${t.descendants(traced.tokens)}</h3>${
+  html`<h3>${t.descendants(traced.tokens)}</h3>${issuedUseOf(texts, traced)}${
     traced.descendants.length === 0
       ? html`<p>${t.noDescendants}</p>`
       : tokenTable(texts, traced.descendants, t.newestTokens(traced.descendants.length))
@@ -39,6 +39,7 @@ const factsOf = (texts: Texts, traced: CredentialTrace): Html[] => {
       t.calls,
       html`<a href="${searchHref({ action: 'request.allowed', ...ownFilter(traced) })}">${traced.partial ? t.atLeast(traced.calls) : traced.calls}</a>`,
     ],
+    [t.callsRefused, refusedLink({ fingerprint: traced.fingerprint }, traced.refused)],
     [t.scopesUsed, traced.scopesUsed.length === 0 ? t.none : html`<code>${traced.scopesUsed.join(' ')}</code>`],
     [
       t.addresses,
@@ -53,6 +54,22 @@ const factsOf = (texts: Texts, traced: CredentialTrace): Html[] => {
   return facts.flatMap(([name, value]) =>
     value === null || value === undefined || value === '' ? [] : [html`<dt>${name}</dt><dd>${value}</dd>`],
   );
+};
+
+const refusedLink = (filter: AuditFilter, count: number): Html =>
+  html`<a href="${searchHref({ action: 'request.denied', ...filter })}">${count}</a>`;
+
+/** A secret that leaked is used through its tokens; its own calls may be none. */
+const issuedUseOf = (texts: Texts, { id, issuedUse }: CredentialTrace): Html | undefined => {
+  const t = texts.security.incident;
+  if (issuedUse === undefined) return undefined;
+  const { calls, refused, partial, addresses, lastUsed } = issuedUse;
+  const filter = { issuedFor: id };
+  return html`<dl class="facts" id="issued-use">
+<dt>${t.issuedCalls}</dt><dd><a href="${searchHref({ action: 'request.allowed', ...filter })}">${partial ? t.atLeast(calls) : calls}</a></dd>
+<dt>${t.issuedRefused}</dt><dd>${refusedLink(filter, refused)}</dd>
+<dt>${t.addresses}</dt><dd>${addresses.length === 0 ? t.none : html`<code>${addresses.join(' ')}</code>`}</dd>
+${lastUsed !== undefined && html`<dt>${t.lastUsed}</dt><dd>${time(lastUsed)}</dd>`}</dl>`;
 };
 
 /** All that is known of it. */
