@@ -4,6 +4,7 @@ import { readBodies } from '#src/platform/db/outbox.ts';
 import { timeOfId } from '#src/platform/ids.ts';
 import type { Viewer } from './endpoint.ts';
 import { visibleTo } from './endpoint-store.ts';
+import type { TriedNext } from './next-try.ts';
 
 export const deliveryStates = ['pending', 'waiting', 'succeeded', 'exhausted', 'cancelled'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
@@ -19,6 +20,8 @@ export type LoggedDelivery = {
   state: DeliveryState;
   attemptsCount: number;
   nextAttemptAt: Date | null;
+  heldUntil: Date | null;
+  isGivenUp: boolean;
   redeliveryUid: string | null;
   created: Date;
 };
@@ -48,11 +51,19 @@ export type DeliveryFilter = {
   since?: Date | undefined;
 };
 
+/** Of `delivery`, as TriedNext. Looked up for those that are shown. */
+const triedNext = sql`
+  delivery.next_attempt_at as "nextAttemptAt",
+  (select gate from webhooks.ready where endpoint_uid = delivery.endpoint_uid) as "heldUntil",
+  not exists (
+    select from webhooks.endpoints as target where target.uid = delivery.endpoint_uid and target.enabled
+      and (target.cancel_through is null or target.cancel_through < delivery.created)
+  ) as "isGivenUp"`;
+
 /** Of `delivery`, as LoggedDelivery. */
 export const deliveryColumns = sql`
   delivery.uid, delivery.endpoint_uid as "endpointUid", event_id as "eventId", event, kind, entity, seq, state,
-  attempts_count as "attemptsCount", next_attempt_at as "nextAttemptAt", redelivery_uid as "redeliveryUid",
-  delivery.created`;
+  attempts_count as "attemptsCount", redelivery_uid as "redeliveryUid", delivery.created, ${triedNext}`;
 
 /** A removed endpoint's deliveries stay visible to its owner: a log that forgot them would not explain itself. */
 const seenEndpoints = ({ tenant, client }: Viewer, endpointUid: string | undefined): RawBuilder<unknown> => sql`
@@ -144,8 +155,7 @@ export type EventDelivery = {
   endpointUid: string;
   state: DeliveryState;
   attemptsCount: number;
-  nextAttemptAt: Date | null;
-};
+} & TriedNext;
 
 /** The latest delivery of each event at each endpoint that the viewer sees now. */
 export const latestDeliveries = async (
@@ -156,7 +166,7 @@ export const latestDeliveries = async (
   const { rows } = await sql<EventDelivery>`
     select distinct on (delivery.event_id, delivery.endpoint_uid) delivery.event_id as "eventId",
       delivery.endpoint_uid as "endpointUid", delivery.state, delivery.attempts_count as "attemptsCount",
-      delivery.next_attempt_at as "nextAttemptAt"
+      ${triedNext}
     from webhooks.deliveries as delivery join webhooks.endpoints as endpoint on endpoint.uid = delivery.endpoint_uid
     where delivery.event_id = any(${eventIds}::text[]) and ${visibleTo(viewer)}
     order by delivery.event_id, delivery.endpoint_uid, delivery.uid desc`.execute(db);

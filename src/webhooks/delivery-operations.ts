@@ -26,9 +26,10 @@ import {
   listDeliveries,
 } from './delivery-log-store.ts';
 import { attemptView, countsAnswer, deliveryAnswer, deliveryView, wholeDeliveryAnswer } from './delivery-params.ts';
-import { isoOrNull, kindsOf } from './endpoint-params.ts';
+import { kindsOf } from './endpoint-params.ts';
 import { listFeed } from './feed.ts';
 import { keptMs } from './kept.ts';
+import { nextTryAnswer, nextTryOf, nextTryView } from './next-try.ts';
 import { redeliverEvent, redeliverSpan } from './redeliver.ts';
 
 export const deliveryOperations = (api: Api): Operation[] => [
@@ -76,7 +77,7 @@ const listOperation = (api: Api): Operation =>
       const dates = await api.datesOf(db, viewer.tenant);
       return {
         body: {
-          deliveries: rows.slice(0, pagesize).map((row) => deliveryView(row, dates)),
+          deliveries: rows.slice(0, pagesize).map((row) => deliveryView(row, dates, input.now)),
           counts,
           page,
           pagesize,
@@ -107,7 +108,7 @@ const readOperation = (api: Api): Operation =>
       return {
         body: {
           delivery: {
-            ...deliveryView(row, dates),
+            ...deliveryView(row, dates, input.now),
             body: isReadable ? row.body : null,
             attempts: attempts.map((attempt) => attemptView(attempt, dates)),
           },
@@ -200,7 +201,7 @@ const feedEventAnswer = z.object({
       endpoint_uid: z.string(),
       state: z.enum(deliveryStates),
       attempts_count: z.int(),
-      next_attempt_iso: z.string().nullable(),
+      ...nextTryAnswer,
     }),
   ),
 });
@@ -267,7 +268,7 @@ const feedOperation = (api: Api): Operation =>
               endpoint_uid: delivery.endpointUid,
               state: delivery.state,
               attempts_count: delivery.attemptsCount,
-              next_attempt_iso: isoOrNull(dates, delivery.nextAttemptAt),
+              ...nextTryView(nextTryOf(delivery, now), dates.iso),
             })),
           })),
           pagesize,

@@ -134,7 +134,12 @@ export type HistoryStep = {
   later: number;
   failed: number;
   cancelled: number;
+  /** Every attempt so far failed, and another one comes. */
+  retrying: number;
+  /** Not tried yet. */
   open: number;
+  /** Attempts that failed, of all of them. */
+  failedAttempts: number;
 };
 
 /** Deliveries that one step counts at most: the newest of it. */
@@ -151,7 +156,9 @@ export const readHistory = async (
     select step.start, count(*) filter (where state = 'succeeded' and attempts_count <= 1) as "atOnce",
       count(*) filter (where state = 'succeeded' and attempts_count > 1) as later,
       count(*) filter (where state = 'exhausted') as failed, count(*) filter (where state = 'cancelled') as cancelled,
-      count(*) filter (where state in ('pending', 'waiting')) as open
+      count(*) filter (where state in ('pending', 'waiting') and attempts_count > 0) as retrying,
+      count(*) filter (where state in ('pending', 'waiting') and attempts_count = 0) as open,
+      coalesce(sum(attempts_count - case when state = 'succeeded' then 1 else 0 end), 0)::int as "failedAttempts"
     from (
       select ${from}::timestamptz + number * ${stepMs}::float8 * interval '1 millisecond' as start
       from generate_series(0, ${steps}::integer - 1) as number

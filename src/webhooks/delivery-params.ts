@@ -2,9 +2,8 @@
 import { z } from 'zod';
 import { deliveryStates, type LoggedAttempt, type LoggedDelivery } from './delivery-log-store.ts';
 import type { TenantDates } from './endpoint-params.ts';
-import { isoOrNull } from './endpoint-params.ts';
+import { nextTryAnswer, nextTryOf, nextTryView } from './next-try.ts';
 
-const instant = z.string().nullable();
 const count = z.int();
 const ms = z.int().nullable();
 
@@ -31,7 +30,7 @@ const deliveryMembers = {
   seq: z.int(),
   state: z.enum(deliveryStates),
   attempts_count: z.int(),
-  next_attempt_iso: instant,
+  ...nextTryAnswer,
   created: z.string(),
   created_iso: z.string(),
   redelivery_uid: z.string().nullable(),
@@ -53,7 +52,7 @@ export const countsAnswer = z.object({
   cancelled: count,
 });
 
-export const deliveryView = (row: LoggedDelivery, dates: TenantDates): z.infer<typeof deliveryAnswer> => ({
+export const deliveryView = (row: LoggedDelivery, dates: TenantDates, now: Date): z.infer<typeof deliveryAnswer> => ({
   uid: row.uid,
   endpoint_uid: row.endpointUid,
   event_id: row.eventId,
@@ -62,7 +61,7 @@ export const deliveryView = (row: LoggedDelivery, dates: TenantDates): z.infer<t
   seq: row.seq,
   state: row.state,
   attempts_count: row.attemptsCount,
-  next_attempt_iso: isoOrNull(dates, row.nextAttemptAt),
+  ...nextTryView(nextTryOf(row, now), dates.iso),
   created: dates.legacy(row.created),
   created_iso: dates.iso(row.created),
   redelivery_uid: row.redeliveryUid,

@@ -14,6 +14,7 @@ import {
 } from '#src/platform/http/values.ts';
 import type { WatchedEndpoint } from './endpoint-store.ts';
 import { isSecret, secretRule } from './endpoints.ts';
+import { nextTryAnswer, nextTryOfEndpoint, nextTryView } from './next-try.ts';
 import { signatureHeaderPattern, signatureHeaderProblem } from './signature-header-name.ts';
 
 const signatureHeader = () =>
@@ -70,7 +71,7 @@ export const endpointAnswer = z.object({
   failing_since_iso: instant,
   last_success_iso: instant,
   last_failure_iso: instant,
-  next_attempt_iso: instant,
+  ...nextTryAnswer,
   signature_header: z.string(),
   max_per_second: z.int().nullable(),
   digest: z.boolean(),
@@ -104,7 +105,7 @@ export const endpointView = (
     failing_since_iso: isoOrNull(dates, row.failingSince),
     last_success_iso: isoOrNull(dates, row.lastSuccess),
     last_failure_iso: isoOrNull(dates, row.lastFailure),
-    next_attempt_iso: isoOrNull(dates, row.nextAttempt),
+    ...nextTryView(nextTryOfEndpoint(row, now), dates.iso),
     signature_header: row.signatureHeader ?? signatureHeader,
     max_per_second: row.maxPerSecond,
     digest: row.digest,

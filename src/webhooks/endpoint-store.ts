@@ -80,7 +80,8 @@ export type WatchedEndpoint = Endpoint & EndpointHealth;
 /** Columns and tables of WatchedEndpoint. */
 export const watched = sql`
   ${columns}, health.failing_since as "failingSince", health.warned, health.last_success as "lastSuccess",
-  health.last_failure as "lastFailure", upcoming.next_attempt_at as "nextAttempt"
+  health.last_failure as "lastFailure", upcoming.next_attempt_at as "nextAttempt",
+  (select gate from webhooks.ready where endpoint_uid = endpoint.uid) as "heldUntil"
   from webhooks.endpoints as endpoint
   left join webhooks.endpoint_health as health on health.endpoint_uid = endpoint.uid
   left join lateral (

@@ -31,7 +31,10 @@ export type EndpointHealth = {
   warned: Date | null;
   lastSuccess: Date | null;
   lastFailure: Date | null;
+  /** Time of the first delivery that is to be sent to it, perhaps over. */
   nextAttempt: Date | null;
+  /** The breaker holds it until then. */
+  heldUntil: Date | null;
 };
 
 /** Who looks: a client sees what it made, everybody else all of the tenant. */

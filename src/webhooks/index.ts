@@ -67,6 +67,7 @@ export {
   secretRule,
 } from './endpoints.ts';
 export type { Forwarded } from './forward.ts';
+export { nextTryOf, nextTryOfEndpoint } from './next-try.ts';
 export { createWebhookViews, type ShownDelivery, type ShownEndpoint, type WebhookViews } from './show-webhooks.ts';
 export { createSigningKeys, rotateWebhookKey, type SigningKeys } from './signing-keys.ts';
 export type { Resolve, TargetRules } from './target.ts';

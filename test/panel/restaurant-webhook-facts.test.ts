@@ -150,7 +150,7 @@ test('the old secret signs for the time that was chosen, and is no longer told o
 test('an endpoint that fails says since when and when it is tried again, one that was ended says why', async () => {
   const uid = await addEndpoint();
   const states = async () => factsOf((await ask(`/webhooks/${uid}`)).html);
-  expect(await states()).toMatchObject({ State: 'Nothing sent yet', 'Last success': 'Never', 'Last failure': 'Never' });
+  expect(await states()).toMatchObject({ State: 'No try yet', 'Last success': 'Never', 'Last failure': 'Never' });
   receiver.behave(status(500));
   const email = await createCustomer();
   await until(async () => (await states()).State?.startsWith('Failing') === true);
@@ -163,7 +163,7 @@ test('an endpoint that fails says since when and when it is tried again, one tha
   receiver.behave(status(204));
   const delivery = /deliveries\/(dlv_\w+)/.exec((await ask(`/deliveries?endpoint=${uid}`)).html)?.[1] ?? '';
   await send(`/deliveries/${delivery}/redeliver`);
-  await until(async () => (await states()).State === 'Healthy');
+  await until(async () => (await states()).State === 'Last try succeeded');
   expect(heard(email)).toBe(2);
   const healthy = (await ask(`/webhooks/${uid}`)).html;
   expect(momentOf(healthy, 'Last success')).toBeGreaterThan(momentOf(healthy, 'Last failure'));
@@ -179,7 +179,38 @@ test('an endpoint that fails says since when and when it is tried again, one tha
     expect((await states()).State).toContain(text);
   }
   await send(`/webhooks/${uid}/enable`);
-  expect((await states()).State).toBe('Healthy');
+  expect((await states()).State).toBe('Last try succeeded');
+  await send(`/webhooks/${uid}/remove`);
+});
+
+test('F-42 F-43 an endpoint that only ever failed shows its failed attempts from the first one, and no next try in the past', async () => {
+  const uid = await addEndpoint();
+  const health = async (as: string) => (await ask(`/webhooks/${uid}?as=${as}`)).html;
+  receiver.behave(status(500));
+  await createCustomer();
+  await createCustomer();
+  const summary =
+    '2 deliveries: 0 delivered, 0 failed or cancelled, 2 failed so far and tried again, 0 not tried yet. Failed attempts: 2.';
+  await until(async () => (await health('chart')).includes(summary));
+  // A bar of what failed so far, beside the sample of the legend.
+  expect((await health('chart')).match(/<rect [^>]*fill="url\(#hatch\)"/g)).toHaveLength(2);
+  expect(await health('table')).toMatch(/data-label="Failed so far">2</);
+  expect(await health('table')).toMatch(/data-label="Failed attempts">2</);
+
+  // What is due and on its way has no time: it goes now, or when it is its turn.
+  receiver.behave(() => undefined);
+  const email = await createCustomer();
+  await until(() => heard(email) === 1);
+  expect(factsOf((await ask(`/webhooks/${uid}`)).html)['Next try']).toBe('now, when it is its turn');
+  expect((await ask('/webhooks')).html).toContain('data-label="Next try">now, when it is its turn<');
+  const log = (await ask(`/deliveries?endpoint=${uid}`)).html;
+  expect(log).toContain('data-label="Next try">now, when it is its turn<');
+  for (const [, moment = ''] of log.matchAll(/data-label="Next try"><time datetime="([^"]+)"/g))
+    expect(Date.parse(moment)).toBeGreaterThan(Date.now() - 5_000);
+  receiver.behave(status(204));
+  await send(`/webhooks/${uid}/disable`);
+  await send(`/webhooks/${uid}/enable`);
+  expect(factsOf((await ask(`/webhooks/${uid}`)).html).State).toBe('No try since it was enabled');
   await send(`/webhooks/${uid}/remove`);
 });
 
@@ -251,7 +282,7 @@ test('what is sent again is what was missed since then, and what cannot be sent 
   expect(log).toContain('1 event is being sent again.');
   expect(log).toContain('sent again)');
   await until(() => heard(late) === 2);
-  await until(async () => (await ask(`/webhooks/${uid}`)).html.includes('Healthy'));
+  await until(async () => (await ask(`/webhooks/${uid}`)).html.includes('Last try succeeded'));
   const since = new Date(Date.now() - 4 * 3_600_000).toISOString();
   expect(await send(`/webhooks/${uid}/redeliver`, { since })).toContain('1 event is being sent again.');
   await until(() => heard(early) === 2);

@@ -123,13 +123,13 @@ test.skipIf(browserBinary === undefined)(
     const before = receiver.received.length;
     await stand.createCustomer();
     await until(() => other.received.length === 1);
-    await page.getByText('Healthy').waitFor();
+    await page.getByText('Last try succeeded').waitFor();
     await expectAccessible(page);
     await takeScreenshots(page, 'restaurant-endpoint');
     await page.getByRole('link', { name: 'Disable…' }).click();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Disable endpoint' }).click();
-    await page.getByText('Disabled by you.').waitFor();
+    await page.getByText('Disabled by hand.').waitFor();
     await stand.createCustomer();
     await allDispatched();
     await page.getByRole('button', { name: 'Enable' }).click();

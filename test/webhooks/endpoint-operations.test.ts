@@ -44,6 +44,7 @@ test('create gives the whole endpoint and its secret, which no later answer show
     last_success_iso: null,
     last_failure_iso: null,
     next_attempt_iso: null,
+    next_attempt: null,
     signature_header: 'X-Orderpass-Signature',
     max_per_second: null,
     digest: false,
@@ -136,7 +137,7 @@ test('update changes what is named, clears what is null, and disabling cancels w
   await api.record({ entity: 'cus_update', seq: 1 });
   await until(() => receiver.received.length === 1);
   await until(
-    async () => (await api.get('/webhook/endpoint', { uid }, caller)).json.endpoint.next_attempt_iso !== null,
+    async () => (await api.get('/webhook/endpoint', { uid }, caller)).json.endpoint.next_attempt === 'planned',
   );
   expect(await update({ enabled: false })).toMatchObject({
     enabled: false,

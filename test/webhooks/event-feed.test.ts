@@ -64,6 +64,7 @@ test('an event in the feed has the members of interface 12.6, the body byte for 
             state: 'pending',
             attempts_count: 1,
             next_attempt_iso: expect.stringMatching(/^2026-03-01T12:00:05/),
+            next_attempt: 'planned',
           },
         ],
       },

@@ -54,7 +54,7 @@ test('one event is sent again with its id, though it succeeded, as a delivery of
     expect((await api.get('/webhook/delivery', { uid: delivery })).json.delivery.uid).toBe(delivery);
   const feed = await api.get('/events/list');
   expect(feed.json.events[0].deliveries).toEqual([
-    { endpoint_uid: uid, state: 'succeeded', attempts_count: 1, next_attempt_iso: null },
+    { endpoint_uid: uid, state: 'succeeded', attempts_count: 1, next_attempt_iso: null, next_attempt: null },
   ]);
 });
 

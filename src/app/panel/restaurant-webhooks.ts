@@ -14,6 +14,8 @@ import {
   createWebhookViews,
   historyStepMax,
   type LoggedAttempt,
+  nextTryOf,
+  nextTryOfEndpoint,
   type ShownDelivery,
   type ShownEndpoint,
   type WebhookViews,
@@ -30,7 +32,7 @@ export const createWebhookPorts = (deps: PortDeps): { endpoints: EndpointPorts; 
   onStop(close);
   const views = createWebhookViews({ db: installation.store.db });
   const now = (): Date => installation.clock.now();
-  return { endpoints: endpointPorts(call, views, now), deliveries: deliveryPorts(call, views) };
+  return { endpoints: endpointPorts(call, views, now), deliveries: deliveryPorts(call, views, now) };
 };
 
 const endpointPorts = (call: WebhookCalls['call'], views: WebhookViews, now: () => Date): EndpointPorts => ({
@@ -77,12 +79,12 @@ const endpointPorts = (call: WebhookCalls['call'], views: WebhookViews, now: () 
     const history = await views.history({ tenant: restuid, endpointUid: uid, from, stepMs, steps });
     return history.map((step) => ({
       ...step,
-      isPart: step.atOnce + step.later + step.failed + step.cancelled + step.open >= historyStepMax,
+      isPart: step.atOnce + step.later + step.failed + step.cancelled + step.retrying + step.open >= historyStepMax,
     }));
   },
 });
 
-const deliveryPorts = (call: WebhookCalls['call'], views: WebhookViews): DeliveryPorts => ({
+const deliveryPorts = (call: WebhookCalls['call'], views: WebhookViews, now: () => Date): DeliveryPorts => ({
   search: async (restuid, { after, limit, ...search }) => {
     const { rows, lookedTo } = await views.searchDeliveries({
       ...search,
@@ -90,12 +92,16 @@ const deliveryPorts = (call: WebhookCalls['call'], views: WebhookViews): Deliver
       after: readCursor(after),
       limit: limit + 1,
     });
-    const found = pageOf(rows.map(deliveryOf), limit, (last) => cursorOf(last.created, last.uid));
+    const found = pageOf(
+      rows.map((row) => deliveryOf(row, now())),
+      limit,
+      (last) => cursorOf(last.created, last.uid),
+    );
     return lookedTo === undefined ? found : { ...found, next: cursorOf(lookedTo.created, lookedTo.id) };
   },
   find: async (restuid, uid) => {
     const row = await views.findDelivery(restuid, uid);
-    return row && { ...deliveryOf(row), body: row.body ?? undefined, attempts: row.attempts.map(attemptOf) };
+    return row && { ...deliveryOf(row, now()), body: row.body ?? undefined, attempts: row.attempts.map(attemptOf) };
   },
   redeliver: async (actor, restuid, { endpointUid, eventId }) =>
     redelivered(await call(actor, restuid, '/webhook/redeliver', { endpoint_uid: endpointUid, event_id: eventId })),
@@ -117,7 +123,7 @@ const endpointOf = (row: ShownEndpoint, now: Date): WebhookEndpoint => ({
   failingSince: row.failingSince ?? undefined,
   lastSuccess: row.lastSuccess ?? undefined,
   lastFailure: row.lastFailure ?? undefined,
-  nextAttempt: row.nextAttempt ?? undefined,
+  nextTry: nextTryOfEndpoint(row, now),
   signatureHeader: row.signatureHeader ?? undefined,
   maxPerSecond: row.maxPerSecond ?? undefined,
   digest: row.digest,
@@ -137,7 +143,7 @@ const paramsOf = (fields: EndpointFields): Payload => ({
   digest: fields.digest,
 });
 
-const deliveryOf = (row: Omit<ShownDelivery, 'body' | 'attempts'>): Delivery => ({
+const deliveryOf = (row: Omit<ShownDelivery, 'body' | 'attempts'>, now: Date): Delivery => ({
   uid: row.uid,
   endpointUid: row.endpointUid,
   eventId: row.eventId,
@@ -146,7 +152,7 @@ const deliveryOf = (row: Omit<ShownDelivery, 'body' | 'attempts'>): Delivery => 
   seq: row.seq,
   state: row.state,
   attemptsCount: row.attemptsCount,
-  nextAttempt: row.nextAttemptAt ?? undefined,
+  nextTry: nextTryOf(row, now),
   created: row.created,
   redeliveryUid: row.redeliveryUid ?? undefined,
 });

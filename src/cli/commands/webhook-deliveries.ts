@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Output } from '../output.ts';
 import { toLine, UsageError } from '../output.ts';
-import { callWebhook, type Item, onEndpoint, pageNote } from './webhook.ts';
+import { callWebhook, type Item, nextTry, onEndpoint, pageNote } from './webhook.ts';
 
 export const deliveryCommands = (group: Command, output: Output): void => {
   deliveriesCommand(group, output);
@@ -62,7 +62,7 @@ const inShort = (delivery: Item): Item => ({
   seq: delivery.seq,
   state: delivery.state,
   attempts: delivery.attempts_count,
-  next: delivery.next_attempt_iso,
+  next: nextTry(delivery),
   event_id: delivery.event_id,
   redelivery: delivery.redelivery_uid,
 });

@@ -50,15 +50,21 @@ const listCommand = (group: Command, output: Output): void => {
     });
 };
 
-const inShort = ({ uid, url, kinds, status, disabled_reason, health, next_attempt_iso, description }: Item): Item => ({
-  uid,
-  url,
-  kinds,
-  status,
-  reason: disabled_reason,
-  health,
-  next_attempt: next_attempt_iso,
-  description,
+/** A time that is still to come, or in words why there is none; null when nothing is tried any more. */
+export const nextTry = ({ next_attempt, next_attempt_iso }: Item): unknown => {
+  if (next_attempt === 'due') return 'now, when it is its turn';
+  return next_attempt === 'behind' ? 'after the earlier event' : next_attempt_iso;
+};
+
+const inShort = (endpoint: Item): Item => ({
+  uid: endpoint.uid,
+  url: endpoint.url,
+  kinds: endpoint.kinds,
+  status: endpoint.status,
+  reason: endpoint.disabled_reason,
+  health: endpoint.health,
+  next_attempt: nextTry(endpoint),
+  description: endpoint.description,
 });
 
 const showCommand = (group: Command, output: Output): void => {

@@ -67,6 +67,12 @@ export type NotificationPorts = {
   set(actor: string, restuid: string, kind: EventKind, on: boolean): Promise<void>;
 };
 
+/**
+ * `planned`: not before `at`, which is still to come. `due`: now, when it is its turn. `behind`: after an earlier event about
+ * the same thing. Undefined where it is used: nothing is tried any more.
+ */
+export type NextTry = { kind: 'planned'; at: Date } | { kind: 'due' } | { kind: 'behind' };
+
 export type WebhookEndpoint = {
   uid: string;
   url: string;
@@ -80,7 +86,7 @@ export type WebhookEndpoint = {
   failingSince: Date | undefined;
   lastSuccess: Date | undefined;
   lastFailure: Date | undefined;
-  nextAttempt: Date | undefined;
+  nextTry: NextTry | undefined;
   /** Undefined: that of the installation. */
   signatureHeader: string | undefined;
   maxPerSecond: number | undefined;
@@ -144,8 +150,12 @@ export type HealthStep = {
   later: number;
   failed: number;
   cancelled: number;
-  /** Still to be sent. */
+  /** Every attempt so far failed, and another one comes. */
+  retrying: number;
+  /** Not tried yet. */
   open: number;
+  /** Attempts that failed, of all of them. */
+  failedAttempts: number;
   /** There were more: these are the newest. */
   isPart: boolean;
 };
@@ -164,7 +174,7 @@ export type Delivery = {
   seq: number;
   state: DeliveryState;
   attemptsCount: number;
-  nextAttempt: Date | undefined;
+  nextTry: NextTry | undefined;
   created: Date;
   redeliveryUid: string | undefined;
 };

@@ -6,6 +6,7 @@ import type { Delivery, DeliveryAttempt, Listed, WebhookEndpoint } from '../port
 import { attemptOutcome, isConfirmed } from './attempt-parts.ts';
 import { type DeliveryFilter, deliveriesPlace, isFiltering } from './delivery-filter.ts';
 import { endpointPlace } from './endpoint-parts.ts';
+import { nextTry } from './next-try.ts';
 import { badge, pager } from './parts.ts';
 import { placeOf } from './places.ts';
 import { deliveriesTopic } from './topics.ts';
@@ -80,7 +81,7 @@ const row = (view: View, { restuid, endpoints }: DeliveryPage, delivery: Deliver
 <td data-label="${t.state}">${deliveryState(view, delivery)}</td>
 <td data-label="${t.attempts}" class="number">${delivery.attemptsCount}</td>
 <td data-label="${t.endpoint}">${endpoint === undefined ? html`<code>${delivery.endpointUid}</code>` : (endpoint.description ?? endpoint.url)}</td>
-<td data-label="${t.next}">${delivery.nextAttempt === undefined || !isMoving(delivery) ? t.none : time(delivery.nextAttempt, 'relative')}</td>
+<td data-label="${t.next}">${delivery.nextTry === undefined ? t.none : nextTry(view, delivery.nextTry)}</td>
 <td data-label="${t.created}">${time(delivery.created)}</td></tr>`;
 };
 
@@ -91,13 +92,13 @@ export const deliveryNow = (
   delivery: Delivery & { attempts: readonly DeliveryAttempt[] },
 ): Html => {
   const t = view.texts.restaurant.deliveries;
-  const { uid, nextAttempt, attempts } = delivery;
+  const { uid, attempts } = delivery;
   return html`<section id="delivery-now" aria-label="${t.attempts}"${
     isMoving(delivery) &&
     html` hx-get="${deliveryPlace(restuid, uid)}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML"`
   }>
 <p>${deliveryState(view, delivery)} ${t.meanings[shownStateOf(delivery)]}${
-    isMoving(delivery) && nextAttempt !== undefined && html` ${t.next}: ${time(nextAttempt, 'relative')}.`
+    delivery.nextTry !== undefined && html` ${t.next}: ${nextTry(view, delivery.nextTry)}.`
   }</p>
 <h2>${t.attempts}</h2>${attempts.length === 0 ? html`<p>${t.noAttempt}</p>` : attempts.map((attempt, index) => attemptCard(view, attempt, index === attempts.length - 1)).reverse()}</section>`;
 };

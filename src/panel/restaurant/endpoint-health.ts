@@ -45,20 +45,22 @@ ${choice(
 )}</div></div>${shownSteps(view, steps, asked)}`;
 };
 
-const countOf = ({ atOnce, later, failed, cancelled, open }: HealthStep): number =>
-  atOnce + later + failed + cancelled + open;
+const countOf = ({ atOnce, later, failed, cancelled, retrying, open }: HealthStep): number =>
+  atOnce + later + failed + cancelled + retrying + open;
 
 const shownSteps = (view: View, steps: readonly HealthStep[], { as }: HealthQuery): Html => {
   const t = view.texts.restaurant.deliveries.health;
   const sum = (of: (step: HealthStep) => number): number => steps.reduce((total, step) => total + of(step), 0);
   const all = sum(countOf);
   if (all === 0) return html`<p>${t.none}</p>`;
-  const summary = t.summary(
+  const summary = t.summary({
     all,
-    sum(({ atOnce, later }) => atOnce + later),
-    sum(({ failed, cancelled }) => failed + cancelled),
-    sum(({ open }) => open),
-  );
+    confirmed: sum(({ atOnce, later }) => atOnce + later),
+    failed: sum(({ failed, cancelled }) => failed + cancelled),
+    retrying: sum(({ retrying }) => retrying),
+    open: sum(({ open }) => open),
+    failedAttempts: sum(({ failedAttempts }) => failedAttempts),
+  });
   return html`<p>${summary}</p>${as === 'table' ? stepTable(view, steps) : healthChart(view, steps, summary)}
 ${steps.some(({ isPart }) => isPart) && html`<p class="hint">${t.part}</p>`}`;
 };
@@ -66,7 +68,7 @@ ${steps.some(({ isPart }) => isPart) && html`<p class="hint">${t.part}</p>`}`;
 /** Steps without deliveries are left out. */
 const stepTable = ({ texts }: View, steps: readonly HealthStep[]): Html => {
   const t = texts.restaurant.deliveries.health;
-  const names = ['atOnce', 'later', 'failed', 'cancelled', 'open'] as const;
+  const names = ['atOnce', 'later', 'retrying', 'failed', 'cancelled', 'open', 'failedAttempts'] as const;
   return html`<table class="stack"><thead><tr><th scope="col">${t.start}</th>${names.map((name) => html`<th scope="col" class="number">${t[name]}</th>`)}</tr></thead>
 <tbody>${steps
     .filter((step) => countOf(step) > 0)

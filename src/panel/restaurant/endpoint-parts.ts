@@ -3,6 +3,7 @@ import { type Html, html } from '../frame/html.ts';
 import type { View } from '../frame/page.ts';
 import { time } from '../frame/time.ts';
 import type { Listed, WebhookEndpoint } from '../ports/restaurant.ts';
+import { nextTry } from './next-try.ts';
 import { badge, pager, withQuery } from './parts.ts';
 import { placeOf } from './places.ts';
 import { deliveriesTopic } from './topics.ts';
@@ -14,7 +15,11 @@ export const endpointState = ({ texts }: View, endpoint: WebhookEndpoint): Html 
   const t = texts.restaurant.webhooks.states;
   if (!endpoint.enabled) return badge('plain', t.disabled);
   if (endpoint.failingSince !== undefined) return badge('bad', t.failing);
-  return endpoint.lastSuccess === undefined ? badge('plain', t.quiet) : badge('good', t.ok);
+  const { lastSuccess, lastFailure } = endpoint;
+  // It failed before it was disabled, and enabling it has forgotten since when: nothing is known of it now.
+  if (lastFailure !== undefined && (lastSuccess === undefined || lastSuccess < lastFailure))
+    return badge('plain', t.again);
+  return lastSuccess === undefined ? badge('plain', t.quiet) : badge('good', t.ok);
 };
 
 type EndpointPage = { restuid: string; after: string | undefined; endpoints: Listed<WebhookEndpoint> };
@@ -30,7 +35,7 @@ export const endpointTable = (view: View, { restuid, after, endpoints }: Endpoin
 <td data-label="${t.state}">${endpointState(view, endpoint)}</td>
 <td data-label="${t.kinds}">${endpoint.kinds.map((kind) => notifications.kinds[kind]).join(', ')}</td>
 <td data-label="${t.lastSuccess}">${endpoint.lastSuccess === undefined ? t.never : time(endpoint.lastSuccess, 'relative')}</td>
-<td data-label="${t.nextAttempt}">${endpoint.nextAttempt === undefined ? t.nothing : time(endpoint.nextAttempt, 'relative')}</td></tr>`;
+<td data-label="${t.nextAttempt}">${endpoint.nextTry === undefined ? t.nothing : nextTry(view, endpoint.nextTry)}</td></tr>`;
   return html`<section id="endpoints" aria-label="${t.nav}" hx-get="${pathOf(after)}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML">${
     endpoints.items.length === 0
       ? html`<p>${t.empty}</p>`
@@ -43,14 +48,14 @@ export const endpointTable = (view: View, { restuid, after, endpoints }: Endpoin
 /** How it is now, in words. */
 export const endpointNow = (view: View, endpoint: WebhookEndpoint): Html => {
   const t = view.texts.restaurant.webhooks;
-  const { disabledReason, failingSince, lastSuccess, lastFailure, nextAttempt, previousSecretExpires } = endpoint;
+  const { disabledReason, failingSince, lastSuccess, lastFailure, previousSecretExpires } = endpoint;
   return html`<dl class="facts">
 <dt>${t.state}</dt><dd>${endpointState(view, endpoint)}${disabledReason !== undefined && html` ${t.reasons[disabledReason]}`}${
     endpoint.enabled && failingSince !== undefined && html` ${t.failingSince} ${time(failingSince)}`
   }</dd>
 <dt>${t.lastSuccess}</dt><dd>${lastSuccess === undefined ? t.never : time(lastSuccess)}</dd>
 <dt>${t.lastFailure}</dt><dd>${lastFailure === undefined ? t.never : time(lastFailure)}</dd>
-<dt>${t.nextAttempt}</dt><dd>${nextAttempt === undefined ? t.nothing : time(nextAttempt)}</dd>
+<dt>${t.nextAttempt}</dt><dd>${endpoint.nextTry === undefined ? t.nothing : nextTry(view, endpoint.nextTry, 'moment')}</dd>
 ${previousSecretExpires !== undefined && html`<dt>${t.overlapRuns}</dt><dd>${time(previousSecretExpires)}</dd>`}</dl>`;
 };
 

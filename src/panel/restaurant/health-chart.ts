@@ -1,4 +1,4 @@
-/** A bar for each step of time: what was confirmed from the ground up, above it what failed, hatched, and what is open. */
+/** A bar for each step of time: what was confirmed from the ground up, above it what failed so far, hatched, and what was not tried yet. */
 import { type Html, html } from '../frame/html.ts';
 import type { View } from '../frame/page.ts';
 import { time } from '../frame/time.ts';
@@ -11,9 +11,9 @@ const height = 100;
 /** `summary`: what it says, in words. */
 export const healthChart = ({ texts }: View, steps: readonly HealthStep[], summary: string): Html => {
   const t = texts.restaurant.deliveries.health;
-  const stacks = steps.map(({ atOnce, later, failed, cancelled, open }) => ({
+  const stacks = steps.map(({ atOnce, later, failed, cancelled, retrying, open }) => ({
     good: atOnce + later,
-    bad: failed + cancelled,
+    bad: failed + cancelled + retrying,
     open,
   }));
   const highest = Math.max(1, ...stacks.map(({ good, bad, open }) => good + bad + open));

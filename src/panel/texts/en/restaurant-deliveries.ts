@@ -1,4 +1,10 @@
 /** Texts about deliveries, their attempts and the health of endpoints. */
+
+/** Deliveries of a span of time by what became of them, and their attempts that failed. */
+export type HealthSums = Readonly<
+  Record<'all' | 'confirmed' | 'failed' | 'retrying' | 'open' | 'failedAttempts', number>
+>;
+
 export const deliveries = {
   nav: 'Deliveries',
   title: (name: string) => `Deliveries of ${name}`,
@@ -19,6 +25,7 @@ export const deliveries = {
   state: 'State',
   attempts: 'Attempts',
   next: 'Next try',
+  nextTries: { due: 'now, when it is its turn', behind: 'after the earlier event' },
   created: 'Recorded',
   none: '–',
   searchOn: 'The newest were looked through. Search further back',
@@ -63,7 +70,7 @@ export const deliveries = {
   endpointDisabled: 'Its endpoint is disabled. Enable it to send this again:',
   queued: (count: number) => `${count} ${count === 1 ? 'event is' : 'events are'} being sent again.`,
   queuedMore: (count: number) => `${count} events are being sent again; more follow.`,
-  queuedNone: 'Nothing to send again: the endpoint has confirmed everything since then.',
+  queuedNone: 'Nothing to send again: since then there is no event that this endpoint has not confirmed.',
   notSendable:
     'This event cannot be sent again: it is not kept any more, or the endpoint does not receive such events.',
   disabledNow: 'The endpoint is disabled; enable it first.',
@@ -91,8 +98,8 @@ export const deliveries = {
     view: 'Show as',
     views: { chart: 'Chart', table: 'Table' },
     /** What the chart says, for whoever does not see it. */
-    summary: (all: number, confirmed: number, failed: number, open: number) =>
-      `${all} deliveries: ${confirmed} delivered, ${failed} failed or cancelled, ${open} to be sent.`,
+    summary: ({ all, confirmed, failed, retrying, open, failedAttempts }: HealthSums) =>
+      `${all} deliveries: ${confirmed} delivered, ${failed} failed or cancelled, ${retrying} failed so far and tried again, ${open} not tried yet. Failed attempts: ${failedAttempts}.`,
     none: 'No delivery was recorded in this span.',
     part: 'Where there were more, the newest 500 of a step are counted.',
     highest: 'Highest',
@@ -101,9 +108,11 @@ export const deliveries = {
     later: 'At a later attempt',
     failed: 'Failed',
     cancelled: 'Cancelled',
-    open: 'To be sent',
+    retrying: 'Failed so far',
+    open: 'Not tried yet',
+    failedAttempts: 'Failed attempts',
     confirmed: 'Delivered',
-    notConfirmed: 'Failed or cancelled',
+    notConfirmed: 'Failed, failed so far or cancelled',
   },
   failures: {
     dns: 'The name of the address was not found.',
@@ -113,7 +122,7 @@ export const deliveries = {
     reset: 'The connection was cut before the answer was complete.',
     status: 'The answer was no success (2xx).',
     redirect: 'The answer was a redirect; those are not followed.',
-    target_refused: 'The address is not public, so nothing was sent.',
+    target_refused: 'The address is not public, or its port is one of another protocol, so nothing was sent.',
   },
   confirmed: 'Confirmed',
   response: 'What the receiver answered',

@@ -30,9 +30,15 @@ export const webhooks = {
   ownerPanel: 'this panel',
   ownerClient: (id: string) => `API client ${id}`,
   uid: 'Endpoint id',
-  states: { ok: 'Healthy', quiet: 'Nothing sent yet', failing: 'Failing', disabled: 'Disabled' },
+  states: {
+    ok: 'Last try succeeded',
+    quiet: 'No try yet',
+    again: 'No try since it was enabled',
+    failing: 'Failing',
+    disabled: 'Disabled',
+  },
   reasons: {
-    owner: 'Disabled by you.',
+    owner: 'Disabled by hand.',
     gone: 'Disabled: the receiver answered 410, it wants nothing more.',
     failing: 'Disabled: every attempt failed for days.',
   },

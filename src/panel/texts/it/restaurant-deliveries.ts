@@ -1,4 +1,5 @@
 /** Testi sulle consegne, i loro tentativi e lo stato degli endpoint. */
+import type { HealthSums } from '../en/restaurant-deliveries.ts';
 import type { Texts } from '../texts.ts';
 
 export const deliveries: Texts['restaurant']['deliveries'] = {
@@ -21,6 +22,7 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
   state: 'Stato',
   attempts: 'Tentativi',
   next: 'Prossimo tentativo',
+  nextTries: { due: 'ora, appena è il suo turno', behind: 'dopo l’evento precedente' },
   created: 'Registrata',
   none: '–',
   searchOn: 'Le più recenti sono state esaminate. Cerca più indietro',
@@ -65,7 +67,7 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
   endpointDisabled: 'Il suo endpoint è disabilitato. Abilitalo per inviarla di nuovo:',
   queued: (count: number) => `${count} ${count === 1 ? 'evento viene inviato' : 'eventi vengono inviati'} di nuovo.`,
   queuedMore: (count: number) => `${count} eventi vengono inviati di nuovo; altri seguono.`,
-  queuedNone: 'Nulla da inviare di nuovo: l’endpoint ha confermato tutto da allora.',
+  queuedNone: 'Nulla da inviare di nuovo: da allora non c’è alcun evento che questo endpoint non abbia confermato.',
   notSendable:
     'Questo evento non si può inviare di nuovo: non è più conservato, oppure l’endpoint non riceve eventi di questo tipo.',
   disabledNow: 'L’endpoint è disabilitato; prima abilitalo.',
@@ -92,8 +94,8 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
     span: 'Periodo',
     view: 'Mostra come',
     views: { chart: 'Grafico', table: 'Tabella' },
-    summary: (all: number, confirmed: number, failed: number, open: number) =>
-      `${all} consegne: ${confirmed} consegnate, ${failed} fallite o annullate, ${open} da inviare.`,
+    summary: ({ all, confirmed, failed, retrying, open, failedAttempts }: HealthSums) =>
+      `${all} consegne: ${confirmed} consegnate, ${failed} fallite o annullate, ${retrying} finora fallite e ritentate, ${open} non ancora tentate. Tentativi falliti: ${failedAttempts}.`,
     none: 'In questo periodo non è stata registrata alcuna consegna.',
     part: 'Dove ce n’erano di più, si contano le 500 più recenti di un intervallo.',
     highest: 'Massimo',
@@ -102,9 +104,11 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
     later: 'A un tentativo successivo',
     failed: 'Fallite',
     cancelled: 'Annullate',
-    open: 'Da inviare',
+    retrying: 'Finora fallite',
+    open: 'Non ancora tentate',
+    failedAttempts: 'Tentativi falliti',
     confirmed: 'Consegnate',
-    notConfirmed: 'Fallite o annullate',
+    notConfirmed: 'Fallite, finora fallite o annullate',
   },
   failures: {
     dns: 'Il nome dell’indirizzo non è stato trovato.',
@@ -114,7 +118,8 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
     reset: 'La connessione è stata interrotta prima che la risposta fosse completa.',
     status: 'La risposta non era un successo (2xx).',
     redirect: 'La risposta era un reindirizzamento, che non viene seguito.',
-    target_refused: 'L’indirizzo non è pubblico, quindi non è stato inviato nulla.',
+    target_refused:
+      'L’indirizzo non è pubblico, o la sua porta è di un altro protocollo, quindi non è stato inviato nulla.',
   },
   confirmed: 'Confermata',
   response: 'Che cosa ha risposto il ricevitore',

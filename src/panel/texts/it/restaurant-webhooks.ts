@@ -33,9 +33,15 @@ export const webhooks: Texts['restaurant']['webhooks'] = {
   ownerPanel: 'questo pannello',
   ownerClient: (id: string) => `client API ${id}`,
   uid: 'Id dell’endpoint',
-  states: { ok: 'Funziona', quiet: 'Ancora nulla inviato', failing: 'Con errori', disabled: 'Disabilitato' },
+  states: {
+    ok: 'Ultimo tentativo riuscito',
+    quiet: 'Ancora nessun tentativo',
+    again: 'Nessun tentativo da quando è abilitato',
+    failing: 'Con errori',
+    disabled: 'Disabilitato',
+  },
   reasons: {
-    owner: 'Disabilitato da te.',
+    owner: 'Disabilitato a mano.',
     gone: 'Disabilitato: il ricevitore ha risposto 410, non vuole altro.',
     failing: 'Disabilitato: ogni tentativo è fallito per giorni.',
   },
