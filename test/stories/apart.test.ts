@@ -1,12 +1,36 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeDataDir, type RunningProgram, runJson, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
 const data = makeDataDir();
-const env = { ORDERPASS_DATA_DIR: data.path, NODE_ENV: 'production' };
+const folder = mkdtempSync(join(tmpdir(), 'orderpass-apart-'));
+const slow = join(folder, 'slow.mjs');
+const starts = join(folder, 'starts');
+const goOn = join(folder, 'go-on');
+/** Read by each process of the program before its own first line. That for long work waits for a file, if it is to. */
+const preload = `
+  import { appendFileSync, existsSync } from 'node:fs';
+  process.on('warning', (warning) => {
+    process.stderr.write(warning.stack + '\\n');
+    process.kill(process.pid, 'SIGKILL');
+  });
+  if (process.argv[1]?.includes('apart/process')) {
+    appendFileSync(${JSON.stringify(starts)}, process.pid + '\\n');
+    while (existsSync(${JSON.stringify(`${slow}.on`)}) && !existsSync(${JSON.stringify(goOn)}))
+      await new Promise((resolve) => setTimeout(resolve, 20));
+  }`;
+writeFileSync(slow, preload);
+const env = {
+  ORDERPASS_DATA_DIR: data.path,
+  NODE_ENV: 'production',
+  NODE_OPTIONS: `--import=${slow}`,
+  ORDERPASS_RATE_BURST_UNITS: '1000',
+};
 let program: RunningProgram;
 let headers: Record<string, string>;
 
@@ -23,6 +47,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await program.kill();
   data.remove();
+  rmSync(folder, { recursive: true, force: true });
 });
 
 const apartOf = (pid: number | undefined): number[] =>
@@ -124,6 +149,8 @@ test('an import is carried out by a process of its own, which takes its core aft
 
 test('a process that dies in the middle of an import costs a 503 and nothing else', async () => {
   const [pid = 0] = apartOf(program.child.pid);
+  // To end process 0 would end the run of the tests.
+  expect(pid).not.toBe(0);
   const body = menuOf('Lost');
   const status = await new Promise<number | undefined>((resolve, reject) => {
     const asked = request(`${program.url}/api/menu/import`, {
@@ -156,4 +183,32 @@ test('the process ends with the program, also with one that is killed', async ()
   expect(second).not.toBe(0);
   await program.kill();
   await until(() => !lives(second));
+});
+
+test('F-03 a start that takes longer than a caller waits goes on, and the next caller finds the same process', async () => {
+  writeFileSync(`${slow}.on`, '');
+  writeFileSync(starts, '');
+  program = await startProgram(env);
+  const answer = await fetch(`${program.url}/api/menu/import`, { method: 'POST', headers, body: menuOf('Early') });
+  expect(answer.status).toBe(503);
+  expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+  const [pid = 0] = apartOf(program.child.pid);
+  const joined = importMenu('Late');
+  writeFileSync(goOn, '');
+  expect(await joined).toEqual({ status: 200, state: 'applied' });
+  expect(await importMenu('Later')).toEqual({ status: 200, state: 'applied' });
+  expect(apartOf(program.child.pid)).toEqual([pid]);
+  expect(readFileSync(starts, 'utf8')).toBe(`${pid}\n`);
+}, 90_000);
+
+test('F-10 answers of the process cause no warning of Node, whatever their size and however many at once', async () => {
+  const large = menuOf('Large').padEnd(300 * 1024, ' ');
+  const send = (body: string) => fetch(`${program.url}/api/menu/import`, { method: 'POST', headers, body });
+  const answers = await Promise.all([menuOf('Small'), large, large, menuOf('Small'), large].map(send));
+  for (const answer of answers) await answer.arrayBuffer();
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  expect((await fetch(`${program.url}/api/menu/imports`, { headers })).status).toBe(200);
+  // The processes end at the first warning (see the preloaded file above).
+  expect(program.errors()).not.toMatch(/Warning/);
+  expect(program.child.exitCode).toBeNull();
 });

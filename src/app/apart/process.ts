@@ -4,12 +4,21 @@
  */
 import { lowerProcess } from './niceness.ts';
 import type { ApartSettings } from './serve-apart.ts';
+import type { ChildMessage } from './start-child.ts';
+
+const startingEveryMs = 1_000;
+
+const send = (message: ChildMessage): void => void process.send?.(message, () => undefined);
 
 lowerProcess();
 // Ctrl-C reaches every process of a terminal; when this one ends is the program's business, which may still need it.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined);
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 // Also when the program was killed: nobody is there to ask for anything.
 process.once('disconnect', () => process.exit());
 process.once('message', (settings: ApartSettings) => {
-  void import('./serve-core.ts').then(({ serveCore }) => serveCore(settings));
+  // A busy machine may take minutes to load the program: while it does, the parent knows that it goes on.
+  const starting = setInterval(() => send({ starting: true }), startingEveryMs);
+  void import('./serve-core.ts')
+    .then(({ serveCore }) => serveCore(settings, send))
+    .finally(() => clearInterval(starting));
 });

@@ -3,7 +3,6 @@
  * ended when none has come for a while; one that dies is replaced for the next request, and what it was doing was never
  * committed.
  */
-import { type ChildProcess, fork } from 'node:child_process';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import type { Context } from 'koa';
 import { Fault } from '#src/contract/fault.ts';
@@ -11,6 +10,7 @@ import { requestIdHeader } from '#src/contract/headers.ts';
 import type { OrderingSettings } from '#src/ordering/config.ts';
 import type { Logger, LogLevel } from '#src/platform/log.ts';
 import { pause } from '#src/platform/supervisor.ts';
+import { type Child, endOf, startChild, stopChild } from './start-child.ts';
 import { createTurns } from './take-turns.ts';
 
 /** What the process is started with. */
@@ -34,27 +34,10 @@ export type Apart = {
   close(): Promise<void>;
 };
 
-type Child = { process: ChildProcess; port: Promise<number>; gone: Promise<void>; ending: boolean };
-
-const startMsMax = 20_000;
-const stopMsMax = 5_000;
-const goneMsMax = 1_000;
 const idleMsMax = 300_000;
 
-/**
- * The largest request needs a third of this: beyond it the process ends, and the program does not. Left to itself V8 lets
- * as much garbage gather as there are living objects; collecting earlier costs time that nobody else waits for. It collects
- * on the one thread: helpers would take every core at once, and with them those of the requests that are answered meanwhile.
- */
-const heapFlags = [
-  '--max-old-space-size=1024',
-  '--heap-growing-percent=40',
-  '--max-semi-space-size=4',
-  '--single-threaded-gc',
-];
-
-/** Whoever debugs or watches the program does not mean this process. */
-const ownFlags = process.execArgv.filter((flag) => !/^--(inspect|watch|expose-gc|max-)/.test(flag));
+/** How long a request waits for a process that starts; the start goes on after it, and the next request finds it further. */
+const startWaitMsMax = 10_000;
 
 /** A smaller body is no large work by its reading, and waits for nobody. */
 const largeBytes = 256 * 1024;
@@ -76,7 +59,14 @@ export const createApart = (settings: ApartSettings, { log }: { log: Logger }): 
     void started.gone.then(() => {
       if (child === started) child = undefined;
     });
+    // Those who waited for it may be gone by now, and one that still starts is not ended.
+    started.port.then(whenIdle, () => undefined);
     return started;
+  };
+
+  const whenIdle = (): void => {
+    clearTimeout(idle);
+    if (running === 0 && child?.isUp() === true) idle = setTimeout(() => void end(), idleMsMax).unref();
   };
 
   const end = async (): Promise<void> => {
@@ -85,18 +75,22 @@ export const createApart = (settings: ApartSettings, { log }: { log: Logger }): 
     if (ending !== undefined) await stopChild(ending);
   };
 
-  const forward = async (ctx: Context): Promise<void> => {
+  const forward = async (ctx: Context, closed: Closed): Promise<void> => {
     clearTimeout(idle);
     running += 1;
-    ctx.res.once('close', () => {
+    closed.push(() => {
       running -= 1;
-      if (running === 0) idle = setTimeout(() => void end(), idleMsMax).unref();
+      whenIdle();
     });
     const asked = current();
     let answer: IncomingMessage;
     try {
-      answer = await ask(ctx, await asked.port, agent);
+      const port = await portInTime(asked);
+      if (ctx.res.closed) return;
+      if (port === undefined) throw unreachable(new Error('the process for long work is still starting'));
+      answer = await ask(ctx, { port, agent, closed });
     } catch (error) {
+      if (error instanceof Fault) throw error;
       if (!ctx.res.closed) await endOf(asked);
       throw unreachable(error);
     }
@@ -108,15 +102,16 @@ export const createApart = (settings: ApartSettings, { log }: { log: Logger }): 
 
   return {
     serve: async (ctx) => {
-      if (!isLarge(ctx.req)) return forward(ctx);
+      const closed = whenClosed(ctx);
+      if (!isLarge(ctx.req)) return forward(ctx, closed);
       const done = await turns.take(ctx.state.signal as AbortSignal);
       if (done === undefined) {
         if (ctx.res.closed) return;
-        throw unreachable(undefined);
+        throw unreachable(new Error('too many large requests at once'));
       }
-      ctx.res.once('close', done);
       if (ctx.res.closed) return done();
-      await forward(ctx);
+      closed.push(done);
+      await forward(ctx, closed);
     },
     close: async () => {
       clearTimeout(idle);
@@ -130,10 +125,35 @@ const isLarge = ({ method, headers }: IncomingMessage): boolean =>
   method === 'POST' &&
   (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > largeBytes);
 
+/** What is to be done when the answer has ended or its caller is gone. */
+type Closed = (() => void)[];
+
+/**
+ * One listener for all that waits for the end of an answer: with one each, and those of koa and of a piped body, there are
+ * more of them than Node takes for sound, and it would warn of a leak.
+ */
+const whenClosed = ({ res }: Context): Closed => {
+  const closed: Closed = [];
+  res.once('close', () => {
+    for (const act of closed) act();
+  });
+  return closed;
+};
+
+/** Undefined when the process is not up in time; its start goes on. Rejects when it has ended. */
+const portInTime = async ({ port }: Child): Promise<number | undefined> => {
+  const over = new AbortController();
+  try {
+    return await Promise.race([port, pause(startWaitMsMax, over.signal).then(() => undefined)]);
+  } finally {
+    over.abort();
+  }
+};
+
 const unreachable = (cause: unknown): Fault =>
   new Fault('OVERLOADED', 'The service is not available right now; try again shortly', {
     headers: { 'retry-after': '2' },
-    cause: cause ?? new Error('too many large requests at once'),
+    cause,
   });
 
 /** RFC 9110 section 7.6.1. */
@@ -149,7 +169,10 @@ const hopByHop = new Set([
 ]);
 
 /** The head of the process's answer; its body and that of the request flow on by themselves. */
-const ask = (ctx: Context, port: number, agent: Agent): Promise<IncomingMessage> =>
+const ask = (
+  ctx: Context,
+  { port, agent, closed }: { port: number; agent: Agent; closed: Closed },
+): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const headers = Object.fromEntries(Object.entries(ctx.req.headers).filter(([name]) => !hopByHop.has(name)));
     headers[requestIdHeader] = String(ctx.state.requestId);
@@ -158,64 +181,6 @@ const ask = (ctx: Context, port: number, agent: Agent): Promise<IncomingMessage>
     asked.once('response', resolve);
     asked.on('error', reject);
     // A caller that goes away takes its request back.
-    ctx.res.once('close', () => asked.destroy());
+    closed.push(() => asked.destroy());
     ctx.req.pipe(asked);
   });
-
-const startChild = (settings: ApartSettings, log: Logger): Child => {
-  const process = fork(new URL('./process.ts', import.meta.url), [], {
-    // Beside what this process was started with: the flags that let Node read the program.
-    execArgv: [...ownFlags, ...heapFlags],
-    // Standard output belongs to the command line; the log goes where the program's goes.
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    // A session of its own, which can be lowered as a whole (niceness.ts).
-    detached: true,
-  });
-  const gone = new Promise<void>((resolve) => {
-    process.once('exit', () => resolve());
-    // One that could not be started has no exit.
-    process.once('error', () => process.pid === undefined && resolve());
-  });
-  const port = new Promise<number>((resolve, reject) => {
-    const tooLong = setTimeout(() => reject(new Error('the process for long work does not start')), startMsMax);
-    const failed = (error: Error): void => {
-      clearTimeout(tooLong);
-      reject(error);
-    };
-    process.once('error', failed);
-    process.once('message', (said: unknown) => {
-      clearTimeout(tooLong);
-      resolve((said as { port: number }).port);
-    });
-    void gone.then(() => failed(new Error('the process for long work has ended')));
-  });
-  const child: Child = { process, port, gone, ending: false };
-  void gone.then(() => {
-    if (!child.ending)
-      log.error({ code: process.exitCode, signal: process.signalCode }, 'the process for long work has died');
-  });
-  // Told to whoever asks; nobody may be asking.
-  port.catch(() => process.kill('SIGKILL'));
-  process.send(settings, () => undefined);
-  return child;
-};
-
-/**
- * Waits a moment for the end of a process whose connection broke. The system closes connections before it tells of the end,
- * and whoever is answered now may ask again at once: that request is for the next process.
- */
-const endOf = async ({ gone }: Child): Promise<void> => {
-  const over = new AbortController();
-  await Promise.race([gone, pause(goneMsMax, over.signal)]);
-  over.abort();
-};
-
-const stopChild = async (child: Child): Promise<void> => {
-  child.ending = true;
-  // It hears this only when it is up.
-  await child.port.catch(() => undefined);
-  if (child.process.connected) child.process.send('stop', () => undefined);
-  const force = setTimeout(() => child.process.kill('SIGKILL'), stopMsMax);
-  await child.gone;
-  clearTimeout(force);
-};

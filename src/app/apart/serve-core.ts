@@ -9,6 +9,7 @@ import { createLog } from '#src/platform/log.ts';
 import { createCoreHandler, createInternalServer, listen } from '../listeners.ts';
 import { lowerOther } from './niceness.ts';
 import type { ApartSettings } from './serve-apart.ts';
+import type { ChildMessage } from './start-child.ts';
 
 const host = '127.0.0.1';
 const graceMs = 3_000;
@@ -17,7 +18,7 @@ const graceMs = 3_000;
 const connectionsMax = 6;
 
 /** Resolves when it listens and has told so. Ends the process when it is told to. */
-export const serveCore = async (settings: ApartSettings): Promise<void> => {
+export const serveCore = async (settings: ApartSettings, send: (message: ChildMessage) => void): Promise<void> => {
   const log = createLog(settings.logLevel);
   const connection = settings.databaseUrl;
   const pool = createPool({ connection, max: connectionsMax, applicationName: settings.applicationName }, log);
@@ -36,7 +37,7 @@ export const serveCore = async (settings: ApartSettings): Promise<void> => {
       .then(() => pool.end())
       .finally(() => process.exit());
   });
-  process.send?.({ port: listener.port });
+  send({ port: listener.port });
 };
 
 /** What is asked of our own database server here is no more urgent than this process. */
