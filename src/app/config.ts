@@ -52,6 +52,16 @@ export const settingsSchema = z.strictObject({
       'Port of the internal listener; 0 takes a free one (role all only); roles gateway and worker have one, for /metrics, when it is set',
     env: 'ORDERPASS_INTERNAL_PORT',
   }),
+  metrics_token: z
+    .string()
+    .regex(/^[A-Za-z0-9._~+/-]{16,256}=*$/, 'must have 16 to 256 letters, digits or any of . _ ~ + / -')
+    .optional()
+    .meta({
+      description:
+        'Bearer token that /metrics of the internal listener then asks for; without it anybody who reaches it may read',
+      env: 'ORDERPASS_METRICS_TOKEN',
+      secret,
+    }),
   data_dir: z
     .string()
     .min(1)

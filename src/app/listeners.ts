@@ -2,6 +2,7 @@
  * Sockets: the public listener of the gateway and the internal one of the ordering core. A listener that stops lets what
  * runs finish, within a bound.
  */
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Koa, { type Middleware } from 'koa';
@@ -49,7 +50,12 @@ type CoreDeps = Pick<OperationDeps, 'db' | 'box' | 'clock' | 'serveApart'> & {
   assertionKey: Buffer;
 };
 
-type Telemetry = { metrics: Metrics; traces: Traces | undefined };
+type Telemetry = {
+  metrics: Metrics;
+  traces: Traces | undefined;
+  /** Asked for at /metrics; undefined: the figures are open to everybody who reaches the listener. */
+  metricsToken?: string | undefined;
+};
 
 /** The internal listener of a core: assertion, operations, one error boundary. With `telemetry` also figures, at /metrics. */
 export const createCoreHandler = (
@@ -58,7 +64,7 @@ export const createCoreHandler = (
   telemetry?: Telemetry,
 ): RequestListener => {
   const app = new Koa();
-  if (telemetry !== undefined) app.use(showMetrics(telemetry.metrics));
+  if (telemetry !== undefined) app.use(showMetrics(telemetry));
   app.use(createErrorBoundary({ log }));
   const verifyAssertion = createAssertionVerifier({
     key: assertionKey,
@@ -73,15 +79,34 @@ export const createCoreHandler = (
   return (request, response) => void handle(request, response);
 };
 
-const showMetrics =
-  (metrics: Metrics): Middleware =>
-  async (ctx, next) => {
+const showMetrics = ({ metrics, metricsToken }: Telemetry): Middleware => {
+  const mayRead = createMayRead(metricsToken);
+  return async (ctx, next) => {
     if (ctx.path !== '/metrics' || ctx.method !== 'GET') return next();
+    ctx.set('cache-control', 'no-store');
+    if (!mayRead(ctx.req.headers.authorization)) {
+      ctx.status = 401;
+      // RFC 6750 section 3: without an error code, since it says nothing about what was presented.
+      ctx.set('www-authenticate', 'Bearer realm="orderpass metrics"');
+      ctx.body = 'These figures need the token of ORDERPASS_METRICS_TOKEN as Authorization: Bearer TOKEN\n';
+      return;
+    }
     const { contentType, text } = await metrics.render();
     ctx.set('content-type', contentType);
-    ctx.set('cache-control', 'no-store');
     ctx.body = text;
   };
+};
+
+/** Compares digests: they have one length, and a comparison of them tells nothing about the token. */
+const createMayRead = (token: string | undefined): ((authorization: string | undefined) => boolean) => {
+  if (token === undefined) return () => true;
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  const expected = digest(token);
+  return (authorization) => {
+    const presented = /^Bearer +(\S+) *$/i.exec(authorization?.slice(0, 1024) ?? '')?.[1];
+    return presented !== undefined && timingSafeEqual(digest(presented), expected);
+  };
+};
 
 /** The internal listener: the core where a role has one, and figures for Prometheus at /metrics in every role. */
 export const createInternalHandler = (

@@ -108,7 +108,14 @@ const startInternal = async (
 ): Promise<Listener> => {
   const operations = runsOrdering(settings) ? coreOperations(settings, installation, running) : [];
   const apart = runsOrdering(settings) ? openApart(settings, installation, running) : undefined;
-  const server = createInternalServer(createInternalHandler(installation, operations, telemetry, apart?.serve));
+  const server = createInternalServer(
+    createInternalHandler(
+      installation,
+      operations,
+      { ...telemetry, metricsToken: settings.metrics_token },
+      apart?.serve,
+    ),
+  );
   // Loopback, or the private network that the operator named: the core trusts assertions, not addresses.
   const listener = await listen(server, settings.internal_host, settings.internal_port);
   running.stops.push(() => listener.close(graceMs));

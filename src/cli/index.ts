@@ -4,7 +4,8 @@
  */
 import { Command, CommanderError } from 'commander';
 import { SettingsError } from '#src/app/config.ts';
-import { Fault } from '#src/contract/fault.ts';
+import { Fault, type FaultDetail } from '#src/contract/fault.ts';
+import { programVersion } from '#src/platform/log.ts';
 import { auditCommands } from './commands/audit.ts';
 import { clientCommands } from './commands/client.ts';
 import { configCommands } from './commands/config.ts';
@@ -39,7 +40,7 @@ export const runCommandLine = async (argv: readonly string[]): Promise<number> =
 const createProgram = (output: Output): Command => {
   const program = new Command('orderpass')
     .description('OAuth 2.0 gateway, ordering core and webhook engine for restaurants')
-    .version('1.0.0')
+    .version(programVersion)
     .option('--config <file>', 'settings file (JSON); the environment wins over it')
     .option('--json', 'print exactly one JSON object on stdout')
     .showHelpAfterError('Run with --help to see how it is used.')
@@ -80,6 +81,12 @@ const forEachCommand = (command: Command, visit: (command: Command) => void): vo
   for (const child of command.commands) forEachCommand(child, visit);
 };
 
+/** Callers of the interface cannot change settings; those at the command line can. */
+const hintOf = ({ code, message }: FaultDetail): string =>
+  code === 'TARGET_REFUSED' && /https:\/\/|private address/.test(message)
+    ? '; for a trial, ORDERPASS_ALLOW_PRIVATE_TARGETS=true allows http, loopback and private addresses: set it for the start and for this command'
+    : '';
+
 const report = (error: unknown, output: Output): number => {
   if (error instanceof CommanderError) {
     // Help and version end through the same door, with code 0; a group without its command is wrong usage.
@@ -96,7 +103,7 @@ const report = (error: unknown, output: Output): number => {
     return 1;
   }
   if (error instanceof Fault) {
-    const details = (error.errors ?? []).map(({ pointer, message }) => `  ${pointer}: ${message}`);
+    const details = (error.errors ?? []).map((detail) => `  ${detail.pointer}: ${detail.message}${hintOf(detail)}`);
     output.error([error.publicText, ...details].join('\n'));
     return 1;
   }

@@ -20,10 +20,12 @@ if (Number(process.versions.node.split('.')[0]) >= 24) {
 } else {
   const node = ownNode();
   if (node === undefined) {
-    process.stderr.write(`orderpass needs Node 24 or newer, this is ${process.version}; run npm ci to get it\n`);
+    process.stderr.write(
+      `Orderpass needs Node 24 or newer and this is Node ${process.versions.node}: run "npm ci", which brings one along, or install Node 24\n`,
+    );
     process.exit(1);
   }
   const child = spawn(node, [main, ...process.argv.slice(2)], { stdio: 'inherit' });
-  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   child.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1));
 }

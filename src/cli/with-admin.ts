@@ -6,7 +6,7 @@ import { createLog } from '#src/platform/log.ts';
 
 export const withAdmin = async <T>(command: Command, run: (admin: Admin) => Promise<T>): Promise<T> => {
   const settings = loadProcessSettings({ configFile: configFileOf(command) });
-  const admin = await openAdmin(settings, createLog(settings.log_level));
+  const admin = await openAdmin(settings, createLog({ level: settings.log_level, role: 'command' }));
   try {
     return await run(admin);
   } finally {

@@ -68,7 +68,11 @@ const operationsWith = ({ cursors, db, log, ...orders }: Inner): Operation[] => 
 
 /** The operations as data, for those who describe them where no core runs; not for serving. */
 export const describedOperations = (): Operation[] =>
-  operationsWith({ cursors: createCursors(Buffer.alloc(32)), db: nowhere, log: createLog('silent') });
+  operationsWith({
+    cursors: createCursors(Buffer.alloc(32)),
+    db: nowhere,
+    log: createLog({ level: 'silent', role: 'none' }),
+  });
 
 /** A store that holds nothing: operations that are only described ask it nothing. */
 const nowhere = new Kysely<unknown>({

@@ -38,7 +38,7 @@ export const startBenchGateway = async (
 ): Promise<BenchGateway> => {
   tuneMemory();
   // The level that the program starts with.
-  const log = createLog('warn');
+  const log = createLog({ level: 'warn', role: 'bench' });
   const store = await openStore(
     { dataDir: '', databaseUrl: await createStore(storeUrl), applicationName: 'bench' },
     log,

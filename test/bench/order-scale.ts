@@ -61,7 +61,7 @@ const measure = async (small: Scaled, large: Scaled, rounds: number): Promise<bo
 const folder = await mkdtemp(join(tmpdir(), 'orderpass-bench-'));
 // Started by root, the database server runs as a user that must be able to enter.
 await chmod(folder, 0o755);
-const log = createLog('warn');
+const log = createLog({ level: 'warn', role: 'bench' });
 const dataDir = join(folder, 'data');
 const store = await openStore({ dataDir, applicationName: 'bench' }, log, { exclusive: true });
 const opened: Scaled[] = [];

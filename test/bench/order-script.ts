@@ -14,7 +14,7 @@ type Statement = { text: string; values: readonly unknown[] };
 export type RecordedOrders = [Statement[], Statement[]][];
 
 export const recordOrders = async ({ connection, clientId, restaurants }: Shops): Promise<RecordedOrders> => {
-  const log = createLog('silent');
+  const log = createLog({ level: 'silent', role: 'bench' });
   const pool = createPool({ connection, applicationName: 'bench', max: 1 }, log);
   const db = createDatabase(pool);
   const clock = systemClock;

@@ -9,7 +9,10 @@ import { createLog } from '#src/platform/log.ts';
 const folder = await mkdtemp(join(tmpdir(), 'orderpass-bench-'));
 // Started by root, the database server runs as a user that must be able to enter.
 await chmod(folder, 0o755);
-const embedded = await startEmbedded({ dataDir: join(folder, 'data'), log: createLog('warn') });
+const embedded = await startEmbedded({
+  dataDir: join(folder, 'data'),
+  log: createLog({ level: 'warn', role: 'bench' }),
+});
 process.stdout.write(`${JSON.stringify({ url: connectionUrl(embedded.connection) })}\n`);
 await new Promise((resolve) => process.stdin.on('end', resolve).resume());
 await embedded.stop();

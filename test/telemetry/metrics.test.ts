@@ -8,7 +8,7 @@ import { openStoreLine, type StoreLine } from '../gateway/store-line.ts';
 import { altered } from '../support/altered.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
-import { type RunningProgram, runJson, startProgram } from '../support/program.ts';
+import { type RunningProgram, runCommand, runJson, startProgram } from '../support/program.ts';
 import { hasRedis, startRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts';
@@ -257,3 +257,35 @@ test.skipIf(!hasRedis)(
   },
   90_000,
 );
+
+test('F-66 with a token the figures are shown to its holder alone, and without one as before', async () => {
+  const port = String(await freePort());
+  const token = randomBytes(24).toString('base64url');
+  const guarded = await startProgram({ ...env, ORDERPASS_INTERNAL_PORT: port, ORDERPASS_METRICS_TOKEN: token });
+  try {
+    const url = `http://127.0.0.1:${port}/metrics`;
+    const read = (authorization?: string) =>
+      fetch(url, authorization === undefined ? {} : { headers: { authorization } });
+    for (const wrong of [
+      undefined,
+      'Bearer',
+      `Bearer ${token}x`,
+      `Bearer ${token.slice(1)}`,
+      `Basic ${token}`,
+      token,
+    ]) {
+      const refused = await read(wrong);
+      expect([wrong, refused.status]).toEqual([wrong, 401]);
+      expect(refused.headers.get('www-authenticate')).toBe('Bearer realm="orderpass metrics"');
+      expect(await refused.text()).not.toContain('orderpass_');
+    }
+    const shown = await read(`Bearer ${token}`);
+    expect(shown.status).toBe(200);
+    expect(await shown.text()).toMatch(/^orderpass_ready 1$/m);
+    expect((await fetch(metricsUrl)).status).toBe(200);
+  } finally {
+    await guarded.stop();
+  }
+  const short = await runCommand(['config', 'check'], { ...env, ORDERPASS_METRICS_TOKEN: 'short' });
+  expect([short.code, short.stderr]).toEqual([1, expect.stringContaining('ORDERPASS_METRICS_TOKEN')]);
+}, 60_000);

@@ -19,7 +19,7 @@ const connectionsMax = 6;
 
 /** Resolves when it listens and has told so. Ends the process when it is told to. */
 export const serveCore = async (settings: ApartSettings, send: (message: ChildMessage) => void): Promise<void> => {
-  const log = createLog(settings.logLevel);
+  const log = createLog({ level: settings.logLevel, role: 'long-work' });
   const connection = settings.databaseUrl;
   const pool = createPool({ connection, max: connectionsMax, applicationName: settings.applicationName }, log);
   if (settings.embedded) pool.on('connect', lowerBackend);

@@ -15,13 +15,15 @@ export const startCommand = (program: Command, output: Output): void => {
     .action(async (_options: unknown, command: Command) => {
       const settings = loadProcessSettings({ configFile: configFileOf(command) });
       tuneMemory();
-      const log = createLog(settings.log_level);
+      const log = createLog({ level: settings.log_level, role: settings.role });
       const stopping = stopOnSignal();
+      ignoreHangUp(log);
       const running = await startUnlessStopped(settings, log, stopping);
       if (running === undefined) return;
       const { demo, publicUrl, internalUrl } = running;
       const where = publicUrl ?? internalUrl;
       output.line(where === undefined ? `Orderpass runs as ${settings.role}` : `Orderpass listens on ${where}`);
+      for (const line of publicUrl === undefined ? [] : places(publicUrl, settings)) output.line(line);
       if (demo?.fresh !== undefined && publicUrl !== undefined) {
         for (const line of introduction(demo.fresh, publicUrl)) output.line(line);
         await demo.markShown();
@@ -56,6 +58,25 @@ const stopOnSignal = (): AbortSignal => {
   process.on('SIGTERM', onSignal);
   return stopping.signal;
 };
+
+/**
+ * A closed terminal and a log rotation send SIGHUP, and neither means that the program is to end. What was written to is
+ * gone with a terminal; a line that nobody can read any more ends nothing either.
+ */
+const ignoreHangUp = (log: Logger): void => {
+  process.on('SIGHUP', () => log.warn('SIGHUP is ignored: settings and routes are read at the start only'));
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+};
+
+const places = (url: string, settings: Settings): string[] => [
+  `  Reference   ${url}/docs`,
+  ...(settings.panel.enabled === 'on'
+    ? [
+        `  Panel       ${url}/panel`,
+        '              first account: npm run -s cli -- user create --email YOU@EXAMPLE.COM --role admin',
+      ]
+    : []),
+];
 
 const introduction = (demo: DemoCredentials, url: string): string[] => {
   const order = {

@@ -1,0 +1,71 @@
+/** Tells the first error of a kind from its repetitions, and counts these. */
+
+/** What is to be written about repetitions. */
+export type Repeated = { severity: number; message: string; fields: Record<string, unknown> };
+
+export type Repeats = {
+  /** False for a repetition, which is counted instead. `args` as a logger is called: fields and message. */
+  isNew(args: readonly unknown[], severity: number): boolean;
+  /** One entry for each kind that was repeated since the call before. */
+  take(): Repeated[];
+};
+
+type Kind = { severity: number; message: string; about: Record<string, unknown>; count: number };
+
+/** Beyond so many kinds at once an error is of the kind of its message alone, of which the program has a few dozen. */
+const kindsMax = 500;
+const reasonCharactersMax = 200;
+const warn = 40;
+
+/** Fields that belong to the kind: errors of two services or two sinks are two kinds. */
+const namedFields = ['service', 'sink', 'code', 'topic'] as const;
+
+export const createRepeats = (): Repeats => {
+  const kinds = new Map<string, Kind>();
+  return {
+    isNew: (args, severity) => {
+      const [fields, message] = args;
+      // Lines that report no error, and those of lower levels, each say something of their own.
+      if (severity < warn || !hasError(fields)) return true;
+      const text = typeof message === 'string' ? message : fields.err.message;
+      const about = aboutOf(fields);
+      const exact = `${severity} ${text} ${JSON.stringify(about)}`;
+      const key = kinds.has(exact) || kinds.size < kindsMax ? exact : `${severity} ${text}`;
+      const kind = kinds.get(key);
+      if (kind === undefined) {
+        kinds.set(key, { severity, message: text, about: key === exact ? about : {}, count: 0 });
+        return true;
+      }
+      kind.count += 1;
+      return false;
+    },
+    take: () => {
+      const repeated: Repeated[] = [];
+      for (const [key, kind] of kinds) {
+        // A minute without it: the outage is over, and the next one is told at once again.
+        if (kind.count === 0) kinds.delete(key);
+        else
+          repeated.push({
+            severity: kind.severity,
+            message: `${kind.message} (repeated)`,
+            fields: { ...kind.about, count: kind.count },
+          });
+        kind.count = 0;
+      }
+      return repeated;
+    },
+  };
+};
+
+const hasError = (fields: unknown): fields is { err: Error } & Record<string, unknown> =>
+  typeof fields === 'object' && fields !== null && 'err' in fields && fields.err instanceof Error;
+
+/** What the lines of a kind have in common. Numbers and ids differ from line to line, so they are left out of the reason. */
+const aboutOf = (fields: { err: Error } & Record<string, unknown>): Record<string, unknown> => {
+  const about: Record<string, unknown> = {};
+  for (const name of namedFields) if (fields[name] !== undefined) about[name] = fields[name];
+  const { err } = fields;
+  const code: unknown = Reflect.get(err, 'code');
+  const reason = err.message.slice(0, reasonCharactersMax).replace(/[0-9a-f]{8,}|\d+|\b[a-z]{3}_[0-9a-z]{10,}/g, '#');
+  return { ...about, reason: typeof code === 'string' ? `${code} ${reason}` : reason };
+};
