@@ -3,7 +3,7 @@ import { chown, cp, lstat, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { canEnter, isRoot, runAs, unprivilegedAccount } from '#src/platform/db/embedded/account.ts';
+import { canEnter, isOwnId, isRoot, runAs, unprivilegedAccount } from '#src/platform/db/embedded/account.ts';
 import { packagedFolder } from '#src/platform/db/embedded/binaries.ts';
 import { type Embedded, startEmbedded } from '#src/platform/db/embedded.ts';
 import {
@@ -35,6 +35,13 @@ const expectAnswer = async (embedded: Embedded): Promise<void> => {
   } finally {
     await embedded.stop();
   }
+};
+
+/** User ids that own something of the tree. */
+const owners = async (folder: string): Promise<number[]> => {
+  const names = await readdir(folder, { recursive: true });
+  const found = await Promise.all(['', ...names].map((name) => lstat(path.join(folder, name)).catch(() => undefined)));
+  return [...new Set(found.flatMap((entry) => (entry === undefined ? [] : [entry.uid])))];
 };
 
 const asRoot = isRoot() ? describe : describe.skip;
@@ -111,14 +118,51 @@ asRoot(`started as root${why}`, () => {
     }
   });
 
-  test('the server runs as another user, who owns its data', async () => {
+  test('F-29 the server runs as a user of its own, who owns its data; a process of nobody is refused', async (context) => {
+    const nobody = await unprivilegedAccount();
     const embedded = await startEmbedded({ dataDir: system.dataDir, log });
     try {
-      expect((await stat(system.cluster)).uid).toBe((await unprivilegedAccount())?.uid);
+      const { uid } = await stat(system.cluster);
+      expect(isOwnId(uid)).toBe(true);
+      expect(uid).not.toBe(nobody?.uid);
       expect((await stat(system.dataDir)).uid).toBe(0);
+      expect(await owners(system.cluster)).toEqual([uid]);
+      expect(await query(embedded.connection, 'select current_user as name')).toEqual([{ name: 'orderpass' }]);
+      if (!(await runAs(nobody, process.execPath, ['--version'])).ok) context.skip('nobody cannot run this Node');
+      const socket = path.join(embedded.connection.host, `.s.PGSQL.${embedded.connection.port}`);
+      const connect = `require('node:net').connect(process.argv[1]).on('connect', () => console.log('connected')).on('error', (error) => console.log(error.code)).unref()`;
+      expect(
+        (await runAs(nobody, process.execPath, ['-e', `${connect}; setTimeout(() => {}, 500)`, socket])).output.trim(),
+      ).toBe('EACCES');
+      expect((await runAs(nobody, '/bin/ls', [system.cluster])).ok).toBe(false);
+      const own = { uid, gid: uid };
+      expect(
+        (await runAs(own, process.execPath, ['-e', `${connect}; setTimeout(() => {}, 500)`, socket])).output.trim(),
+      ).toBe('connected');
     } finally {
       await embedded.stop();
     }
+  });
+
+  test('F-29 data of nobody, as an earlier version left it, changes hands at the next start, also after one that was cut off', async () => {
+    const nobody = await unprivilegedAccount();
+    const first = await startEmbedded({ dataDir: system.dataDir, log });
+    await query(first.connection, 'create table dishes (name text)', `insert into dishes values ('soup')`).finally(
+      first.stop,
+    );
+    const give = (uid: number, place: string) => runAs(undefined, '/bin/chown', ['-R', `${uid}:${uid}`, place]);
+    await give(nobody?.uid ?? 0, system.cluster);
+    expect(await owners(system.cluster)).toEqual([nobody?.uid]);
+    // The start that was cut off had given away a part, to an account that it had chosen.
+    await give(60_999, path.join(system.cluster, 'base'));
+    const second = await startEmbedded({ dataDir: system.dataDir, log });
+    expect(await query(second.connection, 'select name from dishes').finally(second.stop)).toEqual([{ name: 'soup' }]);
+    const moved = await owners(system.cluster);
+    expect(moved).toHaveLength(1);
+    expect(moved.every(isOwnId)).toBe(true);
+    // The owner stays from then on.
+    const third = await startEmbedded({ dataDir: system.dataDir, log });
+    expect(await owners(system.cluster).finally(third.stop)).toEqual(moved);
   });
 });
 

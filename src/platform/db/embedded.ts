@@ -5,10 +5,11 @@
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
+import { adoptCluster } from './embedded/adopt-cluster.ts';
 import { prepareBinaries } from './embedded/binaries.ts';
 import { ensureCluster } from './embedded/cluster.ts';
 import { EmbeddedError, errorCode } from './embedded/errors.ts';
-import { findHome, openHome } from './embedded/home.ts';
+import { accountOf, findHome, openHome } from './embedded/home.ts';
 import { keepServing } from './embedded/keep-serving.ts';
 import { clearLeftovers } from './embedded/leftover.ts';
 import { lockHome } from './embedded/owner-lock.ts';
@@ -43,13 +44,16 @@ export type Embedded = {
 export const startEmbedded = async (settings: EmbeddedSettings): Promise<Embedded> => {
   const { log, extraSettings: extra = {} } = settings;
   const dataDir = path.resolve(settings.dataDir);
-  const { home, account } = await openHome(dataDir, settings, log);
+  const { home } = await openHome(dataDir, settings, log);
   const lock = await lockHome(home);
   try {
+    // Known for certain only now: another start may have made or taken the cluster meanwhile.
+    const account = await accountOf(home, log);
     const binaries = await prepareBinaries(account, settings);
     const serverLog = createServerLog(dataDir);
     // A server that outlived its Orderpass is ended before anything in its folder is touched.
     await clearLeftovers(home.cluster, log);
+    await adoptCluster(home, account, log);
     const output = await serverLog.open();
     const durable = extra.fsync !== 'off';
     const freshlyCreated = await ensureCluster(home, { account, binaries, logFd: output.fd, durable, log }).finally(

@@ -1,9 +1,12 @@
 /**
- * The user that PostgreSQL runs as. It refuses to run as root, so a start by root hands it to the unprivileged
- * system user `nobody`; everybody else runs it as themselves.
+ * The user that PostgreSQL runs as. It refuses to run as root, so a start by root gives it a user id of its own, which no
+ * other program has: its files and its socket, which asks for no password, are then out of reach of every process but
+ * root's. Everybody else runs it as themselves.
  */
 import { spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { randomInt } from 'node:crypto';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import type { Logger } from 'pino';
 
 /** Ids to switch to; undefined means the user of this process. */
 export type Account = { uid: number; gid: number } | undefined;
@@ -12,7 +15,41 @@ const nobodyId = 65_534;
 
 export const isRoot = (): boolean => process.getuid?.() === 0;
 
-/** The account for new data. */
+/** The table of user ids that systemd keeps leaves these unused, and they are below every limit of a container's 16-bit map. */
+const ownIds = { first: 60_706, last: 61_183 };
+const triesMax = 20;
+
+/** True for an id that only servers of Orderpass have. */
+export const isOwnId = (uid: number): boolean => uid >= ownIds.first && uid <= ownIds.last;
+
+/**
+ * An account for a server started by root: an id without a name and without a process. `nobody` where the system lets no
+ * process have such an id. Undefined: the user of this process.
+ */
+export const ownAccount = async (log: Logger): Promise<Account> => {
+  if (!isRoot()) return undefined;
+  if (process.platform !== 'linux') return unprivilegedAccount();
+  const users = await readFile('/etc/passwd', 'utf8').catch(() => '');
+  for (let tries = 0; tries < triesMax; tries += 1) {
+    const id = randomInt(ownIds.first, ownIds.last + 1);
+    const account = { uid: id, gid: id };
+    if (new RegExp(`^[^:]*:[^:]*:${id}:`, 'm').test(users) || (await hasProcesses(id))) continue;
+    if ((await runAs(account, '/bin/sh', ['-c', 'exit 0'])).ok) return account;
+    break;
+  }
+  log.warn(
+    'PostgreSQL runs as nobody since no other user id is to be had: other processes of nobody can reach its data',
+  );
+  return unprivilegedAccount();
+};
+
+const hasProcesses = async (uid: number): Promise<boolean> => {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const owners = await Promise.all(pids.map((pid) => stat(`/proc/${pid}`).catch(() => undefined)));
+  return owners.some((owner) => owner?.uid === uid);
+};
+
+/** `nobody`, by which initdb runs: it asks for a user with a name. Undefined: the user of this process. */
 export const unprivilegedAccount = async (): Promise<Account> => {
   if (!isRoot()) return undefined;
   const users = await readFile('/etc/passwd', 'utf8').catch(() => '');

@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { chown, mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
-import type { Account } from './account.ts';
+import { type Account, unprivilegedAccount } from './account.ts';
+import { giveTree } from './adopt-cluster.ts';
 import type { Binaries } from './binaries.ts';
 import { EmbeddedError, errorCode } from './errors.ts';
 import type { Home } from './home.ts';
@@ -65,9 +66,11 @@ export const ensureCluster = async (home: Home, settings: InitSettings): Promise
 /** The cluster gets its name when it is complete, so a crash leaves only a folder that the next start removes. */
 const initialise = async (home: Home, settings: InitSettings): Promise<void> => {
   const { account, binaries } = settings;
+  // initdb asks for a user with a name, which an account of the server alone does not have.
+  const maker = account === undefined ? undefined : await unprivilegedAccount();
   const fresh = path.join(home.folder, freshPrefix + randomBytes(6).toString('hex'));
   await mkdir(fresh, { mode: 0o700 });
-  if (account !== undefined) await chown(fresh, account.uid, account.gid);
+  if (maker !== undefined) await chown(fresh, maker.uid, maker.gid);
   const args = ['-D', fresh, '-U', superuser, '--auth-local=trust', '--auth-host=reject', '--encoding=UTF8'];
   // Sorts by code point at the speed of C, and knows upper and lower case of every script.
   args.push('--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8');
@@ -76,11 +79,12 @@ const initialise = async (home: Home, settings: InitSettings): Promise<void> => 
   args.push('--wal-segsize=2');
   args.push('--data-checksums', '--no-instructions', ...(settings.durable ? [] : ['--no-sync']));
   const initdb = path.join(binaries.folder, 'bin', 'initdb');
-  const exit = await runWatched({ command: initdb, args, account, logFd: settings.logFd }, initTimeoutMs);
+  const exit = await runWatched({ command: initdb, args, account: maker, logFd: settings.logFd }, initTimeoutMs);
   if (exit !== 0) {
     await rm(fresh, { recursive: true, force: true });
     throw new EmbeddedError('POSTGRES_UNUSABLE', `initdb ended with ${exit}`);
   }
+  if (account !== undefined && account.uid !== maker?.uid) await giveTree(fresh, account);
   await rename(fresh, home.cluster);
   if (settings.durable) await syncFolder(home.folder);
 };

@@ -7,7 +7,8 @@ import { randomBytes } from 'node:crypto';
 import { lstat, readlink, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
-import { type Account, canEnter, isRoot, unprivilegedAccount } from './account.ts';
+import { type Account, canEnter, isRoot, ownAccount } from './account.ts';
+import { isSharedOwner } from './adopt-cluster.ts';
 import { inspectCluster } from './cluster.ts';
 import { EmbeddedError, errorCode } from './errors.ts';
 import { dataSystemDirs, makeFolder, openSystemDir } from './system-dir.ts';
@@ -47,7 +48,7 @@ export const openHome = async (
   // The server passes through the data folder on the way to its own; it needs to list nothing there.
   await makeFolder(dataDir, isRoot() ? 0o711 : 0o700);
   const home = await findHome(dataDir);
-  const account = home === undefined ? await unprivilegedAccount() : await accountOf(home);
+  const account = home === undefined ? await ownAccount(log) : await accountOf(home, log);
   if (home !== undefined) {
     if (await canEnter(home.folder, account)) return { home, account };
     throw new EmbeddedError(
@@ -59,14 +60,17 @@ export const openHome = async (
   return { home: await makeHomeElsewhere(dataDir, account, settings, log), account };
 };
 
-/** Data keeps its owner. Root can run the server as that owner, everybody else must be the owner. */
-const accountOf = async (home: Home): Promise<Account> => {
+/**
+ * Data keeps its owner. Root can run the server as that owner, everybody else must be the owner. Data that an earlier
+ * version gave to `nobody` gets an owner of its own (adoptCluster).
+ */
+export const accountOf = async (home: Home, log: Logger): Promise<Account> => {
   const owner = await stat(home.cluster).catch(ignoreAbsent);
-  if (owner === undefined) return unprivilegedAccount();
+  if (owner === undefined || (await isSharedOwner(home))) return ownAccount(log);
   if (!isRoot() && owner.uid === process.getuid?.()) return undefined;
   if (isRoot() && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
   // Nothing to own yet: the remains are replaced by a cluster of the right owner.
-  if (isRoot() && (await inspectCluster(home.cluster)) !== 'complete') return unprivilegedAccount();
+  if (isRoot() && (await inspectCluster(home.cluster)) !== 'complete') return ownAccount(log);
   const advice = isRoot()
     ? 'root, and PostgreSQL refuses to run as root: give it to another user (chown -R)'
     : `user ${owner.uid}: start Orderpass as that user or as root`;
