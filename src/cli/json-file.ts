@@ -1,5 +1,6 @@
 /** A JSON file for a command, and the line on which each of its values begins. */
 import { readFile } from 'node:fs/promises';
+import { DuplicateMember, readExactJson } from '#src/platform/http/exact-json.ts';
 import { UsageError } from './output.ts';
 
 export type JsonFile = {
@@ -19,10 +20,11 @@ export const readJsonFile = async (file: string): Promise<JsonFile> => {
   if (text.length > bytesMax) throw new UsageError(`${file}: is longer than ${bytesMax} characters`);
   const json = text.replace(/^\uFEFF/, '');
   try {
-    const value: unknown = JSON.parse(json);
+    const value = readExactJson(json);
     const lines = linesOf(json);
     return { file, value, lineOf: (pointer) => nearest(lines, pointer) };
   } catch (error) {
+    if (error instanceof DuplicateMember) throw new UsageError(`${file}: ${error.message}`);
     throw new UsageError(`${file}: ${placed(json, error instanceof Error ? error.message : String(error))}`);
   }
 };

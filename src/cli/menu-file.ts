@@ -1,5 +1,6 @@
 /** A menu in a file: JSON as in the body of menu/import, or CSV with one row per product, option value or both. */
 import { readFile } from 'node:fs/promises';
+import { readExactJson } from '#src/platform/http/exact-json.ts';
 import { type CsvRow, readCsv } from './read-csv.ts';
 
 export type MenuFile = {
@@ -23,12 +24,21 @@ export const csvColumns = `Columns of a CSV file (the first row names them; sepa
 
 /** Throws with the place of what cannot be read. Whether the menu is right is decided by the import. */
 export const readMenuFile = async (file: string): Promise<MenuFile> => {
-  const text = await readFile(file, 'utf8');
+  const text = textOf(await readFile(file));
   return /^\s*\{/.test(text) ? readJson(text) : menuOfRows(readCsv(text));
 };
 
+/** Throws for another encoding: its letters would be stored as U+FFFD. */
+const textOf = (raw: Buffer): string => {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(raw);
+  } catch {
+    throw new Error('is not valid UTF-8; save the file as UTF-8');
+  }
+};
+
 const readJson = (text: string): MenuFile => {
-  const menu = JSON.parse(text) as Record<string, unknown>;
+  const menu = readExactJson(text) as Record<string, unknown>;
   const arrayOf = (name: string): unknown[] => {
     const elements = menu[name] ?? [];
     if (!Array.isArray(elements)) throw new Error(`${name} must be an array`);

@@ -9,10 +9,15 @@ export type CsvRow = {
 
 export type Csv = { columns: string[]; rows: CsvRow[] };
 
-/** Throws when a quoted field has no end, or a row more fields than there are columns. */
+/**
+ * Throws when a quoted field has no end or goes on behind it, when a row has more fields than there are columns, and when two
+ * columns have one name.
+ */
 export const readCsv = (text: string): Csv => {
   const [head, ...rest] = splitRows(text.replace(/^\uFEFF/, ''));
   const columns = (head?.fields ?? []).map((name) => name.trim());
+  const twice = columns.find((name, index) => name !== '' && columns.indexOf(name) < index);
+  if (twice !== undefined) throw new Error(`the first row names ${twice} twice`);
   const rows = rest.filter(({ fields }) => fields.some((field) => field.trim() !== ''));
   return {
     columns,
@@ -65,7 +70,11 @@ const readField = (text: string, from: number, separator: string, line: number):
     const quote = text.indexOf('"', at);
     if (quote < 0) throw new Error(`line ${line}: a quoted field has no end`);
     value += text.slice(at, quote);
-    if (text[quote + 1] !== '"') return { value, end: quote + 1 };
+    const next = text[quote + 1];
+    if (next !== '"') {
+      if (next === undefined || next === separator || isLineEnd(next)) return { value, end: quote + 1 };
+      throw new Error(`line ${line}: a quoted field goes on behind its closing quote`);
+    }
     value += '"';
     at = quote + 2;
   }

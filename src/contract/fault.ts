@@ -134,8 +134,7 @@ export const internalFault = (cause: unknown): Fault =>
 export const validationFault = (errors: readonly FaultDetail[]): Fault => {
   const missing = errors.filter((error) => error.code === 'REQUIRED');
   if (missing.length > 0) {
-    const names = missing.map((error) => error.pointer).join(', ');
-    return new Fault('MISSING_PARAMETER', `Missing: ${names}`.slice(0, 300), { errors });
+    return new Fault('MISSING_PARAMETER', textOfMissing(missing).slice(0, 300), { errors });
   }
   return new Fault(
     'VALIDATION_ERROR',
@@ -144,6 +143,22 @@ export const validationFault = (errors: readonly FaultDetail[]): Fault => {
       errors,
     },
   );
+};
+
+/** Names what is not there, then says of the others what is wanted: a choice of members, or a value where null was sent. */
+const textOfMissing = (missing: readonly FaultDetail[]): string => {
+  const absent = missing.filter(({ message }) => message.startsWith('is required'));
+  const nulls = missing.filter(({ message }) => message === 'must not be null');
+  const choices = missing.filter((detail) => !absent.includes(detail) && !nulls.includes(detail));
+  const wanted = choices.filter(
+    ({ message }) => !choices.some((other) => other.message !== message && other.message.startsWith(message)),
+  );
+  const parts = [
+    ...(absent.length > 0 ? [`Missing: ${absent.map(({ pointer }) => pointer).join(', ')}`] : []),
+    ...nulls.map(({ pointer, message }) => `${pointer} ${message}`),
+    ...new Set(wanted.map(({ message }) => message)),
+  ];
+  return parts.join('; ');
 };
 
 /** Dialect b of interface 6.3. */

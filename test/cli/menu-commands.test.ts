@@ -145,3 +145,36 @@ test('menu import reads JSON, shows what a dry run would do, and names every fau
   const help = await runCommand(['menu', 'import', '--help'], env);
   expect([help.code, help.stdout]).toEqual([0, expect.stringMatching(/category_ext_id[\s\S]*value_price/)]);
 }, 120_000);
+
+test('F-01 menu import keeps every digit of a CSV or JSON file, or refuses the file', async () => {
+  const long = '1300000000062769153';
+  const head = 'ext_id,name,price,category_ext_id';
+  const whole = file('long.csv', `${head}\n${long},${long},7.50,9007199254740993\n`);
+  expect((await runJson(importing(whole, '--pos-uid', 'long'), env)).state).toBe('applied');
+  const listed = (await call('GET', `/menu/products?q=${long}`)).products;
+  expect(listed).toMatchObject([{ ext_id: long, name: long, price: 7.5 }]);
+  const menu = (product: string): string =>
+    `{"categories":[{"ext_id":"L","name":"L"}],"products":[{"category_ext_id":"L","name":"N",${product}}]}`;
+  for (const [name, text, told] of [
+    ['more.csv', `${head}\nL1,L,12.499999999999999999,L\n`, '/products/0/price FORMAT'],
+    ['twice.csv', `${head},name\nL1,L,7,L,M\n`, 'the first row names name twice'],
+    ['quote.csv', `${head}\n"L1"x,L,7,L\n`, 'line 2: a quoted field goes on behind its closing quote'],
+    ['id.json', menu(`"ext_id":${long},"price":7`), '/products/0/ext_id TYPE'],
+    ['price.json', menu('"ext_id":"L1","price":12.499999999999999999'), '/products/0/price FORMAT'],
+    ['twice.json', menu('"ext_id":"L1","price":7,"price":8'), 'products/0/price is given twice'],
+  ] as const) {
+    const refused = await runCommand(importing(file(name, text), '--pos-uid', 'long'), env);
+    expect([name, refused.code === 0, refused.stderr]).toEqual([name, false, expect.stringContaining(told)]);
+  }
+  const latin = join(folder, 'latin.csv');
+  writeFileSync(latin, Buffer.from(`${head}\nL1,Caff\xe8,7,L\n`, 'latin1'));
+  const refused = await runCommand(importing(latin), env);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('is not valid UTF-8')]);
+  expect((await call('GET', '/menu/products?q=Caff')).products).toEqual([]);
+}, 120_000);
+
+test('F-01 an option is not rounded either', async () => {
+  const args = ['restaurant', 'set', '--restaurant', restuid, '--point-value', '0.10000000000000000001'];
+  const refused = await runCommand(args, env);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('would be rounded')]);
+});

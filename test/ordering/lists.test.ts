@@ -152,7 +152,6 @@ test('A-077 dates are days of the API time zone, both ends included', async () =
   expect(await phonesOf({ added_from: '2026-01-10', added_to: '2026-01-10' })).toEqual(['771', '772']);
   expect(await phonesOf({ added_from: '2026-01-11' })).toEqual(['773']);
   expect(await phonesOf({ added_to: '2026-01-09' })).toEqual(['770']);
-  expect(await phonesOf({ added_from: '2026-01-12', added_to: '2026-01-01' })).toEqual([]);
   expect(await phonesOf({ added_to: '9999-12-31', added_from: '0001-01-01' })).toHaveLength(4);
   await sql`update ordering.customers set first_order = added, last_order = added + interval '1 day',
     devices_unregistered = added where restuid = ${restaurant.restuid} and phone <> '770'`.execute(core.db);

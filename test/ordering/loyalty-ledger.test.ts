@@ -387,6 +387,7 @@ test('what a movement needs is named all at once', async () => {
     ['diff_op', 'REQUIRED'],
     ['diff_points', 'TYPE'],
     ['client_uid', 'REQUIRED'],
+    ['client_email', 'REQUIRED'],
   ]);
   const uid = await newCustomer();
   for (const [amount, code] of [

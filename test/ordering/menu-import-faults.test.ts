@@ -107,7 +107,7 @@ test('wrong types inside elements are findings of the import, never a crash and 
       product('P1', { allergens: ['milk', 'wood', 3] }),
       [
         ['ENUM', '/allergens/1'],
-        ['ENUM', '/allergens/2'],
+        ['TYPE', '/allergens/2'],
       ],
     ],
     [product('P1', { symbols: 'vegan' }), [['TYPE', '/symbols']]],

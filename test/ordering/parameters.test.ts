@@ -272,7 +272,7 @@ test('A-011 booleans, flags and numbers are accepted as JSON and as text, and me
   expect((await post({ flag: '1', count: '12' })).json.understood).toMatchObject({ flag: true, count: 12 });
   expect(faultsOf(await post({ count: 1.5 }))).toEqual(['count FORMAT']);
   expect(faultsOf(await post({ count: '1.5' }))).toEqual(['count FORMAT']);
-  const uidOf = (await core.call('POST', '/customer/create', { body: { phone: 11 } })).json.customer.uid;
+  const uidOf = (await core.call('POST', '/customer/create', { body: { phone: '11' } })).json.customer.uid;
   const moved = await core.call('POST', '/loyaltylog/create', {
     body: { client_uid: uidOf, diff_op: 'add', diff_points: '12.50' },
   });
@@ -363,7 +363,7 @@ test('A-059 faults of nested members carry a JSON pointer, all in one answer', a
 });
 
 test('A-059 one missing and one wrong member are MISSING_PARAMETER with both in errors', async () => {
-  const answer = await post({ total: 'x', client: { phone: 5 }, details: [{}] }, '/probe/required');
+  const answer = await post({ total: 'x', client: { phone: '5' }, details: [{}] }, '/probe/required');
   expect([answer.status, answer.json.error]).toEqual([400, 'MISSING_PARAMETER']);
   expect(faultsOf(answer)).toEqual([
     '/client/first_name REQUIRED',

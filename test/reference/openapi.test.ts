@@ -243,3 +243,14 @@ test('the page of error codes has one anchor per code, each the target of error_
   expect(targets.length).toBeGreaterThan(100);
   expect([...new Set(targets)].filter((code) => !anchors.includes(code))).toEqual([]);
 });
+
+test('F-01 F-02 the document says that numbers are never rounded and that text is no number', () => {
+  const { description } = document.info;
+  for (const word of ['What is stored is what was sent', '`TYPE`', '`FORMAT`', '`RANGE`', '`DUPLICATE`'])
+    expect(description).toContain(word);
+  const members = operationOf({ method: 'POST', path: '/api/loyaltylog/create' }).requestBody.content[
+    'application/json'
+  ].schema.properties;
+  expect(members.diff_points.description).toBe('At most 2 decimals; more are refused, never rounded');
+  expect(members.client_uid.type).toBe('string');
+});

@@ -33,7 +33,13 @@ envelope with \`success\`; refusals have an \`error\` code (see [all codes](/doc
 credential are OAuth errors, and with \`Accept: application/problem+json\` other refusals are RFC 9457 problems. The operator may
 run the old statuses for callers without a Bearer credential: most refusals then are 200 with \`success\` false.
 
-POST takes \`Idempotency-Key\`: sent again, a request has no second effect. Every legacy date has a twin \`…_iso\`.`;
+POST takes \`Idempotency-Key\`: sent again, a request has no second effect. Every legacy date has a twin \`…_iso\`.
+
+What is stored is what was sent, apart from blanks around text. A JSON number for a member of type \`string\` is refused with the
+detail code \`TYPE\`: put it in quotes. A number with more decimals than its type has is refused with \`FORMAT\` and one beyond its
+bounds with \`RANGE\`, judged by the digits that were sent and never rounded; a decimal string may stand for a number. A member
+that is given twice in one object is refused with \`DUPLICATE\`, wherever it stands. Bodies are UTF-8. Two bodies that differ in
+any digit are two requests for \`Idempotency-Key\`.`;
 
 export const buildOpenApi = (parts: OpenApiParts): Json => {
   const { origin, table } = parts;

@@ -11,6 +11,7 @@ import {
   optional,
   readOnly,
   requireOneOf,
+  requirePeriods,
   text,
   uid,
 } from '#src/platform/http/values.ts';
@@ -86,7 +87,7 @@ const filters = {
   q: optional(text({ min: 2, max: 100 })),
 };
 
-const listParams = z.object({ ...cursorParams, ...filters });
+const listParams = requirePeriods(z.object({ ...cursorParams, ...filters }));
 
 export const customerOperations = (deps: { cursors: Cursors }): Operation[] => [
   listOperation(deps.cursors),
@@ -215,7 +216,9 @@ const filterOf = (named: Filters, { apiTimeZone }: Restaurant): CustomerFilter =
 const customerNotFound = (): Fault => new Fault('CUSTOMER_NOT_FOUND', 'No such customer');
 
 const unreachable = (): Fault =>
-  validationFault([{ pointer: 'email', code: 'REQUIRED', message: 'email and phone cannot both be empty' }]);
+  validationFault(
+    ['email', 'phone'].map((pointer) => ({ pointer, code: 'REQUIRED', message: 'email or phone must keep a value' })),
+  );
 
 const refusalOf = (refusal: SaveRefusal): Fault => {
   if (refusal.kind === 'taken') return new Fault('CONFLICT', `Another customer has this ${refusal.member}`);

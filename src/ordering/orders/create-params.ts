@@ -98,8 +98,8 @@ const cashSubs = ['cash', 'pos', 'voucher', 'other'];
 /** Members that another member asks for, as [pointer, code, message]. */
 const dependent = (sent: Sent): [string[], 'REQUIRED' | 'ENUM', string][] => {
   const { client, delivery, dmethod: method } = sent;
+  const isUnreachable = sent.creator !== 'restaurant' && lacks(client, 'email') && lacks(client, 'phone');
   const missing: [boolean, string[]][] = [
-    [sent.creator !== 'restaurant' && lacks(client, 'email') && lacks(client, 'phone'), ['client', 'email']],
     [sent.payment_method === 'cash' && sent.payment_method_sub === null, ['payment_method_sub']],
     [method === '0' && sent.pickup === null, ['pickup', 'date']],
     [(method === '1' || method === '20') && delivery === null, ['delivery', 'date']],
@@ -110,6 +110,9 @@ const dependent = (sent: Sent): [string[], 'REQUIRED' | 'ENUM', string][] => {
   const found = missing
     .filter(([isMissing]) => isMissing)
     .map(([, path]): [string[], 'REQUIRED' | 'ENUM', string] => [path, 'REQUIRED', 'is required']);
+  if (isUnreachable)
+    for (const name of ['email', 'phone'])
+      found.push([['client', name], 'REQUIRED', 'client.email or client.phone is required']);
   const sub = sent.payment_method_sub;
   if (sent.payment_method === 'cash' && typeof sub === 'string' && !cashSubs.includes(sub)) {
     found.push([['payment_method_sub'], 'ENUM', `must be one of ${cashSubs.join(', ')}`]);

@@ -2,25 +2,27 @@
 import { z } from 'zod';
 import { type Operation, operation } from '#src/platform/http/operation.ts';
 import { type Cursors, cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
-import { date, dateTime, flag, list, oneOf, optional, text } from '#src/platform/http/values.ts';
+import { date, dateTime, flag, list, oneOf, optional, requirePeriods, text } from '#src/platform/http/values.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import { endOfDay, startOfDay } from '../venue-time.ts';
 import { countOrders, listOrders, type OrderFilter, type OrderKey } from './list-store.ts';
 import { orderAnswer, orderView } from './order-view.ts';
 import { statuses } from './transitions.ts';
 
-const listParams = z.object({
-  ...cursorParams,
-  status: optional(list(oneOf(statuses), { min: 1, max: statuses.length })),
-  closed: optional(flag()),
-  date_from: optional(date()),
-  date_to: optional(date()),
-  updated_from: optional(dateTime()),
-  subrestaurant_uid: optional(text({ max: 64 })),
-  dmethod: optional(text({ max: 64 })),
-  client_uid: optional(text({ max: 64 })),
-  external_id: optional(text({ max: 100 })),
-});
+const listParams = requirePeriods(
+  z.object({
+    ...cursorParams,
+    status: optional(list(oneOf(statuses), { min: 1, max: statuses.length })),
+    closed: optional(flag()),
+    date_from: optional(date()),
+    date_to: optional(date()),
+    updated_from: optional(dateTime()),
+    subrestaurant_uid: optional(text({ max: 64 })),
+    dmethod: optional(text({ max: 64 })),
+    client_uid: optional(text({ max: 64 })),
+    external_id: optional(text({ max: 100 })),
+  }),
+);
 
 type Named = Omit<z.infer<typeof listParams>, 'page' | 'pagesize' | 'cursor'>;
 

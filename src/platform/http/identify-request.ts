@@ -8,6 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { createDeflateRaw, inflateRaw } from 'node:zlib';
 import { createPace } from '../pace.ts';
+import { readExactJson } from './exact-json.ts';
 import { canonicalJson, canonicalPieces, firstDifference } from './json.ts';
 import { parseLargeJson } from './parse-large-json.ts';
 
@@ -81,7 +82,7 @@ export const differenceOf = async (
   kept: KeptRequest,
   { path, query, body }: IdentifiableRequest,
 ): Promise<readonly string[]> => {
-  const first = JSON.parse(kept.text) as Record<string, unknown>;
+  const first = readExactJson(kept.text) as Record<string, unknown>;
   const earlier = kept.packedBody === null ? first : { ...first, body: await unpack(kept.packedBody) };
   return firstDifference(earlier, { path, query, body: body ?? null }) ?? [];
 };
@@ -91,10 +92,6 @@ const inflate = promisify(inflateRaw);
 const unpack = async (packed: Buffer): Promise<unknown> => {
   const raw = await inflate(packed, { maxOutputLength: unpackedBytesMax }).catch(() => undefined);
   if (raw === undefined) return undefined;
-  const parsed = await parseLargeJson(raw, {
-    levelsMax: 64,
-    parse: (text) => JSON.parse(text) as unknown,
-    pace: createPace(),
-  });
+  const parsed = await parseLargeJson(raw, { levelsMax: 64, pace: createPace() });
   return parsed.kind === 'value' ? parsed.value : undefined;
 };

@@ -1,6 +1,7 @@
 /** JSON in one agreed order, so that two texts of the same value compare equal. */
+import { inexactTextOf } from './exact-json.ts';
 
-/** Members sorted by name at every level. Depth is bounded by the body reader. */
+/** Members sorted by name at every level; inexact numbers as they were sent. Depth is bounded by the body reader. */
 export const canonicalJson = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value === 'object' && value !== null) {
@@ -11,7 +12,7 @@ export const canonicalJson = (value: unknown): string => {
       .map((name) => `${JSON.stringify(name)}:${canonicalJson(record[name])}`);
     return `{${members.join(',')}}`;
   }
-  return JSON.stringify(value) ?? 'null';
+  return JSON.stringify(value) ?? inexactTextOf(value) ?? 'null';
 };
 
 /** The text of `canonicalJson` in pieces: the elements of top-level arrays come one by one. */
@@ -40,6 +41,7 @@ function* piecesOfArray(values: readonly unknown[]): Generator<string> {
 /** Path to the first place where two JSON values differ, in the member order of `right`; undefined when they are equal. */
 export const firstDifference = (left: unknown, right: unknown): string[] | undefined => {
   if (left === right) return undefined;
+  if (inexactTextOf(left) !== undefined && inexactTextOf(left) === inexactTextOf(right)) return undefined;
   if (Array.isArray(left) && Array.isArray(right)) {
     const length = Math.max(left.length, right.length);
     for (let i = 0; i < length; i += 1) {

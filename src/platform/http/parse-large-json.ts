@@ -1,25 +1,31 @@
 /**
  * A large JSON object without holding up other requests: the elements of its top-level arrays are cut out of the bytes and
- * parsed one by one, with rests in between. What is accepted, and what it becomes, is as JSON.parse would have it.
+ * parsed one by one, with rests in between. What is accepted, and what it becomes, is as parseExactJson would have it.
  */
 import type { Pace } from '../pace.ts';
+import { DuplicateMember, parseExactJson } from './exact-json.ts';
+import { endOfString, type JsonScan, scanJson } from './scan-json.ts';
 
 export type LargeJson =
   | { kind: 'value'; value: Record<string, unknown> }
   | { kind: 'broken' }
   | { kind: 'not_utf8' }
-  | { kind: 'too_deep' };
+  | { kind: 'too_deep' }
+  | { kind: 'duplicate'; path: readonly string[] };
 
-/** `parse`: one complete JSON text; may throw whatever refuses it. Outer levels count toward `levelsMax`. */
+/** `judge` sees each parsed part with its text, and throws whatever refuses it. Outer levels count toward `levelsMax`. */
 export const parseLargeJson = async (
   raw: Buffer,
-  { levelsMax, parse, pace }: { levelsMax: number; parse: (text: string) => unknown; pace: Pace },
+  { levelsMax, judge, pace }: { levelsMax: number; judge?: (value: unknown, text: string) => void; pace: Pace },
 ): Promise<LargeJson> => {
   // A mark at the start is no part of the text (RFC 8259 section 8.1); anywhere else it is one that JSON does not know.
   const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-  const reader = createReader(raw, hasMark(raw) ? 3 : 0, levelsMax, (from, to) =>
-    parse(utf8.decode(raw.subarray(from, to))),
-  );
+  const reader = createReader(raw, hasMark(raw) ? 3 : 0, levelsMax, (from, to, found) => {
+    const text = utf8.decode(raw.subarray(from, to));
+    const part = parseExactJson(text, found);
+    judge?.(part, text);
+    return part;
+  });
   const value: Record<string, unknown> = {};
   try {
     reader.expect(braceOpen);
@@ -27,25 +33,27 @@ export const parseLargeJson = async (
       if (!first) reader.expect(comma);
       const name = reader.string();
       reader.expect(colon);
+      if (Object.hasOwn(value, name)) throw new DuplicateMember([name]);
+      const member = reader.takeIf(bracketOpen) ? await readArray(reader, name, pace) : reader.value(1, [name]);
       // Assigning to __proto__ would set the prototype.
-      const member = reader.takeIf(bracketOpen) ? await readArray(reader, pace) : reader.value(1);
       Object.defineProperty(value, name, { value: member, writable: true, enumerable: true, configurable: true });
     }
     reader.end();
     return { kind: 'value', value };
   } catch (error) {
     if (error instanceof TooDeep) return { kind: 'too_deep' };
+    if (error instanceof DuplicateMember) return { kind: 'duplicate', path: error.path };
     if (error instanceof SyntaxError) return { kind: 'broken' };
     if (error instanceof TypeError) return { kind: 'not_utf8' };
     throw error;
   }
 };
 
-const readArray = async (reader: Reader, pace: Pace): Promise<unknown[]> => {
+const readArray = async (reader: Reader, name: string, pace: Pace): Promise<unknown[]> => {
   const elements: unknown[] = [];
   for (let first = true; !reader.takeIf(bracketClose); first = false) {
     if (!first) reader.expect(comma);
-    elements.push(reader.value(2));
+    elements.push(reader.value(2, [name, String(elements.length)]));
     const pause = pace();
     if (pause !== undefined) await pause;
   }
@@ -56,40 +64,40 @@ class TooDeep extends Error {}
 
 type Reader = ReturnType<typeof createReader>;
 
-const [quote, comma, colon, backslash] = [0x22, 0x2c, 0x3a, 0x5c];
+const [quote, comma, colon] = [0x22, 0x2c, 0x3a];
 const [braceOpen, braceClose, bracketOpen, bracketClose] = [0x7b, 0x7d, 0x5b, 0x5d];
 
 const hasMark = (raw: Buffer): boolean => raw[0] === 0xef && raw[1] === 0xbb && raw[2] === 0xbf;
 
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
+type Found = Pick<JsonScan, 'members' | 'hasLongNumber'>;
+
+const aString: Found = { members: 0, hasLongNumber: false };
+/** Also true, false and null, which only takes a little longer. */
+const aNumber: Found = { members: 0, hasLongNumber: true };
+
 /** Finds where tokens and values end; whether what is in between is JSON is decided by `parse`. */
-const createReader = (raw: Buffer, start: number, levelsMax: number, parse: (from: number, to: number) => unknown) => {
+const createReader = (
+  raw: Buffer,
+  start: number,
+  levelsMax: number,
+  parse: (from: number, to: number, found: Found) => unknown,
+) => {
   let at = start;
   const skipSpace = (): void => {
     while (isSpace(raw[at])) at += 1;
   };
-  const endOfString = (from: number): number => {
-    let i = from + 1;
-    while (i < raw.length && raw[i] !== quote) i += raw[i] === backslash ? 2 : 1;
-    if (i >= raw.length) throw new SyntaxError('a string has no end');
-    return i + 1;
+  const passString = (): void => {
+    at = endOfString(raw, at);
+    if (at > raw.length) throw new SyntaxError('a string has no end');
   };
-  /** After the bracket that closes the one at `from`. */
-  const endOfNested = (from: number, outer: number): number => {
-    let depth = 0;
-    for (let i = from; i < raw.length; i += 1) {
-      const byte = raw[i];
-      if (byte === quote) i = endOfString(i) - 1;
-      else if (byte === braceOpen || byte === bracketOpen) {
-        depth += 1;
-        if (outer + depth > levelsMax) throw new TooDeep();
-      } else if (byte === braceClose || byte === bracketClose) {
-        depth -= 1;
-        if (depth === 0) return i + 1;
-      }
-    }
-    throw new SyntaxError('a bracket is not closed');
+  const passNested = (outer: number): Found => {
+    const found = scanJson(raw, at, levelsMax - outer);
+    if (outer + found.levels > levelsMax) throw new TooDeep();
+    if (!found.isClosed) throw new SyntaxError('a bracket is not closed');
+    at = found.end;
+    return found;
   };
   const endOfPlain = (from: number): number => {
     let i = from;
@@ -112,18 +120,23 @@ const createReader = (raw: Buffer, start: number, levelsMax: number, parse: (fro
       skipSpace();
       if (raw[at] !== quote) throw new SyntaxError('a name was expected');
       const from = at;
-      at = endOfString(from);
-      return String(parse(from, at));
+      passString();
+      return String(parse(from, at, aString));
     },
-    /** The next value; `outer`: levels that it is inside of. */
-    value: (outer: number): unknown => {
+    /** The next value; `outer`: levels that it is inside of; `path`: where it stands. */
+    value: (outer: number, path: readonly string[]): unknown => {
       skipSpace();
       const from = at;
       const byte = raw[from];
-      if (byte === quote) at = endOfString(from);
-      else if (byte === braceOpen || byte === bracketOpen) at = endOfNested(from, outer);
+      let found = byte === quote ? aString : aNumber;
+      if (byte === quote) passString();
+      else if (byte === braceOpen || byte === bracketOpen) found = passNested(outer);
       else at = endOfPlain(from);
-      return parse(from, at);
+      try {
+        return parse(from, at, found);
+      } catch (error) {
+        throw error instanceof DuplicateMember ? new DuplicateMember([...path, ...error.path]) : error;
+      }
     },
     end: (): void => {
       skipSpace();

@@ -5,7 +5,10 @@
 import type { IncomingMessage } from 'node:http';
 import { Fault, validationFault } from '#src/contract/fault.ts';
 import { createPace } from '../pace.ts';
+import { DuplicateMember, parseExactJson } from './exact-json.ts';
 import { parseLargeJson } from './parse-large-json.ts';
+import { scanJson } from './scan-json.ts';
+import { pointerOf } from './validate.ts';
 
 export type BodyBounds = { bytesMax: number; timeoutMs: number };
 
@@ -69,7 +72,7 @@ export const readJsonObject = async (
   // An empty chunked body is only known to be empty after reading, so the type is judged after the first look.
   const raw = await readBody(request, bounds);
   if (raw.length === 0) return undefined;
-  if (!json) throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json');
+  if (!json) throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json in UTF-8');
   return raw.length > largeBytes ? parseLargeObject(raw) : parseJsonObject(raw);
 };
 
@@ -79,20 +82,23 @@ const assertNotEncoded = (request: IncomingMessage): void => {
   throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body without Content-Encoding');
 };
 
-const isJson = (contentType: string | undefined): boolean =>
-  contentType !== undefined && contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
+/** JSON is UTF-8 (RFC 8259 section 8.1): a body that says another charset would be read as what it is not. */
+const isJson = (contentType: string | undefined): boolean => {
+  const [type = '', ...parameters] = (contentType ?? '').toLowerCase().split(';');
+  return type.trim() === 'application/json' && parameters.every(isUtf8OrOther);
+};
+
+const isUtf8OrOther = (parameter: string): boolean => {
+  const [name = '', value = ''] = parameter.split('=', 2);
+  return name.trim() !== 'charset' || ['utf-8', '"utf-8"', 'utf8', '"utf8"'].includes(value.trim());
+};
 
 const broken = (message: string, code: 'INVALID_JSON' | 'TOO_DEEP' = 'INVALID_JSON'): Fault =>
   validationFault([{ pointer: '', code, message }]);
 
 /** The same as `parseJsonObject`, in slices. */
 const parseLargeObject = async (raw: Buffer): Promise<Record<string, unknown>> => {
-  const parse = (text: string): unknown => {
-    const value: unknown = JSON.parse(text);
-    if ((text.includes('\\u0000') || text.includes('\0')) && holdsNul(value)) throw broken('a string holds U+0000');
-    return value;
-  };
-  const result = await parseLargeJson(raw, { levelsMax, parse, pace: createPace() });
+  const result = await parseLargeJson(raw, { levelsMax, judge: refuseNul, pace: createPace() });
   switch (result.kind) {
     case 'value':
       return result.value;
@@ -100,6 +106,8 @@ const parseLargeObject = async (raw: Buffer): Promise<Record<string, unknown>> =
       throw broken('the body is not valid UTF-8');
     case 'too_deep':
       throw broken(`the body has more than ${levelsMax} levels`, 'TOO_DEEP');
+    case 'duplicate':
+      throw givenTwice(result.path);
     case 'broken':
       // Also a JSON text that is no object, which may only be told by what is wrong with it.
       return parseJsonObject(raw);
@@ -108,7 +116,15 @@ const parseLargeObject = async (raw: Buffer): Promise<Record<string, unknown>> =
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Strict JSON object: UTF-8, no U+0000, at most 64 levels. */
+const givenTwice = (path: readonly string[]): Fault =>
+  validationFault([{ pointer: pointerOf(path), code: 'DUPLICATE', message: 'is given twice' }]);
+
+/** U+0000 could not be stored, escaped or not; only texts that can hold one are searched. */
+const refuseNul = (value: unknown, text: string): void => {
+  if ((text.includes('\\u0000') || text.includes('\0')) && holdsNul(value)) throw broken('a string holds U+0000');
+};
+
+/** Strict JSON object: UTF-8, no U+0000, at most 64 levels, no member twice; numbers as `parseExactJson` gives them. */
 export const parseJsonObject = (raw: Buffer): Record<string, unknown> => {
   let text: string;
   try {
@@ -117,36 +133,18 @@ export const parseJsonObject = (raw: Buffer): Record<string, unknown> => {
     throw broken('the body is not valid UTF-8');
   }
   // Depth is counted before parsing: a parser that recurses must never see what is too deep.
-  if (depthOf(text) > levelsMax) throw broken(`the body has more than ${levelsMax} levels`, 'TOO_DEEP');
+  const found = scanJson(raw, 0, levelsMax);
+  if (found.levels > levelsMax) throw broken(`the body has more than ${levelsMax} levels`, 'TOO_DEEP');
   let value: unknown;
   try {
-    value = JSON.parse(text);
-  } catch {
-    throw broken('the body is not valid JSON');
+    value = parseExactJson(text, found);
+  } catch (error) {
+    throw error instanceof DuplicateMember ? givenTwice(error.path) : broken('the body is not valid JSON');
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw broken('the body must be a JSON object');
-  // An escaped or raw U+0000 could not be stored; only texts that can hold one are searched.
-  if ((text.includes('\\u0000') || text.includes('\0')) && holdsNul(value)) throw broken('a string holds U+0000');
+  refuseNul(value, text);
   return value as Record<string, unknown>;
-};
-
-const depthOf = (text: string): number => {
-  let depth = 0;
-  let deepest = 0;
-  let inString = false;
-  for (let i = 0; i < text.length; i += 1) {
-    const code = text.charCodeAt(i);
-    if (inString) {
-      if (code === 92) i += 1;
-      else if (code === 34) inString = false;
-    } else if (code === 34) inString = true;
-    else if (code === 123 || code === 91) {
-      depth += 1;
-      if (depth > deepest) deepest = depth;
-    } else if (code === 125 || code === 93) depth -= 1;
-  }
-  return deepest;
 };
 
 const holdsNul = (value: unknown): boolean => {

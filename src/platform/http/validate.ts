@@ -106,6 +106,23 @@ export const parseParameters = <T>(
   const parsed = type.safeParse(values);
   if (parsed.success && earlier.length === 0) return parsed.data;
   const named = new Set(earlier.map((error) => error.pointer));
-  const own = parsed.success ? [] : detailsOf(parsed.error).filter((error) => !named.has(error.pointer));
+  const own = parsed.success ? [] : detailsSent(parsed.error, values).filter((error) => !named.has(error.pointer));
   throw validationFault([...earlier, ...own]);
+};
+
+/** A null that was sent is named as null: "is required" would have its sender look for a member that is there. */
+const detailsSent = (error: z.ZodError, values: unknown): FaultDetail[] =>
+  detailsOf(error).map((detail, index) => {
+    if (detail.code !== 'REQUIRED' || sentAt(values, error.issues[index]?.path ?? []) !== null) return detail;
+    const message = detail.message === 'is required' ? 'must not be null' : `${detail.message}, and null is no value`;
+    return { ...detail, message };
+  });
+
+const sentAt = (values: unknown, path: readonly PropertyKey[]): unknown => {
+  let value = values;
+  for (const name of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+    value = Reflect.get(value, name);
+  }
+  return value;
 };

@@ -1,9 +1,14 @@
 /**
  * The value types of interface 2 as zod schemas. Every parameter may come from a query (always a string) or from JSON,
  * so each type accepts both forms and gives one. Issues carry the detail code of interface 6.1 in `params.code`.
+ *
+ * What is stored is what was sent: a number where the type is text is refused with TYPE, since a double may have changed its
+ * digits before; a number with more decimals than its type has is refused with FORMAT, one beyond its bounds with RANGE.
  */
 import { z } from 'zod';
 import type { DetailCode } from '#src/contract/fault.ts';
+import { type Decimal, readDecimal } from './decimal.ts';
+import { inexactTextOf } from './exact-json.ts';
 
 type Verdict<T> = { value: T } | { code: DetailCode; message: string };
 
@@ -59,8 +64,8 @@ export const text = (
   const { min = 1, max = 255, pattern } = bounds;
   const described = { type: 'string', minLength: min, maxLength: max };
   return convert(pattern === undefined ? described : { ...described, pattern: pattern.source }, (input) => {
-    if (typeof input !== 'string' && typeof input !== 'number') return { code: 'TYPE', message: 'must be a string' };
-    const value = String(input).trim();
+    if (typeof input !== 'string') return notText(input);
+    const value = input.trim();
     if (value === '' && min > 0) return { code: 'REQUIRED', message: 'is required' };
     const length = [...value].length;
     if (length < min || length > max) return { code: 'LENGTH', message: `must have ${span(min, max)} characters` };
@@ -72,6 +77,11 @@ export const text = (
     }
     return { value };
   });
+};
+
+const notText = (input: unknown): { code: DetailCode; message: string } => {
+  const isNumber = typeof input === 'number' || inexactTextOf(input) !== undefined;
+  return { code: 'TYPE', message: isNumber ? 'must be a string: put the number in quotes' : 'must be a string' };
 };
 
 /** Free text that may be empty: trimmed, and null when nothing is left (interface 2, "string"). */
@@ -86,33 +96,31 @@ export const email = (): z.ZodType<string> =>
 
 const span = (min: number, max: number): string => (min === max ? String(min) : `${min} to ${max}`);
 
-const numeric = (input: unknown): number | undefined => {
-  if (typeof input === 'number' && Number.isFinite(input)) return input;
-  if (typeof input === 'string' && /^\s*[+-]?\d{1,15}(\.\d{1,15})?\s*$/.test(input)) return Number(input);
-  return undefined;
+type Numeric = {
+  /** Exact as soon as decimals and bounds have been judged: what they leave has at most 15 digits. */
+  value: number;
+  /** As written, trailing zeros aside: 12.50 has one. */
+  decimals: number;
+};
+
+const numeric = (input: unknown): Numeric | undefined => {
+  const text = typeof input === 'string' ? input.trim() : (inexactTextOf(input) ?? String(input));
+  if (typeof input !== 'string' && typeof input !== 'number' && typeof input !== 'symbol') return undefined;
+  const read: Decimal | undefined = readDecimal(text, { exponent: typeof input !== 'string' });
+  return read && { value: read.digits === '' ? 0 : Number(text), decimals: Math.max(0, read.scale) };
 };
 
 const between = (min: number, max: number): string => `must be between ${min} and ${max}`;
 
 export const integer = (bounds: { min: number; max: number }): z.ZodType<number> =>
   convert({ type: 'integer', minimum: bounds.min, maximum: bounds.max }, (input) => {
-    const value = numeric(input);
-    if (value === undefined) return { code: 'TYPE', message: 'must be an integer' };
-    if (!Number.isInteger(value)) return { code: 'FORMAT', message: 'must be an integer' };
+    const read = numeric(input);
+    if (read === undefined) return { code: 'TYPE', message: 'must be an integer' };
+    const { value, decimals } = read;
+    if (decimals > 0) return { code: 'FORMAT', message: 'must be an integer' };
     if (value < bounds.min || value > bounds.max) return { code: 'RANGE', message: between(bounds.min, bounds.max) };
     return { value };
   });
-
-/**
- * Decimals as written, trailing zeros aside: 12.50 has one. Judged on the text, since a tolerance on the binary value
- * would round what is only nearly right.
- */
-const decimalsOf = (input: unknown, value: number): number => {
-  const written = typeof input === 'string' ? input.trim() : String(value);
-  const [digits = '', exponent = '0'] = written.toLowerCase().split('e');
-  const fraction = (digits.split('.')[1] ?? '').replace(/(?<!0)0+$/, '');
-  return Math.max(0, fraction.length - Number(exponent));
-};
 
 /** `decimals` (default 2): more are refused with FORMAT, never rounded. `above`: exclusive lower bound. */
 export const decimal = (bounds: {
@@ -123,12 +131,17 @@ export const decimal = (bounds: {
 }): z.ZodType<number> => {
   const { decimals = 2, min, max } = bounds;
   const lowest = bounds.above === true ? { exclusiveMinimum: min } : { minimum: min };
-  const described = { type: 'number', ...lowest, maximum: max, description: `At most ${decimals} decimals` };
+  const described = {
+    type: 'number',
+    ...lowest,
+    maximum: max,
+    description: `At most ${decimals} decimals; more are refused, never rounded`,
+  };
   return convert(described, (input) => {
-    const value = numeric(input);
-    if (value === undefined) return { code: 'TYPE', message: 'must be a number' };
-    if (decimalsOf(input, value) > decimals)
-      return { code: 'FORMAT', message: `must have at most ${decimals} decimals` };
+    const read = numeric(input);
+    if (read === undefined) return { code: 'TYPE', message: 'must be a number' };
+    const { value } = read;
+    if (read.decimals > decimals) return { code: 'FORMAT', message: `must have at most ${decimals} decimals` };
     if (bounds.above === true && value <= bounds.min)
       return { code: 'RANGE', message: `must be above ${bounds.min} and at most ${bounds.max}` };
     if (value < bounds.min || value > bounds.max) return { code: 'RANGE', message: between(bounds.min, bounds.max) };
@@ -160,7 +173,8 @@ export const flag = (): z.ZodType<boolean> =>
 
 export const oneOf = <const T extends string>(values: readonly T[]): z.ZodType<T> =>
   convert({ type: 'string', enum: [...values] }, (input) => {
-    const found = values.find((value) => value === (typeof input === 'number' ? String(input) : input));
+    if (typeof input !== 'string') return notText(input);
+    const found = values.find((value) => value === input);
     return found === undefined ? { code: 'ENUM', message: `must be one of ${values.join(', ')}` } : { value: found };
   });
 
@@ -179,16 +193,20 @@ export const date = (): z.ZodType<string> =>
       : { code: typeof input === 'string' ? 'FORMAT' : 'TYPE', message: 'must be a date, YYYY-MM-DD' },
   );
 
-const dateTimePattern = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/;
+const dateTimePattern =
+  /^(\d{4}-\d{2}-\d{2})[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.(\d{1,9}))?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
-/** RFC 3339 with offset. */
+/** RFC 3339 with offset; milliseconds are kept, more decimals are refused. */
 export const dateTime = (): z.ZodType<Date> =>
-  convert({ type: 'string', format: 'date-time' }, (input) => {
+  convert({ type: 'string', format: 'date-time', description: 'At most 3 decimals in the seconds' }, (input) => {
     if (typeof input !== 'string') return { code: 'TYPE', message: 'must be a date-time' };
     const match = dateTimePattern.exec(input.trim());
     const parsed = new Date(input.trim().replace(' ', 'T').toUpperCase());
     if (match === null || !isDay(match[1] ?? '') || Number.isNaN(parsed.getTime())) {
       return { code: 'FORMAT', message: 'must be a date-time with offset, such as 2026-03-01T19:30:00+01:00' };
+    }
+    if (/[1-9]/.test(match[3]?.slice(3) ?? '')) {
+      return { code: 'FORMAT', message: 'must have at most 3 decimals in its seconds' };
     }
     return { value: parsed };
   });
@@ -228,13 +246,38 @@ export const readOnly = (): z.ZodType<undefined> =>
     })
     .meta({ readOnly: true });
 
-/** At least one of the members must be given. Judged also when others have faults, so that all come in one answer. */
+/**
+ * At least one of the members must be given; the refusal names them all. Judged also when others have faults, so that all
+ * come in one answer.
+ */
 export const requireOneOf = <T extends z.ZodObject>(object: T, names: readonly (keyof z.infer<T> & string)[]): T =>
   object
-    .refine((value) => names.some((name) => value[name] !== undefined && value[name] !== null), {
-      path: names.slice(0, 1),
-      message: `${names.join(' or ')} is required`,
-      params: { code: 'REQUIRED' },
-      when: () => true,
-    })
+    .superRefine(
+      (value, ctx) => {
+        if (names.some((name) => value[name] !== undefined && value[name] !== null)) return;
+        const message = `${names.join(' or ')} is required`;
+        for (const name of names) ctx.addIssue({ code: 'custom', path: [name], message, params: { code: 'REQUIRED' } });
+      },
+      { when: () => true },
+    )
     .meta({ anyOf: names.map((name) => ({ required: [name] })) });
+
+/** Of each pair `…_from` and `…_to` the first must not be after the second: nothing could lie between them. */
+export const requirePeriods = <T extends z.ZodObject>(object: T): T => {
+  const starts = Object.keys(object.shape).filter((name) => name.endsWith('_from'));
+  return object.superRefine(
+    (value, ctx) => {
+      const given = value as Readonly<Record<string, unknown>>;
+      for (const start of starts) {
+        const end = start.replace(/_from$/, '_to');
+        const [from, to] = [given[start], given[end]];
+        if (!isMoment(from) || !isMoment(to) || from <= to) continue;
+        ctx.addIssue({ code: 'custom', path: [start], message: `must not be after ${end}`, params: { code: 'RANGE' } });
+      }
+    },
+    { when: () => true },
+  );
+};
+
+/** What `date` and `dateTime` give. */
+const isMoment = (value: unknown): value is string | Date => typeof value === 'string' || value instanceof Date;

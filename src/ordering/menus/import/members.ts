@@ -99,9 +99,10 @@ const pricesTable: z.ZodType<Record<string, number>> = z
     }
     return Object.fromEntries(table);
   })
-  .meta({ type: 'object', additionalProperties: { type: 'number', minimum: 0 } }) as unknown as z.ZodType<
-  Record<string, number>
->;
+  .meta({
+    type: 'object',
+    additionalProperties: z.toJSONSchema(price, { io: 'input', unrepresentable: 'any' }),
+  }) as unknown as z.ZodType<Record<string, number>>;
 
 const webAddress = text({ max: addressMax }).refine(
   (value) => {

@@ -1,0 +1,91 @@
+/**
+ * JSON.parse without its two silent changes. A number that no double holds becomes an inexact number, which keeps its text
+ * and which every type of value refuses; of a member that is given twice no value is taken at all (RFC 8259 section 4 and
+ * RFC 7493 section 2 leave both to the reader).
+ */
+import { isExact } from './decimal.ts';
+import { type JsonScan, scanJson } from './scan-json.ts';
+
+/**
+ * A symbol, whose description is the text of the number: no schema takes it for a number, a string or an object, so a
+ * reader that does not know of inexact numbers refuses them.
+ */
+const inexactNumber = (text: string): symbol => Symbol(text);
+
+/** The text of an inexact number; undefined for every other value. */
+export const inexactTextOf = (value: unknown): string | undefined =>
+  typeof value === 'symbol' ? value.description : undefined;
+
+/** A member that stands twice in one object; `path` leads to it from the parsed text. */
+export class DuplicateMember extends Error {
+  readonly path: readonly string[];
+
+  constructor(path: readonly string[]) {
+    super(`${path.join('/')} is given twice`);
+    this.name = 'DuplicateMember';
+    this.path = path;
+  }
+}
+
+/** `found`: what `scanJson` has seen in this text. Throws SyntaxError or DuplicateMember. */
+export const parseExactJson = (text: string, found: Pick<JsonScan, 'members' | 'hasLongNumber'>): unknown => {
+  const value: unknown = found.hasLongNumber ? JSON.parse(text, keepText) : JSON.parse(text);
+  // Fewer members than the text names: one of them has replaced another.
+  if (found.members !== countMembers(value)) throw new DuplicateMember(findDuplicate(text));
+  return value;
+};
+
+/** The same for a text that has not been scanned yet. */
+export const readExactJson = (text: string): unknown => {
+  const raw = Buffer.from(text);
+  const plain = { members: 0, hasLongNumber: true };
+  return parseExactJson(text, /^\s*[[{]/.test(text) ? scanJson(raw, 0, Number.POSITIVE_INFINITY) : plain);
+};
+
+const keepText = (_name: string, value: unknown, context?: { source?: string }): unknown =>
+  typeof value === 'number' && context?.source !== undefined && !isExact(context.source)
+    ? inexactNumber(context.source)
+    : value;
+
+const countMembers = (value: unknown): number => {
+  if (typeof value !== 'object' || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) count += countMembers(item);
+    return count;
+  }
+  for (const name in value) count += 1 + countMembers((value as Record<string, unknown>)[name]);
+  return count;
+};
+
+type Level = { names: Set<string> | undefined; index: number; name: string };
+
+/** Path to the first doubled member of a text that is JSON and has one. */
+const findDuplicate = (text: string): string[] => {
+  const levels: Level[] = [];
+  const path = (): string[] => levels.map(({ names, index, name }) => (names === undefined ? String(index) : name));
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    const level = levels.at(-1);
+    if (character === '{') levels.push({ names: new Set(), index: 0, name: '' });
+    else if (character === '[') levels.push({ names: undefined, index: 0, name: '' });
+    else if (character === '}' || character === ']') levels.pop();
+    else if (character === ',' && level !== undefined) level.index += 1;
+    else if (character === '"') {
+      const from = at;
+      for (at += 1; text[at] !== '"'; at += 1) if (text[at] === '\\') at += 1;
+      if (level?.names === undefined || !isName(text, at + 1)) continue;
+      level.name = String(JSON.parse(text.slice(from, at + 1)));
+      if (level.names.has(level.name)) return path();
+      level.names.add(level.name);
+    }
+  }
+  throw new Error('no member is given twice');
+};
+
+/** In a text that is JSON a colon follows names, and nothing but names. */
+const isName = (text: string, from: number): boolean => {
+  let at = from;
+  while (text[at] === ' ' || text[at] === '\n' || text[at] === '\r' || text[at] === '\t') at += 1;
+  return text[at] === ':';
+};
