@@ -79,6 +79,7 @@ const problemsOf = (wanted: NewGenerator, currency: string): string[] => {
     [(validFrom ?? '') <= (validTo ?? '9999-99-99'), 'valid-to must not be before valid-from'],
     [isWhole(validDays, 1, 3650), 'valid-days must be 1 to 3650'],
     [validWeekdays.every((day) => isWhole(day, 0, 6)), 'valid-weekdays must be 0 (Sunday) to 6'],
+    [points === 0 || wanted.discountPerc !== 0, 'discount-perc must be above 0 where coupons cost points'],
     [isDecimal(points, 10_000_000), 'points must be 0 to 10000000 with at most 2 decimals'],
   ];
   return holds.filter(([right]) => !right).map(([, problem]) => problem);

@@ -14,6 +14,8 @@ export type GenerateResult =
   /** The generator costs points and nobody is named who would pay. */
   | { kind: 'email_needed' }
   | { kind: 'no_customer' }
+  /** The generator costs points, and its coupons would take nothing off. */
+  | { kind: 'worthless'; reason: string }
   /** `balance` in hundredths of a point. */
   | { kind: 'insufficient'; balance: number };
 
@@ -28,6 +30,8 @@ export const generateCoupon = async (
   if (generator === undefined) return { kind: 'no_generator' };
   if (generator.points === 0)
     return { kind: 'generated', coupon: await makeCoupon(tx, restaurant, generator, validEmail, now) };
+  const reason = worthlessness(generator, dayOf(now, restaurant.timeZone));
+  if (reason !== undefined) return { kind: 'worthless', reason };
   if (validEmail === null) return { kind: 'email_needed' };
   // Locked first, as everywhere: who pays waits for nobody who waits for the coupon.
   const customer = await lockCustomer(tx, restaurant.uid, { email: validEmail });
@@ -47,6 +51,12 @@ export const generateCoupon = async (
   if (paid.kind === 'insufficient') return paid;
   if (paid.kind !== 'posted') throw new Error(`points of a new coupon were not taken: ${paid.kind}`);
   return { kind: 'generated', coupon };
+};
+
+/** Why its coupons take nothing off, so that points would buy nothing. `today`: YYYY-MM-DD. */
+const worthlessness = ({ discountPerc, validTo }: Generator, today: string): string | undefined => {
+  if (discountPerc === 0) return 'gives no discount, and costs points';
+  return validTo !== null && validTo < today ? `gives coupons until ${validTo} only, and costs points` : undefined;
 };
 
 const triesMax = 5;

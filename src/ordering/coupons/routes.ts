@@ -53,6 +53,8 @@ const refusalOf = (result: Exclude<GenerateResult, { kind: 'generated' }>): Faul
       return new Fault('NOT_FOUND', 'No such generator of coupons');
     case 'email_needed':
       return validationFault([{ pointer, code: 'REQUIRED', message: 'is required: the coupon costs points' }]);
+    case 'worthless':
+      return validationFault([{ pointer: 'gencode', code: 'RANGE', message: result.reason }]);
     case 'no_customer': {
       const message = 'No customer has this email';
       return new Fault('NOT_FOUND', message, { errors: [{ pointer, code: 'NOT_FOUND', message }] });

@@ -80,8 +80,8 @@ export type EntryFilter = {
   createdBefore?: Date | undefined;
 };
 
-/** Sort key of an entry: newest first, ties by uid descending. */
-export type EntryKey = { created: string; uid: string };
+/** Sort key of an entry: newest first; of entries of one moment the later of a customer first, then uid descending. */
+export type EntryKey = { created: string; seq: number; uid: string };
 
 const matching = (restuid: string, filter: EntryFilter) => {
   const conditions = [sql`e.restuid = ${restuid}`];
@@ -106,10 +106,11 @@ export const listEntries = async (
   const after =
     page.after === undefined
       ? sql``
-      : sql`and (e.created, e.uid) < (${page.after.created}::timestamptz, ${page.after.uid}::text collate "C")`;
+      : sql`and (e.created, e.seq, e.uid) < (${page.after.created}::timestamptz, ${page.after.seq}::int,
+          ${page.after.uid}::text collate "C")`;
   const { rows } = await sql<ShownEntry>`
     select ${shownColumns} from ${shownTables} where ${matching(restuid, filter)} ${after}
-    order by e.created desc, e.uid desc limit ${page.limit} offset ${page.offset}`.execute(db);
+    order by e.created desc, e.seq desc, e.uid desc limit ${page.limit} offset ${page.offset}`.execute(db);
   return rows;
 };
 

@@ -11,6 +11,7 @@ import {
   oneOf,
   optional,
   requireOneOf,
+  requirePeriods,
   text,
   uid,
   withDefault,
@@ -26,15 +27,17 @@ import { loyaltyAnswer, loyaltyView } from './loyalty-view.ts';
 
 const one = z.object({ loyaltylog: loyaltyAnswer });
 
-const listParams = z.object({
-  ...cursorParams,
-  client_uid: optional(text({ max: 64 })),
-  client_email: optional(text({ max: 254 })),
-  order_uid: optional(text({ max: 64 })),
-  type: optional(oneOf(entryTypes)),
-  date_from: optional(date()),
-  date_to: optional(date()),
-});
+const listParams = requirePeriods(
+  z.object({
+    ...cursorParams,
+    client_uid: optional(text({ max: 64 })),
+    client_email: optional(text({ max: 254 })),
+    order_uid: optional(text({ max: 64 })),
+    type: optional(oneOf(entryTypes)),
+    date_from: optional(date()),
+    date_to: optional(date()),
+  }),
+);
 
 const diff = () => optional(money({ max: 1_000_000, above: true }));
 
@@ -117,7 +120,8 @@ const listOperation = (cursors: Cursors): Operation =>
     handle: async ({ db, restuid, params }) => {
       const restaurant = await requireRestaurant(db, restuid);
       const { page: _page, pagesize: _pagesize, cursor: _cursor, ...named } = params;
-      const scope = { list: 'loyaltylogs', restuid, ...named };
+      // `by` refuses cursors of earlier versions, whose keys have no seq.
+      const scope = { list: 'loyaltylogs', by: 'seq', restuid, ...named };
       const query = cursors.read<EntryKey>(params, scope);
       const filter = filterOf(named, restaurant);
       const { after, offset, pagesize } = query;
@@ -128,7 +132,7 @@ const listOperation = (cursors: Cursors): Operation =>
       const result = {
         more: rows.length > pagesize,
         total,
-        last: last === undefined ? undefined : { created: last.created.toISOString(), uid: last.uid },
+        last: last === undefined ? undefined : { created: last.created.toISOString(), seq: last.seq, uid: last.uid },
       };
       return {
         body: {

@@ -80,6 +80,10 @@ const totals = (
     sent.redeem_points === null || restaurant.pointValue === null
       ? 0
       : loyaltyDiscount(sent.redeem_points, restaurant.pointValue, restaurant.currency);
+  if (sent.redeem_points !== null && discount === 0) {
+    const message = `are worth less than the smallest amount of ${restaurant.currency}`;
+    return refuse([{ pointer: 'redeem_points', code: 'RANGE', message }]);
+  }
   const taken = coupon === null ? 0 : discountOf(coupon, linesTotal, restaurant.currency);
   if (discount > linesTotal - taken) {
     return refuse([
