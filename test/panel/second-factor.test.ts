@@ -141,6 +141,88 @@ test('codes are guessed no more often than passwords', async () => {
   expect(answer.text).toContain('Too many attempts');
 });
 
+const minute = 60_000;
+
+/** Wrong ones, each from an address of its own with the right password; what the last one was answered. */
+const guessCodes = async (email: string, times: number, net: string): Promise<string[]> => {
+  const answers: string[] = [];
+  for (let i = 0; i < times; i += 1) {
+    const visitor = panel.visitor(`${net}.${i}`);
+    await begin(visitor, email);
+    const { status, text } = await visitor.post('/panel/sign-in/code', { code: `x${i}` }, '');
+    answers.push(text.includes('Too many attempts') ? 'wait' : String(status));
+  }
+  return answers;
+};
+
+test('F-27 wrong codes are counted for the account, whatever the address, and no right password gives one back', async () => {
+  panel.pass(24 * 60 * minute);
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  expect(await guessCodes(user.email, 12, '198.18.0')).toEqual([...Array(10).fill('422'), 'wait', 'wait']);
+  // Not even the right code, and not by the door of the account page.
+  const removal = await user.browser.post('/panel/account/totp/remove', { code: nextCode(key) });
+  expect(removal.text).toContain('Too many attempts');
+  // The waits grow: the second ten need an hour, the second twenty a day.
+  panel.pass(16 * minute);
+  expect((await guessCodes(user.email, 11, '198.18.1')).at(-1)).toBe('wait');
+  panel.pass(16 * minute);
+  expect(await guessCodes(user.email, 1, '198.18.2')).toEqual(['wait']);
+  panel.pass(61 * minute);
+  const visitor = panel.visitor('198.18.3.1');
+  await begin(visitor, user.email);
+  expect(await enter(visitor, nextCode(key))).toBe(303);
+});
+
+test('F-27 on the account page right passwords between wrong codes reset nothing', async () => {
+  panel.pass(24 * 60 * minute);
+  const user = await makeUser();
+  await addCodes(user);
+  const answers: string[] = [];
+  for (let i = 0; i < 14; i += 1) {
+    // Codes are there already, but the password is judged.
+    await user.browser.post('/panel/account/totp/begin', { current: password });
+    const { text } = await user.browser.post('/panel/account/totp/remove', { code: `99${i}` });
+    answers.push(text.includes('Too many attempts') ? 'wait' : 'refused');
+  }
+  expect(answers).toEqual([...Array(10).fill('refused'), ...Array(4).fill('wait')]);
+});
+
+test('F-27 codes that are guessed at the same moment do not pass the bound, and a right one takes back its own attempt only', async () => {
+  panel.pass(24 * 60 * minute);
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  const right = panel.visitor('198.18.9.1');
+  for (let i = 0; i < 12; i += 1) {
+    await begin(right, user.email);
+    expect(await enter(right, nextCode(key)), `time ${i}`).toBe(303);
+  }
+  const visitors = await Promise.all(
+    Array.from({ length: 20 }, async (_none, i) => {
+      const visitor = panel.visitor(`198.18.4.${i}`);
+      await begin(visitor, user.email);
+      return visitor;
+    }),
+  );
+  const texts = await Promise.all(
+    visitors.map(async (visitor) => (await visitor.post('/panel/sign-in/code', { code: '12' }, '')).text),
+  );
+  expect(texts.filter((text) => !text.includes('Too many attempts'))).toHaveLength(10);
+});
+
+test('F-27 a stranger without the password uses up no code, however often he tries', async () => {
+  panel.pass(24 * 60 * minute);
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  for (let i = 0; i < 45; i += 1) {
+    const stranger = panel.visitor(`198.18.5.${i}`);
+    await stranger.post('/panel/sign-in', { email: user.email, password: 'not the password' }, '');
+    expect((await stranger.post('/panel/sign-in/code', { code: '123456' }, '')).status).not.toBe(303);
+  }
+  await begin(user.browser, user.email);
+  expect(await enter(user.browser, nextCode(key))).toBe(303);
+});
+
 test('what the password began is over after ten minutes, and when the password changes', async () => {
   const user = await makeUser();
   const { key } = await addCodes(user);

@@ -63,7 +63,10 @@ export const createSecondFactor = ({ db, box, clock, record }: SecondFactorDeps)
       const secret = user?.totpSince === undefined ? user && secretOf(user) : undefined;
       return user && secret && { key: base32(secret), address: totpAddress(secret, user.email) };
     },
-    /** From now on needed at sign-in; other sessions end. Resolves to the recovery codes, undefined for a wrong code. */
+    /**
+     * From now on needed at sign-in; other sessions end. Resolves to the recovery codes, undefined for a wrong code. Not
+     * counted: the page shows the secret to whoever may confirm it, so there is nothing to guess.
+     */
     confirm: (userId: string, code: string, session: { id: string; address: string }): Promise<string[] | undefined> =>
       inTransaction(db, async (tx) => {
         const user = await lockUser(tx, userId);

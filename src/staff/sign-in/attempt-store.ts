@@ -22,11 +22,7 @@ export const countAttempt = async (
   return { count: row.count, endsAt: row.ends_at };
 };
 
-/** Somebody was right: what was counted on the way is taken back. */
+/** The answer was right: what it was counted for is taken back. */
 export const takeBack = async (db: Kysely<unknown>, digest: Buffer, attempts: number): Promise<void> => {
   await sql`update panel.attempts set count = greatest(0, count - ${attempts}) where digest = ${digest}`.execute(db);
-};
-
-export const forgetAttempts = async (db: Kysely<unknown>, digest: Buffer): Promise<void> => {
-  await sql`delete from panel.attempts where digest = ${digest}`.execute(db);
 };

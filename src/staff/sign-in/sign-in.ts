@@ -90,7 +90,7 @@ export const createSignIn = (deps: SignInDeps) => {
       if (begun === undefined || user?.totpSince === undefined || passwordTagOf(user) !== begun.passwordTag)
         return { kind: 'gone' };
       const attempt = { ...visitor, email: user.email, userId: user.id };
-      const verdict = await throttle.count(attempt);
+      const verdict = await throttle.count(attempt, 'code');
       if (verdict.kind === 'wait') return noteFailure.throttled(verdict, attempt);
       const used = await inTransaction(db, async (tx) => {
         const locked = await lockUser(tx, user.id);
@@ -99,7 +99,8 @@ export const createSignIn = (deps: SignInDeps) => {
       if (used === undefined) return noteFailure.refused(attempt, 'wrong code');
       const result = await finish(user, visitor, used);
       if (result.kind === 'refused') return noteFailure.refused(attempt, changedMeanwhile);
-      if (result.kind === 'signedIn') await throttle.forgive(attempt, verdict.isKnown, 2);
+      if (result.kind === 'signedIn')
+        await throttle.forgive(attempt, verdict.isKnown, begun.method === 'password' ? 2 : 1, 'code');
       return result;
     },
     /** Somebody whom an external provider has named. */

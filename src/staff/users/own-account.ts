@@ -81,10 +81,10 @@ export const createOwnAccount = (deps: OwnAccountDeps) => {
       visitor: Visitor,
     ): Promise<{ kind: 'removed' | 'refused' } | { kind: 'wait'; seconds: number }> => {
       const attempt = { ...visitor, email: user.email, userId: user.id };
-      const verdict = await throttle.count(attempt);
+      const verdict = await throttle.count(attempt, 'code');
       if (verdict.kind === 'wait') return { kind: 'wait', seconds: verdict.seconds };
       if (!(await secondFactor.remove(user.id, code.slice(0, 100), visitor.address))) return { kind: 'refused' };
-      await throttle.forgive(attempt, verdict.isKnown, 1);
+      await throttle.forgive(attempt, verdict.isKnown, 1, 'code');
       return { kind: 'removed' };
     },
     /** See markOfUser. */
