@@ -18,6 +18,7 @@ import {
   rotateSigningKey,
   searchAudit,
   traceCredential,
+  verifyAgainst,
   verifyAudit,
 } from '#src/gateway/index.ts';
 import {
@@ -160,6 +161,8 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
     reportDryRuns: (options: { days: number }) =>
       reportDryRuns({ db: store.db, clock, table: readRouteTable(routesFileOf(settings.gateway)) }, options),
     verifyAudit: (onProgress: (events: number) => void) => verifyAudit({ db: store.db, box }, onProgress),
+    /** `lines`: of an export. Fault VALIDATION_ERROR when they are none. */
+    verifyAgainst: (lines: AsyncIterable<string>) => verifyAgainst({ db: store.db, box }, lines),
     /** These note in the audit who read it, before they read. */
     searchAudit: (search: Parameters<typeof searchAudit>[1]) =>
       searchAudit({ db: store.db, box, clock, actor }, search),

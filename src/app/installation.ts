@@ -4,10 +4,11 @@
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { openWitness } from '#src/gateway/index.ts';
 import { type Clock, systemClock } from '#src/platform/clock.ts';
 import { awaitServer } from '#src/platform/db/await-server.ts';
 import { settleFact } from '#src/platform/db/facts.ts';
-import { openStore, type Store } from '#src/platform/db/index.ts';
+import { databaseName, openStore, type Store } from '#src/platform/db/index.ts';
 import { migrate } from '#src/platform/db/migrate.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { createSecretBox, loadOrCreateMasterKey, parseMasterKey, type SecretBox } from '#src/platform/secret-box.ts';
@@ -42,11 +43,27 @@ export const openInstallation = async (
     await migrate(store.pool, allMigrations, { log });
     const box = createSecretBox(masterKey);
     await assertKeyFits(store, box);
-    return { store, box, clock: systemClock, log };
+    return { store: await withWitness(store, box, dataDir, log), box, clock: systemClock, log };
   } catch (error) {
     await store.close();
     throw error;
   }
+};
+
+/** The signed ends of the audit are kept beside the database too; they are written at the end, when all is. */
+const withWitness = async (store: Store, box: SecretBox, dataDir: string, log: Logger): Promise<Store> => {
+  const witness = openWitness(box, { dataDir, database: await databaseName(store.db) });
+  return {
+    ...store,
+    close: async () => {
+      await store.close();
+      try {
+        witness.save();
+      } catch (error) {
+        log.warn({ err: error }, 'the heads of the audit were not kept in the data folder');
+      }
+    },
+  };
 };
 
 const masterKeyOf = (settings: Settings, dataDir: string): Buffer => {

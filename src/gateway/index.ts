@@ -29,6 +29,7 @@ import { createAuthenticator } from './access/authenticate.ts';
 import { createBearerTokens } from './access/bearer-tokens.ts';
 import { createDryRunLog } from './access/dry-run-log.ts';
 import { assemble, type PublicDoor } from './assemble.ts';
+import { createAuditGuard } from './audit/audit-guard.ts';
 import { createAuditHours } from './audit/audit-hours.ts';
 import { createAuditSinks } from './audit/feed-sinks.ts';
 import { createFingerprint } from './audit/fingerprint.ts';
@@ -77,8 +78,10 @@ export { traceCredential } from './audit/trace-credential.ts';
 export { type HashedCredential, type HashedTrace, traceHashed } from './audit/trace-hashed.ts';
 export { reportUnusedScopes } from './audit/unused-scopes.ts';
 export { listHeads, type SignedHead } from './audit/verification-store.ts';
-export { verifyAudit } from './audit/verify-audit.ts';
+export { type ComparedAudit, verifyAgainst } from './audit/verify-against.ts';
+export { type VerifiedAudit, verifyAudit } from './audit/verify-audit.ts';
 export { listVerifications, startVerification, type Verification } from './audit/verify-in-background.ts';
+export { openWitness } from './audit/witness.ts';
 export { type GatewaySettings, gatewaySettings } from './config.ts';
 export { readEpoch } from './credentials/credential-epoch-store.ts';
 export { newestClientUse } from './credentials/credential-use-store.ts';
@@ -226,8 +229,9 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const services = [
     recorder.service,
     retention,
+    createAuditGuard({ db, box, clock, log }),
     createAuditHours({ db, clock, log }),
-    ...createAuditSinks({ db, log, holder: `${processName}:${randomUUID()}` }, settings),
+    ...createAuditSinks({ db, box, log, holder: `${processName}:${randomUUID()}` }, settings),
     credentials.service,
     use.service,
     keys.service,

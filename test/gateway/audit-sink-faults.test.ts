@@ -33,7 +33,7 @@ const startSink = (file: string) => {
   const logged: Logged[] = [];
   const log = pino({}, { write: (line: string) => void logged.push(JSON.parse(line) as Logged) });
   const settings = { audit_days: 365, audit_stdout: 'off' as const, audit_file: file };
-  const services = createAuditSinks({ db: stand.database.db, log, holder: 'test' }, settings);
+  const services = createAuditSinks({ db: stand.database.db, box: stand.box, log, holder: 'test' }, settings);
   const ended = new AbortController();
   const running = supervise(services, ended.signal, log);
   const close = async (): Promise<Logged[]> => {

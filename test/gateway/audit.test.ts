@@ -238,7 +238,7 @@ test('two gateways write side by side, and the whole verifies', async () => {
   expect(verified.events).toBeGreaterThan(20);
 });
 
-test('a changed, removed, swapped or cut off event is named, and a missing chain', async () => {
+test('a changed, removed, swapped or cut off event is named', async () => {
   const { pool } = stand.database;
   const [made] = await rows("chain = 0 and action = 'client.created'");
   const last = (await rows('chain = 0')).at(-1);
@@ -266,45 +266,6 @@ test('a changed, removed, swapped or cut off event is named, and a missing chain
   await restoring(`delete from gateway.audit_events ${at}`, [last?.seq], {
     ...{ chain: 0, seq: Number(last?.seq), problem: `the end of the chain is missing, up to ${String(last?.seq)}` },
   });
-  const { rows: heads } = await pool.query('select * from gateway.audit_chains where chain = 0');
-  await pool.query('update gateway.audit_chains set seq = seq - 1 where chain = 0');
-  expect((await verify()).first_problem).toMatchObject({ chain: 0, seq: null });
-  await pool.query('update gateway.audit_chains set seq = $1 where chain = 0', [heads[0].seq]);
-  await pool.query('update gateway.audit_chains set chain = 1000 where chain = 1');
-  expect((await verify()).first_problem).toEqual({ chain: 1, seq: null, problem: 'the chain is missing' });
-  await pool.query('update gateway.audit_chains set chain = 1 where chain = 1000');
-  await pool.query("update gateway.audit_chains set process = 'other' where chain = 0");
-  expect((await verify()).first_problem).toMatchObject({ chain: 0, seq: null });
-  await pool.query("update gateway.audit_chains set process = 'changes' where chain = 0");
-  expect((await verify()).first_problem).toBeNull();
-});
-
-test('an old signed head that is put back, and a newest chain that vanished whole, are told by the other heads', async () => {
-  const { pool } = stand.database;
-  const door = await stand.openDoor();
-  await pool.query('create table gateway.old as select * from gateway.audit_chains where chain = 0');
-  await stand.createTenant();
-  await door.close();
-  expect((await verify()).first_problem).toBeNull();
-  const [{ seq, last }] = (
-    await pool.query('select o.seq, (select max(chain) from gateway.audit_chains) as last from gateway.old o')
-  ).rows as [{ seq: number; last: number }];
-  await pool.query('create table gateway.young as select * from gateway.audit_chains where chain = 0');
-  await pool.query('delete from gateway.audit_chains where chain = 0');
-  await pool.query('insert into gateway.audit_chains select * from gateway.old');
-  await pool.query('create table gateway.cut as select * from gateway.audit_events where chain = 0 and seq > $1', [
-    seq,
-  ]);
-  await pool.query('delete from gateway.audit_events where chain = 0 and seq > $1', [seq]);
-  expect((await verify()).first_problem).toMatchObject({ chain: 0, seq: Number(seq) + 1 });
-  await pool.query('insert into gateway.audit_events select * from gateway.cut');
-  await pool.query('delete from gateway.audit_chains where chain = 0');
-  await pool.query('insert into gateway.audit_chains select * from gateway.young');
-  await pool.query('create table gateway.whole as select * from gateway.audit_chains where chain = $1', [last]);
-  await pool.query('delete from gateway.audit_chains where chain = $1', [last]);
-  expect((await verify()).first_problem).toEqual({ chain: last, seq: null, problem: 'the chain is missing' });
-  await pool.query('insert into gateway.audit_chains select * from gateway.whole');
-  expect((await verify()).first_problem).toBeNull();
 });
 
 test('months beyond the retention are dropped as a whole, and what is left still verifies', async () => {
@@ -314,7 +275,8 @@ test('months beyond the retention are dropped as a whole, and what is left still
   clock.move(40 * 86_400_000);
   const young = await stand.createTenant();
   await knock(stand.url, 'GET', read);
-  const drop = (): Promise<string[]> => dropOldAudit({ db: database.db, box, clock }, 5);
+  const drop = (): Promise<string[]> =>
+    dropOldAudit({ db: database.db, box, clock }, 5).then(({ dropped: names }) => names);
   const dropped = (await Promise.all([drop(), drop(), drop()])).flat();
   // At the end of a month the next one is over by then too.
   expect(new Set(dropped).size).toBe(dropped.length);

@@ -34,11 +34,23 @@ const plainEnv = (): Record<string, string> =>
     ),
   );
 
+/** What is kept beside a database must not lie with that of another test: a folder for this file's tests, when none is named. */
+let ownFolder: string | undefined;
+const withFolder = (env: Record<string, string>): Record<string, string> => {
+  if (env.DATABASE_URL === undefined || env.ORDERPASS_DATA_DIR !== undefined) return env;
+  if (ownFolder === undefined) {
+    const { path, remove } = makeDataDir();
+    process.once('exit', remove);
+    ownFolder = path;
+  }
+  return { ORDERPASS_DATA_DIR: ownFolder, ...env };
+};
+
 /** Starts the program and waits until it says where it listens. */
 export const startProgram = async (env: Record<string, string>): Promise<RunningProgram> => {
   const child = spawn(process.execPath, [main, 'start'], {
     cwd: root,
-    env: { ...plainEnv(), PORT: '0', ...env },
+    env: { ...plainEnv(), PORT: '0', ...withFolder(env) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -82,7 +94,7 @@ export const runCommand = (args: readonly string[], env: Record<string, string>)
     execFile(
       process.execPath,
       [main, ...args],
-      { cwd: root, env: { ...plainEnv(), ...env } },
+      { cwd: root, env: { ...plainEnv(), ...withFolder(env) } },
       (error, stdout, stderr) => {
         resolveResult({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : 1, stdout, stderr });
       },
@@ -106,7 +118,7 @@ export const runWithInput = (
   input: string,
 ): Promise<CommandResult> =>
   new Promise((resolveResult) => {
-    const child = spawn(process.execPath, [main, ...args], { cwd: root, env: { ...plainEnv(), ...env } });
+    const child = spawn(process.execPath, [main, ...args], { cwd: root, env: { ...plainEnv(), ...withFolder(env) } });
     let [stdout, stderr] = ['', ''];
     child.stdout.on('data', (chunk: Buffer) => {
       stdout += chunk.toString();

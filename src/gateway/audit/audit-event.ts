@@ -11,7 +11,7 @@ export const auditActions = {
   'request.allowed': 'a request passed authentication, scopes and limits',
   'request.denied': 'a request was refused by the gateway',
   'tenant.created': 'a tenant was made',
-  'tenant.changed': 'API access of a tenant was switched',
+  'tenant.changed': 'API access or settings of a tenant were changed',
   'tenant.removed': 'a tenant is gone',
   'key.created': 'an API key was made',
   'key.revoked': 'an API key was revoked',
@@ -44,6 +44,9 @@ export const auditActions = {
   'user.session_ended': 'sessions of a user were ended',
   'audit.read': 'the audit was read',
   'audit.dropped': 'events beyond the retention were dropped',
+  'audit.broken': 'a chain of the audit was found changed, and is not continued',
+  'audit.rolled_back': 'the audit in the database was found behind a signed head that was known before',
+  'audit.chain_closed': 'the chain of a process that ended without closing it was verified and closed',
 } as const;
 
 export type AuditAction = keyof typeof auditActions;
@@ -106,8 +109,8 @@ export const completeEvent = (event: NewAuditEvent, at: Date): AuditEvent => ({
 /** An event with its place in a chain. */
 export type ChainedEvent = AuditEvent & { chain: number; seq: number; hash: string };
 
-/** As it is searched, exported and sent: Elastic Common Schema. `use`: see ShownEvent. */
-export const toEcs = (event: ChainedEvent & { use?: number }): Record<string, unknown> => ({
+/** As it is searched, exported and sent: Elastic Common Schema. `use`: see ShownEvent; `signed`: see markSigned. */
+export const toEcs = (event: ChainedEvent & { use?: number; signed?: boolean }): Record<string, unknown> => ({
   '@timestamp': event.at.toISOString(),
   'event.id': event.use === undefined ? `${event.chain}-${event.seq}` : `${event.chain}-${event.seq}-${event.use}`,
   'event.hash': event.hash,
@@ -127,4 +130,5 @@ export const toEcs = (event: ChainedEvent & { use?: number }): Record<string, un
   'orderpass.route.id': event.route_id,
   'orderpass.scopes': event.scopes,
   'orderpass.details': JSON.parse(event.details) as unknown,
+  ...(event.signed === undefined ? undefined : { 'orderpass.signed': event.signed }),
 });

@@ -18,19 +18,12 @@ export type ChainRow = Head & {
   anchorMac: Buffer;
 };
 
-const chainColumns = sql`chain, process, opened, seq, encode(hash, 'hex') as hash, signed, closed, seen, mac,
+export const chainColumns = sql`chain, process, opened, seq, encode(hash, 'hex') as hash, signed, closed, seen, mac,
   anchor_seq as "anchorSeq", encode(anchor_hash, 'hex') as "anchorHash", anchor_mac as "anchorMac"`;
 
 /** Chains are opened one after the other: their numbers have no gap. */
 export const lockChains = async (tx: Db): Promise<void> => {
   await sql`select pg_advisory_xact_lock(hashtext('gateway.audit_chains'))`.execute(tx);
-};
-
-export const lastChain = async (db: Db): Promise<number> => {
-  const { rows } = await sql<{
-    last: number;
-  }>`select coalesce(max(chain), -1) as last from gateway.audit_chains`.execute(db);
-  return rows[0]?.last ?? -1;
 };
 
 export const insertChain = async (tx: Db, row: ChainRow): Promise<void> => {
@@ -56,25 +49,6 @@ export const listChains = async (db: Db, after: number, limit: number): Promise<
   return rows;
 };
 
-/** False when the chain is not there any more. */
-export const updateHead = async (tx: Db, head: Head, mac: Buffer): Promise<boolean> => {
-  const { numAffectedRows } = await sql`
-    update gateway.audit_chains set seq = ${head.seq}, hash = decode(${head.hash}, 'hex'), signed = ${head.signed},
-      closed = ${head.closed}, seen = ${head.seen}, mac = ${mac}
-    where chain = ${head.chain}`.execute(tx);
-  return numAffectedRows === 1n;
-};
-
-const seenMax = 50;
-
-/** What a head vouches for: the chain of changes and the newest others, as JSON. */
-export const seenChains = async (db: Db): Promise<string> => {
-  const { rows } = await sql<{ chain: number; seq: number }>`
-    (select chain, seq from gateway.audit_chains order by chain desc limit ${seenMax})
-    union select chain, seq from gateway.audit_chains where chain = 0 order by chain`.execute(db);
-  return JSON.stringify(rows.map(({ chain, seq }) => [chain, seq]));
-};
-
 export const updateAnchor = async (tx: Db, chain: number, anchor: ChainEnd, mac: Buffer): Promise<void> => {
   await sql`
     update gateway.audit_chains set anchor_seq = ${anchor.seq}, anchor_hash = decode(${anchor.hash}, 'hex'),
@@ -98,36 +72,68 @@ const toRows = (events: readonly InsertedEvent[]): string =>
     })),
   );
 
+const written = sql`
+  insert into gateway.audit_events
+    (chain, seq, at, action, outcome, reason, count, request_ids, ids_indexed, fingerprint, kind, credential_id, token_id,
+     client_id, tenants, route_id, scopes, address, actor, details, uses, use_keys, hash)
+  select chain, seq, at, action, outcome, reason, count, string_to_array(ids, ' '), ids_indexed, fingerprint, kind,
+    credential_id, token_id, client_id, tenants, route_id, scopes, address, actor, details, uses, use_keys::bigint[],
+    decode(hash, 'hex')`;
+
+const recordType = sql`(
+  chain integer, seq bigint, at timestamptz, action text, outcome text, reason text, count integer, ids text,
+  ids_indexed boolean, fingerprint text, kind text, credential_id text, token_id text, client_id text, tenants text[],
+  route_id text, scopes text[], address text, actor text, details text, uses text, use_keys text, hash text)`;
+
 /** All or nothing. */
 export const insertEvents = async (db: Db, events: readonly InsertedEvent[]): Promise<void> => {
-  await sql`${named}
-    insert into gateway.audit_events
-      (chain, seq, at, action, outcome, reason, count, request_ids, ids_indexed, fingerprint, kind, credential_id, token_id,
-       client_id, tenants, route_id, scopes, address, actor, details, uses, use_keys, hash)
-    select chain, seq, at, action, outcome, reason, count, string_to_array(ids, ' '), ids_indexed, fingerprint, kind,
-      credential_id, token_id, client_id, tenants, route_id, scopes, address, actor, details, uses, use_keys::bigint[],
-      decode(hash, 'hex')
-    from json_to_recordset(${toRows(events)}::json) as e (
-      chain integer, seq bigint, at timestamptz, action text, outcome text, reason text, count integer, ids text,
-      ids_indexed boolean, fingerprint text, kind text, credential_id text, token_id text, client_id text, tenants text[],
-      route_id text, scopes text[], address text, actor text, details text, uses text, use_keys text, hash text)`.execute(
-    db,
-  );
+  await sql`${named} ${written} from json_to_recordset(${toRows(events)}::json) as e ${recordType}`.execute(db);
 };
 
-const eventColumns = sql`chain, seq, at, action, outcome, reason, count, request_ids, fingerprint, kind, credential_id,
+/**
+ * Writes events and signs the end that they make, in one statement: nothing of a chain is ever unsigned. False when the head
+ * is not the one that was signed with `before`; then nothing is written. `seen` of the head stays as it is.
+ */
+export const insertSigned = async (
+  db: Db,
+  events: readonly InsertedEvent[],
+  head: Head,
+  mac: Buffer,
+  before: Buffer,
+): Promise<boolean> => {
+  const { numAffectedRows } = await sql`${named}
+    with head as (
+      update gateway.audit_chains set seq = ${head.seq}, hash = decode(${head.hash}, 'hex'), signed = ${head.signed},
+        mac = ${mac}
+      where chain = ${head.chain} and mac = ${before} returning chain
+    ) ${written} from json_to_recordset(${toRows(events)}::json) as e ${recordType}
+    where exists (select 1 from head)`.execute(db);
+  return (numAffectedRows ?? 0n) > 0n;
+};
+
+export const eventColumns = sql`chain, seq, at, action, outcome, reason, count, request_ids, fingerprint, kind, credential_id,
   token_id, client_id, tenants, route_id, scopes, address, actor, details, uses, use_keys::text as use_keys,
   encode(hash, 'hex') as hash`;
 
+/** `exact`: its time holds no more digits than its hash covers. */
+export type StoredEvent = ChainedEvent & { ids_indexed: boolean; exact: boolean };
+
+export const storedColumns = sql`${eventColumns}, ids_indexed, at = date_trunc('milliseconds', at) as exact`;
+
+/** `after`: the last one that was read. Of several with one number each is listed. */
 export const listChainEvents = async (
   db: Db,
   chain: number,
-  afterSeq: number,
+  after: { seq: number; at?: Date },
   limit: number,
-): Promise<ChainedEvent[]> => {
-  const { rows } = await sql<ChainedEvent>`
-    select ${eventColumns} from gateway.audit_events where chain = ${chain} and seq > ${afterSeq}
-    order by seq limit ${limit}`.execute(db);
+): Promise<StoredEvent[]> => {
+  const reached =
+    after.at === undefined
+      ? sql`seq > ${after.seq}`
+      : sql`seq >= ${after.seq} and (seq, at) > (${after.seq}, ${after.at})`;
+  const { rows } = await sql<StoredEvent>`
+    select ${storedColumns} from gateway.audit_events where chain = ${chain} and ${reached}
+    order by seq, at limit ${limit}`.execute(db);
   return rows;
 };
 
@@ -144,13 +150,6 @@ export const listNewest = async (db: Db, limit: number): Promise<{ chain: number
     db,
   );
   return rows;
-};
-
-export const lastOfChain = async (db: Db, chain: number): Promise<ChainEnd | undefined> => {
-  const { rows } = await sql<ChainEnd>`
-    select seq, encode(hash, 'hex') as hash from gateway.audit_events where chain = ${chain}
-    order by seq desc limit 1`.execute(db);
-  return rows[0];
 };
 
 /** `use`: of several tokens in one event, the one that was shown. */
@@ -242,29 +241,4 @@ export const callsByRoute = async (db: Db, clientId: string, since: Date): Promi
     where client_id = ${clientId} and action = 'request.allowed' and at >= ${since}
     group by route_id, scopes`.execute(db);
   return rows;
-};
-
-export type Partition = { name: string; endsAt: Date };
-
-/** Oldest first. */
-export const listPartitions = async (db: Db): Promise<Partition[]> => {
-  const { rows } = await sql<{ name: string }>`
-    select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-    where i.inhparent = 'gateway.audit_events'::regclass order by c.relname`.execute(db);
-  return rows.map(({ name }) => {
-    const [, year, month] = /_(\d{4})(\d{2})$/.exec(name) ?? [];
-    return { name, endsAt: new Date(Date.UTC(Number(year), Number(month), 1)) };
-  });
-};
-
-/** The last event that each chain has in a partition. */
-export const lastOfPartition = async (tx: Db, name: string): Promise<(ChainEnd & { chain: number })[]> => {
-  const { rows } = await sql<ChainEnd & { chain: number }>`
-    select distinct on (chain) chain, seq, encode(hash, 'hex') as hash from ${sql.table(`gateway.${name}`)}
-    order by chain, seq desc`.execute(tx);
-  return rows;
-};
-
-export const dropPartition = async (tx: Db, name: string): Promise<void> => {
-  await sql`drop table ${sql.table(`gateway.${name}`)}`.execute(tx);
 };

@@ -5,8 +5,12 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { AuditEvent, ChainedEvent } from './audit-event.ts';
 
-/** The chain that all processes share; whoever writes to it holds it to the end of the transaction. */
+/**
+ * The first chain that all processes share; who writes to it holds it to the end of the transaction. When it is found
+ * broken, a chain with a higher number and the same process name takes its place.
+ */
 export const changesChain = 0;
+export const changesProcess = 'changes';
 
 /** What the first event of a chain follows. */
 export const chainStart = '0'.repeat(64);
@@ -62,7 +66,7 @@ export type Head = ChainEnd & {
   opened: Date;
   signed: Date;
   closed: boolean;
-  /** JSON: pairs of chain and seq that this head vouches for. */
+  /** JSON, see vouches.ts: ends of other chains that this head vouches for. */
   seen: string;
 };
 

@@ -5,9 +5,10 @@
 import { Fault } from '#src/contract/fault.ts';
 import { completeEvent, toEcs } from './audit-event.ts';
 import { type ChainRow, listChains } from './audit-store.ts';
-import { changesChain } from './chain.ts';
+import { changesProcess } from './chain.ts';
 import { type ChainPage, type Gap, readChain } from './read-chain.ts';
 import { type AuditReaderDeps, noteAuditRead } from './search-audit.ts';
+import { markSigned } from './signed-events.ts';
 import type { ShownEvent } from './token-uses.ts';
 
 export const exportFormats = ['jsonl', 'csv'] as const;
@@ -49,7 +50,7 @@ export const exportAudit = async (deps: AuditReaderDeps, request: ExportRequest)
       while (position !== undefined) {
         const page: ChainPage = await readChain(deps.db, row, position);
         gaps.push(...page.gaps);
-        if (page.events.length > 0) await write(toText(page.events));
+        if (page.events.length > 0) await write(toText(await markSigned(deps, page.events)));
         position = page.position;
         events += page.events.length;
         if (page.isEnd) break;
@@ -67,7 +68,9 @@ const positionIn = ({ end, positions }: Cursor, chain: number): number | undefin
 
 /** `row`: as it was before its events were read, so what was written before it was closed is among them. */
 const isOver = (row: ChainRow, position: number, now: Date): boolean =>
-  row.closed ? position >= row.seq : row.chain !== changesChain && row.signed.getTime() < now.getTime() - abandonedMs;
+  row.closed
+    ? position >= row.seq
+    : row.process !== changesProcess && row.signed.getTime() < now.getTime() - abandonedMs;
 
 /** Chains are opened in the sequence of their numbers, so none below the last one is still to come. */
 const writeCursor = ({ end, positions }: Cursor): string =>
@@ -81,14 +84,16 @@ const readCursor = (cursor: string): Cursor => {
   return { end: Number(end), positions };
 };
 
-export const toJsonLines = (events: readonly ShownEvent[]): string =>
+type Exported = ShownEvent & { signed?: boolean };
+
+export const toJsonLines = (events: readonly Exported[]): string =>
   events.map((event) => `${JSON.stringify(toEcs(event))}\n`).join('');
 
 const csvNames = Object.keys(
-  toEcs({ ...completeEvent({ action: 'audit.read' }, new Date(0)), ...{ chain: 0, seq: 0, hash: '' } }),
+  toEcs({ ...completeEvent({ action: 'audit.read' }, new Date(0)), ...{ chain: 0, seq: 0, hash: '', signed: true } }),
 );
 
-const toCsv = (events: readonly ShownEvent[]): string =>
+const toCsv = (events: readonly Exported[]): string =>
   events
     .map((event) => {
       const members = toEcs(event);
@@ -97,7 +102,7 @@ const toCsv = (events: readonly ShownEvent[]): string =>
     .join('');
 
 /** What stands before the events, and how they are written. */
-export const formatOf = (format: ExportFormat): { head: string; toText: (events: readonly ShownEvent[]) => string } =>
+export const formatOf = (format: ExportFormat): { head: string; toText: (events: readonly Exported[]) => string } =>
   format === 'csv' ? { head: `${csvNames.join(',')}\r\n`, toText: toCsv } : { head: '', toText: toJsonLines };
 
 const csvText = (value: unknown): string => {

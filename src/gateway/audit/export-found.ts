@@ -4,6 +4,7 @@ import { searchEvents } from './audit-store.ts';
 import { type ExportFormat, formatOf } from './export-audit.ts';
 import { type AskedFilter, resolveFilter } from './issued-use.ts';
 import { type AuditReaderDeps, assertNoCredential, noteAuditRead } from './search-audit.ts';
+import { markSigned } from './signed-events.ts';
 
 const pageEvents = 200;
 
@@ -20,7 +21,7 @@ export const exportFound = async (
 };
 
 async function* lines(
-  { db }: AuditReaderDeps,
+  deps: AuditReaderDeps,
   filter: EventFilter,
   format: ExportFormat,
 ): AsyncGenerator<string, void, undefined> {
@@ -28,8 +29,8 @@ async function* lines(
   if (head !== '') yield head;
   let place: Place | undefined;
   for (;;) {
-    const page = await searchEvents(db, filter, place, pageEvents);
-    if (page.length > 0) yield toText(page);
+    const page = await searchEvents(deps.db, filter, place, pageEvents);
+    if (page.length > 0) yield toText(await markSigned(deps, page));
     if (page.length < pageEvents) return;
     place = page.at(-1);
   }

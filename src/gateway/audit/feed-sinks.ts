@@ -6,14 +6,16 @@
  */
 import type { Kysely } from 'kysely';
 import type { Logger } from '#src/platform/log.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { beginPositions, giveLeaseBack, listUnsent, savePosition, takeLease, type Unsent } from './audit-sink-store.ts';
 import type { AuditSettings } from './config.ts';
 import { toJsonLines } from './export-audit.ts';
 import { readChain } from './read-chain.ts';
+import { markSigned } from './signed-events.ts';
 import { createFileSink, createHttpSink, createStreamSink, type Sink } from './sinks.ts';
 
-export type FeedSinksDeps = { db: Kysely<unknown>; log: Logger; holder: string };
+export type FeedSinksDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; log: Logger; holder: string };
 
 const lookEveryMs = 500;
 const leaseSeconds = 30;
@@ -57,7 +59,11 @@ const sendPage = async (deps: FeedSinksDeps, sink: Sink, unsent: Unsent, signal:
   const page = await readChain(deps.db, unsent, position);
   for (const gap of page.gaps)
     deps.log.error({ sink: sink.name, ...gap }, 'the audit lost events before the sink took them');
-  if (page.events.length > 0 && !(await sendUntilTaken(deps, sink, toJsonLines(page.events), signal))) return;
+  if (
+    page.events.length > 0 &&
+    !(await sendUntilTaken(deps, sink, toJsonLines(await markSigned(deps, page.events)), signal))
+  )
+    return;
   await savePosition(deps.db, sink.name, chain, page.position);
 };
 

@@ -23,7 +23,7 @@ export const readChain = async (
   after: number,
 ): Promise<ChainPage> => {
   const start = Math.max(after, anchorSeq);
-  const events = await listChainEvents(db, chain, start, pageEvents);
+  const events = await listChainEvents(db, chain, { seq: start }, pageEvents);
   // The retention may also come between the look at the anchor and this page.
   const reached = (events[0]?.seq ?? start + 1) - 1;
   const gaps = reached > after ? [{ chain, from: after + 1, to: reached }] : [];

@@ -9,18 +9,16 @@
 import type { Kysely } from 'kysely';
 import type { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { overloaded } from '../faults.ts';
 import { type AuditEvent, completeEvent, type NewAuditEvent } from './audit-event.ts';
-import { ensurePartition, insertEvents, lastOfChain, seenChains, updateHead } from './audit-store.ts';
-import { appendToChain, type ChainEnd, headLabel, signHead } from './chain.ts';
+import { ensurePartition } from './audit-store.ts';
 import { createCrowd } from './crowd.ts';
 import { type Allowed, type AllowedUse, createGatherAllowed } from './gather-allowed.ts';
 import { createGatherAnswers } from './gather-answers.ts';
-import { openChain } from './open-chain.ts';
+import { openOwnChain } from './own-chain.ts';
 
 export type Recorder = {
   /** Resolves when the event is durable. Rejects with OVERLOADED after 2 s; it may be written all the same. */
@@ -44,12 +42,12 @@ type RecorderDeps = {
   clock: Clock;
   log: Logger;
   process: string;
-  /** Head signatures, for tests. */
+  /** Signatures of a head that did not grow, for tests. */
   signEveryMs?: number;
 };
 
 const writeEveryMs = 150;
-const signEveryMsDefault = 60_000;
+const signEveryMsDefault = 15_000;
 const waitMsMax = 2_000;
 const retryMs = 250;
 const waitingMax = 200_000;
@@ -58,13 +56,8 @@ const batchMax = 500;
 type Waiting = { event: AuditEvent & { ids_indexed?: boolean }; done: () => void };
 
 export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
-  const { db, box, clock, log } = deps;
-  const row = await inTransaction(db, async (tx) => {
-    await ensurePartition(tx, clock.now());
-    return openChain(tx, box, { now: clock.now(), process: deps.process });
-  });
-  const { chain } = row;
-  let end: ChainEnd = { seq: row.seq, hash: row.hash };
+  const { db, clock, log } = deps;
+  const own = await openOwnChain(deps);
   let waiting: Waiting[] = [];
   const allowed = createGatherAllowed(clock);
   let waitingCount = 0;
@@ -120,19 +113,11 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
 
   /** Until it is written, or until the process ends while the store stays away. */
   const write = async (batch: readonly Waiting[]): Promise<void> => {
-    const appended = appendToChain(
-      chain,
-      end,
-      batch.map(({ event }) => event),
-    );
+    const events = batch.map(({ event }) => event);
     for (let attempt = 0; ; attempt += 1) {
       try {
-        // The answer to an earlier attempt may have been lost after it was carried out.
-        const stored = attempt === 0 ? undefined : await lastOfChain(db, chain);
-        if (stored?.hash !== appended.end.hash) {
-          for (const { event } of batch) await ensureMonth(event.at);
-          await insertEvents(db, appended.events);
-        }
+        for (const { at } of events) await ensureMonth(at);
+        await own.append(events);
         break;
       } catch (error) {
         if (attempt % 20 === 0)
@@ -141,17 +126,10 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
         await pause(retryMs, ended.signal);
       }
     }
-    end = appended.end;
     for (const { event, done } of batch) {
       waitingCount -= event.count;
       done();
     }
-  };
-
-  const sign = async (closed: boolean): Promise<void> => {
-    const head = { ...row, ...end, signed: clock.now(), closed, seen: await seenChains(db) };
-    const found = await updateHead(db, head, signHead(box.derive(headLabel), head));
-    if (!found) log.error({ chain }, 'the chain of this process is gone from the audit');
   };
 
   const writeAll = async (): Promise<void> => {
@@ -186,10 +164,10 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
       await flush();
       if (performance.now() - signedAtMs < (deps.signEveryMs ?? signEveryMsDefault)) continue;
       signedAtMs = performance.now();
-      await sign(false).catch((error: unknown) => log.warn({ err: error }, 'the head of the audit was not signed'));
+      await own.sign(false).catch((error: unknown) => log.warn({ err: error }, 'the head of the audit was not signed'));
     }
     await flush();
-    await sign(true);
+    await own.sign(true);
   };
 
   return {

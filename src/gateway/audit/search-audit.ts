@@ -10,6 +10,7 @@ import { toEcs } from './audit-event.ts';
 import { findEvent, listNewest, searchEvents } from './audit-store.ts';
 import { readPlace, writePlace } from './event-place.ts';
 import { type AskedFilter, resolveFilter } from './issued-use.ts';
+import { markSigned } from './signed-events.ts';
 import { expandEvent } from './token-uses.ts';
 
 export type AuditReaderDeps = {
@@ -42,7 +43,7 @@ export const searchAudit = async (
   const page = found.slice(0, limit);
   const last = page.at(-1);
   return {
-    events: page.map(toEcs),
+    events: (await markSigned(deps, page)).map(toEcs),
     next_cursor: found.length > limit && last !== undefined ? writePlace(last) : null,
   };
 };
@@ -60,7 +61,7 @@ export const findAuditEvent = async (
   await noteAuditRead(deps, { read: 'event', event: id });
   const event = await findEvent(deps.db, Number(chain), Number(seq));
   const shown = use === undefined ? event : event && expandEvent(event).find((one) => one.use === Number(use));
-  return shown && toEcs(shown);
+  return shown && (await markSigned(deps, [shown])).map(toEcs)[0];
 };
 
 /** Names the newest event that is no reading; nothing of it is told. '' when there is none among the newest. */

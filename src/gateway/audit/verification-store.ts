@@ -4,7 +4,7 @@ import type { AuditProblem, VerifiedAudit } from './verify-audit.ts';
 
 type Db = Kysely<unknown>;
 
-export type VerificationRow = Omit<VerifiedAudit, 'first_problem'> & {
+export type VerificationRow = Omit<VerifiedAudit, 'first_problem' | 'problems'> & {
   id: number;
   actor: string;
   started: Date;

@@ -1,28 +1,32 @@
-/** Walks every chain from its anchor to its signed head and names the first place where something is not as it was written. */
+/** Walks every chain from its anchor to its signed head and names the places where something is not as it was written. */
 import type { Kysely } from 'kysely';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { auditProblems } from './audit-problem.ts';
-import { type ChainRow, listChainEvents, listChains } from './audit-store.ts';
-import { type ChainEnd, hashEvent, headLabel, isSignature, signAnchor, signHead } from './chain.ts';
-import { keysOf } from './token-uses.ts';
+import { type AuditProblem, auditProblems, isSameProblem } from './audit-problem.ts';
+import { type ChainRow, listChains } from './audit-store.ts';
+import { type ChainEnd, headLabel } from './chain.ts';
+import { findChains, hashesAt, listHeadless, placeKey } from './chain-store.ts';
+import { checkKnown, checkSignatures, needsEvent } from './check-chain.ts';
+import { readVouches } from './vouches.ts';
+import { type Recorded, type Walked, walkChain } from './walk-chain.ts';
+import { witnessOf } from './witness.ts';
 
-export type AuditProblem = {
-  chain: number;
-  /** Of the first event that is wrong or missing; null when the chain as a whole is. */
-  seq: number | null;
-  problem: string;
-};
+export type { AuditProblem } from './audit-problem.ts';
 
 export type VerifiedAudit = {
   chains: number;
   events: number;
   /** Written since a head was signed last: their chain is right, but nobody could tell if they were cut off now. */
   unsigned: number;
+  /** The lowest chain first; null when there is none. */
   first_problem: AuditProblem | null;
+  /** At most 100. */
+  problems: AuditProblem[];
 };
 
 const pageSizeDefault = 1_000;
 const chainsPage = 200;
+const problemsMax = 100;
+const missingMax = 20;
 
 type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'> };
 
@@ -34,76 +38,121 @@ export const verifyAudit = async (
   onProgress: OnPage = () => undefined,
   pageSize = pageSizeDefault,
 ): Promise<VerifiedAudit> => {
-  const key = deps.box.derive(headLabel);
-  const found: VerifiedAudit = { chains: 0, events: 0, unsigned: 0, first_problem: null };
+  const { db, box } = deps;
+  const key = box.derive(headLabel);
+  const witness = witnessOf(box);
+  witness?.load();
+  const problems = [...(witness?.problems() ?? [])];
+  // Known before anything is read: what is read later cannot stand behind it.
+  const claims: Claim[] = [...(witness?.known() ?? [])].map(([chain, end]) => ({ chain, ...end }));
+  const recorded: Recorded[] = [];
+  const found = { chains: 0, events: 0, unsigned: 0 };
   let after = -1;
-  const seqs = new Map<number, number>();
-  const vouched = new Map<number, number>();
-  const fail = (chain: number, seq: number | null, problem: string): VerifiedAudit => ({
-    ...found,
-    first_problem: { chain, seq, problem },
-  });
   for (;;) {
-    const rows = await listChains(deps.db, after, chainsPage);
+    const rows = await listChains(db, after, chainsPage);
     for (const row of rows) {
-      if (row.chain !== after + 1) return fail(after + 1, null, auditProblems.chainMissing);
+      problems.push(...missingBetween(after, row.chain));
       after = row.chain;
-      const signature = checkSignatures(key, row);
-      if (signature !== undefined) return fail(row.chain, null, signature);
-      seqs.set(row.chain, row.seq);
-      for (const [chain, seq] of JSON.parse(row.seen) as [number, number][]) {
-        vouched.set(chain, Math.max(seq, vouched.get(chain) ?? 0));
-      }
-      const walked = await walkChain(deps.db, row, pageSize, (events) => onProgress(found.events + events));
       found.chains += 1;
+      const signature = checkSignatures(key, row);
+      if (signature !== undefined) {
+        problems.push(signature);
+        continue;
+      }
+      for (const { chain, seq, hash = '' } of readVouches(row.seen)) claims.push({ chain, seq, hash });
+      const progress = (events: number): void | Promise<void> => onProgress(found.events + events);
+      const walked = await walkAgain({ db, key }, row, (from) => walkChain({ db, key }, from, pageSize, progress));
       found.events += walked.events;
-      found.unsigned += Math.max(0, walked.end.seq - row.seq);
-      if (walked.problem !== undefined) return fail(row.chain, walked.problem.seq, walked.problem.text);
+      found.unsigned += walked.unsigned;
+      problems.push(...walked.problems);
+      recorded.push(...walked.recorded);
     }
     if (rows.length < chainsPage) break;
   }
-  // Ascending, so that the first one is named.
-  for (const [chain, seq] of [...vouched].toSorted(([a], [b]) => a - b)) {
-    // A chain that was read early may have grown since.
-    const signed = (seqs.get(chain) ?? -1) < seq ? (await listChains(deps.db, chain - 1, 1))[0] : undefined;
-    if (signed === undefined && seqs.has(chain)) continue;
-    if (signed?.chain !== chain) return fail(chain, null, auditProblems.chainMissing);
-    if (signed.seq < seq) return fail(chain, signed.seq + 1, `${auditProblems.endMissing} ${seq} at least`);
+  problems.push(...(await contradicted(db, key, claims)));
+  for (const { chain, seq } of await listHeadless(db, missingMax)) {
+    problems.push({ chain, seq, problem: auditProblems.noHead });
   }
-  return found;
+  // What can still be seen needs no second line for when it was found.
+  for (const { problem } of recorded) if (!problems.some((seen) => isSaidBy(problem, seen))) problems.push(problem);
+  const all = distinct(problems);
+  return { ...found, first_problem: all[0] ?? null, problems: all.slice(0, problemsMax) };
 };
 
-const checkSignatures = (key: Buffer, row: ChainRow): string | undefined => {
-  if (!isSignature(row.mac, signHead(key, row))) return auditProblems.headSignature;
-  const anchor = { seq: row.anchorSeq, hash: row.anchorHash };
-  if (!isSignature(row.anchorMac, signAnchor(key, row.chain, anchor))) return auditProblems.anchorSignature;
-  return undefined;
+/** The retention may have dropped events while their chain was read: then it begins elsewhere. */
+const walkAgain = async (
+  { db, key }: { db: Kysely<unknown>; key: Buffer },
+  row: ChainRow,
+  walk: (from: ChainRow) => Promise<Walked>,
+): Promise<Walked> => {
+  const walked = await walk(row);
+  if (walked.problems.length === 0) return walked;
+  const [again] = await findChains(db, [row.chain]);
+  const moved = again !== undefined && again.anchorSeq !== row.anchorSeq && checkSignatures(key, again) === undefined;
+  return moved ? walk(again) : walked;
 };
 
-type Walked = { events: number; end: ChainEnd; problem?: { seq: number; text: string } };
+const isSaidBy = (recorded: AuditProblem, seen: AuditProblem): boolean =>
+  recorded.chain === seen.chain && recorded.seq === seen.seq && recorded.problem.startsWith(seen.problem);
 
-const walkChain = async (db: Kysely<unknown>, row: ChainRow, pageSize: number, onPage: OnPage): Promise<Walked> => {
-  let end: ChainEnd = { seq: row.anchorSeq, hash: row.anchorHash };
-  let events = 0;
-  for (;;) {
-    const page = await listChainEvents(db, row.chain, end.seq, pageSize);
-    for (const event of page) {
-      const seq = end.seq + 1;
-      if (event.seq !== seq) return { events, end, problem: { seq, text: auditProblems.eventMissing } };
-      if (hashEvent(end.hash, row.chain, seq, event) !== event.hash || keysOf(event.uses) !== event.use_keys) {
-        return { events, end, problem: { seq, text: auditProblems.eventChanged } };
-      }
-      end = { seq, hash: event.hash };
-      events += 1;
-      if (seq === row.seq && event.hash !== row.hash) {
-        return { events, end, problem: { seq, text: auditProblems.eventNotSigned } };
-      }
+const missingBetween = (after: number, chain: number): AuditProblem[] =>
+  Array.from({ length: Math.min(missingMax, chain - after - 1) }, (_, index) => ({
+    ...{ chain: after + 1 + index, seq: null },
+    problem: auditProblems.chainMissing,
+  }));
+
+/** The lowest place first, and each once. */
+const distinct = (problems: readonly AuditProblem[]): AuditProblem[] =>
+  problems
+    .filter((problem, index) => problems.findIndex((other) => isSameProblem(problem, other)) === index)
+    .toSorted((a, b) => a.chain - b.chain || (a.seq ?? -1) - (b.seq ?? -1));
+
+/** The end of a chain that another head, or this installation, saw signed. `hash` may be cut, or empty. */
+type Claim = ChainEnd & { chain: number };
+
+const claimsPage = 500;
+
+const contradicted = async (db: Kysely<unknown>, key: Buffer, claims: readonly Claim[]): Promise<AuditProblem[]> => {
+  const problems: AuditProblem[] = [];
+  const unique = [
+    ...new Map(claims.map((claim) => [`${placeKey(claim.chain, claim.seq)} ${claim.hash}`, claim])).values(),
+  ];
+  for (let i = 0; i < unique.length; i += claimsPage) {
+    const page = unique.slice(i, i + claimsPage);
+    // Hashes first: what the retention drops meanwhile stands before the beginning that is read then.
+    const hashes = await hashesAt(db, page);
+    const heads = new Map(
+      (
+        await findChains(
+          db,
+          page.map(({ chain }) => chain),
+        )
+      ).map((row) => [row.chain, row]),
+    );
+    for (const claim of page) {
+      const row = heads.get(claim.chain);
+      if (row === undefined) problems.push({ chain: claim.chain, seq: null, problem: auditProblems.chainMissing });
+      else if (checkSignatures(key, row) === undefined) problems.push(...compare(row, claim, hashes));
     }
-    await onPage(events);
-    if (page.length < pageSize) break;
   }
-  if (end.seq < row.seq) {
-    return { events, end, problem: { seq: end.seq + 1, text: `${auditProblems.endMissing} ${row.seq}` } };
-  }
-  return { events, end };
+  return longest(problems);
 };
+
+const compare = (row: ChainRow, claim: Claim, hashes: ReadonlyMap<string, string>): AuditProblem[] => {
+  const at = needsEvent(row, claim) ? (hashes.get(placeKey(claim.chain, claim.seq)) ?? '-') : undefined;
+  const problem = checkKnown(row, claim, at);
+  return problem === undefined ? [] : [problem];
+};
+
+/** Many heads may tell of the same end that is missing: the one that tells most is enough. */
+const longest = (problems: readonly AuditProblem[]): AuditProblem[] => {
+  const best = new Map<string, AuditProblem>();
+  for (const problem of problems) {
+    const kind = `${problem.chain} ${problem.seq} ${problem.problem.replace(/\d+$/, '')}`;
+    const before = best.get(kind);
+    if (before === undefined || reach(problem) > reach(before)) best.set(kind, problem);
+  }
+  return [...best.values()];
+};
+
+const reach = ({ problem }: AuditProblem): number => Number(/(\d+)$/.exec(problem)?.[1] ?? 0);

@@ -144,7 +144,13 @@ export type AuditProblemKind =
   | 'eventMissing'
   | 'eventChanged'
   | 'eventNotSigned'
-  | 'endMissing';
+  | 'endMissing'
+  | 'eventsBehind'
+  | 'eventsBefore'
+  | 'noHead'
+  | 'headReplaced'
+  | 'notContinued'
+  | 'checkpointChanged';
 
 export type Verification = {
   state: 'running' | 'interrupted' | 'sound' | 'broken';

@@ -11,7 +11,7 @@
  *
  * What a row means is the business of the features' stores: each has its own PostgreSQL schema and its own SQL.
  */
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { type Embedded, EmbeddedError, embeddedConnection, startEmbedded } from './embedded.ts';
@@ -119,4 +119,10 @@ const afterGuests = async (owned: Embedded, log: Logger): Promise<void> => {
     await pool.end();
     await owned.stop();
   }
+};
+
+/** As the server knows the database that is connected to. */
+export const databaseName = async (db: Kysely<unknown>): Promise<string> => {
+  const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(db);
+  return rows[0]?.name ?? '';
 };

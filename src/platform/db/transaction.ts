@@ -18,15 +18,20 @@ export const inTransaction = async <T>(
 ): Promise<T> => {
   for (let attempt = 1; ; attempt += 1) {
     const late: Promise<unknown>[] = [];
+    const after: (() => void)[] = [];
     try {
       const builder = db.transaction();
-      return await (settings.isolation === undefined ? builder : builder.setIsolationLevel(settings.isolation)).execute(
-        async (tx) => {
-          await sendAtOnce(tx);
-          lateOf.set(tx, late);
-          return fn(tx);
-        },
-      );
+      const result = await (settings.isolation === undefined
+        ? builder
+        : builder.setIsolationLevel(settings.isolation)
+      ).execute(async (tx) => {
+        await sendAtOnce(tx);
+        lateOf.set(tx, late);
+        afterOf.set(tx, after);
+        return fn(tx);
+      });
+      for (const run of after) run();
+      return result;
     } catch (thrown) {
       // What a late write broke, everything behind it only repeats.
       const error = (await firstFailure(late)) ?? thrown;
@@ -62,6 +67,13 @@ export const withCommit = async (tx: Kysely<unknown>, write: Promise<unknown>): 
     write.catch(() => undefined);
     late.push(write);
   }
+};
+
+const afterOf = new WeakMap<Kysely<unknown>, (() => void)[]>();
+
+/** `run` must not throw. It is called once the transaction is committed, and never when it is rolled back. */
+export const afterCommit = (tx: Kysely<unknown>, run: () => void): void => {
+  afterOf.get(tx)?.push(run);
 };
 
 const firstFailure = async (writes: readonly Promise<unknown>[]): Promise<unknown> =>
