@@ -148,11 +148,14 @@ const compare = (row: ChainRow, claim: Claim, hashes: ReadonlyMap<string, string
 const longest = (problems: readonly AuditProblem[]): AuditProblem[] => {
   const best = new Map<string, AuditProblem>();
   for (const problem of problems) {
-    const kind = `${problem.chain} ${problem.seq} ${problem.problem.replace(/\d+$/, '')}`;
+    const kind = `${problem.chain} ${problem.seq} ${isCutOff(problem) ? '' : problem.problem}`;
     const before = best.get(kind);
     if (before === undefined || reach(problem) > reach(before)) best.set(kind, problem);
   }
   return [...best.values()];
 };
 
-const reach = ({ problem }: AuditProblem): number => Number(/(\d+)$/.exec(problem)?.[1] ?? 0);
+const isCutOff = ({ problem }: AuditProblem): boolean => problem.startsWith(auditProblems.endMissing);
+
+const reach = (one: AuditProblem): number =>
+  isCutOff(one) ? Number(one.problem.slice(auditProblems.endMissing.length)) : 0;
