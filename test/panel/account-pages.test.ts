@@ -121,11 +121,17 @@ inBrowser(
     expect(await page.evaluate('window.untouched')).toBe(true);
     await page.getByRole('link', { name: late.email }).click();
     const other = await stand.signIn(late);
-    await until(async () => (await page.getByRole('button', { name: 'End', exact: true }).count()) === 2);
+    await until(async () => (await page.getByRole('link', { name: 'End…', exact: true }).count()) === 2);
     await expectAccessible(page);
     await takeScreenshots(page, 'user');
+    await page.getByRole('link', { name: 'End all sessions' }).click();
+    await page.getByRole('heading', { name: `End all sessions of ${late.email}?` }).waitFor();
+    await expectAccessible(page);
     await page.getByRole('button', { name: 'End all sessions' }).click();
-    await page.getByRole('status').filter({ hasText: 'has ended' }).waitFor();
+    await page
+      .getByRole('status')
+      .filter({ hasText: `Every session of ${late.email} has ended` })
+      .waitFor();
     await other.page.goto(`${stand.url}/panel/account`);
     expect(other.page.url()).toContain('/panel/sign-in');
     expect(problems).toEqual([]);

@@ -76,7 +76,10 @@ test('staff, clients without use, what clients reach, dry runs and signed heads 
   const admin = await stand.cookieOf(await stand.user('admin'));
   expectEachOnce(await walk(admin, '/panel/users', /href="\/panel\/users\/(\w+)"/g), 121);
   expectEachOnce(await walk(admin, '/panel/clients/unused-scopes', /href="\/panel\/clients\/(opc_\w+)\/use"/g), 60);
-  expectEachOnce(await walk(admin, '/panel/clients/opc_000001', /value="(rst_\w+)" aria-label="Withdraw/g), 60);
+  expectEachOnce(
+    await walk(admin, '/panel/clients/opc_000001', /withdraw\?restaurant=(rst_\w+)" aria-label="Withdraw/g),
+    60,
+  );
   expectEachOnce(await walk(admin, '/panel/security/policy', /<code>(opc_\d+)<\/code>/g), 120);
   const heads = await walk(admin, '/panel/security/integrity', /data-label="Chain">(1\d{3})</g);
   expectEachOnce(heads, 50);

@@ -37,11 +37,11 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('link', { name: 'Turn off…' }).click();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Turn off API access' }).click();
-    await page.getByText('API access is off. Calls').waitFor();
+    await page.getByText('API access of Osteria Uno is off.').waitFor();
     await until(async () => (await statusWith(key)) === 403);
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Turn on' }).click();
-    await page.getByText('API access is on.').waitFor();
+    await page.getByText('API access of Osteria Uno is on.').waitFor();
     await until(async () => (await statusWith(key)) === 200);
     expect(problems).toEqual([]);
   },

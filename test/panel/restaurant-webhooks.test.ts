@@ -98,8 +98,11 @@ test.skipIf(browserBinary === undefined)('a rotated secret signs beside the old 
   expect([isSignedWith(secret, lastReceived()), isSignedWith(fresh, lastReceived())]).toEqual([true, true]);
   await page.getByRole('link', { name: 'Rotate secret…' }).click();
   await page.getByText('End it first').waitFor();
+  await page.getByRole('link', { name: 'End the old secret now' }).click();
+  await page.getByRole('heading', { name: 'End the old secret of this endpoint?' }).waitFor();
+  await expectAccessible(page);
   await page.getByRole('button', { name: 'End the old secret now' }).click();
-  await page.getByText('The old secret has ended.').waitFor();
+  await page.getByText(/The old secret of \S+ has ended\./).waitFor();
   await stand.createCustomer();
   await until(() => lastReceived().body.includes('guest2@'));
   expect([isSignedWith(secret, lastReceived()), isSignedWith(fresh, lastReceived())]).toEqual([false, true]);
@@ -119,7 +122,7 @@ test.skipIf(browserBinary === undefined)(
     await expectAccessible(page);
     await page.getByLabel('At most so many a second').fill('5');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Saved.').waitFor();
+    await page.getByText(/The endpoint \S+ is saved\./).waitFor();
     const before = receiver.received.length;
     await stand.createCustomer();
     await until(() => other.received.length === 1);
@@ -133,7 +136,7 @@ test.skipIf(browserBinary === undefined)(
     await stand.createCustomer();
     await allDispatched();
     await page.getByRole('button', { name: 'Enable' }).click();
-    await page.getByText('The endpoint is enabled.').waitFor();
+    await page.getByText(/The endpoint \S+ is enabled\./).waitFor();
     const heard = await stand.createCustomer();
     await until(() => other.received.length === 2);
     expect(other.received[1]?.body).toContain(heard);
@@ -144,7 +147,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('link', { name: 'Remove…' }).click();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Remove endpoint' }).click();
-    await page.getByText('The endpoint is removed.').waitFor();
+    await page.getByText(/The endpoint \S+ is removed\./).waitFor();
     await stand.createCustomer();
     await allDispatched();
     // A later endpoint hears what comes after it: the removed one would have heard it as well.

@@ -122,7 +122,7 @@ test('users see their sessions and end them; ending, signing out and disabling w
   await signIn(other, email);
   const page = (await browser.get('/panel/account')).text;
   expect(page.match(/Chrome, Linux/g)).toHaveLength(2);
-  const session = /name="session" value="([^"]+)"/.exec(page)?.[1] ?? '';
+  const session = /\?session=([\w-]+)/.exec(page)?.[1] ?? '';
   const stranger = await makeUser();
   await stranger.browser.post('/panel/account/sessions/end', { session });
   expect(await isSignedIn(other)).toBe(true);
@@ -146,7 +146,7 @@ test('administrators end the sessions of others and disable them, never themselv
   const admin = await makeUser('admin');
   const user = await makeUser();
   const path = `/panel/users/${user.id}`;
-  const session = /name="session" value="([^"]+)"/.exec((await admin.browser.get(path)).text)?.[1] ?? '';
+  const session = /\?session=([\w-]+)/.exec((await admin.browser.get(path)).text)?.[1] ?? '';
   expect((await admin.browser.post(`${path}/end-session`, { session })).status).toBe(303);
   expect(await isSignedIn(user.browser)).toBe(false);
   expect(lastEvent()).toMatchObject({ action: 'user.session_ended', actor: `panel:${admin.id}` });

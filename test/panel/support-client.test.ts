@@ -69,7 +69,7 @@ test.skipIf(browserBinary === undefined)(
     expect((await call(old)).status).toBe(200);
     await page.getByLabel('Retire it all the same').check();
     await page.getByRole('button', { name: 'Retire' }).click();
-    await page.getByText(/is retired\./).waitFor();
+    await page.getByText(/of Ada Delivery is retired\./).waitFor();
     await expect.poll(statusOf(old), withinASecond).toBe(401);
     expect((await call(fresh)).status).toBe(200);
 
@@ -79,10 +79,14 @@ test.skipIf(browserBinary === undefined)(
     await page.getByLabel('Find a restaurant').fill('tratt');
     await page.getByRole('checkbox', { name: /Trattoria Due/ }).check();
     await page.getByRole('button', { name: 'Add the chosen ones' }).click();
-    await page.getByText('1 restaurant was added.').waitFor();
+    await page.getByText('1 restaurant was added to Ada Delivery.').waitFor();
     await expect.poll(async () => (await call(fresh)).text, withinASecond).toContain(second);
+    await page.getByRole('link', { name: 'Withdraw Trattoria Due' }).click();
+    await page.getByRole('heading', { name: 'Withdraw Trattoria Due from Ada Delivery?' }).waitFor();
+    await expectAccessible(page);
+    expect((await call(fresh)).text).toContain(second);
     await page.getByRole('button', { name: 'Withdraw Trattoria Due' }).click();
-    await page.getByText('Trattoria Due was withdrawn').waitFor();
+    await page.getByText('Trattoria Due was withdrawn from Ada Delivery').waitFor();
     await expect.poll(async () => (await call(fresh)).text, withinASecond).not.toContain(second);
 
     // Quarantine tells the reason; it is lifted again.
@@ -90,13 +94,13 @@ test.skipIf(browserBinary === undefined)(
     expect((await call(fresh)).status).toBe(200);
     await page.getByLabel('Reason; the integrator reads it').fill('Your key was found in a public repository');
     await page.getByRole('button', { name: 'Quarantine' }).click();
-    await page.getByText('The client is quarantined').waitFor();
+    await page.getByText('Ada Delivery is quarantined').waitFor();
     await expect.poll(statusOf(fresh), withinASecond).toBe(403);
     expect((await call(fresh)).text).toContain('Your key was found in a public repository');
     await expectAccessible(page);
     await page.getByLabel('Why it may go on').fill('They changed it');
     await page.getByRole('button', { name: 'Lift the quarantine' }).click();
-    await page.getByText('The client may call again.').waitFor();
+    await page.getByText('Ada Delivery may call again.').waitFor();
     await expect.poll(statusOf(fresh), withinASecond).toBe(200);
 
     // The end.
@@ -106,7 +110,7 @@ test.skipIf(browserBinary === undefined)(
     await takeScreenshots(page, 'support-disable');
     await page.getByLabel('Yes, end it for good').check();
     await page.getByRole('button', { name: 'Disable for good' }).click();
-    await page.getByText('The client is disabled for good.').waitFor();
+    await page.getByText('Ada Delivery is disabled for good.').waitFor();
     await expect.poll(statusOf(fresh), withinASecond).toBe(401);
     expect(await page.getByRole('button', { name: 'Make a new secret' }).count()).toBe(0);
     expect(problems).toEqual([]);

@@ -32,7 +32,7 @@ const makeClient = async (name: string, scope: string): Promise<Client> => {
 };
 
 test.skipIf(browserBinary === undefined)(
-  'the panel shows what a client called and was refused, and withdraws with one click what it never used',
+  'the panel shows what a client called and was refused, and withdraws after asking, what it never used',
   async () => {
     const busy = await makeClient('Busy App', 'read:orders read:menu write:customers');
     const idle = await makeClient('Idle App', 'read:orders');
@@ -63,7 +63,6 @@ test.skipIf(browserBinary === undefined)(
       return found.rows.length;
     };
     const news = page.getByRole('link', { name: 'There is something newer' });
-    const read = await readings();
     const told: string[] = [];
     page.on('request', (request) => request.url().endsWith('/use/news?days=30') && told.push(request.url()));
     expect(await statusOf(other, 'menu/categories')).toBe(200);
@@ -74,6 +73,12 @@ test.skipIf(browserBinary === undefined)(
       );
       return Number(found.rows[0]?.calls) === 2;
     });
+    const asking = await context.newPage();
+    await asking.goto(`${stand.url}/panel/clients/${busy.id}/shrink?days=30`);
+    await asking.getByRole('heading', { name: 'Withdraw 2 scopes of Busy App' }).waitFor();
+    expect(await asking.locator('main').innerText()).toContain('read:menu');
+    await expectAccessible(asking);
+    const read = await readings();
     expect(await statusOf(busy, 'menu/categories')).toBe(200);
     await news.waitFor();
     expect(told.length).toBe(1);
@@ -84,8 +89,10 @@ test.skipIf(browserBinary === undefined)(
       await newer.goto(usePage);
       return (await newer.locator('main').innerText()).includes('/api/menu/categories');
     });
-    await page.getByRole('button', { name: 'Withdraw 2 scopes' }).click();
-    await page.getByText('Done: 2 scopes are left.').waitFor();
+    await asking.getByRole('button', { name: 'Withdraw 2 scopes' }).click();
+    await asking.getByText('Busy App now holds 2 scopes.').waitFor();
+    await asking.close();
+    await page.goto(usePage);
     await expect.poll(() => scopesOf(busy), withinASecond).toEqual(['read:orders', 'read:menu']);
     expect(await statusOf(busy, 'menu/categories')).toBe(200);
 
@@ -94,7 +101,11 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('checkbox', { name: /read:menu/ }).uncheck();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Save scopes' }).click();
-    await page.getByText('The scopes are saved.').waitFor();
+    await page.getByRole('heading', { name: 'Withdraw 1 scope of Busy App' }).waitFor();
+    await expectAccessible(page);
+    expect(await statusOf(busy, 'menu/categories')).toBe(200);
+    await page.getByRole('button', { name: 'Withdraw 1 scope' }).click();
+    await page.getByText('The scopes of Busy App are saved.').waitFor();
     await expect.poll(() => statusOf(busy, 'menu/categories'), withinASecond).toBe(403);
 
     await page.getByRole('link', { name: 'Unused scopes' }).click();
@@ -109,8 +120,10 @@ test.skipIf(browserBinary === undefined)(
     // What was used is written down every quarter of a minute.
     await news.waitFor({ timeout: 45_000 });
     expect(await readings()).toBe(readOfAll);
-    await page.getByRole('button', { name: 'Withdraw 1 scope of Other App' }).click();
-    await page.getByText('Done: 1 scope is left.').waitFor();
+    await page.getByRole('link', { name: 'Withdraw 1 scope of Other App' }).click();
+    await page.getByRole('heading', { name: 'Withdraw 1 scope of Other App' }).waitFor();
+    await page.getByRole('button', { name: 'Withdraw 1 scope' }).click();
+    await page.getByText('Other App now holds 1 scope.').waitFor();
     expect(await page.getByRole('row', { name: /Other App/ }).count()).toBe(0);
     await expect.poll(() => statusOf(other, 'orders/list'), withinASecond).toBe(403);
     expect(await statusOf(other, 'menu/categories')).toBe(200);

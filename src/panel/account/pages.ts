@@ -1,11 +1,12 @@
 /** The user's own account: sessions, password, second factor. */
 import { type Answer, page, redirect } from '../frame/answer.ts';
+import { confirmPage } from '../frame/confirm.ts';
 import { type Html, html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
 import { live } from '../frame/live.ts';
 import { type Page, roles, type View } from '../frame/page.ts';
 import { newPasswordFields, visitorOf } from '../sign-in/pages.ts';
-import { sessionTable } from './session-table.ts';
+import { sessionFacts, sessionTable } from './session-table.ts';
 import { ownTopic } from './topics.ts';
 import { totpPages } from './totp-pages.ts';
 
@@ -14,6 +15,8 @@ const accountPath = '/panel/account';
 const ownPages: readonly Page[] = [
   { method: 'GET', path: '/account', roles, topics: [ownTopic], handle: (view) => accountPage(view) },
   { method: 'POST', path: '/account/password', roles, handle: (view) => changePassword(view) },
+  { method: 'GET', path: '/account/sessions/end', roles, handle: (view) => askToEnd(view) },
+  { method: 'GET', path: '/account/sessions/end-others', roles, handle: (view) => askToEndOthers(view) },
   {
     method: 'POST',
     path: '/account/sessions/end',
@@ -36,6 +39,35 @@ const ownPages: readonly Page[] = [
 
 export const accountPages: readonly Page[] = [...ownPages, ...totpPages];
 
+const askToEnd = async (view: View): Promise<Answer> => {
+  const { ports, user, query, texts } = view;
+  const t = texts.account;
+  const session = (await ports.staff.own.sessions(user.id)).find(({ id }) => id === query.get('session'));
+  if (session === undefined) return redirect(accountPath);
+  return confirmPage(view, {
+    title: t.endTitle,
+    body: html`${sessionFacts(texts, session)}<p>${t.endText}</p>`,
+    action: `${accountPath}/sessions/end`,
+    fields: [['session', session.id]],
+    submit: t.endSessionNow,
+    back: accountPath,
+  });
+};
+
+const askToEndOthers = async (view: View): Promise<Answer> => {
+  const { ports, user, session, texts } = view;
+  const t = texts.account;
+  const others = (await ports.staff.own.sessions(user.id)).filter(({ id }) => id !== session.id);
+  if (others.length === 0) return redirect(accountPath);
+  return confirmPage(view, {
+    title: t.endOthersTitle(user.email),
+    body: html`${others.map((other) => sessionFacts(texts, other))}<p>${t.endOthersText}</p>`,
+    action: `${accountPath}/sessions/end-others`,
+    submit: t.endOthers,
+    back: accountPath,
+  });
+};
+
 const changePassword = async (view: View): Promise<Answer> => {
   const { ports, user, session, form, texts } = view;
   const next = form.get('password') ?? '';
@@ -50,7 +82,7 @@ const changePassword = async (view: View): Promise<Answer> => {
 
 /** `problem`: what is wrong with the password form. */
 const accountPage = async (view: View, problem?: string): Promise<Answer> => {
-  const { ports, user, texts, csrfField } = view;
+  const { ports, user, texts } = view;
   const t = texts.account;
   const sessions = await ports.staff.own.sessions(user.id);
   const codesLeft = !user.hasTotp ? 0 : await ports.staff.secondFactor.codesLeft(user.id);
@@ -64,7 +96,7 @@ ${secondFactorPart(view, codesLeft)}
 ${sessionTable(view, sessions, `${accountPath}/sessions/end`)}
 ${
   sessions.length > 1 &&
-  html`<form method="post" action="${accountPath}/sessions/end-others" class="row">${csrfField}<button class="danger">${t.endOthers}</button></form>`
+  html`<p><a class="button danger" id="end-others" href="${accountPath}/sessions/end-others">${t.endOthers}</a></p>`
 }</div>
 ${user.hasPassword && passwordPart(view, problem)}`,
   });
@@ -86,6 +118,7 @@ ${problem !== undefined && message({ tone: 'bad', text: problem })}
 <input type="hidden" name="email" autocomplete="username" value="${user.email}">
 <label>${t.currentPassword}<input type="password" name="current" autocomplete="current-password" required maxlength="512"></label>
 ${newPasswordFields(texts, ports.staff.passwordRule)}
+<p class="hint">${t.passwordEndsOthers}</p>
 <button class="primary">${t.changePassword}</button>
 </form>`;
 };

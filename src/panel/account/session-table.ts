@@ -4,7 +4,7 @@ import type { View } from '../frame/page.ts';
 import { time } from '../frame/time.ts';
 import type { StaffSession } from '../ports/staff.ts';
 
-/** `action`: path that the form of each row is sent to, with the session's id as field `session`. */
+/** `action`: path of the page that asks before a session ends; it takes the session's id as `session`. */
 export const sessionTable = (view: View, sessions: readonly StaffSession[], action: string): Html => {
   const t = view.texts.account;
   if (sessions.length === 0) return html`<p>${t.noSessions}</p>`;
@@ -19,10 +19,15 @@ export const sessionTable = (view: View, sessions: readonly StaffSession[], acti
 <td data-label="${t.lastUsed}">${time(session.seenAt, 'relative')}</td>
 <td data-label="${t.actions}">${
       session.id !== view.session.id &&
-      html`<form method="post" action="${action}" class="inline">${view.csrfField}<input type="hidden" name="session" value="${session.id}"><button class="danger" id="end-${session.id}">${t.endSession}</button></form>`
+      html`<a class="button danger" id="end-${session.id}" href="${action}?session=${session.id}">${t.endSession}</a>`
     }</td></tr>`,
   )}</tbody></table>`;
 };
+
+/** Which session is meant, for a page that asks before it ends. */
+export const sessionFacts = ({ account: t }: View['texts'], session: StaffSession): Html =>
+  html`<dl class="facts"><dt>${t.browser}</dt><dd>${browserName(session.agent)}</dd><dt>${t.address}</dt><dd>${session.address}</dd>
+<dt>${t.began}</dt><dd>${time(session.createdAt)}</dd><dt>${t.lastUsed}</dt><dd>${time(session.seenAt, 'relative')}</dd></dl>`;
 
 /** What a person calls it; the whole of what a browser says of itself is no reading. */
 const browserName = (agent: string): string => {

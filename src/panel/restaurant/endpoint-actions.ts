@@ -1,8 +1,10 @@
 /** What may be done to an endpoint beside editing it. What cannot be undone asks first. */
 import { page, redirect } from '../frame/answer.ts';
-import { html } from '../frame/html.ts';
+import { confirmPage } from '../frame/confirm.ts';
+import { type Html, html } from '../frame/html.ts';
 import type { Page, PageHandler, View } from '../frame/page.ts';
 import { Refusal } from '../frame/refusal.ts';
+import type { WebhookEndpoint } from '../ports/restaurant.ts';
 import { attemptOutcome, isConfirmed } from './attempt-parts.ts';
 import { endpointPlace } from './endpoint-parts.ts';
 import { shownEndpointSecret, withEndpoint } from './endpoint-secret.ts';
@@ -15,13 +17,13 @@ const ask = (of: (view: View) => Question): PageHandler =>
   withEndpoint((view, restuid, endpoint) => {
     const { title, text, submit, action } = of(view);
     const place = endpointPlace(restuid, endpoint.uid);
-    return page({
-      title,
-      body: html`<p><code>${endpoint.url}</code></p><p>${text}</p>
-<form method="post" action="${place}/${action}" class="row">${view.csrfField}
-<button class="danger">${submit}</button><a class="button" href="${place}">${view.texts.restaurant.cancel}</a></form>`,
-    });
+    const body = html`${endpointName(endpoint)}<p>${text}</p>`;
+    return confirmPage(view, { title, body, action: `${place}/${action}`, submit, back: place });
   });
+
+/** Which endpoint is meant. */
+const endpointName = ({ url, description }: WebhookEndpoint): Html =>
+  html`<p><code>${url}</code>${description !== undefined && html`<br><span class="hint">${description}</span>`}</p>`;
 
 const askToDisable = ask(({ texts: { restaurant } }) => {
   const t = restaurant.webhooks;
@@ -33,33 +35,40 @@ const askToRemove = ask(({ texts: { restaurant } }) => {
   return { title: t.removeTitle, text: t.removeText, submit: t.removeNow, action: 'remove' };
 });
 
+const askToFinish = ask(({ texts: { restaurant } }) => {
+  const t = restaurant.webhooks;
+  return { title: t.finishTitle, text: t.finishText, submit: t.finish, action: 'finish' };
+});
+
 const setEnabled = (enabled: boolean): PageHandler =>
-  withEndpoint(async (view, restuid, { uid }) => {
+  withEndpoint(async (view, restuid, { uid, url }) => {
     await view.ports.restaurant.endpoints.setEnabled(view.actor, restuid, uid, enabled);
     const t = view.texts.restaurant.webhooks;
-    return redirect(endpointPlace(restuid, uid), { tone: 'good', text: enabled ? t.enabled : t.disabled });
+    return redirect(endpointPlace(restuid, uid), { tone: 'good', text: (enabled ? t.enabled : t.disabled)(url) });
   });
 
-const remove = withEndpoint(async (view, restuid, { uid }) => {
+const remove = withEndpoint(async (view, restuid, { uid, url }) => {
   await view.ports.restaurant.endpoints.remove(view.actor, restuid, uid);
-  return redirect(placeOf(restuid, '/webhooks'), { tone: 'good', text: view.texts.restaurant.webhooks.removed });
+  return redirect(placeOf(restuid, '/webhooks'), { tone: 'good', text: view.texts.restaurant.webhooks.removed(url) });
 });
 
 const overlaps = [0, 1, 24, 72, 168] as const;
 
-const askToRotate = withEndpoint((view, restuid, { uid, previousSecretExpires }) => {
+const askToRotate = withEndpoint((view, restuid, endpoint) => {
+  const { uid, previousSecretExpires } = endpoint;
   const { webhooks: t, cancel } = view.texts.restaurant;
   const place = endpointPlace(restuid, uid);
   const back = html`<a class="button" href="${place}">${cancel}</a>`;
   return page({
     title: t.rotateTitle,
-    body:
+    body: html`${endpointName(endpoint)}${
       previousSecretExpires === undefined
         ? html`<p>${t.rotateText}</p><form method="post" action="${place}/rotate" class="narrow">${view.csrfField}
 <label>${t.overlap}<select name="overlap">${overlaps.map(
             (hours) => html`<option value="${hours}"${hours === 24 && html` selected`}>${t.overlaps[hours]}</option>`,
           )}</select></label><div class="row"><button class="primary">${t.rotateNow}</button>${back}</div></form>`
-        : html`<p>${t.overlapBlocks}</p><form method="post" action="${place}/finish" class="row">${view.csrfField}<button class="danger">${t.finish}</button>${back}</form>`,
+        : html`<p>${t.overlapBlocks}</p><p class="row"><a class="button danger" href="${place}/finish">${t.finish}</a>${back}</p>`
+    }`,
   });
 });
 
@@ -70,9 +79,9 @@ const rotate = withEndpoint(async (view, restuid, { uid }) => {
   return shownEndpointSecret(view, restuid, uid, secret);
 });
 
-const finish = withEndpoint(async (view, restuid, { uid }) => {
+const finish = withEndpoint(async (view, restuid, { uid, url }) => {
   await view.ports.restaurant.endpoints.finishRotation(view.actor, restuid, uid);
-  const text = view.texts.restaurant.webhooks.finished;
+  const text = view.texts.restaurant.webhooks.finished(url);
   return redirect(endpointPlace(restuid, uid), { tone: 'good', text });
 });
 
@@ -109,6 +118,7 @@ export const endpointActions = (path: string): readonly Page[] => {
     post('remove', remove),
     get('rotate', askToRotate),
     post('rotate', rotate),
+    get('finish', askToFinish),
     post('finish', finish),
     post('test', test),
   ];

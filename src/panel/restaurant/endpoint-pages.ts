@@ -86,7 +86,7 @@ const createEndpoint = async (view: View) => {
 const editForm = (view: View, restuid: string, { uid }: WebhookEndpoint): Form => {
   const t = view.texts.restaurant.webhooks;
   const place = endpointPlace(restuid, uid);
-  return { title: t.edit, action: `${place}/edit`, submit: t.save, cancel: place };
+  return { title: t.editTitle, action: `${place}/edit`, submit: t.save, cancel: place };
 };
 
 const showEditForm = withEndpoint((view, restuid, endpoint) =>
@@ -102,7 +102,10 @@ const updateEndpoint = withEndpoint(async (view, restuid, endpoint) => {
     if (problems === undefined) throw error;
     return formPage(view, editForm(view, restuid, endpoint), fields, problems);
   }
-  return redirect(endpointPlace(restuid, endpoint.uid), { tone: 'good', text: view.texts.restaurant.webhooks.saved });
+  return redirect(endpointPlace(restuid, endpoint.uid), {
+    tone: 'good',
+    text: view.texts.restaurant.webhooks.saved(fields.url),
+  });
 });
 
 const showEndpoint = withEndpoint(async (view, restuid, endpoint) => {
@@ -141,7 +144,7 @@ const actions = ({ texts, csrfField }: View, place: string, endpoint: WebhookEnd
   return html`<div class="row">
 <form method="post" action="${place}/test">${csrfField}<button class="primary" aria-describedby="test-hint">${t.test}</button></form>
 <a class="button" href="${place}/rotate">${t.rotate}</a>
-${endpoint.previousSecretExpires !== undefined && post('finish', t.finish)}
+${endpoint.previousSecretExpires !== undefined && html`<a class="button" href="${place}/finish">${t.finish}</a>`}
 ${endpoint.enabled ? html`<a class="button" href="${place}/disable">${t.disable}</a>` : post('enable', t.enable)}
 <a class="button" href="${place}/remove">${t.remove}</a></div>
 <p class="hint" id="test-hint">${t.testHint}</p>`;

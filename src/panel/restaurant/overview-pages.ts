@@ -55,7 +55,7 @@ const setAccess = (enabled: boolean) => async (view: View) => {
   if (found === undefined) return notFound();
   await view.ports.restaurant.setApiEnabled(view.actor, found.restuid, enabled);
   const t = view.texts.restaurant.overview;
-  return redirect(placeOf(found.restuid), { tone: 'good', text: enabled ? t.turnedOn : t.turnedOff });
+  return redirect(placeOf(found.restuid), { tone: 'good', text: (enabled ? t.turnedOn : t.turnedOff)(found.name) });
 };
 
 export const overviewPages: readonly Page[] = [

@@ -28,7 +28,7 @@ ${
         }) => html`<tr><th scope="row"><a href="${restaurantPath(restuid)}">${name}</a></th>
 <td data-label="${texts.support.restaurants.id}"><code>${restuid}</code></td>
 <td data-label="${texts.support.restaurants.apiAccess}">${apiEnabled ? texts.support.on : texts.support.off}</td>
-<td>${isLive && html`<form method="post" action="${path}/withdraw" class="inline">${csrfField}<button name="restaurant" value="${restuid}" aria-label="${t.withdrawOf(name)}">${t.withdraw}</button></form>`}</td></tr>\n`,
+<td>${isLive && html`<a class="button" href="${path}/withdraw?restaurant=${encodeURIComponent(restuid)}" aria-label="${t.withdrawOf(name)}">${t.withdraw}</a>`}</td></tr>\n`,
       )}</tbody></table>`
 }
 ${nextLink(texts.support.next, path, next)}

@@ -1,6 +1,7 @@
 /** A new secret beside the old one, and the end of an old one. */
 import { Fault } from '#src/contract/fault.ts';
 import { type Answer, notFound, page, redirect } from '../frame/answer.ts';
+import { confirmPage } from '../frame/confirm.ts';
 import { html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
 import type { Page, View } from '../frame/page.ts';
@@ -22,16 +23,29 @@ export const secretPages: readonly Page[] = [
   },
 ];
 
-const rotate = async ({ form, params, ports, actor, texts }: View): Promise<Answer> => {
-  const clientId = params.client ?? '';
+const rotate = async (view: View): Promise<Answer> => {
+  const { form, params, ports, actor, texts } = view;
+  const { clientId, name } = await ports.support.showClient(params.client ?? '');
   const overlap = overlapHours.find((hours) => hours === form.get('overlap'));
   if (overlap === undefined) throw new Fault('VALIDATION_ERROR', 'Choose an overlap of the list');
-  const secret = await ports.support.rotateSecret(actor, clientId, Number(overlap));
   const t = texts.support.client;
+  if (overlap === '0' && form.get('confirmed') !== 'yes')
+    return confirmPage(view, {
+      title: t.rotateAtOnceTitle(name),
+      body: html`<p>${t.rotateAtOnceText(name)}</p>`,
+      action: `${clientPath(clientId)}/rotate`,
+      fields: [
+        ['overlap', overlap],
+        ['confirmed', 'yes'],
+      ],
+      submit: t.rotateSubmit,
+      back: clientPath(clientId),
+    });
+  const secret = await ports.support.rotateSecret(actor, clientId, Number(overlap));
   return page({
     title: t.rotatedTitle,
     scripts: ['support.js'],
-    body: html`<p>${t.rotatedText}</p>${secretOnce(
+    body: html`<p>${t.rotatedText(name)}</p>${secretOnce(
       texts,
       [{ id: 'client-secret', label: texts.support.newClient.secret, value: secret }],
       clientPath(clientId),
@@ -49,7 +63,7 @@ const ask = async ({ params, ports, texts, csrfField }: View, problem?: string):
   if (!isLive(secret)) return redirect(back, { tone: 'good', text: t.alreadyEnded });
   const advice = secret.advice ?? 'used_lately';
   return page({
-    title: t.retireTitle(secret.id),
+    title: t.retireTitle(secret.id, client.name),
     status: problem === undefined ? 200 : 422,
     body: html`${problem !== undefined && message({ tone: 'bad', text: problem })}
 <p>${advice === 'used_lately' && wasUsedLately(secret) ? t.retireUsed : t.retireAdvice[advice]}</p>
@@ -70,5 +84,6 @@ const retire = async (view: View): Promise<Answer> => {
     if (error instanceof Fault && error.code === 'CONFLICT') return ask(view, texts.support.client.retireProblem);
     throw error;
   }
-  return redirect(clientPath(client), { tone: 'good', text: texts.support.client.retired(secret) });
+  const { name } = await ports.support.showClient(client);
+  return redirect(clientPath(client), { tone: 'good', text: texts.support.client.retired(secret, name) });
 };

@@ -31,8 +31,9 @@ const setState = async (view: View, action: 'quarantine' | 'reactivate'): Promis
   const reason = (form.get('reason') ?? '').trim();
   const t = texts.support.client;
   if (reason === '' || reason.length > reasonLengthMax) return showClient(view, { [action]: t.reasonProblem });
+  const { name } = await ports.support.showClient(clientId);
   await ports.support[action](actor, clientId, reason);
-  const text = action === 'quarantine' ? t.quarantined : t.reactivated;
+  const text = (action === 'quarantine' ? t.quarantined : t.reactivated)(name);
   return redirect(clientPath(clientId), { tone: 'good', text });
 };
 
@@ -56,6 +57,7 @@ const disable = async (view: View): Promise<Answer> => {
   const { params, form, ports, actor, texts } = view;
   const clientId = params.client ?? '';
   if (form.get('confirm') !== 'yes') return askDisable(view, texts.support.client.disableProblem);
+  const { name } = await ports.support.showClient(clientId);
   await ports.support.disableClient(actor, clientId);
-  return redirect(clientPath(clientId), { tone: 'good', text: texts.support.client.disabled });
+  return redirect(clientPath(clientId), { tone: 'good', text: texts.support.client.disabled(name) });
 };

@@ -19,7 +19,7 @@ export const stopSection = (
   const action = isQuarantined ? 'reactivate' : 'quarantine';
   return html`<h2 id="stop">${t.danger}</h2>
 <form method="post" action="${path}/${action}" class="card">${csrfField}
-<h3>${isQuarantined ? t.reactivate : t.quarantine}</h3>
+<h3>${isQuarantined ? t.reactivateTitle(client.name) : t.quarantineTitle(client.name)}</h3>
 <label>${isQuarantined ? t.reactivateReason : t.quarantineReason}<input name="reason" required maxlength="${reasonLengthMax}" autocomplete="off" value="${problem === undefined ? '' : form.get('reason')}"${notedBy('reason-note', problem)}></label>
 ${fieldNote('reason-note', isQuarantined ? '' : t.quarantineText, problem)}
 <button>${isQuarantined ? t.reactivate : t.quarantine}</button></form>

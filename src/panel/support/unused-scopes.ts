@@ -10,7 +10,7 @@ import { nextLink } from './next-link.ts';
 import { queryCursor } from './query-text.ts';
 import { supportRoles } from './roles.ts';
 import { allCallsTopic, credentialsTopic } from './topics.ts';
-import { daysDefault, keptFields } from './use-pages.ts';
+import { daysDefault, shrinkPath } from './use-pages.ts';
 
 const listPath = '/panel/clients/unused-scopes';
 
@@ -64,9 +64,7 @@ const table = (view: View, found: readonly Found[]): Html => {
   )}</tbody></table>`;
 };
 
-const shrinkButton = ({ texts, csrfField }: View, client: ListedClient, use: ClientUse): Html => {
+const shrinkButton = ({ texts }: View, client: ListedClient, use: ClientUse): Html => {
   const count = use.scopes.length - use.proposed.length;
-  return html`<form method="post" action="${clientPath(client.clientId)}/shrink" class="inline">${csrfField}
-<input type="hidden" name="back" value="unused">${keptFields(use)}
-<button aria-label="${texts.support.unused.shrinkOf(count, client.name)}">${texts.support.use.shrink(count)}</button></form>`;
+  return html`<a class="button" href="${shrinkPath(client.clientId)}?back=unused" aria-label="${texts.support.unused.shrinkOf(count, client.name)}">${texts.support.use.shrink(count)}</a>`;
 };

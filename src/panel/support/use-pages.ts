@@ -1,5 +1,6 @@
 /** What a client used lately, and its scopes: withdraw with one click what no call needed, or choose anew. */
 import { type Answer, page, redirect } from '../frame/answer.ts';
+import { confirmPage } from '../frame/confirm.ts';
 import { type Html, html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
 import { newsLink, newsPlace } from '../frame/news.ts';
@@ -28,6 +29,7 @@ export const usePages: readonly Page[] = [
     handle: ({ params, query, texts }) =>
       newsLink(texts.support.use.news, hrefOf(params.client ?? '', periodOf(query))),
   },
+  { method: 'GET', path: '/clients/:client/shrink', roles: supportRoles, handle: (view) => askToShrink(view) },
   { method: 'POST', path: '/clients/:client/shrink', roles: supportRoles, handle: (view) => shrink(view) },
   { method: 'GET', path: '/clients/:client/scopes', roles: supportRoles, handle: (view) => showScopes(view) },
   { method: 'POST', path: '/clients/:client/scopes', roles: supportRoles, handle: (view) => saveScopes(view) },
@@ -57,7 +59,7 @@ const showUse = async (view: View): Promise<Answer> => {
 <p>${t.since} ${time(use.since)}: <strong>${use.calls}</strong></p>
 ${use.calls === 0 && html`<p class="message warn">${t.none} <a href="${clientPath(client.clientId)}#stop">${t.toQuarantine}</a></p>`}
 <h2>${t.scopesTitle}</h2>
-${shrinkForm(view, client, use, days)}
+${shrinkPart(view, client, use, days)}
 ${scopeTable(view, use)}
 ${client.state !== 'revoked' && html`<p><a class="button" href="${clientPath(client.clientId)}/scopes">${texts.support.client.changeScopes}</a></p>`}
 ${use.routes.length > 0 && operations(view, use)}
@@ -66,18 +68,54 @@ ${use.refusals.length === 0 ? html`<p>${t.noRefusals}</p>` : refusals(view, use)
   });
 };
 
-/** The form holds what stays, so that nothing goes that the viewer was not shown as unused. */
-const shrinkForm = ({ texts, csrfField }: View, client: ShownClient, use: ClientUse, days: number): Html | false => {
+const shrinkPart = ({ texts }: View, client: ShownClient, use: ClientUse, days: number): Html | false => {
   if (client.state === 'revoked' || use.calls === 0) return false;
   const t = texts.support.use;
   const count = use.scopes.length - use.proposed.length;
   if (count === 0) return html`<p>${t.allUsed}</p>`;
-  return html`<form method="post" action="${clientPath(client.clientId)}/shrink" class="card">${csrfField}
-<h3>${t.shrinkTitle}</h3><p>${t.shrinkText(count)}</p>${keptFields(use)}<input type="hidden" name="days" value="${days}"><button>${t.shrink(count)}</button></form>`;
+  return html`<div class="card"><h3>${t.shrinkTitle}</h3><p>${t.shrinkText(count)}</p>
+<a class="button" href="${shrinkPath(client.clientId)}?days=${days}">${t.shrink(count)}</a></div>`;
 };
 
-export const keptFields = ({ proposed }: ClientUse): Html =>
-  html`${proposed.map((scope) => html`<input type="hidden" name="keep" value="${scope}">`)}`;
+/** Path of the page that asks before unused scopes are withdrawn. */
+export const shrinkPath = (clientId: string): string => `${clientPath(clientId)}/shrink`;
+
+const unusedPath = '/panel/clients/unused-scopes';
+
+const backOf = (fields: URLSearchParams, clientId: string): string =>
+  fields.get('back') === 'unused' ? unusedPath : usePath(clientId);
+
+/** The form holds what stays, so that nothing goes that the viewer was not shown as unused. */
+const askToShrink = async (view: View): Promise<Answer> => {
+  const { params, query, ports, texts, actor } = view;
+  const client = await ports.support.showClient(params.client ?? '');
+  const days = periodOf(query);
+  const [use] = await ports.support.clientUse(actor, [client], days);
+  const back = backOf(query, client.clientId);
+  const left = use?.scopes.map(({ name }) => name).filter((name) => !use.proposed.includes(name)) ?? [];
+  if (use === undefined || client.state === 'revoked' || use.calls === 0 || left.length === 0) return redirect(back);
+  const t = texts.support.use;
+  return confirmPage(view, {
+    title: texts.support.unused.shrinkOf(left.length, client.name),
+    body: html`<p>${t.shrinkText(left.length)}</p>${scopeList(view, left)}<p class="hint">${t.days}: ${t.daysOf(days)}</p>`,
+    action: shrinkPath(client.clientId),
+    fields: [
+      ...use.proposed.map((name) => ['keep', name] as const),
+      ['days', String(days)],
+      ['back', query.get('back') === 'unused' ? 'unused' : ''],
+    ],
+    submit: t.shrink(left.length),
+    back,
+  });
+};
+
+const scopeList = ({ texts, ports }: View, names: readonly string[]): Html => {
+  const described = new Map(ports.support.scopes.map(({ name, description }) => [name, description]));
+  return html`<ul>${names.map(
+    (name) =>
+      html`<li>${texts.support.scopeChoice.describe(name, described.get(name) ?? '')} <code>${name}</code></li>`,
+  )}</ul>`;
+};
 
 const scopeTable = ({ texts, ports }: View, use: ClientUse): Html => {
   const t = texts.support.use;
@@ -118,8 +156,8 @@ const shrink = async ({ params, form, ports, actor, texts }: View): Promise<Answ
   // What was used since the page was shown stays too.
   const [use] = await ports.support.clientUse(actor, [client], periodOf(form));
   const left = await ports.support.shrinkScopes(actor, clientId, [...form.getAll('keep'), ...(use?.proposed ?? [])]);
-  const back = form.get('back') === 'unused' ? '/panel/clients/unused-scopes' : usePath(clientId);
-  return redirect(back, { tone: 'good', text: texts.support.use.shrunk(left.length) });
+  const text = texts.support.use.shrunk(left.length, client.name);
+  return redirect(backOf(form, clientId), { tone: 'good', text });
 };
 
 const showScopes = async (view: View, problem?: string): Promise<Answer> => {
@@ -141,9 +179,30 @@ ${scopeChoice(view, { held: problem === undefined ? client.scopes : readScopes(f
 
 const saveScopes = async (view: View): Promise<Answer> => {
   const { params, form, ports, actor, texts } = view;
-  const clientId = params.client ?? '';
   const scopes = readScopes(form);
   if (scopes?.length === 0) return showScopes(view, texts.support.scopeChoice.problem);
-  await ports.support.setScopes(actor, clientId, scopes);
-  return redirect(usePath(clientId), { tone: 'good', text: texts.support.scopes.saved });
+  const client = await ports.support.showClient(params.client ?? '');
+  const lost = lostScopes(view, client, scopes);
+  if (lost.length > 0 && form.get('confirmed') !== 'yes') return askToLose(view, client, scopes ?? [], lost);
+  await ports.support.setScopes(actor, client.clientId, scopes);
+  return redirect(usePath(client.clientId), { tone: 'good', text: texts.support.scopes.saved(client.name) });
+};
+
+/** What the client holds and would not hold any more. */
+const lostScopes = ({ ports }: View, client: ShownClient, next: readonly string[] | null): string[] => {
+  const held = client.scopes ?? ports.support.scopes.map(({ name }) => name);
+  return next === null ? [] : held.filter((name) => !next.includes(name));
+};
+
+const askToLose = (view: View, client: ShownClient, next: readonly string[], lost: readonly string[]): Answer => {
+  const { texts } = view;
+  const path = `${clientPath(client.clientId)}/scopes`;
+  return confirmPage(view, {
+    title: texts.support.unused.shrinkOf(lost.length, client.name),
+    body: html`<p>${texts.support.scopes.text}</p>${scopeList(view, lost)}`,
+    action: path,
+    fields: [...next.map((name) => ['scope', name] as const), ['confirmed', 'yes']],
+    submit: texts.support.use.shrink(lost.length),
+    back: path,
+  });
 };

@@ -1,6 +1,7 @@
 /** Staff accounts, for administrators: who there is, sessions, one-time links, disabling. */
-import { sessionTable } from '../account/session-table.ts';
+import { sessionFacts, sessionTable } from '../account/session-table.ts';
 import { type Answer, notFound, page, redirect } from '../frame/answer.ts';
+import { confirmPage } from '../frame/confirm.ts';
 import { type Html, html } from '../frame/html.ts';
 import { addressOf, live } from '../frame/live.ts';
 import type { Page, Role, View } from '../frame/page.ts';
@@ -13,6 +14,7 @@ const pageMax = 50;
 const roles: readonly Role[] = ['admin'];
 
 type ChangeName = 'disable' | 'enable' | 'remove-totp' | 'end-session' | 'end-sessions';
+type AskedName = Exclude<ChangeName, 'enable'>;
 
 const change = (name: ChangeName, make: (view: View, email: string) => Promise<unknown>): Page => ({
   method: 'POST',
@@ -24,7 +26,33 @@ const change = (name: ChangeName, make: (view: View, email: string) => Promise<u
     // Whoever did this by mistake could not undo it.
     if (user.user_id === view.user.id) throw new Refusal('CONFLICT', view.texts.users.notYourself);
     await make(view, user.email);
-    return redirect(`${usersPath}/${user.user_id}`, { tone: 'good', text: view.texts.users.done[name] });
+    return redirect(`${usersPath}/${user.user_id}`, { tone: 'good', text: view.texts.users.done[name](user.email) });
+  },
+});
+
+/** Asks before a change that takes something from an account. */
+const question = (name: AskedName, submitOf: (texts: View['texts']) => string): Page => ({
+  method: 'GET',
+  path: `/users/:user/${name}`,
+  roles,
+  handle: async (view) => {
+    const { ports, texts, query } = view;
+    const user = await ports.staff.users.find(view.params.user ?? '');
+    if (user === undefined) return notFound();
+    if (user.user_id === view.user.id) throw new Refusal('CONFLICT', texts.users.notYourself);
+    const back = `${usersPath}/${user.user_id}`;
+    const t = texts.users.ask[name];
+    const id = name === 'end-session' ? (query.get('session') ?? '') : undefined;
+    const session = (await ports.staff.own.sessions(user.user_id)).find((one) => one.id === id);
+    if (id !== undefined && session === undefined) return redirect(back);
+    return confirmPage(view, {
+      title: t.title(user.email),
+      body: html`${session && sessionFacts(texts, session)}<p>${t.text}</p>`,
+      action: `${back}/${name}`,
+      fields: session === undefined ? [] : [['session', session.id]],
+      submit: submitOf(texts),
+      back,
+    });
   },
 });
 
@@ -37,6 +65,10 @@ export const usersPages: readonly Page[] = [
   { method: 'GET', path: '/users/:user', roles, topics: ['users'], handle: (view) => userPage(view) },
   { method: 'POST', path: '/users/:user/link', roles, handle: (view) => makeLink(view) },
   change('disable', ({ ports, actor }, email) => ports.staff.users.disable(actor, email)),
+  question('disable', ({ users: t }) => t.disable),
+  question('remove-totp', ({ account: t }) => t.totpRemove),
+  question('end-session', ({ account: t }) => t.endSessionNow),
+  question('end-sessions', ({ users: t }) => t.endSessions),
   change('enable', ({ ports, actor }, email) => ports.staff.users.enable(actor, email)),
   change('remove-totp', ({ ports, actor }, email) => ports.staff.users.removeTotp(actor, email)),
   change('end-session', ({ ports, actor, address, params, form }) =>
@@ -81,8 +113,10 @@ const userPage = async (view: View, more?: Html): Promise<Answer> => {
   if (user === undefined) return notFound();
   const sessions = await ports.staff.own.sessions(user.user_id);
   const path = `${usersPath}/${user.user_id}`;
-  const button = (name: string, label: string, className = ''): Html =>
-    html`<form method="post" action="${path}/${name}">${csrfField}<button class="${className}">${label}</button></form>`;
+  const button = (name: string, label: string): Html =>
+    html`<form method="post" action="${path}/${name}">${csrfField}<button>${label}</button></form>`;
+  const asking = (name: AskedName, label: string): Html =>
+    html`<a class="button danger" id="ask-${name}" href="${path}/${name}">${label}</a>`;
   const isOther = user.user_id !== view.user.id;
   return page({
     title: user.email,
@@ -94,12 +128,12 @@ ${user.restaurants.length > 0 && html`<dt>${t.restaurants}</dt><dd>${user.restau
 ${
   isOther &&
   html`<div class="row">${user.state !== 'disabled' && button('link', t.makeLink)}
-${user.totp && button('remove-totp', texts.account.totpRemove)}
-${user.state === 'disabled' ? button('enable', t.enable) : button('disable', t.disable, 'danger')}</div>`
+${user.totp && asking('remove-totp', texts.account.totpRemove)}
+${user.state === 'disabled' ? button('enable', t.enable) : asking('disable', t.disable)}</div>`
 }
 <h2>${texts.account.sessions}</h2>
 <div id="sessions" ${live('sessions', path, 'users')}>${sessionTable(view, sessions, isOther ? `${path}/end-session` : '/panel/account/sessions/end')}</div>
-${isOther && sessions.length > 0 && button('end-sessions', t.endSessions, 'danger')}`,
+${isOther && sessions.length > 0 && html`<p>${asking('end-sessions', t.endSessions)}</p>`}`,
   });
 };
 

@@ -38,6 +38,7 @@ export const frame = {
     `This form was not sent from a page at ${origin}. Open the panel at that address and try again. Nothing was changed.`,
   /** What was refused, by the code of the fault; `text`: what the fault says in English. */
   refused: (_code: FaultCode, text: string): string => text,
+  cancel: 'Cancel',
   requestId: 'Request id',
   backHome: 'Back to the overview',
 };

@@ -31,8 +31,8 @@ export const restaurant = {
     offText: 'Every call about this restaurant is refused. Keys and endpoints are kept.',
     turnOn: 'Turn on',
     turnOff: 'Turn off…',
-    turnedOn: 'API access is on.',
-    turnedOff: 'API access is off. Calls are refused from now on.',
+    turnedOn: (name: string) => `API access of ${name} is on.`,
+    turnedOff: (name: string) => `API access of ${name} is off.`,
     offTitle: (name: string) => `Turn off API access of ${name}?`,
     offQuestion:
       'Within a second every call about this restaurant is refused with API_DISABLED, until you turn it on again.',

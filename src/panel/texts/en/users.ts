@@ -16,11 +16,29 @@ export const users = {
   enable: 'Enable',
   endSessions: 'End all sessions',
   notYourself: 'Another administrator must do this to your account; your own sessions are on your account page.',
+  ask: {
+    disable: {
+      title: (email: string) => `Disable ${email}?`,
+      text: 'Every session of this account ends, and nobody can sign in with it until it is enabled again.',
+    },
+    'remove-totp': {
+      title: (email: string) => `Remove the one-time codes of ${email}?`,
+      text: 'From then on this account can be signed in to without a code. Its recovery codes end too.',
+    },
+    'end-session': {
+      title: (email: string) => `End this session of ${email}?`,
+      text: 'That browser must sign in again.',
+    },
+    'end-sessions': {
+      title: (email: string) => `End all sessions of ${email}?`,
+      text: 'Every browser must sign in again.',
+    },
+  },
   done: {
-    disable: 'The account is disabled and every session has ended.',
-    enable: 'The account can sign in again.',
-    'remove-totp': 'The second factor was removed.',
-    'end-session': 'The session has ended.',
-    'end-sessions': 'Every session of the account has ended.',
+    disable: (email: string) => `${email} is disabled, and every session of this account has ended.`,
+    enable: (email: string) => `${email} can sign in again.`,
+    'remove-totp': (email: string) => `The one-time codes of ${email} were removed.`,
+    'end-session': (email: string) => `The session of ${email} has ended.`,
+    'end-sessions': (email: string) => `Every session of ${email} has ended.`,
   },
 };

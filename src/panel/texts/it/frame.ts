@@ -49,6 +49,7 @@ export const frame: Texts['frame'] = {
   otherAddress: (origin) =>
     `Questo modulo non è stato inviato da una pagina di ${origin}. Apri il pannello a questo indirizzo e riprova. Nulla è stato modificato.`,
   refused: (code) => refusals[code] ?? 'Il server non lo permette. Nulla è stato modificato.',
+  cancel: 'Annulla',
   requestId: 'Id della richiesta',
   backHome: 'Torna alla panoramica',
 };

@@ -32,8 +32,8 @@ export const restaurant: Texts['restaurant'] = {
     offText: 'Ogni chiamata su questo ristorante viene rifiutata. Chiavi ed endpoint restano salvati.',
     turnOn: 'Attiva',
     turnOff: 'Disattiva…',
-    turnedOn: 'L’accesso API è attivo.',
-    turnedOff: 'L’accesso API è disattivato. Da ora le chiamate vengono rifiutate.',
+    turnedOn: (name) => `L’accesso API di ${name} è attivo.`,
+    turnedOff: (name) => `L’accesso API di ${name} è disattivato.`,
     offTitle: (name: string) => `Disattivare l’accesso API di ${name}?`,
     offQuestion:
       'Entro un secondo ogni chiamata su questo ristorante viene rifiutata con API_DISABLED, finché non lo riattivi.',

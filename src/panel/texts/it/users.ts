@@ -19,11 +19,29 @@ export const users: Texts['users'] = {
   endSessions: 'Chiudi tutte le sessioni',
   notYourself:
     'Per il tuo account deve farlo un altro amministratore; le tue sessioni sono nella pagina del tuo account.',
+  ask: {
+    disable: {
+      title: (email) => `Disattivare ${email}?`,
+      text: 'Tutte le sessioni di questo account vengono chiuse, e nessuno può accedervi finché non viene riattivato.',
+    },
+    'remove-totp': {
+      title: (email) => `Rimuovere i codici monouso di ${email}?`,
+      text: 'Da quel momento si può accedere a questo account senza codice. Anche i suoi codici di recupero non valgono più.',
+    },
+    'end-session': {
+      title: (email) => `Chiudere questa sessione di ${email}?`,
+      text: 'Quel browser dovrà accedere di nuovo.',
+    },
+    'end-sessions': {
+      title: (email) => `Chiudere tutte le sessioni di ${email}?`,
+      text: 'Ogni browser dovrà accedere di nuovo.',
+    },
+  },
   done: {
-    disable: 'L’account è disattivato e ogni sessione è chiusa.',
-    enable: 'L’account può accedere di nuovo.',
-    'remove-totp': 'Il secondo fattore è stato rimosso.',
-    'end-session': 'La sessione è chiusa.',
-    'end-sessions': 'Tutte le sessioni dell’account sono chiuse.',
+    disable: (email) => `${email} è disattivato e tutte le sue sessioni sono chiuse.`,
+    enable: (email) => `${email} può accedere di nuovo.`,
+    'remove-totp': (email) => `I codici monouso di ${email} sono stati rimossi.`,
+    'end-session': (email) => `La sessione di ${email} è chiusa.`,
+    'end-sessions': (email) => `Tutte le sessioni di ${email} sono chiuse.`,
   },
 };
