@@ -7,7 +7,9 @@ import { createServer, type RequestListener, type Server, type ServerOptions } f
 import type { AddressInfo } from 'node:net';
 import Koa, { type Middleware } from 'koa';
 import { createAssertionVerifier } from '#src/contract/assertion.ts';
+import { validationFault } from '#src/contract/fault.ts';
 import { createErrorBoundary } from '#src/platform/http/error-boundary.ts';
+import { hostProblem } from '#src/platform/http/host-field.ts';
 import { mountOperations, type OperationDeps } from '#src/platform/http/mount-operations.ts';
 import { createObserveRequests } from '#src/platform/http/observe-requests.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
@@ -64,8 +66,9 @@ export const createCoreHandler = (
   telemetry?: Telemetry,
 ): RequestListener => {
   const app = new Koa();
-  if (telemetry !== undefined) app.use(showMetrics(telemetry));
   app.use(createErrorBoundary({ log }));
+  app.use(refuseWrongHost);
+  if (telemetry !== undefined) app.use(showMetrics(telemetry));
   const verifyAssertion = createAssertionVerifier({
     key: assertionKey,
     audience: orderingAudience,
@@ -77,6 +80,13 @@ export const createCoreHandler = (
   app.use(mountOperations(served, '/api', { ...deps, verifyAssertion }).routes());
   const handle = app.callback();
   return (request, response) => void handle(request, response);
+};
+
+/** RFC 9112 section 3.2, as at the public listener; Node would refuse some of these without our words. */
+const refuseWrongHost: Middleware = (ctx, next) => {
+  const message = hostProblem(ctx.req.rawHeaders, ctx.req.httpVersionMinor);
+  if (message !== undefined) throw validationFault([{ pointer: 'Host', code: 'FORMAT', message }]);
+  return next();
 };
 
 const showMetrics = ({ metrics, metricsToken }: Telemetry): Middleware => {
@@ -124,6 +134,7 @@ export const createInternalHandler = (
 /** Assertions of clients with many restaurants are long; only the gateway can send them, so the bound may be wide. */
 export const internalServerOptions: ServerOptions = {
   maxHeaderSize: 256 * 1024,
+  requireHostHeader: false,
   keepAliveTimeout: 65_000,
   requestTimeout: 150_000,
 };

@@ -4,7 +4,14 @@
  */
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { resolve } from 'node:path';
-import { createGateway, type Gateway, gatewayServerOptions, onClientError } from '#src/gateway/index.ts';
+import {
+  attachDoor,
+  createGateway,
+  createStartingDoor,
+  type DoorHandlers,
+  type Gateway,
+  gatewayServerOptions,
+} from '#src/gateway/index.ts';
 import { createOrdering } from '#src/ordering/index.ts';
 import { openDatabaseClock } from '#src/platform/db/database-clock.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
@@ -169,17 +176,26 @@ const startGateway = async (
   running: Running,
 ): Promise<Front> => {
   // The port may be chosen by the system, and the issuer contains it, so the socket comes first and the handler after.
-  let handle: RequestListener = (_request, response) => response.writeHead(503, { 'retry-after': '1' }).end();
-  let wantsUpgrade: Gateway['wantsUpgrade'] = () => false;
+  let door: DoorHandlers | undefined;
   const options = {
     ...gatewayServerOptions,
-    shouldUpgradeCallback: (request: IncomingMessage) => wantsUpgrade(request),
+    shouldUpgradeCallback: (request: IncomingMessage) => door?.wantsUpgrade(request) ?? false,
   };
-  const server = createServer(options, (request, response) => handle(request, response));
-  server.on('clientError', onClientError);
+  const server = createServer(options);
   const listener = await listen(server, settings.host, settings.port);
   running.stops.push(() => listener.close(graceMs));
   const ownOrigin = `http://127.0.0.1:${listener.port}`;
+  const starting = createStartingDoor({
+    settings: settings.gateway,
+    origin: settings.origin ?? ownOrigin,
+    log: installation.log,
+  });
+  let handle: RequestListener = starting.handler;
+  attachDoor(
+    server,
+    () => door ?? starting,
+    (request, response) => handle(request, response),
+  );
   const webhookKeys = await publishWebhookKeys(installation);
   const kv = createKv({
     url: settings.redis_url,
@@ -229,9 +245,7 @@ const startGateway = async (
           panel.owns(request.url ?? '')
             ? gateway.refuseHead(request, response) || panel.handler(request, response)
             : serve(request, response);
-  server.on('checkContinue', gateway.continueHandler);
-  wantsUpgrade = gateway.wantsUpgrade;
-  server.on('upgrade', gateway.upgradeHandler);
+  door = gateway;
   return { listener, demo, ownOrigin, endUpgrades: gateway.endUpgrades, endStreams: () => panel?.close() };
 };
 

@@ -15,20 +15,22 @@ import { createRecordDecision } from './access/record-decision.ts';
 import type { NoteDryRun } from './access/try-scopes.ts';
 import type { GatewaySettings, RouteTable } from './config.ts';
 import { createCheckRequestHead } from './edge/check-request-head.ts';
+import { createOnClientError } from './edge/client-error.ts';
 import { honestStatus, legacyStatus } from './edge/legacy-status.ts';
 import { createRequestIds } from './edge/request-id.ts';
 import { createEdgeHeaders } from './edge/security-headers.ts';
 import { createTraceRequest } from './edge/trace-request.ts';
 import { createWriteAnswer, createWriteFault } from './edge/write-answer.ts';
 import type { Exchange } from './exchange.ts';
-import { methodNotAllowed, storeUnavailable } from './faults.ts';
+import { methodNotAllowed, noSuchOperation, storeUnavailable } from './faults.ts';
 import {
+  createExpectationFront,
   createFront,
   createRefuseHead,
+  createRefuseUpgrade,
   createUpgradeFront,
-  type Handler,
+  type DoorHandlers,
   type RefuseHead,
-  type UpgradeHandler,
 } from './front.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { RateLimits } from './limits/rate-limits.ts';
@@ -36,11 +38,11 @@ import { createOwnPaths } from './own-paths.ts';
 import type { Page } from './pages.ts';
 import { createDecisionSteps, createPipeline } from './pipeline.ts';
 import type { Readiness } from './readiness.ts';
-import { compileRoutes } from './routing/route-table.ts';
+import { compileRoutes, findPath } from './routing/route-table.ts';
 import { createAssertIdentity, createSignFor } from './upstream/assert-identity.ts';
 import { createForward } from './upstream/forward.ts';
 import { createTranslateError } from './upstream/translate-errors.ts';
-import { createUpgrades, createWantsUpgrade, type WantsUpgrade } from './upstream/upgrade.ts';
+import { createUpgrades, createWantsUpgrade } from './upstream/upgrade.ts';
 import { createUpstreams } from './upstream/upstreams.ts';
 import { createAnswerSelf } from './whoami/answer-self.ts';
 import type { DenialLog } from './whoami/denial-log.ts';
@@ -68,16 +70,9 @@ export type AssembleDeps = IdentifyCallerDeps & {
   noteDryRun: NoteDryRun;
 };
 
-export type PublicDoor = {
-  handler: Handler;
+export type PublicDoor = DoorHandlers & {
   /** For handlers that serve other paths of the same listener, before they do anything. */
   refuseHead: RefuseHead;
-  /** For the server's `checkContinue` event: a body is invited only when it is wanted. */
-  continueHandler: Handler;
-  /** For the server's `upgrade` event. */
-  upgradeHandler: UpgradeHandler;
-  /** For the server's option `shouldUpgradeCallback`; without it every wish for another protocol is granted an event. */
-  wantsUpgrade: WantsUpgrade;
   /** Of upstreams: how many are left out now. */
   addressesOut: () => number;
   /** Upgraded connections have left the server, which would wait for them when it closes. */
@@ -178,8 +173,9 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     write,
     writeFault,
   });
+  const requestIds = createRequestIds(Date.now);
   const front = {
-    requestIds: createRequestIds(Date.now),
+    requestIds,
     dpop: dialects.dpop,
     recordDecision: createRecordDecision({ log, nowMs: () => performance.now() }),
     traceRequest:
@@ -210,14 +206,21 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
             writeFault: writeHonestFault,
           }),
     pipeline,
-    writeFault,
+    // Of heads, which the protocol and its proxies judge, not a client of the interface.
+    writeFault: writeHonestFault,
   };
   return {
     handler: createFront(front, false),
     refuseHead: createRefuseHead(front),
     continueHandler: createFront(front, true),
+    expectationHandler: createExpectationFront(front),
+    connectHandler: createRefuseUpgrade(front, ({ path }) => {
+      const place = findPath(routes, path);
+      return place === undefined ? noSuchOperation() : methodNotAllowed(place.allow);
+    }),
+    clientErrorHandler: createOnClientError({ edgeHeaders, dialects, requestIds, log, answered, refused }),
     wantsUpgrade: createWantsUpgrade(routes),
-    upgradeHandler: createUpgradeFront({ ...front, writeFault: writeHonestFault, serve: upgrades.serve }),
+    upgradeHandler: createUpgradeFront({ ...front, serve: upgrades.serve }),
     addressesOut: () =>
       [...upstreams.values()].flatMap(({ addresses }) => addresses).filter(({ health }) => health.outUntilMs !== 0)
         .length,

@@ -48,6 +48,11 @@ export type Exchange = {
   attempt: TraceSpan | undefined;
 };
 
+/** As much of a request as decides in which dialect its refusal is told. */
+export type Asked = Pick<Exchange, 'requestId' | 'search' | 'dpop' | 'tokenInBody'> & {
+  readonly req: Pick<IncomingMessage, 'rawHeaders' | 'headers'>;
+};
+
 /** A step refuses by throwing a Fault, answers by itself and sets `answered`, or lets the request go on. */
 export type Step = (exchange: Exchange) => void | Promise<void>;
 

@@ -22,6 +22,16 @@ export const unsupportedVersion = (): Fault =>
 export const malformedRequest = (pointer: string, message: string): Fault =>
   validationFault([{ pointer, code: 'FORMAT', message }]);
 
+/** RFC 9110 section 10.1.1. */
+export const expectationFailed = (): Fault =>
+  new Fault('VALIDATION_ERROR', 'Expect may be 100-continue only', {
+    status: 417,
+    errors: [{ pointer: 'Expect', code: 'ENUM', message: 'only 100-continue is understood' }],
+  });
+
+export const stillStarting = (): Fault =>
+  new Fault('OVERLOADED', 'The service is starting; try again shortly', { headers: { 'retry-after': '1' } });
+
 export const uriTooLong = (bytesMax: number): Fault =>
   new Fault('URI_TOO_LONG', `The request target may have at most ${bytesMax} bytes`);
 

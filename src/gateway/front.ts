@@ -2,12 +2,16 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Fault } from '#src/contract/fault.ts';
 import type { AuthCheck } from './access/auth-check.ts';
+import type { OnClientError } from './edge/client-error.ts';
 import type { TraceRequest } from './edge/trace-request.ts';
 import type { WriteFault } from './edge/write-answer.ts';
 import { createExchange, type Exchange, type Step } from './exchange.ts';
+import { expectationFailed } from './faults.ts';
 import type { OwnPaths } from './own-paths.ts';
 import type { Pipeline } from './pipeline.ts';
+import type { WantsUpgrade } from './upstream/upgrade.ts';
 
 type FrontDeps = {
   requestIds: (given: string | undefined) => string;
@@ -25,6 +29,23 @@ type FrontDeps = {
 };
 
 export type Handler = (req: IncomingMessage, res: ServerResponse) => void;
+
+/** What a server of HTTP needs, so that Node answers nothing by itself; see attach-door. */
+export type DoorHandlers = {
+  handler: Handler;
+  /** For the server's `checkContinue` event: a body is invited only when it is wanted. */
+  continueHandler: Handler;
+  /** For the server's `checkExpectation` event: any other expectation. */
+  expectationHandler: Handler;
+  /** For the server's `connect` event: a tunnel to somewhere else, which there is none. */
+  connectHandler: UpgradeHandler;
+  /** For the server's `upgrade` event. */
+  upgradeHandler: UpgradeHandler;
+  /** For the server's `clientError` event: what is no request. */
+  clientErrorHandler: OnClientError;
+  /** For the server's option `shouldUpgradeCallback`; without it every wish for another protocol is granted an event. */
+  wantsUpgrade: WantsUpgrade;
+};
 
 /** `awaitsContinue`: this handler serves the server's `checkContinue` event. */
 export const createFront = (deps: FrontDeps, awaitsContinue: boolean): Handler => {
@@ -44,6 +65,26 @@ export const createFront = (deps: FrontDeps, awaitsContinue: boolean): Handler =
     if (!deps.ownPaths.owns(exchange)) return deps.pipeline(exchange);
     if (awaitsContinue) res.writeContinue();
     deps.ownPaths.serve(exchange);
+  };
+};
+
+/**
+ * For the server's `checkExpectation` event: something is expected that is not understood here (RFC 9110 section 10.1.1),
+ * whatever the path. The body was not invited.
+ */
+export const createExpectationFront = (deps: RefuseHeadDeps & Pick<FrontDeps, 'traceRequest'>): Handler => {
+  return (req, res) => {
+    const given = req.headers['x-request-id'];
+    const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
+    const exchange = createExchange(req, res, requestId, performance.now(), true, deps.dpop);
+    deps.recordDecision(exchange);
+    deps.traceRequest?.(exchange);
+    try {
+      deps.checkRequestHead(exchange);
+      throw expectationFailed();
+    } catch (thrown) {
+      deps.writeFault(exchange, thrown);
+    }
   };
 };
 
@@ -113,3 +154,10 @@ export const createUpgradeFront = (deps: UpgradeFrontDeps): UpgradeHandler => {
     deps.serve(exchange, socket, head);
   };
 };
+
+/** Of requests that Node has taken off HTTP, and that nothing serves: each is refused with its fault. */
+export const createRefuseUpgrade = (
+  deps: Omit<UpgradeFrontDeps, 'serve'>,
+  faultFor: (exchange: Exchange) => Fault,
+): UpgradeHandler =>
+  createUpgradeFront({ ...deps, serve: (exchange) => deps.writeFault(exchange, faultFor(exchange)) });

@@ -9,8 +9,8 @@ import type { Readiness } from './readiness.ts';
 
 export type GatewayMetrics = {
   /** When the status of an answer is written. */
-  answered(exchange: Exchange, status: number): void;
-  refused(exchange: Exchange, code: string): void;
+  answered(exchange: Pick<Exchange, 'route' | 'place' | 'startedAtMs'>, status: number): void;
+  refused(exchange: Pick<Exchange, 'rate'>, code: string): void;
   authenticated: CountAuthentication;
   /** `outcome`: issued, or the error of RFC 6749. */
   token(outcome: string): void;

@@ -56,6 +56,7 @@ import { createDenialLog } from './whoami/denial-log.ts';
 
 export { reportDryRuns } from './access/dry-run-report.ts';
 export { pageDryRuns } from './access/page-dry-runs.ts';
+export { attachDoor } from './attach-door.ts';
 export { appendChange } from './audit/append-change.ts';
 export { type AuditAction, auditActions } from './audit/audit-event.ts';
 export { type AuditProblemKind, kindOfAuditProblem } from './audit/audit-problem.ts';
@@ -103,11 +104,13 @@ export {
 export type { CredentialState, ShownClient, ShownCredential } from './credentials/show-credentials.ts';
 export { createKeyViews, type KeyViews, type ShownKey } from './credentials/show-keys.ts';
 export { shrinkClientScopes } from './credentials/shrink-scopes.ts';
-export { gatewayServerOptions, onClientError } from './edge/client-error.ts';
+export { gatewayServerOptions } from './edge/client-error.ts';
+export type { DoorHandlers } from './front.ts';
 export { createSourceOf } from './limits/source-address.ts';
 export { type PresentedToken, revokePresentedToken } from './oauth/revoke-presented-token.ts';
 export { type RotatedKey, rotateSigningKey } from './oauth/rotate-signing-key.ts';
 export type { Page } from './pages.ts';
+export { createStartingDoor } from './starting-door.ts';
 export { type DescribedSelfOperation, describedSelfOperations } from './whoami/described-operations.ts';
 
 export const gatewayMigrations = loadMigrations('gateway', new URL('./migrations/', import.meta.url));
@@ -137,7 +140,7 @@ export type GatewayDeps = {
   trustsTraces?: boolean;
 };
 
-/** To be served with `gatewayServerOptions`: a handler each for `request`, `checkContinue` and `upgrade`. */
+/** To be served with `gatewayServerOptions` and `attachDoor`. */
 export type Gateway = PublicDoor & { services: Service[] };
 
 /** Rejects when the route table cannot be used or the store cannot be read. */

@@ -5,12 +5,12 @@ import type { AddressInfo } from 'node:net';
 import { sql } from 'kysely';
 import { createRevokeToken } from '#src/gateway/credentials/revoke-token.ts';
 import {
+  attachDoor,
   createCredentials,
   createGateway,
   gatewayMigrations,
   gatewayServerOptions,
   gatewaySettings,
-  onClientError,
 } from '#src/gateway/index.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { openStore, platformMigrations } from '#src/platform/db/index.ts';
@@ -61,7 +61,7 @@ export const startBenchGateway = async (
     log,
     upstreams: { ordering: upstreamUrl },
   });
-  server.on('request', gateway.handler).on('checkContinue', gateway.continueHandler).on('clientError', onClientError);
+  attachDoor(server, () => gateway);
   const ended = new AbortController();
   const services = supervise(gateway.services, ended.signal, log);
   const credentials = createCredentials({ db, box, clock: systemClock });

@@ -14,15 +14,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import {
+  attachDoor,
   createCredentials,
   createGateway,
   gatewayServerOptions,
   gatewaySettings,
-  onClientError,
 } from '#src/gateway/index.ts';
 import { systemClock } from '#src/platform/clock.ts';
+import type { Logger } from '#src/platform/log.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
+import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 export const origin = 'https://api.example';
@@ -67,6 +69,9 @@ export const openDoor = async (
     /** Members of the route table beside its routes. */
     table?: Record<string, unknown>;
     settings?: Record<string, unknown>;
+    /** Default: silent. */
+    log?: Logger;
+    metrics?: Metrics;
   } = {},
 ): Promise<PublicDoor> => {
   const database = await createTestDatabase();
@@ -83,7 +88,7 @@ export const openDoor = async (
   );
   const settings = gatewaySettings.parse({ routes_file, ...unlimited, ...change.settings });
   const box = createSecretBox(masterKey);
-  const log = pino({ level: process.env.TEST_LOG ?? 'silent' });
+  const log = change.log ?? pino({ level: process.env.TEST_LOG ?? 'silent' });
   const { db, pool } = database;
   const gateway = await createGateway({
     settings,
@@ -94,17 +99,12 @@ export const openDoor = async (
     clock: systemClock,
     log,
     upstreams: { ordering: upstream },
+    ...(change.metrics && { metrics: change.metrics }),
   });
   const ended = new AbortController();
   const services = supervise(gateway.services, ended.signal, log);
-  const server = createServer(
-    { ...gatewayServerOptions, shouldUpgradeCallback: gateway.wantsUpgrade },
-    gateway.handler,
-  );
-  server
-    .on('upgrade', gateway.upgradeHandler)
-    .on('checkContinue', gateway.continueHandler)
-    .on('clientError', onClientError);
+  const server = createServer({ ...gatewayServerOptions, shouldUpgradeCallback: gateway.wantsUpgrade });
+  attachDoor(server, () => gateway);
   const url = await listen(server);
   const credentials = createCredentials({ db, box, clock: systemClock });
   await credentials.createTenant('rst_1');

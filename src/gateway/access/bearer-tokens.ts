@@ -153,7 +153,7 @@ const verifyToken = async (deps: BearerTokensDeps, token: string): Promise<Verif
 const claimsRefused = (deps: BearerTokensDeps, error: unknown): Fault | undefined => {
   if (!(error instanceof errors.JWTExpired) && !(error instanceof errors.JWTClaimValidationFailed)) return undefined;
   const { client_id: clientId, exp, nbf } = error.payload;
-  if (typeof clientId !== 'string') return undefined;
+  if (!isName(clientId)) return undefined;
   if (error instanceof errors.JWTExpired) return isTime(exp) ? expired(deps, clientId, exp * 1000) : undefined;
   if (error.claim === 'aud') return notValid(error, { callerId: clientId, reason: 'token_audience' });
   if (error.claim !== 'nbf' || !isTime(nbf)) return undefined;
@@ -164,6 +164,11 @@ const claimsRefused = (deps: BearerTokensDeps, error: unknown): Fault | undefine
 /** Seconds that a Date can hold: a refused claim may be of any type and size, and no date is told of it then. */
 const isTime = (seconds: unknown): seconds is number =>
   typeof seconds === 'number' && Math.abs(seconds) <= 8_640_000_000_000;
+
+/** Of a token that counts: since 1970. */
+const isDate = (seconds: unknown): seconds is number => isTime(seconds) && seconds >= 0;
+
+const isName = (value: unknown): value is string => typeof value === 'string' && /^[\x21-\x7e]{1,255}$/.test(value);
 
 const keyFor = (deps: BearerTokensDeps, kid: string | undefined): KeyObject => {
   const key = kid === undefined ? undefined : deps.findKey(kid);
@@ -185,10 +190,12 @@ const boundKey = (cnf: unknown): string | undefined => {
 };
 
 const toVerified = (text: string, payload: JWTPayload, kid: string | undefined): VerifiedToken => {
-  const { client_id: clientId, scope, iat, exp, sub, aud, jti } = payload;
+  const { client_id: clientId, scope, iat, exp, nbf, sub, aud, jti } = payload;
   if (typeof clientId !== 'string' || sub !== clientId || typeof aud !== 'string') throw notValid();
-  if (typeof scope !== 'string' || typeof exp !== 'number' || kid === undefined) throw notValid();
-  if (typeof jti !== 'string' || typeof iat !== 'number') throw notValid();
+  if (typeof scope !== 'string' || kid === undefined) throw notValid();
+  // All of ours are such; any other time or name would fail later, where dates are made of it and rows written.
+  if (!isDate(exp) || !isDate(iat) || (nbf !== undefined && !isDate(nbf))) throw notValid();
+  if (!isName(jti) || !isName(clientId)) throw notValid();
   return {
     header: copyOf(`${scheme}${text}`),
     clientId,

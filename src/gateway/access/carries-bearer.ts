@@ -3,12 +3,12 @@
  * raw request, since it may have been refused before its credentials were looked at, and only when something is refused.
  */
 import { isDpopScheme } from '../dpop/read-proof.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Asked } from '../exchange.ts';
 import { readCredential } from './read-credential.ts';
 
-export const carriesBearer = ({ tokenInBody, req, search, dpop }: Exchange): boolean =>
+export const carriesBearer = ({ tokenInBody, req, search, dpop }: Asked): boolean =>
   tokenInBody || readCredential(req.rawHeaders, search, dpop).bearer;
 
 /** Under which scheme a refusal challenges such a caller (RFC 9449 section 7.1). */
-export const challengeScheme = ({ req, dpop }: Exchange): 'Bearer' | 'DPoP' =>
+export const challengeScheme = ({ req, dpop }: Asked): 'Bearer' | 'DPoP' =>
   dpop && isDpopScheme(req.headers.authorization ?? '') ? 'DPoP' : 'Bearer';

@@ -1,4 +1,5 @@
 /** Interface 6.2, step 1: the size of the head, and heads that two parsers could understand differently. */
+import { hostProblem } from '#src/platform/http/host-field.ts';
 import type { Step } from '../exchange.ts';
 import { headersTooLarge, malformedRequest, uriTooLong } from '../faults.ts';
 
@@ -14,10 +15,10 @@ export const createCheckRequestHead = ({ urlBytesMax, headerBytesMax }: CheckReq
     let bytes = rawHeaders.length * (fieldOverheadBytes / 2);
     for (let i = 0; i < rawHeaders.length; i += 1) bytes += rawHeaders[i]?.length ?? 0;
     if (bytes > headerBytesMax) throw headersTooLarge(headerBytesMax);
-    const { headers } = req;
-    // RFC 9112 section 3.2: a request of HTTP/1.1 without Host is refused; Node would do it without our headers.
-    if (headers.host === undefined && req.httpVersionMinor > 0) throw malformedRequest('Host', 'is missing');
-    const coding = headers['transfer-encoding'];
+    // RFC 9112 section 3.2; Node would refuse some of these, and without our headers.
+    const wrongHost = hostProblem(rawHeaders, req.httpVersionMinor);
+    if (wrongHost !== undefined) throw malformedRequest('Host', wrongHost);
+    const coding = req.headers['transfer-encoding'];
     if (coding === undefined) return;
     // Node's parser refuses Content-Length beside Transfer-Encoding and a last coding other than chunked. Anything but
     // plain `chunked` would still have to be undone here to be forwarded, and HTTP/1.0 has no chunks (RFC 9112 6.1).

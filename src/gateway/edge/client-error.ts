@@ -1,13 +1,17 @@
 /**
  * Requests that Node's parser refuses never become a request: they are answered here, on the bare socket, in the same
- * words as everything else. Whose credential they carried is not known, so the dialect is the envelope.
+ * words as everything else. The dialect follows from what can still be read of the request.
  */
-import type { ServerOptions } from 'node:http';
-import type { Duplex } from 'node:stream';
-import { envelopeOf, type Fault } from '#src/contract/fault.ts';
-import { newId } from '#src/platform/ids.ts';
+import { type IncomingMessage, type ServerOptions, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Fault } from '#src/contract/fault.ts';
+import type { Logger } from '#src/platform/log.ts';
 import { bodyTooLarge, headersTooLarge, malformedRequest, requestTooSlow, uriTooLong } from '../faults.ts';
-import { apiVersion } from './security-headers.ts';
+import type { GatewayMetrics } from '../gateway-metrics.ts';
+import type { DialectSettings } from './dialects.ts';
+import { type BrokenHead, readBrokenHead } from './read-broken-head.ts';
+import type { EdgeHeaders } from './security-headers.ts';
+import { faultHeaders, renderFault } from './write-answer.ts';
 
 const headerBytesMax = 16 * 1024;
 const urlBytesMax = 8 * 1024;
@@ -46,46 +50,72 @@ const isLongTarget = (packet: Buffer | undefined): boolean => {
   return end === -1 || end > urlBytesMax;
 };
 
-const reasons: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  408: 'Request Timeout',
-  413: 'Payload Too Large',
-  414: 'URI Too Long',
-  431: 'Request Header Fields Too Large',
+type ClientErrorDeps = Pick<GatewayMetrics, 'answered' | 'refused'> & {
+  edgeHeaders: EdgeHeaders;
+  dialects: DialectSettings;
+  requestIds: (given: string | undefined) => string;
+  log: Logger;
 };
+
+export type OnClientError = (error: ParserError, socket: Socket) => void;
 
 /** Listener for `clientError`. */
-export const onClientError = (error: ParserError, socket: Duplex): void => {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  if (hasAnswered(socket)) {
-    // What was written goes out; a half answer lacks its end and is seen to.
-    socket.end(() => socket.destroy());
-    return;
-  }
-  const fault = faultFor(error);
-  const requestId = newId('req');
-  const body = JSON.stringify(envelopeOf(fault, requestId));
-  socket.end(
-    [
-      `HTTP/1.1 ${fault.status} ${reasons[fault.status] ?? 'Bad Request'}`,
-      'content-type: application/json; charset=utf-8',
-      'cache-control: no-store',
-      `content-length: ${Buffer.byteLength(body)}`,
-      'connection: close',
-      `x-request-id: ${requestId}`,
-      `x-api-version: ${apiVersion}`,
-      'x-content-type-options: nosniff',
-      '',
-      body,
-    ].join('\r\n'),
-  );
+export const createOnClientError = (deps: ClientErrorDeps): OnClientError => {
+  return (error, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const current = currentOf(socket);
+    if (current?.headersSent === true) {
+      // An answer is on its way, and text in its middle would be read as part of it. What was written goes out; a half
+      // answer lacks its end and is seen to.
+      socket.end(() => socket.destroy());
+      return;
+    }
+    refuse(deps, socket, faultFor(error), headOf(current, error.rawPacket));
+  };
 };
 
-/** An answer of an earlier request may be on its way on this connection; text in its middle would be read as part of it. */
-const hasAnswered = (socket: Duplex): boolean => {
-  const { _httpMessage: current } = socket as Duplex & { _httpMessage?: { headersSent: boolean } | null };
-  return current?.headersSent === true;
+const refuse = (deps: ClientErrorDeps, socket: Socket, fault: Fault, head: BrokenHead): void => {
+  const startedAtMs = performance.now();
+  const given = head.req.headers['x-request-id'];
+  const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
+  const asked = { ...head, requestId, dpop: deps.dialects.dpop === true, tokenInBody: false };
+  const rendered = renderFault(asked, fault, deps.dialects);
+  const flat = [...deps.edgeHeaders(requestId), ...faultHeaders(fault, rendered)];
+  const lines = [`HTTP/1.1 ${fault.status} ${STATUS_CODES[fault.status] ?? 'Bad Request'}`];
+  for (let i = 0; i + 1 < flat.length; i += 2) lines.push(`${flat[i]}: ${flat[i + 1]}`);
+  lines.push(`date: ${new Date().toUTCString()}`, `content-length: ${Buffer.byteLength(rendered.body)}`);
+  lines.push('connection: close', '', head.method === 'HEAD' ? '' : rendered.body);
+  deps.refused({ rate: undefined }, fault.code);
+  deps.answered({ route: undefined, place: undefined, startedAtMs }, fault.status);
+  deps.log.info(
+    {
+      request_id: requestId,
+      method: head.method,
+      path: head.path.slice(0, 256),
+      status: fault.status,
+      refusal: fault.code,
+      complete: true,
+      address: socket.remoteAddress,
+      duration_ms: 0,
+    },
+    'request',
+  );
+  socket.end(lines.join('\r\n'));
+};
+
+type Current = Pick<ServerResponse, 'headersSent'> & { req: IncomingMessage };
+
+/** The answer that this connection waits for. */
+const currentOf = (socket: Socket): Current | undefined =>
+  (socket as Socket & { _httpMessage?: Current | null })._httpMessage ?? undefined;
+
+/** A fault in a body is one of the request that the body belongs to; else of one that is not there yet. */
+const headOf = (current: Current | undefined, packet: Buffer | undefined): BrokenHead => {
+  if (current === undefined || current.req.complete) return readBrokenHead(packet);
+  const { req } = current;
+  const [path = '', search = ''] = (req.url ?? '').split(/\?(.*)/s, 2);
+  return { method: req.method ?? '', path, search, req };
 };

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Fault, internalFault } from '#src/contract/fault.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { carriesBearer, challengeScheme } from '../access/carries-bearer.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Asked, Exchange } from '../exchange.ts';
 import type { NoteDenial } from '../whoami/denial.ts';
 import {
   type DialectSettings,
@@ -139,7 +139,7 @@ export const createWriteFault = (deps: {
   };
 };
 
-export const renderFault = (exchange: Exchange, fault: Fault, dialects: DialectSettings): RenderedFault => {
+export const renderFault = (exchange: Asked, fault: Fault, dialects: DialectSettings): RenderedFault => {
   if (isOAuthStatus(fault.status) && carriesBearer(exchange)) {
     return renderOAuth(fault, exchange.requestId, dialects, { scheme: challengeScheme(exchange) });
   }

@@ -53,6 +53,8 @@ export const verifyAssertion = async (
     const { jti, exp } = payload;
     const now = deps.clock.now();
     if (typeof jti !== 'string' || jti === '' || jti.length > jtiLengthMax || exp === undefined) return undefined;
+    // The store takes no such text.
+    if (jti.includes('\u0000') || !jti.isWellFormed()) return undefined;
     if (exp * 1000 - now.getTime() > aheadMsMax) return undefined;
     const isNew = await deps.markUsed(
       { clientId: record.clientId, jti, expires: new Date(exp * 1000 + clocksMs) },

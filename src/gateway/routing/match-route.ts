@@ -11,7 +11,8 @@ type MatchRouteDeps = {
 /**
  * The raw path must be equal to a listed one. Nothing is decoded, folded or resolved, so `..`, `//`, `%2F`, another
  * case, `*` and absolute-form targets are simply paths that do not exist; what was checked here is byte for byte what
- * the upstream will see.
+ * the upstream will see. (RFC 9112 section 3.2.2 would have servers take absolute-form; it names a second authority beside
+ * Host, and two readers could follow different ones, so here it is an operation that does not exist: 404.)
  */
 export const createMatchRoute = ({ routes, answerOptions }: MatchRouteDeps): Step => {
   return (exchange) => {

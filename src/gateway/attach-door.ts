@@ -1,0 +1,19 @@
+/** Gives a server of HTTP every handler of a door: without one of them Node would answer by itself, in its own words. */
+import type { RequestListener, Server } from 'node:http';
+import type { Socket } from 'node:net';
+import type { DoorHandlers } from './front.ts';
+
+/**
+ * `door`: asked at each event, since the door may change while the server runs. `request`: what serves the ordinary
+ * requests, where other parts answer on the same server; default: the door. The server's `shouldUpgradeCallback` is the
+ * caller's to set.
+ */
+export const attachDoor = (server: Server, door: () => DoorHandlers, request?: RequestListener): void => {
+  server
+    .on('request', request ?? ((req, res) => door().handler(req, res)))
+    .on('checkContinue', (req, res) => door().continueHandler(req, res))
+    .on('checkExpectation', (req, res) => door().expectationHandler(req, res))
+    .on('connect', (req, socket, head) => door().connectHandler(req, socket, head))
+    .on('upgrade', (req, socket, head) => door().upgradeHandler(req, socket, head))
+    .on('clientError', (error, socket) => door().clientErrorHandler(error, socket as Socket));
+};

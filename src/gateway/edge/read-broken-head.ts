@@ -1,0 +1,38 @@
+/**
+ * Pure: what can still be read of a request that the parser refused, so that its refusal is told in the words of its caller.
+ * Nothing of it decides anything but the form of the answer and what the log says.
+ */
+import type { Asked } from '../exchange.ts';
+
+export type BrokenHead = Pick<Asked, 'search' | 'req'> & { method: string; path: string };
+
+/** The packet in which the fault was found; longer heads are read so far. */
+const charactersMax = 32 * 1024;
+const startLine = /^([A-Z]{1,20}) ([\x21-\x7e]{1,16384}) HTTP\/1\.[01]$/;
+const fieldName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
+
+/** `packet`: undefined when nothing came, or nothing is known of what came. */
+export const readBrokenHead = (packet: Buffer | undefined): BrokenHead => {
+  const text = packet?.subarray(0, charactersMax).toString('latin1') ?? '';
+  const end = text.indexOf('\r\n\r\n');
+  const [first = '', ...lines] = (end === -1 ? text : text.slice(0, end)).split('\r\n');
+  const [, method = '', target = ''] = startLine.exec(first) ?? [];
+  const rawHeaders: string[] = [];
+  const headers: Record<string, string> = {};
+  // Without a start line the packet may come from the middle of a body, where lines mean nothing.
+  for (const line of method === '' ? [] : lines) {
+    const colon = line.indexOf(':');
+    const name = line.slice(0, Math.max(0, colon));
+    if (!fieldName.test(name)) continue;
+    const value = line.slice(colon + 1).trim();
+    rawHeaders.push(name, value);
+    headers[name.toLowerCase()] ??= value;
+  }
+  const mark = target.indexOf('?');
+  return {
+    method,
+    path: mark === -1 ? target : target.slice(0, mark),
+    search: mark === -1 ? '' : target.slice(mark + 1),
+    req: { rawHeaders, headers },
+  };
+};
