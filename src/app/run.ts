@@ -29,6 +29,7 @@ import { createInternalHandler, createInternalServer, type Listener, listen, ord
 import { startPanel } from './panel/panel.ts';
 import { publishWebhookKeys } from './publish-webhook-keys.ts';
 import { createReference } from './reference/reference.ts';
+import { retryWhileFull } from './retry-while-full.ts';
 import { targetRules, webhookApiOf } from './webhook-words.ts';
 
 export type Program = {
@@ -56,7 +57,10 @@ type Running = {
  * Resolves when everything listens. Throws when it cannot start, with nothing left open, and the reason of `stopping` when
  * that is aborted while the database is waited for.
  */
-export const startProgram = async (settings: Settings, log: Logger, stopping: AbortSignal): Promise<Program> => {
+export const startProgram = (settings: Settings, log: Logger, stopping: AbortSignal): Promise<Program> =>
+  retryWhileFull(() => startOnce(settings, log, stopping), log, stopping);
+
+const startOnce = async (settings: Settings, log: Logger, stopping: AbortSignal): Promise<Program> => {
   const installation = await openInstallation(settings, log, { exclusive: settings.role === 'all', stopping });
   const running: Running = { stops: [() => installation.store.close()], services: [], ownOrigins: [] };
   const stop = once(() => stopAll(running));

@@ -18,6 +18,7 @@ import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
 import { loadMigrations } from '#src/platform/db/migrate.ts';
+import { createWriteProbe } from '#src/platform/db/write-probe.ts';
 import { createMemoryKv, type Kv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -190,7 +191,12 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const checkStore = async (): Promise<void> => {
     await readEpoch(db);
   };
-  const readiness = createReadiness({ checkStore, sharedHealth: kv.health, auditLag: recorder.lag });
+  const readiness = createReadiness({
+    checkStore,
+    checkWrites: createWriteProbe(db),
+    sharedHealth: kv.health,
+    auditLag: recorder.lag,
+  });
   const dryRuns = createDryRunLog({ db, clock, log });
   const door = assemble({
     metrics,

@@ -5,6 +5,8 @@ export type Readiness = {
   /** degraded: traffic may come, and somebody should look. */
   status: 'ok' | 'degraded' | 'unavailable';
   store: 'ok' | 'unavailable';
+  /** failing: the store answers and takes no writes, as on a full disk; no token is issued and nothing is changed. */
+  writes: 'ok' | 'failing';
   shared_state: KvHealth;
   /** late: what is decided is not written; refusals and tokens wait for it. */
   audit: 'ok' | 'late';
@@ -13,6 +15,8 @@ export type Readiness = {
 type ReadinessDeps = {
   /** Rejects when the store cannot be reached. */
   checkStore: () => Promise<void>;
+  /** Never rejects, and answers in less than 2 s. */
+  checkWrites: () => Promise<'ok' | 'failing'>;
   sharedHealth: () => KvHealth;
   /** Seconds since the oldest event that is not written. */
   auditLag: () => number;
@@ -22,15 +26,18 @@ const checkTimeoutMs = 2_000;
 /** An audit that writes is a fraction of a second behind. */
 const lateSeconds = 5;
 
-/** Never rejects, and answers within 2 s. Limits hold without the shared state, each process for itself. */
+/** Never rejects, and answers within 4 s. Limits hold without the shared state, each process for itself. */
 export const createReadiness =
   (deps: ReadinessDeps): (() => Promise<Readiness>) =>
   async () => {
     const store = (await reaches(deps.checkStore)) ? 'ok' : 'unavailable';
+    const writes = store === 'ok' ? await deps.checkWrites() : 'failing';
     const shared_state = deps.sharedHealth();
     const audit = deps.auditLag() > lateSeconds ? 'late' : 'ok';
     const isWorse = shared_state === 'down' || audit === 'late';
-    return { status: store !== 'ok' ? store : isWorse ? 'degraded' : 'ok', store, shared_state, audit };
+    const isAway = store !== 'ok' || writes !== 'ok';
+    const status = isAway ? 'unavailable' : isWorse ? 'degraded' : 'ok';
+    return { status, store, writes, shared_state, audit };
   };
 
 const reaches = async (checkStore: () => Promise<void>): Promise<boolean> => {

@@ -183,7 +183,7 @@ test('a wrong version is refused before a missing credential, and a wrong method
 test('health needs no credential: the process lives, the store is reachable', async () => {
   const bodies = {
     '/healthz': { status: 'ok' },
-    '/readyz': { status: 'ok', store: 'ok', shared_state: 'local', audit: 'ok' },
+    '/readyz': { status: 'ok', store: 'ok', writes: 'ok', shared_state: 'local', audit: 'ok' },
   };
   for (const [target, body] of Object.entries(bodies)) {
     const answer = await knock(door.url, 'GET', target);

@@ -198,7 +198,7 @@ const readyz = async (): Promise<unknown> => {
   const answer = await fetch(`${program.url}/readyz`);
   return [answer.status, await answer.json()];
 };
-const isReady = [200, { status: 'ok', store: 'ok', shared_state: 'local', audit: 'ok' }];
+const isReady = [200, { status: 'ok', store: 'ok', writes: 'ok', shared_state: 'local', audit: 'ok' }];
 
 test('/readyz is 503 and names the store while that is away, /healthz stays 200, and both are 200 when it is back', async () => {
   expect(await readyz()).toEqual(isReady);
@@ -221,7 +221,10 @@ test('/readyz says that the audit is late while it cannot be written, and stays 
     await holder.query('lock table gateway.audit_events in access exclusive mode');
     expect(await ask(byHeaders(client))).toBe(200);
     await until(async () => ((await readyz()) as [number, { audit: string }])[1].audit === 'late', 20_000);
-    expect(await readyz()).toEqual([200, { status: 'degraded', store: 'ok', shared_state: 'local', audit: 'late' }]);
+    expect(await readyz()).toEqual([
+      200,
+      { status: 'degraded', store: 'ok', writes: 'ok', shared_state: 'local', audit: 'late' },
+    ]);
     expect((await figures())('orderpass_audit_lag_seconds')).toBeGreaterThan(5);
   } finally {
     await holder.query('rollback');
@@ -240,7 +243,7 @@ test.skipIf(!hasRedis)(
       const answer = await fetch(`${other.url}/readyz`);
       return [answer.status, await answer.json()];
     };
-    const states = { store: 'ok', audit: 'ok' };
+    const states = { store: 'ok', writes: 'ok', audit: 'ok' };
     try {
       await until(async () => JSON.stringify(await said()).includes('"up"'));
       expect(await said()).toEqual([200, { ...states, status: 'ok', shared_state: 'up' }]);
@@ -288,4 +291,37 @@ test('F-66 with a token the figures are shown to its holder alone, and without o
   }
   const short = await runCommand(['config', 'check'], { ...env, ORDERPASS_METRICS_TOKEN: 'short' });
   expect([short.code, short.stderr]).toEqual([1, expect.stringContaining('ORDERPASS_METRICS_TOKEN')]);
+}, 60_000);
+
+test('F-62 while the audit cannot be written one request waits for it, those that follow are answered at once', async () => {
+  const client = await newClient();
+  const wrongKey = async (): Promise<[number, number]> => {
+    const startedAt = performance.now();
+    const headers = { 'x-api-key': `opk_${randomBytes(24).toString('base64url')}` };
+    const answer = await fetch(`${program.url}/api/menu/categories`, { headers });
+    return [answer.status, performance.now() - startedAt];
+  };
+  const token = async (): Promise<[number, number]> => {
+    const startedAt = performance.now();
+    const body = new URLSearchParams({ grant_type: 'client_credentials', ...client });
+    const answer = await fetch(`${program.url}/api/oauth/token`, { method: 'POST', body });
+    return [answer.status, performance.now() - startedAt];
+  };
+  const holder = await database.pool.connect();
+  try {
+    await holder.query('begin');
+    await holder.query('lock table gateway.audit_events in access exclusive mode');
+    const [first, waitedMs] = await wrongKey();
+    expect(first).toBe(401);
+    expect(waitedMs).toBeGreaterThan(1_500);
+    const startedAt = performance.now();
+    for (let i = 0; i < 2; i += 1) expect((await wrongKey())[0]).toBe(401);
+    for (let i = 0; i < 5; i += 1) expect((await token())[0]).toBe(503);
+    // Each of them by itself would have waited for 2 s.
+    expect(performance.now() - startedAt).toBeLessThan(8_000);
+  } finally {
+    await holder.query('rollback');
+    holder.release();
+  }
+  await until(async () => (await token())[0] === 200);
 }, 60_000);

@@ -18,10 +18,11 @@ import { ensurePartition } from './audit-store.ts';
 import { createCrowd } from './crowd.ts';
 import { type Allowed, type AllowedUse, createGatherAllowed } from './gather-allowed.ts';
 import { createGatherAnswers } from './gather-answers.ts';
+import { createOutage } from './outage.ts';
 import { openOwnChain } from './own-chain.ts';
 
 export type Recorder = {
-  /** Resolves when the event is durable. Rejects with OVERLOADED after 2 s; it may be written all the same. */
+  /** Resolves when the event is durable. Rejects with OVERLOADED after 2 s, at once while an outage lasts (outage.ts); it may be written all the same. */
   record(event: NewAuditEvent): Promise<void>;
   /** For what is refused in any case: resolves when the event is durable, or after 2 s; of a flood, at once (crowd.ts). */
   recordRefusal(event: NewAuditEvent): Promise<void>;
@@ -65,6 +66,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
   let writing: Promise<void> | undefined;
   const gathering = createGatherAnswers(() => waiting.length);
   const ended = new AbortController();
+  const outage = createOutage();
   const crowd = createCrowd(() => performance.now());
 
   const waitFor = async (event: NewAuditEvent, onLate: (() => Error) | undefined): Promise<void> => {
@@ -74,7 +76,12 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
     }
     waitingCount += 1;
     await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => (onLate === undefined ? resolve() : reject(onLate())), waitMsMax);
+      const late = (): void => {
+        outage.begin();
+        if (onLate === undefined) resolve();
+        else reject(onLate());
+      };
+      const timer = setTimeout(late, outage.lasts() ? 0 : waitMsMax);
       const done = (): void => {
         clearTimeout(timer);
         resolve();
@@ -126,6 +133,7 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
         await pause(retryMs, ended.signal);
       }
     }
+    outage.end();
     for (const { event, done } of batch) {
       waitingCount -= event.count;
       done();

@@ -33,7 +33,8 @@ export const ownAccount = async (log: Logger): Promise<Account> => {
   for (let tries = 0; tries < triesMax; tries += 1) {
     const id = randomInt(ownIds.first, ownIds.last + 1);
     const account = { uid: id, gid: id };
-    if (new RegExp(`^[^:]*:[^:]*:${id}:`, 'm').test(users) || (await hasProcesses(id))) continue;
+    const isNamed = users.split('\n').some((line) => line.split(':')[2] === String(id));
+    if (isNamed || (await hasProcesses(id))) continue;
     if ((await runAs(account, '/bin/sh', ['-c', 'exit 0'])).ok) return account;
     break;
   }

@@ -7,6 +7,7 @@ import { type Account, unprivilegedAccount } from './account.ts';
 import { giveTree } from './adopt-cluster.ts';
 import type { Binaries } from './binaries.ts';
 import { EmbeddedError, errorCode } from './errors.ts';
+import { fullDiskError, fullDiskReason } from './full-disk.ts';
 import type { Home } from './home.ts';
 import { runWatched } from './watched.ts';
 
@@ -81,7 +82,10 @@ const initialise = async (home: Home, settings: InitSettings): Promise<void> => 
   const initdb = path.join(binaries.folder, 'bin', 'initdb');
   const exit = await runWatched({ command: initdb, args, account: maker, logFd: settings.logFd }, initTimeoutMs);
   if (exit !== 0) {
+    // Asked before what was made is removed again.
+    const full = await fullDiskReason(home.folder, '');
     await rm(fresh, { recursive: true, force: true });
+    if (full !== undefined) throw fullDiskError(full, home.folder, `initdb ended with ${exit}`, undefined);
     throw new EmbeddedError('POSTGRES_UNUSABLE', `initdb ended with ${exit}`);
   }
   if (account !== undefined && account.uid !== maker?.uid) await giveTree(fresh, account);

@@ -3,6 +3,7 @@ import { open, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { EmbeddedError } from './errors.ts';
+import { fullDiskError, fullDiskReason } from './full-disk.ts';
 import type { Home } from './home.ts';
 
 export type OwnerLock = { release(): void };
@@ -23,7 +24,10 @@ export const lockHome = async (home: Home): Promise<OwnerLock> => {
     file.exec('pragma busy_timeout = 0; begin exclusive');
   } catch (error) {
     file.close();
-    if (!(error instanceof Error && 'errcode' in error && error.errcode === busy)) throw error;
+    if (!(error instanceof Error && 'errcode' in error && error.errcode === busy)) {
+      const full = await fullDiskReason(home.folder, '');
+      throw full === undefined ? error : fullDiskError(full, home.folder, 'The data folder cannot be locked', error);
+    }
     const pid = (await readFile(holder, 'utf8').catch(() => '')).trim() || 'unknown';
     throw new EmbeddedError(
       'DATA_DIR_IN_USE',

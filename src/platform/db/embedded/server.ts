@@ -7,6 +7,7 @@ import type { Account } from './account.ts';
 import type { Binaries } from './binaries.ts';
 import { superuser } from './cluster.ts';
 import { EmbeddedError } from './errors.ts';
+import { fullDiskError, fullDiskReason } from './full-disk.ts';
 import { clearLeftovers } from './leftover.ts';
 import { readPidFile } from './pid-file.ts';
 import type { ServerLog } from './server-log.ts';
@@ -84,11 +85,12 @@ export const startServer = async (settings: ServerSettings, signal: AbortSignal)
       const passing = /is still in use|lock file "[^"]*" already exists/.test(tail);
       if (passing && Date.now() < deadline && !signal.aborted) continue;
       const reason = error instanceof Error ? error.message : String(error);
-      throw new EmbeddedError(
-        'POSTGRES_NOT_READY',
-        `PostgreSQL did not start: ${reason}. Its log (${settings.serverLog.path}) ends:\n${tail}`,
-        error,
-      );
+      // The last line of a failed start says that the server is shut down; why stands above it.
+      const fatal = /^.*\b(?:FATAL|PANIC): +(.*)$/m.exec(tail)?.[1];
+      const failed = `PostgreSQL did not start: ${fatal === undefined ? '' : `${fatal}; `}${reason}. Its log (${settings.serverLog.path}) ends:\n${tail}`;
+      const full = await fullDiskReason(settings.cluster, tail);
+      if (full !== undefined) throw fullDiskError(full, settings.cluster, failed, error);
+      throw new EmbeddedError('POSTGRES_NOT_READY', failed, error);
     }
   }
 };
