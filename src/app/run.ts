@@ -149,6 +149,7 @@ const openApart = (settings: Settings, { store, box, log }: Installation, runnin
       logLevel: settings.log_level,
       assertionKey: box.derive('assertion').toString('base64'),
       cursorKey: box.derive('cursor').toString('base64'),
+      orderTokenKey: box.derive('order-token').toString('base64'),
       ordering: settings.ordering,
     },
     { log },
@@ -160,6 +161,7 @@ const openApart = (settings: Settings, { store, box, log }: Installation, runnin
 const orderingDeps = (settings: Settings, { store, box, clock, log }: Installation) => ({
   db: store.db,
   cursorKey: box.derive('cursor'),
+  orderTokenKey: box.derive('order-token'),
   clock,
   log,
   settings: settings.ordering,

@@ -25,6 +25,7 @@ import { createReceiptExpiry } from './expire-receipts.ts';
 import { loyaltyOperations } from './loyalty/routes.ts';
 import { menuOperations } from './menus/routes.ts';
 import { type AddressResolver, createAddressResolver } from './orders/address-resolver.ts';
+import { createOrderToken, type OrderToken } from './orders/order-token.ts';
 import { orderOperations } from './orders/routes.ts';
 import { createTimeOutOrders } from './orders/time-out-orders.ts';
 
@@ -48,6 +49,8 @@ export type OrderingDeps = {
   db: Kysely<unknown>;
   /** 32 bytes: signs the cursors of lists. */
   cursorKey: Buffer;
+  /** 32 bytes, the same for ever: the tokens of orders are derived under it. */
+  orderTokenKey: Buffer;
   clock: Clock;
   log: Logger;
   settings: OrderingSettings;
@@ -55,7 +58,11 @@ export type OrderingDeps = {
 
 export type Ordering = { operations: Operation[]; services: Service[] };
 
-type Inner = Pick<OrderingDeps, 'db' | 'log'> & { cursors: Cursors; resolveAddress?: AddressResolver };
+type Inner = Pick<OrderingDeps, 'db' | 'log'> & {
+  cursors: Cursors;
+  tokenOf: OrderToken;
+  resolveAddress?: AddressResolver;
+};
 
 const operationsWith = ({ cursors, db, log, ...orders }: Inner): Operation[] => [
   ...customerOperations({ cursors }),
@@ -70,6 +77,7 @@ const operationsWith = ({ cursors, db, log, ...orders }: Inner): Operation[] => 
 export const describedOperations = (): Operation[] =>
   operationsWith({
     cursors: createCursors(Buffer.alloc(32)),
+    tokenOf: createOrderToken(Buffer.alloc(32)),
     db: nowhere,
     log: createLog({ level: 'silent', role: 'none' }),
   });
@@ -85,13 +93,14 @@ const nowhere = new Kysely<unknown>({
 });
 
 export const createOrdering = (deps: OrderingDeps): Ordering => {
-  const { db, log, cursorKey, settings } = deps;
+  const { db, log, cursorKey, orderTokenKey, settings } = deps;
+  const tokenOf = createOrderToken(orderTokenKey);
   const url = settings.address_resolver_url;
   return {
     operations: operationsWith({
-      ...{ db, log, cursors: createCursors(cursorKey) },
+      ...{ db, log, cursors: createCursors(cursorKey), tokenOf },
       ...(url !== undefined && { resolveAddress: createAddressResolver({ url, log }) }),
     }),
-    services: [createReceiptExpiry(deps), createTimeOutOrders(deps)],
+    services: [createReceiptExpiry(deps), createTimeOutOrders({ ...deps, tokenOf })],
   };
 };

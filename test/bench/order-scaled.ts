@@ -32,7 +32,7 @@ export const openScaled = async (store: Store, { dataDir, orders, cursorKey, log
   await migrate(pool, [...platformMigrations, ...orderingMigrations], { log });
   const db = createDatabase(pool);
   const clock = systemClock;
-  const { operations } = createOrdering({ db, cursorKey, clock, log, settings: {} });
+  const { operations } = createOrdering({ db, cursorKey, orderTokenKey: cursorKey, clock, log, settings: {} });
   const { uid: restuid } = await inTransaction(db, async (tx) => {
     const made = await createRestaurant(tx, { name: 'Bench' }, clock.now());
     await setKinds(tx, made.uid, { orders: true, customers: true, loyaltylog: true });

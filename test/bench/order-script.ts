@@ -18,7 +18,14 @@ export const recordOrders = async ({ connection, clientId, restaurants }: Shops)
   const pool = createPool({ connection, applicationName: 'bench', max: 1 }, log);
   const db = createDatabase(pool);
   const clock = systemClock;
-  const { operations } = createOrdering({ db, cursorKey: randomBytes(32), clock, log, settings: {} });
+  const { operations } = createOrdering({
+    db,
+    cursorKey: randomBytes(32),
+    orderTokenKey: randomBytes(32),
+    clock,
+    log,
+    settings: {},
+  });
   const create = operations.find(({ path }) => path === '/order/create');
   if (create === undefined) throw new Error('there is no order/create');
   const caller = { kind: 'api_client' as const, id: clientId, tenants: [], tenants_disabled: [], scopes: [] };

@@ -378,6 +378,7 @@ test('the table names every operation of the core that there is, and every membe
   const { operations } = createOrdering({
     db: core.db,
     cursorKey: randomBytes(32),
+    orderTokenKey: randomBytes(32),
     clock: core.clock,
     log: pino({ level: 'silent' }),
     settings: {},

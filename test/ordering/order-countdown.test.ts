@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createOrderToken } from '#src/ordering/orders/order-token.ts';
 import { timeOutOnce } from '#src/ordering/orders/time-out-orders.ts';
 import { whileLocked } from '../support/contention.ts';
 import { openShop, type Shop } from '../support/order-sender.ts';
@@ -22,7 +23,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   // Orders of one test must not be found by the automatic step of the next.
-  await timeOutOnce(core.db, new Date('2027-01-01T00:00:00Z'));
+  await timeOutOnce(core.db, new Date('2027-01-01T00:00:00Z'), createOrderToken(core.orderTokenKey));
 });
 afterAll(() => core.close());
 
@@ -44,7 +45,7 @@ test('the end of the countdown is exclusive: a millisecond before it confirms, a
   expect([cancel.status, cancel.json.error, cancel.json.order]).toEqual([409, 'CONFLICT', answer.json.order]);
   expect(await lastEventOf(late.uid)).toEqual([]);
   core.clock.advance(4000);
-  expect(await timeOutOnce(core.db, core.clock.now())).toBe(1);
+  expect(await timeOutOnce(core.db, core.clock.now(), createOrderToken(core.orderTokenKey))).toBe(1);
   const { uid, status, seq, confirmation, updated_iso } = await shop.read(late.uid);
   expect({ uid, status, seq, confirmation }).toEqual(answer.json.order);
   expect(await lastEventOf(late.uid)).toEqual([['order.timeout', 3, 2]]);
@@ -56,14 +57,14 @@ test('A-090 confirms at the very end while the step runs: each of 100 orders lea
   const orders = await Promise.all(times(100, () => shop.placed()));
   core.clock.set(beforeEnd);
   const steps = async (): Promise<void> => {
-    for (let i = 0; i < 4; i += 1) await timeOutOnce(core.db, new Date(end));
+    for (let i = 0; i < 4; i += 1) await timeOutOnce(core.db, new Date(end), createOrderToken(core.orderTokenKey));
   };
   const [answers] = await Promise.all([
     Promise.all(orders.map((order) => shop.act('confirm', order))),
     steps(),
     steps(),
   ]);
-  await timeOutOnce(core.db, new Date(end));
+  await timeOutOnce(core.db, new Date(end), createOrderToken(core.orderTokenKey));
   const outcomes: Record<string, number> = { confirmed: 0, timed_out: 0 };
   for (const [index, { uid }] of orders.entries()) {
     const { status } = await shop.read(uid);
@@ -85,7 +86,7 @@ test('A-090 an order that a confirm and two steps wait for together leaves new o
     core.clock.set(beforeEnd);
     const row = sql`select 1 from ordering.orders where restuid = ${shop.restuid} and uid = ${order.uid} for update`;
     await whileLocked(core.db, row, 3, () => {
-      const step = (): Promise<Json> => timeOutOnce(core.db, new Date(end));
+      const step = (): Promise<Json> => timeOutOnce(core.db, new Date(end), createOrderToken(core.orderTokenKey));
       const confirm = (): Promise<Json> => shop.act('confirm', order);
       return Promise.all(round % 2 === 0 ? [confirm(), step(), step()] : [step(), confirm(), step()]);
     });
@@ -121,10 +122,10 @@ test('an order whose step fails does not keep the others waiting', async () => {
   await fail.execute(core.db);
   await sql`create trigger fail_one before update on ordering.orders for each row
     when (old.uid = ${sql.lit(broken.uid)}) execute function fail_one()`.execute(core.db);
-  await expect(timeOutOnce(core.db, new Date(end))).rejects.toThrow('broken');
+  await expect(timeOutOnce(core.db, new Date(end), createOrderToken(core.orderTokenKey))).rejects.toThrow('broken');
   expect([(await shop.read(broken.uid)).status, (await shop.read(fine.uid)).status]).toEqual(['new', 'timed_out']);
   await sql`drop trigger fail_one on ordering.orders`.execute(core.db);
-  expect(await timeOutOnce(core.db, new Date(end))).toBe(1);
+  expect(await timeOutOnce(core.db, new Date(end), createOrderToken(core.orderTokenKey))).toBe(1);
 });
 
 test('of 20 parallel confirms one succeeds; orders that move while their customer is removed all come to an end', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createOrderToken } from '#src/ordering/orders/order-token.ts';
 import { timeOutOnce } from '#src/ordering/orders/time-out-orders.ts';
 import { openShop, refusalOf, type Shop } from '../support/order-sender.ts';
 import { type Json, startOrdering, type TestOrdering } from '../support/ordering.ts';
@@ -16,7 +17,7 @@ const countdownMs = 10 * 60_000;
 
 /** Runs the automatic step as if the countdown of every order so far had ended. */
 const endCountdowns = async (): Promise<void> => {
-  await timeOutOnce(core.db, new Date(core.clock.now().getTime() + countdownMs));
+  await timeOutOnce(core.db, new Date(core.clock.now().getTime() + countdownMs), createOrderToken(core.orderTokenKey));
 };
 
 const orderIn = async (status: string, change: Json = {}): Promise<Json> => {

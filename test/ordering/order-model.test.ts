@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createOrderToken } from '#src/ordering/orders/order-token.ts';
 import { timeOutOnce } from '#src/ordering/orders/time-out-orders.ts';
 import { createOrderModel } from '../support/order-model.ts';
 import { command, compare, play, type Stage } from '../support/order-play.ts';
@@ -31,7 +32,8 @@ test('whatever parallel clients do with orders, points and customers, answers, s
       core.clock.advance(10 * 60_000);
       const step = async (): Promise<number> => {
         let count = 0;
-        for (let found = 1; found > 0; count += found) found = await timeOutOnce(core.db, core.clock.now());
+        for (let found = 1; found > 0; count += found)
+          found = await timeOutOnce(core.db, core.clock.now(), createOrderToken(core.orderTokenKey));
         return count;
       };
       const counts = await Promise.all([step(), step(), step()]);

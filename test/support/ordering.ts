@@ -73,6 +73,8 @@ export type TestOrdering = {
   clock: TestClock;
   /** Key of the assertions, for tests that forge them. */
   assertionKey: Buffer;
+  /** Key of the order tokens. */
+  orderTokenKey: Buffer;
   services: Service[];
   /** Path below /api; without `caller` the first restaurant's client calls. */
   call: Call;
@@ -142,9 +144,10 @@ export const startOrdering = async (
   const box = createSecretBox(masterKey);
   const clock = createTestClock();
   const assertionKey = randomBytes(32);
+  const orderTokenKey = randomBytes(32);
   const now = (): number => clock.now().getTime();
   const log = pino({ level: process.env.TEST_LOG ?? 'silent' });
-  const ordering = createOrdering({ db, cursorKey: randomBytes(32), clock, log, settings: operator });
+  const ordering = createOrdering({ db, cursorKey: randomBytes(32), orderTokenKey, clock, log, settings: operator });
   const app = new Koa();
   app.use(createErrorBoundary({ log }));
   const verifyAssertion = createAssertionVerifier({ key: assertionKey, audience: orderingAudience, now });
@@ -171,6 +174,7 @@ export const startOrdering = async (
     pool: database.pool,
     clock,
     assertionKey,
+    orderTokenKey,
     services: ordering.services,
     restaurant,
     addRestaurant,

@@ -24,6 +24,8 @@ export type ApartSettings = {
   assertionKey: string;
   /** Base64. */
   cursorKey: string;
+  /** Base64. */
+  orderTokenKey: string;
   ordering: OrderingSettings;
 };
 

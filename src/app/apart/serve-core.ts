@@ -25,7 +25,10 @@ export const serveCore = async (settings: ApartSettings, send: (message: ChildMe
   if (settings.embedded) pool.on('connect', lowerBackend);
   const db = createDatabase(pool);
   const cursorKey = Buffer.from(settings.cursorKey, 'base64');
-  const { operations } = createOrdering({ db, cursorKey, clock: systemClock, log, settings: settings.ordering });
+  const { operations } = createOrdering({
+    ...{ db, cursorKey, clock: systemClock, log, settings: settings.ordering },
+    orderTokenKey: Buffer.from(settings.orderTokenKey, 'base64'),
+  });
   const apart = operations.filter((operation) => operation.apart === true);
   const assertionKey = Buffer.from(settings.assertionKey, 'base64');
   const handler = createCoreHandler(apart, { db, clock: systemClock, log, assertionKey });

@@ -11,6 +11,7 @@ import { creditClosedOrder, reverseOrderPoints } from '../loyalty/ledger.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
 import type { Order } from './order.ts';
 import { lockCustomerOfOrder, lockOrder, remainingDates, updateOrderState } from './order-store.ts';
+import { type OrderToken, withToken } from './order-token.ts';
 import { eventOfMove, recordOrderEvents } from './record-order-events.ts';
 import { type IllegalMove, type Move, type MoveDetails, moveOrder } from './transitions.ts';
 
@@ -20,14 +21,14 @@ export type ChangeResult =
   | { kind: 'wrong_token' }
   | { kind: 'refused'; code: IllegalMove; order: Order };
 
-type Change = MoveDetails & { uid: string; token: string; move: Move };
+type Change = MoveDetails & { uid: string; token: string; move: Move; tokenOf: OrderToken };
 
 export const changeOrder = async (
   tx: Kysely<unknown>,
   restaurant: Restaurant,
   change: Change,
 ): Promise<ChangeResult> => {
-  const order = await lockForMove(tx, restaurant.uid, change.uid, change.move);
+  const order = await lockForMove(tx, restaurant.uid, change.uid, change.move, change.tokenOf);
   if (order === undefined) return { kind: 'not_found' };
   if (!isSame(order.token, change.token)) return { kind: 'wrong_token' };
   const result = moveOrder(order, change.move, change);
@@ -42,9 +43,11 @@ export const lockForMove = async (
   restuid: string,
   uid: string,
   move: Move,
+  tokenOf: OrderToken,
 ): Promise<Order | undefined> => {
   if (move !== 'confirm') await lockCustomerOfOrder(tx, restuid, uid);
-  return lockOrder(tx, restuid, uid);
+  const order = await lockOrder(tx, restuid, uid);
+  return order && withToken(order, tokenOf);
 };
 
 const isSame = (expected: string, given: string): boolean => {

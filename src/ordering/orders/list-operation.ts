@@ -6,6 +6,7 @@ import { date, dateTime, flag, list, oneOf, optional, requirePeriods, text } fro
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import { endOfDay, startOfDay } from '../venue-time.ts';
 import { countOrders, listOrders, type OrderFilter, type OrderKey } from './list-store.ts';
+import { type OrderToken, withToken } from './order-token.ts';
 import { orderAnswer, orderView } from './order-view.ts';
 import { statuses } from './transitions.ts';
 
@@ -26,7 +27,7 @@ const listParams = requirePeriods(
 
 type Named = Omit<z.infer<typeof listParams>, 'page' | 'pagesize' | 'cursor'>;
 
-export const listOperation = (cursors: Cursors): Operation =>
+export const listOperation = (cursors: Cursors, tokenOf: OrderToken): Operation =>
   operation({
     method: 'GET',
     path: '/orders/list',
@@ -50,7 +51,10 @@ export const listOperation = (cursors: Cursors): Operation =>
         last: last === undefined ? undefined : { date: last.date.toISOString(), uid: last.uid },
       };
       return {
-        body: { orders: shown.map((order) => orderView(order, restaurant)), ...cursors.answer(query, scope, result) },
+        body: {
+          orders: shown.map((order) => orderView(withToken(order, tokenOf), restaurant)),
+          ...cursors.answer(query, scope, result),
+        },
       };
     },
   });

@@ -3,6 +3,7 @@
 import { type Kysely, sql } from 'kysely';
 import { fragment, statement } from '#src/platform/db/statement.ts';
 import type { Order } from './order.ts';
+import { derivedMark } from './order-token.ts';
 import { countedStatuses } from './transitions.ts';
 
 export const orderColumns = sql`
@@ -17,9 +18,10 @@ export const orderColumns = sql`
 
 const json = (value: unknown) => fragment`${value === null ? null : JSON.stringify(value)}::jsonb`;
 
-/** First answer to an order with an external id, and the hash of what was sent. */
+/** First answer, without the token, to an order with an external id, and the hash of what was sent. */
 export type ExternalReceipt = { hash: Buffer; receipt: unknown };
 
+/** The token is not written: it is derived from the uid. */
 export const insertOrder = async (
   tx: Kysely<unknown>,
   order: Order,
@@ -31,7 +33,7 @@ export const insertOrder = async (
       currency, location_uid, location_code, time_zone, notes, language, creator, table_name, pickup_date, delivery_date,
       address, deliverypoint, external_id, external_owner, external_hash, receipt, confirmed, countdown_minutes,
       countdown_started, countdown_end, settled)
-    values (${order.restuid}, ${order.uid}, ${order.token}, ${order.seq}, ${order.status}, ${order.number}, ${order.date},
+    values (${order.restuid}, ${order.uid}, ${derivedMark}, ${order.seq}, ${order.status}, ${order.number}, ${order.date},
       ${order.updated}, ${order.customerUid}, ${json(order.client)}, ${json(order.details)}, ${order.dmethod}, ${order.fee},
       ${order.paymentMethod}, ${order.paymentMethodSub}, ${order.paid}, ${order.linesTotal}, ${json(order.coupon)},
       ${order.redeemedPoints}, ${order.loyaltyDiscount}, ${order.total}, ${order.currency}, ${order.locationUid},

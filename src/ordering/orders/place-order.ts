@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { withCommit } from '#src/platform/db/transaction.ts';
 import { canonicalJson } from '#src/platform/http/json.ts';
-import { newId, newToken } from '#src/platform/ids.ts';
+import { newId } from '#src/platform/ids.ts';
 import { couponFault, takeOrderCoupon } from '../coupons/order-coupon.ts';
 import { matchOrCreateCustomer } from '../customers/match-customer.ts';
 import { redeemPoints } from '../loyalty/ledger.ts';
@@ -20,6 +20,7 @@ import type { SentLine } from './choose-options.ts';
 import { judgeSent } from './judge-sent.ts';
 import type { Order, OrderAddress, OrderClient, PaymentMethod } from './order.ts';
 import { findOrderByExternalId, insertOrder, lockExternalId } from './order-store.ts';
+import { type OrderToken, withToken } from './order-token.ts';
 import { receiptView } from './order-view.ts';
 import { type PricedOrder, priceOrder } from './price-order.ts';
 import { completeAddress } from './read-place.ts';
@@ -60,6 +61,7 @@ export type Placing = {
   sent: SentOrder;
   clientId: string;
   now: Date;
+  tokenOf: OrderToken;
   /** What the place id of the address was found to be, where it was looked for. */
   resolved?: Resolved | undefined;
 };
@@ -91,7 +93,8 @@ export const placeOrder = async (tx: Kysely<unknown>, placing: Placing): Promise
   const reading = readGround(tx, restuid, sent);
   if (sent.external_id !== null && external !== undefined) {
     const [earlier] = await Promise.all([findLocked(tx, restuid, clientId, sent.external_id), reading]);
-    if (earlier?.externalHash.equals(external) === true) return { kind: 'repeated', receipt: earlier.receipt };
+    if (earlier?.externalHash.equals(external) === true)
+      return { kind: 'repeated', receipt: receiptOf(earlier, placing.tokenOf) };
     if (earlier !== undefined) return { kind: 'external_conflict', uid: earlier.uid };
   }
   const ground = await reading;
@@ -99,8 +102,14 @@ export const placeOrder = async (tx: Kysely<unknown>, placing: Placing): Promise
   if ('kind' in location) return refuse([...judgeSent(ground.restaurant, sent, now), ...location.details]);
   const priced = await priceOrder(tx, { ...ground, location, sent, now });
   if ('kind' in priced) return placing.resolved?.kind === 'unreachable' ? withoutAddress(priced) : priced;
-  return write(tx, { ...ground, clientId, sent, now }, location, priced, external);
+  return write(tx, { ...ground, clientId, sent, now, tokenOf: placing.tokenOf }, location, priced, external);
 };
+
+/** The receipt as it was given: it is kept without a token that can be derived. */
+const receiptOf = (order: Order & { receipt: unknown }, tokenOf: OrderToken): unknown => ({
+  token: withToken(order, tokenOf).token,
+  ...(order.receipt as object),
+});
 
 /** Sent together: the order is looked for when the lock is held. */
 const findLocked = async (tx: Kysely<unknown>, restuid: string, clientId: string, externalId: string) => {
@@ -164,7 +173,7 @@ type Judged = Pick<Ground, 'restaurant' | 'hasEvents'> & Omit<Placing, 'restuid'
 
 const write = async (
   tx: Kysely<unknown>,
-  { restaurant, hasEvents, sent, clientId, now }: Judged,
+  { restaurant, hasEvents, sent, clientId, now, tokenOf }: Judged,
   location: Location,
   priced: PricedOrder,
   external: Buffer | undefined,
@@ -201,24 +210,25 @@ const write = async (
   const first = newOrder({ restaurant, sent, clientId, now }, location, priced, {
     uid,
     number,
+    token: tokenOf(uid),
     customerUid: customer?.uid ?? null,
   });
   const order = afterCreation(first, restaurant, now);
   const receipt = receiptView(order);
-  await withCommit(tx, insertOrder(tx, order, external && { hash: external, receipt }));
+  const { token: _derived, ...kept } = receipt;
+  await withCommit(tx, insertOrder(tx, order, external && { hash: external, receipt: kept }));
   if (hasEvents) await recordCreation(tx, eventsOfCreation(first, order), restaurant, now);
   return { kind: 'placed', order, receipt };
 };
 
 const newOrder = (
-  { restaurant, sent, clientId, now }: Omit<Judged, 'hasEvents'>,
+  { restaurant, sent, clientId, now }: Omit<Judged, 'hasEvents' | 'tokenOf'>,
   location: Location,
   priced: PricedOrder,
-  identity: { uid: string; number: number; customerUid: string | null },
+  identity: { uid: string; number: number; token: string; customerUid: string | null },
 ): Order => ({
   restuid: restaurant.uid,
   ...identity,
-  token: newToken(),
   seq: 1,
   status: 'new',
   date: now,

@@ -1,4 +1,8 @@
-/** Events of an order (interface 12.1), recorded in the transaction of the change. */
+/**
+ * Events of an order (interface 12.1), recorded in the transaction of the change. A body holds the token of its order as it
+ * is sent: what is recorded is signed, and sent again, byte for byte. So for the days that events are kept, the database of
+ * a restaurant whose order events are on holds tokens there, beside all else that receivers may know of its orders.
+ */
 import type { Kysely } from 'kysely';
 import { type EventDraft, isKindOn, recordEvents, recordFirstEvents } from '#src/platform/db/outbox.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';

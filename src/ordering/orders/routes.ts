@@ -11,47 +11,55 @@ import { type ChangeResult, changeOrder } from './change-order.ts';
 import { createParams } from './create-params.ts';
 import { listOperation } from './list-operation.ts';
 import { findOrder, findOrderByExternalId } from './order-store.ts';
+import { type OrderToken, withToken } from './order-token.ts';
 import { orderAnswer, orderView, receiptAnswer, stateAnswer, stateView } from './order-view.ts';
 import { type PlaceResult, placeOrder, type SentOrder } from './place-order.ts';
 import { lacksPlace } from './read-place.ts';
 import { faultOfRefusal } from './refusal.ts';
 import type { Move } from './transitions.ts';
 
-/** `resolveAddress` where the operator has named a geocoder. */
-export const orderOperations = (deps: { cursors: Cursors; resolveAddress?: AddressResolver }): Operation[] => [
-  listOperation(deps.cursors),
-  getOperation,
-  createOperation(deps.resolveAddress),
-  moveOperation('confirm', 'Confirms an order', { text: looseText(500) }),
-  moveOperation('close', 'Closes a confirmed order', {}),
-  moveOperation('cancel', 'Cancels an order', { reason: looseText(500) }),
+type Deps = {
+  cursors: Cursors;
+  tokenOf: OrderToken;
+  /** Where the operator has named a geocoder. */
+  resolveAddress?: AddressResolver;
+};
+
+export const orderOperations = ({ cursors, tokenOf, resolveAddress }: Deps): Operation[] => [
+  listOperation(cursors, tokenOf),
+  getOperation(tokenOf),
+  createOperation(tokenOf, resolveAddress),
+  moveOperation('confirm', 'Confirms an order', { text: looseText(500) }, tokenOf),
+  moveOperation('close', 'Closes a confirmed order', {}, tokenOf),
+  moveOperation('cancel', 'Cancels an order', { reason: looseText(500) }, tokenOf),
 ];
 
-const getOperation = operation({
-  method: 'GET',
-  path: '/orders/get',
-  summary: 'One order, by uid or by the external id that the same client gave',
-  params: requireOneOf(z.object({ uid: optional(uid()), external_id: optional(text({ max: 100 })) }), [
-    'uid',
-    'external_id',
-  ]),
-  answer: z.object({ order: orderAnswer }),
-  handle: async ({ db, restuid, params, caller }) => {
-    const restaurant = await requireRestaurant(db, restuid);
-    const { uid: orderUid, external_id: externalId } = params;
-    const order =
-      orderUid !== undefined
-        ? await findOrder(db, restuid, orderUid)
-        : await findOrderByExternalId(db, restuid, caller.id, externalId ?? '');
-    const fits =
-      order !== undefined &&
-      (externalId === undefined || (order.externalId === externalId && order.externalOwner === caller.id));
-    if (!fits) throw new Fault('NOT_FOUND', 'No such order');
-    return { body: { order: orderView(order, restaurant) } };
-  },
-});
+const getOperation = (tokenOf: OrderToken): Operation =>
+  operation({
+    method: 'GET',
+    path: '/orders/get',
+    summary: 'One order, by uid or by the external id that the same client gave',
+    params: requireOneOf(z.object({ uid: optional(uid()), external_id: optional(text({ max: 100 })) }), [
+      'uid',
+      'external_id',
+    ]),
+    answer: z.object({ order: orderAnswer }),
+    handle: async ({ db, restuid, params, caller }) => {
+      const restaurant = await requireRestaurant(db, restuid);
+      const { uid: orderUid, external_id: externalId } = params;
+      const order =
+        orderUid !== undefined
+          ? await findOrder(db, restuid, orderUid)
+          : await findOrderByExternalId(db, restuid, caller.id, externalId ?? '');
+      const fits =
+        order !== undefined &&
+        (externalId === undefined || (order.externalId === externalId && order.externalOwner === caller.id));
+      if (!fits) throw new Fault('NOT_FOUND', 'No such order');
+      return { body: { order: orderView(withToken(order, tokenOf), restaurant) } };
+    },
+  });
 
-const createOperation = (resolveAddress: AddressResolver | undefined): Operation => {
+const createOperation = (tokenOf: OrderToken, resolveAddress: AddressResolver | undefined): Operation => {
   // Kept beside the parameters, not in them: an external id remembers what was sent.
   const resolved = new WeakMap<SentOrder, Resolved>();
   /** A question that was not asked because an answer was there to be replayed has no answer now. */
@@ -63,6 +71,8 @@ const createOperation = (resolveAddress: AddressResolver | undefined): Operation
     method: 'POST',
     path: '/order/create',
     summary: 'Inserts an order; prices are always the server’s',
+    // Its receipt holds the token of the order.
+    isSecret: true,
     params: createParams,
     answer: z.object({ order: receiptAnswer }),
     ...(resolveAddress && {
@@ -73,7 +83,7 @@ const createOperation = (resolveAddress: AddressResolver | undefined): Operation
     }),
     handle: async ({ db, restuid, params, caller, now }) => {
       const result = await placeOrder(db, {
-        ...{ restuid, sent: params, clientId: caller.id, now },
+        ...{ restuid, sent: params, clientId: caller.id, now, tokenOf },
         resolved: resolvedOf(params),
       });
       if (result.kind === 'placed') return { body: { order: result.receipt } };
@@ -111,11 +121,18 @@ const faultOfPlacing = (result: Exclude<PlaceResult, { kind: 'placed' | 'repeate
 
 type MoveParams = { uid: string; token: string; text?: string | null | undefined; reason?: string | null | undefined };
 
-const moveOperation = (move: Exclude<Move, 'time_out'>, summary: string, more: Record<string, z.ZodType>): Operation =>
+const moveOperation = (
+  move: Exclude<Move, 'time_out'>,
+  summary: string,
+  more: Record<string, z.ZodType>,
+  tokenOf: OrderToken,
+): Operation =>
   operation({
     method: 'POST',
     path: `/order/${move}`,
     summary,
+    // The request holds the token of the order.
+    isSecret: true,
     params: z.object({ uid: uid(), token: text(), ...more }),
     answer: z.object({ order: stateAnswer }),
     handle: async ({ db, restuid, params, now }: OperationInput<MoveParams>) => {
@@ -129,6 +146,7 @@ const moveOperation = (move: Exclude<Move, 'time_out'>, summary: string, more: R
         by: 'api',
         text: params.text ?? null,
         reason: params.reason ?? null,
+        tokenOf,
       });
       if (result.kind !== 'changed') throw faultOfChange(result, move, (order) => stateView(order, restaurant));
       return { body: { order: stateView(result.order, restaurant) } };

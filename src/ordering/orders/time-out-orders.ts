@@ -7,16 +7,22 @@ import { pause, type Service } from '#src/platform/supervisor.ts';
 import { findRestaurant } from '../restaurants/restaurant-store.ts';
 import { carryOut, lockForMove } from './change-order.ts';
 import { listOverdueOrders } from './order-store.ts';
+import type { OrderToken } from './order-token.ts';
 import { moveOrder } from './transitions.ts';
 
 const pollMs = 1000;
 const batchMax = 50;
 
-export const createTimeOutOrders = (deps: { db: Kysely<unknown>; clock: Clock; log: Logger }): Service => ({
+export const createTimeOutOrders = (deps: {
+  db: Kysely<unknown>;
+  clock: Clock;
+  log: Logger;
+  tokenOf: OrderToken;
+}): Service => ({
   name: 'order-countdown',
   run: async (signal) => {
     while (!signal.aborted) {
-      const count = await timeOutOnce(deps.db, deps.clock.now());
+      const count = await timeOutOnce(deps.db, deps.clock.now(), deps.tokenOf);
       if (count > 0) deps.log.info({ count }, 'orders timed out');
       if (count < batchMax) await pause(pollMs, signal);
     }
@@ -28,12 +34,12 @@ export const createTimeOutOrders = (deps: { db: Kysely<unknown>; clock: Clock; l
  * for it and then finds it settled. One that fails does not keep the others waiting; the first failure is thrown at the
  * end. Returns how many orders timed out.
  */
-export const timeOutOnce = async (db: Kysely<unknown>, now: Date): Promise<number> => {
+export const timeOutOnce = async (db: Kysely<unknown>, now: Date, tokenOf: OrderToken): Promise<number> => {
   const failures: unknown[] = [];
   let count = 0;
   for (const { restuid, uid } of await listOverdueOrders(db, now, batchMax)) {
     try {
-      if (await inTransaction(db, (tx) => timeOut(tx, restuid, uid, now))) count += 1;
+      if (await inTransaction(db, (tx) => timeOut(tx, restuid, uid, now, tokenOf))) count += 1;
     } catch (error) {
       failures.push(error);
     }
@@ -42,8 +48,14 @@ export const timeOutOnce = async (db: Kysely<unknown>, now: Date): Promise<numbe
   return count;
 };
 
-const timeOut = async (tx: Kysely<unknown>, restuid: string, uid: string, now: Date): Promise<boolean> => {
-  const order = await lockForMove(tx, restuid, uid, 'time_out');
+const timeOut = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  uid: string,
+  now: Date,
+  tokenOf: OrderToken,
+): Promise<boolean> => {
+  const order = await lockForMove(tx, restuid, uid, 'time_out', tokenOf);
   const restaurant = await findRestaurant(tx, restuid);
   if (order === undefined || restaurant === undefined) return false;
   const result = moveOrder(order, 'time_out', { now });
