@@ -85,7 +85,8 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
   const edgeHeaders = createEdgeHeaders(origin);
   const dialects = { origin, realm: settings.realm, dpop: settings.dpop !== 'off' };
   const { answered, refused, authenticated: countAuthentication } = deps.metrics;
-  const write = createWriteAnswer({ edgeHeaders, answered });
+  const { settle } = deps.decisions;
+  const write = createWriteAnswer({ edgeHeaders, answered, settle });
   const statusFor = settings.legacy_status === 'on' ? legacyStatus : honestStatus;
   const noteDenial = deps.denials.note;
   const auditRefusal = deps.decisions.refuse;
@@ -137,11 +138,13 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     signFor,
     facts,
     edgeHeaders,
+    settle,
     answered,
     translate: createTranslateError({
       write,
       writeFault: writeHonestFault,
       noteDenial,
+      auditRefusal,
       dialects,
       scopes,
       statusFor: honestStatus,
@@ -162,12 +165,13 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     answerSelf: createAnswerSelf({ db: deps.db, table, policies: limits.policies, denials: deps.denials, write }),
     assertIdentity: createAssertIdentity(signFor),
     forward: createForward({
+      settle,
       answered,
       upstreams,
       signFor,
       facts,
       edgeHeaders,
-      translate: createTranslateError({ write, writeFault, noteDenial, dialects, scopes, statusFor }),
+      translate: createTranslateError({ write, writeFault, noteDenial, auditRefusal, dialects, scopes, statusFor }),
       writeFault,
     }),
     write,

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TraceSpan } from '#src/platform/telemetry/traces.ts';
 import type { Presented } from './access/read-credential.ts';
+import type { AllowedUse } from './audit/gather-allowed.ts';
 import type { Route } from './config.ts';
 import type { RateStanding } from './limits/rate-limits.ts';
 import type { Principal } from './principal.ts';
@@ -24,6 +25,8 @@ export type Exchange = {
   /** The credential as it was sent, once it was looked at. */
   presented: Presented | undefined;
   principal: Principal | undefined;
+  /** It was let through and stands in no event yet: what was answered decides which. */
+  allowed: AllowedUse | undefined;
   /** How the caller stands with its limits, once it was charged. */
   rate: RateStanding | undefined;
   /** What the next DPoP proof of this caller shall hold (RFC 9449 section 8.2); goes out with whatever is answered. */
@@ -79,6 +82,7 @@ export const createExchange = (
     route: undefined,
     presented: undefined,
     principal: undefined,
+    allowed: undefined,
     rate: undefined,
     dpopNonce: undefined,
     tokenInBody: false,

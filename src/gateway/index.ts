@@ -215,7 +215,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     oauth,
     limits: limits.rates,
     denials,
-    decisions: createAuditDecisions(audited),
+    decisions: createAuditDecisions({ ...audited, authenticate }),
     db,
     readiness,
     traces: deps.traces,

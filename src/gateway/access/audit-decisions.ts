@@ -1,32 +1,44 @@
 /** What the gateway let through and what it refused, for the audit. */
 import type { Fault } from '#src/contract/fault.ts';
 import type { Fingerprint } from '../audit/fingerprint.ts';
-import type { Allowed, AllowedUse } from '../audit/gather-allowed.ts';
+import type { AllowedUse } from '../audit/gather-allowed.ts';
 import type { Recorder } from '../audit/recorder.ts';
 import type { Route } from '../config.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import type { SourceOf } from '../limits/source-address.ts';
 import type { Principal } from '../principal.ts';
+import { callerOf, secretOf, strangerOf } from './audited-caller.ts';
+import type { Authenticate } from './authenticate.ts';
+import { createCountProbe } from './count-probe.ts';
 import type { Presented } from './read-credential.ts';
 import { TracedFault } from './traced-fault.ts';
 
 export type AuditDecisions = {
   /** The last step of a decision. */
   allow: Step;
-  /** Undefined: nothing to write. Otherwise it resolves when the refusal is written. */
-  refuse(exchange: Exchange, fault: Fault): Promise<void> | undefined;
+  /** What was let through is answered, or its client is gone: it stands in the audit as allowed, unless it was refused. */
+  settle(exchange: Exchange): void;
+  /**
+   * A refusal by the gateway, or with `reason` by the service behind it. Undefined: nothing to wait for. Otherwise it
+   * resolves when the refusal is written. What is no denial is counted.
+   */
+  refuse(exchange: Exchange, fault: Fault, reason?: string): Promise<void> | undefined;
 };
 
 type AuditDecisionsDeps = {
-  recorder: Pick<Recorder, 'describe' | 'allow' | 'recordRefusal'>;
+  recorder: Pick<Recorder, 'describe' | 'assertRoom' | 'allow' | 'countFailed' | 'recordRefusal'>;
   fingerprint: Fingerprint;
   sourceOf: SourceOf;
+  /** Who asks for an operation that does not exist: the way of a request looks at no credential then. */
+  authenticate: Authenticate;
 };
 
 /** What a caller does: most do one thing again and again, so the first route needs no look-up. */
 type Noted = { route: Route; use: AllowedUse; others: Map<Route, AllowedUse> | undefined };
 
-export const createAuditDecisions = ({ recorder, fingerprint, sourceOf }: AuditDecisionsDeps): AuditDecisions => {
+export const createAuditDecisions = (deps: AuditDecisionsDeps): AuditDecisions => {
+  const { recorder, fingerprint, sourceOf } = deps;
+  const countProbe = createCountProbe(deps);
   // A caller lives as long as what is remembered of its credential, so each fingerprint is made once.
   const fingerprints = new WeakMap<Principal, string>();
   const known = new WeakMap<Principal, Noted>();
@@ -67,27 +79,52 @@ export const createAuditDecisions = ({ recorder, fingerprint, sourceOf }: AuditD
     return use;
   };
 
+  /** It was let through and came to nothing; that the service is away, or broken, is no failure of the caller. */
+  const countFailed = (exchange: Exchange, allowed: AllowedUse, { code, status }: Fault): void => {
+    if (status >= 500) return;
+    exchange.allowed = undefined;
+    const { group, fingerprint: held, token_id } = allowed;
+    const details = JSON.stringify({ code, status });
+    const failed = { action: 'request.allowed', reason: code.toLowerCase(), details } as const;
+    recorder.countFailed({ ...group.shared, fingerprint: held, token_id, ...failed }, exchange.requestId);
+  };
+
   return {
     allow: (exchange) => {
       const { principal, route } = exchange;
       if (principal === undefined || route === undefined) throw new Error('nobody was let in, to nowhere');
-      recorder.allow(useOf(exchange, principal, route), exchange.requestId);
+      recorder.assertRoom();
+      exchange.allowed = useOf(exchange, principal, route);
     },
-    refuse: (exchange, fault) => {
-      if (!isDecision(exchange, fault)) return undefined;
-      const { principal, presented } = exchange;
+    settle: (exchange) => {
+      const { allowed } = exchange;
+      if (allowed === undefined) return;
+      exchange.allowed = undefined;
+      recorder.allow(allowed, exchange.requestId);
+    },
+    refuse: (exchange, fault, reason) => {
+      const { allowed, principal, presented } = exchange;
+      if (!isDecision(exchange, fault)) {
+        if (allowed !== undefined) countFailed(exchange, allowed, fault);
+        else countProbe(exchange, fault);
+        return undefined;
+      }
+      exchange.allowed = undefined;
       const value = presented === undefined ? undefined : secretOf(presented);
       return recorder.recordRefusal({
         action: 'request.denied',
         outcome: 'failure',
         ...(principal === undefined ? strangerOf(presented, fault) : callerOf(principal)),
-        reason: reasonOf(fault),
+        reason: reason ?? reasonOf(fault),
         request_ids: [exchange.requestId],
         fingerprint: value === undefined ? null : fingerprint(value),
         route_id: exchange.route?.id ?? null,
         scopes: exchange.route?.scopes ?? [],
         address: sourceOf(exchange.req),
-        details: JSON.stringify({ code: fault.code, missing_scopes: fault.extra?.missing_scopes }),
+        details: JSON.stringify({
+          ...{ code: fault.code, status: fault.status, missing_scopes: fault.extra?.missing_scopes },
+          ...(reason !== undefined && { by: 'upstream' }),
+        }),
       });
     },
   };
@@ -103,37 +140,3 @@ const isDecision = (exchange: Exchange, { status }: Fault): boolean =>
 
 const reasonOf = (fault: Fault): string =>
   fault instanceof TracedFault ? fault.trace.reason : fault.code.toLowerCase();
-
-const secretOf = (presented: Presented): string | undefined => {
-  switch (presented.kind) {
-    case 'api_key':
-      return presented.key;
-    case 'client':
-      return presented.secret;
-    case 'bearer':
-      return presented.token;
-    default:
-      return undefined;
-  }
-};
-
-const callerOf = (
-  principal: Principal,
-): Pick<Allowed, 'kind' | 'credential_id' | 'token_id' | 'client_id' | 'tenants'> => ({
-  kind: principal.kind,
-  credential_id: principal.kind === 'bearer' ? null : principal.credentialId,
-  token_id: principal.tokenId ?? null,
-  client_id: principal.kind === 'api_key' ? null : principal.id,
-  tenants: principal.tenants,
-});
-
-/** Whoever was not let in is named only when the gateway itself has found out who it is. */
-const strangerOf = (presented: Presented | undefined, fault: Fault) => {
-  const callerId = fault instanceof TracedFault ? fault.trace.callerId : null;
-  const isKey = presented?.kind === 'api_key';
-  return {
-    kind: presented === undefined || presented.kind === 'none' || presented.kind === 'refused' ? null : presented.kind,
-    credential_id: isKey ? callerId : null,
-    client_id: isKey ? null : callerId,
-  };
-};

@@ -72,8 +72,8 @@ const partsOf = (target: string): { target: string; path: string; search: string
 };
 
 /** For the answer and the log line, which know the check only. */
-const take = (check: Exchange, { route, principal, dpopNonce, awaitsContinue }: Exchange): void => {
-  Object.assign(check, { route, principal, dpopNonce, awaitsContinue });
+const take = (check: Exchange, { route, principal, allowed, dpopNonce, awaitsContinue }: Exchange): void => {
+  Object.assign(check, { route, principal, allowed, dpopNonce, awaitsContinue });
 };
 
 /** A form may hold a token and is refused by the pipeline once it shows; here the body stays with the other proxy. */

@@ -8,8 +8,9 @@ export const auditActions = {
   'token.refused': 'the token endpoint refused',
   'token.revoked': 'an access token was revoked',
   'token.introspected': 'a client asked about a token',
-  'request.allowed': 'a request passed authentication, scopes and limits',
-  'request.denied': 'a request was refused by the gateway',
+  'request.allowed':
+    'a request passed authentication, scopes and limits; a failure when the service behind answered 400 to 499',
+  'request.denied': 'a request was refused by the gateway, or by the service behind it with 401, 403 or 429',
   'tenant.created': 'a tenant was made',
   'tenant.changed': 'API access or settings of a tenant were changed',
   'tenant.removed': 'a tenant is gone',

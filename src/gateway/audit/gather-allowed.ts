@@ -9,7 +9,8 @@ import { isNear } from './request-id-times.ts';
 import { nameUse } from './token-uses.ts';
 
 /** What every event of a group says. */
-type Shared = Pick<AuditEvent, 'kind' | 'credential_id' | 'client_id' | 'tenants' | 'route_id' | 'scopes' | 'address'>;
+type Shared = Pick<AuditEvent, 'kind' | 'credential_id' | 'client_id' | 'tenants' | 'route_id' | 'scopes' | 'address'> &
+  Partial<Pick<AuditEvent, 'action' | 'outcome' | 'reason' | 'details'>>;
 
 /** What many requests of one caller to one route share. */
 export type Allowed = Shared & Pick<AuditEvent, 'fingerprint' | 'token_id'>;
@@ -44,12 +45,17 @@ export type AllowedUse = Placed & {
   readonly token: Token | undefined;
 };
 
+/** `action`: `request.allowed` when it was let through all the same. */
+export type Failed = Allowed & Pick<AuditEvent, 'action' | 'reason' | 'details'>;
+
 /** `ids_indexed`: see request-id-times.ts. */
 type AllowedEvent = AuditEvent & { ids_indexed: boolean };
 
 export type GatherAllowed = {
   /** To be made once per caller and route. */
   describe(what: Allowed): AllowedUse;
+  /** Of what did not come to a good end. The same object for the same description, as far as it is remembered. */
+  describeFailed(what: Failed): AllowedUse;
   add(use: AllowedUse, requestId: string): void;
   /** Of the oldest that waits. */
   oldest(): Date | undefined;
@@ -60,6 +66,8 @@ export type GatherAllowed = {
 const groupsMax = 20_000;
 /** Tokens beyond these have events of their own more often. */
 const tokensMax = 50_000;
+/** More kinds of failures than these only stand in more events than they must. */
+const failedMax = 10_000;
 const idsPerEventMax = 1_000;
 /** A token is looked for by reading whole events, some kilobytes each. */
 const usesPerEventMax = 150;
@@ -67,11 +75,14 @@ const usesPerEventMax = 150;
 export const createGatherAllowed = (clock: Clock): GatherAllowed => {
   const groups = createRecentMap<string, Group>(groupsMax);
   const tokens = createRecentMap<string, Token>(tokensMax);
+  const failed = createRecentMap<string, AllowedUse>(failedMax);
   let waiting: Group[] = [];
 
   const groupOf = (shared: Shared): Group => {
     const { kind, credential_id, client_id, tenants, route_id, scopes, address } = shared;
-    const key = JSON.stringify([kind, credential_id, client_id, tenants, route_id, scopes, address]);
+    const { action, reason, details } = shared;
+    const place = [kind, credential_id, client_id, tenants, route_id, scopes, address];
+    const key = JSON.stringify(action === undefined ? place : [...place, action, reason, details]);
     const known = groups.get(key);
     if (known !== undefined) return known;
     const group: Group = { shared, at: clock.now(), requestIds: [], uses: [], hasOthers: false };
@@ -93,6 +104,17 @@ export const createGatherAllowed = (clock: Clock): GatherAllowed => {
     describe: (what) => {
       const { fingerprint, token_id, ...shared } = what;
       return { group: groupOf(shared), fingerprint, token_id, token: tokenOf(what), round: 0, place: 0 };
+    },
+    describeFailed: (what) => {
+      const key = JSON.stringify(what);
+      const known = failed.get(key);
+      if (known !== undefined) return known;
+      const { fingerprint, token_id, ...shared } = what;
+      const group = groupOf({ ...shared, outcome: 'failure' });
+      // Each stands in events of its own: only what went well is gathered for many tokens.
+      const use: AllowedUse = { group, fingerprint, token_id, token: undefined, round: 0, place: 0 };
+      failed.set(key, use);
+      return use;
     },
     add: (use, requestId) => {
       const { group } = use;

@@ -16,7 +16,7 @@ import { overloaded } from '../faults.ts';
 import { type AuditEvent, completeEvent, type NewAuditEvent } from './audit-event.ts';
 import { ensurePartition } from './audit-store.ts';
 import { createCrowd } from './crowd.ts';
-import { type Allowed, type AllowedUse, createGatherAllowed } from './gather-allowed.ts';
+import { type Allowed, type AllowedUse, createGatherAllowed, type Failed } from './gather-allowed.ts';
 import { createGatherAnswers } from './gather-answers.ts';
 import { createOutage } from './outage.ts';
 import { openOwnChain } from './own-chain.ts';
@@ -28,8 +28,12 @@ export type Recorder = {
   recordRefusal(event: NewAuditEvent): Promise<void>;
   /** Once per caller, route and address, for `allow`. */
   describe(what: Allowed): AllowedUse;
-  /** Throws OVERLOADED when too much waits. */
+  /** Throws OVERLOADED when too much waits, so that nothing is let through that could not be written. */
+  assertRoom(): void;
+  /** What was let through, once it is known what came of it. */
   allow(use: AllowedUse, requestId: string): void;
+  /** Counts a request that failed, gathered like those that are let through. Nothing while too much waits. */
+  countFailed(what: Failed, requestId: string): void;
   /** Requests whose event is not written yet. */
   waiting(): number;
   /** Seconds since the oldest of them; 0 when there is none. */
@@ -182,10 +186,17 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
     record: (event) => waitFor(event, auditAway),
     recordRefusal: (event) => (crowd.isListed(event) ? waitFor(event, undefined) : Promise.resolve()),
     describe: allowed.describe,
-    allow: (use, requestId) => {
+    assertRoom: () => {
       if (waitingCount >= waitingMax) throw overloaded('too much of the audit waits to be written');
+    },
+    allow: (use, requestId) => {
       waitingCount += 1;
       allowed.add(use, requestId);
+    },
+    countFailed: (what, requestId) => {
+      if (waitingCount >= waitingMax) return;
+      waitingCount += 1;
+      allowed.add(allowed.describeFailed(what), requestId);
     },
     waiting: () => waitingCount,
     lag: () => Math.max(0, clock.now().getTime() - (oldestMs() ?? Number.POSITIVE_INFINITY)) / 1000,

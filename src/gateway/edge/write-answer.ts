@@ -35,9 +35,12 @@ export const createWriteAnswer = (deps: {
   edgeHeaders: EdgeHeaders;
   /** Hears of each answer as its head is written. */
   answered: (exchange: Exchange, status: number) => void;
+  /** The request is over for the audit, also when nobody is left to be answered. */
+  settle: (exchange: Exchange) => void;
 }): WriteAnswer => {
   return (exchange, { status, headers, body }) => {
     const { req, res } = exchange;
+    deps.settle(exchange);
     if (res.headersSent || res.destroyed) {
       // Half an answer is on its way; a second one inside it would look whole.
       res.destroy();

@@ -17,6 +17,8 @@ import type { TranslateError } from './translate-errors.ts';
 import { type Address, type Choice, chooseAddress, secondsUntilTrial, type Upstream } from './upstreams.ts';
 
 type ForwardDeps = {
+  /** See AuditDecisions. */
+  settle: (exchange: Exchange) => void;
   /** Hears of each answer as its head is passed on. */
   answered: (exchange: Exchange, status: number) => void;
   upstreams: ReadonlyMap<string, Upstream>;
@@ -114,7 +116,7 @@ export const createForward = (deps: ForwardDeps): Step => {
   };
 
   return (exchange) => {
-    if (exchange.res.destroyed) return;
+    if (exchange.res.destroyed) return deps.settle(exchange);
     const { route } = exchange;
     const upstream = route === undefined ? undefined : upstreams.get(route.upstream);
     if (route === undefined || upstream === undefined) throw new Error('a request without a route is forwarded');

@@ -10,6 +10,8 @@ import type { ErrorCollector, TranslateError } from './translate-errors.ts';
 type Controller = Dispatcher.DispatchController;
 
 type RelayDeps = {
+  /** See AuditDecisions: what was let through was answered, or its client is gone. */
+  settle: (exchange: Exchange) => void;
   answered: (exchange: Exchange, status: number) => void;
   edgeHeaders: EdgeHeaders;
   translate: TranslateError;
@@ -63,7 +65,10 @@ export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEv
     deps,
     exchange,
     events,
-    onClose: () => fail(state, clientGone),
+    onClose: () => {
+      deps.settle(exchange);
+      fail(state, clientGone);
+    },
     controller: undefined,
     abortReason: undefined,
     waiting: undefined,
@@ -157,6 +162,7 @@ const begin = (state: State, status: number, headers: UpstreamHeaders): void => 
   if (headers['cache-control'] === undefined) all.push('cache-control', 'no-store');
   const length = headers['content-length'];
   if (length !== undefined && exchange.method !== 'HEAD') state.missing = Number(length);
+  deps.settle(exchange);
   deps.answered(exchange, status);
   exchange.res.writeHead(status, all);
 };

@@ -3,7 +3,7 @@
  * what is beyond them is never waited for. Only an envelope too long to read is passed on as it streams.
  */
 import type { Dispatcher } from 'undici';
-import { isFaultCode } from '#src/contract/fault.ts';
+import { Fault, isFaultCode } from '#src/contract/fault.ts';
 import { dialectHeader } from '#src/contract/headers.ts';
 import { carriesBearer, challengeScheme } from '../access/carries-bearer.ts';
 import {
@@ -20,7 +20,7 @@ import type { StatusFor } from '../edge/legacy-status.ts';
 import type { WriteAnswer, WriteFault } from '../edge/write-answer.ts';
 import type { Exchange } from '../exchange.ts';
 import { upstreamUnreachable } from '../faults.ts';
-import type { NoteDenial } from '../whoami/denial.ts';
+import { denialReasonOf, type NoteDenial } from '../whoami/denial.ts';
 import { decodeBody } from './decode-body.ts';
 import { codeFor, type Refusal, readRefusal } from './read-refusal.ts';
 import { passHeadersWithoutBody, type UpstreamHeaders } from './response-headers.ts';
@@ -43,6 +43,8 @@ type TranslateDeps = {
   write: WriteAnswer;
   writeFault: WriteFault;
   noteDenial: NoteDenial;
+  /** Writes the refusal to the audit. Undefined: nothing to wait for. */
+  auditRefusal: (exchange: Exchange, fault: Fault, reason: string) => Promise<void> | undefined;
   dialects: DialectSettings;
   statusFor: StatusFor;
   /** All scopes, in their sequence. */
@@ -89,7 +91,12 @@ const collect = (deps: TranslateDeps, exchange: Exchange, answer: ErrorAnswer, d
       if (bytes <= bodyBytesMax) return;
       if (dialect === 'oauth' || bytes > reportBytesMax || !isLongEnvelope(answer.headers, chunks)) stop();
       else if (dialect === 'envelope')
-        finish(() => answer.passOn(chunks, passedStatus(deps, exchange, answer, chunks)));
+        finish(() => {
+          // It is on its way already, and so nothing waits for the audit.
+          const fault = new Fault(codeFor(answer.status), '', { status: answer.status });
+          deps.auditRefusal(exchange, fault, denialReasonOf(fault, 'foreign'))?.catch(() => undefined);
+          answer.passOn(chunks, passedStatus(deps, exchange, answer, chunks));
+        });
     },
     end: () => finish(write(Buffer.concat(chunks, bytes))),
     fail: (error) => {
@@ -139,14 +146,18 @@ const writeRefusal = (
   const challenge = headers['www-authenticate'];
   const refusal = readRefusal({ status, contentType, body: decoded, retryAfter, challenge }, deps.scopes);
   exchange.refusal = refusal.fault.code;
-  deps.noteDenial(exchange, refusal.fault, refusal.codeKnown ? 'upstream' : 'foreign');
+  const by = refusal.codeKnown ? 'upstream' : 'foreign';
+  deps.noteDenial(exchange, refusal.fault, by);
   const rendered = render(refusal, exchange, dialect, deps.dialects, decoded);
   const kept = passHeadersWithoutBody(headers);
   const own = ['content-type', rendered.contentType, 'cache-control', 'no-store'];
   if (rendered.challenge !== undefined) own.push('www-authenticate', rendered.challenge);
   if ((status === 429 || status === 503) && retryAfter === undefined) own.push('retry-after', '1');
   const told = headers[dialectHeader] === 'oauth' ? status : deps.statusFor(exchange, refusal.fault.code, status);
-  deps.write(exchange, { status: told, headers: own.concat(kept), body: rendered.body });
+  const send = (): void => deps.write(exchange, { status: told, headers: own.concat(kept), body: rendered.body });
+  const audited = deps.auditRefusal(exchange, refusal.fault, denialReasonOf(refusal.fault, by));
+  if (audited === undefined) send();
+  else audited.then(send, () => exchange.res.destroy());
 };
 
 type RenderedRefusal = Omit<RenderedFault, 'body'> & { body: string | Buffer };

@@ -31,6 +31,8 @@ type UpgradesDeps = IdentifyCallerDeps & {
   edgeHeaders: EdgeHeaders;
   /** Hears of each handshake that succeeded. */
   answered: (exchange: Exchange, status: number) => void;
+  /** See AuditDecisions. */
+  settle: (exchange: Exchange) => void;
   translate: TranslateError;
   /** With honest statuses: to a handshake 200 means nothing. */
   writeFault: WriteFault;
@@ -106,7 +108,10 @@ export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
   return {
     serve: (exchange, socket, head) => {
       sockets.add(socket);
-      socket.once('close', () => sockets.delete(socket));
+      socket.once('close', () => {
+        sockets.delete(socket);
+        deps.settle(exchange);
+      });
       admit(exchange, socket, head).catch((thrown: unknown) => deps.writeFault(exchange, thrown));
     },
     close: () => {
@@ -193,6 +198,7 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
       noteAnswer(address.health);
       if (answer.headers.upgrade?.toLowerCase() !== 'websocket') socket.destroy();
       exchange.res.statusCode = 101;
+      deps.settle(exchange);
       deps.answered(exchange, 101);
       tunnel.unwatch();
       answer.headers = answerHeaders(answer, deps.edgeHeaders(exchange.requestId, undefined, exchange.dpopNonce));

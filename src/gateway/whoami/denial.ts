@@ -38,7 +38,7 @@ export const denialOf = (
   const trace = fault instanceof TracedFault ? fault.trace : undefined;
   const callerId = trace?.callerId ?? exchange.principal?.id;
   if (callerId === undefined) return undefined;
-  const reason = trace?.reason ?? reasonOf(fault, by);
+  const reason = trace?.reason ?? denialReasonOf(fault, by);
   return {
     callerId,
     denial: {
@@ -61,7 +61,7 @@ export const denialOf = (
   };
 };
 
-const reasonOf = (fault: Fault, by: RefusedBy): DenialReason => {
+export const denialReasonOf = (fault: Fault, by: RefusedBy): DenialReason => {
   if (by === 'foreign') return 'upstream';
   switch (fault.code) {
     case 'INSUFFICIENT_SCOPE':

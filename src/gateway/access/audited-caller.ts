@@ -1,0 +1,40 @@
+/** Pure: how the audit names a caller, and what its fingerprint is made of. */
+import type { Fault } from '#src/contract/fault.ts';
+import type { Allowed } from '../audit/gather-allowed.ts';
+import type { Principal } from '../principal.ts';
+import type { Presented } from './read-credential.ts';
+import { TracedFault } from './traced-fault.ts';
+
+export const secretOf = (presented: Presented): string | undefined => {
+  switch (presented.kind) {
+    case 'api_key':
+      return presented.key;
+    case 'client':
+      return presented.secret;
+    case 'bearer':
+      return presented.token;
+    default:
+      return undefined;
+  }
+};
+
+export const callerOf = (
+  principal: Principal,
+): Pick<Allowed, 'kind' | 'credential_id' | 'token_id' | 'client_id' | 'tenants'> => ({
+  kind: principal.kind,
+  credential_id: principal.kind === 'bearer' ? null : principal.credentialId,
+  token_id: principal.tokenId ?? null,
+  client_id: principal.kind === 'api_key' ? null : principal.id,
+  tenants: principal.tenants,
+});
+
+/** One that was not let in is named only when the gateway itself has found out who it is. */
+export const strangerOf = (presented: Presented | undefined, fault: Fault) => {
+  const callerId = fault instanceof TracedFault ? fault.trace.callerId : null;
+  const isKey = presented?.kind === 'api_key';
+  return {
+    kind: presented === undefined || presented.kind === 'none' || presented.kind === 'refused' ? null : presented.kind,
+    credential_id: isKey ? callerId : null,
+    client_id: isKey ? null : callerId,
+  };
+};

@@ -1,0 +1,68 @@
+/**
+ * Requests for operations that do not exist (404, 405), counted in the audit with who sent them: somebody who looks for a way
+ * in is found by them. They are answered before any credential is looked at, so it is looked at here, beside the answer, and
+ * only for so many at once. One that nobody can name is not counted: the log has it.
+ */
+import type { Fault } from '#src/contract/fault.ts';
+import type { Fingerprint } from '../audit/fingerprint.ts';
+import type { Allowed } from '../audit/gather-allowed.ts';
+import type { Recorder } from '../audit/recorder.ts';
+import type { Exchange } from '../exchange.ts';
+import type { SourceOf } from '../limits/source-address.ts';
+import { callerOf, secretOf, strangerOf } from './audited-caller.ts';
+import type { Authenticate } from './authenticate.ts';
+import { type Presented, readCredential } from './read-credential.ts';
+import { TracedFault } from './traced-fault.ts';
+
+type CountProbeDeps = {
+  recorder: Pick<Recorder, 'countFailed'>;
+  fingerprint: Fingerprint;
+  sourceOf: SourceOf;
+  authenticate: Authenticate;
+};
+
+const codes: ReadonlySet<string> = new Set(['INVALID_ACTION', 'METHOD_NOT_ALLOWED']);
+/** A look at an invented credential costs a query. */
+const lookingMax = 128;
+
+type Named = Pick<Allowed, 'kind' | 'credential_id' | 'client_id'> & Partial<Pick<Allowed, 'token_id' | 'tenants'>>;
+
+export const createCountProbe = (deps: CountProbeDeps): ((exchange: Exchange, fault: Fault) => void) => {
+  const { recorder, fingerprint, sourceOf } = deps;
+  let looking = 0;
+
+  const nameOf = async (exchange: Exchange, presented: Presented): Promise<Named | undefined> => {
+    try {
+      return callerOf(await deps.authenticate(presented, exchange.req, 'disabled'));
+    } catch (error) {
+      return error instanceof TracedFault ? strangerOf(presented, error) : undefined;
+    }
+  };
+
+  const look = async (exchange: Exchange, presented: Presented, { code, status }: Fault): Promise<void> => {
+    const named = await nameOf(exchange, presented);
+    if (named === undefined) return;
+    const value = secretOf(presented);
+    recorder.countFailed(
+      {
+        ...{ token_id: null, tenants: [], ...named },
+        fingerprint: value === undefined ? null : fingerprint(value),
+        ...{ route_id: null, scopes: [], address: sourceOf(exchange.req) },
+        ...{ action: 'request.denied', reason: code.toLowerCase(), details: JSON.stringify({ code, status }) },
+      },
+      exchange.requestId,
+    );
+  };
+
+  return (exchange, fault) => {
+    if (exchange.route !== undefined || !codes.has(fault.code) || looking >= lookingMax) return;
+    const presented = readCredential(exchange.req.rawHeaders, exchange.search, exchange.dpop, undefined);
+    if (presented.kind === 'none' || presented.kind === 'refused') return;
+    looking += 1;
+    look(exchange, presented, fault)
+      .catch(() => undefined)
+      .finally(() => {
+        looking -= 1;
+      });
+  };
+};
