@@ -29,7 +29,7 @@ export const createStartingDoor = ({ settings, origin, log }: StartingDoorDeps):
   const edgeHeaders = createEdgeHeaders(origin);
   const dialects = { origin, realm: settings.realm, dpop: settings.dpop !== 'off' };
   const uncounted = (): void => undefined;
-  const write = createWriteAnswer({ edgeHeaders, answered: uncounted });
+  const write = createWriteAnswer({ edgeHeaders, answered: uncounted, settle: () => undefined });
   const requestIds = createRequestIds(Date.now);
   const recordDecision = createRecordDecision({ log, nowMs: () => performance.now() });
   const checkRequestHead = createCheckRequestHead({
