@@ -76,6 +76,11 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
   const webhooks = createWebhookAdmin(installation, settings, actor);
   const users = usersOf(installation, settings);
   const forwardEvents = createForwardEvents(installation, settings, webhooks.call);
+  /** Who set what of a restaurant, in the transaction that sets it. */
+  const note = (tx: Kysely<unknown>, restuid: string, details: Readonly<Record<string, unknown>>): Promise<void> =>
+    appendChange(tx, box, clock.now(), {
+      ...{ action: 'tenant.changed', actor, tenants: [restuid], details: JSON.stringify(details) },
+    });
   return {
     createRestaurant: async (restaurant: NewRestaurant): Promise<{ restuid: string }> => ({
       restuid: await createWholeRestaurant(installation, actor, restaurant),
@@ -85,6 +90,7 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
       inTransaction(store.db, async (tx) => {
         const now = await setRestaurant(tx, restuid, settings);
         if (now === undefined) throw new Fault('NOT_FOUND', `There is no restaurant ${restuid}`);
+        await note(tx, restuid, { operation: 'restaurant/set', ...settings });
         if (apiEnabled !== undefined) await credentials.setTenantApiEnabled(restuid, apiEnabled, tx);
         if (settings.timeZone !== undefined) await credentials.describeTenant(restuid, tenantFacts(now), tx);
         return {
@@ -101,13 +107,24 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
       }),
     /** Returns the location in the words and units that it is made with. */
     createLocation: (restuid: string, terms: LocationTerms & { name: string }) =>
-      inTransaction(store.db, async (tx) => shown(restuid, await createLocation(tx, restuid, terms, clock.now()))),
+      inTransaction(store.db, async (tx) => {
+        const made = shown(restuid, await createLocation(tx, restuid, terms, clock.now()));
+        await note(tx, restuid, { operation: 'location/create', ...terms });
+        return made;
+      }),
     setLocation: (restuid: string, address: LocationAddress, terms: LocationTerms) =>
-      inTransaction(store.db, async (tx) => shown(restuid, await setLocation(tx, restuid, address, terms))),
+      inTransaction(store.db, async (tx) => {
+        const now = shown(restuid, await setLocation(tx, restuid, address, terms));
+        await note(tx, restuid, { operation: 'location/set', location: address, ...terms });
+        return now;
+      }),
     /** Returns the generator in the words of the interface. */
     createGenerator: async (restuid: string, generator: NewGenerator): Promise<Record<string, unknown>> => {
       await assertRestaurant(store.db, restuid);
-      const made = await inTransaction(store.db, (tx) => createGenerator(tx, restuid, generator, clock.now()));
+      const made = await inTransaction(store.db, async (tx) => {
+        await note(tx, restuid, { operation: 'generator/create', ...generator });
+        return createGenerator(tx, restuid, generator, clock.now());
+      });
       return { restuid, ...generatorView(made) };
     },
     /** What was wrong or odd is told, not thrown. A dry run leaves nothing behind. */
@@ -120,6 +137,8 @@ export const createAdmin = (installation: Installation, settings: Settings) => {
         await inTransaction(store.db, async (tx) => {
           outcome = await importMenu(tx, { ...menu, now: clock.now() });
           if (menu.dryRun === true) throw rehearsal;
+          const { state, version } = outcome;
+          await note(tx, menu.restuid, { operation: 'menu/import', state, version });
         });
       } catch (error) {
         if (error instanceof MenuRefused) outcome = error.outcome;

@@ -23,6 +23,8 @@ export type GatewaySources = {
   auditWaiting: () => number;
   /** Seconds. */
   auditLag: () => number;
+  /** What was found changed in the audit. */
+  auditProblems: () => number;
   storeWaiting: () => number;
   upstreamsOut: () => number;
   tokenCache: () => TokenCacheFigures;
@@ -82,8 +84,18 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
       if (outcome === 'slow_down') overFailures.inc();
     },
     revocationLag: (value) => lag.observe(value),
-    watch: ({ auditWaiting, auditLag, storeWaiting, upstreamsOut, tokenCache, sharedHealth, readiness }) => {
+    watch: ({
+      auditWaiting,
+      auditLag,
+      auditProblems,
+      storeWaiting,
+      upstreamsOut,
+      tokenCache,
+      sharedHealth,
+      readiness,
+    }) => {
       metrics.gauge('audit_waiting', 'Events of the audit that are not written yet', auditWaiting);
+      metrics.gauge('audit_problems', 'Places at which the audit was found changed or removed', auditProblems);
       metrics.gauge('store_waiting', 'Statements that wait for a connection to the store', storeWaiting);
       metrics.gauge('upstream_addresses_out', 'Addresses of upstreams that are left out for a while', upstreamsOut);
       metrics.gauge('audit_lag_seconds', 'Age of the oldest event of the audit that is not written yet', auditLag);

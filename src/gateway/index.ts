@@ -36,6 +36,7 @@ import { createAuditSinks } from './audit/feed-sinks.ts';
 import { createFingerprint } from './audit/fingerprint.ts';
 import { openRecorder } from './audit/recorder.ts';
 import { createAuditRetention } from './audit/retain-audit.ts';
+import { openWitness } from './audit/witness.ts';
 import { type GatewaySettings, loadRouteTable, routesFileOf } from './config.ts';
 import { createCredentialCache } from './credentials/credential-cache.ts';
 import { readEpoch } from './credentials/credential-epoch-store.ts';
@@ -224,6 +225,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   metrics.watch({
     auditWaiting: recorder.waiting,
     auditLag: recorder.lag,
+    auditProblems: () => openWitness(box).problems().length,
     tokenCache: tokens.figures,
     sharedHealth: kv.health,
     readiness,

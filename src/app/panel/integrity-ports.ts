@@ -12,7 +12,8 @@ import type { PortDeps } from './panel.ts';
 export const createIntegrityPorts = ({
   installation: { store, box, clock, log },
 }: PortDeps): Pick<SecurityPorts, 'listVerifications' | 'startVerification' | 'listHeads'> => ({
-  listVerifications: async (limit) => (await listVerifications({ db: store.db, clock }, limit)).map(toVerification),
+  listVerifications: async (limit) =>
+    (await listVerifications({ db: store.db, box, clock }, limit)).map(toVerification),
   startVerification: (by) => startVerification({ db: store.db, box, clock, log }, by),
   listHeads: async ({ before, limit }) =>
     (await listHeads(store.db, before, limit)).map(({ seq, ...head }) => ({ ...head, events: seq })),

@@ -18,20 +18,23 @@ export const giveLeaseBack = async (db: Db, sink: string, holder: string): Promi
 };
 
 /** A sink that never took anything has missed nothing of what was dropped until now; whatever it lacks later is a gap. */
-export const beginPositions = async (db: Db, sink: string): Promise<void> => {
-  await sql`
-    insert into gateway.audit_sink_positions (sink, chain, seq)
-    select ${sink}, chain, anchor_seq from gateway.audit_chains
-    where not exists (select 1 from gateway.audit_sink_positions where sink = ${sink})
-    on conflict do nothing`.execute(db);
+export const beginPositions = async (db: Db, sink: string, sign: SignPosition): Promise<void> => {
+  const { rows } = await sql<{ chain: number; seq: number }>`
+    select chain, anchor_seq as seq from gateway.audit_chains
+    where anchor_seq > 0 and not exists (select 1 from gateway.audit_sink_positions where sink = ${sink})`.execute(db);
+  for (const { chain, seq } of rows) await savePosition(db, sink, chain, seq, sign);
 };
 
-export type Unsent = { chain: number; anchorSeq: number; position: number };
+export type SignPosition = (chain: number, seq: number) => Buffer;
+
+export type Position = { chain: number; anchorSeq: number; position: number; mac: Buffer | null };
+/** `mac`: null where the sink has no position, or one that was not signed. */
+export type Unsent = Position;
 
 /** Chains with something that the sink has not taken, oldest first. */
 export const listUnsent = async (db: Db, sink: string, limit: number): Promise<Unsent[]> => {
   const { rows } = await sql<Unsent>`
-    select c.chain, c.anchor_seq as "anchorSeq", coalesce(p.seq, 0)::bigint as position
+    select c.chain, c.anchor_seq as "anchorSeq", coalesce(p.seq, 0)::bigint as position, p.mac
     from gateway.audit_chains c left join gateway.audit_sink_positions p on p.sink = ${sink} and p.chain = c.chain
     where not (c.closed and coalesce(p.seq, 0) >= c.seq)
       and (c.anchor_seq > coalesce(p.seq, 0)
@@ -40,9 +43,38 @@ export const listUnsent = async (db: Db, sink: string, limit: number): Promise<U
   return rows;
 };
 
+export const listPositions = async (db: Db, sink: string): Promise<Position[]> => {
+  const { rows } = await sql<Position>`
+    select p.chain, coalesce(c.anchor_seq, 0)::bigint as "anchorSeq", p.seq as position, p.mac
+    from gateway.audit_sink_positions p left join gateway.audit_chains c on c.chain = p.chain
+    where p.sink = ${sink}`.execute(db);
+  return rows;
+};
+
 /** Never backwards: a sender that was overtaken may still save. */
-export const savePosition = async (db: Db, sink: string, chain: number, seq: number): Promise<void> => {
+export const savePosition = async (
+  db: Db,
+  sink: string,
+  chain: number,
+  seq: number,
+  sign: SignPosition,
+): Promise<void> => {
   await sql`
-    insert into gateway.audit_sink_positions as p (sink, chain, seq) values (${sink}, ${chain}, ${seq})
-    on conflict (sink, chain) do update set seq = greatest(p.seq, excluded.seq)`.execute(db);
+    insert into gateway.audit_sink_positions as p (sink, chain, seq, mac)
+    values (${sink}, ${chain}, ${seq}, ${sign(chain, seq)})
+    on conflict (sink, chain) do update set seq = excluded.seq, mac = excluded.mac where p.seq < excluded.seq`.execute(
+    db,
+  );
+};
+
+/** For a position that this installation did not sign: the sink takes again what it may not have taken. */
+export const resetPosition = async (
+  db: Db,
+  sink: string,
+  { chain, anchorSeq, position }: Position,
+  sign: SignPosition,
+): Promise<void> => {
+  await sql`
+    update gateway.audit_sink_positions set seq = ${anchorSeq}, mac = ${sign(chain, anchorSeq)}
+    where sink = ${sink} and chain = ${chain} and seq = ${position}`.execute(db);
 };

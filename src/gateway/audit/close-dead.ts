@@ -10,7 +10,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { type AuditProblem, auditProblems } from './audit-problem.ts';
 import { type ChainRow, listChainEvents, lockChain } from './audit-store.ts';
 import { type ChainEnd, changesProcess, headLabel, signHead } from './chain.ts';
-import { listLastEvents, replaceHead } from './chain-store.ts';
+import { hashesAt, listLastEvents, placeKey, replaceHead } from './chain-store.ts';
 import { checkEnd, checkKnown, checkSignatures, isAsWritten } from './check-chain.ts';
 import { extendChanges, lockChanges } from './open-chain.ts';
 import { recordBroken } from './record-broken.ts';
@@ -111,7 +111,8 @@ const endOf = async (
         }
         if (page.length < pageEvents) break;
       }
-      return (known && checkKnown({ ...row, ...end }, known, undefined)) ?? end;
+      const hashes = known && (await hashesAt(tx, [{ chain, seq: known.seq }]));
+      return (known && checkKnown({ ...row, ...end }, known, hashes?.get(placeKey(chain, known.seq)))) ?? end;
     }
   }
   return checkEnd(row, await listLastEvents(tx, chain)) ?? end;

@@ -4,11 +4,24 @@
  * receiver knows an event that comes again by its `event.id`. Of several gateways one sends, and its lease is renewed
  * before each attempt.
  */
+import { createHmac } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
-import { beginPositions, giveLeaseBack, listUnsent, savePosition, takeLease, type Unsent } from './audit-sink-store.ts';
+import {
+  beginPositions,
+  giveLeaseBack,
+  listPositions,
+  listUnsent,
+  type Position,
+  resetPosition,
+  type SignPosition,
+  savePosition,
+  takeLease,
+  type Unsent,
+} from './audit-sink-store.ts';
+import { isSignature } from './chain.ts';
 import type { AuditSettings } from './config.ts';
 import { toJsonLines } from './export-audit.ts';
 import { readChain } from './read-chain.ts';
@@ -18,6 +31,7 @@ import { createFileSink, createHttpSink, createStreamSink, type Sink } from './s
 export type FeedSinksDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; log: Logger; holder: string };
 
 const lookEveryMs = 500;
+const checkEveryMs = 5_000;
 const leaseSeconds = 30;
 /** Shorter than the lease, so that nobody else sends while an attempt lasts. */
 const attemptMs = 10_000;
@@ -37,13 +51,19 @@ export const createAuditSinks = (deps: FeedSinksDeps, settings: AuditSettings): 
 
 const feed = async (deps: FeedSinksDeps, sink: Sink, signal: AbortSignal): Promise<void> => {
   const { db, holder } = deps;
+  const sign = createSignPosition(deps, sink);
   let begun = false;
+  let checkedMs = Number.NEGATIVE_INFINITY;
   try {
     while (!signal.aborted) {
       const mine = await takeLease(db, sink.name, holder, leaseSeconds);
       if (mine && !begun) {
-        await beginPositions(db, sink.name);
+        await beginPositions(db, sink.name, sign);
         begun = true;
+      }
+      if (mine && performance.now() - checkedMs > checkEveryMs) {
+        checkedMs = performance.now();
+        for (const position of await listPositions(db, sink.name)) await isOwn(deps, sink, position, sign);
       }
       const unsent = mine ? await listUnsent(db, sink.name, chainsMax) : [];
       for (const chain of unsent) if (!signal.aborted) await sendPage(deps, sink, chain, signal);
@@ -56,6 +76,8 @@ const feed = async (deps: FeedSinksDeps, sink: Sink, signal: AbortSignal): Promi
 
 const sendPage = async (deps: FeedSinksDeps, sink: Sink, unsent: Unsent, signal: AbortSignal): Promise<void> => {
   const { chain, position } = unsent;
+  const sign = createSignPosition(deps, sink);
+  if (position > 0 && !(await isOwn(deps, sink, unsent, sign))) return;
   const page = await readChain(deps.db, unsent, position);
   for (const gap of page.gaps)
     deps.log.error({ sink: sink.name, ...gap }, 'the audit lost events before the sink took them');
@@ -64,7 +86,24 @@ const sendPage = async (deps: FeedSinksDeps, sink: Sink, unsent: Unsent, signal:
     !(await sendUntilTaken(deps, sink, toJsonLines(await markSigned(deps, page.events)), signal))
   )
     return;
-  await savePosition(deps.db, sink.name, chain, page.position);
+  await savePosition(deps.db, sink.name, chain, page.position, sign);
+};
+
+const createSignPosition = ({ box }: FeedSinksDeps, sink: Sink): SignPosition => {
+  const key = box.derive('audit-sink');
+  return (chain, seq) =>
+    createHmac('sha256', key)
+      .update(JSON.stringify([sink.name, chain, seq]))
+      .digest();
+};
+
+/** Who may write the table could have events passed over. False: it was not this installation that saved the position. */
+const isOwn = async (deps: FeedSinksDeps, sink: Sink, at: Position, sign: SignPosition): Promise<boolean> => {
+  const { chain, position, mac } = at;
+  if (mac !== null && isSignature(mac, sign(chain, position))) return true;
+  await resetPosition(deps.db, sink.name, at, sign);
+  deps.log.error({ sink: sink.name, chain, position }, 'a position of a sink is not signed; its chain is sent again');
+  return false;
 };
 
 /** False when this gateway stops, or is not the one that sends any more. */

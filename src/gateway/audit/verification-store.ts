@@ -11,6 +11,8 @@ export type VerificationRow = Omit<VerifiedAudit, 'first_problem' | 'problems'> 
   touched: Date;
   finished: Date | null;
   problem: AuditProblem | null;
+  /** Of a verdict, see verify-in-background.ts. */
+  mac: Buffer | null;
 };
 
 /** Newest first. */
@@ -22,7 +24,7 @@ export const listVerifications = async (db: Db, limit: number): Promise<Verifica
       problemSeq: number | null;
     }
   >`
-    select id, actor, started, touched, finished, chains, events, unsigned, problem, problem_chain as "problemChain",
+    select id, actor, started, touched, finished, chains, events, unsigned, mac, problem, problem_chain as "problemChain",
       problem_seq as "problemSeq"
     from gateway.audit_verifications order by id desc limit ${limit}`.execute(db);
   return rows.map(({ problem, problemChain, problemSeq, ...row }) => ({
@@ -52,12 +54,18 @@ export const touchVerification = async (db: Db, id: number, events: number, now:
   await sql`update gateway.audit_verifications set touched = ${now}, events = ${events} where id = ${id}`.execute(db);
 };
 
-export const finishVerification = async (db: Db, id: number, found: VerifiedAudit, now: Date): Promise<void> => {
+export const finishVerification = async (
+  db: Db,
+  id: number,
+  found: VerifiedAudit,
+  now: Date,
+  mac: Buffer | null,
+): Promise<void> => {
   const { chains, events, unsigned, first_problem: problem } = found;
   await sql`
     update gateway.audit_verifications set touched = ${now}, finished = ${now}, chains = ${chains}, events = ${events},
       unsigned = ${unsigned}, problem = ${problem?.problem ?? null}, problem_chain = ${problem?.chain ?? null},
-      problem_seq = ${problem?.seq ?? null}
+      problem_seq = ${problem?.seq ?? null}, mac = ${mac}
     where id = ${id}`.execute(db);
 };
 

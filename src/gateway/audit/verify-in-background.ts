@@ -2,12 +2,14 @@
  * Verification that somebody asks for and comes back to: it goes on beside the requests of this process, works a third of
  * the time at most, and leaves its result in the store, where every gateway shows it.
  */
+import { createHmac } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { appendChange } from './append-change.ts';
+import { isSignature } from './chain.ts';
 import * as store from './verification-store.ts';
 import { verifyAudit } from './verify-audit.ts';
 
@@ -32,12 +34,13 @@ export type Verification = {
 
 /** Newest first. */
 export const listVerifications = async (
-  { db, clock }: Pick<Deps, 'db' | 'clock'>,
+  { db, box, clock }: Pick<Deps, 'db' | 'box' | 'clock'>,
   limit: number,
 ): Promise<Verification[]> => {
   const nowMs = clock.now().getTime();
+  const key = box.derive(verdictLabel);
   return (await store.listVerifications(db, limit)).map((row) => ({
-    state: stateOf(row, nowMs),
+    state: stateOf(row, nowMs, key),
     actor: row.actor,
     started: row.started.toISOString(),
     finished: row.finished?.toISOString() ?? null,
@@ -48,8 +51,31 @@ export const listVerifications = async (
   }));
 };
 
-const stateOf = (row: store.VerificationRow, nowMs: number): Verification['state'] => {
-  if (row.finished !== null) return row.problem === null ? 'sound' : 'broken';
+const verdictLabel = 'audit-verdict';
+
+/** Of what was found sound: who may write the table could say so otherwise. */
+const signVerdict = (
+  key: Buffer,
+  {
+    id,
+    finished,
+    chains,
+    events,
+    unsigned,
+  }: Pick<store.VerificationRow, 'id' | 'chains' | 'events' | 'unsigned'> & {
+    finished: Date;
+  },
+): Buffer =>
+  createHmac('sha256', key)
+    .update(JSON.stringify(['sound', id, finished.toISOString(), chains, events, unsigned]))
+    .digest();
+
+const stateOf = (row: store.VerificationRow, nowMs: number, key: Buffer): Verification['state'] => {
+  const { finished, problem, mac } = row;
+  if (finished !== null && problem !== null) return 'broken';
+  if (finished !== null) {
+    return mac !== null && isSignature(mac, signVerdict(key, { ...row, finished })) ? 'sound' : 'interrupted';
+  }
   return nowMs - row.touched.getTime() > silentMsMax ? 'interrupted' : 'running';
 };
 
@@ -62,7 +88,8 @@ export const startVerification = async (
   const id = await inTransaction(db, async (tx) => {
     await store.lockVerifications(tx);
     const [last] = await store.listVerifications(tx, 1);
-    if (last !== undefined && stateOf(last, clock.now().getTime()) === 'running') return undefined;
+    if (last !== undefined && stateOf(last, clock.now().getTime(), box.derive(verdictLabel)) === 'running')
+      return undefined;
     await appendChange(tx, box, clock.now(), {
       ...{ action: 'audit.read', actor, address, details: JSON.stringify({ read: 'verify' }) },
     });
@@ -86,5 +113,8 @@ const run = async (deps: Deps, id: number): Promise<void> => {
     workedFromMs = performance.now();
   };
   const found = await verifyAudit(deps, onPage, pageEvents);
-  await store.finishVerification(deps.db, id, found, deps.clock.now());
+  const finished = deps.clock.now();
+  const mac =
+    found.first_problem === null ? signVerdict(deps.box.derive(verdictLabel), { ...found, id, finished }) : null;
+  await store.finishVerification(deps.db, id, found, finished, mac);
 };

@@ -1,0 +1,158 @@
+/** The audit of a real program: killed, set back and emptied, and held against what left the house before. */
+import { randomBytes } from 'node:crypto';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { makeDataDir, type RunningProgram, runCommand, runJson, startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
+
+let database: TestDatabase;
+let folder: ReturnType<typeof makeDataDir>;
+let env: Record<string, string>;
+let program: RunningProgram | undefined;
+let restuid: string;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  folder = makeDataDir();
+  env = {
+    DATABASE_URL: database.url,
+    ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64'),
+    ORDERPASS_DATA_DIR: folder.path,
+    NODE_ENV: 'production',
+  };
+  restuid = String((await runJson(['restaurant', 'create', '--name', 'Da Ada'], env)).restuid);
+}, 60_000);
+
+afterAll(async () => {
+  await program?.stop();
+  await database?.drop();
+  folder?.remove();
+});
+
+type Verified = { ok: boolean; unsigned: number; problems: { chain: number; seq: number | null; problem: string }[] };
+
+const verify = async (...more: string[]): Promise<Verified & { code: number }> => {
+  const { code, stdout, stderr } = await runCommand(['audit', 'verify', '--json', ...more], env);
+  if (stdout === '') throw new Error(stderr);
+  return { ...(JSON.parse(stdout) as Verified), code };
+};
+
+const query = async (text: string, values: unknown[] = []) =>
+  (await database.pool.query(text, values)).rows as Record<string, unknown>[];
+
+const knock = (url: string): Promise<number> => fetch(`${url}/api/orders/list`).then(({ status }) => status);
+
+const newest = async (): Promise<{ chain: number; seq: number }> => {
+  const [row] = await query('select chain, seq::int as seq from gateway.audit_chains order by chain desc limit 1');
+  return row as { chain: number; seq: number };
+};
+
+test('F-37 what is set of a restaurant is in the audit, with who set it', async () => {
+  await runJson(['restaurant', 'set', '--restaurant', restuid, '--countdown-minutes', '7'], env);
+  const [event] = await query(
+    `select actor, tenants, details from gateway.audit_events
+     where action = 'tenant.changed' order by at desc, seq desc limit 1`,
+  );
+  expect(event).toMatchObject({ actor: expect.stringMatching(/^cli:/), tenants: [restuid] });
+  expect(JSON.parse(String(event?.details))).toEqual({ operation: 'restaurant/set', countdownMinutes: 7 });
+});
+
+test('F-58 a killed process leaves nothing unsigned, the next start closes its chain, and what is cut off it is named', async () => {
+  program = await startProgram(env);
+  for (let i = 0; i < 5; i += 1) expect(await knock(program.url)).toBe(401);
+  await program.kill();
+  const dead = await newest();
+  expect(dead.seq).toBeGreaterThanOrEqual(5);
+  expect(await verify()).toMatchObject({ code: 0, ok: true, unsigned: 0 });
+  program = await startProgram(env);
+  await until(
+    async () =>
+      (await query('select closed from gateway.audit_chains where chain = $1', [dead.chain]))[0]?.closed === true,
+  );
+  expect(await verify()).toMatchObject({ code: 0, ok: true });
+  await query('delete from gateway.audit_events where chain = $1 and seq > $2', [dead.chain, dead.seq - 2]);
+  const { code, problems } = await verify();
+  expect(code).toBe(1);
+  expect(problems).toContainEqual(expect.objectContaining({ chain: dead.chain, seq: dead.seq - 1 }));
+});
+
+test('F-58 the chain of a killed process whose end was cut off is not closed, and is named', async () => {
+  for (let i = 0; i < 5; i += 1) expect(await knock(program?.url ?? '')).toBe(401);
+  await program?.kill();
+  const dead = await newest();
+  await query('delete from gateway.audit_events where chain = $1 and seq > $2', [dead.chain, dead.seq - 2]);
+  program = await startProgram(env);
+  await until(
+    async () =>
+      (
+        await query("select 1 from gateway.audit_events where action = 'audit.broken' and details like $1", [
+          `{"chain":${dead.chain},%`,
+        ])
+      ).length > 0,
+  );
+  expect(await query('select closed from gateway.audit_chains where chain = $1', [dead.chain])).toEqual([
+    { closed: false },
+  ]);
+  expect((await verify()).problems).toContainEqual(expect.objectContaining({ chain: dead.chain, seq: dead.seq - 1 }));
+});
+
+test('F-23 an export tells of a database that went back, also where the data folder is gone; a file that is none is refused', async () => {
+  await program?.stop();
+  program = undefined;
+  const other = await createTestDatabase();
+  const elsewhere = { ...env, DATABASE_URL: other.url, ORDERPASS_DATA_DIR: join(folder.path, 'other') };
+  const again = async (): Promise<Verified & { code: number }> => {
+    const { code, stdout } = await runCommand(['audit', 'verify', '--json', '--against', file], elsewhere);
+    return { ...(JSON.parse(stdout) as Verified), code };
+  };
+  const file = join(folder.path, 'export.jsonl');
+  try {
+    await runJson(['restaurant', 'create', '--name', 'One'], elsewhere);
+    await other.pool.query('create table kept_heads as select * from gateway.audit_chains');
+    await other.pool.query('create table kept_events as select * from gateway.audit_events');
+    await runJson(['restaurant', 'create', '--name', 'Two'], elsewhere);
+    writeFileSync(file, (await runCommand(['audit', 'export'], elsewhere)).stdout);
+    const csv = (await runCommand(['audit', 'export', '--format', 'csv'], elsewhere)).stdout;
+    expect(await again()).toMatchObject({ code: 0, ok: true, problems: [] });
+    for (const name of ['chains', 'events']) {
+      await other.pool.query(`delete from gateway.audit_${name}`);
+      await other.pool.query(
+        `insert into gateway.audit_${name} select * from kept_${name === 'chains' ? 'heads' : name}`,
+      );
+    }
+    elsewhere.ORDERPASS_DATA_DIR = join(folder.path, 'new');
+    expect(await again()).toMatchObject({ code: 1, ok: false });
+    await runJson(['restaurant', 'create', '--name', 'Three'], elsewhere);
+    const { rows } = await other.pool.query('select count(*)::int as n from kept_events');
+    const first = { chain: 0, seq: Number(rows[0].n) + 1 };
+    expect((await again()).problems).toContainEqual(expect.objectContaining(first));
+    writeFileSync(file, csv);
+    expect((await again()).problems).toContainEqual(expect.objectContaining(first));
+    writeFileSync(file, 'nothing of the kind\n');
+    const refused = await runCommand(['audit', 'verify', '--against', file], elsewhere);
+    expect(refused.code).not.toBe(0);
+    expect(refused.stderr).toContain('Line 1 is no event of an export');
+  } finally {
+    await other.drop();
+  }
+});
+
+test('F-23 an emptied audit is named by the heads in the data folder, for good, and one whose file was edited too', async () => {
+  await query('truncate gateway.audit_chains, gateway.audit_events');
+  expect((await verify()).problems).toContainEqual({ chain: 0, seq: null, problem: 'the chain is missing' });
+  program = await startProgram(env);
+  await knock(program.url);
+  await runJson(['restaurant', 'set', '--restaurant', restuid, '--countdown-minutes', '8'], env);
+  await program.stop();
+  program = undefined;
+  expect((await verify()).problems).toContainEqual({ chain: 0, seq: null, problem: 'the chain is missing' });
+  const [event] = await query("select details from gateway.audit_events where action = 'audit.rolled_back' limit 1");
+  expect(JSON.parse(String(event?.details))).toMatchObject({ chain: 0 });
+  const [kept] = readdirSync(folder.path).filter((name) => name.startsWith('audit-heads-'));
+  writeFileSync(join(folder.path, kept ?? ''), `${'0'.repeat(64)}\n{"heads":[],"problems":[]}\n`);
+  expect((await verify()).problems).toContainEqual(
+    expect.objectContaining({ problem: 'the file that keeps the heads beside the database was changed' }),
+  );
+});
