@@ -66,7 +66,7 @@ export const hashesAt = async (
   const text = JSON.stringify(places.map(({ chain, seq }) => ({ chain, seq })));
   const { rows } = await sql<{ chain: number; seq: number; hash: string }>`
     select p.chain, p.seq, min(encode(e.hash, 'hex')) as hash
-    from json_to_recordset(${text}::json) as p (chain integer, seq bigint)
+    from (select distinct chain, seq from json_to_recordset(${text}::json) as asked (chain integer, seq bigint)) p
       cross join lateral (select hash from gateway.audit_events where chain = p.chain and seq = p.seq limit 2) e
     group by p.chain, p.seq having count(*) = 1`.execute(db);
   return new Map(rows.map(({ chain, seq, hash }) => [placeKey(chain, seq), hash]));
