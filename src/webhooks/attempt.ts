@@ -4,6 +4,7 @@
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
+import { isTransient } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import { quick, slow } from './allowance.ts';
 import { type Leased, leaseMs } from './claim.ts';
@@ -14,6 +15,7 @@ import { redactAnswer } from './redact-answer.ts';
 import { nextDelayMs, parseRetryAfter } from './retry-schedule.ts';
 import type { Failure, Send, SendResult } from './send.ts';
 import type { Steps } from './steps.ts';
+import type { WorkerIdentity } from './worker-identity.ts';
 
 export type AttemptDeps = {
   db: Kysely<unknown>;
@@ -26,8 +28,9 @@ export type AttemptDeps = {
   /** In [0, 1): jitter. */
   random: () => number;
   recorder: Recorder;
+  identity: Pick<WorkerIdentity, 'isHeld' | 'sending'>;
   steps: Steps;
-  /** Ends what is being sent. */
+  /** Nothing is waited for any more. */
   cut: AbortSignal;
   /** Nothing more is to be sent. */
   stopping: AbortSignal;
@@ -63,7 +66,7 @@ export const attempt = async (deps: AttemptDeps, task: Task): Promise<void> => {
     const sent = await sendInTurn(deps, task);
     if (sent.result === undefined) {
       leave();
-      await returnLease(deps.db, delivery, sent.nextAttemptAt);
+      await giveBack(deps, delivery, sent.nextAttemptAt);
       if (sent.error !== undefined) throw sent.error;
       return;
     }
@@ -77,6 +80,15 @@ export const attempt = async (deps: AttemptDeps, task: Task): Promise<void> => {
   }
 };
 
+/** Where the store is away, the lease ends by itself. */
+const giveBack = async (deps: AttemptDeps, delivery: Leased, nextAttemptAt: Date): Promise<void> => {
+  try {
+    await returnLease(deps.db, delivery, nextAttemptAt);
+  } catch (error) {
+    if (deps.identity.isHeld() || !isTransient(error)) throw error;
+  }
+};
+
 /** Without a result it was no attempt: somebody else makes it, from then on. */
 type Sent = { result: SendResult; started: Date } | { result?: never; nextAttemptAt: Date; error?: unknown };
 
@@ -87,7 +99,8 @@ const sendInTurn = async (deps: AttemptDeps, { delivery, place, claimedMs }: Tas
     if (step !== undefined) await step;
     const started = deps.clock.now();
     // It waited, or its process stood still: it could outlast its lease, and another worker would send it as well.
-    if (deps.stopping.aborted || performance.now() - claimedMs > startMsMax) return { nextAttemptAt: started };
+    if (deps.stopping.aborted || !deps.identity.isHeld() || performance.now() - claimedMs > startMsMax)
+      return { nextAttemptAt: started };
     let headers: Record<string, string>;
     try {
       headers = await deps.headersFor(delivery, Math.floor(started.getTime() / 1000));
@@ -95,9 +108,10 @@ const sendInTurn = async (deps: AttemptDeps, { delivery, place, claimedMs }: Tas
       // Our own trouble before anything was sent.
       return { nextAttemptAt: new Date(started.getTime() + returnedMs), error };
     }
-    const result = await deps.send(delivery.url, headers, delivery.body, deps.cut);
-    // Cut short by our own end: another worker sends it again, under the same number.
-    return deps.cut.aborted && result.status === null ? { nextAttemptAt: started } : { result, started };
+    const sending = deps.identity.sending();
+    const result = await deps.send(delivery.url, headers, delivery.body, sending);
+    // Cut short by the end of this worker: another one sends it again, under the same number.
+    return sending.aborted && result.status === null ? { nextAttemptAt: started } : { result, started };
   } finally {
     place.answered();
   }

@@ -1,5 +1,4 @@
 /** One claim: whose turn it is, how many of each, and when to look at each again. */
-import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { readBodies } from '#src/platform/db/outbox.ts';
 import { inTransaction, withCommit } from '#src/platform/db/transaction.ts';
@@ -55,15 +54,15 @@ export type Claimed = {
   isWhole: boolean;
 };
 
-/** Leases what there is room for. Nothing is leased, and no place taken, when it fails. */
-export const claim = async (db: Kysely<unknown>, now: Date, places: Places): Promise<Claimed> => {
+/** Leases what there is room for, under the token. Nothing is leased, and no place taken, when it fails. */
+export const claim = async (db: Kysely<unknown>, now: Date, places: Places, token: string): Promise<Claimed> => {
   let reserved: Reserved = new Map();
   try {
     const { leased, ...found } = await inTransaction(db, (tx) => {
       // It may be a repetition.
       giveBack(reserved);
       reserved = new Map();
-      return claimIn(tx, now, places, reserved);
+      return claimIn(tx, { now, token }, places, reserved);
     });
     const deliveries = leased.flatMap((delivery) => {
       const place = reserved.get(delivery.endpointUid)?.pop();
@@ -84,7 +83,7 @@ const giveBack = (reserved: Reserved): void => {
 
 const claimIn = async (
   tx: Kysely<unknown>,
-  now: Date,
+  { now, token }: { now: Date; token: string },
   places: Places,
   reserved: Reserved,
 ): Promise<Omit<Claimed, 'deliveries'> & { leased: Leased[] }> => {
@@ -103,7 +102,6 @@ const claimIn = async (
     const taken = Array.from({ length: count }, () => places.take(endpoint.endpointUid, turn === 'latest'));
     reserved.set(endpoint.endpointUid, taken);
   }
-  const token = randomUUID();
   const due = await leaseDue(
     tx,
     plans

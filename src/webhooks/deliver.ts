@@ -1,6 +1,7 @@
 /**
  * Deliveries to attempts: claim what is due under a lease, send outside any transaction, record what happened. A worker
- * that dies leaves leases that end by themselves; whoever takes over sends the same event id again.
+ * that dies leaves leases that others take back when they find it dead (`worker-identity.ts`) or that end by themselves; who
+ * takes over sends the same event id again.
  */
 import type { Pool } from 'pg';
 import type { Logger } from '#src/platform/log.ts';
@@ -14,11 +15,13 @@ import { openLoop } from './loop-connection.ts';
 import { createPlaces } from './places.ts';
 import { createRecorder } from './record.ts';
 import { createSteps } from './steps.ts';
+import type { WorkerIdentity } from './worker-identity.ts';
 
 export type DeliverDeps = Pick<AttemptDeps, 'db' | 'clock' | 'send' | 'headersFor' | 'secretsOf' | 'random'> & {
   pool: Pool;
   log: Logger;
   settings: WebhooksSettings;
+  identity: WorkerIdentity;
   /** An endpoint was disabled: its backlog is to be cancelled. */
   onDisabled: () => void;
 };
@@ -45,6 +48,8 @@ export type Deliver = {
   service: Service;
   /** There may be something to claim. */
   wake(): void;
+  /** Nothing is on its way any more. */
+  isDone(): boolean;
   sender: Sender;
 };
 
@@ -116,7 +121,15 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
   };
   return {
     wake,
-    sender: { places, isOpen: () => !stopping.signal.aborted, start, waitFor, someEnded: someEnded.wait },
+    isDone: () => running.size === 0,
+    sender: {
+      places,
+      isOpen: () => !stopping.signal.aborted && deps.identity.isHeld(),
+      leaseToken: deps.identity.leaseToken,
+      start,
+      waitFor,
+      someEnded: someEnded.wait,
+    },
     service: {
       name: 'webhook-deliver',
       run: async (signal) => {
@@ -125,12 +138,16 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
         const loop = await openLoop(deps.pool);
         try {
           while (!signal.aborted) {
+            if (!deps.identity.isHeld()) {
+              await own.wait(shortMs);
+              continue;
+            }
             const claimedMs = performance.now();
             const now = deps.clock.now();
             claimedAtMs = claimedMs;
             // What comes up while the store is asked is asked for next.
             isOwing = false;
-            const { deliveries, nextAt, isWhole } = await claim(loop.db, now, places);
+            const { deliveries, nextAt, isWhole } = await claim(loop.db, now, places, deps.identity.leaseToken());
             if (!isWhole) isOwing = true;
             ended = deliveries.length === 0 ? undefined : 0;
             for (const { delivery, place } of deliveries) start(delivery, place, claimedMs);
@@ -143,6 +160,7 @@ export const createDeliver = (deps: DeliverDeps): Deliver => {
           loop.release();
           if (signal.aborted) {
             stopping.abort();
+            cut.signal.addEventListener('abort', deps.identity.cut, { once: true });
             await end([handing, running], cut);
             recorder.close();
           }

@@ -1,5 +1,4 @@
 /** Outbox to deliveries. Polling is the truth; a notification only makes it look sooner. */
-import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
@@ -126,7 +125,7 @@ const dispatchBatch = async (
     const { handed, made, ahead, ...dispatched } = await inTransaction(db, (tx) => {
       // It may be a repetition.
       reservation.giveBack();
-      return dispatchIn(tx, { ...ways, now, reservation, isOpen: sender.isOpen() });
+      return dispatchIn(tx, { ...ways, now, reservation, isOpen: sender.isOpen(), leaseToken: sender.leaseToken() });
     });
     for (const delivery of await insertedOnly(db, handed, made)) {
       const place = reservation.taken.get(delivery.uid);
@@ -145,7 +144,8 @@ const dispatchBatch = async (
 };
 
 /** `areNew`: none of them was dispatched before. */
-type Batch = Ways & Next & { now: Date; reservation: Reservation; isOpen: boolean; areNew: boolean };
+type Batch = Ways &
+  Next & { now: Date; reservation: Reservation; isOpen: boolean; leaseToken: string; areNew: boolean };
 
 type Made = Omit<Dispatched, 'ahead'> & {
   handed: readonly Leased[];
@@ -180,7 +180,7 @@ const dispatchIn = async (tx: Kysely<unknown>, batch: Batch): Promise<Made> => {
   const positions = events.slice(0, taken).map(({ position }) => position);
   await withCommit(tx, markDispatched(tx, positions, { areNew }));
   const made = await settleHanded(tx, chosen, free, now);
-  const lease = { token: randomUUID(), until: new Date(now.getTime() + leaseMs) };
+  const lease = { token: batch.leaseToken, until: new Date(now.getTime() + leaseMs) };
   const inserted = insertDeliveries(tx, made, { lease, areNew, now });
   await withCommit(tx, inserted);
   await withCommit(tx, markFollowed(tx, made.filter(({ first }) => !first).map(laneOf)));

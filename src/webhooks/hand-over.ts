@@ -17,6 +17,7 @@ export type Sender = {
   places: Places;
   /** False at its end. */
   isOpen(): boolean;
+  leaseToken(): string;
   /** Sends it; the lease counts from `leasedMs` of `performance.now()`. */
   start(delivery: Leased, place: Place, leasedMs: number): void;
   /** Its end waits for this, within a bound. */

@@ -6,7 +6,7 @@
  *   subscribed endpoint (`find-standing.ts`), under a lock, in their sequence. What need not wait it hands to the sender of
  *   its own process (`hand-over.ts`).
  * - `deliver.ts` leases due deliveries (`claim.ts`: endpoints in turn, each at its pace, `pace.ts`), as many as `places.ts`
- *   has room for (to one endpoint `allowance.ts`); `attempt.ts` sends each (`send.ts` over `connections.ts`, after
+ *   has room for (to one endpoint `allowance.ts`), under the name that others find it dead by (`worker-identity.ts`); `attempt.ts` sends each (`send.ts` over `connections.ts`, after
  *   `target.ts` has judged the addresses) and has what it came to written in batches (`record.ts`); `retry-schedule.ts` says
  *   when the next attempt is. A later event of an entity waits at an endpoint until the earlier one is finished there
  *   (`lane-store.ts`); nothing else waits.
@@ -51,6 +51,7 @@ import { createSigningKeys } from './signing-keys.ts';
 import type { Resolve, TargetRules } from './target.ts';
 import { createTestEndpoint } from './test-endpoint.ts';
 import { watchQueue } from './watch-queue.ts';
+import { createWorkerIdentity } from './worker-identity.ts';
 
 export type { KindScopes } from './api.ts';
 export type { LoggedAttempt } from './delivery-log-store.ts';
@@ -118,7 +119,9 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
   const observe = deps.observers === undefined ? (unseen: Send) => unseen : createObserveAttempts(deps.observers);
   if (deps.observers !== undefined) watchQueue(deps.observers.metrics, deps);
   const cancel = createCancelBacklog({ db, clock });
+  const identity = createWorkerIdentity({ db, pool, clock, log, onTakenBack: () => deliver.wake() });
   const deliver = createDeliver({
+    identity,
     db,
     pool,
     clock,
@@ -136,9 +139,11 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
   const dispatch = createDispatch({ pool, clock, log, sender: deliver.sender, onDeliveries: deliver.wake });
   const redeliver = createRedeliver({ db, clock, onDeliveries: deliver.wake });
   const run = async (signal: AbortSignal): Promise<void> => {
+    identity.start();
     try {
       await deliver.service.run(signal);
     } finally {
+      if (signal.aborted) await identity.stop(deliver.isDone());
       // Not after a failure alone: attempts of a run that failed go on, and the next run uses the same connections.
       if (signal.aborted) await close();
     }

@@ -13,7 +13,7 @@ export type TimedPattern = { name: string; source: string; flags: string; bound:
 const floorMs = 20;
 /** What a bounded pattern may take for the longest input that reaches it. */
 const boundedMsMax = 50;
-const sizes = [24, 512, 4_096, 16_384, 65_536] as const;
+const sizes = [20, 512, 4_096, 16_384, 65_536] as const;
 /** Four times the input: four times the work when linear, sixteen times when quadratic. */
 const growthMax = 8;
 const tries = 3;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { quick, unknown } from '#src/webhooks/allowance.ts';
@@ -33,7 +34,7 @@ const leaveDue = async (count: number): Promise<void> => {
   await sql`update webhooks.ready set class = ${unknown}, due_at = ${engine.clock.now()}`.execute(engine.db);
 };
 
-const claimWith = (places: Places) => claim(engine.db, engine.clock.now(), places);
+const claimWith = (places: Places) => claim(engine.db, engine.clock.now(), places, randomUUID());
 
 const bounds = { placesMax: 8, waitingMax: 8, perEndpointMax: 1, slowMs: 1_000, shortMs: 50 };
 

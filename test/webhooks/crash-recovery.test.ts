@@ -38,28 +38,123 @@ const header = (index: number, name: string): string => String(receiver.received
 const finished = async (count: number): Promise<boolean> =>
   (await engine.deliveries()).filter(({ state }) => state === 'succeeded').length === count;
 
-test('what a worker was sending when it was killed is sent again within 30 s under the same webhook-id, and not before its lease is over', async () => {
+/** When the leases that are held now end, by the clock of the machine. */
+const leaseEnd = async (): Promise<number> => {
+  const { rows } = await sql<{ until: Date }>`select max(lease_until) as until from webhooks.deliveries`.execute(
+    engine.db,
+  );
+  return rows[0]?.until.getTime() ?? Number.NaN;
+};
+
+test('F-60 what a worker was sending when it was killed is sent again under the same webhook-id, long before its lease is over', async () => {
   receiver.behave(() => undefined);
   const child = spawn();
   await engine.record({ entity: 'cus_1', seq: 1 });
   await engine.record({ entity: 'cus_1', seq: 2 });
   await until(() => receiver.received.length === 1);
+  const end = await leaseEnd();
   await child.kill();
+
+  receiver.behave(status(204));
+  spawn();
+  await until(() => finished(2), 30_000);
+  expect(seqsOf('cus_1')).toEqual([1, 1, 2]);
+  for (const name of ['webhook-id', 'x-orderpass-delivery', 'x-orderpass-attempt'])
+    expect(header(1, name)).toBe(header(0, name));
+  expect(receiver.received[1]?.body).toBe(receiver.received[0]?.body);
+  expect(receiver.received[1]?.at).toBeLessThan(end);
+});
+
+test('F-60 where the lock of a killed worker is held on, what it was sending waits for the end of its lease', async () => {
+  receiver.behave(() => undefined);
+  const child = spawn();
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await until(() => receiver.received.length === 1);
+  const holder = await engine.pool.connect();
+  const { rows } = await holder.query<{ uid: string; key: string }>(
+    'select uid, lock_key::text as key from webhooks.workers',
+  );
+  const [dead] = rows;
+  await child.kill();
+  await holder.query('select pg_advisory_lock($1::bigint)', [dead?.key]);
 
   receiver.behave(status(204));
   engine.startWorker();
   await engine.record({ entity: 'cus_2', seq: 1 });
   await until(() => finished(1));
-  // The other customer's event shows that the new worker works; the dead one's is still leased.
+  // Others look for dead ones all the time; this one is unseen for longer than they wait for.
+  await until(async () => {
+    const found = await engine.pool.query(
+      `select from webhooks.workers where uid = $1 and seen < clock_timestamp() - interval '6 s'`,
+      [dead?.uid],
+    );
+    return found.rowCount === 1;
+  }, 30_000);
   expect(seqsOf('cus_1')).toEqual([1]);
-
   engine.advance(30_000);
-  await until(() => finished(3));
-  expect(seqsOf('cus_1')).toEqual([1, 1, 2]);
-  const repeated = receiver.received.findIndex(({ body }, index) => index > 0 && body.includes('cus_1'));
-  for (const name of ['webhook-id', 'x-orderpass-delivery', 'x-orderpass-attempt'])
-    expect(header(repeated, name)).toBe(header(0, name));
-  expect(receiver.received[repeated]?.body).toBe(receiver.received[0]?.body);
+  await until(() => finished(2));
+  expect(seqsOf('cus_1')).toEqual([1, 1]);
+  holder.release(true);
+});
+
+test('F-60 a worker that only lost its connection for a moment goes on: nobody else sends what it is sending', async () => {
+  let answer: (() => void) | undefined;
+  receiver.behave((response, { body }) => {
+    const end = (): void => void response.writeHead(204).end();
+    if (body.includes('cus_held') && answer === undefined) answer = end;
+    else end();
+  });
+  engine.startWorker();
+  await engine.record({ entity: 'cus_held', seq: 1 });
+  await until(() => answer !== undefined);
+  const workers = async (): Promise<{ uid: string; seen: Date }[]> =>
+    (await engine.pool.query<{ uid: string; seen: Date }>('select uid, seen from webhooks.workers order by uid')).rows;
+  const [first] = await workers();
+  engine.startWorker();
+  await until(async () => (await workers()).length === 2);
+  await engine.pool.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where application_name = 'webhook-worker' and datname = current_database()`,
+  );
+  const cutAt = Date.now();
+  // Longer than others wait for one that is not seen: by then they had taken over, if they were to.
+  await until(async () => {
+    const found = await workers();
+    return (
+      found.length === 2 && found[0]?.uid === first?.uid && found.every(({ seen }) => seen.getTime() > cutAt + 6_000)
+    );
+  }, 30_000);
+  expect(seqsOf('cus_held')).toEqual([1]);
+  answer?.();
+  await until(() => finished(1));
+  expect((await engine.deliveries())[0]).toMatchObject({ state: 'succeeded', attempts_count: 1 });
+  expect(seqsOf('cus_held')).toEqual([1]);
+});
+
+test('F-60 a worker that stood still until it was taken for dead cuts what it was sending, and goes on under another name', async () => {
+  receiver.behave(() => undefined);
+  const frozen = spawn();
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await until(() => receiver.received.length === 1);
+  const { rows } = await engine.pool.query<{ uid: string }>('select uid from webhooks.workers');
+  frozen.signal('SIGSTOP');
+  await engine.pool.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where application_name = 'webhook-worker' and datname = current_database()`,
+  );
+  receiver.behave(status(204));
+  const stop = engine.startWorker();
+  await until(() => finished(1), 30_000);
+  await stop();
+  frozen.signal('SIGCONT');
+  await engine.record({ entity: 'cus_2', seq: 1 });
+  await until(() => finished(2), 30_000);
+  expect(seqsOf('cus_1')).toEqual([1, 1]);
+  expect(seqsOf('cus_2')).toEqual([1]);
+  const [delivery] = await engine.deliveries();
+  expect(await engine.attempts(delivery?.uid ?? '')).toMatchObject([{ number: 1, status: 204 }]);
+  const now = await engine.pool.query<{ uid: string }>('select uid from webhooks.workers');
+  expect(now.rows.map(({ uid }) => uid)).not.toContain(rows[0]?.uid);
 });
 
 test('workers that are killed one after the other lose nothing and turn no order around (A-138)', async () => {

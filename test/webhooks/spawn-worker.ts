@@ -5,6 +5,7 @@ import { join } from 'node:path';
 export type Killable = {
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>;
+  signal(name: NodeJS.Signals): void;
   /** SIGTERM; resolves to the exit code. */
   stop(): Promise<number | null>;
   /** Resolves to the signal that ended it. */
@@ -19,6 +20,7 @@ export const spawnWorker = (...args: string[]): Killable => {
   const ended = new Promise<NodeJS.Signals | null>((resolve) => child.once('exit', (_code, signal) => resolve(signal)));
   return {
     ended,
+    signal: (name) => void child.kill(name),
     stop: async () => {
       child.kill('SIGTERM');
       await ended;
