@@ -31,11 +31,13 @@ import { listFeed } from './feed.ts';
 import { keptMs } from './kept.ts';
 import { nextTryAnswer, nextTryOf, nextTryView } from './next-try.ts';
 import { redeliverEvent, redeliverSpan } from './redeliver.ts';
+import { redeliveryOperation } from './redelivery-operation.ts';
 
 export const deliveryOperations = (api: Api): Operation[] => [
   listOperation(api),
   readOperation(api),
   redeliverOperation,
+  redeliveryOperation(api),
   feedOperation(api),
 ];
 

@@ -69,6 +69,7 @@ export {
 } from './endpoints.ts';
 export type { Forwarded } from './forward.ts';
 export { nextTryOf, nextTryOfEndpoint } from './next-try.ts';
+export { redeliveryStateOf } from './redelivery-operation.ts';
 export { createWebhookViews, type ShownDelivery, type ShownEndpoint, type WebhookViews } from './show-webhooks.ts';
 export { createSigningKeys, rotateWebhookKey, type SigningKeys } from './signing-keys.ts';
 export type { Resolve, TargetRules } from './target.ts';

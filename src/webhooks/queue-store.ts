@@ -5,8 +5,11 @@
 import { type Kysely, sql } from 'kysely';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 
-/** `pending` and `waiting`: `countedMax` together at most. `oldestDue`: null when nothing is due. */
-export type QueueFigures = { pending: number; waiting: number; oldestDue: Date | null };
+/**
+ * `pending` and `waiting`: `countedMax` together at most. `oldestDue`: of endpoints whose last attempt succeeded or that were
+ * never tried; `oldestHeld`: of those that fail or are disabled. Null when nothing is due.
+ */
+export type QueueFigures = { pending: number; waiting: number; oldestDue: Date | null; oldestHeld: Date | null };
 
 export type QueueBounds = { countedMax: number; endpointsMax: number };
 
@@ -28,10 +31,16 @@ export const readQueue = (db: Kysely<unknown>, now: Date, bounds: QueueBounds): 
           where after.state = 'pending' and after.endpoint_uid > stepped.endpoint_uid
           order by after.endpoint_uid, after.next_attempt_at limit 1
         ) as next where steps < ${bounds.endpointsMax}
+      ), due as materialized (
+        select due, failing_since is not null or enabled is not true as held from stepped
+        left join webhooks.endpoints as endpoint on endpoint.uid = endpoint_uid
+        left join webhooks.endpoint_health as health on health.endpoint_uid = stepped.endpoint_uid
+        where due <= ${now}
       )
       select (select count(*) from unfinished where state = 'pending')::int as pending,
         (select count(*) from unfinished where state = 'waiting')::int as waiting,
-        (select min(due) from stepped where due <= ${now}) as "oldestDue"`.execute(tx);
+        (select min(due) from due where not held) as "oldestDue",
+        (select min(due) from due where held) as "oldestHeld"`.execute(tx);
     const [row] = rows;
     if (row === undefined) throw new Error('the queue was not read');
     return row;

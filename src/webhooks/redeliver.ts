@@ -45,6 +45,20 @@ export const redeliverEvent = async (
   if (!endpoint.enabled) return 'disabled';
   const uid = newId('rdl', now.getTime());
   const queued = await queue(tx, { endpoint, redeliveryUid: uid, events: [event], everything: true }, now);
+  // So that its state can be asked like that of any other.
+  await insertRedelivery(tx, {
+    tenant: viewer.tenant,
+    uid,
+    endpointUid,
+    since: event.created,
+    until: null,
+    everything: true,
+    afterPlace: event.place,
+    lastPlace: event.place,
+    queued,
+    state: 'done',
+    created: now,
+  });
   return { uid, queued, state: 'done' };
 };
 

@@ -22,6 +22,7 @@ import { pause, type Service } from '#src/platform/supervisor.ts';
 import { cancelPiece, findBefore } from './cancel-store.ts';
 import { keptMs, readersGraceMs } from './kept.ts';
 import { lockLanes, releaseNext } from './lane-store.ts';
+import { dropRedeliveries } from './redelivery-store.ts';
 
 type RetainDeps = { db: Kysely<unknown>; clock: Clock; log: Logger };
 
@@ -76,6 +77,7 @@ export const retain = async ({ db, clock, log }: RetainDeps, signal: AbortSignal
   for (const week of dropped) if (!signal.aborted) await dropOne(db, week);
   for (const table of tables)
     while (!signal.aborted && (await deleteStrays(db, table, before, straysMax)) === straysMax);
+  await dropRedeliveries(db, before);
   if (dropped.length > 0)
     log.info({ weeks: dropped }, 'events and deliveries that are older than 30 days were dropped');
   return dropped;

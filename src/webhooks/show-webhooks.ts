@@ -12,6 +12,7 @@ import {
 } from './delivery-page-store.ts';
 import { listEndpointPage } from './endpoint-page-store.ts';
 import { findWatchedEndpoint, type WatchedEndpoint } from './endpoint-store.ts';
+import { findRedelivery, type RedeliveryProgress } from './redelivery-store.ts';
 
 export type ShownEndpoint = Omit<WatchedEndpoint, 'secret' | 'previousSecret' | 'cancelThrough'>;
 
@@ -35,6 +36,9 @@ export const createWebhookViews = ({ db }: { db: Kysely<unknown> }) => ({
     const row = await findDelivery(db, { tenant, client: undefined }, uid);
     return row && { ...row, attempts: await listAttempts(db, row.uid) };
   },
+
+  findRedelivery: (tenant: string, uid: string): Promise<RedeliveryProgress | undefined> =>
+    findRedelivery(db, { tenant, client: undefined }, uid),
 
   /** Another one when the newest deliveries or the health of an endpoint changed. */
   deliveryMark: (tenant: string): Promise<string> => readDeliveryMark(db, tenant),

@@ -31,10 +31,18 @@ export const watchQueue = (metrics: Metrics, { db, clock }: { db: Kysely<unknown
   metrics.gauge('webhook_deliveries_waiting', `Deliveries behind one of the same entity, ${bound}`, async () => {
     return (await read()).waiting;
   });
-  metrics.gauge('webhook_oldest_due_seconds', 'Since the oldest due delivery became due', async () => {
-    const { oldestDue } = await read();
-    return oldestDue === null ? 0 : Math.max(0, clock.now().getTime() - oldestDue.getTime()) / 1000;
-  });
+  const secondsSince = (due: Date | null): number =>
+    due === null ? 0 : Math.max(0, clock.now().getTime() - due.getTime()) / 1000;
+  metrics.gauge(
+    'webhook_oldest_due_seconds',
+    'Since the oldest due delivery became due, of endpoints that answer: it grows when workers are too slow or gone',
+    async () => secondsSince((await read()).oldestDue),
+  );
+  metrics.gauge(
+    'webhook_held_oldest_due_seconds',
+    'Since the oldest due delivery became due, of endpoints that fail or are disabled: it grows with dead receivers',
+    async () => secondsSince((await read()).oldestHeld),
+  );
 };
 
 /** A store that does not answer costs the page this much and no more. */

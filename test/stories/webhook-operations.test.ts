@@ -176,7 +176,9 @@ test('the command line shows the same log, delivers again, ends an overlap and d
   expect(shown.endpoint.previous_secret_expires_iso).not.toBeNull();
   expect(log.counts).toEqual({ pending: 0, waiting: 0, succeeded: 2, exhausted: 0, cancelled: 0 });
   expect(recorded.events).toHaveLength(1);
-  expect((await cli('redeliver', ...one, '--event-id', event)).redelivery.queued).toBe(1);
+  const { redelivery } = await cli('redeliver', ...one, '--event-id', event);
+  expect(redelivery.queued).toBe(1);
+  expect((await cli('redelivery', ...of, '--redelivery', redelivery.uid)).redelivery).toMatchObject({ queued: 1 });
   await until(() => receiver.received.length === 4);
   expect((await cli('rotate-secret', ...one, '--finish')).secret).toBeNull();
   expect((await cli('disable', ...one)).endpoint.disabled_reason).toBe('owner');

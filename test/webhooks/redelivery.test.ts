@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { until } from '../support/until.ts';
 import { status, type WebhookReceiver } from '../support/webhook-receiver.ts';
-import { startWebhookApi, type WebhookApi } from './api.ts';
+import { keyOf, startWebhookApi, type WebhookApi } from './api.ts';
 
 let api: WebhookApi;
 
@@ -235,3 +235,55 @@ test('a redelivery names an event or a time within 30 days, and an endpoint whos
   expect(await refusal({ event_id: 'evt_invented' })).toEqual([404, undefined, undefined]);
   expect(await refusal({ event_id: event?.id })).toEqual([404, undefined, undefined]);
 });
+
+const progressOf = (redelivery: string, caller = api.caller) =>
+  api.get('/webhook/redelivery', { uid: redelivery }, caller);
+
+test('F-08 the state of a redelivery can be asked: how much is queued, what became of it, and when it was finished', async () => {
+  const receiver = await api.receiver(status(500));
+  const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
+  const events = 250;
+  for (let number = 1; number <= events; number += 1) await api.record({ entity: `cus_${number}`, seq: 1 });
+  const stopFirst = api.startWorker();
+  await until(isDispatched);
+  await stopFirst();
+  // Nobody sends now: what a request queues at once is a part of it.
+  const first = (await redeliver({ endpoint_uid: uid, since: start, all: true })).json.redelivery;
+  expect(first.state).toBe('running');
+  const begun = (await progressOf(first.uid)).json.redelivery;
+  expect(begun).toMatchObject({ uid: first.uid, endpoint_uid: uid, state: 'running', queued: first.queued });
+  expect(begun.counts).toEqual({ pending: first.queued, waiting: 0, succeeded: 0, exhausted: 0, cancelled: 0 });
+  expect(begun.finished_iso).toBeNull();
+
+  const stop = api.startWorker();
+  await until(async () => (await progressOf(first.uid)).json.redelivery.state === 'sending', 30_000);
+  const queued = (await progressOf(first.uid)).json.redelivery;
+  expect(queued).toMatchObject({ queued: events, finished_iso: null });
+  receiver.behave(status(204));
+  await until(async () => {
+    // What failed is tried again in its time.
+    api.clock.advance(10_000);
+    return (await progressOf(first.uid)).json.redelivery.state === 'finished';
+  }, 60_000);
+  const finished = (await progressOf(first.uid)).json.redelivery;
+  expect(finished).toMatchObject({
+    queued: events,
+    counts: { pending: 0, waiting: 0, succeeded: events, exhausted: 0, cancelled: 0 },
+    finished_iso: expect.stringMatching(/^2026-03-01T/),
+  });
+
+  // One event alone has a state as well; a redelivery of nothing is finished; strangers find none.
+  api.clock.advance(1_000);
+  const [event] = (await api.get('/events/list')).json.events;
+  const one = (await redeliver({ endpoint_uid: uid, event_id: event.id })).json.redelivery.uid;
+  await until(async () => (await progressOf(one)).json.redelivery.state === 'finished');
+  expect((await progressOf(one)).json.redelivery).toMatchObject({ queued: 1, counts: { succeeded: 1 } });
+  const none = (await redeliver({ endpoint_uid: uid, since: start })).json.redelivery.uid;
+  await until(async () => (await progressOf(none)).json.redelivery.state === 'finished');
+  expect((await progressOf(none)).json.redelivery).toMatchObject({ queued: 0, counts: { succeeded: 0 } });
+  expect((await progressOf(one, keyOf(api.restuid))).status).toBe(200);
+  const stranger = await progressOf(one, { ...api.caller, id: 'opc_stranger' });
+  expect([stranger.status, stranger.json.error]).toEqual([404, 'NOT_FOUND']);
+  expect((await progressOf('rdl_none')).status).toBe(404);
+  await stop();
+}, 120_000);

@@ -16,6 +16,7 @@ import {
   type LoggedAttempt,
   nextTryOf,
   nextTryOfEndpoint,
+  redeliveryStateOf,
   type ShownDelivery,
   type ShownEndpoint,
   type WebhookViews,
@@ -109,6 +110,18 @@ const deliveryPorts = (call: WebhookCalls['call'], views: WebhookViews, now: () 
     redelivered(
       await call(actor, restuid, '/webhook/redeliver', { endpoint_uid: endpointUid, since: since.toISOString() }),
     ),
+  redelivery: async (restuid, uid) => {
+    const found = await views.findRedelivery(restuid, uid);
+    if (found === undefined) return undefined;
+    const { pending, waiting, succeeded, exhausted, cancelled } = found.counts;
+    return {
+      state: redeliveryStateOf(found),
+      queued: found.queued,
+      arrived: succeeded,
+      failed: exhausted + cancelled,
+      open: pending + waiting,
+    };
+  },
   mark: views.deliveryMark,
 });
 

@@ -60,6 +60,7 @@ export const operationFacts: Readonly<Record<string, OperationFacts>> = {
   '/webhook/deliveries': { errors: [] },
   '/webhook/delivery': { errors: gone },
   '/webhook/redeliver': { errors: ['NOT_FOUND', 'CONFLICT'] },
+  '/webhook/redelivery': { errors: gone },
   '/events/list': { errors: [] },
   '/whoami': { errors: [] },
   '/whoami/denials/{request_id}': { errors: gone },

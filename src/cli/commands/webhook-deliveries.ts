@@ -7,6 +7,7 @@ export const deliveryCommands = (group: Command, output: Output): void => {
   deliveriesCommand(group, output);
   deliveryCommand(group, output);
   redeliverCommand(group, output);
+  redeliveryCommand(group, output);
   eventsCommand(group, output);
 };
 
@@ -121,7 +122,21 @@ const redeliverCommand = (group: Command, output: Output): void => {
       });
       if (output.json) return output.result(made);
       const { uid, queued, state } = made.redelivery as Item;
-      output.result({ redelivery_uid: uid, queued, state }, `Progress: webhook deliveries --redelivery ${String(uid)}`);
+      output.result({ redelivery_uid: uid, queued, state }, `Progress: webhook redelivery --redelivery ${String(uid)}`);
+    });
+};
+
+const redeliveryCommand = (group: Command, output: Output): void => {
+  group
+    .command('redelivery')
+    .description('how far a redelivery is: what is queued, and what became of it')
+    .requiredOption('--restaurant <restuid>', 'the restaurant')
+    .requiredOption('--redelivery <uid>', 'the redelivery (`webhook redeliver` names it)')
+    .action(async ({ restaurant, redelivery: uid }: { restaurant: string; redelivery: string }, command: Command) => {
+      const found = await callWebhook(command, restaurant, '/webhook/redelivery', { uid });
+      if (output.json) return output.result(found);
+      const { counts, ...redelivery } = found.redelivery as Item;
+      output.result({ ...redelivery, ...(counts as Item) });
     });
 };
 

@@ -202,8 +202,22 @@ export type DeliveryPorts = {
   redeliver(actor: string, restuid: string, delivery: Pick<Delivery, 'endpointUid' | 'eventId'>): Promise<Redelivery>;
   /** Sends again what the endpoint has not confirmed since. VALIDATION_ERROR for a time too long ago. */
   redeliverSince(actor: string, restuid: string, endpointUid: string, since: Date): Promise<Redelivery>;
+  /** How far it is; undefined when there is none, or it is no longer kept. */
+  redelivery(restuid: string, uid: string): Promise<RedeliveryProgress | undefined>;
   /** Differs when something about deliveries or endpoints changed. */
   mark(restuid: string): Promise<string>;
+};
+
+/**
+ * `running`: events are still being queued. `sending`: all are, and `open` of them are not finished. `finished`: nothing is left
+ * to do. `failed`: every attempt failed, or they were cancelled.
+ */
+export type RedeliveryProgress = {
+  state: 'running' | 'sending' | 'finished';
+  queued: number;
+  arrived: number;
+  failed: number;
+  open: number;
 };
 
 /** `queued` so far; more come while it runs. */

@@ -24,11 +24,15 @@ const showDeliveries = async (view: View) => {
   const { restuid } = found;
   const filter = readDeliveryFilter(query);
   const after = askedText(query, 'after');
-  const [deliveries, endpoints] = await Promise.all([
+  const [deliveries, endpoints, redelivery] = await Promise.all([
     ports.restaurant.deliveries.search(restuid, { ...searchOf(filter, now), after, limit }),
     ports.restaurant.endpoints.list(restuid, { after: undefined, limit: endpointsMax }),
+    filter.redelivery === undefined ? undefined : ports.restaurant.deliveries.redelivery(restuid, filter.redelivery),
   ]);
-  const table = deliveryTable(view, { restuid, filter, after, limit, deliveries, endpoints: endpoints.items });
+  const table = deliveryTable(view, {
+    ...{ restuid, filter, after, limit, deliveries, redelivery },
+    endpoints: endpoints.items,
+  });
   if (view.wantsFragment) return fragment(table);
   const t = texts.restaurant.deliveries;
   const again = filter.endpoint ?? (endpoints.items.length === 1 ? endpoints.items[0]?.uid : undefined);

@@ -2,7 +2,7 @@
 import { type Html, html } from '../frame/html.ts';
 import type { View } from '../frame/page.ts';
 import { time } from '../frame/time.ts';
-import type { Delivery, DeliveryAttempt, Listed, WebhookEndpoint } from '../ports/restaurant.ts';
+import type { Delivery, DeliveryAttempt, Listed, RedeliveryProgress, WebhookEndpoint } from '../ports/restaurant.ts';
 import { attemptOutcome, isConfirmed } from './attempt-parts.ts';
 import { type DeliveryFilter, deliveriesPlace, isFiltering } from './delivery-filter.ts';
 import { endpointPlace } from './endpoint-parts.ts';
@@ -41,12 +41,14 @@ type DeliveryPage = {
   after: string | undefined;
   limit: number;
   deliveries: Listed<Delivery>;
+  /** Of the filter. */
+  redelivery: RedeliveryProgress | undefined;
   endpoints: readonly WebhookEndpoint[];
 };
 
 /** Renews itself while it shows the newest. */
 export const deliveryTable = (view: View, shown: DeliveryPage): Html => {
-  const { restuid, filter, after, limit, deliveries } = shown;
+  const { restuid, filter, after, limit, deliveries, redelivery } = shown;
   const t = view.texts.restaurant.deliveries;
   const pathOf = (cursor?: string): string => deliveriesPlace(restuid, filter, cursor);
   const { items, next } = deliveries;
@@ -57,7 +59,7 @@ export const deliveryTable = (view: View, shown: DeliveryPage): Html => {
   const nothing = isFiltering(filter) || after !== undefined ? html`<p>${t.nothingFits}</p>` : emptyLog(view, restuid);
   return html`<section id="deliveries" aria-label="${t.nav}"${
     after === undefined && html` hx-get="${pathOf()}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML"`
-  }>${
+  }>${redelivery !== undefined && html`<p>${t.progress[redelivery.state]} ${t.progressCounts(redelivery)}</p>`}${
     items.length === 0
       ? nothing
       : html`<table class="stack"><thead><tr><th scope="col">${t.event}</th><th scope="col">${t.state}</th><th scope="col">${t.attempts}</th>

@@ -1,5 +1,8 @@
 /** Texts about deliveries, their attempts and the health of endpoints. */
 
+/** Deliveries of a sending again by what became of them. */
+export type Sent = Readonly<Record<'queued' | 'arrived' | 'failed' | 'open', number>>;
+
 /** Deliveries of a span of time by what became of them, and their attempts that failed. */
 export type HealthSums = Readonly<
   Record<'all' | 'confirmed' | 'failed' | 'retrying' | 'open' | 'failedAttempts', number>
@@ -13,6 +16,13 @@ export const deliveries = {
   nothingFits: 'No delivery fits this choice.',
   showAll: 'Show all',
   ofRedelivery: 'These are the deliveries of one sending again.',
+  progress: {
+    running: 'Events are still being looked through.',
+    sending: 'All events are queued; some are still to be sent.',
+    finished: 'It is finished.',
+  },
+  progressCounts: ({ queued, arrived, failed, open }: Sent) =>
+    `Queued: ${queued}. Delivered: ${arrived}. Failed or cancelled: ${failed}. Still to be sent: ${open}.`,
   filter: 'Filter',
   endpoint: 'Endpoint',
   anyEndpoint: 'Any endpoint',

@@ -1,5 +1,5 @@
 /** Testi sulle consegne, i loro tentativi e lo stato degli endpoint. */
-import type { HealthSums } from '../en/restaurant-deliveries.ts';
+import type { HealthSums, Sent } from '../en/restaurant-deliveries.ts';
 import type { Texts } from '../texts.ts';
 
 export const deliveries: Texts['restaurant']['deliveries'] = {
@@ -10,6 +10,13 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
   nothingFits: 'Nessuna consegna corrisponde a questa scelta.',
   showAll: 'Mostra tutte',
   ofRedelivery: 'Queste sono le consegne di un nuovo invio.',
+  progress: {
+    running: 'Gli eventi vengono ancora esaminati.',
+    sending: 'Tutti gli eventi sono in coda; alcuni sono ancora da inviare.',
+    finished: 'È terminato.',
+  },
+  progressCounts: ({ queued, arrived, failed, open }: Sent) =>
+    `In coda: ${queued}. Consegnate: ${arrived}. Fallite o annullate: ${failed}. Ancora da inviare: ${open}.`,
   filter: 'Filtra',
   endpoint: 'Endpoint',
   anyEndpoint: 'Qualsiasi endpoint',
