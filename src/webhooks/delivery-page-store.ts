@@ -2,8 +2,8 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { deliveryColumns, type LoggedDelivery } from './delivery-log-store.ts';
 
-/** `retrying`: an attempt failed and another one comes. `open`: was not sent yet. */
-export const deliveryFilterStates = ['open', 'retrying', 'succeeded', 'exhausted', 'cancelled'] as const;
+/** The states of the interface: one vocabulary for the API, the command line and the panel. */
+export const deliveryFilterStates = ['pending', 'waiting', 'succeeded', 'exhausted', 'cancelled'] as const;
 export type DeliveryFilterState = (typeof deliveryFilterStates)[number];
 
 export type DeliverySearch = {
@@ -28,8 +28,8 @@ const lookMax = 1_000;
 
 /** Written out, so that the planner sees that the index of the unsuccessful ones fits. */
 const stateFits: Readonly<Record<DeliveryFilterState, RawBuilder<unknown>>> = {
-  open: sql`(state = 'waiting' or (state = 'pending' and attempts_count = 0))`,
-  retrying: sql`(state = 'pending' and attempts_count > 0)`,
+  pending: sql`state = 'pending'`,
+  waiting: sql`state = 'waiting'`,
   succeeded: sql`state = 'succeeded'`,
   exhausted: sql`state = 'exhausted'`,
   cancelled: sql`state = 'cancelled'`,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allPages, allPublicPages } from '#src/panel/pages.ts';
 import { type PanelStand, startPanelStand } from './panel-stand.ts';
 
-const url = 'http://127.0.0.1:9/hooks';
+const url = 'http://127.0.0.1:59999/hooks';
 const name = 'Ada Delivery';
 const restaurant = 'Osteria Uno';
 

@@ -102,11 +102,14 @@ inBrowser(
 );
 
 inBrowser(
-  'an hour in which nothing happened says so, and an address that was written by hand is not an error',
+  'an hour in which nothing happened says so, and an address with words that are not known is refused',
   async () => {
     const { page, problems } = await stand.signIn(user);
-    const answer = await page.goto(`${stand.url}/panel/security/charts?by=nothing&days=9999&value=${'x'.repeat(500)}`);
-    expect(answer?.status()).toBe(200);
+    for (const asked of ['by=nothing', 'days=9999', `value=${'x'.repeat(500)}`]) {
+      const answer = await page.goto(`${stand.url}/panel/security/charts?${asked}`);
+      expect(answer?.status(), asked).toBe(400);
+    }
+    await page.goto(`${stand.url}/panel/security/charts?by=client&value=none`);
     expect(await page.locator('.charts').innerText()).toContain('Highest bar: 0');
     await page.goto(`${stand.url}/panel/security/charts?by=reason&value=none`);
     await expectAccessible(page);

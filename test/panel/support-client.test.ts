@@ -85,7 +85,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('heading', { name: 'Withdraw Trattoria Due from Ada Delivery?' }).waitFor();
     await expectAccessible(page);
     expect((await call(fresh)).text).toContain(second);
-    await page.getByRole('button', { name: 'Withdraw Trattoria Due' }).click();
+    await page.getByRole('button', { name: 'Withdraw' }).click();
     await page.getByText('Trattoria Due was withdrawn from Ada Delivery').waitFor();
     await expect.poll(async () => (await call(fresh)).text, withinASecond).not.toContain(second);
 

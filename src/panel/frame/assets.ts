@@ -30,10 +30,10 @@ export const loadAssets = (): Assets => {
   const names = readdirSync(folder).sort();
   const read = (name: string): Buffer => readFileSync(new URL(name, folder));
   // The frame first: areas refine it.
-  const sheets = names.filter((name) => name.endsWith('.css'));
-  const styles = [...sheets.filter((name) => name === 'frame.css'), ...sheets.filter((name) => name !== 'frame.css')];
+  const areas = names.filter((name) => name.endsWith('.css') && name !== 'frame.css');
+  const styles = [read('frame.css'), ...areas.map((name) => withinArea(name.slice(0, -'.css'.length), read(name)))];
   const found: (readonly [string, Buffer])[] = [
-    ['panel.css', Buffer.concat(styles.map(read))],
+    ['panel.css', Buffer.concat(styles)],
     ['htmx.js', packageFile('htmx.org/dist/htmx.min.js')],
     ['htmx-sse.js', packageFile('htmx-ext-sse/dist/sse.min.js')],
     ...names.filter((name) => !name.endsWith('.css')).map((name) => [name, read(name)] as const),
@@ -68,6 +68,10 @@ export const loadAssets = (): Assets => {
     },
   };
 };
+
+/** The rules of an area's sheet reach its own pages only: a class of one area must not meet a form of another. */
+const withinArea = (area: string, sheet: Buffer): Buffer =>
+  Buffer.from(`main[data-area="${area}"] {\n${sheet.toString()}}\n`);
 
 /** By plain splits: the header comes from anybody, and a pattern with two runs of blanks takes quadratic time over it. */
 export const acceptsEncoding = (wishes: string, encoding: string): boolean =>

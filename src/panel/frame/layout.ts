@@ -50,7 +50,7 @@ const htmxConfig = JSON.stringify({
 });
 
 export const layout = (frame: Frame, content: PageContent): Html => {
-  const { assets, language, texts, signedIn } = frame;
+  const { assets, language, texts, path, signedIn } = frame;
   const t = texts.frame;
   const scripts = ['htmx.js', 'htmx-sse.js', 'frame.js', ...(content.scripts ?? [])];
   return html`<!doctype html>
@@ -73,7 +73,7 @@ ${signedIn && navigation(t.mainNavigation, 'main-nav', signedIn.nav)}
 <div class="who">${languageChoice(frame)}${signedIn && account(texts, signedIn)}</div>
 </header>
 ${signedIn && signedIn.subNav.length > 0 && navigation(t.subNavigation, 'sub-nav', signedIn.subNav)}
-<main id="main" tabindex="-1"${signedIn && stream(signedIn.streamUrl)}>
+<main id="main" tabindex="-1" data-area="${areaOf(path)}"${signedIn && stream(signedIn.streamUrl)}>
 ${frame.flash && message(frame.flash)}
 <h1>${content.title}</h1>
 ${content.body}
@@ -84,6 +84,17 @@ ${signedIn?.streamUrl !== undefined && html`<div hx-get="/panel" hx-trigger="sse
 </html>
 `;
 };
+
+/** Whose style sheet (assets/<area>.css) refines the page. */
+const areaOf = (path: string): string =>
+  areaPaths.find(([start]) => path === start || path.startsWith(`${start}/`))?.[1] ?? 'frame';
+
+const areaPaths = [
+  ['/panel/restaurants', 'restaurant'],
+  ['/panel/clients', 'support'],
+  ['/panel/support', 'support'],
+  ['/panel/security', 'security'],
+] as const;
 
 export const message = ({ tone, text }: Flash): Html =>
   html`<p class="message ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}">${text}</p>`;

@@ -162,8 +162,8 @@ export type HealthStep = {
 
 export type DeliveryState = 'pending' | 'waiting' | 'succeeded' | 'exhausted' | 'cancelled';
 
-/** `open`: was not sent yet. `retrying`: an attempt failed and another one comes. */
-export type DeliveryFilterState = 'open' | 'retrying' | 'succeeded' | 'exhausted' | 'cancelled';
+/** The words of the interface. */
+export type DeliveryFilterState = DeliveryState;
 
 export type Delivery = {
   uid: string;

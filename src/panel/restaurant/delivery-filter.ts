@@ -1,11 +1,13 @@
 /** The filters of the delivery log: they stand in the address bar. */
 import { type Html, html } from '../frame/html.ts';
 import type { View } from '../frame/page.ts';
+import { readText, readWord } from '../frame/read-word.ts';
 import type { DeliveryFilterState, DeliverySearch, WebhookEndpoint } from '../ports/restaurant.ts';
-import { askedText, withQuery } from './parts.ts';
+import { withQuery } from './parts.ts';
 import { placeOf } from './places.ts';
 
-const states: readonly DeliveryFilterState[] = ['open', 'retrying', 'succeeded', 'exhausted', 'cancelled'];
+/** The words of the API and the command line. */
+const states: readonly DeliveryFilterState[] = ['pending', 'waiting', 'succeeded', 'exhausted', 'cancelled'];
 /** Hours; the last is as long as deliveries are kept, so it filters nothing. */
 const spans = [1, 24, 168] as const;
 const keptHours = 720 as const;
@@ -21,14 +23,16 @@ export type DeliveryFilter = {
 
 const textMax = 64;
 
-export const readDeliveryFilter = (query: URLSearchParams): DeliveryFilter => {
-  const text = (name: string): string | undefined => askedText(query, name, textMax);
+/** Throws for words that are not known: the list would look as if everything fitted. */
+export const readDeliveryFilter = (view: Pick<View, 'query' | 'texts'>): DeliveryFilter => {
+  const text = (name: string): string | undefined => readText(view, name, textMax);
+  const hours = readWord(view, 'since', [...spans, keptHours]);
   return {
     endpoint: text('endpoint'),
-    state: states.find((state) => state === query.get('state')),
+    state: readWord(view, 'state', states),
     event: text('event'),
     id: text('id'),
-    hours: spans.find((hours) => String(hours) === query.get('since')),
+    hours: hours === keptHours ? undefined : hours,
     redelivery: text('redelivery'),
   };
 };

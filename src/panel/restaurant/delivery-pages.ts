@@ -22,7 +22,7 @@ const showDeliveries = async (view: View) => {
   if (found === undefined) return notFound();
   const { ports, query, now, texts } = view;
   const { restuid } = found;
-  const filter = readDeliveryFilter(query);
+  const filter = readDeliveryFilter(view);
   const after = askedText(query, 'after');
   const [deliveries, endpoints, redelivery] = await Promise.all([
     ports.restaurant.deliveries.search(restuid, { ...searchOf(filter, now), after, limit }),

@@ -1,6 +1,7 @@
 /** What became of the deliveries of an endpoint over time: a small chart, or the same as a table. */
 import { type Html, html } from '../frame/html.ts';
 import type { View } from '../frame/page.ts';
+import { readWord } from '../frame/read-word.ts';
 import { time } from '../frame/time.ts';
 import type { HealthStep } from '../ports/restaurant.ts';
 import { endpointPlace } from './endpoint-parts.ts';
@@ -19,9 +20,9 @@ const views = ['chart', 'table'] as const;
 
 export type HealthQuery = { span: Span; as: (typeof views)[number] };
 
-export const readHealthQuery = (query: URLSearchParams): HealthQuery => ({
-  span: spanNames.find((span) => span === query.get('span')) ?? 'day',
-  as: query.get('as') === 'table' ? 'table' : 'chart',
+export const readHealthQuery = (view: Pick<View, 'query' | 'texts'>): HealthQuery => ({
+  span: readWord(view, 'span', spanNames) ?? 'day',
+  as: readWord(view, 'as', views) ?? 'chart',
 });
 
 export const healthPlace = (place: string, { span, as }: HealthQuery): string => withQuery(place, { span, as });

@@ -110,7 +110,7 @@ const updateEndpoint = withEndpoint(async (view, restuid, endpoint) => {
 
 const showEndpoint = withEndpoint(async (view, restuid, endpoint) => {
   const place = endpointPlace(restuid, endpoint.uid);
-  const asked = readHealthQuery(view.query);
+  const asked = readHealthQuery(view);
   const now = html`<section id="endpoint-now" aria-label="${view.texts.restaurant.webhooks.state}" hx-get="${healthPlace(place, asked)}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML">${endpointNow(view, endpoint)}
 ${await endpointHealth(view, restuid, endpoint.uid, asked)}</section>`;
   if (view.wantsFragment) return fragment(now);

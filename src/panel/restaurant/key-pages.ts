@@ -3,6 +3,7 @@ import { Fault } from '#src/contract/fault.ts';
 import { fragment, notFound, page, redirect } from '../frame/answer.ts';
 import { html } from '../frame/html.ts';
 import type { Page, View } from '../frame/page.ts';
+import { readWord } from '../frame/read-word.ts';
 import { Refusal } from '../frame/refusal.ts';
 import type { ApiKey, NewKey, PanelRestaurant } from '../ports/restaurant.ts';
 import { isLive, keyTable, useOf } from './key-table.ts';
@@ -22,7 +23,7 @@ const showKeys = async (view: View) => {
 
 const keysPage = async (view: View, found: PanelRestaurant, problems: Problems = {}) => {
   const { query, ports, texts } = view;
-  const ended = query.get('ended') === '1';
+  const ended = readWord(view, 'ended', ['1']) === '1';
   const after = askedText(query, 'after');
   const keys = await ports.restaurant.keys.list(found.restuid, { ended, after, limit: keysShown });
   const table = keyTable(view, { restuid: found.restuid, ended, after, keys });

@@ -1,4 +1,5 @@
 /** The filter of a search, as it stands in the address bar. */
+import type { View } from '../frame/page.ts';
 import type { AuditFilter } from '../ports.ts';
 
 const textNames = [
@@ -18,13 +19,13 @@ const timeNames = ['since', 'until'] as const;
 export const searchPath = '/panel/security/audit';
 const textLengthMax = 200;
 
-type FilterField = (typeof textNames)[number] | (typeof timeNames)[number];
+type FilterField = (typeof textNames)[number] | (typeof timeNames)[number] | 'decision';
 
 /** What was asked for, and the names of the fields that say nothing that could be looked for. */
 export type AskedFilter = { filter: AuditFilter; wrong: readonly FilterField[] };
 
 /** Empty fields are not part of the filter. Times without a zone are taken as UTC. */
-export const readFilter = (query: URLSearchParams): AskedFilter => {
+export const readFilter = ({ query, ports }: Pick<View, 'query' | 'ports'>): AskedFilter => {
   const filter: AuditFilter = {};
   const wrong: FilterField[] = [];
   for (const name of textNames) {
@@ -42,6 +43,9 @@ export const readFilter = (query: URLSearchParams): AskedFilter => {
   }
   const decision = query.get('decision');
   if (decision === 'allow' || decision === 'deny') filter.decision = decision;
+  else if (decision !== null && decision !== '') wrong.push('decision');
+  const isKnown = filter.action === undefined || ports.security.actions.some((action) => action === filter.action);
+  if (!isKnown) wrong.push('action');
   return { filter, wrong };
 };
 

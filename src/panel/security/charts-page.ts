@@ -3,6 +3,7 @@ import { type Answer, page } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import { newsLink, newsPlace } from '../frame/news.ts';
 import type { View } from '../frame/page.ts';
+import { readText, readWord } from '../frame/read-word.ts';
 import { time } from '../frame/time.ts';
 import { type AuditChart, type ChartDimension, type ChartSeries, chartDimensions } from '../ports/security.ts';
 import type { Texts } from '../texts/texts.ts';
@@ -23,14 +24,15 @@ const hrefOf = ({ days, dimension, value }: Asked): string => {
   return `${chartsPath}?${query}`;
 };
 
-const readAsked = (query: URLSearchParams): Asked => ({
-  days: windows.find((days) => String(days) === query.get('days')) ?? 1,
-  dimension: chartDimensions.find((name) => name === query.get('by')) ?? 'client',
-  value: query.get('value')?.replaceAll('\0', '').slice(0, valueLengthMax),
+const readAsked = ({ query, texts }: Pick<View, 'query' | 'texts'>): Asked => ({
+  days: readWord({ query, texts }, 'days', windows) ?? 1,
+  dimension: readWord({ query, texts }, 'by', chartDimensions) ?? 'client',
+  // Empty is a value too: what is not known.
+  value: query.has('value') ? (readText({ query, texts }, 'value', valueLengthMax) ?? '') : undefined,
 });
 
 export const showCharts = async ({ ports, texts, query, actor, address }: View): Promise<Answer> => {
-  const asked = readAsked(query);
+  const asked = readAsked({ query, texts });
   const t = texts.security.charts;
   const { value, ...of } = asked;
   const chart = await ports.security.chart({ actor, address }, value === undefined ? of : { ...of, value });
@@ -50,7 +52,7 @@ ${chart.values.length === 0 ? html`<p>${t.nothing}</p>` : valueTable(texts, char
 };
 
 export const tellChartNews = ({ query, texts }: View): Answer =>
-  newsLink(texts.security.news, hrefOf(readAsked(query)));
+  newsLink(texts.security.news, hrefOf(readAsked({ query, texts })));
 
 const tabs = <T extends string | number>(
   label: string,

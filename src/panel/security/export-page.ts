@@ -1,6 +1,7 @@
 /** Download of the audit: what a search finds, or everything. */
 import { type Answer, file } from '../frame/answer.ts';
 import type { View } from '../frame/page.ts';
+import { readWord } from '../frame/read-word.ts';
 import { exportFormats } from '../ports/security.ts';
 import { readFilter } from './audit-filter.ts';
 import { refuseSearch } from './search-page.ts';
@@ -8,10 +9,10 @@ import { refuseSearch } from './search-page.ts';
 const types = { jsonl: 'application/x-ndjson; charset=utf-8', csv: 'text/csv; charset=utf-8' };
 
 export const downloadAudit = async (view: View): Promise<Answer> => {
-  const { filter, wrong } = readFilter(view.query);
+  const { filter, wrong } = readFilter(view);
   // A filter that cannot be read must not become "everything".
   if (wrong.length > 0) return refuseSearch(view);
-  const format = exportFormats.find((name) => name === view.query.get('format')) ?? 'jsonl';
+  const format = readWord(view, 'format', exportFormats) ?? 'jsonl';
   const { actor, address } = view;
   const body = await view.ports.security.exportAudit({ actor, address }, { filter, format });
   const day = view.now.toISOString().slice(0, 19).replaceAll(/[:T]/g, '-');

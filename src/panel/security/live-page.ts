@@ -5,6 +5,7 @@ import { type Html, html } from '../frame/html.ts';
 import { live } from '../frame/live.ts';
 import { newsLink, newsPlace } from '../frame/news.ts';
 import type { View } from '../frame/page.ts';
+import { readWord } from '../frame/read-word.ts';
 import { time } from '../frame/time.ts';
 import { type LiveCredential, type LiveKind, liveKinds } from '../ports/security.ts';
 import type { Texts } from '../texts/texts.ts';
@@ -26,7 +27,7 @@ const hrefOf = (kind: Kind, before?: string): string => {
 
 export const showLive = async (view: View): Promise<Answer> => {
   const t = view.texts.security.live;
-  const kind = kinds.find((name) => name === view.query.get('kind')) ?? 'token';
+  const kind = readWord(view, 'kind', kinds) ?? 'token';
   const before = view.query.get('before') ?? undefined;
   try {
     const list = kind === 'token' ? await tokenList(view, before) : await credentialList(view, kind, before);

@@ -4,6 +4,7 @@ import { type Answer, page, redirect } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import { live } from '../frame/live.ts';
 import type { View } from '../frame/page.ts';
+import { readWord } from '../frame/read-word.ts';
 import { time } from '../frame/time.ts';
 import type { DryRun } from '../ports.ts';
 import type { Texts } from '../texts/texts.ts';
@@ -19,7 +20,7 @@ const hrefOf = (days: number, before?: string): string =>
 
 export const showPolicy = async ({ ports, texts, query }: View): Promise<Answer> => {
   const t = texts.security.policy;
-  const days = windows.find((one) => String(one) === query.get('days')) ?? 30;
+  const days = readWord({ query, texts }, 'days', windows) ?? 30;
   const before = query.get('before') ?? undefined;
   const tried = ports.security.triedScopes();
   try {

@@ -15,7 +15,7 @@ const pageSize = 50;
 const hourMs = 3_600_000;
 
 export const showSearch = async (view: View): Promise<Answer> => {
-  const { filter, wrong } = readFilter(view.query);
+  const { filter, wrong } = readFilter(view);
   const t = view.texts.security;
   if (wrong.length > 0) return refuseSearch(view);
   const before = view.query.get('before') ?? undefined;
@@ -29,14 +29,20 @@ export const showSearch = async (view: View): Promise<Answer> => {
   }
 };
 
-export const tellSearchNews = ({ query, texts }: View): Answer =>
-  newsLink(texts.security.news, searchHref(Object.fromEntries(Object.entries(readFilter(query).filter))));
+export const tellSearchNews = (view: View): Answer =>
+  newsLink(view.texts.security.news, searchHref(Object.fromEntries(Object.entries(readFilter(view).filter))));
 
 /** The same page for a download that cannot be made. */
 export const refuseSearch = (view: View): Answer => {
-  const { filter, wrong } = readFilter(view.query);
+  const { filter, wrong } = readFilter(view);
   const t = view.texts.security;
-  return searchPage(view, filter, { problem: t.wrongFields(wrong.map((name) => t.fields[name])) });
+  return searchPage(view, filter, {
+    problem: t.wrongFields(
+      wrong.map(
+        (name) => `${name === 'decision' ? t.decision : t.fields[name]} “${view.query.get(name)?.slice(0, 60)}”`,
+      ),
+    ),
+  });
 };
 
 type Outcome = { found: AuditPage } | { problem: string };
@@ -74,7 +80,7 @@ const filterForm = (view: View, filter: AuditFilter): Html => {
     html`<label>${t.fields[name]}<input name="${name}" value="${shown(name)}" maxlength="200" autocomplete="off" spellcheck="false" autocapitalize="off"${more}></label>`;
   const moment = (name: 'since' | 'until'): Html =>
     html`<label>${t.fields[name]}<input name="${name}" value="${shown(name)}" placeholder="2026-05-01T10:00Z" data-moment autocomplete="off" maxlength="40"></label>`;
-  return html`<form method="get" action="${searchPath}" class="card filters" role="search" aria-label="${t.filter}" data-no-credentials="${t.searchRefused}">
+  return html`<form method="get" action="${searchPath}" class="card" role="search" aria-label="${t.filter}" data-no-credentials="${t.searchRefused}">
 <div class="fields">
 ${field('client')}${field('restaurant')}
 <label>${t.decision}<select name="decision"><option value="">${t.any}</option>${(['allow', 'deny'] as const).map(

@@ -38,7 +38,7 @@ const askToWithdraw = async (view: View): Promise<Answer> => {
 <dl class="facts"><dt>${t.clientId}</dt><dd><code>${clientId}</code></dd><dt>${texts.support.restaurants.id}</dt><dd><code>${restuid}</code></dd></dl>`,
     action: `${clientPath(clientId)}/withdraw`,
     fields: [['restaurant', restuid]],
-    submit: t.withdrawOf(restaurant.name),
+    submit: t.withdraw,
     back: clientPath(clientId),
   });
 };

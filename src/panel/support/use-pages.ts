@@ -5,6 +5,7 @@ import { type Html, html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
 import { newsLink, newsPlace } from '../frame/news.ts';
 import type { Page, View } from '../frame/page.ts';
+import { readWord } from '../frame/read-word.ts';
 import { time } from '../frame/time.ts';
 import type { ClientUse, ShownClient } from '../ports/support.ts';
 import { clientPath } from './client-table.ts';
@@ -27,7 +28,7 @@ export const usePages: readonly Page[] = [
   {
     ...{ method: 'GET', path: '/clients/:client/use/news', roles: supportRoles },
     handle: ({ params, query, texts }) =>
-      newsLink(texts.support.use.news, hrefOf(params.client ?? '', periodOf(query))),
+      newsLink(texts.support.use.news, hrefOf(params.client ?? '', periodOf({ query, texts }))),
   },
   { method: 'GET', path: '/clients/:client/shrink', roles: supportRoles, handle: (view) => askToShrink(view) },
   { method: 'POST', path: '/clients/:client/shrink', roles: supportRoles, handle: (view) => shrink(view) },
@@ -35,8 +36,9 @@ export const usePages: readonly Page[] = [
   { method: 'POST', path: '/clients/:client/scopes', roles: supportRoles, handle: (view) => saveScopes(view) },
 ];
 
-const periodOf = (fields: URLSearchParams): number =>
-  periods.find((one) => String(one) === fields.get('days')) ?? daysDefault;
+/** Of the address, or of the fields of a form. */
+const periodOf = ({ texts, query }: Pick<View, 'texts' | 'query'>): number =>
+  readWord({ texts, query }, 'days', periods) ?? daysDefault;
 
 const hrefOf = (clientId: string, days: number): string => `${usePath(clientId)}?days=${days}`;
 
@@ -45,7 +47,7 @@ const usePath = (clientId: string): string => `${clientPath(clientId)}/use`;
 const showUse = async (view: View): Promise<Answer> => {
   const { params, query, ports, texts, actor } = view;
   const client = await ports.support.showClient(params.client ?? '');
-  const days = periodOf(query);
+  const days = periodOf({ query, texts });
   const [use] = await ports.support.clientUse(actor, [client], days);
   if (use === undefined) throw new Error('a client was asked about and nothing was told');
   const t = texts.support.use;
@@ -89,7 +91,7 @@ const backOf = (fields: URLSearchParams, clientId: string): string =>
 const askToShrink = async (view: View): Promise<Answer> => {
   const { params, query, ports, texts, actor } = view;
   const client = await ports.support.showClient(params.client ?? '');
-  const days = periodOf(query);
+  const days = periodOf({ query, texts });
   const [use] = await ports.support.clientUse(actor, [client], days);
   const back = backOf(query, client.clientId);
   const left = use?.scopes.map(({ name }) => name).filter((name) => !use.proposed.includes(name)) ?? [];
@@ -154,7 +156,7 @@ const shrink = async ({ params, form, ports, actor, texts }: View): Promise<Answ
   const client = await ports.support.showClient(params.client ?? '');
   const { clientId } = client;
   // What was used since the page was shown stays too.
-  const [use] = await ports.support.clientUse(actor, [client], periodOf(form));
+  const [use] = await ports.support.clientUse(actor, [client], periodOf({ query: form, texts }));
   const left = await ports.support.shrinkScopes(actor, clientId, [...form.getAll('keep'), ...(use?.proposed ?? [])]);
   const text = texts.support.use.shrunk(left.length, client.name);
   return redirect(backOf(form, clientId), { tone: 'good', text });

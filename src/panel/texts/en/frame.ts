@@ -36,6 +36,10 @@ export const frame = {
   /** `origin`: the address that forms are taken from. */
   otherAddress: (origin: string): string =>
     `This form was not sent from a page at ${origin}. Open the panel at that address and try again. Nothing was changed.`,
+  unknownWord: (name: string, value: string, words: string): string =>
+    `The address of this page asks for ${name} “${value}”, which is not known. Known are: ${words}.`,
+  unusableText: (name: string, value: string, max: number): string =>
+    `The address of this page asks for ${name} “${value}”, which cannot be looked for: at most ${max} characters.`,
   /** What was refused, by the code of the fault; `text`: what the fault says in English. */
   refused: (_code: FaultCode, text: string): string => text,
   cancel: 'Cancel',

@@ -49,8 +49,8 @@ export const deliveries = {
     cancelled: 'Cancelled',
   },
   filterStates: {
-    open: 'To be sent',
-    retrying: 'Retrying',
+    pending: 'To be sent',
+    waiting: 'Waiting',
     succeeded: 'Delivered',
     exhausted: 'Failed',
     cancelled: 'Cancelled',

@@ -48,6 +48,10 @@ export const frame: Texts['frame'] = {
   },
   otherAddress: (origin) =>
     `Questo modulo non è stato inviato da una pagina di ${origin}. Apri il pannello a questo indirizzo e riprova. Nulla è stato modificato.`,
+  unknownWord: (name, value, words) =>
+    `L’indirizzo di questa pagina chiede ${name} «${value}», un valore sconosciuto. Sono possibili: ${words}.`,
+  unusableText: (name, value, max) =>
+    `L’indirizzo di questa pagina chiede ${name} «${value}», che non si può cercare: al massimo ${max} caratteri.`,
   refused: (code) => refusals[code] ?? 'Il server non lo permette. Nulla è stato modificato.',
   cancel: 'Annulla',
   requestId: 'Id della richiesta',

@@ -43,8 +43,8 @@ export const deliveries: Texts['restaurant']['deliveries'] = {
     cancelled: 'Annullata',
   },
   filterStates: {
-    open: 'Da inviare',
-    retrying: 'In nuovo tentativo',
+    pending: 'Da inviare',
+    waiting: 'In attesa',
     succeeded: 'Consegnata',
     exhausted: 'Fallita',
     cancelled: 'Annullata',
