@@ -103,7 +103,7 @@ export const assemble = (deps: AssembleDeps): PublicDoor => {
     auditRefusal,
     refused,
   });
-  const upstreams = createUpstreams(deps.upstreams, settings);
+  const upstreams = createUpstreams(deps.upstreams, settings, origin);
   const signFor = createSignFor({ signers: createSigners(deps) });
   const { protocol, host } = new URL(origin);
   const facts = {

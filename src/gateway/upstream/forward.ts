@@ -89,6 +89,7 @@ export const createForward = (deps: ForwardDeps): Step => {
           send(sending, chooseOrRefuse(upstream, false));
         }),
       asksAgain: sending.method === 'HEAD',
+      toPublicLocation: upstream.toPublicLocation,
     });
     sending.relay = relay;
     upstream.inFlight += 1;

@@ -4,6 +4,7 @@ import type { Dispatcher } from 'undici';
 import type { EdgeHeaders } from '../edge/security-headers.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Tracked } from './connections.ts';
+import type { ToPublicLocation } from './public-location.ts';
 import { passHeaders, type UpstreamHeaders } from './response-headers.ts';
 import type { ErrorCollector, TranslateError } from './translate-errors.ts';
 
@@ -27,6 +28,7 @@ type RelayEvents = {
   /** HEAD was refused: the refusal's headers depend on a body that only GET has. */
   onErrorWithoutBody: () => void;
   asksAgain: boolean;
+  toPublicLocation: ToPublicLocation;
 };
 
 export type Relay = Tracked & {
@@ -40,6 +42,12 @@ export type Relay = Tracked & {
 /** How long a client may take none of its answer before its upstream connection is given to somebody else. */
 const stalledMs = 30_000;
 
+/**
+ * How long the head of an answer waits for its first bytes. While it waits a broken answer can still become 502; a stream
+ * of events that says nothing at first is begun after that.
+ */
+const headWaitsMs = 250;
+
 const clientGone = new Error('the client closed the connection');
 
 /** One exchange with an upstream. */
@@ -52,6 +60,8 @@ type State = {
   /** Set before the upstream has the request: it is broken off as soon as it would start. */
   abortReason: Error | undefined;
   waiting: NodeJS.Timeout | undefined;
+  /** The head of an answer of which nothing has been written. */
+  held: { status: number; headers: UpstreamHeaders; timer: NodeJS.Timeout } | undefined;
   collector: ErrorCollector | undefined;
   sawAnswer: boolean;
   asksAgain: boolean;
@@ -72,6 +82,7 @@ export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEv
     controller: undefined,
     abortReason: undefined,
     waiting: undefined,
+    held: undefined,
     collector: undefined,
     sawAnswer: false,
     asksAgain: false,
@@ -125,6 +136,7 @@ const settle = (state: State, error?: Error): boolean => {
   if (state.settled) return false;
   state.settled = true;
   clearTimeout(state.waiting);
+  if (error !== undefined) clearTimeout(state.held?.timer);
   state.events.onSettled(error);
   return true;
 };
@@ -143,7 +155,7 @@ const fail = (state: State, error: Error): void => {
 const startAnswer = (state: State, controller: Controller, status: number, headers: UpstreamHeaders): void => {
   state.sawAnswer = true;
   state.events.onAnswer(status);
-  if (status < 400) return begin(state, status, headers);
+  if (status < 400) return hold(state, status, headers);
   if (state.events.asksAgain) {
     state.asksAgain = true;
     return;
@@ -153,12 +165,34 @@ const startAnswer = (state: State, controller: Controller, status: number, heade
     begin(state, told, headers);
     if (state.exchange.method !== 'HEAD') for (const chunk of collected) pass(state, chunk);
   };
-  state.collector = state.deps.translate(state.exchange, { status, headers, controller, passOn });
+  state.collector = state.deps.translate(state.exchange, {
+    ...{ status, headers, controller, passOn },
+    toPublicLocation: state.events.toPublicLocation,
+  });
+};
+
+const hold = (state: State, status: number, headers: UpstreamHeaders): void => {
+  state.held = { status, headers, timer: setTimeout(sendAlone, headWaitsMs, state) };
+};
+
+/** Written, a head still waits for its body in Node. */
+const sendAlone = (state: State): void => {
+  letGo(state);
+  state.exchange.res.flushHeaders();
+};
+
+const letGo = (state: State): void => {
+  const { held } = state;
+  if (held === undefined) return;
+  state.held = undefined;
+  clearTimeout(held.timer);
+  begin(state, held.status, held.headers);
 };
 
 const begin = (state: State, status: number, headers: UpstreamHeaders): void => {
   const { deps, exchange } = state;
-  const all = passHeaders(headers, deps.edgeHeaders(exchange.requestId, exchange.rate?.headers, exchange.dpopNonce));
+  const own = deps.edgeHeaders(exchange.requestId, exchange.rate?.headers, exchange.dpopNonce);
+  const all = passHeaders(headers, own, state.events.toPublicLocation);
   if (headers['cache-control'] === undefined) all.push('cache-control', 'no-store');
   const length = headers['content-length'];
   if (length !== undefined && exchange.method !== 'HEAD') state.missing = Number(length);
@@ -168,6 +202,7 @@ const begin = (state: State, status: number, headers: UpstreamHeaders): void => 
 };
 
 const pass = (state: State, chunk: Buffer): void => {
+  if (state.held !== undefined) letGo(state);
   const { res } = state.exchange;
   if (state.missing === chunk.length) {
     state.missing = 0;
@@ -180,6 +215,7 @@ const pass = (state: State, chunk: Buffer): void => {
 
 const endAnswer = (state: State): void => {
   if (!settle(state)) return;
+  letGo(state);
   const { res } = state.exchange;
   if (state.asksAgain) state.events.onErrorWithoutBody();
   else if (state.collector !== undefined) state.collector.end();

@@ -1,5 +1,6 @@
 /** Which header fields of an upstream's answer leave the house. */
 import type { IncomingHttpHeaders } from 'node:http';
+import type { ToPublicLocation } from './public-location.ts';
 import { connectionNames, hopByHop, reserved } from './request-headers.ts';
 
 /** Set by the gateway, or telling what runs behind it. `www-authenticate` and `dpop-nonce` are the gateway's word alone. */
@@ -60,19 +61,33 @@ const connectionOf = (headers: UpstreamHeaders): string | undefined => {
   return Array.isArray(value) ? value.join(',') : (value as string | undefined);
 };
 
+const isLocation = (name: string): boolean => name === 'location' || name === 'content-location';
+
 /** Appends to `into` what belongs to an answer that is passed on with its body. */
-export const passHeaders = (headers: UpstreamHeaders, into: string[]): string[] => {
+export const passHeaders = (
+  headers: UpstreamHeaders,
+  into: string[],
+  toPublicLocation: ToPublicLocation = unchanged,
+): string[] => {
   const listed = connectionNames(connectionOf(headers));
-  for (const name in headers) if (leaves(name, listed)) pushValues(into, name, headers[name]);
+  for (const name in headers) {
+    if (!leaves(name, listed)) continue;
+    const value = headers[name];
+    pushValues(into, name, typeof value === 'string' && isLocation(name) ? toPublicLocation(value) : value);
+  }
   return into;
 };
 
+const unchanged: ToPublicLocation = (value) => value;
+
 /** What stays of an answer whose body the gateway has written anew: `Retry-After` and other fields about the request. */
-export const passHeadersWithoutBody = (headers: UpstreamHeaders): string[] => {
+export const passHeadersWithoutBody = (headers: UpstreamHeaders, toPublicLocation: ToPublicLocation): string[] => {
   const listed = connectionNames(connectionOf(headers));
   const kept: string[] = [];
   for (const name in headers) {
-    if (leaves(name, listed) && !ofReplacedBody.has(name)) pushValues(kept, name, headers[name]);
+    if (!leaves(name, listed) || ofReplacedBody.has(name)) continue;
+    const value = headers[name];
+    pushValues(kept, name, typeof value === 'string' && isLocation(name) ? toPublicLocation(value) : value);
   }
   return kept;
 };

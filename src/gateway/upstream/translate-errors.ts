@@ -22,6 +22,7 @@ import type { Exchange } from '../exchange.ts';
 import { upstreamUnreachable } from '../faults.ts';
 import { denialReasonOf, type NoteDenial } from '../whoami/denial.ts';
 import { decodeBody } from './decode-body.ts';
+import type { ToPublicLocation } from './public-location.ts';
 import { codeFor, type Refusal, readRefusal } from './read-refusal.ts';
 import { passHeadersWithoutBody, type UpstreamHeaders } from './response-headers.ts';
 
@@ -55,6 +56,7 @@ export type ErrorAnswer = {
   status: number;
   headers: UpstreamHeaders;
   controller: Pick<Controller, 'abort'>;
+  toPublicLocation: ToPublicLocation;
   /** Passes a body on that is an envelope already and too long to be read; called with what came so far. */
   passOn: (collected: readonly Buffer[], status: number) => void;
 };
@@ -135,7 +137,7 @@ const passedStatus = (
 const writeRefusal = (
   deps: TranslateDeps,
   exchange: Exchange,
-  { status, headers }: ErrorAnswer,
+  { status, headers, toPublicLocation }: ErrorAnswer,
   dialect: Dialect,
   body: Buffer | undefined,
 ): void => {
@@ -149,7 +151,7 @@ const writeRefusal = (
   const by = refusal.codeKnown ? 'upstream' : 'foreign';
   deps.noteDenial(exchange, refusal.fault, by);
   const rendered = render(refusal, exchange, dialect, deps.dialects, decoded);
-  const kept = passHeadersWithoutBody(headers);
+  const kept = passHeadersWithoutBody(headers, toPublicLocation);
   const own = ['content-type', rendered.contentType, 'cache-control', 'no-store'];
   if (rendered.challenge !== undefined) own.push('www-authenticate', rendered.challenge);
   if ((status === 429 || status === 503) && retryAfter === undefined) own.push('retry-after', '1');

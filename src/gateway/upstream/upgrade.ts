@@ -188,7 +188,7 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
       answered = true;
       noteAnswer(address.health);
       socket.setTimeout(refusalMs);
-      refuse(deps, exchange, answer);
+      refuse(deps, exchange, answer, upstream);
     };
     // http-proxy is about to listen too and would pass an ordinary response on as it is, with every header; refusals
     // leave in our dialects instead.
@@ -236,7 +236,12 @@ const answerHeaders = ({ headers }: IncomingMessage, edge: string[]): Record<str
 };
 
 /** The upstream answered the handshake with an ordinary response. */
-const refuse = (deps: UpgradesDeps, exchange: Exchange, answer: IncomingMessage): void => {
+const refuse = (
+  deps: UpgradesDeps,
+  exchange: Exchange,
+  answer: IncomingMessage,
+  { toPublicLocation }: Upstream,
+): void => {
   const status = answer.statusCode ?? 0;
   const unusable = (cause: unknown): void => deps.writeFault(exchange, upstreamUnreachable(cause));
   if (status < 400) {
@@ -248,6 +253,7 @@ const refuse = (deps: UpgradesDeps, exchange: Exchange, answer: IncomingMessage)
     status,
     headers: answer.headers,
     controller: { abort: () => void answer.destroy() },
+    toPublicLocation,
     passOn: () => {
       answer.destroy();
       unusable(new Error('the refusal of an upgrade is too long'));

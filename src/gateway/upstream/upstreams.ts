@@ -2,6 +2,7 @@
 import { addressesOf, type PolicySettings } from '../policy-config.ts';
 import { createHealth, type Health, type HealthBounds, readinessOf } from './address-health.ts';
 import { type Connections, createConnections } from './connections.ts';
+import { createPublicLocation, type ToPublicLocation } from './public-location.ts';
 
 export type Address = {
   readonly origin: string;
@@ -19,6 +20,7 @@ export type Upstream = {
   readonly inFlightMax: number;
   readonly bounds: HealthBounds;
   readonly connectTimeoutMs: number;
+  readonly toPublicLocation: ToPublicLocation;
   /** Where the search for the least busy begins, so that equals take turns. */
   turn: number;
 };
@@ -32,10 +34,11 @@ type UpstreamSettings = Pick<PolicySettings, 'upstream_failures_max' | 'upstream
 /** Above this an upstream's header is a broken answer. */
 const headerBytesMax = 64 * 1024;
 
-/** `urls`: name -> address, several apart by `|`. */
+/** `urls`: name -> address, several apart by `|`. `origin`: the public address. */
 export const createUpstreams = (
   urls: Readonly<Record<string, string>>,
   settings: UpstreamSettings,
+  origin: string,
 ): ReadonlyMap<string, Upstream> =>
   new Map(
     Object.entries(urls).map(([name, url]) => {
@@ -49,6 +52,7 @@ export const createUpstreams = (
           inFlightMax: settings.upstream_connections_max * addresses.length + settings.upstream_waiting_max,
           bounds: { failuresMax: settings.upstream_failures_max, pauseMsMax: settings.upstream_pause_ms_max },
           connectTimeoutMs: settings.upstream_connect_timeout_ms,
+          toPublicLocation: createPublicLocation(addressesOf(url), origin),
           turn: 0,
         },
       ];
