@@ -172,12 +172,16 @@ const startAnswer = (state: State, controller: Controller, status: number, heade
 };
 
 const hold = (state: State, status: number, headers: UpstreamHeaders): void => {
-  state.held = { status, headers, timer: setTimeout(sendAlone, headWaitsMs, state) };
+  state.held = { status, headers, timer: setTimeout(endWait, headWaitsMs, state) };
 };
 
-/** Written, a head still waits for its body in Node. */
+/** What came while the process was busy is read first. */
+const endWait = (state: State): void => void setImmediate(sendAlone, state);
+
 const sendAlone = (state: State): void => {
+  if (state.held === undefined || state.settled) return;
   letGo(state);
+  // Written, a head still waits for its body in Node.
   state.exchange.res.flushHeaders();
 };
 
