@@ -22,3 +22,11 @@ export const getAt = (source: Record<string, unknown>, path: string): unknown =>
   }
   return value;
 };
+
+/** Removes what stands there, if anything does. */
+export const deleteAt = (target: Record<string, unknown>, path: string): void => {
+  const names = path.split('.');
+  const last = names.pop() ?? '';
+  const holder = names.length === 0 ? target : getAt(target, names.join('.'));
+  if (typeof holder === 'object' && holder !== null) Reflect.deleteProperty(holder, last);
+};

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { gatewaySettings } from '#src/gateway/config.ts';
 import { orderingSettings } from '#src/ordering/config.ts';
 import { panelSettings } from '#src/panel/config.ts';
+import { addressProblem } from '#src/platform/db/database-address.ts';
 import { tracingSettings } from '#src/platform/telemetry/tracing-config.ts';
 import { staffSettings } from '#src/staff/config.ts';
 import { webhooksSettings } from '#src/webhooks/config.ts';
@@ -69,7 +70,8 @@ export const settingsSchema = z.strictObject({
     .meta({ description: 'Folder of the embedded PostgreSQL and of the master key', env: 'ORDERPASS_DATA_DIR' }),
   database_url: z
     .string()
-    .regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://')
+    .regex(/^postgres(ql)?:\/\//, { error: 'must begin with postgresql://', abort: true })
+    .refine((text) => addressProblem(text) === undefined, { error: ({ input }) => addressProblem(String(input)) })
     .optional()
     .meta({ description: 'PostgreSQL to use instead of the embedded one', env: 'DATABASE_URL', secret }),
   database_connections_max: z.coerce.number().int().min(2).max(500).default(20).meta({
@@ -218,7 +220,7 @@ export const remoteCaller = (
 
 export const processSettingsSource = (configFile?: string): SettingsSource => ({ env: process.env, configFile });
 
-const contradictions = (settings: Settings): SettingProblem[] => {
+export const contradictions = (settings: Settings): SettingProblem[] => {
   const rows: [boolean, string, string][] = [
     [
       settings.role !== 'all' && settings.database_url === undefined,
@@ -251,7 +253,7 @@ const contradictions = (settings: Settings): SettingProblem[] => {
 };
 
 /** People set the environment name, so problems name it beside the path. */
-const nameOf = (path: string): string => {
+export const nameOf = (path: string): string => {
   const env = settingFields().find((field) => field.path === path)?.env;
   return env === undefined ? path : `${path} (${env})`;
 };

@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { openWitness } from '#src/gateway/index.ts';
 import { type Clock, systemClock } from '#src/platform/clock.ts';
 import { awaitServer } from '#src/platform/db/await-server.ts';
+import { connectionProblem } from '#src/platform/db/database-address.ts';
 import { settleFact } from '#src/platform/db/facts.ts';
 import { databaseName, openStore, type Store } from '#src/platform/db/index.ts';
 import { migrate } from '#src/platform/db/migrate.ts';
@@ -46,7 +47,8 @@ export const openInstallation = async (
     return { store: await withWitness(store, box, dataDir, log), box, clock: systemClock, log };
   } catch (error) {
     await store.close();
-    throw error;
+    const problem = settings.database_url === undefined ? undefined : connectionProblem(error);
+    throw problem === undefined ? error : new Error(`DATABASE_URL: ${problem}`, { cause: error });
   }
 };
 

@@ -178,9 +178,11 @@ const contradictions = (table: RouteTable): [Place, string][] => {
 
 /** A route table that cannot be used: every problem with its path. */
 export class RouteTableError extends Error {
+  readonly problems: readonly string[];
   constructor(file: string, problems: readonly string[]) {
     super(`${file}: ${problems.join('; ')}`);
     this.name = 'RouteTableError';
+    this.problems = problems;
   }
 }
 
@@ -199,6 +201,38 @@ export const loadRouteTable = (file: string, upstreamNames: readonly string[]): 
   );
   if (lost.length > 0) throw new RouteTableError(file, [`no address for upstream ${lost.join(', ')}`]);
   return table;
+};
+
+/** All for which `loadRouteTable` would reject the file, at once: also upstreams without an address in a table that is wrong elsewhere. */
+export const routeTableProblems = (file: string, upstreamNames: readonly string[]): readonly string[] => {
+  try {
+    loadRouteTable(file, upstreamNames);
+    return [];
+  } catch (error) {
+    if (!(error instanceof RouteTableError)) throw error;
+    return [...new Set([...error.problems, ...lostUpstreams(file, upstreamNames)])];
+  }
+};
+
+const lostUpstreams = (file: string, upstreamNames: readonly string[]): string[] => {
+  const loose = z
+    .object({ routes: z.array(z.unknown()) })
+    .catch({ routes: [] })
+    .parse(tryJson(file));
+  const upstream = z.object({ upstream: z.string() });
+  const named = loose.routes.flatMap((route) => upstream.safeParse(route).data?.upstream ?? []);
+  return noAddress([...new Set(named)].filter((name) => name !== ownUpstream && !upstreamNames.includes(name)));
+};
+
+const noAddress = (lost: readonly string[]): string[] =>
+  lost.length === 0 ? [] : [`no address for upstream ${lost.join(', ')}`];
+
+const tryJson = (file: string): unknown => {
+  try {
+    return readJson(file);
+  } catch {
+    return undefined;
+  }
 };
 
 /** Names of the scopes that exist, in their sequence. Throws RouteTableError. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { loadSettings, maskedSettings, processSettingsSource, settingsTable } from '#src/app/config.ts';
+import { settingsProblems, unknownNames } from '#src/app/check-settings.ts';
+import { maskedSettings, processSettingsSource, SettingsError, settingsTable } from '#src/app/config.ts';
 import type { Output } from '../output.ts';
 import { configFileOf } from '../with-admin.ts';
 
@@ -7,9 +8,11 @@ export const configCommands = (program: Command, output: Output): void => {
   const group = program.command('config').description('settings');
   group
     .command('check')
-    .description('check every setting; names all problems at once')
+    .description('check every setting and the files that they name, as a start would; names all problems at once')
     .action((_options: unknown, command: Command) => {
-      loadSettings(processSettingsSource(configFileOf(command)));
+      const source = processSettingsSource(configFileOf(command));
+      const problems = [...settingsProblems(source), ...unknownNames(source)];
+      if (problems.length > 0) throw new SettingsError(problems);
       output.result({ valid: true });
     });
   group

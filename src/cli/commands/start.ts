@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
-import { loadProcessSettings, type Settings } from '#src/app/config.ts';
+import { settingsProblems, unknownNames } from '#src/app/check-settings.ts';
+import { loadProcessSettings, processSettingsSource, type Settings, SettingsError } from '#src/app/config.ts';
 import type { DemoCredentials } from '#src/app/demo/demo.ts';
 import { type Program, startProgram } from '#src/app/run.ts';
 import { createLog, type Logger } from '#src/platform/log.ts';
@@ -13,9 +14,14 @@ export const startCommand = (program: Command, output: Output): void => {
     .command('start', { isDefault: false })
     .description('start the role of this process (default: everything) and run until it is told to stop')
     .action(async (_options: unknown, command: Command) => {
+      const source = processSettingsSource(configFileOf(command));
+      const problems = settingsProblems(source);
+      if (problems.length > 0) throw new SettingsError(problems);
       const settings = loadProcessSettings({ configFile: configFileOf(command) });
       tuneMemory();
       const log = createLog({ level: settings.log_level, role: settings.role });
+      // Not refused: a newer version may know the name, and one that is rolled back must start with the same environment.
+      for (const { path, message } of unknownNames(source)) log.warn(`${path} ${message}`);
       const stopping = stopOnSignal();
       ignoreHangUp(log);
       const running = await startUnlessStopped(settings, log, stopping);

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { type Dialect, Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
+import { withStrictTls } from './database-address.ts';
 import { nameStatements } from './named.ts';
 
 /** Where a PostgreSQL listens on a Unix socket. `host` is the folder of the socket. */
@@ -102,7 +103,9 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
   const { connection } = settings;
   const pool = new pg.Pool({
     // A Unix socket never speaks TLS; without the word a PGSSLMODE of the environment would ask for it.
-    ...(typeof connection === 'string' ? { connectionString: connection } : { ...connection, ssl: false }),
+    ...(typeof connection === 'string'
+      ? { connectionString: withStrictTls(connection) }
+      : { ...connection, ssl: false }),
     max: settings.max ?? maxDefault,
     application_name: settings.applicationName,
     connectionTimeoutMillis: connectTimeoutMs,

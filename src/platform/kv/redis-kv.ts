@@ -52,6 +52,13 @@ export const createRedisKv = ({ url, log, waitMsMax = waitMsDefault }: RedisKvDe
   };
 };
 
+/** One line in the words of Redis or of the system; neither repeats a password. */
+const reasonOf = (error: Error): string => {
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const said = first instanceof Error && first.message !== '' ? first.message : error.name;
+  return said.split('\n', 1)[0] ?? said;
+};
+
 type Gate = { isOpen(): boolean; ask<T>(question: () => Promise<T>): Promise<T>; close(): void };
 
 /** Lets questions through while Redis answers in time. */
@@ -60,17 +67,20 @@ const createGate = (client: Redis, log: Logger, waitMsMax: number): Gate => {
   let told: 'up' | 'down' = 'up';
   let missed = 0;
   let answers = 0;
+  let reason = 'it does not answer';
   const isOpen = (): boolean => client.status === 'ready' && !silent;
   const tell = (): void => {
     const now = isOpen() ? 'up' : 'down';
     if (now === told) return;
     told = now;
-    if (now === 'down') log.warn('Redis is not reachable; limits are counted by each process alone');
+    if (now === 'down')
+      log.warn(`Redis is not reachable (REDIS_URL): ${reason}; limits are counted by each process alone`);
     else log.warn('Redis is reachable again; limits are shared');
   };
   client.on('ready', tell).on('close', tell);
   client.on('error', (error) => {
     log.debug({ err: error }, 'Redis connection');
+    reason = reasonOf(error);
     tell();
   });
   const probe = async (): Promise<void> => {

@@ -1,0 +1,48 @@
+/** The address of a database, `postgresql://…`: whether it can be read, what it asks of TLS, and why it leads nowhere. */
+import pg from 'pg';
+import { isTransient } from './transaction.ts';
+
+/**
+ * pg checks certificate and name for `prefer`, `require` and `verify-ca` as for `verify-full`, and prints seven lines
+ * about it. The address says so itself here. Where libpq's weaker meaning is wanted, `uselibpqcompat=true` asks for it.
+ */
+export const withStrictTls = (address: string): string =>
+  /[?&]uselibpqcompat=true(?:&|$)/.test(address)
+    ? address
+    : address.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full');
+
+/** Why the address cannot be read, without the address itself, which holds a password; undefined when it can. */
+export const addressProblem = (address: string): string | undefined => {
+  try {
+    new pg.Client({ connectionString: withStrictTls(address) });
+    return undefined;
+  } catch (error) {
+    if (error instanceof Error && 'syscall' in error) return error.message;
+    return 'is not an address; write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, special characters percent-encoded';
+  }
+};
+
+const untrusted = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+]);
+
+/** SQLSTATEs of a server that lets this user or this database not in. */
+const refused = new Set(['28000', '28P01', '3D000', '42501']);
+
+/**
+ * Why no connection came about, in one line without secrets, with what helps; undefined for errors of another kind.
+ */
+export const connectionProblem = (error: unknown): string | undefined => {
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  if (!(first instanceof Error)) return undefined;
+  const code = String(Reflect.get(first, 'code'));
+  const line = first.message.split('\n', 1)[0] ?? '';
+  if (untrusted.has(code))
+    return `${line}: add sslrootcert=FILE with the certificate of its authority, or sslmode=no-verify to encrypt without knowing to whom`;
+  if (/does not support SSL/.test(line)) return `${line}: set sslmode=disable, or turn TLS on there`;
+  return refused.has(code) || (isTransient(first) && !code.startsWith('53')) ? line : undefined;
+};

@@ -1,0 +1,198 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSecureContext, TLSSocket } from 'node:tls';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { root, runCommand, startProgram } from '../support/program.ts';
+import { hasRedis, startRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+let folder: string;
+let database: TestDatabase;
+const key = randomBytes(32).toString('base64');
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'orderpass-settings-'));
+  database = await createTestDatabase();
+});
+
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await database?.drop();
+});
+
+const file = (name: string, text: string): string => {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+};
+
+type Table = { routes: { upstream: string; method: string }[] };
+const table = (): Table => JSON.parse(readFileSync(join(root, 'config/routes.json'), 'utf8')) as Table;
+
+const lostUpstream = (): string => {
+  const routes = table();
+  for (const route of routes.routes) if (route.upstream === 'ordering') route.upstream = 'stock';
+  return file('lost.json', JSON.stringify(routes));
+};
+
+const brokenRoutes = (): string => {
+  const routes = table();
+  const [first, second] = routes.routes;
+  if (first !== undefined) first.method = 'DANCE';
+  if (second !== undefined) second.upstream = 'stock';
+  return file('broken.json', JSON.stringify(routes));
+};
+
+test('F-48 config check and a start name everything that a start refuses, each with its setting', async () => {
+  const base = { DATABASE_URL: database.url, ORDERPASS_MASTER_KEY: key };
+  const cases: [Record<string, string>, string[]][] = [
+    [{ ORDERPASS_ROUTES_FILE: join(folder, 'absent.json') }, ['ORDERPASS_ROUTES_FILE', 'ENOENT']],
+    [{ ORDERPASS_ROUTES_FILE: file('text.json', 'routes') }, ['ORDERPASS_ROUTES_FILE', 'JSON']],
+    [{ ORDERPASS_ROUTES_FILE: lostUpstream() }, ['ORDERPASS_ROUTES_FILE', 'no address for upstream stock']],
+    [{ ORDERPASS_ROUTES_FILE: brokenRoutes() }, ['routes.0.method', 'no address for upstream stock']],
+    [
+      { ORDERPASS_MASTER_KEY: '', ORDERPASS_MASTER_KEY_FILE: join(folder, 'absent.key') },
+      ['ORDERPASS_MASTER_KEY_FILE', 'ENOENT'],
+    ],
+    [
+      { ORDERPASS_MASTER_KEY: '', ORDERPASS_MASTER_KEY_FILE: file('bad.key', 'abc') },
+      ['ORDERPASS_MASTER_KEY_FILE', '32 bytes'],
+    ],
+    [{ ORDERPASS_MASTER_KEY: 'abc' }, ['ORDERPASS_MASTER_KEY', '32 bytes']],
+    [{ ORDERPASS_AUTH_CHECK_AUDIENCES: 'stock' }, ['ORDERPASS_AUTH_CHECK_AUDIENCES', 'stock is no upstream']],
+    [{ PORT: '8123', ORDERPASS_INTERNAL_PORT: '8123' }, ['ORDERPASS_INTERNAL_PORT', '8123']],
+    [{ DATABASE_URL: 'postgresql://a:hidden@host:99999/x' }, ['DATABASE_URL', 'is not an address']],
+  ];
+  for (const [env, named] of cases)
+    for (const command of [['config', 'check'], ['start']]) {
+      const { code, stderr } = await runCommand(command, { ...base, ...env });
+      expect([command, code]).toEqual([command, 1]);
+      for (const text of named) expect(stderr).toContain(text);
+      expect(stderr).not.toContain('hidden');
+    }
+}, 120_000);
+
+test('F-48 all of it comes in one pass, also beside values that are wrong by themselves', async () => {
+  const { code, stderr } = await runCommand(['config', 'check'], {
+    ORDERPASS_ROLE: 'everything',
+    ORDERPASS_MASTER_KEY: 'abc',
+    ORDERPASS_ROUTES_FILE: brokenRoutes(),
+    ORDERPASS_AUTH_CHECK_AUDIENCES: 'stock',
+    PORT: '8123',
+    ORDERPASS_INTERNAL_PORT: '8123',
+    ORDERPASS_LOG_LEVL: 'debug',
+    ORDERPASS_WHOLLY_UNLIKE_ANYTHING_ELSE: 'x',
+  });
+  expect(code).toBe(1);
+  for (const text of ['ORDERPASS_ROLE', 'ORDERPASS_MASTER_KEY', 'routes.0.method', 'no address for upstream stock'])
+    expect(stderr).toContain(text);
+  for (const text of ['stock is no upstream', 'ORDERPASS_INTERNAL_PORT', 'the nearest is ORDERPASS_LOG_LEVEL'])
+    expect(stderr).toContain(text);
+  expect(stderr).toMatch(/ORDERPASS_WHOLLY_UNLIKE_ANYTHING_ELSE: is no setting of this program$/m);
+  const sound = await runCommand(['config', 'check'], { ORDERPASS_MASTER_KEY: key, ORDERPASS_API_KEY: 'opk_x' });
+  expect([sound.code, sound.stderr]).toEqual([0, '']);
+});
+
+test('F-48 a start warns about an unknown name once and goes on', async () => {
+  const program = await startProgram({
+    DATABASE_URL: database.url,
+    ORDERPASS_MASTER_KEY: key,
+    NODE_ENV: 'production',
+    ORDERPASS_RATE_MINUTES_UNITS: '5',
+  });
+  onTestFinished(() => program.kill());
+  await until(() => program.errors().includes('ORDERPASS_RATE_MINUTE_UNITS'));
+  expect(program.errors().split('ORDERPASS_RATE_MINUTES_UNITS')).toHaveLength(2);
+  expect((await fetch(`${program.url}/healthz`)).status).toBe(200);
+});
+
+test('F-49 a database that cannot be reached or lets nobody in is named with its setting and the reason, in one line', async () => {
+  const nowhere = database.url.replace(/\/[^/?]*(\?|$)/, '/nowhere$1');
+  for (const [address, reason] of [
+    [nowhere, 'nowhere'],
+    ['postgresql://a:hidden@127.0.0.1:1/x', 'ECONNREFUSED'],
+  ] as const) {
+    const { code, stderr } = await runCommand(['migrate'], { DATABASE_URL: address, ORDERPASS_MASTER_KEY: key });
+    expect([code, stderr.trim().split('\n').length]).toEqual([1, 1]);
+    expect(stderr).toMatch(/^DATABASE_URL: /);
+    expect(stderr).toContain(reason);
+    expect(stderr).not.toContain('hidden');
+  }
+});
+
+/** Speaks as much of PostgreSQL as TLS needs: says yes to it, and shows a certificate that nobody has signed. */
+const startTlsServer = async (): Promise<Server> => {
+  const subject = ['-subj', '/CN=127.0.0.1', '-days', '1', '-nodes'];
+  const [keyFile, certFile] = [join(folder, 'tls.key'), join(folder, 'tls.crt')];
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-keyout', keyFile, '-out', certFile, ...subject], {
+    stdio: 'ignore',
+  });
+  const secureContext = createSecureContext({ key: readFileSync(keyFile), cert: readFileSync(certFile) });
+  const server = createServer((socket: Socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => {
+      socket.write('S');
+      new TLSSocket(socket, { isServer: true, secureContext }).on('error', () => undefined).resume();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return server;
+};
+
+const hasOpenssl = ((): boolean => {
+  try {
+    execFileSync('openssl', ['version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+})();
+
+test.skipIf(!hasOpenssl)(
+  'F-49 sslmode=require warns about nothing and says in one line what to set (skipped without openssl)',
+  async () => {
+    const server = await startTlsServer();
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as { port: number };
+    const { code, stderr } = await runCommand(['migrate'], {
+      DATABASE_URL: `postgresql://a:hidden@127.0.0.1:${port}/x?sslmode=require`,
+      ORDERPASS_MASTER_KEY: key,
+    });
+    expect([code, stderr.trim().split('\n')]).toEqual([
+      1,
+      [expect.stringMatching(/^DATABASE_URL: .*sslrootcert=FILE/)],
+    ]);
+    expect(stderr).not.toContain('hidden');
+  },
+);
+
+test.skipIf(!hasRedis)(
+  'F-49 a Redis that refuses the password is named with its setting and the reason, in one line',
+  async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.kill());
+    const admin = new Redis(redis.url);
+    await admin.config('SET', 'requirepass', 'right');
+    admin.disconnect();
+    const program = await startProgram({
+      DATABASE_URL: database.url,
+      ORDERPASS_MASTER_KEY: key,
+      NODE_ENV: 'production',
+      REDIS_URL: redis.url.replace('redis://', 'redis://:hidden@'),
+    });
+    onTestFinished(() => program.kill());
+    await until(() => program.errors().includes('Redis is not reachable'));
+    const [line = ''] = program
+      .errors()
+      .split('\n')
+      .filter((text) => text.includes('Redis is not reachable'));
+    expect(line).toContain('REDIS_URL');
+    expect(line).toMatch(/WRONGPASS|invalid password|NOAUTH/);
+    expect(program.errors()).not.toContain('hidden');
+  },
+);
