@@ -1,7 +1,7 @@
 /** What else rests on the audit: searches, exports, sinks and verdicts, and the audit of an installation of the first version. */
 import { createHmac } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -57,9 +57,9 @@ test('F-24 search and export say of each event whether it is signed', async () =
   ]);
   const genuine = await searchAudit(deps(), { filter: { action: 'tenant.created' }, limit: 10 });
   expect(genuine.events.map((event) => event['orderpass.signed'])).toEqual([true]);
-  let text = '';
-  await exportAudit(deps(), { format: 'csv', write: async (piece) => void (text += piece) });
-  const [head = '', ...lines] = text.trimEnd().split('\r\n');
+  const pieces: string[] = [];
+  await exportAudit(deps(), { format: 'csv', write: async (piece) => void pieces.push(piece) });
+  const [head = '', ...lines] = pieces.join('').trimEnd().split('\r\n');
   expect(head.endsWith(',orderpass.signed')).toBe(true);
   expect(lines.filter((line) => line.includes('mallory')).every((line) => line.endsWith(',false'))).toBe(true);
   expect(lines.filter((line) => line.includes('tenant.created')).every((line) => line.endsWith(',true'))).toBe(true);
@@ -119,8 +119,7 @@ const oldChain = async (chain: number, process: string, { events, signed }: { ev
 test('F-58 an audit of the first version verifies as before; the next start signs what its killed processes left', async () => {
   await oldChain(0, 'changes', { events: 2, signed: 2 });
   await oldChain(1, 'elsewhere:1', { events: 5, signed: 3 });
-  const [{ host } = { host: '' }] = [{ host: (await import('node:os')).hostname() }];
-  await oldChain(2, `${host}:4194305`, { events: 5, signed: 3 });
+  await oldChain(2, `${hostname()}:4194305`, { events: 5, signed: 3 });
   expect(await house.verify()).toMatchObject({ problems: [], unsigned: 4, events: 12 });
   const unsigned = await searchAudit(deps(), { filter: { action: 'request.denied' }, limit: 50 });
   expect(unsigned.events.filter((event) => event['orderpass.signed'] === false)).toHaveLength(4);
