@@ -32,7 +32,7 @@ import { createTimeOutOrders } from './orders/time-out-orders.ts';
 export { createGenerator, GeneratorRefused, generatorView, type NewGenerator } from './coupons/create-generator.ts';
 export { type DescribedEvent, describedEvents } from './described-events.ts';
 export { importMenu, MenuRefused, type MenuToImport } from './menus/import/import-menu.ts';
-export { listProducts } from './menus/menu-store.ts';
+export { listProducts } from './menus/list-store.ts';
 export { createRestaurant, type NewRestaurant, RestaurantRefused } from './restaurants/create-restaurant.ts';
 export { type LocationTerms, locationSettings } from './restaurants/location-terms.ts';
 export { requireRestaurant } from './restaurants/require-restaurant.ts';

@@ -66,58 +66,10 @@ export const deliveryColumns = sql`
   attempts_count as "attemptsCount", redelivery_uid as "redeliveryUid", delivery.created, ${triedNext}`;
 
 /** A removed endpoint's deliveries stay visible to its owner: a log that forgot them would not explain itself. */
-const seenEndpoints = ({ tenant, client }: Viewer, endpointUid: string | undefined): RawBuilder<unknown> => sql`
+export const seenEndpoints = ({ tenant, client }: Viewer, endpointUid: string | undefined): RawBuilder<unknown> => sql`
   select uid as endpoint_uid from webhooks.endpoints where tenant = ${tenant}
     ${client === undefined ? sql`` : sql`and owner_kind = 'api_client' and owner_id = ${client}`}
     ${endpointUid === undefined ? sql`` : sql`and uid = ${endpointUid}`}`;
-
-/** Of one endpoint, `seen`: through its index whatever the tables hold. */
-const matching = ({ tenant }: Viewer, filter: DeliveryFilter): RawBuilder<unknown> =>
-  sql.join(
-    [
-      sql`delivery.tenant = ${tenant} and delivery.endpoint_uid = seen.endpoint_uid`,
-      ...(filter.eventId === undefined ? [] : [sql`event_id = ${filter.eventId}`]),
-      ...(filter.event === undefined ? [] : [sql`event = ${filter.event}`]),
-      ...(filter.state === undefined ? [] : [sql`state = ${filter.state}`]),
-      ...(filter.redeliveryUid === undefined ? [] : [sql`redelivery_uid = ${filter.redeliveryUid}`]),
-      ...(filter.since === undefined ? [] : [sql`delivery.created >= ${filter.since}`]),
-    ],
-    sql` and `,
-  );
-
-/** Newest first. */
-export const listDeliveries = async (
-  db: Kysely<unknown>,
-  viewer: Viewer,
-  filter: DeliveryFilter,
-  page: { offset: number; limit: number },
-): Promise<LoggedDelivery[]> => {
-  const { rows } = await sql<LoggedDelivery>`
-    select ${deliveryColumns} from (${seenEndpoints(viewer, filter.endpointUid)}) as seen cross join lateral (
-      select * from webhooks.deliveries as delivery where ${matching(viewer, filter)}
-      order by delivery.created desc, delivery.uid desc limit ${page.offset + page.limit}
-    ) as delivery
-    order by delivery.created desc, delivery.uid desc limit ${page.limit} offset ${page.offset}`.execute(db);
-  return rows;
-};
-
-/** How many of each state fit the filter; states without any are 0. */
-export const countDeliveries = async (
-  db: Kysely<unknown>,
-  viewer: Viewer,
-  filter: DeliveryFilter,
-): Promise<Record<DeliveryState, number>> => {
-  const { rows } = await sql<{ state: DeliveryState; count: number }>`
-    select state, sum(count)::bigint as count
-    from (${seenEndpoints(viewer, filter.endpointUid)}) as seen cross join lateral (
-      select state, count(*) as count from webhooks.deliveries as delivery where ${matching(viewer, filter)}
-      group by state
-    ) as of_endpoint
-    group by state`.execute(db);
-  const counts = { pending: 0, waiting: 0, succeeded: 0, exhausted: 0, cancelled: 0 };
-  for (const { state, count } of rows) counts[state] = count;
-  return counts;
-};
 
 export const findDelivery = async (
   db: Kysely<unknown>,

@@ -2,8 +2,9 @@
 import { z } from 'zod';
 import { tenantMember } from '#src/contract/event.ts';
 import { Fault, validationFault } from '#src/contract/fault.ts';
+import type { Key } from '#src/platform/db/bounded-list.ts';
 import { type Operation, operation } from '#src/platform/http/operation.ts';
-import { pageAnswer, pageParams } from '#src/platform/http/paging.ts';
+import { cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
 import {
   boolean,
   dateTime,
@@ -16,14 +17,13 @@ import {
   withDefault,
 } from '#src/platform/http/values.ts';
 import { type Api, readableKinds, scopesOfKinds, viewerOf } from './api.ts';
+import { countDeliveries, listDeliveries } from './delivery-list-store.ts';
 import {
-  countDeliveries,
   type DeliveryFilter,
   deliveryStates,
   findDelivery,
   latestDeliveries,
   listAttempts,
-  listDeliveries,
 } from './delivery-log-store.ts';
 import { attemptView, countsAnswer, deliveryAnswer, deliveryView, wholeDeliveryAnswer } from './delivery-params.ts';
 import { kindsOf } from './endpoint-params.ts';
@@ -44,7 +44,7 @@ export const deliveryOperations = (api: Api): Operation[] => [
 const name = () => optional(text({ max: 64 }));
 
 const listParams = z.object({
-  ...pageParams,
+  ...cursorParams,
   endpoint_uid: name(),
   event_id: name(),
   event: name(),
@@ -68,24 +68,27 @@ const listOperation = (api: Api): Operation =>
     path: '/webhook/deliveries',
     summary: 'Deliveries, newest first, and how many there are in each state',
     params: listParams,
-    answer: z.object({ deliveries: z.array(deliveryAnswer), counts: countsAnswer, ...pageAnswer }),
+    answer: z.object({
+      deliveries: z.array(deliveryAnswer),
+      counts: countsAnswer.nullable().describe('Null where total_count is'),
+      ...pageAnswer,
+    }),
     handle: async (input) => {
       const { db, params } = input;
       const viewer = viewerOf(input);
       const filter = filterOf(params);
-      const { page = 1, pagesize = 100 } = params;
-      const rows = await listDeliveries(db, viewer, filter, { offset: (page - 1) * pagesize, limit: pagesize + 1 });
+      const scope = { list: 'deliveries', ...viewer, ...filter, since: filter.since?.toISOString() };
+      const query = api.cursors.read<Key>(params, scope);
+      const listed = await listDeliveries(db, viewer, filter, query);
       const counts = await countDeliveries(db, viewer, filter);
+      const sum = counts === null ? null : Object.values(counts).reduce((some, count) => some + count, 0);
+      const total = query.total === undefined ? sum : query.total;
       const dates = await api.datesOf(db, viewer.tenant);
       return {
         body: {
-          deliveries: rows.slice(0, pagesize).map((row) => deliveryView(row, dates, input.now)),
+          deliveries: listed.rows.map((row) => deliveryView(row, dates, input.now)),
           counts,
-          page,
-          pagesize,
-          total_count: Object.values(counts).reduce((sum, count) => sum + count, 0),
-          more: rows.length > pagesize,
-          next_cursor: null,
+          ...api.cursors.answer(query, scope, { ...listed, total }),
         },
       };
     },

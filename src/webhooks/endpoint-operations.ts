@@ -2,21 +2,16 @@
 import type { Kysely } from 'kysely';
 import { z } from 'zod';
 import { Fault, validationFault } from '#src/contract/fault.ts';
+import type { Key } from '#src/platform/db/bounded-list.ts';
 import { enabledKinds } from '#src/platform/db/outbox.ts';
 import { type Operation, operation, tenantOf } from '#src/platform/http/operation.ts';
-import { pageAnswer, pageParams } from '#src/platform/http/paging.ts';
+import { cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
 import { boolean, integer, optional, uid, withDefault } from '#src/platform/http/values.ts';
 import { type Api, readableKinds, scopesOfKinds, viewerOf } from './api.ts';
 import { attemptAnswer, attemptView } from './delivery-params.ts';
 import type { Viewer } from './endpoint.ts';
 import { createParams, endpointAnswer, endpointView, givenSecret, updateParams } from './endpoint-params.ts';
-import {
-  countVisibleEndpoints,
-  findEndpoint,
-  findWatchedEndpoint,
-  listEndpoints,
-  type WatchedEndpoint,
-} from './endpoint-store.ts';
+import { findEndpoint, findWatchedEndpoint, listEndpoints, type WatchedEndpoint } from './endpoint-store.ts';
 import { addEndpoint, removeEndpoint, rotateSecret, targetProblem, updateEndpoint } from './endpoints.ts';
 
 const one = z.object({ endpoint: endpointAnswer });
@@ -53,7 +48,7 @@ const listOperation = (api: Api): Operation =>
     method: 'GET',
     path: '/webhook/endpoints',
     summary: 'Endpoints, newest first, and the kinds of events that are on',
-    params: z.object(pageParams),
+    params: z.object(cursorParams),
     answer: z.object({
       endpoints: z.array(endpointAnswer),
       kinds_enabled: z.object(Object.fromEntries(Object.keys(api.kindScopes).map((kind) => [kind, z.boolean()]))),
@@ -62,18 +57,15 @@ const listOperation = (api: Api): Operation =>
     handle: async (input) => {
       const { db, params, now } = input;
       const viewer = viewerOf(input);
-      const { page = 1, pagesize = 100 } = params;
-      const rows = await listEndpoints(db, viewer, { offset: (page - 1) * pagesize, limit: pagesize + 1 });
+      const scope = { list: 'endpoints', ...viewer };
+      const query = api.cursors.read<Key>(params, scope);
+      const listed = await listEndpoints(db, viewer, query);
       const on = await enabledKinds(db, viewer.tenant);
       return {
         body: {
-          endpoints: await viewed(api, db, viewer, rows.slice(0, pagesize), now),
+          endpoints: await viewed(api, db, viewer, listed.rows, now),
           kinds_enabled: Object.fromEntries(Object.keys(api.kindScopes).map((kind) => [kind, on[kind] ?? false])),
-          page,
-          pagesize,
-          total_count: await countVisibleEndpoints(db, viewer),
-          more: rows.length > pagesize,
-          next_cursor: null,
+          ...api.cursors.answer(query, scope, listed),
         },
       };
     },

@@ -1,5 +1,6 @@
 /** Endpoints in PostgreSQL. A removed one keeps its row, without its secrets, for the log of its deliveries. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type Listed, type ListQuery, readList } from '#src/platform/db/bounded-list.ts';
 import type { Endpoint, EndpointHealth, Viewer } from './endpoint.ts';
 
 export const insertEndpoint = async (db: Kysely<unknown>, row: Endpoint): Promise<void> => {
@@ -77,12 +78,13 @@ export const findEndpointByUid = async (db: Kysely<unknown>, uid: string): Promi
 
 export type WatchedEndpoint = Endpoint & EndpointHealth;
 
-/** Columns and tables of WatchedEndpoint. */
-export const watched = sql`
+const watchedColumns = sql`
   ${columns}, health.failing_since as "failingSince", health.warned, health.last_success as "lastSuccess",
   health.last_failure as "lastFailure", upcoming.next_attempt_at as "nextAttempt",
-  (select gate from webhooks.ready where endpoint_uid = endpoint.uid) as "heldUntil"
-  from webhooks.endpoints as endpoint
+  (select gate from webhooks.ready where endpoint_uid = endpoint.uid) as "heldUntil"`;
+
+const watchedTables = sql`
+  webhooks.endpoints as endpoint
   left join webhooks.endpoint_health as health on health.endpoint_uid = endpoint.uid
   left join lateral (
     select next_attempt_at from webhooks.deliveries as delivery
@@ -90,6 +92,9 @@ export const watched = sql`
       and endpoint.cancel_through is null
     order by delivery.endpoint_uid, next_attempt_at limit 1
   ) as upcoming on true`;
+
+/** Columns and tables of WatchedEndpoint. */
+export const watched = sql`${watchedColumns} from ${watchedTables}`;
 
 export const findWatchedEndpoint = async (
   db: Kysely<unknown>,
@@ -101,22 +106,23 @@ export const findWatchedEndpoint = async (
   return rows[0];
 };
 
-/** Newest first. */
-export const listEndpoints = async (
+const key = [
+  { column: sql`endpoint.created`, type: sql`timestamptz` },
+  { column: sql`endpoint.uid`, type: sql`text` },
+];
+
+/** Newest first. Throws VALIDATION_ERROR for a page that is not reached by number. */
+export const listEndpoints = (
   db: Kysely<unknown>,
   viewer: Viewer,
-  page: { offset: number; limit: number },
-): Promise<WatchedEndpoint[]> => {
-  const { rows } = await sql<WatchedEndpoint>`
-    select ${watched} where ${visibleTo(viewer)}
-    order by endpoint.created desc, endpoint.uid desc limit ${page.limit} offset ${page.offset}`.execute(db);
-  return rows;
-};
-
-export const countVisibleEndpoints = async (db: Kysely<unknown>, viewer: Viewer): Promise<number> => {
-  const { rows } = await sql<{ count: number }>`
-    select count(*) as count from webhooks.endpoints as endpoint where ${visibleTo(viewer)}`.execute(db);
-  return rows[0]?.count ?? 0;
+  query: ListQuery,
+): Promise<Listed<WatchedEndpoint>> => {
+  const source = {
+    ...{ table: sql`webhooks.endpoints`, alias: 'endpoint', key, columns: watchedColumns, tables: watchedTables },
+    ...{ tenant: sql`endpoint.tenant = ${viewer.tenant}`, fits: sql`true` },
+    ways: [{ ranges: [visibleTo(viewer)], inSequence: true, isWhole: true }],
+  };
+  return readList<WatchedEndpoint>(db, source, query, ({ created, uid }) => [created.toISOString(), uid]);
 };
 
 /** All that an owner may set. Call with the lock of `findEndpoint`. */

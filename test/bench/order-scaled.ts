@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import { createOrdering, createRestaurant, importMenu, listProducts, orderingMigrations } from '#src/ordering/index.ts';
 import { systemClock } from '#src/platform/clock.ts';
+import { firstItems } from '#src/platform/db/bounded-list.ts';
 import { embeddedConnection } from '#src/platform/db/embedded.ts';
 import { platformMigrations, type Store } from '#src/platform/db/index.ts';
 import { migrate } from '#src/platform/db/migrate.ts';
@@ -52,8 +53,8 @@ export const openScaled = async (store: Store, { dataDir, orders, cursorKey, log
     return operation.method === 'GET' ? handle(db) : inTransaction(db, handle);
   };
 
-  const listed = await listProducts(db, restuid, { visibleOnly: true }, { offset: 0, limit: 1 });
-  const productUid = listed.items[0]?.product.uid;
+  const listed = await listProducts(db, restuid, { visibleOnly: true }, firstItems(1));
+  const productUid = listed.rows[0]?.product.uid;
   const customers = Math.floor(orders / ordersOfCustomer);
   const someCustomer = (): number => Math.floor(Math.random() * customers) + 1;
   const orderOf = (email: string): Promise<unknown> =>

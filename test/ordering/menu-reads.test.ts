@@ -165,14 +165,16 @@ test('A-012 a product has every member and the options that apply', async () => 
   });
 });
 
-test('A-065 the lists of a menu go by page and give no cursor', async () => {
+test('F-07 A-065 the lists of a menu go by page and by cursor, to the same end', async () => {
   const first = await get('/menu/products', { pagesize: 2 });
-  expect(first.json).toMatchObject({ page: 1, pagesize: 2, total_count: 3, more: true, next_cursor: null });
+  expect(first.json).toMatchObject({ page: 1, pagesize: 2, total_count: 3, more: true });
   const last = await get('/menu/products', { pagesize: 2, page: 2 });
   expect(last.json).toMatchObject({ page: 2, total_count: 3, more: false, next_cursor: null });
   expect([...first.json.products, ...last.json.products].map((each: Json) => each.ext_id)).toEqual(
     await extIds('products'),
   );
+  const next = await get('/menu/products', { pagesize: 2, cursor: first.json.next_cursor });
+  expect(next.json).toEqual(last.json);
   const past = await get('/menu/categories', { page: 1_000_000 });
   expect(past.json).toMatchObject({ categories: [], total_count: 2, more: false, next_cursor: null });
   const wrong = await get('/menu/categories', { pagesize: 101 });

@@ -52,12 +52,6 @@ const indexesOf = (plan: Json): string[] => [
   ...(plan.Plans ?? []).flatMap(indexesOf),
 ];
 
-/** The ways in which a plan reads tables. */
-const scansIn = (plan: Json): string[] => [
-  ...(/Scan$/.test(plan['Node Type']) ? [String(plan['Node Type'])] : []),
-  ...(plan.Plans ?? []).flatMap(scansIn),
-];
-
 const explain = async (how: string, { text, values }: Statement): Promise<string[]> => {
   const { rows } = await core.pool.query<{ 'QUERY PLAN': Json[] }>(`explain (${how}) ${text}`, values);
   return scannedIn(rows[0]?.['QUERY PLAN'][0].Plan).filter((table) => grown.includes(table));
@@ -175,18 +169,6 @@ test('the totals of unfiltered lists are exact and no statement counts rows for 
   ]);
 });
 
-/** The plan where the whole table is not the one restaurant's, as here. */
-const withoutTables = async (text: string, values: unknown[]): Promise<string[]> => {
-  const client = await core.pool.connect();
-  try {
-    await client.query('set enable_seqscan = off');
-    const { rows } = await client.query<{ 'QUERY PLAN': Json[] }>(`explain (format json) ${text}`, values);
-    return scansIn(rows[0]?.['QUERY PLAN'][0].Plan);
-  } finally {
-    client.release(true);
-  }
-};
-
 const statusFilters: { query: Record<string, string>; where: string }[] = [
   ...['new', 'confirmed', 'timed_out', 'closed', 'cancelled'].map((status) => ({
     query: { status },
@@ -216,36 +198,4 @@ test('the totals of every status follow all moves of parallel orders, also of th
     expect([status, total_count]).toEqual([status, rows.find((row) => row.status === status)?.count ?? 0]);
   }
   expect(rows.map(({ status }) => status)).toEqual(expect.arrayContaining(['new', 'closed', 'cancelled']));
-});
-
-test('the orders of a place or a method that few have are found in an index, and only they are read', async () => {
-  await core.pool.query('vacuum (analyze) ordering.orders');
-  for (const filter of [{ subrestaurant_uid: 'loc_none' }, { dmethod: '0e-7', status: 'closed' }]) {
-    const sent = await statementsOf(() => ok('GET', '/orders/list', filter));
-    const listing = sent.filter(({ text }) => text.includes('"confirmationText"'));
-    expect(listing).toHaveLength(1);
-    for (const { text, values } of listing)
-      expect([filter, await withoutTables(text, values)]).toEqual([filter, ['Index Only Scan', 'Index Scan']]);
-  }
-});
-
-test('the totals of other filters of orders/list are counted in an index, without a look at the orders', async () => {
-  await core.pool.query('vacuum (analyze) ordering.orders');
-  const day = core.clock.now().toISOString().slice(0, 10);
-  const filters: Record<string, string>[] = [
-    { date_from: day },
-    { date_to: day, status: 'closed' },
-    { date_from: '2020-01-01', closed: '0' },
-    { updated_from: '2020-01-01T00:00:00Z' },
-    { subrestaurant_uid: shop.locationUid },
-    { dmethod: '0', subrestaurant_uid: shop.locationUid, status: 'closed' },
-    { client_uid: 'cus_000000007' },
-  ];
-  for (const filter of filters) {
-    const sent = await statementsOf(() => ok('GET', '/orders/list', { ...filter, pagesize: 1 }));
-    const counting = sent.filter(({ text }) => text.includes('count(*)'));
-    expect(counting).toHaveLength(1);
-    for (const { text, values } of counting)
-      expect([filter, await withoutTables(text, values)]).toEqual([filter, ['Index Only Scan']]);
-  }
 });

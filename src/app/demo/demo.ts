@@ -6,6 +6,7 @@
 import type { Kysely } from 'kysely';
 import { createCredentials } from '#src/gateway/index.ts';
 import { createRestaurant, hasRestaurants, importMenu, listProducts } from '#src/ordering/index.ts';
+import { firstItems } from '#src/platform/db/bounded-list.ts';
 import { readFact, writeFact } from '#src/platform/db/facts.ts';
 import { setKinds } from '#src/platform/db/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
@@ -186,7 +187,7 @@ const findDemoProduct = async (
   tx: Kysely<unknown>,
   restuid: string,
 ): Promise<Pick<DemoCredentials, 'productUid' | 'sizeOption'>> => {
-  const { items } = await listProducts(tx, restuid, { visibleOnly: true, part: 'Margherita' }, { offset: 0, limit: 1 });
+  const { rows: items } = await listProducts(tx, restuid, { visibleOnly: true, part: 'Margherita' }, firstItems(1));
   const [sale] = items;
   const size = sale?.options.find((option) => option.primary);
   const value = size?.option_values[0];

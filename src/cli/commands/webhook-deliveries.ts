@@ -20,6 +20,7 @@ type Filter = {
   redelivery?: string;
   since?: string;
   page?: string;
+  cursor?: string;
   pagesize?: string;
 };
 
@@ -35,6 +36,7 @@ const deliveriesCommand = (group: Command, output: Output): void => {
     .option('--redelivery <uid>', 'of this redelivery: its progress')
     .option('--since <time>', 'made from this time on, e.g. 2026-05-01T10:00:00Z')
     .option('--page <n>', 'page to show')
+    .option('--cursor <cursor>', 'the page after the one that gave this cursor')
     .option('--pagesize <n>', 'deliveries of a page, up to 100')
     .action(async (options: Filter, command: Command) => {
       const found = await callWebhook(command, options.restaurant, '/webhook/deliveries', {
@@ -45,12 +47,13 @@ const deliveriesCommand = (group: Command, output: Output): void => {
         redelivery_uid: options.redelivery,
         since: options.since,
         page: options.page,
+        cursor: options.cursor,
         pagesize: options.pagesize,
       });
       if (output.json) return output.result(found);
       for (const delivery of found.deliveries as Item[]) output.line(toLine(inShort(delivery)));
-      const counts = Object.entries(found.counts as Item).map(([state, count]) => `${String(count)} ${state}`);
-      output.line(`${pageNote(found)}; ${counts.join(', ')}`);
+      const counts = Object.entries((found.counts ?? {}) as Item).map(([state, count]) => `${String(count)} ${state}`);
+      output.line([pageNote(found), ...(counts.length === 0 ? [] : [counts.join(', ')])].join('; '));
     });
 };
 

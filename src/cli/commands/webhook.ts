@@ -32,8 +32,8 @@ export const onEndpoint = (group: Command, name: string, description: string): C
 
 type OfEndpoint = { restaurant: string; endpoint: string };
 
-export const pageNote = ({ more, page, total_count: total }: Item): string =>
-  `${String(total)} in all${more === true ? `; more: --page ${Number(page) + 1}` : ''}`;
+export const pageNote = ({ more, next_cursor: cursor, total_count: total }: Item): string =>
+  `${total === null ? 'too many to be counted' : `${String(total)} in all`}${more === true ? `; more: --cursor ${String(cursor)}` : ''}`;
 
 const listCommand = (group: Command, output: Output): void => {
   group
@@ -41,13 +41,19 @@ const listCommand = (group: Command, output: Output): void => {
     .description('endpoints of a restaurant, newest first, and the kinds of events that are on')
     .requiredOption('--restaurant <restuid>', 'the restaurant')
     .option('--page <n>', 'page of 100')
-    .action(async ({ restaurant, page }: { restaurant: string; page?: string }, command: Command) => {
-      const found = await callWebhook(command, restaurant, '/webhook/endpoints', { page });
-      if (output.json) return output.result(found);
-      for (const endpoint of found.endpoints as Item[]) output.line(toLine(inShort(endpoint)));
-      const on = Object.entries(found.kinds_enabled as Item).filter(([, isOn]) => isOn === true);
-      output.line(`${pageNote(found)}; kinds that are on: ${on.map(([kind]) => kind).join(', ') || 'none'}`);
-    });
+    .option('--cursor <cursor>', 'the page after the one that gave this cursor')
+    .action(
+      async (
+        { restaurant, page, cursor }: { restaurant: string; page?: string; cursor?: string },
+        command: Command,
+      ) => {
+        const found = await callWebhook(command, restaurant, '/webhook/endpoints', { page, cursor });
+        if (output.json) return output.result(found);
+        for (const endpoint of found.endpoints as Item[]) output.line(toLine(inShort(endpoint)));
+        const on = Object.entries(found.kinds_enabled as Item).filter(([, isOn]) => isOn === true);
+        output.line(`${pageNote(found)}; kinds that are on: ${on.map(([kind]) => kind).join(', ') || 'none'}`);
+      },
+    );
 };
 
 /** A time that is still to come, or in words why there is none; null when nothing is tried any more. */

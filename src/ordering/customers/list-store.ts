@@ -1,5 +1,6 @@
-/** The list of customers in PostgreSQL: filters, one page by offset or by key, and the count. */
+/** The list of customers in PostgreSQL: filters, and the index that each of them goes by. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type Key, type Listed, type ListQuery, readList, type Way } from '#src/platform/db/bounded-list.ts';
 import { readTally } from '../tally-store.ts';
 import type { Customer } from './customer.ts';
 import { customerColumns, customerTables } from './customer-store.ts';
@@ -19,8 +20,9 @@ export type CustomerFilter = {
   start?: string | undefined;
 };
 
-/** Sort key of a customer: newest first, ties by uid descending. */
-export type CustomerKey = { added: string; uid: string };
+type Condition = RawBuilder<unknown>;
+
+const and = (conditions: readonly Condition[]): Condition => sql.join(conditions, sql` and `);
 
 const within = (column: RawBuilder<unknown>, period: Period | undefined): RawBuilder<unknown>[] => [
   ...(period?.from === undefined ? [] : [sql`${column} >= ${period.from}`]),
@@ -31,23 +33,28 @@ const within = (column: RawBuilder<unknown>, period: Period | undefined): RawBui
 const startPattern = (text: string): string => `${text.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`;
 
 /** Each alternative has an index of its own; a phone is found as it is written and by its digits. */
-const startsWith = (start: string): RawBuilder<unknown> => {
-  const pattern = startPattern(start);
+const startsWith = (start: string): { condition: Condition; sorted: Condition }[] => {
   const digits = /^[0-9\s()+./-]+$/.test(start) ? start.replaceAll(/[^0-9]/g, '') : '';
   const [firstName, lastName] = splitName(start);
-  const alternatives = [
-    sql`lower(c.first_name) like lower(${pattern}::text)`,
-    sql`lower(c.last_name) like lower(${pattern}::text)`,
-    sql`lower(c.email) like lower(${pattern}::text)`,
-    sql`lower(c.phone) like lower(${pattern}::text)`,
-    ...(digits === '' ? [] : [sql`c.phone_digits like ${`${digits}%`}`]),
+  const beginning = (column: Condition) => ({
+    condition: sql`lower(${column}) like lower(${startPattern(start)}::text)`,
+    sorted: sql`order by lower(${column}) using ~<~`,
+  });
+  return [
+    ...[sql`c.first_name`, sql`c.last_name`, sql`c.email`, sql`c.phone`].map(beginning),
+    ...(digits === ''
+      ? []
+      : [{ condition: sql`c.phone_digits like ${`${digits}%`}`, sorted: sql`order by c.phone_digits using ~<~` }]),
     ...(lastName === undefined
       ? []
       : [
-          sql`(lower(c.first_name) = lower(${firstName}) and lower(c.last_name) like lower(${startPattern(lastName)}))`,
+          {
+            condition: sql`lower(c.first_name) = lower(${firstName}::text)
+              and lower(c.last_name) like lower(${startPattern(lastName)}::text)`,
+            sorted: sql`order by lower(c.first_name) using ~<~, lower(c.last_name) using ~<~`,
+          },
         ]),
   ];
-  return sql`(${sql.join(alternatives, sql` or `)})`;
 };
 
 /** "Ada Lov" may also be the start of a whole name. */
@@ -56,41 +63,63 @@ const splitName = (text: string): [string, string | undefined] => {
   return [first, rest.length === 0 ? undefined : rest.join(' ')];
 };
 
-const conditionsOf = (filter: CustomerFilter): RawBuilder<unknown>[] => [
-  ...within(sql`c.added`, filter.added),
-  ...within(sql`c.first_order`, filter.firstOrder),
-  ...within(sql`c.last_order`, filter.lastOrder),
-  ...within(sql`c.devices_unregistered`, filter.devicesUnregistered),
-  ...(filter.signedup === undefined
-    ? []
-    : [filter.signedup ? sql`c.signup_uid is not null` : sql`c.signup_uid is null`]),
-  ...(filter.subrestaurantUid === undefined ? [] : [sql`c.subrestaurant_uid = ${filter.subrestaurantUid}`]),
-  ...(filter.code === undefined ? [] : [sql`c.code = ${filter.code}`]),
-  ...(filter.start === undefined ? [] : [startsWith(filter.start)]),
+/** Of each filter but `added`, which bounds the ranges of every index that has the sequence of the list. */
+const waysOf = (restuid: string, filter: CustomerFilter): { ways: Way[]; fits: Condition } => {
+  const of = sql`c.restuid = ${restuid} and c.removed_at is null`;
+  const added = within(sql`c.added`, filter.added);
+  const found: (Omit<Way, 'isWhole'> & { condition: Condition })[] = [];
+  const add = (inSequence: boolean, each: readonly Condition[], sorted?: readonly Condition[]): void => {
+    if (each.length === 0) return;
+    const ranges = each.map((one) => and([of, one, ...(inSequence ? added : [])]));
+    const condition = sql`(${sql.join(
+      each.map((one) => sql`(${one})`),
+      sql` or `,
+    )})`;
+    found.push({ ranges, inSequence, condition, ...(sorted && { sorted }) });
+  };
+  const period = (column: Condition, asked: Period | undefined): void => {
+    const bounds = within(column, asked);
+    add(false, bounds.length === 0 ? [] : [and(bounds)], [sql`order by ${column}`]);
+  };
+  if (filter.code !== undefined) add(false, [sql`c.code = ${filter.code}`]);
+  if (filter.subrestaurantUid !== undefined) add(true, [sql`c.subrestaurant_uid = ${filter.subrestaurantUid}`]);
+  if (filter.signedup !== undefined)
+    add(true, [filter.signedup ? sql`c.signup_uid is not null` : sql`c.signup_uid is null`]);
+  period(sql`c.first_order`, filter.firstOrder);
+  period(sql`c.last_order`, filter.lastOrder);
+  period(sql`c.devices_unregistered`, filter.devicesUnregistered);
+  if (filter.start !== undefined) {
+    const starts = startsWith(filter.start);
+    add(
+      false,
+      starts.map(({ condition }) => condition),
+      starts.map(({ sorted }) => sorted),
+    );
+  }
+  const isAlone = found.length === 1;
+  const ways = found.map(({ condition: _condition, ...way }) => ({ ...way, isWhole: isAlone && way.inSequence }));
+  const all: Way = { ranges: [and([of, ...added])], inSequence: true, isWhole: found.length === 0 };
+  return { ways: [...ways, all], fits: and([of, ...added, ...found.map(({ condition }) => condition)]) };
+};
+
+const key = [
+  { column: sql`c.added`, type: sql`timestamptz` },
+  { column: sql`c.uid`, type: sql`text collate "C"` },
 ];
 
-const matching = (restuid: string, filter: CustomerFilter): RawBuilder<unknown> =>
-  sql.join([sql`c.restuid = ${restuid} and c.removed_at is null`, ...conditionsOf(filter)], sql` and `);
-
-export const listCustomers = async (
+/** Newest first, ties by uid descending. Throws VALIDATION_ERROR for a page that is not reached by number. */
+export const listCustomers = (
   db: Kysely<unknown>,
   restuid: string,
   filter: CustomerFilter,
-  page: { after: CustomerKey | undefined; offset: number; limit: number },
-): Promise<Customer[]> => {
-  const after =
-    page.after === undefined
-      ? sql``
-      : sql`and (c.added, c.uid) < (${page.after.added}::timestamptz, ${page.after.uid}::text collate "C")`;
-  const { rows } = await sql<Customer>`
-    select ${customerColumns} from ${customerTables} where ${matching(restuid, filter)} ${after}
-    order by c.added desc, c.uid desc limit ${page.limit} offset ${page.offset}`.execute(db);
-  return rows;
-};
-
-export const countCustomers = async (db: Kysely<unknown>, restuid: string, filter: CustomerFilter): Promise<number> => {
-  if (conditionsOf(filter).length === 0) return readTally(db, restuid, 'customers');
-  const { rows } = await sql<{ total: number }>`
-    select count(*) as total from ordering.customers c where ${matching(restuid, filter)}`.execute(db);
-  return rows[0]?.total ?? 0;
+  query: ListQuery,
+): Promise<Listed<Customer>> => {
+  const tenant = sql`c.restuid = ${restuid}`;
+  const way = waysOf(restuid, filter);
+  const named = { table: sql`ordering.customers`, alias: 'c', columns: customerColumns, tables: customerTables };
+  const source = { ...named, key, tenant, ...way };
+  const keyOf = ({ added, uid }: Customer): Key => [added.toISOString(), uid];
+  // Of all customers it is known without counting.
+  const isAll = way.ways.length === 1 && within(sql`c.added`, filter.added).length === 0;
+  return readList(db, source, query, keyOf, isAll ? () => readTally(db, restuid, 'customers') : undefined);
 };

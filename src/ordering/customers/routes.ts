@@ -1,6 +1,7 @@
 /** Operations on customers (interface 11.2). */
 import { z } from 'zod';
 import { Fault, validationFault } from '#src/contract/fault.ts';
+import type { Key } from '#src/platform/db/bounded-list.ts';
 import { type Operation, operation } from '#src/platform/http/operation.ts';
 import { type Cursors, cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
 import {
@@ -21,7 +22,7 @@ import { endOfDay, startOfDay } from '../venue-time.ts';
 import { createCustomer, type SaveRefusal } from './create-customer.ts';
 import { findCustomer } from './customer-store.ts';
 import { customerAnswer, customerView } from './customer-view.ts';
-import { type CustomerFilter, type CustomerKey, countCustomers, listCustomers, type Period } from './list-store.ts';
+import { type CustomerFilter, listCustomers, type Period } from './list-store.ts';
 import { removeCustomer } from './remove-customer.ts';
 import { updateCustomer } from './update-customer.ts';
 
@@ -171,23 +172,13 @@ const listOperation = (cursors: Cursors): Operation =>
     handle: async ({ db, restuid, params }) => {
       const restaurant = await requireRestaurant(db, restuid);
       const { page: _page, pagesize: _pagesize, cursor: _cursor, ...named } = params;
-      const scope = { list: 'customers', restuid, ...named };
-      const query = cursors.read<CustomerKey>(params, scope);
-      const filter = filterOf(named, restaurant);
-      const { after, offset, pagesize } = query;
-      const rows = await listCustomers(db, restuid, filter, { after, offset, limit: pagesize + 1 });
-      const total = query.total ?? (await countCustomers(db, restuid, filter));
-      const shown = rows.slice(0, pagesize);
-      const last = shown.at(-1);
-      const result = {
-        more: rows.length > pagesize,
-        total,
-        last: last === undefined ? undefined : { added: last.added.toISOString(), uid: last.uid },
-      };
+      const scope = { list: 'customers by key', restuid, ...named };
+      const query = cursors.read<Key>(params, scope);
+      const listed = await listCustomers(db, restuid, filterOf(named, restaurant), query);
       return {
         body: {
-          customers: shown.map((customer) => customerView(customer, restaurant)),
-          ...cursors.answer(query, scope, result),
+          customers: listed.rows.map((customer) => customerView(customer, restaurant)),
+          ...cursors.answer(query, scope, listed),
         },
       };
     },

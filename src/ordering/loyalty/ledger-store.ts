@@ -1,6 +1,5 @@
 /** The loyalty ledger in PostgreSQL: entries that only grow, and the balance on the customer that is their fold. */
 import { type Kysely, sql } from 'kysely';
-import { readTally } from '../tally-store.ts';
 import type { EntryType, LoyaltyEntry, ShownEntry } from './loyalty-entry.ts';
 
 const entryColumns = sql`
@@ -10,11 +9,11 @@ const entryColumns = sql`
   e.order_uid as "orderUid", e.reversed_uid as "reversedUid", e.coupon_code as "couponCode",
   e.used_coupon_code as "usedCouponCode", e.subrestaurant_uid as "subrestaurantUid"`;
 
-const shownColumns = sql`
+export const shownColumns = sql`
   ${entryColumns}, c.first_name as "firstName", c.last_name as "lastName", c.phone, c.email,
   c.signup_uid as "signupUid"`;
 
-const shownTables = sql`
+export const shownTables = sql`
   ordering.loyalty_entries e left join ordering.customers c on c.restuid = e.restuid and c.uid = e.customer_uid`;
 
 export const findEntry = async (db: Kysely<unknown>, restuid: string, uid: string): Promise<ShownEntry | undefined> => {
@@ -67,56 +66,4 @@ export const insertEntry = async (
     )
     update ordering.customers set loyalty_points = ${entry.loyaltyPoints}::bigint, loyalty_seq = ${entry.seq}
     where restuid = ${restuid} and uid = ${entry.customerUid}`.execute(tx);
-};
-
-export type EntryFilter = {
-  clientUid?: string | undefined;
-  clientEmail?: string | undefined;
-  orderUid?: string | undefined;
-  type?: EntryType | undefined;
-  /** Inclusive. */
-  createdFrom?: Date | undefined;
-  /** Exclusive. */
-  createdBefore?: Date | undefined;
-};
-
-/** Sort key of an entry: newest first; of entries of one moment the later of a customer first, then uid descending. */
-export type EntryKey = { created: string; seq: number; uid: string };
-
-const matching = (restuid: string, filter: EntryFilter) => {
-  const conditions = [sql`e.restuid = ${restuid}`];
-  if (filter.clientUid !== undefined) conditions.push(sql`e.customer_uid = ${filter.clientUid}`);
-  if (filter.clientEmail !== undefined) {
-    conditions.push(sql`e.customer_uid = (
-      select uid from ordering.customers where restuid = ${restuid} and lower(email) = lower(${filter.clientEmail}::text))`);
-  }
-  if (filter.orderUid !== undefined) conditions.push(sql`e.order_uid = ${filter.orderUid}`);
-  if (filter.type !== undefined) conditions.push(sql`e.type = ${filter.type}`);
-  if (filter.createdFrom !== undefined) conditions.push(sql`e.created >= ${filter.createdFrom}`);
-  if (filter.createdBefore !== undefined) conditions.push(sql`e.created < ${filter.createdBefore}`);
-  return sql.join(conditions, sql` and `);
-};
-
-export const listEntries = async (
-  db: Kysely<unknown>,
-  restuid: string,
-  filter: EntryFilter,
-  page: { after: EntryKey | undefined; offset: number; limit: number },
-): Promise<ShownEntry[]> => {
-  const after =
-    page.after === undefined
-      ? sql``
-      : sql`and (e.created, e.seq, e.uid) < (${page.after.created}::timestamptz, ${page.after.seq}::int,
-          ${page.after.uid}::text collate "C")`;
-  const { rows } = await sql<ShownEntry>`
-    select ${shownColumns} from ${shownTables} where ${matching(restuid, filter)} ${after}
-    order by e.created desc, e.seq desc, e.uid desc limit ${page.limit} offset ${page.offset}`.execute(db);
-  return rows;
-};
-
-export const countEntries = async (db: Kysely<unknown>, restuid: string, filter: EntryFilter): Promise<number> => {
-  if (Object.values(filter).every((value) => value === undefined)) return readTally(db, restuid, 'loyalty_entries');
-  const { rows } = await sql<{ total: number }>`
-    select count(*) as total from ordering.loyalty_entries e where ${matching(restuid, filter)}`.execute(db);
-  return rows[0]?.total ?? 0;
 };

@@ -1,6 +1,7 @@
 /** Operations on the loyalty log (interface 11.4). */
 import { z } from 'zod';
 import { Fault, validationFault } from '#src/contract/fault.ts';
+import type { Key } from '#src/platform/db/bounded-list.ts';
 import { type Operation, operation } from '#src/platform/http/operation.ts';
 import { type Cursors, cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
 import {
@@ -21,7 +22,8 @@ import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
 import { endOfDay, startOfDay } from '../venue-time.ts';
 import { createEntry, type MovementResult } from './create-entry.ts';
-import { countEntries, type EntryFilter, type EntryKey, findEntry, listEntries } from './ledger-store.ts';
+import { findEntry } from './ledger-store.ts';
+import { type EntryFilter, listEntries } from './list-store.ts';
 import { entryTypes } from './loyalty-entry.ts';
 import { loyaltyAnswer, loyaltyView } from './loyalty-view.ts';
 
@@ -120,24 +122,13 @@ const listOperation = (cursors: Cursors): Operation =>
     handle: async ({ db, restuid, params }) => {
       const restaurant = await requireRestaurant(db, restuid);
       const { page: _page, pagesize: _pagesize, cursor: _cursor, ...named } = params;
-      // `by` refuses cursors of earlier versions, whose keys have no seq.
-      const scope = { list: 'loyaltylogs', by: 'seq', restuid, ...named };
-      const query = cursors.read<EntryKey>(params, scope);
-      const filter = filterOf(named, restaurant);
-      const { after, offset, pagesize } = query;
-      const rows = await listEntries(db, restuid, filter, { after, offset, limit: pagesize + 1 });
-      const total = query.total ?? (await countEntries(db, restuid, filter));
-      const shown = rows.slice(0, pagesize);
-      const last = shown.at(-1);
-      const result = {
-        more: rows.length > pagesize,
-        total,
-        last: last === undefined ? undefined : { created: last.created.toISOString(), seq: last.seq, uid: last.uid },
-      };
+      const scope = { list: 'loyaltylogs by key', restuid, ...named };
+      const query = cursors.read<Key>(params, scope);
+      const listed = await listEntries(db, restuid, filterOf(named, restaurant), query);
       return {
         body: {
-          loyaltylogs: shown.map((entry) => loyaltyView(entry, restaurant)),
-          ...cursors.answer(query, scope, result),
+          loyaltylogs: listed.rows.map((entry) => loyaltyView(entry, restaurant)),
+          ...cursors.answer(query, scope, listed),
         },
       };
     },

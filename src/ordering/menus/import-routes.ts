@@ -2,18 +2,19 @@
 import type { Kysely } from 'kysely';
 import { z } from 'zod';
 import { Fault } from '#src/contract/fault.ts';
+import type { Key } from '#src/platform/db/bounded-list.ts';
 import { type Operation, type OperationInput, operation } from '#src/platform/http/operation.ts';
-import { type Cursors, pageAnswer, pageParams } from '#src/platform/http/paging.ts';
+import { type Cursors, cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
 import { integer, optional, text } from '#src/platform/http/values.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
-import { byPage } from './by-page.ts';
 import { applyPlan } from './import/apply-plan.ts';
 import { type ImportParams, importParams, unknownFieldsOf } from './import/import-params.ts';
 import { type OpenImport, openImport } from './import/import-record.ts';
 import { importAnswer, importFault, importJson, listedAnswer, recordView } from './import/import-view.ts';
-import { findImport, type ImportRecord, listImports, readReport } from './import/record-store.ts';
+import { listImports } from './import/list-store.ts';
+import { findImport, type ImportRecord, readReport } from './import/record-store.ts';
 import type { Finding } from './import/report.ts';
 import { revertMenu } from './import/revert-menu.ts';
 import { type ImportOutcome, runImport } from './import/run-import.ts';
@@ -165,7 +166,7 @@ const importsOperation = ({ cursors }: ImportDeps): Operation =>
     path: '/menu/imports',
     summary: 'Imports, plans and reverts: running ones first, then the latest',
     params: z.object({
-      ...pageParams,
+      ...cursorParams,
       version: optional(integer({ min: 0, max: Number.MAX_SAFE_INTEGER })),
       plan_id: optional(text({ max: 64 })),
     }),
@@ -176,17 +177,22 @@ const importsOperation = ({ cursors }: ImportDeps): Operation =>
       const restaurant = await requireRestaurant(db, restuid);
       // A key is the restaurant's own; a client sees what it did.
       const clientId = caller.kind === 'api_key' ? null : caller.id;
-      const { page, members } = byPage(cursors, params);
       const { version, plan_id: planId } = params;
+      const scope = { list: 'imports', restuid, clientId, version, planId };
+      const query = cursors.read<Key>(params, scope);
       if (version === undefined && planId === undefined) {
-        const listed = await listImports(db, restuid, clientId, page);
-        return { body: { imports: listed.items.map((each) => recordView(each, restaurant)), ...members(listed) } };
+        const listed = await listImports(db, restuid, clientId, query);
+        const imports = listed.rows.map((each) => recordView(each, restaurant));
+        return { body: { imports, ...cursors.answer(query, scope, listed) } };
       }
       const found = await findImport(db, restuid, clientId, { version, planId });
       if (found === undefined) throw new Fault('NOT_FOUND', 'No such import');
       const report = await readReport(db, restuid, found.uid);
       const lists = report === undefined ? { items: [], warnings: [], errors: [] } : (JSON.parse(report) as object);
       const one = { ...recordView(found, restaurant), ...lists };
-      return { body: { imports: [one], ...members({ items: [one], total: 1 }) } };
+      const shown = query.offset === 0 ? [one] : [];
+      return {
+        body: { imports: shown, ...cursors.answer(query, scope, { more: false, total: 1, last: undefined }) },
+      };
     },
   });

@@ -1,15 +1,16 @@
 /** Operations on the menu (interface 11.3). */
 import { z } from 'zod';
 import { Fault } from '#src/contract/fault.ts';
+import type { Key } from '#src/platform/db/bounded-list.ts';
 import { type Operation, operation } from '#src/platform/http/operation.ts';
-import { type Cursors, pageAnswer, pageParams } from '#src/platform/http/paging.ts';
+import { type Cursors, cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
 import { flag, optional, text, uid, withDefault } from '#src/platform/http/values.ts';
-import { byPage } from './by-page.ts';
 import { type ImportDeps, importOperations } from './import-routes.ts';
-import { findCategory, listCategories, listProducts, loadProductsOnSale } from './menu-store.ts';
+import { listCategories, listProducts } from './list-store.ts';
+import { findCategory, loadProductsOnSale } from './menu-store.ts';
 import { categoryAnswer, categoryView, productAnswer, productView } from './menu-view.ts';
 
-const listParams = { ...pageParams, visible: withDefault(flag(), true), q: optional(text({ max: 100 })) };
+const listParams = { ...cursorParams, visible: withDefault(flag(), true), q: optional(text({ max: 100 })) };
 
 const categoryGone = (): Fault => new Fault('CATEGORY_NOT_FOUND', 'No such category');
 
@@ -29,9 +30,11 @@ const listCategoriesOperation = (cursors: Cursors): Operation =>
     params: z.object(listParams),
     answer: z.object({ categories: z.array(categoryAnswer), ...pageAnswer }),
     handle: async ({ db, restuid, params }) => {
-      const { page, members } = byPage(cursors, params);
-      const listed = await listCategories(db, restuid, { visibleOnly: params.visible, part: params.q }, page);
-      return { body: { categories: listed.items.map(categoryView), ...members(listed) } };
+      const { visible, q } = params;
+      const scope = { list: 'categories', restuid, visible, q };
+      const query = cursors.read<Key>(params, scope);
+      const listed = await listCategories(db, restuid, { visibleOnly: visible, part: q }, query);
+      return { body: { categories: listed.rows.map(categoryView), ...cursors.answer(query, scope, listed) } };
     },
   });
 
@@ -58,10 +61,12 @@ const listProductsOperation = (cursors: Cursors): Operation =>
     handle: async ({ db, restuid, params }) => {
       if (params.catuid !== undefined && (await findCategory(db, restuid, params.catuid)) === undefined)
         throw categoryGone();
-      const { page, members } = byPage(cursors, params);
-      const filter = { visibleOnly: params.visible, part: params.q, categoryUid: params.catuid };
-      const listed = await listProducts(db, restuid, filter, page);
-      return { body: { products: listed.items.map(productView), ...members(listed) } };
+      const { visible, q, catuid } = params;
+      const scope = { list: 'products', restuid, visible, q, catuid };
+      const query = cursors.read<Key>(params, scope);
+      const filter = { visibleOnly: visible, part: q, categoryUid: catuid };
+      const listed = await listProducts(db, restuid, filter, query);
+      return { body: { products: listed.rows.map(productView), ...cursors.answer(query, scope, listed) } };
     },
   });
 

@@ -1,11 +1,12 @@
 /** orders/list (interface 11.1, 7). */
 import { z } from 'zod';
+import type { Key } from '#src/platform/db/bounded-list.ts';
 import { type Operation, operation } from '#src/platform/http/operation.ts';
 import { type Cursors, cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
 import { date, dateTime, flag, list, oneOf, optional, requirePeriods, text } from '#src/platform/http/values.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import { endOfDay, startOfDay } from '../venue-time.ts';
-import { countOrders, listOrders, type OrderFilter, type OrderKey } from './list-store.ts';
+import { listOrders, type OrderFilter } from './list-store.ts';
 import { type OrderToken, withToken } from './order-token.ts';
 import { orderAnswer, orderView } from './order-view.ts';
 import { statuses } from './transitions.ts';
@@ -37,23 +38,13 @@ export const listOperation = (cursors: Cursors, tokenOf: OrderToken): Operation 
     handle: async ({ db, restuid, params }) => {
       const restaurant = await requireRestaurant(db, restuid);
       const { page: _page, pagesize: _pagesize, cursor: _cursor, ...named } = params;
-      const scope = { list: 'orders', restuid, ...named, updated_from: named.updated_from?.toISOString() };
-      const query = cursors.read<OrderKey>(params, scope);
-      const filter = filterOf(named, restaurant.apiTimeZone);
-      const { after, offset, pagesize } = query;
-      const rows = await listOrders(db, restuid, filter, { after, offset, limit: pagesize + 1 });
-      const total = query.total ?? (await countOrders(db, restuid, filter));
-      const shown = rows.slice(0, pagesize);
-      const last = shown.at(-1);
-      const result = {
-        more: rows.length > pagesize,
-        total,
-        last: last === undefined ? undefined : { date: last.date.toISOString(), uid: last.uid },
-      };
+      const scope = { list: 'orders by key', restuid, ...named, updated_from: named.updated_from?.toISOString() };
+      const query = cursors.read<Key>(params, scope);
+      const listed = await listOrders(db, restuid, filterOf(named, restaurant.apiTimeZone), query);
       return {
         body: {
-          orders: shown.map((order) => orderView(withToken(order, tokenOf), restaurant)),
-          ...cursors.answer(query, scope, result),
+          orders: listed.rows.map((order) => orderView(withToken(order, tokenOf), restaurant)),
+          ...cursors.answer(query, scope, listed),
         },
       };
     },

@@ -1,5 +1,6 @@
-/** The list of orders in PostgreSQL: filters, one page by offset or by key, and the count. */
+/** The list of orders in PostgreSQL: filters, the index that each of them goes by, and the total where it is known. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type Key, type Listed, type ListQuery, readList, type Way } from '#src/platform/db/bounded-list.ts';
 import { lastOrderNumber, readOrderTally } from '../tally-store.ts';
 import type { Order } from './order.ts';
 import { orderColumns } from './order-store.ts';
@@ -17,8 +18,7 @@ export type OrderFilter = {
   externalId?: string | undefined;
 };
 
-/** Sort key: newest first, ties by uid descending. */
-export type OrderKey = { date: string; uid: string };
+type Condition = RawBuilder<unknown>;
 
 /** The statuses that a filter leaves over; undefined: all of them. */
 const wantedStatuses = ({ statuses: named, closed }: OrderFilter): Status[] | undefined =>
@@ -28,61 +28,66 @@ const wantedStatuses = ({ statuses: named, closed }: OrderFilter): Status[] | un
         (status) => named?.includes(status) !== false && (closed === undefined || (status === 'closed') === closed),
       );
 
-/** A single status is compared as such, so that its index also gives the sequence of the list. */
-const havingStatus = (wanted: readonly Status[]): RawBuilder<unknown> =>
-  wanted.length === 1 ? sql`status = ${wanted[0]}` : sql`status = any(${wanted}::text[])`;
+const and = (conditions: readonly Condition[]): Condition => sql.join(conditions, sql` and `);
 
-const matching = (restuid: string, filter: OrderFilter): RawBuilder<unknown> => {
+/** Of each filter but dates, which bound the ranges of every index that has the sequence of the list. */
+const waysOf = (restuid: string, filter: OrderFilter): { ways: Way[]; fits: Condition } => {
+  const of = sql`restuid = ${restuid}`;
+  const dates = [
+    ...(filter.dateFrom === undefined ? [] : [sql`date >= ${filter.dateFrom}`]),
+    ...(filter.dateBefore === undefined ? [] : [sql`date < ${filter.dateBefore}`]),
+  ];
   const wanted = wantedStatuses(filter);
-  return sql.join(
-    [
-      sql`restuid = ${restuid}`,
-      ...(wanted === undefined ? [] : [havingStatus(wanted)]),
-      ...(filter.dateFrom === undefined ? [] : [sql`date >= ${filter.dateFrom}`]),
-      ...(filter.dateBefore === undefined ? [] : [sql`date < ${filter.dateBefore}`]),
-      ...(filter.updatedFrom === undefined ? [] : [sql`updated >= ${filter.updatedFrom}`]),
-      ...(filter.locationUid === undefined ? [] : [sql`location_uid = ${filter.locationUid}`]),
-      ...(filter.dmethod === undefined ? [] : [sql`dmethod = ${filter.dmethod}`]),
-      ...(filter.customerUid === undefined ? [] : [sql`customer_uid = ${filter.customerUid}`]),
-      ...(filter.externalId === undefined ? [] : [sql`external_id = ${filter.externalId}`]),
-    ],
-    sql` and `,
-  );
+  const found: (Omit<Way, 'isWhole'> & { condition: Condition })[] = [];
+  const add = (condition: Condition, inSequence: boolean, each: readonly Condition[] = [condition]): void => {
+    found.push({
+      ranges: each.map((one) => and([of, one, ...(inSequence ? dates : [])])),
+      inSequence,
+      condition,
+    });
+  };
+  if (filter.externalId !== undefined) add(sql`external_id = ${filter.externalId}`, false);
+  if (filter.customerUid !== undefined) add(sql`customer_uid = ${filter.customerUid}`, true);
+  if (filter.locationUid !== undefined) add(sql`location_uid = ${filter.locationUid}`, true);
+  if (filter.dmethod !== undefined) add(sql`dmethod = ${filter.dmethod}`, true);
+  if (wanted !== undefined) {
+    const each = wanted.map((status) => sql`status = ${status}`);
+    add(sql`status = any(${wanted}::text[])`, true, each);
+  }
+  if (filter.updatedFrom !== undefined) {
+    const condition = sql`updated >= ${filter.updatedFrom}`;
+    found.push({ ranges: [and([of, condition])], inSequence: false, sorted: [sql`order by updated`], condition });
+  }
+  const isAlone = found.length === 1;
+  const ways = found.map(({ condition: _condition, ...way }) => ({ ...way, isWhole: isAlone && way.inSequence }));
+  const all: Way = { ranges: [and([of, ...dates])], inSequence: true, isWhole: found.length === 0 };
+  return { ways: [...ways, all], fits: and([of, ...dates, ...found.map(({ condition }) => condition)]) };
 };
 
-export const listOrders = async (
+const key = [
+  { column: sql`date`, type: sql`timestamptz` },
+  { column: sql`uid`, type: sql`text collate "C"` },
+];
+
+/** Newest first, ties by uid descending. Throws VALIDATION_ERROR for a page that is not reached by number. */
+export const listOrders = (
   db: Kysely<unknown>,
   restuid: string,
   filter: OrderFilter,
-  page: { after: OrderKey | undefined; offset: number; limit: number },
-): Promise<Order[]> => {
-  const after =
-    page.after === undefined
-      ? sql``
-      : sql`and (date, uid) < (${page.after.date}::timestamptz, ${page.after.uid}::text collate "C")`;
-  const sequence = sql`order by date desc, uid desc`;
-  const wanted = sql`
-    from ordering.orders where ${matching(restuid, filter)} ${after}
-    ${sequence} limit ${page.limit} offset ${page.offset}`;
-  // Of a place or a method there may be few among very many: the index that gives the sequence also holds these two, so the
-  // others are passed over without a look at the orders themselves.
-  const isSought = filter.locationUid !== undefined || filter.dmethod !== undefined;
-  const { rows } = await (isSought
-    ? sql<Order>`
-        select ${orderColumns} from ordering.orders
-        where restuid = ${restuid} and uid = any(array(select uid ${wanted})) ${sequence}`
-    : sql<Order>`select ${orderColumns} ${wanted}`
-  ).execute(db);
-  return rows;
+  query: ListQuery,
+): Promise<Listed<Order>> => {
+  const table = sql`ordering.orders`;
+  const tenant = sql`restuid = ${restuid}`;
+  const named = { table, alias: 'orders', columns: orderColumns, tables: table };
+  const source = { ...named, key, tenant, ...waysOf(restuid, filter) };
+  const keyOf = ({ date, uid }: Order): Key => [date.toISOString(), uid];
+  return readList(db, source, query, keyOf, knownTotal(db, restuid, filter));
 };
 
-/** Exact (interface 7). Of all orders, or of those in some statuses, it is known; of others it is counted. */
-export const countOrders = async (db: Kysely<unknown>, restuid: string, filter: OrderFilter): Promise<number> => {
+/** Of all orders, and of those in some statuses, it is known without counting. */
+const knownTotal = (db: Kysely<unknown>, restuid: string, filter: OrderFilter): (() => Promise<number>) | undefined => {
   const { statuses: _statuses, closed: _closed, ...others } = filter;
+  if (Object.values(others).some((value) => value !== undefined)) return undefined;
   const wanted = wantedStatuses(filter);
-  if (Object.values(others).every((value) => value === undefined))
-    return wanted === undefined ? lastOrderNumber(db, restuid) : readOrderTally(db, restuid, wanted);
-  const { rows } = await sql<{ total: number }>`
-    select count(*) as total from ordering.orders where ${matching(restuid, filter)}`.execute(db);
-  return rows[0]?.total ?? 0;
+  return () => (wanted === undefined ? lastOrderNumber(db, restuid) : readOrderTally(db, restuid, wanted));
 };

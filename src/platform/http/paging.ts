@@ -10,21 +10,32 @@ import { integer, optional, text } from './values.ts';
 
 const pageMax = 1_000_000;
 
-/** Parameters of a list without cursor. */
-export const pageParams = {
-  page: optional(integer({ min: 1, max: pageMax })),
+/** Parameters of every list. */
+export const cursorParams = {
+  page: optional(integer({ min: 1, max: pageMax })).describe(
+    'Pages reach the first 10,000 items; beyond them, and where several filters together pass few of very many items, ' +
+      'only next_cursor goes on (RANGE)',
+  ),
   pagesize: optional(integer({ min: 1, max: 100 })),
+  cursor: optional(text({ max: 2000 })).describe('next_cursor of the answer before, with the same filters'),
 };
-
-/** Parameters of the lists that offer a cursor. */
-export const cursorParams = { ...pageParams, cursor: optional(text({ max: 2000 })) };
 
 export const pageAnswer = {
   page: z.int(),
   pagesize: z.int(),
-  total_count: z.int(),
-  more: z.boolean(),
-  next_cursor: z.string().nullable(),
+  total_count: z
+    .int()
+    .nullable()
+    .describe(
+      'Exact where it is known without counting more than 1,000 items, else null. Under a cursor the figure of its first page',
+    ),
+  more: z
+    .boolean()
+    .describe(
+      'False at the end of the list only. A page may have fewer items than pagesize, even none, while more is true: one ' +
+        'request looks through a bounded number of items, and next_cursor goes on from there',
+    ),
+  next_cursor: z.string().nullable().describe('Null when more is false'),
 };
 
 /** What a store needs to read one page: rows after `after` (keyset) or from `offset`; ask for `limit` + 1 to learn `more`. */
@@ -33,8 +44,8 @@ export type PageQuery<K> = {
   pagesize: number;
   offset: number;
   after: K | undefined;
-  /** Known under a cursor; to be counted otherwise. */
-  total: number | undefined;
+  /** Known under a cursor, null when it was left out there; to be counted otherwise. */
+  total: number | null | undefined;
 };
 
 export type Cursors = {
@@ -43,18 +54,18 @@ export type Cursors = {
     params: { page?: number | undefined; pagesize?: number | undefined; cursor?: string | undefined },
     scope: unknown,
   ): PageQuery<K>;
-  /** Members of the answer; `last` is the sort key of the last item shown. */
+  /** Members of the answer; `last` is the sort key behind which the next page begins. */
   answer<K>(
     query: PageQuery<K>,
     scope: unknown,
-    result: { more: boolean; total: number; last: K | undefined },
+    result: { more: boolean; total: number | null; last: K | undefined },
   ): PageAnswer;
 };
 
 export type PageAnswer = {
   page: number;
   pagesize: number;
-  total_count: number;
+  total_count: number | null;
   more: boolean;
   next_cursor: string | null;
 };
@@ -64,7 +75,7 @@ const cursorInvalid = () =>
     { pointer: 'cursor', code: 'CURSOR_INVALID', message: 'does not belong to this list with these filters' },
   ]);
 
-type Payload = { s: string; k: unknown; p: number; t: number };
+type Payload = { s: string; k: unknown; p: number; t: number | null };
 
 export const createCursors = (key: Buffer): Cursors => {
   const sign = (text: string): string => createHmac('sha256', key).update(text).digest('base64url').slice(0, 22);

@@ -29,7 +29,7 @@ export type ImportRecord = {
 /** `plan`: the names of what a plan changes that was not applied. */
 export type SavedImport = ImportRecord & { plan: ChangeNames | null };
 
-const columns = sql`
+export const importColumns = sql`
   uid, client_id as "clientId", kind, state, percent, pos_uid as "posUid", update_mode as "updateMode", version,
   base_version as "baseVersion", plan_id as "planId", plan_expires as "planExpires", created, counts,
   removal_percent as "removalPercent"`;
@@ -87,7 +87,7 @@ export const lockPlan = async (
   now: Date,
 ): Promise<(SavedImport & { plan: ChangeNames }) | undefined> => {
   const { rows } = await sql<SavedImport & { plan: ChangeNames }>`
-    select ${columns}, plan from ordering.menu_imports
+    select ${importColumns}, plan from ordering.menu_imports
     where restuid = ${restuid} and plan_id = ${planId} and client_id = ${clientId} and state = 'planned'
       and plan_expires > ${now} for update`.execute(tx);
   return rows[0];
@@ -144,30 +144,9 @@ export const forgetOldImports = async (
         and i.state = 'planned' and i.plan_expires > ${now})`.execute(tx);
 };
 
-/** Nothing is heard of a living import for less than this: its statements end after half a minute at most. */
-const silentSecondsMax = 120;
-
-const shown = sql`
-  case when state = 'running' and touched < clock_timestamp() - make_interval(secs => ${silentSecondsMax})
-    then 'failed' else state end`;
-
-const visible = (restuid: string, clientId: string | null): RawBuilder<unknown> =>
-  sql`restuid = ${restuid} and (${clientId}::text is null or client_id = ${clientId})`;
-
-/** Running ones first, then newest first. `clientId` null: of all clients. */
-export const listImports = async (
-  db: Kysely<unknown>,
-  restuid: string,
-  clientId: string | null,
-  page: { offset: number; limit: number },
-): Promise<{ items: ImportRecord[]; total: number }> => {
-  const { rows } = await sql<ImportRecord>`
-    select ${columns}, ${shown} as state from ordering.menu_imports where ${visible(restuid, clientId)}
-    order by (${shown}) = 'running' desc, created desc, uid desc limit ${page.limit} offset ${page.offset}`.execute(db);
-  const counted = await sql<{ total: number }>`
-    select count(*) as total from ordering.menu_imports where ${visible(restuid, clientId)}`.execute(db);
-  return { items: rows, total: counted.rows[0]?.total ?? 0 };
-};
+/** `clientId` null: of all clients. */
+export const visible = (restuid: string, clientId: string | null): RawBuilder<unknown> =>
+  clientId === null ? sql`restuid = ${restuid}` : sql`restuid = ${restuid} and client_id = ${clientId}`;
 
 /** By the version that it made (or found, when it changed nothing) or by its plan. */
 export const findImport = async (
@@ -177,7 +156,7 @@ export const findImport = async (
   named: { version?: number | undefined; planId?: string | undefined },
 ): Promise<ImportRecord | undefined> => {
   const { rows } = await sql<ImportRecord>`
-    select ${columns} from ordering.menu_imports where ${visible(restuid, clientId)}
+    select ${importColumns} from ordering.menu_imports where ${visible(restuid, clientId)}
       and (${named.version ?? null}::bigint is null or version = ${named.version ?? null})
       and (${named.planId ?? null}::text is null or plan_id = ${named.planId ?? null})
     order by version > base_version desc, created desc, uid desc limit 1`.execute(db);

@@ -1,0 +1,279 @@
+/**
+ * Lists that cost the same however many rows there are. Each filter has a way: ranges of one index, where possible in the
+ * sequence of the list. A filter alone is read along its way. Several together go the way that has few rows, all of them;
+ * when every way has many, one request looks through a bounded number of rows along the best one and says how far it came,
+ * so that a cursor goes on from there, even when it found none. A total is counted up to the same bound.
+ */
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { validationFault } from '#src/contract/fault.ts';
+
+/** Rows that one request looks through at most where no index leads to exactly those that fit. */
+export const lookMax = 1_000;
+
+/** Items that pages reach by their number. */
+export const pagedMax = 10_000;
+
+type Condition = RawBuilder<unknown>;
+
+/** Values of the sort key of one row, in the sequence of its columns. */
+export type Key = readonly (string | number)[];
+
+export type Way = {
+  /** Conditions with which to enter the index. Several: each has rows of its own, unless `inSequence` is false. */
+  ranges: readonly Condition[];
+  /** The index gives the rows of each range in the sequence of the list. */
+  inSequence: boolean;
+  /** Sequence of the index of each range where that is another one: with it no other way to the first rows is cheaper. */
+  sorted?: readonly Condition[];
+  /** Whatever is in the ranges fits the filter. */
+  isWhole: boolean;
+  /** Instead of `ranges`: the keys k0, k1, … and `fits` of at most `limit` rows behind `after`, in the sequence of the list. */
+  candidates?: (after: Key | undefined, limit: number) => Condition;
+};
+
+export type ListSource = {
+  table: Condition;
+  /** By which all that follows names the table. */
+  alias: string;
+  /** Sort key; the last column is the uid. `type` is what a value of a cursor is cast to. */
+  key: readonly { column: Condition; type: Condition }[];
+  /** Default: descending. */
+  isAscending?: boolean;
+  /** Columns of a row and the tables that they are in, with the same alias. */
+  columns: Condition;
+  tables: Condition;
+  /** Leads, with the uid, to one row. */
+  tenant: Condition;
+  /** The whole filter. */
+  fits: Condition;
+  ways: readonly Way[];
+};
+
+/** `total` undefined: to be found out. */
+export type ListQuery = {
+  page: number;
+  pagesize: number;
+  offset: number;
+  after: Key | undefined;
+  total: number | null | undefined;
+};
+
+/** The first page, without a cursor. */
+export const firstItems = (pagesize: number): ListQuery => ({
+  ...{ page: 1, pagesize, offset: 0, after: undefined, total: null },
+});
+
+/** `last`: where the next page begins. `total` null: more than are counted. */
+export type Listed<Row> = { rows: Row[]; more: boolean; last: Key | undefined; total: number | null };
+
+/** VALIDATION_ERROR: the items of this page lie beyond those that are found by number. */
+const pageBeyond = (message: string) => validationFault([{ pointer: 'page', code: 'RANGE', message }]);
+
+const tooFar = (): Error =>
+  pageBeyond(`a list has pages for its first ${pagedMax} items; follow next_cursor from the first page`);
+
+const and = (conditions: readonly Condition[]): Condition => sql.join(conditions, sql` and `);
+
+const directionOf = ({ isAscending }: ListSource): Condition => (isAscending === true ? sql`asc` : sql`desc`);
+
+const fromOf = ({ table, alias }: ListSource): Condition => sql`${table} as ${sql.ref(alias)}`;
+
+const sequenceOf = (source: ListSource): Condition =>
+  sql`order by ${sql.join(source.key.map(({ column }) => sql`${column} ${directionOf(source)}`))}`;
+
+const names = ['k0', 'k1', 'k2', 'k3'] as const;
+
+const namesOf = ({ key }: ListSource): Condition => sql.join(key.map((_, i) => sql.ref(names[i] ?? '')));
+
+const namedSequence = (source: ListSource): Condition =>
+  sql`order by ${sql.join(source.key.map((_, i) => sql`${sql.ref(names[i] ?? '')} ${directionOf(source)}`))}`;
+
+const keyColumns = ({ key }: ListSource): Condition =>
+  sql.join(key.map(({ column }, i) => sql`${column} as ${sql.ref(names[i] ?? '')}`));
+
+const behind = ({ key, isAscending }: ListSource, after: Key | undefined): Condition[] =>
+  after === undefined
+    ? []
+    : [
+        sql`(${sql.join(key.map(({ column }) => column))}) ${isAscending === true ? sql`>` : sql`<`} (${sql.join(
+          key.map(({ type }, i) => sql`${after[i]}::${type}`),
+        )})`,
+      ];
+
+/** Keys along a way, in the sequence of the list, with `fits`. */
+const along = (source: ListSource, way: Way, query: ListQuery, limit: number): Condition => {
+  if (way.candidates !== undefined) return way.candidates(query.after, limit);
+  const fits = way.isWhole ? sql`true` : source.fits;
+  const reached = behind(source, query.after);
+  const select = (from: Condition, conditions: readonly Condition[]): Condition => sql`
+    select ${keyColumns(source)}, (${fits}) as fits from ${from}
+    where ${and([sql`true`, ...conditions])} ${sequenceOf(source)} limit ${limit}`;
+  if (!way.inSequence) {
+    // Apart, so that the few rows are found first and put into the sequence of the list then.
+    const few = sql`select * from ${fromOf(source)} where (${sql.join(
+      way.ranges.map((range) => sql`(${range})`),
+      sql` or `,
+    )}) offset 0`;
+    return select(sql`(${few}) as ${sql.ref(source.alias)}`, reached);
+  }
+  const parts = way.ranges.map((range) => select(fromOf(source), [range, ...reached]));
+  const [first = sql`select`, ...others] = parts;
+  if (others.length === 0) return first;
+  const all = sql.join(
+    parts.map((part) => sql`(${part})`),
+    sql` union all `,
+  );
+  return sql`select * from (${all}) as merged ${namedSequence(source)} limit ${limit}`;
+};
+
+/** Rows of each way behind the cursor, counted up to one more than `lookMax`. */
+const probe = async (
+  db: Kysely<unknown>,
+  source: ListSource,
+  ways: readonly Way[],
+  query: ListQuery,
+): Promise<number[]> => {
+  const counts = ways.map((way) => {
+    const limit = lookMax + 1;
+    // An index of another sequence cannot begin behind the cursor.
+    const reached = way.inSequence ? behind(source, query.after) : [];
+    const ranges = way.ranges.map((range, i) => {
+      const sequence = way.inSequence ? sequenceOf(source) : (way.sorted?.[i] ?? sql``);
+      return sql`(select from ${fromOf(source)} where ${and([range, ...reached])} ${sequence} limit ${limit})`;
+    });
+    return sql`(select count(*)::int from (select from (${sql.join(ranges, sql` union all `)}) as ranges limit ${limit}) as counted)`;
+  });
+  const { rows } = await sql<{ counts: number[] }>`select array[${sql.join(counts)}] as counts`.execute(db);
+  return rows[0]?.counts ?? [];
+};
+
+const readRows = async <Row>(db: Kysely<unknown>, source: ListSource, uids: Condition): Promise<Row[]> => {
+  const uid = source.key.at(-1)?.column ?? sql`null`;
+  const { rows } = await sql<Row>`
+    select ${source.columns} from ${source.tables}
+    where ${source.tenant} and ${uid} = any(${uids}) ${sequenceOf(source)}`.execute(db);
+  return rows;
+};
+
+/** Throws VALIDATION_ERROR for a page that is not reached by number. `keyOf`: sort key of a row. */
+export const readList = async <Row>(
+  db: Kysely<unknown>,
+  source: ListSource,
+  query: ListQuery,
+  keyOf: (row: Row) => Key,
+  knownTotal?: () => Promise<number | null>,
+): Promise<Listed<Row>> => {
+  const { ways } = source;
+  if (ways.some(({ ranges }) => ranges.length === 0)) return { rows: [], more: false, last: undefined, total: 0 };
+  const whole = ways.find(({ isWhole, inSequence }) => isWhole && inSequence);
+  if (whole === undefined) return lookThrough(db, source, query);
+  const rows = await readAlong<Row>(db, source, whole, query);
+  const isFirstOfAll = query.after === undefined && query.offset === 0 && rows.length <= query.pagesize;
+  const total =
+    query.total !== undefined
+      ? query.total
+      : knownTotal !== undefined
+        ? await knownTotal()
+        : isFirstOfAll
+          ? rows.length
+          : bounded((await probe(db, source, [whole], query))[0]);
+  return { ...cut(rows, query, keyOf), total };
+};
+
+const bounded = (count = 0): number | null => (count > lookMax ? null : count);
+
+const cut = <Row>(rows: Row[], { pagesize }: ListQuery, keyOf: (row: Row) => Key) => {
+  const shown = rows.slice(0, pagesize);
+  const last = shown.at(-1);
+  return {
+    rows: shown,
+    more: rows.length > pagesize,
+    last: last === undefined ? undefined : keyOf(last),
+  };
+};
+
+/** One row more than the page has, when there is one. */
+const readAlong = async <Row>(db: Kysely<unknown>, source: ListSource, way: Way, query: ListQuery): Promise<Row[]> => {
+  const [range, ...others] = way.ranges;
+  const limit = query.pagesize + 1;
+  if (range !== undefined && others.length === 0 && query.offset === 0 && way.candidates === undefined) {
+    const { rows } = await sql<Row>`
+      select ${source.columns} from ${source.tables}
+      where ${and([range, ...behind(source, query.after)])} ${sequenceOf(source)} limit ${limit}`.execute(db);
+    return rows;
+  }
+  // Only keys are read on the way to a later page.
+  const offset = Math.min(query.offset, pagedMax);
+  const uid = sql.ref(names[source.key.length - 1] ?? '');
+  const keys = sql`select ${uid} from (${along(source, way, query, offset + limit)}) as keys
+    ${namedSequence(source)} offset ${offset} limit ${limit}`;
+  const rows = await readRows<Row>(db, source, sql`array(${keys})`);
+  if (offset < query.offset && rows.length > 0) throw tooFar();
+  return rows;
+};
+
+type Looked = { looked: number; fitting: number; early: number; edge: unknown[]; found: unknown[][] };
+
+/** Several filters, or one whose index has another sequence. */
+const lookThrough = async <Row>(db: Kysely<unknown>, source: ListSource, query: ListQuery): Promise<Listed<Row>> => {
+  // With one way there is nothing to choose.
+  const counts = source.ways.length === 1 ? [lookMax + 1] : await probe(db, source, source.ways, query);
+  const fewest = Math.min(...counts);
+  const isFew = fewest <= lookMax;
+  const way = isFew ? source.ways[counts.indexOf(fewest)] : source.ways.find(({ inSequence }) => inSequence);
+  if (way === undefined) throw new Error('a list has a way of its own sequence');
+  // By number a page must find again what the pages before it showed.
+  const isPaged = query.offset > 0;
+  const bound = isPaged || isFew ? pagedMax : lookMax;
+  const { looked, fitting, early, edge, found } = await look(db, source, way, { ...query, bound });
+  const isCut = looked >= bound;
+  if (isPaged && isCut && (early < query.pagesize || found.length === 0))
+    throw pageBeyond(
+      'with these filters a page by number does not reach so far; follow next_cursor from the first page',
+    );
+  const uids = found.slice(0, query.pagesize).map((key) => String(key.at(-1)));
+  const rows = uids.length === 0 ? [] : await readRows<Row>(db, source, sql`${uids}::text[]`);
+  const total = query.total === undefined ? (isCut ? null : fitting) : query.total;
+  const isFull = found.length > query.pagesize;
+  const last = isFull ? (found[query.pagesize - 1] ?? edge) : edge;
+  return { rows, more: isFull || isCut, last: edgeOf(last), total };
+};
+
+const edgeOf = (values: readonly unknown[]): Key =>
+  values.map((value) => (value instanceof Date ? value.toISOString() : (value as string | number)));
+
+const look = async (
+  db: Kysely<unknown>,
+  source: ListSource,
+  way: Way,
+  query: ListQuery & { bound: number },
+): Promise<Looked> => {
+  const keys = namesOf(source);
+  const { rows } = await sql<Record<string, unknown> & Omit<Looked, 'edge' | 'found'>>`
+    with walked as materialized (
+      select ${keys}, fits, row_number() over (${namedSequence(source)}) as place
+      from (${along(source, way, query, query.bound)}) as candidates
+    ),
+    sums as (
+      select count(*) as looked, count(*) filter (where fits) as fitting,
+        count(*) filter (where fits and place <= ${lookMax}) as early from walked
+    ),
+    found as (
+      select ${keys}, place from walked where fits order by place offset ${query.offset} limit ${query.pagesize + 1}
+    )
+    select sums.*, true as "isEdge", ${keys}, place from sums left join (
+      select * from walked order by place desc limit 1) as edge on true
+    union all
+    select sums.*, false, ${keys}, place from sums cross join found
+    order by "isEdge" desc, place`.execute(db);
+  const [first, ...found] = rows;
+  const valuesOf = (row: Record<string, unknown> | undefined): unknown[] =>
+    source.key.map((_, i) => row?.[names[i] ?? '']);
+  return {
+    looked: first?.looked ?? 0,
+    fitting: first?.fitting ?? 0,
+    early: first?.early ?? 0,
+    edge: valuesOf(first),
+    found: found.map(valuesOf),
+  };
+};
