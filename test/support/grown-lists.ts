@@ -238,6 +238,4 @@ const together = (
     [a0, b0],
     [a0, b1],
     [a1, b0],
-  ].flatMap(([first, second]) =>
-    first === undefined || second === undefined ? [] : [{ [a]: first, [b]: second }],
-  );
+  ].flatMap(([first, second]) => (first === undefined || second === undefined ? [] : [{ [a]: first, [b]: second }]));

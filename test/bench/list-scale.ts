@@ -1,0 +1,85 @@
+/**
+ * Does any list cost more where there is more? Every list with every filter, alone and in pairs, on two databases of one
+ * server: 10,000 of everything, and 1,000,000. A row for each: median time, and pages of memory that its statements touch,
+ * which no other load disturbs. What seems to miss the goal by its time is measured again. Exit code 1 when it is missed.
+ * Arguments: rows of the large one, part of the names of the calls that are wanted.
+ */
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openStore } from '#src/platform/db/index.ts';
+import { createLog } from '#src/platform/log.ts';
+import { type GrownShop, type ListCall, openGrownShop } from './grown-shop.ts';
+import { column, median, print } from './parts.ts';
+
+const goal = 1.3;
+/** Levels by which the trees of larger indexes are higher, in pages, for all statements of a call. */
+const levels = 30;
+const callsOfMeasure = 7;
+const measuresMax = 4;
+const smallRows = 10_000;
+const largeRows = Number(process.argv[2] ?? 1_000_000);
+const wanted = process.argv[3] ?? '';
+
+const time = async ({ call }: ListCall): Promise<number> => {
+  const startedAt = performance.now();
+  await call();
+  return performance.now() - startedAt;
+};
+
+/** Medians of calls that take turns, so that a disturbance of the machine meets both. */
+const timesOf = async (small: ListCall, large: ListCall): Promise<[number, number]> => {
+  const times: [number[], number[]] = [[], []];
+  for (let i = 0; i < callsOfMeasure; i += 1) {
+    if (i % 2 === 0) times[0].push(await time(small));
+    times[1].push(await time(large));
+    if (i % 2 !== 0) times[0].push(await time(small));
+  }
+  return [median(times[0]), median(times[1])];
+};
+
+const compare = async (small: GrownShop, large: GrownShop): Promise<boolean> => {
+  print(`${''.padEnd(78)}${column('small', 10)}${column('large', 10)}${column('ratio', 7)}${column('pages', 14)}`);
+  let missed = 0;
+  for (const [i, few] of small.calls.entries()) {
+    const many = large.calls[i];
+    if (many === undefined) throw new Error(`no call ${few.name}`);
+    if (!few.name.includes(wanted)) continue;
+    const pages = [await small.pagesOf(few), await large.pagesOf(many)] as const;
+    let times = await timesOf(few, many);
+    for (let again = 1; again < measuresMax && times[1] > times[0] * goal; again += 1) {
+      const next = await timesOf(few, many);
+      if (next[1] / next[0] < times[1] / times[0]) times = next;
+    }
+    const ok = times[1] <= times[0] * goal && pages[1] <= pages[0] * goal + levels;
+    if (!ok) missed += 1;
+    const ratio = (times[1] / times[0]).toFixed(2);
+    print(
+      `${few.name.padEnd(78)}${column(`${times[0].toFixed(2)} ms`, 10)}${column(`${times[1].toFixed(2)} ms`, 10)}${column(ratio, 7)}${column(pages.join(' '), 14)}  ${ok ? 'reached' : 'MISSED'}`,
+    );
+  }
+  print(`goal: at most ${goal} times: ${missed === 0 ? 'reached' : `MISSED by ${missed}`}`);
+  return missed === 0;
+};
+
+const folder = await mkdtemp(join(tmpdir(), 'orderpass-bench-'));
+// Started by root, the database server runs as a user that must be able to enter.
+await chmod(folder, 0o755);
+const log = createLog('warn');
+const dataDir = join(folder, 'data');
+const store = await openStore({ dataDir, applicationName: 'bench' }, log, { exclusive: true });
+const opened: GrownShop[] = [];
+try {
+  const startedAt = performance.now();
+  for (const rows of [smallRows, largeRows]) opened.push(await openGrownShop(store, { dataDir, rows, log }));
+  const [small, large] = opened;
+  if (small === undefined || large === undefined) throw new Error('two databases are compared');
+  print(
+    `${smallRows} and ${largeRows} of everything, made in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`,
+  );
+  process.exitCode = (await compare(small, large)) ? 0 : 1;
+} finally {
+  for (const each of opened) await each.close();
+  await store.close();
+  await rm(folder, { recursive: true, force: true });
+}
