@@ -5,6 +5,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { validationFault } from '#src/contract/fault.ts';
 import { type Key, type Listed, type ListQuery, lookMax, pagedMax } from '#src/platform/db/bounded-list.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
 import {
   type DeliveryFilter,
   type DeliveryState,
@@ -71,7 +72,8 @@ const candidates = (
 ): Condition => {
   // Found apart, before the sequence of the list could seem to be a cheaper way.
   const apart = isFew ? sql`offset 0` : sql``;
-  const newest = inSequence ? sql`${sequence} limit ${limit}` : sql`limit ${limit}`;
+  // Within an endpoint always in the sequence of its index: without it a scan of the table could seem to be cheaper.
+  const newest = sql`${isFew && !inSequence ? sql`` : sequence} limit ${limit}`;
   return sql`
     select delivery.* from (${seenEndpoints(viewer, endpointUid)}) as seen cross join lateral (
       select * from (
@@ -79,7 +81,7 @@ const candidates = (
         where delivery.tenant = ${viewer.tenant} and delivery.endpoint_uid = seen.endpoint_uid and ${and(narrowing)}
         ${apart}
       ) as delivery ${newest}
-    ) as delivery ${newest}`;
+    ) as delivery ${inSequence ? newest : sql`limit ${limit}`}`;
 };
 
 export type DeliveryCounts = Record<DeliveryState, number>;
@@ -87,7 +89,7 @@ export type DeliveryCounts = Record<DeliveryState, number>;
 type Row = LoggedDelivery & { looked: number; early: number; edgeCreated: Date; edgeUid: string };
 
 /** Newest first. Throws VALIDATION_ERROR for a page that is not reached by number. */
-export const listDeliveries = async (
+const listDeliveries = async (
   db: Kysely<unknown>,
   viewer: Viewer,
   filter: DeliveryFilter,
@@ -137,19 +139,42 @@ export const listDeliveries = async (
 
 const pageBeyond = (message: string) => validationFault([{ pointer: 'page', code: 'RANGE', message }]);
 
+/** Deliveries of one state or one redelivery lie far apart in the table: each that is counted costs a page of its own. */
+const countedMax = 500;
+
 /** How many of each state fit the filter, 0 without any; null when there are more than are counted. */
-export const countDeliveries = async (
+const countDeliveries = async (
   db: Kysely<unknown>,
   viewer: Viewer,
   filter: DeliveryFilter,
 ): Promise<DeliveryCounts | null> => {
   const { narrowing, fitting } = await chooseParts(db, viewer, filter);
-  const some = candidates(viewer, filter, narrowing, { limit: lookMax + 1, inSequence: false });
+  const some = candidates(viewer, filter, narrowing, { limit: countedMax + 1, inSequence: false });
   const { rows } = await sql<{ state: DeliveryState; looked: number; count: number }>`
     select state, count(*) as looked, count(*) filter (where ${and(fitting)}) as count
     from (${some}) as delivery group by state`.execute(db);
-  if (rows.reduce((sum, { looked }) => sum + looked, 0) > lookMax) return null;
+  if (rows.reduce((sum, { looked }) => sum + looked, 0) > countedMax) return null;
   const counts = { pending: 0, waiting: 0, succeeded: 0, exhausted: 0, cancelled: 0 };
   for (const { state, count } of rows) counts[state] = count;
   return counts;
 };
+
+/**
+ * The list and its counts. How many deliveries an endpoint has is nothing that statistics tell the planner: where it takes
+ * an endpoint with very many for one with few, it would read all of them and sort them. Here it may only follow an index.
+ */
+export const readDeliveries = (
+  db: Kysely<unknown>,
+  viewer: Viewer,
+  filter: DeliveryFilter,
+  query: ListQuery,
+): Promise<Listed<LoggedDelivery> & { counts: DeliveryCounts | null }> =>
+  inTransaction(db, async (tx) => {
+    await sql`select set_config('enable_bitmapscan', 'off', true), set_config('enable_seqscan', 'off', true)`.execute(
+      tx,
+    );
+    const listed = await listDeliveries(tx, viewer, filter, query);
+    const counts = await countDeliveries(tx, viewer, filter);
+    const sum = counts === null ? null : Object.values(counts).reduce((some, count) => some + count, 0);
+    return { ...listed, counts, total: query.total === undefined ? sum : query.total };
+  });

@@ -17,7 +17,7 @@ import {
   withDefault,
 } from '#src/platform/http/values.ts';
 import { type Api, readableKinds, scopesOfKinds, viewerOf } from './api.ts';
-import { countDeliveries, listDeliveries } from './delivery-list-store.ts';
+import { readDeliveries } from './delivery-list-store.ts';
 import {
   type DeliveryFilter,
   deliveryStates,
@@ -79,16 +79,13 @@ const listOperation = (api: Api): Operation =>
       const filter = filterOf(params);
       const scope = { list: 'deliveries', ...viewer, ...filter, since: filter.since?.toISOString() };
       const query = api.cursors.read<Key>(params, scope);
-      const listed = await listDeliveries(db, viewer, filter, query);
-      const counts = await countDeliveries(db, viewer, filter);
-      const sum = counts === null ? null : Object.values(counts).reduce((some, count) => some + count, 0);
-      const total = query.total === undefined ? sum : query.total;
+      const listed = await readDeliveries(db, viewer, filter, query);
       const dates = await api.datesOf(db, viewer.tenant);
       return {
         body: {
           deliveries: listed.rows.map((row) => deliveryView(row, dates, input.now)),
-          counts,
-          ...api.cursors.answer(query, scope, { ...listed, total }),
+          counts: listed.counts,
+          ...api.cursors.answer(query, scope, listed),
         },
       };
     },

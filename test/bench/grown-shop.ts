@@ -125,14 +125,22 @@ const pagesOf = async (pool: pg.Pool, { call }: ListCall): Promise<number> => {
   } finally {
     prototype.query = query;
   }
-  let pages = 0;
-  for (const { text, values } of sent.filter((one) => /^\s*(\/\*.*\*\/)?\s*(with|select)\b/i.test(one.text))) {
-    const { rows } = await pool.query<{ 'QUERY PLAN': { Plan: Record<string, number> }[] }>(
-      `explain (analyze, buffers, timing off, format json) ${text}`,
-      values,
-    );
-    const plan = rows[0]?.['QUERY PLAN'][0]?.Plan ?? {};
-    pages += (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
+  const client = await pool.connect();
+  try {
+    let pages = 0;
+    await client.query('begin');
+    for (const { text, values } of sent.filter((one) => /^\s*(\/\*.*\*\/)?\s*(with|select)\b/i.test(one.text))) {
+      const { rows } = await client.query<{ 'QUERY PLAN'?: { Plan: Record<string, number> }[] }>(
+        // What a request asks of the planner holds for the statements after it.
+        text.includes('set_config') ? text : `explain (analyze, buffers, timing off, format json) ${text}`,
+        values,
+      );
+      const plan = rows[0]?.['QUERY PLAN']?.[0]?.Plan ?? {};
+      pages += (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
+    }
+    return pages;
+  } finally {
+    await client.query('rollback');
+    client.release();
   }
-  return pages;
 };

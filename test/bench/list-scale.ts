@@ -14,7 +14,7 @@ import { column, median, print } from './parts.ts';
 
 const goal = 1.3;
 /** Levels by which the trees of larger indexes are higher, in pages, for all statements of a call. */
-const levels = 30;
+const levels = 40;
 const callsOfMeasure = 7;
 const measuresMax = 4;
 const smallRows = 10_000;
@@ -65,7 +65,7 @@ const compare = async (small: GrownShop, large: GrownShop): Promise<boolean> => 
 const folder = await mkdtemp(join(tmpdir(), 'orderpass-bench-'));
 // Started by root, the database server runs as a user that must be able to enter.
 await chmod(folder, 0o755);
-const log = createLog('warn');
+const log = createLog({ level: 'warn', role: 'bench' });
 const dataDir = join(folder, 'data');
 const store = await openStore({ dataDir, applicationName: 'bench' }, log, { exclusive: true });
 const opened: GrownShop[] = [];

@@ -85,8 +85,7 @@ export const openScaled = async (store: Store, { dataDir, orders, cursorKey, log
     ],
     ['loyaltylog/list, first page', () => run('/loyaltylog/list', {})],
     ['orders/list, of one status, with its total', () => run('/orders/list', { status: 'closed' })],
-    // Its exact total is a count of what matches, which grows with what there is.
-    ['orders/list, of one method, with its total', () => run('/orders/list', { dmethod: '0t' }), false],
+    ['orders/list, of one method', () => run('/orders/list', { dmethod: '0t' })],
   ];
   return {
     calls: new Map(calls.map(([name, call, judged = true]) => [name, { call, judged }])),

@@ -63,19 +63,22 @@ const splitName = (text: string): [string, string | undefined] => {
   return [first, rest.length === 0 ? undefined : rest.join(' ')];
 };
 
+/** Found by the start of a name they lie anywhere in the table, so each costs a page of its own. */
+const fewStarts = 100;
+
 /** Of each filter but `added`, which bounds the ranges of every index that has the sequence of the list. */
 const waysOf = (restuid: string, filter: CustomerFilter): { ways: Way[]; fits: Condition } => {
   const of = sql`c.restuid = ${restuid} and c.removed_at is null`;
   const added = within(sql`c.added`, filter.added);
   const found: (Omit<Way, 'isWhole'> & { condition: Condition })[] = [];
-  const add = (inSequence: boolean, each: readonly Condition[], sorted?: readonly Condition[]): void => {
+  const add = (inSequence: boolean, each: readonly Condition[], sorted?: readonly Condition[], few?: number): void => {
     if (each.length === 0) return;
     const ranges = each.map((one) => and([of, one, ...(inSequence ? added : [])]));
     const condition = sql`(${sql.join(
       each.map((one) => sql`(${one})`),
       sql` or `,
     )})`;
-    found.push({ ranges, inSequence, condition, ...(sorted && { sorted }) });
+    found.push({ ranges, inSequence, condition, ...(sorted && { sorted }), ...(few !== undefined && { few }) });
   };
   const period = (column: Condition, asked: Period | undefined): void => {
     const bounds = within(column, asked);
@@ -94,6 +97,7 @@ const waysOf = (restuid: string, filter: CustomerFilter): { ways: Way[]; fits: C
       false,
       starts.map(({ condition }) => condition),
       starts.map(({ sorted }) => sorted),
+      fewStarts,
     );
   }
   const isAlone = found.length === 1;

@@ -21,7 +21,10 @@ type Condition = RawBuilder<unknown>;
 const and = (conditions: readonly Condition[]): Condition => sql.join(conditions, sql` and `);
 
 /** Of each filter but dates, which bound the ranges of every index that has the sequence of the list. */
-const waysOf = (restuid: string, filter: EntryFilter): { ways: Way[]; fits: Condition } => {
+const waysOf = (
+  restuid: string,
+  filter: Omit<EntryFilter, 'clientEmail'> & { emailUid: string | undefined },
+): { ways: Way[]; fits: Condition } => {
   const of = sql`e.restuid = ${restuid}`;
   const dates = [
     ...(filter.createdFrom === undefined ? [] : [sql`e.created >= ${filter.createdFrom}`]),
@@ -31,10 +34,7 @@ const waysOf = (restuid: string, filter: EntryFilter): { ways: Way[]; fits: Cond
   const add = (condition: Condition, inSequence = true): number => found.push({ condition, inSequence });
   if (filter.orderUid !== undefined) add(sql`e.order_uid = ${filter.orderUid}`, false);
   if (filter.clientUid !== undefined) add(sql`e.customer_uid = ${filter.clientUid}`);
-  if (filter.clientEmail !== undefined) {
-    add(sql`e.customer_uid = (
-      select uid from ordering.customers where restuid = ${restuid} and lower(email) = lower(${filter.clientEmail}::text))`);
-  }
+  if (filter.emailUid !== undefined) add(sql`e.customer_uid = ${filter.emailUid}`);
   if (filter.type !== undefined) add(sql`e.type = ${filter.type}`);
   const isAlone = found.length === 1;
   const ways = found.map(({ condition, inSequence }) => ({
@@ -52,15 +52,24 @@ const key = [
 ];
 
 /** Newest first; of entries of one moment the later of a customer first, then uid descending. Throws VALIDATION_ERROR for a page that is not reached by number. */
-export const listEntries = (
+export const listEntries = async (
   db: Kysely<unknown>,
   restuid: string,
   filter: EntryFilter,
   query: ListQuery,
 ): Promise<Listed<ShownEntry>> => {
+  // Found before, so that the plan knows whether it is of the one customer with very many entries.
+  const emailUid = filter.clientEmail === undefined ? undefined : await uidOf(db, restuid, filter.clientEmail);
   const named = { table: sql`ordering.loyalty_entries`, alias: 'e', columns: shownColumns, tables: shownTables };
-  const source = { ...named, key, tenant: sql`e.restuid = ${restuid}`, ...waysOf(restuid, filter) };
+  const source = { ...named, key, tenant: sql`e.restuid = ${restuid}`, ...waysOf(restuid, { ...filter, emailUid }) };
   const keyOf = ({ created, seq, uid }: ShownEntry): Key => [created.toISOString(), seq, uid];
   const isAll = Object.values(filter).every((value) => value === undefined);
   return readList(db, source, query, keyOf, isAll ? () => readTally(db, restuid, 'loyalty_entries') : undefined);
+};
+
+/** '' when nobody has this email. */
+const uidOf = async (db: Kysely<unknown>, restuid: string, email: string): Promise<string> => {
+  const { rows } = await sql<{ uid: string }>`
+    select uid from ordering.customers where restuid = ${restuid} and lower(email) = lower(${email}::text)`.execute(db);
+  return rows[0]?.uid ?? '';
 };

@@ -46,6 +46,9 @@ export const listCategories = async (
   return { ...listed, rows: listed.rows.map((row) => ({ ...row, options: aliveOptions(row.options) })) };
 };
 
+/** No more than a small category has. */
+const productsLook = 500;
+
 type ProductFilter = MenuFilter & { categoryUid?: string | undefined };
 
 type PlacedProduct = ProductRow & { category_position: number };
@@ -71,6 +74,7 @@ export const listProducts = async (
     ],
     isAscending: true,
     fits: sql`true`,
+    look: productsLook,
     ways: [productsWay(restuid, filter)],
   };
   const keyOf = (row: PlacedProduct): Key => [row.category_position, row.category_uid, row.position, row.uid];

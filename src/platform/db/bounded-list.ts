@@ -25,6 +25,8 @@ export type Way = {
   inSequence: boolean;
   /** Sequence of the index of each range where that is another one: with it no other way to the first rows is cheaper. */
   sorted?: readonly Condition[];
+  /** Up to how many rows all of them are read. Default: `lookMax`. */
+  few?: number;
   /** Whatever is in the ranges fits the filter. */
   isWhole: boolean;
   /** Instead of `ranges`: the keys k0, k1, … and `fits` of at most `limit` rows behind `after`, in the sequence of the list. */
@@ -46,6 +48,8 @@ export type ListSource = {
   tenant: Condition;
   /** The whole filter. */
   fits: Condition;
+  /** Rows that one request looks through, where the filter reads more of each than an index has. Default: `lookMax`. */
+  look?: number;
   ways: readonly Way[];
 };
 
@@ -126,7 +130,9 @@ const along = (source: ListSource, way: Way, query: ListQuery, limit: number): C
   return sql`select * from (${all}) as merged ${namedSequence(source)} limit ${limit}`;
 };
 
-/** Rows of each way behind the cursor, counted up to one more than `lookMax`. */
+const fewOf = ({ few = lookMax }: Way): number => few;
+
+/** Rows of each way behind the cursor, counted up to one more than are few. */
 const probe = async (
   db: Kysely<unknown>,
   source: ListSource,
@@ -134,7 +140,7 @@ const probe = async (
   query: ListQuery,
 ): Promise<number[]> => {
   const counts = ways.map((way) => {
-    const limit = lookMax + 1;
+    const limit = fewOf(way) + 1;
     // An index of another sequence cannot begin behind the cursor.
     const reached = way.inSequence ? behind(source, query.after) : [];
     const ranges = way.ranges.map((range, i) => {
@@ -212,20 +218,29 @@ const readAlong = async <Row>(db: Kysely<unknown>, source: ListSource, way: Way,
   return rows;
 };
 
+/** The way with the fewest rows, if they are few. */
+const fewestOf = async (db: Kysely<unknown>, source: ListSource, query: ListQuery): Promise<Way | undefined> => {
+  const { ways } = source;
+  // With one way there is nothing to choose.
+  if (ways.length === 1) return undefined;
+  const counts = await probe(db, source, ways, query);
+  const few = ways.map((way, i) => ({ way, count: counts[i] ?? 0 })).filter(({ way, count }) => count <= fewOf(way));
+  return few.toSorted((a, b) => a.count - b.count)[0]?.way;
+};
+
 type Looked = { looked: number; fitting: number; early: number; edge: unknown[]; found: unknown[][] };
 
 /** Several filters, or one whose index has another sequence. */
 const lookThrough = async <Row>(db: Kysely<unknown>, source: ListSource, query: ListQuery): Promise<Listed<Row>> => {
-  // With one way there is nothing to choose.
-  const counts = source.ways.length === 1 ? [lookMax + 1] : await probe(db, source, source.ways, query);
-  const fewest = Math.min(...counts);
-  const isFew = fewest <= lookMax;
-  const way = isFew ? source.ways[counts.indexOf(fewest)] : source.ways.find(({ inSequence }) => inSequence);
+  const few = await fewestOf(db, source, query);
+  const isFew = few !== undefined;
+  const way = few ?? source.ways.find(({ inSequence }) => inSequence);
   if (way === undefined) throw new Error('a list has a way of its own sequence');
   // By number a page must find again what the pages before it showed.
   const isPaged = query.offset > 0;
-  const bound = isPaged || isFew ? pagedMax : lookMax;
-  const { looked, fitting, early, edge, found } = await look(db, source, way, { ...query, bound });
+  const least = source.look ?? lookMax;
+  const bound = isPaged || isFew ? pagedMax : least;
+  const { looked, fitting, early, edge, found } = await look(db, source, way, { ...query, bound, least });
   const isCut = looked >= bound;
   if (isPaged && isCut && (early < query.pagesize || found.length === 0))
     throw pageBeyond(
@@ -246,7 +261,7 @@ const look = async (
   db: Kysely<unknown>,
   source: ListSource,
   way: Way,
-  query: ListQuery & { bound: number },
+  query: ListQuery & { bound: number; least: number },
 ): Promise<Looked> => {
   const keys = namesOf(source);
   const { rows } = await sql<Record<string, unknown> & Omit<Looked, 'edge' | 'found'>>`
@@ -256,7 +271,7 @@ const look = async (
     ),
     sums as (
       select count(*) as looked, count(*) filter (where fits) as fitting,
-        count(*) filter (where fits and place <= ${lookMax}) as early from walked
+        count(*) filter (where fits and place <= ${query.least}) as early from walked
     ),
     found as (
       select ${keys}, place from walked where fits order by place offset ${query.offset} limit ${query.pagesize + 1}

@@ -27,7 +27,7 @@ export type FeedQuery = {
 export type FeedPage = { events: FeedEvent[]; scanned: number | undefined };
 
 /** Places looked at for one page: a bound on the cost of a filter that few events pass. */
-const lookedAtMax = 5_000;
+const lookedAtMax = 1_000;
 
 /**
  * The oldest events that fit, at most `limit`. Walks along an index from `after`, so that a page deep in the feed costs what
@@ -37,7 +37,8 @@ export const readFeed = async (db: Kysely<unknown>, query: FeedQuery): Promise<F
   const { rows } = await sql<Omit<FeedEvent, 'id'> & { id: string | null; scanned: number | null }>`
     with walked as materialized (${walk(query)}),
     picked as materialized (
-      select event_id, place from walked where ${query.event === undefined ? sql`true` : sql`event = ${query.event}`}
+      select event_id, place from walked
+      where ${query.event === undefined ? sql`true` : sql`event = ${query.event}`} and kind = any(${query.kinds}::text[])
       order by place limit ${query.limit}
     )
     select reach.scanned, event.position, event.id, event.tenant, event.kind, event.event, event.entity, event.seq,
@@ -65,19 +66,19 @@ const walk = ({
   until,
   limit: wanted,
 }: FeedQuery): RawBuilder<unknown> => {
-  const limit = event === undefined ? wanted : lookedAtMax;
+  const limit = event === undefined && entity === undefined ? wanted : lookedAtMax;
   // Few events near the ends are passed over for their time: see placeBefore and placeAfter.
   const bounds = sql`tenant = ${tenant} and place > ${after}
     and place <= ${last ?? Number.MAX_SAFE_INTEGER}
     ${since === undefined ? sql`` : sql`and created >= ${since}`} ${until === undefined ? sql`` : sql`and created < ${until}`}`;
   if (entity !== undefined) {
     return sql`
-      select event_id, place, event from outbox.places
-      where ${bounds} and entity = ${entity} and kind = any(${kinds}::text[]) order by place limit ${limit}`;
+      select event_id, place, event, kind from outbox.places
+      where ${bounds} and entity = ${entity} order by place limit ${limit}`;
   }
   return sql`
     select of_kind.* from unnest(${kinds}::text[]) as wanted (kind) cross join lateral (
-      select event_id, place, event from outbox.places
+      select event_id, place, event, kind from outbox.places
       where ${bounds} and kind = wanted.kind order by place limit ${limit}
     ) as of_kind order by place limit ${limit}`;
 };

@@ -27,7 +27,7 @@ export const pageAnswer = {
     .int()
     .nullable()
     .describe(
-      'Exact where it is known without counting more than 1,000 items, else null. Under a cursor the figure of its first page',
+      'Exact where it is known, or few enough items have to be counted; else null. Under a cursor the figure of its first page',
     ),
   more: z
     .boolean()
