@@ -39,7 +39,7 @@ export const openGrownShop = async (store: Store, { dataDir, rows, log }: Settin
   const clock = systemClock;
   const cursorKey = randomBytes(32);
   const box = createSecretBox(randomBytes(32));
-  const ordering = createOrdering({ db, cursorKey, clock, log, settings: {} });
+  const ordering = createOrdering({ db, cursorKey, orderTokenKey: randomBytes(32), clock, log, settings: {} });
   const webhooks = createWebhookApi({
     ...{ db, box, clock, settings: webhooksSettings.parse({}), kindScopes, cursorKey, datesOf: restaurantDates },
     rules: { allowPrivate: true, allowedOrigins: [] },
