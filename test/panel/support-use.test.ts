@@ -112,7 +112,7 @@ test.skipIf(browserBinary === undefined)(
     const row = page.getByRole('row', { name: /Other App/ });
     await row.waitFor();
     expect(await row.innerText()).toContain('read:orders');
-    expect(await page.getByRole('row', { name: /Idle App/ }).innerText()).toContain('Made no call');
+    expect(await page.getByRole('row', { name: /Idle App/ }).innerText()).toContain('No call let through');
     await expectAccessible(page);
     await takeScreenshots(page, 'support-unused-scopes');
     expect(await statusOf(other, 'menu/categories')).toBe(200);

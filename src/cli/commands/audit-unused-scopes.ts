@@ -15,10 +15,10 @@ export const auditUnusedScopesCommand = (group: Command, output: Output): void =
       const found = await withAdmin(command, (admin) => admin.reportUnusedScopes({ days }));
       const clients = found.map((client) => ({ ...client, command: commandOf(client, days) }));
       if (output.json) return output.result({ days, clients });
-      if (clients.length === 0) return output.line(`Every client used all of its scopes within ${days} days.`);
+      if (clients.length === 0) return output.line(`No client holds a scope that it did not use within ${days} days.`);
       for (const client of clients) {
         const used = Object.entries(client.used).map(([scope, calls]) => `${scope} (${calls})`);
-        output.line(`${client.client_id}  ${client.name}  ${client.calls} calls within ${days} days`);
+        output.line(`${client.client_id}  ${client.name}  ${client.calls} calls let through within ${days} days`);
         output.line(`  used    ${used.join(', ') || 'none'}`);
         output.line(`  unused  ${client.unused.join(' ')}`);
         output.line(`  ${client.command}`);

@@ -15,7 +15,7 @@ export const policyCommands = (program: Command, output: Output): void => {
       if (!Number.isInteger(days) || days < 1 || days > daysMax) throw new UsageError(`--days is 1 to ${daysMax}`);
       const would_break = await withAdmin(command, (admin) => admin.reportDryRuns({ days }));
       if (output.json) return output.result({ days, would_break });
-      if (would_break.length === 0) return output.line(`Nobody would be refused (seen within ${days} days).`);
+      if (would_break.length === 0) return output.line(`No caller that was seen within ${days} days would be refused.`);
       for (const { route, caller, missing_scopes, calls, last_seen } of would_break) {
         output.line(
           `${caller}  ${route}  misses ${missing_scopes.join(' ')}  ${calls} calls, last ${last_seen.toISOString()}`,

@@ -212,7 +212,7 @@ export const support = {
     days: 'Period',
     daysOf: (days: number) => `${days} days`,
     show: 'Show',
-    none: 'It made no call in this time. If nobody needs it, quarantine it.',
+    none: 'The audit holds no call of it that was let through in this time. If it is not needed, quarantine it.',
     toQuarantine: 'Stop the client',
     scopesTitle: 'Scopes',
     scopesCaption: 'What the client may do, and what it did',
@@ -226,7 +226,7 @@ export const support = {
     refusals: 'Refused calls',
     refusalsCaption: 'Calls that were refused, latest first',
     reason: 'Reason',
-    noRefusals: 'No call was refused.',
+    noRefusals: 'The audit holds no refusal that names this client in this time.',
     shrinkTitle: 'Withdraw what it does not use',
     shrinkText: (count: number) =>
       `${many(count, 'scope was', 'scopes were')} not needed by any call in this time. Withdrawn scopes can be granted again.`,
@@ -251,6 +251,6 @@ export const support = {
     nothing: 'nothing',
     none: 'On this page every client uses what it holds.',
     shrinkOf: (count: number, name: string) => `Withdraw ${many(count, 'scope', 'scopes')} of ${name}`,
-    silent: 'Made no call; look at it',
+    silent: 'No call let through; look at it',
   },
 };

@@ -231,7 +231,7 @@ export const support: Texts['support'] = {
     days: 'Periodo',
     daysOf: (days) => `${days} giorni`,
     show: 'Mostra',
-    none: 'Non ha fatto chiamate in questo periodo. Se non serve a nessuno, mettilo in quarantena.',
+    none: 'Il registro non contiene sue chiamate ammesse in questo periodo. Se non serve, mettilo in quarantena.',
     toQuarantine: 'Ferma il client',
     scopesTitle: 'Permessi',
     scopesCaption: 'Che cosa può fare il client e che cosa ha fatto',
@@ -245,7 +245,7 @@ export const support: Texts['support'] = {
     refusals: 'Chiamate rifiutate',
     refusalsCaption: 'Chiamate che sono state rifiutate, dalla più recente',
     reason: 'Motivo',
-    noRefusals: 'Nessuna chiamata è stata rifiutata.',
+    noRefusals: 'Il registro non contiene rifiuti che nominano questo client in questo periodo.',
     shrinkTitle: 'Togli ciò che non usa',
     shrinkText: (count) =>
       `${many(count, 'permesso non è servito', 'permessi non sono serviti')} a nessuna chiamata in questo periodo. Ciò che togli si può concedere di nuovo.`,
@@ -270,6 +270,6 @@ export const support: Texts['support'] = {
     nothing: 'nulla',
     none: 'In questa pagina ogni client usa ciò che può.',
     shrinkOf: (count, name) => `Togli ${many(count, 'permesso', 'permessi')} a ${name}`,
-    silent: 'Nessuna chiamata; guardalo',
+    silent: 'Nessuna chiamata ammessa; guardalo',
   },
 };
