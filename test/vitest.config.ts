@@ -10,9 +10,9 @@ export default defineConfig({
     // Processes: an OAuth provider and a cluster of workers do not share one process with other files' tests.
     pool: 'forks',
     maxWorkers: 2,
-    // Many tests start the program, several times, on machines that may be busy.
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    teardownTimeout: 30_000,
+    // They only end what hangs. Many tests start the program several times, on machines that leave them a tenth of a core.
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
+    teardownTimeout: 60_000,
   },
 });

@@ -31,7 +31,7 @@ beforeAll(async () => {
   clientId = String(made.client_id);
   secret = String(made.client_secret);
   program = await startProgram(env);
-}, 60_000);
+});
 
 afterAll(async () => {
   await program?.stop();

@@ -23,7 +23,7 @@ beforeAll(async () => {
     NODE_ENV: 'production',
   };
   restuid = String((await runJson(['restaurant', 'create', '--name', 'Da Ada'], env)).restuid);
-}, 60_000);
+});
 
 afterAll(async () => {
   await program?.stop();

@@ -32,7 +32,7 @@ beforeAll(async () => {
     await until(() => new RegExp(`^\\{.*"event.action":"request.${action}".*\\}$`, 'm').test(program.output()));
   }
   await program.stop();
-}, 60_000);
+});
 
 afterAll(async () => {
   await database?.drop();

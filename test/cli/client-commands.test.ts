@@ -39,7 +39,7 @@ beforeAll(async () => {
   secret = String(made.client_secret);
   client = ['--client-id', clientId];
   program = await startProgram(env);
-}, 60_000);
+});
 
 afterAll(async () => {
   await program?.stop();

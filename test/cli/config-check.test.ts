@@ -75,7 +75,7 @@ test('F-48 config check and a start name everything that a start refuses, each w
       for (const text of named) expect(stderr).toContain(text);
       expect(stderr).not.toContain('hidden');
     }
-}, 120_000);
+});
 
 test('F-48 all of it comes in one pass, also beside values that are wrong by themselves', async () => {
   const { code, stderr } = await runCommand(['config', 'check'], {

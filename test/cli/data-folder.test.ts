@@ -12,4 +12,4 @@ test('a data folder on a file system of the kernel is refused at once, with a se
   });
   expect([code, stderr.trim().split('\n').length]).toEqual([1, 1]);
   expect(stderr).toContain('/proc/orderpass/data cannot keep data');
-}, 60_000);
+});

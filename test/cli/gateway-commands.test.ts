@@ -18,7 +18,7 @@ beforeAll(async () => {
   };
   // The first command makes the tables.
   expect((await runCommand(['client', 'list', '--json'], env)).code).toBe(0);
-}, 60_000);
+});
 
 afterAll(() => database?.drop());
 

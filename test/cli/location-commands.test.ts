@@ -15,7 +15,7 @@ beforeAll(async () => {
   core = await startOrdering();
   env = { DATABASE_URL: core.databaseUrl, ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64') };
   folder = mkdtempSync(join(tmpdir(), 'orderpass-'));
-}, 60_000);
+});
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
   await core?.close();
@@ -72,7 +72,7 @@ test('A-083 A-086 zones of a file, by distance and by polygon, decide fee, minim
   expect(outside).toEqual([422, 'INVALID_ADDRESS', [['/delivery/address', 'INVALID_ADDRESS']]]);
   await runJson(set(shop, '--name', ofShop, '--zones', 'none'), env);
   expect((await deliver(shop, { lat: 1, lng: 1 })).json.order.delivery_fee).toBe(0);
-}, 60_000);
+});
 
 test('A-086 hours of a file close the location outside them, days that are not named too; none opens it always', async () => {
   const shop = await openShop(core);
@@ -94,7 +94,7 @@ test('A-086 hours of a file close the location outside them, days that are not n
   }
   await runJson(set(shop, '--location', shop.locationUid, '--hours', 'none'), env);
   expect((await shop.create({ pickup: { date: '2026-03-02T12:30:00+01:00' } })).status).toBe(200);
-}, 60_000);
+});
 
 test('A-087 location create adds one with its methods and code; then orders must name a location', async () => {
   const shop = await openShop(core);
@@ -131,7 +131,7 @@ test('A-087 location create adds one with its methods and code; then orders must
   const renamed = await runJson(set(shop, '--location', String(made.uid), '--name', 'Port', '--hidden', 'on'), env);
   expect(renamed).toMatchObject({ ...made, name: 'Port', hidden: true });
   expect((await shop.create()).status).toBe(200);
-}, 60_000);
+});
 
 test('every fault of a file is named with file, line and pointer, and nothing is changed', async () => {
   const shop = await openShop(core);
@@ -177,7 +177,7 @@ test('every fault of a file is named with file, line and pointer, and nothing is
   expect((await outcome('--zones', file('object.json', '{}'))).stderr).toContain('must be an array');
   expect((await outcome('--dmethods', '0,drone,0')).stderr).toContain('--dmethods');
   expect(await runJson(set(shop, '--name', ofShop), env)).toEqual(before);
-}, 120_000);
+});
 
 test('what is not there or not said is an exit code and a sentence; --help names every option and the form of the files', async () => {
   const shop = await openShop(core);
@@ -203,4 +203,4 @@ test('what is not there or not said is an exit code and a sentence; --help names
     ])
       expect(help.stdout).toContain(option);
   }
-}, 120_000);
+});

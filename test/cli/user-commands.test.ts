@@ -17,7 +17,7 @@ beforeAll(async () => {
   restaurants = [];
   for (const name of ['Da Ada', 'Da Bea'])
     restaurants.push((await runJson(['restaurant', 'create', '--name', name], env)).restuid ?? '');
-}, 60_000);
+});
 afterAll(() => database?.drop());
 
 const user = (...args: string[]): Promise<Record<string, unknown>> => runJson(['user', ...args], env);

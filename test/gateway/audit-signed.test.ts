@@ -133,7 +133,7 @@ test('F-58 an audit of the first version verifies as before; the next start sign
   expect(await house.verify()).toMatchObject({ problems: [], unsigned: 0 });
   await house.attack('delete from gateway.audit_events where chain = 2 and seq = 5');
   expect((await house.verify({ blind: true })).problems).toContainEqual(expect.objectContaining({ chain: 2, seq: 5 }));
-}, 90_000);
+});
 
 test('F-21 a signature of another key is worth nothing', async () => {
   await house.change();

@@ -112,7 +112,7 @@ let api: WebhookApi;
 
 beforeAll(async () => {
   api = await startWebhookApi();
-}, 60_000);
+});
 afterAll(() => api.close());
 
 const send = (operation: Operation, body: string): Promise<Answer> =>

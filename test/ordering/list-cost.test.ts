@@ -32,7 +32,7 @@ beforeAll(async () => {
     await growLists(api.core.pool, grown);
     shops.push({ restaurant, grown });
   }
-}, 240_000);
+});
 afterAll(() => api?.close());
 
 type Statement = { text: string; values: unknown[] };

@@ -18,7 +18,7 @@ beforeAll(async () => {
   shop = await openShop(api.core);
   await shop.placed();
   await growLists(api.core.pool, { restuid: shop.restuid, clientId: shop.caller.id, rows, now: api.clock.now() });
-}, 120_000);
+});
 afterAll(() => api?.close());
 
 /** A new list is among them by itself. */

@@ -274,7 +274,7 @@ test('A-096 whatever stands inside the elements, the answer is a report, and wha
   );
   expect(seen).toContain(200);
   expect(seen).toContain(422);
-}, 60_000);
+});
 
 test('text that is not Unicode is a finding', async () => {
   const restaurant = await core.addRestaurant();

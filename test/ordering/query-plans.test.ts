@@ -19,7 +19,7 @@ beforeAll(async () => {
   shop = await openShop(core);
   await shop.placed();
   await makeHistory(core.pool, { restuid: shop.restuid, orders, customers });
-}, 120_000);
+});
 afterAll(() => core.close());
 
 type Statement = { text: string; values: unknown[] };

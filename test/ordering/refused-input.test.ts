@@ -12,7 +12,7 @@ let core: TestOrdering;
 
 beforeAll(async () => {
   core = await startOrdering();
-}, 60_000);
+});
 afterAll(() => core.close());
 
 const json = { 'content-type': 'application/json' };
@@ -57,7 +57,7 @@ test('F-06 a member that is given twice is found in a large import too, and noth
   const long = await post('/menu/import', importing(product(2500).replace('7.5', '7.50000000000000000001')));
   expect(long.json.import.errors).toMatchObject([{ pointer: '/products/2500/price', code: 'FORMAT' }]);
   expect((await post('/menu/import', importing(product(2500)))).status).toBe(200);
-}, 60_000);
+});
 
 test('F-06 a body in another charset than UTF-8 is 415, however it is written', async () => {
   for (const charset of ['iso-8859-1', '"iso-8859-1"', 'utf-16', 'us-ascii', '', 'utf-8,latin1']) {

@@ -197,7 +197,7 @@ beforeAll(async () => {
   await stand.database.pool.query(`update panel.users set totp_since = now(), totp_secret = 'x' where id = $1`, [
     user.userId,
   ]);
-}, 60_000);
+});
 
 afterAll(() => stand?.close());
 
@@ -238,7 +238,7 @@ test('F-44 what withdraws access names what and whom before it does, and again w
     expect(done.main, path).not.toContain('class="message bad" role="alert"');
     for (const text of afterwards()) expect(done.main, path).toContain(text);
   }
-}, 120_000);
+});
 
 /** A session of the user and one more of the administrator. */
 const renewSessions = async (): Promise<void> => {

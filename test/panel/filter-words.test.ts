@@ -23,7 +23,7 @@ beforeAll(async () => {
   Object.assign(ids, {
     ...{ restaurant: restuid, client: client.client_id, endpoint: /whe_\w+/.exec(await endpoint.text())?.[0] },
   });
-}, 60_000);
+});
 
 afterAll(() => stand?.close());
 

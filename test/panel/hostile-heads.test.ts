@@ -10,7 +10,7 @@ let stand: PanelStand;
 
 beforeAll(async () => {
   stand = await startPanelStand();
-}, 60_000);
+});
 
 afterAll(() => stand?.close());
 
@@ -53,7 +53,7 @@ test('F-20 every path of the listener has the same bound on heads, and refuses b
       expect(text, path).toContain('16384 bytes');
     }
   }
-}, 60_000);
+});
 
 /** A child that is given up when it takes longer than any linear work over such a text could. */
 const inChild = async (script: string): Promise<string> =>
@@ -85,7 +85,7 @@ test('F-20 fields of the head that the panel reads are read in linear time', asy
     ].map(Number).join(''));
   `);
   expect(done.trim()).toBe('111111' + '00000000');
-}, 90_000);
+});
 
 test('a path that ends in thousands of slashes is led to its page, and one that holds them is looked through once', async () => {
   const { status, text } = await send(`/panel/account${'/'.repeat(8_000)}`, '');

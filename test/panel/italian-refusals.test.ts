@@ -28,7 +28,7 @@ beforeAll(async () => {
   const first = await fetch(`${stand.url}/panel/account`, { headers: { cookie } });
   token = /name="csrf" value="([^"]+)"/.exec(await first.text())?.[1] ?? '';
   expect((await post('/language', { language: 'it', csrf: token })).status).toBe(303);
-}, 60_000);
+});
 
 afterAll(() => stand?.close());
 

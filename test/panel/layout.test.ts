@@ -71,7 +71,7 @@ beforeAll(async () => {
     event:
       /security\/audit\/events?\/([^"]+)"/.exec(audit)?.[1] ?? /href="[^"]*\/event[^"]*\/([^"/]+)"/.exec(audit)?.[1],
   });
-}, 120_000);
+});
 
 afterAll(() => stand?.close());
 

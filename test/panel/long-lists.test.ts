@@ -65,7 +65,7 @@ beforeAll(async () => {
   await fill(`insert into gateway.audit_chains
     select 1000 + n, process, opened, seq, hash, signed, closed, seen, mac, anchor_seq, anchor_hash, anchor_mac
     from (select * from gateway.audit_chains order by chain limit 1) c, generate_series(1, 50) n`);
-}, 60_000);
+});
 
 afterAll(async () => {
   await stand?.close();

@@ -8,7 +8,7 @@ let stand: PanelStand;
 
 beforeAll(async () => {
   stand = await startPanelStand({ ORDERPASS_ORIGIN: origin });
-}, 60_000);
+});
 
 afterAll(() => stand?.close());
 

@@ -101,6 +101,8 @@ export const startPanelStand = async (env: Record<string, string> = {}) => {
   /** A new browser profile. */
   const open = async (options: Parameters<Browser['newContext']>[0] = {}): Promise<SignedInBrowser> => {
     const context = await (await launch()).newContext({ viewport: { width: 1440, height: 900 }, ...options });
+    // Only what hangs meets it, also on a machine that has other work.
+    context.setDefaultTimeout(120_000);
     contexts.push(context);
     const problems: string[] = [];
     await context.exposeFunction('reportViolation', (text: string) => problems.push(text));

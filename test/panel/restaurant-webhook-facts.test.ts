@@ -80,7 +80,7 @@ beforeAll(async () => {
   token = /name="csrf" value="([^"]+)"/.exec((await ask('/notifications')).html)?.[1] ?? '';
   key = /opk_\w+/.exec((await ask('/keys', { name: 'events' })).html)?.[0] ?? '';
   await send('/notifications', { kind: 'customers', on: '1' });
-}, 60_000);
+});
 
 afterAll(async () => {
   await stand?.close();
@@ -320,4 +320,4 @@ test('what is sent again is what was missed since then, and what cannot be sent 
     'events are being sent again; more follow.',
   );
   await send(`/webhooks/${uid}/remove`);
-}, 60_000);
+});

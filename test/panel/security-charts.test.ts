@@ -18,7 +18,7 @@ beforeAll(async () => {
   user = await stand.user('security');
   client = await stand.command('client', 'create', '--name', 'Till', '--restaurant', restuid, '--scope', 'read:orders');
   key = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Counter');
-}, 60_000);
+});
 
 afterAll(() => stand?.close());
 

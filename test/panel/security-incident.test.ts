@@ -23,7 +23,7 @@ beforeAll(async () => {
   stand = await startPanelStand();
   restuid = stand.restaurants[0] ?? '';
   user = await stand.user('security');
-}, 60_000);
+});
 
 afterAll(() => stand?.close());
 

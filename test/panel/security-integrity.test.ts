@@ -37,7 +37,7 @@ beforeAll(async () => {
     stand.restaurants[0] ?? '',
     ...scopes,
   );
-}, 60_000);
+});
 
 afterAll(async () => {
   await stand?.close();

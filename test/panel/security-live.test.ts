@@ -17,7 +17,7 @@ beforeAll(async () => {
   restuid = stand.restaurants[0] ?? '';
   user = await stand.user('security');
   client = await stand.command('client', 'create', '--name', 'Till', '--restaurant', restuid);
-}, 60_000);
+});
 
 afterAll(() => stand?.close());
 

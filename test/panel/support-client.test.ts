@@ -9,7 +9,7 @@ let stand: PanelStand;
 
 beforeAll(async () => {
   if (browserBinary !== undefined) stand = await startPanelStand();
-}, 60_000);
+});
 
 afterAll(() => stand?.close());
 

@@ -33,7 +33,7 @@ beforeAll(async () => {
     'vacuum analyze',
   ])
     await database.pool.query(statement);
-}, 60_000);
+});
 
 afterAll(() => database?.drop());
 
@@ -95,4 +95,4 @@ test('no list or search of support reads a grown table from one end to the other
     expect(await scans(act)).toEqual([]);
   const [found] = (await pageClients(db, { search: 'ops_000777', limit: 25 })).clients;
   expect(found?.client_id).toBe('opc_000777');
-}, 60_000);
+});

@@ -7,7 +7,7 @@ let gateway: Awaited<ReturnType<typeof startGatewayAlone>>;
 
 beforeAll(async () => {
   gateway = await startGatewayAlone();
-}, 60_000);
+});
 afterAll(() => gateway?.stop());
 
 type Raw = { status: number; headers: Record<string, string | string[] | undefined>; body: Buffer };
@@ -61,7 +61,7 @@ test('documents and pages come compressed as Accept-Encoding allows, smaller and
     }
     expect(tags.size).toBe(3);
   }
-}, 60_000);
+});
 
 test('what a caller refuses or does not name is not used, and what is small stays as it is', async () => {
   const encodingFor = async (accepted: string, path = '/docs/errors'): Promise<unknown> =>

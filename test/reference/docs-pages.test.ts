@@ -28,7 +28,7 @@ beforeAll(async () => {
     executablePath: binary,
     args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-sync'],
   });
-}, 60_000);
+});
 
 beforeEach(async () => {
   if (binary === undefined) return;

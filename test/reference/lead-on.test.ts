@@ -14,7 +14,7 @@ beforeAll(async () => {
     ORDERPASS_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
     DATABASE_URL: database.url,
   });
-}, 60_000);
+});
 
 afterAll(async () => {
   await program?.stop();

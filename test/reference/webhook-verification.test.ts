@@ -59,7 +59,7 @@ beforeAll(async () => {
     await engine.close();
     await receiver.close();
   }
-}, 60_000);
+});
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -246,4 +246,4 @@ test('the page shows exactly the code that was run, and the other pages lead to 
   } finally {
     await gateway.stop();
   }
-}, 60_000);
+});

@@ -199,7 +199,7 @@ test('F-03 a start that takes longer than a caller waits goes on, and the next c
   expect(await importMenu('Later')).toEqual({ status: 200, state: 'applied' });
   expect(apartOf(program.child.pid)).toEqual([pid]);
   expect(readFileSync(starts, 'utf8')).toBe(`${pid}\n`);
-}, 90_000);
+});
 
 test('F-10 answers of the process cause no warning of Node, whatever their size and however many at once', async () => {
   const large = menuOf('Large').padEnd(300 * 1024, ' ');

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { importsAnswer } from '../support/imports-answer.ts';
 import { type Answer, type Json, request } from '../support/ordering.ts';
 import { type RunningProgram, runJson, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
@@ -26,7 +27,7 @@ beforeAll(async () => {
   credentials = { 'x-client-id': String(client_id), 'x-client-secret': String(client_secret) };
   const worker = { ...env, ORDERPASS_ROLE: 'worker' };
   programs = await Promise.all([startProgram(env), startProgram(worker), startProgram(worker)]);
-}, 90_000);
+});
 
 afterAll(async () => {
   await Promise.all(programs.map((program) => program.kill()));
@@ -43,6 +44,7 @@ const placeOrders = async (count: number): Promise<Json[]> => {
     categories: [{ ext_id: 'C', name: 'Pizza' }],
     products: [{ ext_id: 'P', category_ext_id: 'C', name: 'Margherita', price: 8.5 }],
   };
+  await importsAnswer(programs[0]?.url ?? '', credentials);
   await call('POST', '/menu/import', menu);
   const { uid } = (await call('GET', '/menu/products')).json.products[0];
   const order = {
@@ -101,4 +103,4 @@ test('A-090 A-091 confirms around the end of 100 countdowns, with three processe
     else expect([json.error, lateMs >= 0, lateMs < 5000]).toEqual(['TIMEOUT', true, true]);
   }
   expect([...outcomes].sort()).toEqual(['confirmed', 'timed_out']);
-}, 60_000);
+});

@@ -107,7 +107,7 @@ test('kill -9 and a new start lose no order and no webhook, and a retry of the o
   await until(() => receiver.received.length >= 2, 60_000);
   expect(receiver.received.map(({ event }) => event)).toEqual(['order.new', 'order.confirmed']);
   expect(await second.stop()).toBe(0);
-}, 120_000);
+});
 
 test('two installations run side by side on other ports and folders and know nothing of each other', async () => {
   const [left, right] = await Promise.all([

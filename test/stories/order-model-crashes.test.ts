@@ -50,13 +50,13 @@ beforeAll(async () => {
   await program;
   worker = startWorker();
   await worker;
-}, 120_000);
+});
 
 afterAll(async () => {
   await Promise.all([program, worker].map(async (each) => (await each)?.kill()));
   await store?.stop();
   await folder?.remove();
-}, 60_000);
+});
 
 /** Requests that were sent so far; what waits for their number to be killed. */
 let sent = 0;

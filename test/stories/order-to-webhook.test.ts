@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import type { JsonWebKey } from 'node:crypto';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { importsAnswer } from '../support/imports-answer.ts';
 import { makeDataDir, type RunningProgram, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
@@ -64,6 +65,7 @@ test('the three commands that a first start prints work as they are pasted (A-03
 });
 
 test('a token imports a menu, inserts an order, and statistics, loyalty and signed webhooks follow (A-014, A-074, A-093)', async () => {
+  await importsAnswer(program.url, { authorization: `Bearer ${token}` });
   const menu = await call('POST', '/menu/import', {
     pos_uid: 'till-1',
     update_mode: 'merge',

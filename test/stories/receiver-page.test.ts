@@ -49,7 +49,7 @@ beforeAll(async () => {
   page.on('console', (message) => problems.push(message.text()));
   page.on('pageerror', (error) => problems.push(error.message));
   await page.goto(`${program.url}/demo/receiver`);
-}, 120_000);
+});
 
 afterAll(async () => {
   await browser?.close();

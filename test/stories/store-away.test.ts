@@ -43,7 +43,7 @@ beforeAll(async () => {
   const { restuid } = await runJson(['restaurant', 'create', '--name', 'Osteria'], env);
   const made = await runJson(['client', 'create', '--name', 'Till', '--restaurant', String(restuid)], env);
   client = made as unknown as typeof client;
-}, 90_000);
+});
 
 afterAll(async () => {
   await Promise.all(gateways.map((gateway) => gateway.stop()));

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { importsAnswer } from '../support/imports-answer.ts';
 import { type RunningProgram, runJson, startProgram } from '../support/program.ts';
 
 type Json = ReturnType<typeof JSON.parse>;
@@ -68,6 +69,7 @@ beforeAll(async () => {
   client = { 'x-client-id': String(made.client_id), 'x-client-secret': String(made.client_secret) };
   both = { 'x-client-id': String(chain.client_id), 'x-client-secret': String(chain.client_secret) };
   bearer = { authorization: `Bearer ${await tokenFor(String(made.client_id), String(made.client_secret))}` };
+  await importsAnswer(program.url, client);
   const menu = await call('POST', '/menu/import', client, {
     pos_uid: 'till',
     update_mode: 'merge',
@@ -76,7 +78,7 @@ beforeAll(async () => {
   });
   expect(menu.status).toBe(200);
   productUid = (await call('GET', '/menu/products', client)).json.products[0].uid;
-}, 120_000);
+});
 
 afterAll(async () => {
   await program?.stop();

@@ -53,7 +53,7 @@ beforeAll(async () => {
   const made = await runJson(['client', 'create', '--name', 'Till', '--restaurant', restuid], env);
   client = { 'x-client-id': String(made.client_id), 'x-client-secret': String(made.client_secret) };
   key = { 'x-api-key': String((await runJson(['key', 'create', '--restaurant', restuid], env)).api_key) };
-}, 60_000);
+});
 
 afterAll(async () => {
   await Promise.all(programs.map((program) => program.stop()));
@@ -157,7 +157,7 @@ test('with gateway, core and worker apart: make an endpoint, test it, receive, l
 
   endpoint = uid;
   event = delivery.event_id;
-}, 60_000);
+});
 
 test('the command line shows the same log, delivers again, ends an overlap and disables, and the audit knows who did it', async () => {
   const of = ['--restaurant', restuid];
@@ -206,7 +206,7 @@ test('the command line shows the same log, delivers again, ends an overlap and d
   expect(entries[4]['orderpass.details']).toMatchObject(created);
   for (const entry of entries) expect(entry['user.name']).toMatch(/^cli:./);
   expect(JSON.stringify(audited)).not.toMatch(/hidden|whsec_/);
-}, 120_000);
+});
 
 test('a removed endpoint is gone for everybody', async () => {
   const uid = endpoint;

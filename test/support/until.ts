@@ -1,5 +1,8 @@
-/** Waits for a condition instead of a time. Throws, naming the condition, when it does not come true in `timeoutMs`. */
-export const until = async (condition: () => boolean | Promise<boolean>, timeoutMs = 15_000): Promise<void> => {
+/**
+ * Waits for a condition instead of a time. Throws, naming the condition, when it does not come true in `timeoutMs`: by default
+ * so long that only what hangs meets it, also on a machine that has other work.
+ */
+export const until = async (condition: () => boolean | Promise<boolean>, timeoutMs = 60_000): Promise<void> => {
   const end = Date.now() + timeoutMs;
   while (!(await condition())) {
     if (Date.now() > end) throw new Error(`not true within ${timeoutMs} ms: ${condition.toString()}`);

@@ -135,4 +135,4 @@ test('a claim beside a backlog of 200,000 reads a few pages by index, and a fres
   } finally {
     loop.release();
   }
-}, 90_000);
+});

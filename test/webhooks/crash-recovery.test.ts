@@ -184,7 +184,7 @@ test('workers that are killed one after the other lose nothing and turn no order
     const steps = seqsOf(`cus_${entity}`).filter((seq, index, all) => seq !== all[index - 1]);
     expect(steps).toEqual(Array.from({ length: eventsEach }, (_, index) => index + 1));
   }
-}, 90_000);
+});
 
 test('of two worker processes the one that lives takes over what the killed one was sending, within 30 s by the clock of the machine', async () => {
   receiver.behave(() => undefined);
@@ -202,7 +202,7 @@ test('of two worker processes the one that lives takes over what the killed one 
   expect(seqsOf('cus_held')).toEqual([1, 1, 2, 3, 4, 5]);
   const second = receiver.received.filter(({ body }) => body.includes('cus_held'))[1];
   expect((second?.at ?? 0) - killed).toBeLessThan(30_000);
-}, 60_000);
+});
 
 test('a worker that was taken for dead cannot write its outcome over that of the one that took over', async () => {
   let answerLate: (() => void) | undefined;

@@ -229,4 +229,4 @@ test('two dispatchers take turns at a long queue: every event is delivered, and 
     await engine.close();
     await receiver.close();
   }
-}, 90_000);
+});

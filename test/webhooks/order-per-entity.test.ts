@@ -82,4 +82,4 @@ test('per entity the sequence is strict under parallel producers, three workers 
     const steps = seqs.filter((seq, index) => seq !== seqs[index - 1]);
     expect(steps).toEqual(Array.from({ length: eventsEach }, (_, index) => index + 1));
   }
-}, 120_000);
+});

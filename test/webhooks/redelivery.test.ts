@@ -217,7 +217,7 @@ test('a worker killed in the middle of a large redelivery is followed by another
     const seqs = [...new Set(seqsOf(receiver, `cus_${entity}`))];
     expect(seqs).toEqual(seqs.toSorted((left, right) => left - right));
   }
-}, 120_000);
+});
 
 test('a redelivery names an event or a time within 30 days, and an endpoint whose kind it is', async () => {
   const { uid } = await api.endpoint('http://127.0.0.1:2/', { kinds: ['orders'] });
@@ -286,4 +286,4 @@ test('F-08 the state of a redelivery can be asked: how much is queued, what beca
   expect([stranger.status, stranger.json.error]).toEqual([404, 'NOT_FOUND']);
   expect((await progressOf('rdl_none')).status).toBe(404);
   await stop();
-}, 120_000);
+});

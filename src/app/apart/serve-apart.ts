@@ -39,7 +39,7 @@ export type Apart = {
 const idleMsMax = 300_000;
 
 /** How long a request waits for a process that starts; the start goes on after it, and the next request finds it further. */
-const startWaitMsMax = 10_000;
+const startWaitMsMax = 20_000;
 
 /** A smaller body is no large work by its reading, and waits for nobody. */
 const largeBytes = 256 * 1024;
