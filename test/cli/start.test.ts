@@ -76,7 +76,7 @@ const childrenOf = ({ child }: RunningProgram): number[] =>
 
 test('F-51 the refusal of an http address at the command line names the setting that allows it', async () => {
   const { restuid } = await runJson(['restaurant', 'create', '--name', 'Trial'], env);
-  for (const url of ['http://127.0.0.1:9/hook', 'https://127.0.0.1:9/hook']) {
+  for (const url of ['http://127.0.0.1:2/hook', 'https://127.0.0.1:2/hook']) {
     const args = ['endpoint', 'create', '--restaurant', String(restuid), '--url', url];
     const refused = await runCommand(args, env);
     expect([refused.code, refused.stderr]).toEqual([
