@@ -59,6 +59,27 @@ test('F-06 a member that is given twice is found in a large import too, and noth
   expect((await post('/menu/import', importing(product(2500)))).status).toBe(200);
 });
 
+test('F-02 a long body that would have to be searched for the texts of its numbers is refused, a short one is not', async () => {
+  const create = (numbers: string): Promise<Answer> =>
+    post('/customer/create', `{"email":"numbers@example.com","unknown":[${numbers}]}`);
+  for (const number of ['1e100', '1300000000062769153', '0.1234567890123456']) {
+    const long = await create(
+      Array.from({ length: 50_000 }, () => number)
+        .join(',')
+        .slice(0, 250_000)
+        .replace(/,[^,]*$/, ''),
+    );
+    expect([long.status, long.json.errors]).toEqual([
+      400,
+      [{ pointer: '', code: 'FORMAT', message: expect.stringContaining('more than 15 digits') }],
+    ]);
+  }
+  expect((await create(Array.from({ length: 50_000 }, () => '1.5').join(','))).status).toBe(200);
+  const short = await core.call('POST', '/customer/remove', { body: { email: 'numbers@example.com' } });
+  expect(short.status).toBe(200);
+  expect((await create('1e100,1300000000062769153')).status).toBe(200);
+});
+
 test('F-06 a body in another charset than UTF-8 is 415, however it is written', async () => {
   for (const charset of ['iso-8859-1', '"iso-8859-1"', 'utf-16', 'us-ascii', '', 'utf-8,latin1']) {
     for (const type of [`application/json; charset=${charset}`, `application/json;x=y;CHARSET = ${charset}`]) {

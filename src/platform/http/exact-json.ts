@@ -27,19 +27,35 @@ export class DuplicateMember extends Error {
   }
 }
 
-/** `found`: what `scanJson` has seen in this text. Throws SyntaxError or DuplicateMember. */
+/** A long text holds a number that is not certainly exact (`hasLongNumber` of its scan). */
+export class NumberInLongText extends Error {
+  override readonly name = 'NumberInLongText';
+}
+
+/** To keep the texts of numbers, every value is visited: ten times the work of a plain parse, so not for long texts. */
+export const keptCharactersMax = 65_536;
+
+/**
+ * For texts of callers. `found`: what `scanJson` has seen in this text. Throws SyntaxError, DuplicateMember or
+ * NumberInLongText.
+ */
 export const parseExactJson = (text: string, found: Pick<JsonScan, 'members' | 'hasLongNumber'>): unknown => {
+  if (found.hasLongNumber && text.length > keptCharactersMax) throw new NumberInLongText();
+  return parseKept(text, found);
+};
+
+const parseKept = (text: string, found: Pick<JsonScan, 'members' | 'hasLongNumber'>): unknown => {
   const value: unknown = found.hasLongNumber ? JSON.parse(text, keepText) : JSON.parse(text);
   // Fewer members than the text names: one of them has replaced another.
   if (found.members !== countMembers(value)) throw new DuplicateMember(findDuplicate(text));
   return value;
 };
 
-/** The same for a text that has not been scanned yet. */
+/** The same for a text of this program or its operator, however long, that has not been scanned yet. */
 export const readExactJson = (text: string): unknown => {
   const raw = Buffer.from(text);
   const plain = { members: 0, hasLongNumber: true };
-  return parseExactJson(text, /^\s*[[{]/.test(text) ? scanJson(raw, 0, Number.POSITIVE_INFINITY) : plain);
+  return parseKept(text, /^\s*[[{]/.test(text) ? scanJson(raw, 0, Number.POSITIVE_INFINITY) : plain);
 };
 
 const keepText = (_name: string, value: unknown, context?: { source?: string }): unknown =>

@@ -3,7 +3,7 @@
  * parsed one by one, with rests in between. What is accepted, and what it becomes, is as parseExactJson would have it.
  */
 import type { Pace } from '../pace.ts';
-import { DuplicateMember, parseExactJson } from './exact-json.ts';
+import { DuplicateMember, NumberInLongText, parseExactJson } from './exact-json.ts';
 import { endOfString, type JsonScan, scanJson } from './scan-json.ts';
 
 export type LargeJson =
@@ -11,7 +11,8 @@ export type LargeJson =
   | { kind: 'broken' }
   | { kind: 'not_utf8' }
   | { kind: 'too_deep' }
-  | { kind: 'duplicate'; path: readonly string[] };
+  | { kind: 'duplicate'; path: readonly string[] }
+  | { kind: 'long_number' };
 
 /** `judge` sees each parsed part with its text, and throws whatever refuses it. Outer levels count toward `levelsMax`. */
 export const parseLargeJson = async (
@@ -42,6 +43,7 @@ export const parseLargeJson = async (
     return { kind: 'value', value };
   } catch (error) {
     if (error instanceof TooDeep) return { kind: 'too_deep' };
+    if (error instanceof NumberInLongText) return { kind: 'long_number' };
     if (error instanceof DuplicateMember) return { kind: 'duplicate', path: error.path };
     if (error instanceof SyntaxError) return { kind: 'broken' };
     if (error instanceof TypeError) return { kind: 'not_utf8' };

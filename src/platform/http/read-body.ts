@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Fault, validationFault } from '#src/contract/fault.ts';
 import { createPace } from '../pace.ts';
-import { DuplicateMember, parseExactJson } from './exact-json.ts';
+import { DuplicateMember, keptCharactersMax, NumberInLongText, parseExactJson } from './exact-json.ts';
 import { parseLargeJson } from './parse-large-json.ts';
 import { scanJson } from './scan-json.ts';
 import { pointerOf } from './validate.ts';
@@ -108,6 +108,8 @@ const parseLargeObject = async (raw: Buffer): Promise<Record<string, unknown>> =
       throw broken(`the body has more than ${levelsMax} levels`, 'TOO_DEEP');
     case 'duplicate':
       throw givenTwice(result.path);
+    case 'long_number':
+      throw longNumber();
     case 'broken':
       // Also a JSON text that is no object, which may only be told by what is wrong with it.
       return parseJsonObject(raw);
@@ -118,6 +120,15 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 const givenTwice = (path: readonly string[]): Fault =>
   validationFault([{ pointer: pointerOf(path), code: 'DUPLICATE', message: 'is given twice' }]);
+
+const longNumber = (): Fault =>
+  validationFault([
+    {
+      pointer: '',
+      code: 'FORMAT',
+      message: `holds a number with an exponent or with more than 15 digits beside more than ${keptCharactersMax} other characters; write numbers with fewer digits`,
+    },
+  ]);
 
 /** U+0000 could not be stored, escaped or not; only texts that can hold one are searched. */
 const refuseNul = (value: unknown, text: string): void => {
@@ -139,7 +150,8 @@ export const parseJsonObject = (raw: Buffer): Record<string, unknown> => {
   try {
     value = parseExactJson(text, found);
   } catch (error) {
-    throw error instanceof DuplicateMember ? givenTwice(error.path) : broken('the body is not valid JSON');
+    if (error instanceof DuplicateMember) throw givenTwice(error.path);
+    throw error instanceof NumberInLongText ? longNumber() : broken('the body is not valid JSON');
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw broken('the body must be a JSON object');
