@@ -40,6 +40,17 @@ test('user create makes an account of one or several restaurants and shows a lin
   expect((await user('link', '--email', 'ada@example.com')).link).not.toBe(made.link);
 });
 
+test('F-40 user list says where it goes on when it does not show every account', async () => {
+  for (const name of ['zoe', 'zora']) await user('create', '--email', `${name}@example.com`, '--role', 'support');
+  const page = async (after: string) => (await user('list', '--limit', '1', '--after', after)) as never as Page;
+  type Page = { users: { email: string }[]; next_after: string | null };
+  expect(await page('zo')).toMatchObject({ users: [{ email: 'zoe@example.com' }], next_after: 'zoe@example.com' });
+  expect(await page('zoe@example.com')).toMatchObject({ users: [{ email: 'zora@example.com' }], next_after: null });
+  const { stdout } = await runCommand(['user', 'list', '--limit', '1', '--after', 'zo'], env);
+  expect(stdout).toContain('More: --after zoe@example.com');
+  expect((await refusal('list', '--limit', '0')).code).toBe(2);
+});
+
 test('user set, disable and enable change the account, and each change stands in the audit', async () => {
   await user('create', '--email', 'bea@example.com', '--role', 'support');
   const [, second = ''] = restaurants;

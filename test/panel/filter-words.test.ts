@@ -80,6 +80,10 @@ test('F-56 a word that a filter does not know is refused with the word, on every
     expect(text, `${path}?${name}`).toContain('none-of-them');
     expect((await ask(`${filled(path)}?${name}=`)).status, `${path}?${name}=`).toBe(200);
   }
+  for (const list of ['/clients', '/support/restaurants'])
+    for (const query of [`q=${'x'.repeat(256)}`, 'q=a+b+c+d+e+f+g+h+i', `after=${'x'.repeat(256)}`])
+      expect((await ask(`${list}?${query}`)).status, `${list}?${query}`).toBe(400);
+  expect((await ask(`/clients?q=a+b+c+d+e+f+g+h`)).status).toBe(200);
   for (const name of ['event', 'id', 'endpoint'])
     expect((await ask(`/restaurants/${ids.restaurant}/deliveries?${name}=${'x'.repeat(65)}`)).status, name).toBe(400);
 });

@@ -235,7 +235,7 @@ test('what the password began is over after ten minutes, and when the password c
   await begin(old, user.email);
   const change = { current: password, password: 'eight more words', again: 'eight more words' };
   expect((await user.browser.post('/panel/account/password', change)).status).toBe(303);
-  expect((await old.post('/panel/sign-in/code', { code: nextCode(key) }, '')).text).toContain('That took too long');
+  expect((await old.post('/panel/sign-in/code', { code: nextCode(key) }, '')).text).toContain('This sign-in has ended');
   expect(await isSignedIn(old)).toBe(false);
 });
 

@@ -46,7 +46,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByLabel('Password', { exact: true }).fill('not the password');
     await page.keyboard.press('Enter');
     await page.getByRole('alert').waitFor();
-    expect(await page.getByRole('alert').innerText()).toBe('Email or password is wrong.');
+    expect(await page.getByRole('alert').innerText()).toBe('Email or password is wrong, or the account is disabled.');
     await page.getByLabel('Password', { exact: true }).fill('correct horse battery');
     await page.keyboard.press('Enter');
     await page.waitForURL(`${stand.url}/panel`);

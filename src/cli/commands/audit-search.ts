@@ -42,7 +42,8 @@ export const auditSearchCommand = (group: Command, output: Output): void => {
       const search = { filter: filterOf(options), before: options.before, limit: limitOf(options.limit) };
       const found = await withAdmin(command, (admin) => admin.searchAudit(search));
       if (output.json) return output.result({ ...found });
-      if (found.events.length === 0) return output.line('No event fits.');
+      if (found.events.length === 0)
+        return output.line(options.before === undefined ? 'No event fits.' : 'No older event fits.');
       for (const event of found.events) output.line(toReadable(event));
       if (found.next_cursor !== null) output.line(`\nOlder ones: --before ${found.next_cursor}`);
     });

@@ -15,7 +15,11 @@ export const auditUnusedScopesCommand = (group: Command, output: Output): void =
       const found = await withAdmin(command, (admin) => admin.reportUnusedScopes({ days }));
       const clients = found.map((client) => ({ ...client, command: commandOf(client, days) }));
       if (output.json) return output.result({ days, clients });
-      if (clients.length === 0) return output.line(`No client holds a scope that it did not use within ${days} days.`);
+      if (clients.length === 0) {
+        return output.line(
+          `By its calls within ${days} days, no client that is not disabled holds more than it needs.`,
+        );
+      }
       for (const client of clients) {
         const used = Object.entries(client.used).map(([scope, calls]) => `${scope} (${calls})`);
         output.line(`${client.client_id}  ${client.name}  ${client.calls} calls let through within ${days} days`);
@@ -26,11 +30,11 @@ export const auditUnusedScopesCommand = (group: Command, output: Output): void =
     });
 };
 
-/** A client without any scope cannot be; one that did nothing is stopped in a way that can be taken back. */
+/** A client without any scope cannot be; one that used none is stopped in a way that can be taken back. */
 const commandOf = (
   { client_id, proposed }: { client_id: string; proposed: readonly string[] },
   days: number,
 ): string =>
   proposed.length === 0
-    ? `orderpass client quarantine --client-id ${client_id} --reason "not used within ${days} days"`
+    ? `orderpass client quarantine --client-id ${client_id} --reason "no scope used within ${days} days"`
     : `orderpass client scopes --client-id ${client_id} --scope "${proposed.join(' ')}"`;

@@ -11,7 +11,7 @@ export const clientStateCommands = (group: Command, output: Output): void => {
   group
     .command('dpop')
     .description(
-      'whether the tokens of the client must be bound to its key (RFC 9449); others are refused at once then',
+      'whether the tokens of the client must be bound to its key (RFC 9449); others are refused within a second then',
     )
     .requiredOption('--client-id <id>', 'the client')
     .addOption(

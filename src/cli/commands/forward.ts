@@ -151,7 +151,7 @@ const replay = async (events: ForwardEvents, options: Options & { last: number }
   }
   if (lines.some(({ failure }) => failure !== null)) output.fail();
   if (output.json) output.result({ forwarded: lines });
-  else if (lines.length === 0) output.line('This endpoint has no deliveries yet.');
+  else if (lines.length === 0) output.line('There is no delivery of this endpoint to replay.');
 };
 
 const send = async (

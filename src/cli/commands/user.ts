@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { roleNames } from '#src/app/admin.ts';
-import type { Output } from '../output.ts';
+import { type Output, UsageError } from '../output.ts';
 import { withAdmin } from '../with-admin.ts';
 
 type CreateOptions = { email: string; role: string; restaurant: string[] };
@@ -25,13 +25,23 @@ export const userCommands = (program: Command, output: Output): void => {
     .command('list')
     .description('accounts by email')
     .option('--after <email>', 'those behind this one')
-    .action(async ({ after }: { after?: string }, command: Command) => {
-      const users = await withAdmin(command, (admin) => admin.users.list(after));
+    .option('--limit <n>', `accounts to show, up to ${listLimitMax}`, String(listLimitMax))
+    .action(async ({ after, limit: text }: { after?: string; limit: string }, command: Command) => {
+      const limit = Number(text);
+      if (!Number.isInteger(limit) || limit < 1 || limit > listLimitMax)
+        throw new UsageError(`--limit is 1 to ${listLimitMax}`);
+      const found = await withAdmin(command, (admin) => admin.users.list(after, limit + 1));
+      const users = found.slice(0, limit);
+      const next_after = found.length > limit ? (users.at(-1)?.email ?? null) : null;
+      if (output.json) return output.result({ users, next_after });
       output.list('users', users);
+      if (next_after !== null) output.line(`\nMore: --after ${next_after}`);
     });
 };
 
-const linkNote = 'The link works once, within a day, and is shown only now.';
+const listLimitMax = 100;
+
+const linkNote = 'The link works once, within a day, until a newer one is made, and is shown only now.';
 
 const roleOption = (description: string): Option => new Option('--role <role>', description).choices([...roleNames]);
 
@@ -71,8 +81,8 @@ const addRemoveTotp = (group: Command, output: Output): void => {
 
 const addStates = (group: Command, output: Output): void => {
   for (const [name, description] of [
-    ['disable', 'end every session and let nobody sign in to the account'],
-    ['enable', 'let the account sign in again'],
+    ['disable', 'end every session and the one-time link, and let nobody sign in to the account'],
+    ['enable', 'let the account sign in again; its former one-time link stays ended'],
   ] as const) {
     group
       .command(name)

@@ -168,7 +168,7 @@ const eventsCommand = (group: Command, output: Output): void => {
       const found = await callWebhook(command, restaurant, '/events/list', options);
       if (output.json) return output.result(found);
       for (const event of found.events as Item[]) output.line(toLine(eventInShort(event)));
-      output.line(found.more === true ? `More: --after ${String(found.next_cursor)}` : 'These are all.');
+      output.line(found.more === true ? `More: --after ${String(found.next_cursor)}` : 'There are no later ones now.');
     });
 };
 

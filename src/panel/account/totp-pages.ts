@@ -45,7 +45,7 @@ export const totpPages: readonly Page[] = [
       const { ports, user, form, texts } = view;
       const result = await ports.staff.own.removeSecondFactor(user, form.get('code') ?? '', visitorOf(view));
       if (result.kind === 'removed') return redirect(accountPath, { tone: 'good', text: texts.account.totpRemoved });
-      const wait = result.kind === 'wait' && texts.signIn.wait(Math.ceil(result.seconds / 60));
+      const wait = result.kind === 'wait' && texts.signIn.waitForCode(Math.ceil(result.seconds / 60));
       return removePage(view, wait || texts.signIn.codeRefused);
     },
   },

@@ -31,6 +31,19 @@ export const readText = (
   return text === '' ? undefined : text;
 };
 
+/** No cursor that a page gives is longer; one that were passed over would lead back to the first page. */
+export const cursorMax = 255;
+
+const wordsMax = 8;
+
+/** As readText, of words that names are looked for with. Throws VALIDATION_ERROR for more than 8, which would not all be looked for. */
+export const readSearch = (view: Pick<View, 'query' | 'texts'>, name: string, max: number): string | undefined => {
+  const text = readText(view, name, max);
+  if ((text?.match(/[\p{L}\p{M}\p{N}]+/gu) ?? []).length > wordsMax)
+    throw new Refusal('VALIDATION_ERROR', view.texts.frame.tooManyWords(name, shown(text ?? ''), wordsMax));
+  return text;
+};
+
 const shownMax = 60;
 
 const shown = (text: string): string => (text.length > shownMax ? `${text.slice(0, shownMax)}…` : text);

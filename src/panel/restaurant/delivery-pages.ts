@@ -2,12 +2,12 @@
 import { fragment, notFound, page } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import type { Page, View } from '../frame/page.ts';
+import { cursorMax, readText } from '../frame/read-word.ts';
 import type { Delivery, WebhookEndpoint } from '../ports/restaurant.ts';
 import { filterForm, readDeliveryFilter, searchOf } from './delivery-filter.ts';
 import { deliveryFacts, deliveryNow, deliveryPlace, deliveryTable } from './delivery-parts.ts';
 import { endpointPlace } from './endpoint-parts.ts';
 import { indentJson } from './indent-json.ts';
-import { askedText } from './parts.ts';
 import { askedRestaurant, caretakers, restaurantPath } from './places.ts';
 import { redeliveryPages } from './redelivery-pages.ts';
 import { deliveriesTopic } from './topics.ts';
@@ -20,10 +20,10 @@ const endpointsMax = 100;
 const showDeliveries = async (view: View) => {
   const found = await askedRestaurant(view);
   if (found === undefined) return notFound();
-  const { ports, query, now, texts } = view;
+  const { ports, now, texts } = view;
   const { restuid } = found;
   const filter = readDeliveryFilter(view);
-  const after = askedText(query, 'after');
+  const after = readText(view, 'after', cursorMax);
   const [deliveries, endpoints, redelivery] = await Promise.all([
     ports.restaurant.deliveries.search(restuid, { ...searchOf(filter, now), after, limit }),
     ports.restaurant.endpoints.list(restuid, { after: undefined, limit: endpointsMax }),

@@ -2,6 +2,7 @@
 import { fragment, notFound, page, redirect } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import type { Page, View } from '../frame/page.ts';
+import { cursorMax, readText } from '../frame/read-word.ts';
 import type { EndpointFields, PanelRestaurant, WebhookEndpoint } from '../ports/restaurant.ts';
 import { deliveriesPlace } from './delivery-filter.ts';
 import { endpointActions } from './endpoint-actions.ts';
@@ -16,7 +17,6 @@ import {
 import { endpointHealth, healthPlace, readHealthQuery } from './endpoint-health.ts';
 import { endpointNow, endpointPlace, endpointSettings, endpointTable } from './endpoint-parts.ts';
 import { shownEndpointSecret, withEndpoint } from './endpoint-secret.ts';
-import { askedText } from './parts.ts';
 import { askedRestaurant, caretakers, placeOf, restaurantPath } from './places.ts';
 import { deliveriesTopic } from './topics.ts';
 
@@ -27,7 +27,7 @@ const shownMax = 50;
 const showEndpoints = async (view: View) => {
   const found = await askedRestaurant(view);
   if (found === undefined) return notFound();
-  const after = askedText(view.query, 'after');
+  const after = readText(view, 'after', cursorMax);
   const endpoints = await view.ports.restaurant.endpoints.list(found.restuid, { after, limit: shownMax });
   const table = endpointTable(view, { restuid: found.restuid, after, endpoints });
   if (view.wantsFragment) return fragment(table);

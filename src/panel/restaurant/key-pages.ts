@@ -3,11 +3,11 @@ import { Fault } from '#src/contract/fault.ts';
 import { fragment, notFound, page, redirect } from '../frame/answer.ts';
 import { html } from '../frame/html.ts';
 import type { Page, View } from '../frame/page.ts';
-import { readWord } from '../frame/read-word.ts';
+import { cursorMax, readText, readWord } from '../frame/read-word.ts';
 import { Refusal } from '../frame/refusal.ts';
 import type { ApiKey, NewKey, PanelRestaurant } from '../ports/restaurant.ts';
 import { isLive, keyTable, useOf } from './key-table.ts';
-import { askedText, fieldProblem, shownSecret } from './parts.ts';
+import { fieldProblem, shownSecret } from './parts.ts';
 import { askedRestaurant, caretakers, placeOf, restaurantPath } from './places.ts';
 import { keysShown, keysTopic } from './topics.ts';
 
@@ -22,9 +22,9 @@ const showKeys = async (view: View) => {
 };
 
 const keysPage = async (view: View, found: PanelRestaurant, problems: Problems = {}) => {
-  const { query, ports, texts } = view;
+  const { ports, texts } = view;
   const ended = readWord(view, 'ended', ['1']) === '1';
-  const after = askedText(query, 'after');
+  const after = readText(view, 'after', cursorMax);
   const keys = await ports.restaurant.keys.list(found.restuid, { ended, after, limit: keysShown });
   const table = keyTable(view, { restuid: found.restuid, ended, after, keys });
   if (view.wantsFragment) return fragment(table);

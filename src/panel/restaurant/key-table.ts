@@ -20,7 +20,7 @@ export const keyTable = (view: View, { restuid, ended, after, keys }: KeyPage): 
 <a href="${ended ? path : withQuery(path, { ended: '1' })}">${ended ? t.showLive : t.showEnded}</a></div>
 ${
   keys.items.length === 0
-    ? html`<p>${ended ? t.emptyEnded : t.empty}</p>`
+    ? html`<p>${after !== undefined ? view.texts.restaurant.noMore : ended ? t.emptyEnded : t.empty}</p>`
     : html`<table class="stack"><thead><tr><th scope="col">${t.name}</th><th scope="col">${t.state}</th><th scope="col">${t.use}</th><th scope="col">${t.ends}</th>
 ${!ended && html`<th scope="col">${t.actions}</th>`}</tr></thead>
 <tbody>${keys.items.map((key) => row(view, restuid, key))}</tbody></table>`

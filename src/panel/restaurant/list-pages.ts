@@ -3,8 +3,9 @@ import { page, redirect } from '../frame/answer.ts';
 import { html } from '../frame/html.ts';
 import { addressOf, live } from '../frame/live.ts';
 import type { Page, View } from '../frame/page.ts';
+import { cursorMax, readText } from '../frame/read-word.ts';
 import type { ListedRestaurant } from '../ports/restaurant.ts';
-import { askedText, badge, pager, withQuery } from './parts.ts';
+import { badge, pager, withQuery } from './parts.ts';
 import { listPath, placeOf } from './places.ts';
 import { accessTopic } from './topics.ts';
 
@@ -12,12 +13,12 @@ const pageSize = 50;
 const textMax = 100;
 
 const showList = async (view: View) => {
-  const { user, query, ports, texts } = view;
+  const { user, ports, texts } = view;
   const t = texts.restaurant.list;
   const [only, ...others] = user.restaurants;
   if (only !== undefined && others.length === 0) return redirect(placeOf(only));
-  const text = askedText(query, 'q', textMax) ?? '';
-  const after = askedText(query, 'after');
+  const text = readText(view, 'q', textMax) ?? '';
+  const after = readText(view, 'after', cursorMax);
   const { items, next } = await ports.restaurant.list({ among: user.restaurants, text, after, limit: pageSize });
   const path = `/panel${listPath}`;
   const search = html`<form method="get" action="${path}" class="row" role="search">
@@ -27,12 +28,12 @@ const showList = async (view: View) => {
     items.length > 0
       ? html`<table class="stack"><thead><tr><th scope="col">${t.name}</th><th scope="col">${t.id}</th><th scope="col">${t.api}</th></tr></thead>
 <tbody>${items.map((item) => row(view, item))}</tbody></table>`
-      : text === ''
-        ? html`<p>${t.none}</p>`
+      : text === '' || after !== undefined
+        ? html`<p>${user.restaurants.length === 0 ? t.none : texts.restaurant.noMore}</p>`
         : html`<p>${t.notFound(text)} <a href="${path}">${t.showAll}</a></p>`;
   return page({
     title: t.title,
-    body: html`${(text !== '' || items.length > 0) && search}
+    body: html`${user.restaurants.length > 0 && search}
 <div id="restaurants" ${live('restaurants', addressOf(view), accessTopic)}>${found}${pager(view, {
       after,
       next,

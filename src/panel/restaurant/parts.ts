@@ -38,12 +38,6 @@ export const pager = (
   );
 };
 
-/** A field of the address, trimmed; undefined when it is empty or nothing that anybody types. */
-export const askedText = (query: URLSearchParams, name: string, max = 200): string | undefined => {
-  const text = (query.get(name) ?? '').trim();
-  return text === '' || text.length > max || text.includes('\0') ? undefined : text;
-};
-
 /** Address with those fields that are there. */
 export const withQuery = (path: string, fields: Readonly<Record<string, string | undefined>>): string => {
   const query = new URLSearchParams(

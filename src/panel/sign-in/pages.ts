@@ -53,7 +53,10 @@ export const signInPages: readonly PublicPage[] = [
       if (result.kind === 'gone') return signInPage(visit, { email: '', problem: texts.signIn.tooLate });
       return (
         afterSignIn(result, nextOf(form)) ??
-        codePage(visit, result.kind === 'wait' ? problemOf(visit, result) : texts.signIn.codeRefused)
+        codePage(
+          visit,
+          result.kind === 'wait' ? texts.signIn.waitForCode(Math.ceil(result.seconds / 60)) : texts.signIn.codeRefused,
+        )
       );
     },
   },

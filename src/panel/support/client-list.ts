@@ -7,7 +7,7 @@ import type { Page, View } from '../frame/page.ts';
 import { clientPath, clientTable } from './client-table.ts';
 import { fieldNote, notedBy } from './field-note.ts';
 import { nextLink } from './next-link.ts';
-import { queryCursor, queryText } from './query-text.ts';
+import { queryCursor, querySearch, queryText } from './query-text.ts';
 import { findField, readChosen, restaurantChoice } from './restaurant-choice.ts';
 import { supportRoles } from './roles.ts';
 import { readScopes, scopeChoice } from './scope-choice.ts';
@@ -31,20 +31,21 @@ export const clientListPages: readonly Page[] = [
     path: '/clients/new',
     roles: supportRoles,
     handle: (view) =>
-      showForm(view, { ...blank, restaurants: [queryText(view.query, 'restaurant')].filter((uid) => uid !== '') }),
+      showForm(view, { ...blank, restaurants: [queryText(view, 'restaurant')].filter((uid) => uid !== '') }),
   },
   { method: 'POST', path: '/clients/new', roles: supportRoles, handle: (view) => create(view) },
 ];
 
-const showList = async ({ texts, path, query, ports }: View): Promise<Answer> => {
+const showList = async (view: View): Promise<Answer> => {
+  const { texts, path, query, ports } = view;
   const t = texts.support.clients;
-  const text = queryText(query, 'q');
-  const restuid = queryText(query, 'restaurant');
+  const text = querySearch(view);
+  const restuid = queryText(view, 'restaurant');
   const restaurant = restuid === '' ? undefined : await ports.support.findRestaurant(restuid);
   if (restuid !== '' && restaurant === undefined) return notFound();
   const { clients, next } = await ports.support.listClients(
     { text, ...(restaurant && { restaurant: restuid }) },
-    queryCursor(query),
+    queryCursor(view),
   );
   return page({
     title: t.title,

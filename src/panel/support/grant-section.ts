@@ -9,10 +9,10 @@ import { readChosen, restaurantChoice } from './restaurant-choice.ts';
 import { restaurantPath } from './restaurant-pages.ts';
 
 export const grantSection = async (view: View, client: ShownClient, problem: string | undefined): Promise<Html> => {
-  const { texts, csrfField, ports, query, form } = view;
+  const { texts, csrfField, ports, form } = view;
   const t = texts.support.client;
   const path = clientPath(client.clientId);
-  const { restaurants, next } = await ports.support.listGrants(client.clientId, queryCursor(query));
+  const { restaurants, next } = await ports.support.listGrants(client.clientId, queryCursor(view));
   const isLive = client.state !== 'revoked';
   return html`<h2>${t.access}</h2>
 ${

@@ -26,9 +26,9 @@ const grant = async (view: View): Promise<Answer> => {
 };
 
 const askToWithdraw = async (view: View): Promise<Answer> => {
-  const { query, params, ports, texts } = view;
+  const { params, ports, texts } = view;
   const { clientId, name } = await ports.support.showClient(params.client ?? '');
-  const restuid = queryText(query, 'restaurant');
+  const restuid = queryText(view, 'restaurant');
   const [restaurant] = await ports.support.namesOf([restuid]);
   if (restaurant === undefined) return notFound();
   const t = texts.support.client;

@@ -1,10 +1,16 @@
-/** A value of the address as it may go into a search. */
+/** A value of the address as it may go into a search. Throws VALIDATION_ERROR for what a search could take only in part. */
+import type { View } from '../frame/page.ts';
+import { cursorMax, readSearch, readText } from '../frame/read-word.ts';
+
+type Asked = Pick<View, 'query' | 'texts'>;
 
 const lengthMax = 255;
 
-/** Trimmed and cut; empty when it is not there. PostgreSQL takes no U+0000, and nobody types it. */
-export const queryText = (query: URLSearchParams, name: string): string =>
-  (query.get(name) ?? '').replaceAll('\0', '').trim().slice(0, lengthMax);
+/** Trimmed; empty when it is not there. */
+export const queryText = (view: Asked, name: string): string => readText(view, name, lengthMax) ?? '';
+
+/** Words of a name, or an id; empty when it is not there. */
+export const querySearch = (view: Asked): string => readSearch(view, 'q', lengthMax) ?? '';
 
 /** Undefined when it is not there: a list begins at its beginning. */
-export const queryCursor = (query: URLSearchParams): string | undefined => queryText(query, 'after') || undefined;
+export const queryCursor = (view: Asked): string | undefined => readText(view, 'after', cursorMax);

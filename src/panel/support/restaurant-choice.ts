@@ -5,12 +5,14 @@
 import { fragment } from '../frame/answer.ts';
 import { type Html, html } from '../frame/html.ts';
 import type { Page, View } from '../frame/page.ts';
+import { readSearch } from '../frame/read-word.ts';
 import { Refusal } from '../frame/refusal.ts';
 import type { SupportRestaurant } from '../ports/support.ts';
 import { supportRoles } from './roles.ts';
 
 const choicePath = '/support/restaurant-choice';
 const chosenMax = 100;
+const searchMax = 255;
 
 /** The name of the button that only searches; the form that holds the choice shows itself again then. */
 export const findField = 'find';
@@ -46,16 +48,28 @@ ${problem !== undefined && html`<p class="field-error" id="choice-problem">${pro
 </fieldset>`;
 };
 
-const choiceList = async ({ form, texts, ports }: View, chosen: readonly string[]): Promise<Html> => {
+const choiceList = async (view: View, chosen: readonly string[]): Promise<Html> => {
+  const { texts, ports } = view;
   const t = texts.support.restaurantChoice;
   const kept = chosen.length === 0 ? [] : await ports.support.namesOf(chosen);
-  const search = (form.get('search') ?? '').trim();
-  const found = search === '' ? undefined : await ports.support.listRestaurants(search, undefined);
+  const { search, problem } = askedSearch(view);
+  const found = search === undefined ? undefined : await ports.support.listRestaurants(search, undefined);
   const others = found?.restaurants.filter(({ restuid }) => !chosen.includes(restuid));
   return html`<p class="hint">${kept.length === 0 ? t.nothingChosen : t.chosen}</p>
 ${kept.map((one) => box(one, true))}
+${problem !== undefined && html`<p class="field-error">${problem}</p>`}
 ${others !== undefined && html`<p class="hint">${others.length === 0 ? t.noneFound : t.found}</p>${others.map((one) => box(one, false))}`}
 ${typeof found?.next === 'string' && html`<p class="hint">${t.more}</p>`}`;
+};
+
+/** A search that cannot be made whole is refused in its place: the form around it keeps what was filled in. */
+const askedSearch = ({ form, texts }: View): { search?: string | undefined; problem?: string } => {
+  try {
+    return { search: readSearch({ query: form, texts }, 'search', searchMax) };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return { problem: error.message };
+  }
 };
 
 const box = ({ restuid, name }: SupportRestaurant, isChosen: boolean): Html =>

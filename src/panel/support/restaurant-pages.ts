@@ -11,7 +11,7 @@ import { clientTable } from './client-table.ts';
 import { fieldNote, notedBy } from './field-note.ts';
 import { currencyCodes, nameOfCurrency, timeZones } from './money-and-zones.ts';
 import { nextLink } from './next-link.ts';
-import { queryCursor, queryText } from './query-text.ts';
+import { queryCursor, querySearch } from './query-text.ts';
 import { supportRoles } from './roles.ts';
 import { credentialsTopic } from './topics.ts';
 
@@ -44,10 +44,11 @@ export const restaurantPages: readonly Page[] = [
 
 export const restaurantPath = (restuid: string): string => `${listPath}/${encodeURIComponent(restuid)}`;
 
-const showList = async ({ texts, path, query, ports }: View): Promise<Answer> => {
+const showList = async (view: View): Promise<Answer> => {
+  const { texts, path, query, ports } = view;
   const t = texts.support.restaurants;
-  const search = queryText(query, 'q');
-  const { restaurants, next } = await ports.support.listRestaurants(search, queryCursor(query));
+  const search = querySearch(view);
+  const { restaurants, next } = await ports.support.listRestaurants(search, queryCursor(view));
   return page({
     title: t.title,
     body: html`<div class="row spread">

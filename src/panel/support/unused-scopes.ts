@@ -33,7 +33,7 @@ type Found = { client: ListedClient; use: ClientUse };
 
 const show = async (view: View): Promise<Answer> => {
   const { query, ports, actor, texts } = view;
-  const { clients, next } = await ports.support.listClients({ live: true }, queryCursor(query));
+  const { clients, next } = await ports.support.listClients({ live: true }, queryCursor(view));
   const uses = await ports.support.clientUse(actor, clients, daysDefault);
   const found = clients.flatMap((client, index): Found[] => {
     const use = uses[index];

@@ -26,7 +26,10 @@ const change = (name: ChangeName, make: (view: View, email: string) => Promise<u
     // Whoever did this by mistake could not undo it.
     if (user.user_id === view.user.id) throw new Refusal('CONFLICT', view.texts.users.notYourself);
     await make(view, user.email);
-    return redirect(`${usersPath}/${user.user_id}`, { tone: 'good', text: view.texts.users.done[name](user.email) });
+    const changed = name === 'enable' ? await view.ports.staff.users.find(user.user_id) : undefined;
+    const t = view.texts.users;
+    const done = changed?.state === 'invited' ? t.enabledInvited : t.done[name];
+    return redirect(`${usersPath}/${user.user_id}`, { tone: 'good', text: done(user.email) });
   },
 });
 

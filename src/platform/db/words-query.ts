@@ -1,7 +1,8 @@
 /** What somebody types into a search for names, as a text query of PostgreSQL ("simple" configuration). */
 
 const wordsMax = 8;
-const wordLengthMax = 40;
+/** Names are no longer. A cut word would find what does not begin with the whole of it. */
+const wordLengthMax = 255;
 
 /** Finds names that have a word beginning with each typed one. Undefined: nothing was typed that could be in a name. */
 export const wordsQuery = (typed: string): string | undefined => {

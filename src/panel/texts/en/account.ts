@@ -4,7 +4,7 @@ export const account = {
   role: 'Role',
   secondFactor: 'Two-step sign-in',
   totpOff:
-    'Whoever knows your password can sign in. Add one-time codes from an app on your phone, and a password alone is worth nothing.',
+    'No code is asked for when you sign in. Once you have added one-time codes from an app on your phone, each sign-in to this account needs a code too.',
   totpOn: 'On',
   codesLeft: (count: number) => `${count} recovery ${count === 1 ? 'code' : 'codes'} left.`,
   totpAdd: 'Add one-time codes',
@@ -22,7 +22,7 @@ export const account = {
   totpRemoveText: 'Type a code of your app, or a recovery code.',
   recoveryTitle: 'Recovery codes',
   recoveryText:
-    'Without your phone, each of these lets you in once. Keep them apart from your password. They are shown only now.',
+    'Without your phone, each of these takes the place of a code once. Keep them apart from your password. They are shown only now.',
   recoveryKept: 'I have kept them',
   sessions: 'Sessions',
   noSessions: 'There is no session.',

@@ -10,7 +10,7 @@ export const frame = {
   languageNames: { en: 'English', it: 'Italiano' },
   home: 'Overview',
   account: 'Account',
-  requestFailed: 'That did not work. Reload the page and try again.',
+  requestFailed: 'No result came back. Reload the page to see whether it was done before you try again.',
   copied: 'Copied',
   copy: 'Copy',
   roles: { owner: 'Owner', support: 'Support', security: 'Security', admin: 'Administrator' },
@@ -29,7 +29,7 @@ export const frame = {
     },
     failed: {
       title: 'Something went wrong',
-      text: 'The server made a mistake. If it happens again, tell support the request id.',
+      text: 'The server made a mistake. If you were changing something, check whether it was done before you try again. If it happens again, tell support the request id.',
     },
     refused: { title: 'That was refused', text: '' },
   },
@@ -40,6 +40,8 @@ export const frame = {
     `The address of this page asks for ${name} “${value}”, which is not known. Known are: ${words}.`,
   unusableText: (name: string, value: string, max: number): string =>
     `The address of this page asks for ${name} “${value}”, which cannot be looked for: at most ${max} characters.`,
+  tooManyWords: (name: string, value: string, max: number): string =>
+    `The address of this page asks for ${name} “${value}”, which cannot be looked for: at most ${max} words.`,
   /** What was refused, by the code of the fault; `text`: what the fault says in English. */
   refused: (_code: FaultCode, text: string): string => text,
   cancel: 'Cancel',

@@ -11,7 +11,7 @@ export const integrator = {
   explain: 'Why was a request refused?',
   explainText: 'Paste a request id and get the reason in plain words.',
   explainIntro:
-    'Every answer names its request id, in X-Request-Id and in the body of a refusal. Paste it here with the credential that made the request: only that one may know. It is sent to this API and nowhere else, and not kept.',
+    'Every answer names its request id, in X-Request-Id and in the body of a refusal. Paste it here with the credential that made the request, or another one of the same client: no other may know. It is sent to this API and nowhere else, and not kept.',
   noScript: 'This page needs JavaScript. Without it, ask the API yourself:',
   requestId: 'Request id',
   credential: 'The credential that made the request',
@@ -38,20 +38,26 @@ export const integrator = {
   },
   notFound: {
     title: 'Nothing is known about this request',
-    text: 'Either the id is not right, or the request was not refused with 400, 401, 403 or 429, or it is older than 7 days, or another credential made it. For a token that is no longer valid use the id and secret of its client.',
+    text: 'Either the id is not right, or the request was not refused with 400, 401, 403 or 429, or it is older than 7 days, or another credential made it, or it could not be recorded. For a token that is no longer valid use the id and secret of its client.',
   },
   notAccepted: {
     title: 'This credential is not accepted now',
     text: 'So it may not ask about its requests. The API says:',
   },
   tooMany: { title: 'Too many requests', text: 'Wait this many seconds and ask again:' },
-  failed: { title: 'The API did not answer', text: 'Try again in a moment.' },
+  failed: {
+    title: 'The API did not explain it',
+    text: 'It could not be reached, or could not answer. Try again in a moment.',
+  },
   reasons: {
     token_expired: {
       title: 'The access token had expired',
       text: 'Get a new one before expires_in has passed; keep it until then instead of asking for one per call.',
     },
-    token_revoked: { title: 'The access token was revoked', text: 'Somebody ended it. Get a new one.' },
+    token_revoked: {
+      title: 'The access token was revoked',
+      text: 'It was ended before its time, alone or with what it was issued for. Get a new one.',
+    },
     token_not_yet_valid: {
       title: 'The access token was not valid yet',
       text: 'Its time lies ahead: check the clock of the machine that made it.',
@@ -67,26 +73,29 @@ export const integrator = {
     },
     secret_ended: {
       title: 'The client secret has ended',
-      text: 'It was replaced by a new one. Deploy that one.',
+      text: 'It was replaced, retired or revoked. Deploy a live secret of the client, or ask support for one.',
     },
-    key_revoked: { title: 'The API key was revoked', text: 'Make another one in the panel under API access.' },
-    key_expired: { title: 'The API key has expired', text: 'Make another one in the panel under API access.' },
+    key_revoked: { title: 'The API key was revoked', text: 'Have another one made in the panel under API keys.' },
+    key_expired: { title: 'The API key has expired', text: 'Have another one made in the panel under API keys.' },
     credentials_ambiguous: {
       title: 'There were several credentials',
       text: 'Send one kind only, and each header once. A proxy or a library may add one of its own.',
     },
     quarantined: {
       title: 'The credential is quarantined',
-      text: 'Support has stopped it for now. The message of the refusal says why and what to do.',
+      text: 'It is stopped for now. The message of the refusal says why and what to do.',
     },
-    restaurant_gone: { title: 'The restaurant no longer exists', text: 'The credential leads nowhere any more.' },
+    restaurant_gone: {
+      title: 'The restaurant no longer exists',
+      text: 'For this restaurant the credential opens nothing any more.',
+    },
     restaurant_not_granted: {
       title: 'The credential may not reach this restaurant',
       text: 'GET /api/whoami lists those that it may. Have the restaurant added by support, or name another.',
     },
     api_disabled: {
       title: 'API access of the restaurant is off',
-      text: 'The owner switches it on in the panel under API access.',
+      text: 'The owner can switch it on in the panel under API access.',
     },
     scope_missing: {
       title: 'A scope was missing',
@@ -96,10 +105,13 @@ export const integrator = {
       title: 'There were too many requests',
       text: 'Wait for the seconds of Retry-After, and spread requests by the RateLimit headers.',
     },
-    parameters: { title: 'Something in the request was not valid', text: 'Correct what is listed below.' },
+    parameters: {
+      title: 'Something in the request was not valid',
+      text: 'The body of the refusal says what. If anything is listed below, correct that; at most 20 problems are listed.',
+    },
     upstream: {
       title: 'The service behind refused it',
-      text: 'The credential was fine. The body of the refusal says what the service did not like.',
+      text: 'The gateway accepted the credential. The body of the refusal says what the service did not like.',
     },
   },
 };

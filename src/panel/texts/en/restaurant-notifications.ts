@@ -3,7 +3,7 @@ export const notifications = {
   nav: 'Notifications',
   title: (name: string) => `Notifications of ${name}`,
   intro: 'What happens in the restaurant is sent to your webhook endpoints. Choose what.',
-  off: 'While a kind is off, its events are neither sent nor recorded: what happens meanwhile cannot be sent later.',
+  off: 'What happens while its kind is off is not recorded, so it cannot be sent later either.',
   kinds: { customers: 'Customers', orders: 'Orders', loyaltylog: 'Loyalty log', menu: 'Menu' },
   hints: {
     customers: 'A customer is created, changed or removed.',
@@ -15,6 +15,6 @@ export const notifications = {
   offState: 'Off',
   turnedOn: (kind: string) => `${kind}: on`,
   turnedOff: (kind: string) => `${kind}: off`,
-  noEndpoint: 'No endpoint receives them yet.',
+  noEndpoint: 'No enabled endpoint receives them.',
   addEndpoint: 'Add an endpoint',
 };

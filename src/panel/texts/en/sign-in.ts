@@ -4,18 +4,22 @@ export const signIn = {
   email: 'Email',
   password: 'Password',
   submit: 'Sign in',
-  refused: 'Email or password is wrong.',
+  refused: 'Email or password is wrong, or the account is disabled.',
   wait: (minutes: number) =>
     `Too many attempts. Try again in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}, or ask for a one-time link.`,
+  /** A one-time link does not help: it asks for a code too. */
+  waitForCode: (minutes: number) =>
+    `Too many attempts. Try again in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`,
   withProvider: (name: string) => `Sign in with ${name}`,
-  providerAway: 'The other sign-in cannot be reached right now. Use your password, or try again in a minute.',
+  providerAway:
+    'The other sign-in cannot be reached right now. Use your password if you have one, or try again in a minute.',
   providerFailed: 'The other sign-in did not work. Try again.',
-  providerUnknown: 'There is no account here for this identity. Ask an administrator.',
+  providerUnknown: 'There is no account here that this identity can use. Ask an administrator.',
   codeTitle: 'One more step',
   code: 'One-time code',
   codeHint: 'The six digits that your app shows, or a recovery code.',
-  codeRefused: 'This code is wrong, or it was used before. Wait for the next one.',
-  tooLate: 'That took too long. Sign in again.',
+  codeRefused: 'This code is wrong or too old, or it was used before. Try another one.',
+  tooLate: 'This sign-in has ended, most often because it took too long. Sign in again.',
   linkTitle: 'Set your password',
   linkFor: (email: string) => `For ${email}`,
   newPassword: 'New password',
@@ -24,7 +28,7 @@ export const signIn = {
   setPassword: 'Set password and sign in',
   linkGone: {
     title: 'This link does not work any more',
-    text: 'It was used, has expired, or a newer one was made. Ask for a new one.',
+    text: 'It was used, has expired, is not complete, a newer one was made, or the account is disabled. Ask for a new one.',
   },
   passwordShort: 'Use at least 12 characters.',
   passwordLong: 'Use at most 256 characters.',

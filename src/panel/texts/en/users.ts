@@ -11,7 +11,8 @@ export const users = {
   more: 'More',
   restaurants: 'Restaurants',
   makeLink: 'New one-time link',
-  linkMade: 'Give this link to the user. It works once, and until',
+  linkMade:
+    'Give this link to the user. It works once, unless a newer one is made or the account is disabled, and at most until',
   disable: 'Disable',
   enable: 'Enable',
   endSessions: 'End all sessions',
@@ -19,7 +20,7 @@ export const users = {
   ask: {
     disable: {
       title: (email: string) => `Disable ${email}?`,
-      text: 'Every session of this account ends, and nobody can sign in with it until it is enabled again.',
+      text: 'Every session of this account ends, and so does its one-time link. It cannot be signed in to until it is enabled again.',
     },
     'remove-totp': {
       title: (email: string) => `Remove the one-time codes of ${email}?`,
@@ -34,9 +35,12 @@ export const users = {
       text: 'Every browser must sign in again.',
     },
   },
+  /** Of an account that nobody has signed in to yet. */
+  enabledInvited: (email: string) =>
+    `${email} is enabled. It has no password yet, and its former one-time link has ended: make a new link.`,
   done: {
     disable: (email: string) => `${email} is disabled, and every session of this account has ended.`,
-    enable: (email: string) => `${email} can sign in again.`,
+    enable: (email: string) => `${email} is enabled and can sign in again.`,
     'remove-totp': (email: string) => `The one-time codes of ${email} were removed.`,
     'end-session': (email: string) => `The session of ${email} has ended.`,
     'end-sessions': (email: string) => `Every session of ${email} has ended.`,

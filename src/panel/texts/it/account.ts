@@ -6,7 +6,7 @@ export const account: Texts['account'] = {
   role: 'Ruolo',
   secondFactor: 'Accesso in due passaggi',
   totpOff:
-    'Chi conosce la tua password può accedere. Aggiungi i codici monouso di un’app sul telefono: la password da sola non basterà più.',
+    'Quando accedi non viene chiesto alcun codice. Dopo aver aggiunto i codici monouso di un’app sul telefono, per ogni accesso a questo account servirà anche un codice.',
   totpOn: 'Attivo',
   codesLeft: (count) => (count === 1 ? 'Resta 1 codice di recupero.' : `Restano ${count} codici di recupero.`),
   totpAdd: 'Aggiungi i codici monouso',
@@ -24,7 +24,7 @@ export const account: Texts['account'] = {
   totpRemoveText: 'Scrivi un codice dell’app o un codice di recupero.',
   recoveryTitle: 'Codici di recupero',
   recoveryText:
-    'Senza il telefono, ognuno di questi ti fa entrare una volta. Conservali lontano dalla password. Vengono mostrati solo ora.',
+    'Senza il telefono, ognuno di questi sostituisce una volta il codice. Conservali lontano dalla password. Vengono mostrati solo ora.',
   recoveryKept: 'Li ho conservati',
   sessions: 'Sessioni',
   noSessions: 'Non c’è nessuna sessione.',

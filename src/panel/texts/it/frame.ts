@@ -23,7 +23,7 @@ export const frame: Texts['frame'] = {
   languageNames: { en: 'English', it: 'Italiano' },
   home: 'Panoramica',
   account: 'Account',
-  requestFailed: 'Qualcosa non ha funzionato. Ricarica la pagina e riprova.',
+  requestFailed: 'Non è arrivato alcun risultato. Ricarica la pagina per vedere se è stato fatto, prima di riprovare.',
   copied: 'Copiato',
   copy: 'Copia',
   roles: { owner: 'Titolare', support: 'Assistenza', security: 'Sicurezza', admin: 'Amministratore' },
@@ -42,7 +42,7 @@ export const frame: Texts['frame'] = {
     },
     failed: {
       title: 'Qualcosa è andato storto',
-      text: 'Il server ha commesso un errore. Se succede ancora, comunica all’assistenza l’id della richiesta.',
+      text: 'Il server ha commesso un errore. Se stavi modificando qualcosa, controlla se è stato fatto prima di riprovare. Se succede ancora, comunica all’assistenza l’id della richiesta.',
     },
     refused: { title: 'Richiesta rifiutata', text: '' },
   },
@@ -52,6 +52,8 @@ export const frame: Texts['frame'] = {
     `L’indirizzo di questa pagina chiede ${name} «${value}», un valore sconosciuto. Sono possibili: ${words}.`,
   unusableText: (name, value, max) =>
     `L’indirizzo di questa pagina chiede ${name} «${value}», che non si può cercare: al massimo ${max} caratteri.`,
+  tooManyWords: (name, value, max) =>
+    `L’indirizzo di questa pagina chiede ${name} «${value}», che non si può cercare: al massimo ${max} parole.`,
   refused: (code) => refusals[code] ?? 'Il server non lo permette. Nulla è stato modificato.',
   cancel: 'Annulla',
   requestId: 'Id della richiesta',

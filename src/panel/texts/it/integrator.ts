@@ -13,7 +13,7 @@ export const integrator: Texts['integrator'] = {
   explain: 'Perché una richiesta è stata rifiutata?',
   explainText: 'Incolla l’id di una richiesta e leggi il motivo in parole semplici.',
   explainIntro:
-    'Ogni risposta riporta l’id della richiesta, in X-Request-Id e nel corpo di un rifiuto. Incollalo qui con la credenziale che ha fatto la richiesta: solo lei può sapere. Viene inviata solo a questa API e non viene conservata.',
+    'Ogni risposta riporta l’id della richiesta, in X-Request-Id e nel corpo di un rifiuto. Incollalo qui con la credenziale che ha fatto la richiesta, o un’altra dello stesso client: nessun’altra può sapere. Viene inviata solo a questa API e non viene conservata.',
   noScript: 'Questa pagina richiede JavaScript. Senza, chiedi tu stesso all’API:',
   requestId: 'Id della richiesta',
   credential: 'La credenziale che ha fatto la richiesta',
@@ -40,20 +40,26 @@ export const integrator: Texts['integrator'] = {
   },
   notFound: {
     title: 'Di questa richiesta non si sa nulla',
-    text: 'L’id non è giusto, oppure la richiesta non è stata rifiutata con 400, 401, 403 o 429, oppure ha più di 7 giorni, oppure l’ha fatta un’altra credenziale. Per un token non più valido usa id e segreto del suo client.',
+    text: 'L’id non è giusto, oppure la richiesta non è stata rifiutata con 400, 401, 403 o 429, oppure ha più di 7 giorni, oppure l’ha fatta un’altra credenziale, oppure non si è potuta registrare. Per un token non più valido usa id e segreto del suo client.',
   },
   notAccepted: {
     title: 'Questa credenziale ora non è accettata',
     text: 'Perciò non può chiedere delle sue richieste. L’API dice:',
   },
   tooMany: { title: 'Troppe richieste', text: 'Attendi questi secondi e chiedi di nuovo:' },
-  failed: { title: 'L’API non ha risposto', text: 'Riprova tra un momento.' },
+  failed: {
+    title: 'L’API non ha dato una spiegazione',
+    text: 'Non era raggiungibile, o non poteva rispondere. Riprova tra un momento.',
+  },
   reasons: {
     token_expired: {
       title: 'Il token di accesso era scaduto',
       text: 'Prendine uno nuovo prima che passi expires_in; fino ad allora conservalo, invece di chiederne uno per chiamata.',
     },
-    token_revoked: { title: 'Il token di accesso era revocato', text: 'Qualcuno lo ha terminato. Prendine uno nuovo.' },
+    token_revoked: {
+      title: 'Il token di accesso era revocato',
+      text: 'È stato terminato prima del tempo, da solo o con ciò per cui era stato emesso. Prendine uno nuovo.',
+    },
     token_not_yet_valid: {
       title: 'Il token di accesso non era ancora valido',
       text: 'Il suo tempo è nel futuro: controlla l’orologio della macchina che lo ha creato.',
@@ -72,26 +78,29 @@ export const integrator: Texts['integrator'] = {
     },
     secret_ended: {
       title: 'Il segreto del client è terminato',
-      text: 'È stato sostituito da uno nuovo. Installa quello.',
+      text: 'È stato sostituito, ritirato o revocato. Installa un segreto attivo del client, o chiedine uno all’assistenza.',
     },
-    key_revoked: { title: 'La chiave API era revocata', text: 'Creane un’altra nel pannello sotto Accesso API.' },
-    key_expired: { title: 'La chiave API era scaduta', text: 'Creane un’altra nel pannello sotto Accesso API.' },
+    key_revoked: { title: 'La chiave API era revocata', text: 'Fanne creare un’altra nel pannello sotto Chiavi API.' },
+    key_expired: { title: 'La chiave API era scaduta', text: 'Fanne creare un’altra nel pannello sotto Chiavi API.' },
     credentials_ambiguous: {
       title: 'C’erano più credenziali',
       text: 'Inviane di un solo tipo, e ogni header una volta. Un proxy o una libreria può aggiungerne una.',
     },
     quarantined: {
       title: 'La credenziale è in quarantena',
-      text: 'L’assistenza l’ha fermata per ora. Il messaggio del rifiuto dice perché e che cosa fare.',
+      text: 'Per ora è fermata. Il messaggio del rifiuto dice perché e che cosa fare.',
     },
-    restaurant_gone: { title: 'Il ristorante non esiste più', text: 'La credenziale non porta più da nessuna parte.' },
+    restaurant_gone: {
+      title: 'Il ristorante non esiste più',
+      text: 'Per questo ristorante la credenziale non apre più nulla.',
+    },
     restaurant_not_granted: {
       title: 'La credenziale non può raggiungere questo ristorante',
       text: 'GET /api/whoami elenca quelli che può. Fallo aggiungere dall’assistenza, o indicane un altro.',
     },
     api_disabled: {
       title: 'L’accesso API del ristorante è disattivato',
-      text: 'Il titolare lo attiva nel pannello sotto Accesso API.',
+      text: 'Il titolare può attivarlo nel pannello sotto Accesso API.',
     },
     scope_missing: {
       title: 'Mancava un permesso',
@@ -101,10 +110,13 @@ export const integrator: Texts['integrator'] = {
       title: 'C’erano troppe richieste',
       text: 'Attendi i secondi di Retry-After e distribuisci le richieste secondo gli header RateLimit.',
     },
-    parameters: { title: 'Qualcosa nella richiesta non era valido', text: 'Correggi ciò che è elencato qui sotto.' },
+    parameters: {
+      title: 'Qualcosa nella richiesta non era valido',
+      text: 'Il corpo del rifiuto dice che cosa. Se qui sotto è elencato qualcosa, correggilo; i problemi elencati sono al massimo 20.',
+    },
     upstream: {
       title: 'L’ha rifiutata il servizio a valle',
-      text: 'La credenziale andava bene. Il corpo del rifiuto dice che cosa non andava al servizio.',
+      text: 'Il gateway ha accettato la credenziale. Il corpo del rifiuto dice che cosa non andava al servizio.',
     },
   },
 };

@@ -5,7 +5,7 @@ export const notifications: Texts['restaurant']['notifications'] = {
   nav: 'Notifiche',
   title: (name: string) => `Notifiche di ${name}`,
   intro: 'Ciò che accade nel ristorante viene inviato ai tuoi endpoint webhook. Scegli che cosa.',
-  off: 'Mentre un tipo è disattivato, i suoi eventi non vengono né inviati né registrati: ciò che accade nel frattempo non si può inviare dopo.',
+  off: 'Ciò che accade mentre il suo tipo è disattivato non viene registrato, quindi non si può inviare nemmeno dopo.',
   kinds: { customers: 'Clienti', orders: 'Ordini', loyaltylog: 'Registro punti', menu: 'Menu' },
   hints: {
     customers: 'Un cliente viene creato, modificato o rimosso.',
@@ -17,6 +17,6 @@ export const notifications: Texts['restaurant']['notifications'] = {
   offState: 'Disattivato',
   turnedOn: (kind: string) => `${kind}: attivo`,
   turnedOff: (kind: string) => `${kind}: disattivato`,
-  noEndpoint: 'Nessun endpoint li riceve ancora.',
+  noEndpoint: 'Nessun endpoint attivo li riceve.',
   addEndpoint: 'Aggiungi un endpoint',
 };

@@ -13,7 +13,8 @@ export const users: Texts['users'] = {
   more: 'Altri',
   restaurants: 'Ristoranti',
   makeLink: 'Nuovo link monouso',
-  linkMade: 'Consegna questo link all’utente. Funziona una volta sola, fino a',
+  linkMade:
+    'Consegna questo link all’utente. Funziona una volta sola, se non ne viene creato uno nuovo e l’account non viene disattivato, al massimo fino a',
   disable: 'Disattiva',
   enable: 'Riattiva',
   endSessions: 'Chiudi tutte le sessioni',
@@ -22,7 +23,7 @@ export const users: Texts['users'] = {
   ask: {
     disable: {
       title: (email) => `Disattivare ${email}?`,
-      text: 'Tutte le sessioni di questo account vengono chiuse, e nessuno può accedervi finché non viene riattivato.',
+      text: 'Tutte le sessioni di questo account vengono chiuse e il suo link monouso non vale più. Non vi si può accedere finché non viene riattivato.',
     },
     'remove-totp': {
       title: (email) => `Rimuovere i codici monouso di ${email}?`,
@@ -37,9 +38,11 @@ export const users: Texts['users'] = {
       text: 'Ogni browser dovrà accedere di nuovo.',
     },
   },
+  enabledInvited: (email) =>
+    `${email} è riattivato. Non ha ancora una password e il link monouso precedente non vale più: crea un nuovo link.`,
   done: {
     disable: (email) => `${email} è disattivato e tutte le sue sessioni sono chiuse.`,
-    enable: (email) => `${email} può accedere di nuovo.`,
+    enable: (email) => `${email} è riattivato e può accedere di nuovo.`,
     'remove-totp': (email) => `I codici monouso di ${email} sono stati rimossi.`,
     'end-session': (email) => `La sessione di ${email} è chiusa.`,
     'end-sessions': (email) => `Tutte le sessioni di ${email} sono chiuse.`,
