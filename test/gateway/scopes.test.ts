@@ -62,6 +62,8 @@ test.each(operations)(
       error: 'insufficient_scope',
       error_description: message,
       error_uri: 'https://api.example/docs/errors#INSUFFICIENT_SCOPE',
+      code: 'INSUFFICIENT_SCOPE',
+      missing_scopes: [scope],
       request_id: byBearer.headers['x-request-id'],
     });
     expect(upstream.seen.length).toBe(before);
