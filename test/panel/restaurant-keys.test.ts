@@ -118,7 +118,7 @@ test.skipIf(browserBinary === undefined)(
     await expectAccessible(page);
     await takeScreenshots(page, 'restaurant-keys');
     await ending.getByRole('link', { name: 'Revoke Kitchen' }).click();
-    await page.getByText('Whoever uses it will be refused').waitFor();
+    await page.getByText('Programs that still use it will be refused').waitFor();
     expect(await statusWith(old)).toBe(200);
     await expectAccessible(page);
     await takeScreenshots(page, 'restaurant-revoke-key');
