@@ -18,7 +18,7 @@ import type { Operation } from '#src/platform/http/operation.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { webhooksSettings } from '#src/webhooks/config.ts';
 import { createWebhookApi } from '#src/webhooks/index.ts';
-import { askedOfAudit, growAudit } from '../support/grown-audit.ts';
+import { filtersOfAudit, growAudit } from '../support/grown-audit.ts';
 import { askedOf, type Grown, growLists, queriesOf } from '../support/grown-lists.ts';
 
 /** `name` is the same in databases of every size. */
@@ -82,7 +82,7 @@ export const openGrownShop = async (store: Store, { dataDir, rows, log }: Settin
     })),
   );
   const reader = { db, box, clock, actor: 'bench' };
-  const searches = askedOfAudit(grown).map(
+  const searches = filtersOfAudit(grown).map(
     (filter): ListCall => ({
       name: `audit search ${nameOf(filter, restuid)}`,
       call: () => searchAudit(reader, { filter, limit: 50 }),

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { EventFilter } from '#src/gateway/audit/audit-store.ts';
+import type { EventFilter } from '#src/gateway/audit/audit-filter-store.ts';
 import { hashEvent } from '#src/gateway/audit/chain.ts';
 import { createFingerprint } from '#src/gateway/audit/fingerprint.ts';
 import {

@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { EventFilter } from '#src/gateway/audit/audit-store.ts';
+import type { EventFilter } from '#src/gateway/audit/audit-filter-store.ts';
 import { createEarlierFingerprint, createFingerprint } from '#src/gateway/audit/fingerprint.ts';
 import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { reportUnusedScopes, searchAudit, traceCredential } from '#src/gateway/index.ts';

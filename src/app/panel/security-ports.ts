@@ -29,7 +29,11 @@ export const createSecurityPorts = (deps: PortDeps): SecurityPorts => {
     routes: () => table.routes.map(({ id }) => id),
     searchAudit: async (by, { filter, before, limit }) => {
       const found = await searchAudit(readerDeps(by), { filter: toEventFilter(filter), before, limit });
-      return { entries: found.events.map(toEntry), next: found.next_cursor ?? undefined };
+      return {
+        entries: found.events.map(toEntry),
+        next: found.next_cursor ?? undefined,
+        searchedTo: found.searched_to === null ? undefined : new Date(found.searched_to),
+      };
     },
     findEvent: async (by, id) => {
       const event = await findAuditEvent(readerDeps(by), id);

@@ -42,10 +42,14 @@ export const auditSearchCommand = (group: Command, output: Output): void => {
       const search = { filter: filterOf(options), before: options.before, limit: limitOf(options.limit) };
       const found = await withAdmin(command, (admin) => admin.searchAudit(search));
       if (output.json) return output.result({ ...found });
-      if (found.events.length === 0)
+      if (found.events.length === 0 && found.next_cursor === null)
         return output.line(options.before === undefined ? 'No event fits.' : 'No older event fits.');
       for (const event of found.events) output.line(toReadable(event));
-      if (found.next_cursor !== null) output.line(`\nOlder ones: --before ${found.next_cursor}`);
+      if (found.next_cursor === null) return;
+      if (found.searched_to === null) return output.line(`\nOlder ones: --before ${found.next_cursor}`);
+      const soFar = found.events.length === 0 ? 'No event found so far' : 'There may be more';
+      output.line(`${soFar}: this search looked back to ${found.searched_to} and stopped there.`);
+      output.line(`Look further back: --before ${found.next_cursor}`);
     });
 };
 

@@ -37,7 +37,8 @@ export const conditionsOf = (filter: EventFilter): Condition[] => {
   return conditions;
 };
 
-const otherConditions = (filter: EventFilter): Condition[] => {
+/** Of everything but tokens. */
+export const otherConditions = (filter: EventFilter): Condition[] => {
   const conditions: Condition[] = [];
   if (filter.client !== undefined) conditions.push(sql`client_id = ${filter.client}`);
   if (filter.credential !== undefined) conditions.push(sql`credential_id = ${filter.credential}`);
@@ -59,26 +60,49 @@ const otherConditions = (filter: EventFilter): Condition[] => {
   return conditions;
 };
 
+/** Whether events of many tokens may fit: a token is asked for, and nothing that such events never are. */
+export const isOfManyTokens = (filter: EventFilter): boolean => {
+  const { action = 'request.allowed', outcome = 'success' } = filter;
+  if (marksOf(filter) === undefined || action !== 'request.allowed' || outcome !== 'success') return false;
+  return keysAsked(filter)?.length !== 0;
+};
+
+/** A list of keys. */
+export const keyAsked = (filter: EventFilter): Condition => {
+  const keys = keysAsked(filter);
+  return keys === undefined ? sql`array[${keyOfToken(filter.tokenId)}]` : sql`${keys}::bigint[]`;
+};
+
 /**
- * Events of many tokens in which one that is asked for stands, as what follows `from`. Undefined: no token is asked for, or
- * something that such events never are. A subquery that cannot be taken apart: nobody knows how rare a token is, and a plan
- * that goes through time until it has found enough would go through all of it.
+ * Events of many tokens in which one that is asked for stands, as what follows `from`. Undefined: none can. A subquery that
+ * cannot be taken apart: the planner does not know how rare a token is, and a plan that goes through time until it has found
+ * enough would go through all of it.
  */
 export const manyTokens = (filter: EventFilter, more?: Condition): Condition | undefined => {
-  const marks = marksOf(filter);
-  const { action = 'request.allowed', outcome = 'success' } = filter;
-  if (marks === undefined || action !== 'request.allowed' || outcome !== 'success') return undefined;
-  const keys = keysAsked(filter);
-  if (keys?.length === 0) return undefined;
-  const key =
-    keys === undefined ? sql`use_keys @> array[${keyOfToken(filter.tokenId)}]` : sql`use_keys && ${keys}::bigint[]`;
+  if (!isOfManyTokens(filter)) return undefined;
+  const key = sql`use_keys ${keysAsked(filter) === undefined ? sql`@>` : sql`&&`} ${keyAsked(filter)}`;
   const conditions = [key, ...otherConditions(filter)];
-  // Many are known by their keys alone, 48 bits each; whoever shows the events compares the whole fingerprints.
-  if (marks.length > marksMax)
-    return sql`(select * from gateway.audit_events where ${all(conditions, more)} offset 0) many`;
-  const marked = marks.map((mark) => sql`strpos(uses, ${mark}) > 0`);
-  return sql`(select * from gateway.audit_events where ${all(conditions, more)} offset 0) many
-    where (${sql.join(marked, sql` or `)})`;
+  return sql`(select * from gateway.audit_events where ${all(conditions, more)} offset 0) many where ${marked(filter)}`;
+};
+
+/** Many are known by their keys alone, 48 bits each; whoever shows the events compares the whole fingerprints. */
+const marked = (filter: EventFilter): Condition => {
+  const marks = marksOf(filter) ?? [];
+  if (marks.length > marksMax) return sql`true`;
+  return sql`(${sql.join(
+    marks.map((mark) => sql`strpos(uses, ${mark}) > 0`),
+    sql` or `,
+  )})`;
+};
+
+/** Whether one event fits, for events that no index of the filter led to. */
+export const fitsFilter = (filter: EventFilter): Condition => {
+  const alone = all(conditionsOf(filter));
+  if (!isOfManyTokens(filter)) return alone;
+  const keys = keysAsked(filter);
+  const key = keys === undefined ? sql`true` : sql`use_keys && ${keys}::bigint[]`;
+  const many = all([sql`uses is not null`, key, marked(filter), ...otherConditions(filter)]);
+  return sql`(${alone} or (${many}))`;
 };
 
 /** Each is looked for in the whole text of each event. */
@@ -89,15 +113,16 @@ const keyOfToken = (tokenId: string | undefined): Condition => sql`(
   select ('x' || lpad(left(fingerprint, ${keyLength}), 16, '0'))::bit(64)::bigint from gateway.audit_events
   where token_id = ${tokenId} and action = 'request.allowed' and fingerprint ~ '^[0-9a-f]{32}$' order by at desc limit 1)`;
 
-/** How many requests of an event of many tokens are of those that are asked for. */
+/** How many requests of an event are of the tokens that are asked for. */
 export const requestsOf = (filter: EventFilter): Condition => {
   const marks = marksOf(filter) ?? [];
+  if (marks.length === 0) return sql`count`;
   const place = filter.fingerprint === undefined || filter.tokenId !== undefined ? 1 : 2;
   const counts = marks.map(
     (mark) =>
       sql`coalesce(nullif(split_part(split_part(split_part(uses, ${mark}, 2), ';', 1), ' ', ${place}), '')::int, 0)`,
   );
-  return sql.join(counts, sql` + `);
+  return sql`case when uses is null then count else ${sql.join(counts, sql` + `)} end`;
 };
 
 /** By the time that the id tells, or by the index of those that tell none. */

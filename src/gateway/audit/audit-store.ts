@@ -1,13 +1,9 @@
 /** SQL of the audit: chains, their heads, their events. */
-import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { named } from '#src/platform/db/named.ts';
 import type { ChainedEvent } from './audit-event.ts';
-import { all, conditionsOf, type EventFilter, manyTokens, requestsOf } from './audit-filter-store.ts';
 import type { ChainEnd, Head } from './chain.ts';
 import { tellTheirTime } from './request-id-times.ts';
-import { expandEvent, type ShownEvent } from './token-uses.ts';
-
-export type { EventFilter } from './audit-filter-store.ts';
 
 type Db = Kysely<unknown>;
 
@@ -150,86 +146,6 @@ export const listNewest = async (db: Db, limit: number): Promise<{ chain: number
     db,
   );
   return rows;
-};
-
-/** `use`: of several tokens in one event, the one that was shown. */
-export type Place = { at: Date; chain: number; seq: number; use?: number };
-
-const newestFirst = sql`order by at desc, chain desc, seq desc`;
-
-/** Newest first, an event for each token; `before`: the last one of the page before. */
-export const searchEvents = async (
-  db: Db,
-  filter: EventFilter,
-  before: Place | undefined,
-  limit: number,
-): Promise<ShownEvent[]> => {
-  const reached = before === undefined ? undefined : placeCondition(before);
-  // The event in which the page before ended may have nothing left.
-  const read = before?.use === undefined ? limit : limit + 1;
-  const alone = sql`
-    select * from gateway.audit_events where ${all(conditionsOf(filter), reached)} ${newestFirst} limit ${read}`;
-  const many = manyTokens(filter, reached);
-  const sources =
-    many === undefined ? alone : sql`(${alone}) union all (select * from ${many} ${newestFirst} limit ${read})`;
-  const { rows } = await sql<ChainedEvent>`
-    select ${eventColumns} from (${sources}) found ${newestFirst} limit ${read}`.execute(db);
-  const shown: ShownEvent[] = [];
-  for (const row of rows) {
-    for (const event of expandEvent(row, filter)) {
-      if (before !== undefined && isShown(event, before)) continue;
-      shown.push(event);
-      if (shown.length === limit) return shown;
-    }
-  }
-  return shown;
-};
-
-const placeCondition = ({ at, chain, seq, use }: Place): RawBuilder<unknown> =>
-  use === undefined
-    ? sql`(at, chain, seq) < (${at}, ${chain}, ${seq})`
-    : sql`(at, chain, seq) <= (${at}, ${chain}, ${seq})`;
-
-const isShown = (event: ShownEvent, { chain, seq, use = -1 }: Place): boolean =>
-  event.chain === chain && event.seq === seq && (event.use ?? 0) <= use;
-
-export type Summary = {
-  calls: number;
-  /** There are more events than were read: the figures are of the newest `summaryMax`. */
-  partial: boolean;
-  scopes: string[];
-  addresses: string[];
-  clients: string[];
-  first: Date | null;
-  last: Date | null;
-};
-
-const listedMax = 100;
-export const summaryMax = 100_000;
-
-/** What the newest events of a filter come to; of those that were let through without an `action`. */
-export const summarise = async (db: Db, filter: EventFilter): Promise<Summary> => {
-  const asked = { action: 'request.allowed', ...filter };
-  const alone = sql`
-    select at, count, scopes, address, client_id from gateway.audit_events where ${all(conditionsOf(asked))}
-    order by at desc limit ${summaryMax}`;
-  const many = manyTokens(asked);
-  const sources =
-    many === undefined
-      ? alone
-      : sql`(${alone}) union all (
-          select at, ${requestsOf(filter)} as count, scopes, address, client_id from ${many}
-          order by at desc limit ${summaryMax})`;
-  const { rows } = await sql<Summary>`
-    with found as materialized (select * from (${sources}) both_kinds order by at desc limit ${summaryMax})
-    select coalesce(sum(count), 0)::int as calls, count(*) >= ${summaryMax} as partial, min(at) as first, max(at) as last,
-      array(select distinct unnest(scopes) from found order by 1 limit ${listedMax}) as scopes,
-      array(select distinct address from found where address is not null order by 1 limit ${listedMax}) as addresses,
-      array(select distinct client_id from found where client_id is not null order by 1 limit ${listedMax}) as clients
-    from found`.execute(db);
-  const [row] = rows;
-  if (row === undefined) throw new Error('an aggregate has one row');
-  return row;
 };
 
 export type RouteCalls = { routeId: string | null; scopes: string[]; calls: number };

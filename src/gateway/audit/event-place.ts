@@ -1,6 +1,6 @@
 /** Where a list of events goes on, as callers hold it. */
 import { Fault } from '#src/contract/fault.ts';
-import type { Place } from './audit-store.ts';
+import type { Place } from './audit-way-store.ts';
 
 export const writePlace = ({ at, chain, seq, use }: Place): string =>
   `${at.getTime()}-${chain}-${seq}${use === undefined ? '' : `-${use}`}`;

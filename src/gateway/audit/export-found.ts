@@ -1,6 +1,7 @@
 /** Carries out what a search finds, newest first, a page in memory at a time. Nothing that is written meanwhile is in it. */
-import type { EventFilter, Place } from './audit-store.ts';
-import { searchEvents } from './audit-store.ts';
+import type { EventFilter } from './audit-filter-store.ts';
+import { searchEvents } from './audit-search-store.ts';
+import type { Place } from './audit-way-store.ts';
 import { type ExportFormat, formatOf } from './export-audit.ts';
 import { type AskedFilter, resolveFilter } from './issued-use.ts';
 import { type AuditReaderDeps, assertNoCredential, noteAuditRead } from './search-audit.ts';
@@ -28,10 +29,9 @@ async function* lines(
   const { head, toText } = formatOf(format);
   if (head !== '') yield head;
   let place: Place | undefined;
-  for (;;) {
-    const page = await searchEvents(deps.db, filter, place, pageEvents);
-    if (page.length > 0) yield toText(await markSigned(deps, page));
-    if (page.length < pageEvents) return;
-    place = page.at(-1);
-  }
+  do {
+    const { events, next } = await searchEvents(deps.db, filter, place, pageEvents);
+    if (events.length > 0) yield toText(await markSigned(deps, events));
+    place = next;
+  } while (place !== undefined);
 }

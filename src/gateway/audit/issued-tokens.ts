@@ -3,7 +3,9 @@ import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { readTokenEnds, type TokenEnds } from '../credentials/token-end-store.ts';
 import type { ChainedEvent } from './audit-event.ts';
-import { type EventFilter, type Place, searchEvents } from './audit-store.ts';
+import type { EventFilter } from './audit-filter-store.ts';
+import { fillPage } from './audit-search-store.ts';
+import type { Place } from './audit-way-store.ts';
 
 export type TokenState = 'live' | 'expired' | 'revoked';
 
@@ -19,8 +21,8 @@ export type IssuedToken = {
   state: TokenState;
 };
 
-/** `places`: of each token, as a place to go on after. */
-export type IssuedTokens = { tokens: IssuedToken[]; places: Place[]; isEnd: boolean };
+/** `places`: of each token, as a place to go on after. `next`: to go on after all of them; undefined at the end. */
+export type IssuedTokens = { tokens: IssuedToken[]; places: Place[]; next: Place | undefined };
 
 /** Newest first. */
 export const listIssuedTokens = async (
@@ -29,8 +31,7 @@ export const listIssuedTokens = async (
   before: Place | undefined,
   limit: number,
 ): Promise<IssuedTokens> => {
-  const found = await searchEvents(db, { ...filter, action: 'token.issued' }, before, limit + 1);
-  const page = found.slice(0, limit);
+  const { events: page, next } = await fillPage(db, { ...filter, action: 'token.issued' }, before, limit);
   const ends = await readTokenEnds(db, {
     tokens: page.flatMap(({ token_id: id }) => (id === null ? [] : [id])),
     clients: [...new Set(page.flatMap(({ client_id: id }) => (id === null ? [] : [id])))],
@@ -39,7 +40,7 @@ export const listIssuedTokens = async (
   return {
     tokens: page.map((event) => toToken(event, ends, nowMs)),
     places: page.map(({ at, chain, seq }) => ({ at, chain, seq })),
-    isEnd: found.length <= limit,
+    next,
   };
 };
 

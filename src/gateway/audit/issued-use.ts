@@ -3,7 +3,7 @@
  * none. Tokens are known by the fingerprints that their issue was written down with.
  */
 import type { Kysely } from 'kysely';
-import type { EventFilter } from './audit-store.ts';
+import type { EventFilter } from './audit-filter-store.ts';
 import { listIssuedFingerprints, type SumOfUse, sumUse } from './issued-use-store.ts';
 
 /** A filter as it is asked for. `issuedFor`: only what was done with tokens that were issued for this secret or client key. */

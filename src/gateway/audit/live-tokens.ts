@@ -24,15 +24,16 @@ export const listLiveTokens = async (
   const since = new Date(deps.clock.now().getTime() - tokenSecondsMax * 1000);
   const live: IssuedToken[] = [];
   for (let i = 0; i < pagesMax; i += 1) {
-    const { tokens, places, isEnd } = await listIssuedTokens(deps, { since }, place, pageEvents);
+    const { tokens, places, next } = await listIssuedTokens(deps, { since }, place, pageEvents);
     for (const [index, token] of tokens.entries()) {
       place = places[index];
       if (token.state === 'live') live.push(token);
       if (live.length < limit) continue;
-      const isLast = isEnd && index === tokens.length - 1;
+      const isLast = next === undefined && index === tokens.length - 1;
       return { tokens: live, next_cursor: isLast || place === undefined ? null : writePlace(place) };
     }
-    if (isEnd || place === undefined) return { tokens: live, next_cursor: null };
+    place = next;
+    if (place === undefined) return { tokens: live, next_cursor: null };
   }
   return { tokens: live, next_cursor: place === undefined ? null : writePlace(place) };
 };

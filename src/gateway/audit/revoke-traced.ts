@@ -8,7 +8,8 @@ import { createRevokeToken } from '../credentials/revoke-token.ts';
 import { readTokenEnds } from '../credentials/token-end-store.ts';
 import { revokePresentedToken } from '../oauth/revoke-presented-token.ts';
 import { toEcs } from './audit-event.ts';
-import { type EventFilter, searchEvents } from './audit-store.ts';
+import type { EventFilter } from './audit-filter-store.ts';
+import { findEvents } from './audit-search-store.ts';
 import { expiresMsOf } from './issued-tokens.ts';
 import { type Traced, traceCredential } from './trace-credential.ts';
 import { type HashedCredential, traceHashed } from './trace-hashed.ts';
@@ -35,7 +36,7 @@ export const revokeTraced = async (deps: Deps, value: string): Promise<Revocatio
 export const revokeHashed = async (deps: Deps, hashed: HashedCredential): Promise<RevocationProof> => {
   const traced = await traceHashed(deps, hashed);
   return revoke(deps, traced, async () => {
-    const [issued] = await searchEvents(deps.db, { tokenId: hashed.id, action: 'token.issued' }, undefined, 1);
+    const [issued] = await findEvents(deps.db, { tokenId: hashed.id, action: 'token.issued' }, 1);
     if (issued === undefined || issued.client_id === null) throw notGenuine(hashed.kind, hashed.id);
     const expiresMs = expiresMsOf(issued, await readTokenEnds(deps.db, { tokens: [], clients: [] }));
     if (expiresMs <= deps.clock.now().getTime()) return;
@@ -75,4 +76,4 @@ const notGenuine = (kind: Traced['kind'], id: string): Fault => {
 const eventsMax = 100;
 
 const eventsSince = async ({ db }: Deps, filter: EventFilter, since: Date): Promise<Record<string, unknown>[]> =>
-  (await searchEvents(db, { ...filter, since }, undefined, eventsMax)).map(toEcs);
+  (await findEvents(db, { ...filter, since }, eventsMax)).map(toEcs);

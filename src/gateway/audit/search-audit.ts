@@ -7,7 +7,8 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { isApiKey, isClientSecret } from '../credentials/credential-values.ts';
 import { appendChange } from './append-change.ts';
 import { toEcs } from './audit-event.ts';
-import { findEvent, listNewest, searchEvents } from './audit-store.ts';
+import { searchEvents } from './audit-search-store.ts';
+import { findEvent, listNewest } from './audit-store.ts';
 import { readPlace, writePlace } from './event-place.ts';
 import { type AskedFilter, resolveFilter } from './issued-use.ts';
 import { markSigned } from './signed-events.ts';
@@ -27,6 +28,11 @@ export type FoundAudit = {
   events: readonly Record<string, unknown>[];
   /** For the page of older events; null at the end. */
   next_cursor: string | null;
+  /**
+   * Time at which the search stopped before the page was full, because it had looked through many events that do not fit.
+   * What is older is found behind `next_cursor` only. Otherwise null.
+   */
+  searched_to: string | null;
 };
 
 export const searchLimitMax = 1_000;
@@ -39,12 +45,11 @@ export const searchAudit = async (
   assertNoCredential(filter);
   const place = before === undefined ? undefined : readPlace(before);
   await noteAuditRead(deps, { read: 'search', filter, before, limit });
-  const found = await searchEvents(deps.db, await resolveFilter(deps.db, filter), place, limit + 1);
-  const page = found.slice(0, limit);
-  const last = page.at(-1);
+  const found = await searchEvents(deps.db, await resolveFilter(deps.db, filter), place, limit);
   return {
-    events: (await markSigned(deps, page)).map(toEcs),
-    next_cursor: found.length > limit && last !== undefined ? writePlace(last) : null,
+    events: (await markSigned(deps, found.events)).map(toEcs),
+    next_cursor: found.next === undefined ? null : writePlace(found.next),
+    searched_to: found.searchedTo?.toISOString() ?? null,
   };
 };
 

@@ -9,7 +9,7 @@ import { Fault } from '#src/contract/fault.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { idOfValue, isApiKey, isClientSecret } from '../credentials/credential-values.ts';
 import { toEcs } from './audit-event.ts';
-import { type Summary, searchEvents, summarise } from './audit-store.ts';
+import { findEvents, type Summary, summarise } from './audit-search-store.ts';
 import { findIssued } from './find-issued.ts';
 import { createEarlierFingerprint, createFingerprint } from './fingerprint.ts';
 import { type IssuedUse, sumIssuedUse } from './issued-use.ts';
@@ -82,8 +82,8 @@ export const traceClaim = async (
   // By its id what was done under fingerprints of earlier versions is found, too; an invented value was never let in.
   const byValue = known === undefined ? { fingerprint: fingerprints } : { credential: id };
   const used = await summarise(db, kind === 'token' ? { tokenId: id } : byValue);
-  const refusals = await searchEvents(db, { fingerprint: fingerprints, outcome: 'failure' }, undefined, refusalsShown);
-  const [issued] = await searchEvents(db, issueOf(kind, id), undefined, 1);
+  const refusals = await findEvents(db, { fingerprint: fingerprints, outcome: 'failure' }, refusalsShown);
+  const [issued] = await findEvents(db, issueOf(kind, id), 1);
   const denied = await summarise(db, { fingerprint: fingerprints, action: 'request.denied' });
   const issuedUse = kind === 'client_secret' ? await sumIssuedUse(db, id) : undefined;
   return {

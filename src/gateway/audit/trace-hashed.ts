@@ -8,7 +8,8 @@ import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { findIssuedKey, findIssuedSecret } from '../credentials/credential-store.ts';
-import { type EventFilter, searchEvents } from './audit-store.ts';
+import type { EventFilter } from './audit-filter-store.ts';
+import { findEvents } from './audit-search-store.ts';
 import { createFingerprintOfHash } from './fingerprint.ts';
 import { type IssuedToken, listIssuedTokens } from './issued-tokens.ts';
 import { type Claim, type Traced, traceClaim } from './trace-credential.ts';
@@ -60,7 +61,7 @@ const readHashed = async (
   const fingerprint = createFingerprintOfHash(box)(sha256);
   const claim: Claim = { kind, id, clientId: undefined, fingerprints: [fingerprint] };
   if (kind === 'token') {
-    const [issued] = await searchEvents(db, { tokenId: id, action: 'token.issued' }, undefined, 1);
+    const [issued] = await findEvents(db, { tokenId: id, action: 'token.issued' }, 1);
     const told = issued === undefined ? undefined : (JSON.parse(issued.details) as { token_fingerprint?: string });
     const genuine = isSame(told?.token_fingerprint, fingerprint) || (await wasUsed(db, { tokenId: id, fingerprint }));
     return { claim, known: genuine ? { clientId: null } : undefined, exists: issued !== undefined };
@@ -79,4 +80,4 @@ const isSame = (left: string | undefined, right: string): boolean =>
 
 /** A gateway let exactly this value in as exactly that credential. */
 const wasUsed = async (db: Kysely<unknown>, filter: EventFilter): Promise<boolean> =>
-  (await searchEvents(db, { ...filter, outcome: 'success' }, undefined, 1)).length > 0;
+  (await findEvents(db, { ...filter, outcome: 'success' }, 1)).length > 0;

@@ -44,7 +44,12 @@ export type AuditFilter = {
   until?: Date;
 };
 
-export type AuditPage = { entries: readonly AuditEntry[]; next: string | undefined };
+/** `searchedTo`: the page is not full because the search stopped at this time; what is older stands behind `next`. */
+export type AuditPage = {
+  entries: readonly AuditEntry[];
+  next: string | undefined;
+  searchedTo: Date | undefined;
+};
 
 /** The value itself stays with whoever holds it. */
 export type HashedCredential = {

@@ -5,6 +5,7 @@ import { type Html, html } from '../frame/html.ts';
 import { message } from '../frame/layout.ts';
 import { newsLink, newsPlace } from '../frame/news.ts';
 import type { View } from '../frame/page.ts';
+import { time } from '../frame/time.ts';
 import type { AuditFilter, AuditPage } from '../ports.ts';
 import { readFilter, searchHref, searchPath } from './audit-filter.ts';
 import { auditTable } from './audit-table.ts';
@@ -60,15 +61,18 @@ ${'found' in outcome && results(view, filter, outcome.found)}`,
   });
 };
 
-const results = (view: View, filter: AuditFilter, { entries, next }: AuditPage): Html => {
+const results = (view: View, filter: AuditFilter, { entries, next, searchedTo }: AuditPage): Html => {
   const t = view.texts.security;
   const isFirst = !view.query.has('before');
-  if (entries.length === 0) return html`<p>${t.nothingFits} <a href="${searchPath}">${t.clearFilter}</a></p>`;
+  if (entries.length === 0 && searchedTo === undefined) {
+    return html`<p>${isFirst ? t.nothingFits : t.nothingOlder} <a href="${isFirst ? searchPath : searchHref(filter)}">${isFirst ? t.clearFilter : t.newest}</a></p>`;
+  }
   return html`${isFirst && newsPlace(searchHref(filter).replace(searchPath, `${searchPath}/news`), newsTopic)}
-${auditTable(view.texts, entries, t.newestFirst)}
+${entries.length > 0 && auditTable(view.texts, entries, t.newestFirst)}
+${searchedTo !== undefined && html`<p role="status">${entries.length === 0 ? t.noneSoFar : t.someSoFar} ${t.searchedTo} ${time(searchedTo)}. ${t.lookFurtherHint}</p>`}
 <nav class="row pager" aria-label="${t.pages}">${!isFirst && html`<a class="button" href="${searchHref(filter)}">${t.newest}</a>`}${
     next !== undefined &&
-    html`<a class="button" rel="next" href="${searchHref({ ...filter, before: next })}">${t.older}</a>`
+    html`<a class="button" rel="next" href="${searchHref({ ...filter, before: next })}">${searchedTo === undefined ? t.older : t.lookFurther}</a>`
   }<span class="hint">${t.exportThese}</span>${exportLinks(view.texts, filter)}</nav>`;
 };
 

@@ -29,6 +29,12 @@ export const security = {
   searchRefused:
     'This is a key, secret or token itself, or a page that no search gave. Give credentials to the incident page: it sends only a hash.',
   nothingFits: 'No event fits. Take a longer time or fewer filters.',
+  nothingOlder: 'No older event fits.',
+  noneSoFar: 'No event found so far.',
+  someSoFar: 'There may be more events that fit.',
+  searchedTo: 'One search looks through a limited number of events; this one looked back to',
+  lookFurtherHint: 'Look further back, or choose another time. The exports look through all events.',
+  lookFurther: 'Look further back',
   news: 'There are newer events: show them',
   newestFirst: 'Newest first',
   pages: 'Pages',

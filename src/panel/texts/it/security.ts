@@ -32,6 +32,12 @@ export const security: Texts['security'] = {
   searchRefused:
     'Questa è una chiave, un segreto o un token, oppure una pagina che nessuna ricerca ha dato. Le credenziali vanno nella pagina degli incidenti, che invia solo un hash.',
   nothingFits: 'Nessun evento corrisponde. Allunga il periodo o togli qualche filtro.',
+  nothingOlder: 'Nessun evento meno recente corrisponde.',
+  noneSoFar: 'Finora nessun evento trovato.',
+  someSoFar: 'Potrebbero esserci altri eventi corrispondenti.',
+  searchedTo: 'Una ricerca esamina un numero limitato di eventi; questa è arrivata indietro fino a',
+  lookFurtherHint: 'Cerca più indietro o scegli un altro periodo. Le esportazioni esaminano tutti gli eventi.',
+  lookFurther: 'Cerca più indietro',
   news: 'Ci sono eventi più recenti: mostrali',
   newestFirst: 'Dal più recente',
   pages: 'Pagine',
