@@ -60,7 +60,7 @@ const withWitness = async (store: Store, box: SecretBox, dataDir: string, log: L
     close: async () => {
       await store.close();
       try {
-        witness.save();
+        await witness.save();
       } catch (error) {
         log.warn({ err: error }, 'the heads of the audit were not kept in the data folder');
       }

@@ -79,7 +79,7 @@ export const openHouse = async (database: TestDatabase): Promise<House> => {
       ended.abort();
       await services;
       await gateway.close();
-      openWitness(box).save();
+      await openWitness(box).save();
     };
   };
   return {
@@ -92,7 +92,7 @@ export const openHouse = async (database: TestDatabase): Promise<House> => {
     change: async () => {
       const other = boxOf();
       await changeWith(other);
-      openWitness(other).save();
+      await openWitness(other).save();
     },
     changeHere: () => changeWith(box),
     request: async () => {

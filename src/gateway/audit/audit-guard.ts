@@ -133,15 +133,15 @@ export const createAuditGuard = (deps: AuditGuardDeps): Service => ({
       } catch (error) {
         if (!signal.aborted) log.warn({ err: error }, 'the heads of the audit were not looked at; trying again');
       }
-      saveWitness(deps);
+      await saveWitness(deps);
       await pause(everyMs + chains * perChainMs, signal);
     }
   },
 });
 
-const saveWitness = ({ box, log }: Pick<AuditGuardDeps, 'box' | 'log'>): void => {
+const saveWitness = async ({ box, log }: Pick<AuditGuardDeps, 'box' | 'log'>): Promise<void> => {
   try {
-    openWitness(box).save();
+    await openWitness(box).save();
   } catch (error) {
     log.warn({ err: error }, 'the heads of the audit were not kept beside the database; trying again');
   }

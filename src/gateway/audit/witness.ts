@@ -4,7 +4,8 @@
  * emptied, contradicts it for good. Kept in memory and, where there is a data folder, in a signed file there.
  */
 import { createHash, createHmac } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { type AuditProblem, auditProblems, isSameProblem } from './audit-problem.ts';
@@ -19,8 +20,8 @@ export type Witness = {
   /** For an end that is committed. */
   note(chain: number, end: ChainEnd): void;
   addProblem(problem: AuditProblem): void;
-  /** Writes the file when something is new in it. Throws what the disk says. */
-  save(): void;
+  /** Writes the file when something is new in it, beside whatever else the process does. Rejects with what the disk says. */
+  save(): Promise<void>;
   /** Takes what other processes of this data folder wrote. */
   load(): void;
 };
@@ -48,10 +49,15 @@ export const openWitness = (box: Box, file?: { dataDir: string; database: string
 const fileName = (box: Box, database: string): string =>
   `audit-heads-${createHash('sha256').update(box.derive(label)).update(database).digest('hex').slice(0, 16)}.json`;
 
+let made = 0;
+
 const createWitness = (key: Buffer, path: string | undefined): Witness => {
+  made += 1;
+  const draft = `${path}.${process.pid}-${made}`;
   const ends = new Map<number, ChainEnd>();
   const problems: AuditProblem[] = [];
   let saved = '';
+  let writing: Promise<void> = Promise.resolve();
 
   const note = (chain: number, end: ChainEnd): void => {
     if ((ends.get(chain)?.seq ?? -1) < end.seq) ends.set(chain, end);
@@ -70,6 +76,19 @@ const createWitness = (key: Buffer, path: string | undefined): Witness => {
     for (const [chain, seq, hash] of read.heads) note(chain, { seq, hash });
     read.problems.forEach(addProblem);
   };
+  const write = async (): Promise<void> => {
+    if (path === undefined) return;
+    load();
+    const heads = [...ends].map(([chain, { seq, hash }]): [number, number, string] => [chain, seq, hash]);
+    if (heads.length === 0 && problems.length === 0) return;
+    const text = writeSigned(key, { heads: heads.toSorted(([a], [b]) => a - b), problems });
+    if (text === saved) return;
+    await mkdir(dirname(path), { recursive: true });
+    // Another process may write at the same moment; each takes over what the other left at its next look.
+    await writeFile(draft, text, { mode: 0o600, flush: true });
+    await rename(draft, path);
+    saved = text;
+  };
   return {
     known: () => new Map(ends),
     problems: () => [...problems],
@@ -77,18 +96,9 @@ const createWitness = (key: Buffer, path: string | undefined): Witness => {
     addProblem,
     load,
     save: () => {
-      if (path === undefined) return;
-      load();
-      const heads = [...ends].map(([chain, { seq, hash }]): [number, number, string] => [chain, seq, hash]);
-      if (heads.length === 0 && problems.length === 0) return;
-      const text = writeSigned(key, { heads: heads.toSorted(([a], [b]) => a - b), problems });
-      if (text === saved) return;
-      mkdirSync(dirname(path), { recursive: true });
-      // Another process may write at the same moment; each takes over what the other left at its next look.
-      const draft = `${path}.${process.pid}`;
-      writeFileSync(draft, text, { mode: 0o600, flush: true });
-      renameSync(draft, path);
-      saved = text;
+      // One after the other, since they share a draft.
+      writing = writing.catch(() => undefined).then(write);
+      return writing;
     },
   };
 };
