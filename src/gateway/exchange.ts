@@ -51,7 +51,7 @@ export type Exchange = {
   attempt: TraceSpan | undefined;
 };
 
-/** As much of a request as decides in which dialect its refusal is told. */
+/** As much of a request as decides in which dialect its refusal leaves. */
 export type Asked = Pick<Exchange, 'requestId' | 'search' | 'dpop' | 'tokenInBody'> & {
   readonly req: Pick<IncomingMessage, 'rawHeaders' | 'headers'>;
 };

@@ -42,7 +42,7 @@ export const createRepeats = (): Repeats => {
     take: () => {
       const repeated: Repeated[] = [];
       for (const [key, kind] of kinds) {
-        // A minute without it: the outage is over, and the next one is told at once again.
+        // A minute without it: the outage is over, and the next one is logged at once again.
         if (kind.count === 0) kinds.delete(key);
         else
           repeated.push({

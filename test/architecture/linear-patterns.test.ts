@@ -1,5 +1,5 @@
 /**
- * Whoever sends a request chooses what regular expressions read. One whose work grows faster than its input lets a few
+ * The sender of a request chooses what regular expressions read. One whose work grows faster than its input lets a few
  * kilobytes occupy a process, so each one of `src` is run against long inputs that are derived from itself.
  */
 import { spawn } from 'node:child_process';

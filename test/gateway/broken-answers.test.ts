@@ -40,7 +40,7 @@ const broken: [string, string[]][] = [
   ['a chunk of no length in the packet of the head', [`${chunked}ZZ\r\nx`]],
   ['a chunk of no length behind the head', [chunked, 'ZZ\r\nx']],
   ['a chunk with a length below zero', [chunked, '-1\r\nx']],
-  ['nothing of the body that is told', [`${ok}Content-Length: 10\r\n\r\n`, 'end']],
+  ['nothing of the body that was announced', [`${ok}Content-Length: 10\r\n\r\n`, 'end']],
   ['no chunk at all', [chunked, 'end']],
 ];
 

@@ -132,7 +132,7 @@ test('F-45 challenges are read in time that grows with their length, whatever th
   ]);
 });
 
-test('F-47 a Bearer caller gets the code and the errors of what refused, whoever refused', async () => {
+test('F-47 a Bearer caller gets the code and the errors of its refusal, whether the gateway or the upstream refused', async () => {
   const errors = [{ pointer: '/total', code: 'ORDER_MIN', message: 'is below 10.00' }];
   const envelope = { success: false, error: 'VALIDATION_ERROR', message: 'No', errors, request_id: 'req_1' };
   const cases: [number, unknown, string, unknown][] = [

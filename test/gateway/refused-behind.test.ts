@@ -33,7 +33,7 @@ const countOf = (events: readonly Event[]): number =>
 
 const idOf = (reply: Reply): string => String(reply.headers['x-request-id']);
 
-/** What stands in the audit for a request, whoever asks first. */
+/** The events of the audit for one request. */
 const eventsOf = async (reply: Reply): Promise<unknown[]> => {
   let events: Event[] = [];
   await until(async () => {
@@ -122,7 +122,7 @@ test('F-26 404 and 405 of known callers are counted with who sent them, many in 
     'source.ip': '127.0.0.1',
     'event.outcome': 'failure',
   });
-  // Invented credentials name nobody, and nothing is told to their holder.
+  // Invented credentials belong to no caller, so no event names one.
   const stranger = await knock(stand.url, 'GET', '/api/admin/tenants', {
     headers: bearer(`${token.slice(0, -4)}AAAA`),
   });

@@ -231,7 +231,7 @@ test.each(broken)(
   },
 );
 
-test('F-36 what the parser refuses is told in the dialect of its caller', async () => {
+test('F-36 what the parser refuses leaves in the dialect of its caller', async () => {
   const bad = 'POST /api/order/create HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine-400\r\n';
   const ending = 'Content-Length: x\r\n\r\n';
   const bearer = parse(await sendRaw(door.port, `${bad}Authorization: Bearer abc\r\n${ending}`));

@@ -17,7 +17,7 @@ let doors: string[];
 
 beforeAll(async () => {
   stand = await openStand();
-  // One that hears of changes, and one that looks for itself.
+  // One that is notified of changes, and one that only polls.
   doors = [stand.url, (await stand.openDoor()).url, (await stand.openDoor({ hears: false })).url];
 });
 

@@ -22,7 +22,7 @@ test('F-50 a line says its level as a word, its time in ISO 8601, and role, proc
   expect(new Date(String(lines[0]?.time)).toISOString()).toBe(lines[0]?.time);
 });
 
-test('F-50 an outage writes its first error at once, then a count, and the next outage is told at once again', () => {
+test('F-50 an outage writes its first error at once, then a count, and the next outage is logged at once again', () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const { lines, log } = openLog(60_000);

@@ -41,7 +41,7 @@ const heapFlags = [
   '--single-threaded-gc',
 ];
 
-/** Whoever debugs or watches the program does not mean this process. */
+/** Flags for debugging or watching are meant for the program, not for this process. */
 const ownFlags = process.execArgv.filter((flag) => !/^--(inspect|watch|expose-gc|max-)/.test(flag));
 
 export const startChild = (settings: ApartSettings, log: Logger): Child => {
@@ -109,7 +109,7 @@ const portOf = (process: ChildProcess, gone: Promise<void>): Promise<number> =>
 
 /**
  * Waits a moment for the end of a process whose connection broke. The system closes connections before it tells of the end,
- * and whoever is answered now may ask again at once: that request is for the next process.
+ * and a caller that gets its answer now may ask again at once: that request is for the next process.
  */
 export const endOf = async ({ gone }: Child): Promise<void> => {
   const over = new AbortController();

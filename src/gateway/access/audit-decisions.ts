@@ -79,7 +79,7 @@ export const createAuditDecisions = (deps: AuditDecisionsDeps): AuditDecisions =
     return use;
   };
 
-  /** It was let through and came to nothing; that the service is away, or broken, is no failure of the caller. */
+  /** The request was allowed and the service behind answered with an error; a service that is away or broken is no failure of the caller. */
   const countFailed = (exchange: Exchange, allowed: AllowedUse, { code, status }: Fault): void => {
     if (status >= 500) return;
     exchange.allowed = undefined;

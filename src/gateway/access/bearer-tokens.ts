@@ -193,7 +193,7 @@ const toVerified = (text: string, payload: JWTPayload, kid: string | undefined):
   const { client_id: clientId, scope, iat, exp, nbf, sub, aud, jti } = payload;
   if (typeof clientId !== 'string' || sub !== clientId || typeof aud !== 'string') throw notValid();
   if (typeof scope !== 'string' || kid === undefined) throw notValid();
-  // All of ours are such; any other time or name would fail later, where dates are made of it and rows written.
+  // Tokens that this server issues are such; any other time or name would fail later, where dates are made of it and rows written.
   if (!isDate(exp) || !isDate(iat) || (nbf !== undefined && !isDate(nbf))) throw notValid();
   if (!isName(jti) || !isName(clientId)) throw notValid();
   return {

@@ -1,6 +1,6 @@
 /**
  * A refusal of /auth/check that another proxy can take: 403, though the operation itself would have said 400, 404, 405, 413,
- * 415 or 429. A Bearer caller is told `invalid_request` with the code of the real reason, since `insufficient_scope` would
+ * 415 or 429. A Bearer caller gets `invalid_request` with the code of the real reason, since `insufficient_scope` would
  * send it for another token that could not help.
  */
 import { Fault, type FaultOptions } from '#src/contract/fault.ts';

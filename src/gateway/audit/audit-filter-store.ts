@@ -85,7 +85,7 @@ export const manyTokens = (filter: EventFilter, more?: Condition): Condition | u
   return sql`(select * from gateway.audit_events where ${all(conditions, more)} offset 0) many where ${marked(filter)}`;
 };
 
-/** Many are known by their keys alone, 48 bits each; whoever shows the events compares the whole fingerprints. */
+/** Many are known by their keys alone, 48 bits each; the search compares the whole fingerprints. */
 const marked = (filter: EventFilter): Condition => {
   const marks = marksOf(filter) ?? [];
   if (marks.length > marksMax) return sql`true`;

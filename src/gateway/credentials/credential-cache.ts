@@ -3,7 +3,7 @@
  * epoch. A background service reads the epoch about every 400 ms (a notification makes it read at once) and forgets
  * everything when it is another one: another number, another random value (a restored or failed-over store gives a number
  * a second time) or another server or database. It forgets everything, too, when its connection is a new one: what happened
- * to the store in between is not known. A record is kept only when it was read in the state that the epoch names. Whoever asks while the last reading is older than `trustMs` waits for a new one first:
+ * to the store in between is not known. A record is kept only when it was read in the state that the epoch names. A request that comes while the last reading is older than `trustMs` waits for a new one first:
  * a process that may have missed a change never answers from memory. So a revoked credential is refused by every gateway
  * within a second, whatever happens to notifications, connections or this process's clock.
  */
@@ -177,7 +177,7 @@ export const createCredentialCache = (deps: CredentialCacheDeps): CredentialCach
     try {
       const { row: record, state } = await answerInTime(shelf.read(name), storeWaitMsMax);
       // Read before the change that started a new generation, or in another state of the store than the one whose end this
-      // process would hear of, it could outlive that state in the cache.
+      // process would read, it could outlive that state in the cache.
       if (startedIn !== generation || state !== known) return record;
       if (record === undefined) unknown.set(name, true);
       else shelf.known.set(name, record);

@@ -1,6 +1,6 @@
 /**
  * What says which state of all credentials, and of all revoked tokens, is meant: a number that is raised in the transaction
- * of each change, and a random value that comes with it. The number puts the changes in one line: whoever reads number n
+ * of each change, and a random value that comes with it. The number puts the changes in one line: a process that reads number n
  * sees every change up to n. The random value tells two changes with one number apart, as a store that was restored or
  * failed over gives a number a second time.
  */

@@ -1,5 +1,5 @@
 /**
- * Pure: what is known of a live credential that somebody may want to end. "Safe" is said only when a newer credential was
+ * Pure: what is known of a live credential that an operator may want to end. "Safe" is said only when a newer credential was
  * used and this one has been silent for longer than anything that it is known to do: for a day, which a nightly job needs,
  * for the life of a token that was issued for it, and for its own longest pause. In every other case the facts are told.
  */

@@ -80,7 +80,7 @@ const missingScopesOf = (fault: Fault): readonly string[] => {
 };
 
 type OAuthRendering = {
-  /** False for a refusal of an upstream that named no code of ours: there is no page to point at and no `error_uri`. */
+  /** False for a refusal of an upstream that named no code of this gateway: there is no page to point at and no `error_uri`. */
   codeKnown?: boolean;
   scheme?: 'Bearer' | 'DPoP';
   /** What the refusal is called where it was made. Default: the code of the fault. */

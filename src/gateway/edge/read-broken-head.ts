@@ -1,5 +1,5 @@
 /**
- * Pure: what can still be read of a request that the parser refused, so that its refusal is told in the words of its caller.
+ * Pure: what can still be read of a request that the parser refused, so that its refusal leaves in the dialect of its caller.
  * Nothing of it decides anything but the form of the answer and what the log says.
  */
 import type { Asked } from '../exchange.ts';

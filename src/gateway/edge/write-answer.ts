@@ -35,7 +35,7 @@ export const createWriteAnswer = (deps: {
   edgeHeaders: EdgeHeaders;
   /** Hears of each answer as its head is written. */
   answered: (exchange: Exchange, status: number) => void;
-  /** The request is over for the audit, also when nobody is left to be answered. */
+  /** The request is over for the audit, also when its client is gone. */
   settle: (exchange: Exchange) => void;
 }): WriteAnswer => {
   return (exchange, { status, headers, body }) => {

@@ -65,7 +65,7 @@ export const createSecondFactor = ({ db, box, clock, record }: SecondFactorDeps)
     },
     /**
      * From now on needed at sign-in; other sessions end. Resolves to the recovery codes, undefined for a wrong code. Not
-     * counted: the page shows the secret to whoever may confirm it, so there is nothing to guess.
+     * counted: the page shows the secret to the user who may confirm it, so there is nothing to guess.
      */
     confirm: (userId: string, code: string, session: { id: string; address: string }): Promise<string[] | undefined> =>
       inTransaction(db, async (tx) => {
