@@ -34,7 +34,7 @@ test('an assertion whose subject is no text names no client: 401, not 500, thoug
   expect((await send(client_id)).status).toBe(200);
 });
 
-test('F-36 a token signed with the server's own key and any odd claim is invalid_token at every door, not 500, and leaves nothing behind', async () => {
+test('F-36 a token signed with the key of the server and any odd claim is invalid_token at every door, not 500, and leaves nothing behind', async () => {
   const times = [1e300, -1e300, 1e308, 8.64e12 + 1, -1, -1e13, 'x', '1', {}, [], null, true];
   const names = ['', 'nul\u0000', '\ud800', 'line\nbreak', 'x'.repeat(300), 7, null, {}, ['x']];
   const odd: Record<string, unknown>[] = [
