@@ -95,13 +95,17 @@ test('F-41 a token and an API key tell what was let through and what was refused
     async () => (await knock(stand.url, 'GET', read, { headers: { 'x-api-key': key.api_key } })).status === 200,
   );
   await stand.credentials.quarantine('api_key', key.key_id, 'seen elsewhere');
-  await until(
-    async () => (await knock(stand.url, 'GET', read, { headers: { 'x-api-key': key.api_key } })).status === 403,
-  );
+  // Within the second that a change may take, calls are still let through.
+  let allowed = 1;
+  await until(async () => {
+    const { status } = await knock(stand.url, 'GET', read, { headers: { 'x-api-key': key.api_key } });
+    if (status === 200) allowed += 1;
+    return status === 403;
+  });
   await call(read, { 'x-api-key': key.api_key }, 8, 403);
   await written(`token_id = '${decodeJwt(token).jti}' and action = 'request.allowed'`, 7);
   const ofKey = await traceCredential(deps(), key.api_key);
-  expect(ofKey).toMatchObject({ calls: 1, refused: 9, tokens: 0, issued_use: null });
+  expect(ofKey).toMatchObject({ calls: allowed, refused: 9, tokens: 0, issued_use: null });
   const ofToken = await traceCredential(deps(), token);
   expect(ofToken).toMatchObject({ calls: 7, refused: 130, issued_use: null });
   expect(await countOf({ fingerprint: ofToken.fingerprint, action: 'request.denied' })).toBe(130);

@@ -97,21 +97,21 @@ const productsWay = (restuid: string, filter: ProductFilter): Way => {
     select p.position, p.uid, (${fits}) as fits from ordering.products p
     where p.restuid = ${restuid} and p.category_uid = c.uid and p.removed_at is null
       ${filter.visibleOnly ? sql`and not p.hidden` : sql``} and ${of} order by p.position, p.uid limit ${limit}`;
-  const categories = (of: Condition): Condition => sql`
-    (select c.position, c.uid from ordering.categories c where ${categoriesOf(restuid, filter)} and ${of}
-      order by c.position, c.uid) as c`;
-  const columns = sql`c.position as k0, c.uid as k1, p.position as k2, p.uid as k3, p.fits`;
+  // The categories are no subquery: PostgreSQL would plan to read all of them, and sort them where they are many.
+  const walk = (ofCategories: Condition, ofProducts: Condition, limit: number): Condition => sql`
+    select c.position as k0, c.uid as k1, p.position as k2, p.uid as k3, p.fits
+    from ordering.categories c cross join lateral (${products(ofProducts, limit)}) as p
+    where ${categoriesOf(restuid, filter)} and ${ofCategories}`;
   const candidates = (after: Key | undefined, limit: number): Condition => {
     const sequence = sql`order by k0, k1, k2, k3 limit ${limit}`;
-    const all = (of: Condition): Condition =>
-      sql`select ${columns} from ${categories(of)} cross join lateral (${products(sql`true`, limit)}) as p ${sequence}`;
+    const all = (of: Condition): Condition => sql`${walk(of, sql`true`, limit)} ${sequence}`;
     if (after === undefined) return all(sql`true`);
     const [k0, k1, k2, k3] = after;
     const here = sql`c.position = ${k0}::integer and c.uid = ${k1}::${uid}`;
     const left = sql`(p.position, p.uid) > (${k2}::integer, ${k3}::${uid})`;
     return sql`
       select * from (
-        (select ${columns} from ${categories(here)} cross join lateral (${products(left, limit)}) as p)
+        (${walk(here, left, limit)})
         union all
         (${all(sql`(c.position, c.uid) > (${k0}::integer, ${k1}::${uid})`)})
       ) as both_parts ${sequence}`;
