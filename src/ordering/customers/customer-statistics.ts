@@ -1,6 +1,6 @@
 /**
  * Orders in a customer's statistics. The snapshot rule of interface 10.2: neither function raises the record's seq nor
- * records an event, ever. Both belong into the transaction that changes the order, whose customer they lock.
+ * records an event, ever. Both belong in the transaction that changes the order, whose customer they lock.
  */
 import type { Kysely } from 'kysely';
 import {
