@@ -1,5 +1,4 @@
-import pg from 'pg';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { kindScopes } from '#src/app/webhook-words.ts';
 import { describedOperations as ordering } from '#src/ordering/index.ts';
@@ -7,6 +6,7 @@ import { describedOperations as webhooks } from '#src/webhooks/index.ts';
 import { type AskedQuery, askedOf, type Grown, growLists, pagingNames, queriesOf } from '../support/grown-lists.ts';
 import { openShop } from '../support/order-sender.ts';
 import type { Json, TestRestaurant } from '../support/ordering.ts';
+import { statementsOf } from '../support/statements-of.ts';
 import { startWebhookApi, type WebhookApi } from '../webhooks/api.ts';
 
 const sizes = [10_000, 50_000];
@@ -34,23 +34,6 @@ beforeAll(async () => {
   }
 });
 afterAll(() => api?.close());
-
-type Statement = { text: string; values: unknown[] };
-
-/** What goes to the database meanwhile. Watches the driver and changes nothing of it. */
-const statementsOf = async (act: () => Promise<unknown>): Promise<Statement[]> => {
-  const query = vi.spyOn(pg.Client.prototype, 'query');
-  try {
-    await act();
-    return query.mock.calls.map(([asked, values]: unknown[]) =>
-      typeof asked === 'string'
-        ? { text: asked, values: (values ?? []) as unknown[] }
-        : { text: (asked as Statement).text, values: (asked as Statement).values ?? [] },
-    );
-  } finally {
-    query.mockRestore();
-  }
-};
 
 /** Pages of memory that the statements of a request touch: the same on a machine at rest and on a busy one. */
 const costOf = async ({ restaurant }: Shop, path: string, query: AskedQuery): Promise<number> => {

@@ -1,8 +1,8 @@
-import pg from 'pg';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeHistory } from '../support/order-history.ts';
 import { openShop, type Shop } from '../support/order-sender.ts';
 import { type Json, startOrdering, type TestOrdering } from '../support/ordering.ts';
+import { type Statement, statementsOf } from '../support/statements-of.ts';
 
 const orders = 20_000;
 const customers = 4_000;
@@ -21,23 +21,6 @@ beforeAll(async () => {
   await makeHistory(core.pool, { restuid: shop.restuid, orders, customers });
 });
 afterAll(() => core.close());
-
-type Statement = { text: string; values: unknown[] };
-
-/** What goes to the database meanwhile. Watches the driver and changes nothing of it. */
-const statementsOf = async (act: () => Promise<unknown>): Promise<Statement[]> => {
-  const query = vi.spyOn(pg.Client.prototype, 'query');
-  try {
-    await act();
-    return query.mock.calls.map(([asked, values]: unknown[]) =>
-      typeof asked === 'string'
-        ? { text: asked, values: (values ?? []) as unknown[] }
-        : { text: (asked as Statement).text, values: (asked as Statement).values ?? [] },
-    );
-  } finally {
-    query.mockRestore();
-  }
-};
 
 const isData = ({ text }: Statement): boolean => /^\s*(\/\*.*\*\/)?\s*(with|select|insert|update|delete)\b/i.test(text);
 

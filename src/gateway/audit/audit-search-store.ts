@@ -49,10 +49,15 @@ export const searchEvents = async (
   return { events, next, searchedTo: next?.at };
 };
 
-/** For statements that take the first events of an index: to sort them all is no choice, however few the planner expects. */
+/**
+ * For statements that take the first events of an index: to sort all events, or to read all of a month, is no choice, however
+ * few the planner expects.
+ */
 const alongIndexes = <T>(db: Db, act: (tx: Db) => Promise<T>): Promise<T> =>
   inTransaction(db, async (tx) => {
-    await sql`select set_config('enable_sort', 'off', true)`.execute(tx);
+    await sql`select set_config(name, 'off', true) from unnest(array['enable_sort', 'enable_seqscan']) as name`.execute(
+      tx,
+    );
     return act(tx);
   });
 
