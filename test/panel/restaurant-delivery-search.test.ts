@@ -46,10 +46,11 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('link', { name: /^evt_/ }).click();
     await page.waitForURL(/id=evt_/);
     expect(await rows().count()).toBe(1);
-    for (const odd of ['after=%00', 'after=1.2.3', 'event=%27', 'after=999999999999999.a'])
+    for (const odd of ['after=1.2.3', 'event=%27', 'after=999999999999999.a'])
       expect((await stand.ask('GET', `/deliveries?${odd}`)).status, odd).toBe(200);
-    for (const odd of ['/keys?after=%00', '/webhooks?after=%00', '/keys?after=-1.x'])
-      expect((await stand.ask('GET', odd)).status, odd).toBe(200);
+    expect((await stand.ask('GET', '/keys?after=-1.x')).status).toBe(200);
+    for (const path of ['/deliveries', '/keys', '/webhooks'])
+      expect((await stand.ask('GET', `${path}?after=%00`)).status, path).toBe(400);
     expect(stand.problems).toEqual([]);
   },
 );
