@@ -61,7 +61,7 @@ type State = {
   abortReason: Error | undefined;
   waiting: NodeJS.Timeout | undefined;
   /** The head of an answer of which nothing has been written. */
-  held: { status: number; headers: UpstreamHeaders; timer: NodeJS.Timeout } | undefined;
+  held: { status: number; headers: UpstreamHeaders; timer: NodeJS.Timeout | undefined } | undefined;
   collector: ErrorCollector | undefined;
   sawAnswer: boolean;
   asksAgain: boolean;
@@ -172,7 +172,13 @@ const startAnswer = (state: State, controller: Controller, status: number, heade
 };
 
 const hold = (state: State, status: number, headers: UpstreamHeaders): void => {
-  state.held = { status, headers, timer: setTimeout(endWait, headWaitsMs, state) };
+  state.held = { status, headers, timer: undefined };
+  // Most answers bring their first bytes with the head; only the others need a timer.
+  process.nextTick(startWait, state);
+};
+
+const startWait = (state: State): void => {
+  if (state.held !== undefined && !state.settled) state.held.timer = setTimeout(endWait, headWaitsMs, state);
 };
 
 /** What came while the process was busy is read first. */
