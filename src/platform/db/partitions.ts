@@ -17,6 +17,8 @@ export type WeeklyTable = {
 const weekMs = 7 * 86_400_000;
 /** Whoever reads or writes the table waits behind a lock that is waited for: better later than long. */
 const lockWaitMs = 2_000;
+/** Between two statements of such a transaction, on a machine that has other work. */
+const idleMsMax = 3_000;
 
 export const weekOf = (moment: Date): number => Math.floor(moment.getTime() / weekMs);
 
@@ -62,6 +64,11 @@ export const deleteStrays = async (
   return Number(numAffectedRows ?? 0n);
 };
 
+/**
+ * Limits what this transaction can hold up: the lock on the whole table stops every reader, so a process that is stopped
+ * while it holds one (SIGSTOP, a paused container) loses its session after `idleMsMax`.
+ */
 const waitBriefly = async (tx: Kysely<unknown>): Promise<void> => {
-  await sql`select set_config('lock_timeout', ${`${lockWaitMs}ms`}, true)`.execute(tx);
+  await sql`select set_config('lock_timeout', ${`${lockWaitMs}ms`}, true),
+    set_config('idle_in_transaction_session_timeout', ${`${idleMsMax}ms`}, true)`.execute(tx);
 };
