@@ -42,7 +42,7 @@ const wrap = (packer: Transform, body: Buffer): Promise<Buffer> => {
   return packed;
 };
 
-test('A-053: bombs in gzip, deflate, br, zstd and two codings are not unpacked: fixed sentence, next to no memory', async () => {
+test('A-053 bombs in gzip, deflate, br, zstd and two codings are not unpacked: fixed sentence, next to no memory', async () => {
   const gzip = await pack(createGzip(), 60);
   const br = await pack(createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }), 150);
   const bombs: [string, Buffer][] = [

@@ -30,7 +30,7 @@ const json = { 'content-type': 'application/json' };
 const challengeOf = (error: string, description: string, scope = ''): string =>
   `Bearer realm="orderpass", error="${error}", error_description="${description}", ${scope}resource_metadata="${metadata}"`;
 
-test('F-47 A-052: 400, 401 and 403 of the gateway to a Bearer caller are OAuth errors with the full challenge', async () => {
+test('F-47 A-052 400, 401 and 403 of the gateway to a Bearer caller are OAuth errors with the full challenge', async () => {
   const cases: [string, Record<string, string>, number, string, string][] = [
     ['/api/orders/list', { ...door.asBearer, 'x-api-version': '9' }, 400, 'invalid_request', 'VALIDATION_ERROR'],
     ['/api/orders/list', { ...door.asBearer, ...door.asKey }, 400, 'invalid_request', 'VALIDATION_ERROR'],
@@ -56,7 +56,7 @@ test('F-47 A-052: 400, 401 and 403 of the gateway to a Bearer caller are OAuth e
   }
 });
 
-test('A-054: HEAD gives the same status and headers as GET, with no body', async () => {
+test('A-054 HEAD gives the same status and headers as GET, with no body', async () => {
   const same = { 'x-request-id': 'same' };
   for (const headers of [{ ...door.asExpired, ...same }, { ...same }, { ...same, ...problem }]) {
     const get = await knock(door.url, 'GET', '/api/orders/list', { headers });
@@ -67,7 +67,7 @@ test('A-054: HEAD gives the same status and headers as GET, with no body', async
   }
 });
 
-test('A-016: an access token in the query, a form body or a JSON body is refused as OAuth invalid_request', async () => {
+test('A-016 an access token in the query, a form body or a JSON body is refused as OAuth invalid_request', async () => {
   const big = JSON.stringify({ filler: 'x'.repeat(60_000), nested: { access_token: 1 }, access_token: 'abc' });
   const cases: [string, string, Record<string, string>, string | undefined][] = [
     ['GET', '/api/orders/list?access_token=abc', {}, undefined],
@@ -91,7 +91,7 @@ test('A-016: an access token in the query, a form body or a JSON body is refused
   }
 });
 
-test('A-016: the same name in another place is no credential', async () => {
+test('A-016 the same name in another place is no credential', async () => {
   const bodies = [
     '{"a":{"access_token":"abc"}}',
     '{"a":"access_token"}',
@@ -107,7 +107,7 @@ test('A-016: the same name in another place is no credential', async () => {
   expect([asForm.status, asForm.json.error]).toEqual([401, 'INVALID_AUTH']);
 });
 
-test('A-013, A-063: without a credential the answer is 401 with a challenge that names no error', async () => {
+test('A-013 A-063 without a credential the answer is 401 with a challenge that names no error', async () => {
   const envelope = await knock(door.url, 'GET', '/api/orders/list');
   expect(envelope.status).toBe(401);
   expect(envelope.headers['www-authenticate']).toBe(plainChallenge);
@@ -120,7 +120,7 @@ test('A-013, A-063: without a credential the answer is 401 with a challenge that
   expect(wrongKey.headers['www-authenticate']).toBe(plainChallenge);
 });
 
-test('A-058: only an Accept that names the problem type itself changes the dialect', async () => {
+test('A-058 only an Accept that names the problem type itself changes the dialect', async () => {
   const cases: [string, boolean][] = [
     ['application/problem+json', true],
     ['application/json;q=0.9, application/problem+json;q=0.1', true],
@@ -154,7 +154,7 @@ test('A-058: only an Accept that names the problem type itself changes the diale
   }
 });
 
-test('A-057: a Bearer caller gets other statuses as envelope, or as problem when asked for', async () => {
+test('A-057 a Bearer caller gets other statuses as envelope, or as problem when asked for', async () => {
   const cases: [string, string, Record<string, string>, string | undefined, number, string][] = [
     ['GET', '/api/nothing', {}, undefined, 404, 'INVALID_ACTION'],
     ['PUT', '/api/orders/list', {}, undefined, 405, 'METHOD_NOT_ALLOWED'],

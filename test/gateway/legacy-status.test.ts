@@ -73,7 +73,7 @@ const table: [string, number, number][] = [
   ['UPSTREAM_TIMEOUT', 504, 504],
 ];
 
-test.each(table)('A-060: %s, in itself %i, is told with %i and the same envelope', async (code, own, old) => {
+test.each(table)('A-060 %s, in itself %i, is told with %i and the same envelope', async (code, own, old) => {
   const body = envelope(code, code === 'RATE_LIMIT_EXCEEDED' ? { retry_after: 7 } : {});
   answerWith(own, body, code === 'RATE_LIMIT_EXCEEDED' ? { 'retry-after': '7' } : {});
   for (const headers of [legacy.asKey, legacy.asClient]) {
@@ -91,7 +91,7 @@ test.each(table)('A-060: %s, in itself %i, is told with %i and the same envelope
   expect((await knock(honest.url, 'GET', read, { headers: honest.asKey })).status).toBe(own);
 });
 
-test('A-060: refusals of the gateway itself: unknown path and a bad version 200, no credential 401, scope 403', async () => {
+test('A-060 refusals of the gateway itself: unknown path and a bad version 200, no credential 401, scope 403', async () => {
   const cases: [string, string, Record<string, string>, number, string][] = [
     ['GET', '/api/unknown', legacy.asKey, 200, 'INVALID_ACTION'],
     ['GET', '/api/unknown', {}, 200, 'INVALID_ACTION'],
@@ -125,7 +125,7 @@ test('A-060: refusals of the gateway itself: unknown path and a bad version 200,
   expect([ambiguous.status, ambiguous.json.error]).toEqual([400, 'invalid_request']);
 });
 
-test('A-060: an upstream that knows no envelope gets one with its code, told by the old status', async () => {
+test('A-060 an upstream that knows no envelope gets one with its code, told by the old status', async () => {
   const cases: [number, string, string, number][] = [
     [400, 'text/plain', 'VALIDATION_ERROR', 200],
     [404, 'text/html', 'NOT_FOUND', 200],
@@ -142,14 +142,14 @@ test('A-060: an upstream that knows no envelope gets one with its code, told by 
   }
 });
 
-test('A-060: a status that decides about access is never hidden behind a code that could be', async () => {
+test('A-060 a status that decides about access is never hidden behind a code that could be', async () => {
   for (const status of [401, 403]) {
     answerWith(status, envelope('VALIDATION_ERROR'));
     expect((await knock(legacy.url, 'GET', read, { headers: legacy.asKey })).status).toBe(status);
   }
 });
 
-test('A-060: a refusal too long to be read is told by the code in front of it', async () => {
+test('A-060 a refusal too long to be read is told by the code in front of it', async () => {
   const items = Array.from({ length: 5_000 }, (_, index) => ({
     pointer: `/products/${index}`,
     code: 'DUPLICATE',
@@ -167,7 +167,7 @@ test('A-060: a refusal too long to be read is told by the code in front of it', 
   }
 });
 
-test('A-060: success and the paths of other protocols are what they are', async () => {
+test('A-060 success and the paths of other protocols are what they are', async () => {
   answerWith(201, '{"success":true}');
   expect((await knock(legacy.url, 'GET', read, { headers: legacy.asKey })).status).toBe(201);
   expect((await knock(legacy.url, 'GET', '/api/oauth/unknown')).status).toBe(404);

@@ -48,7 +48,7 @@ const chunked = { 'transfer-encoding': 'chunked' };
 const post = (to: PublicDoor, path: string, size: number, headers: Record<string, string> = {}) =>
   knock(to.url, 'POST', path, { headers: { ...to.asClient, ...json, ...headers }, body: Buffer.alloc(size, 'x') });
 
-test('A-009: a body of exactly the limit passes, one byte more is 413, declared or in chunks', async () => {
+test('A-009 a body of exactly the limit passes, one byte more is 413, declared or in chunks', async () => {
   for (const [path, limit] of [
     ['/api/customer/create', mebibyte],
     ['/api/menu/import', 32 * mebibyte],
@@ -73,7 +73,7 @@ test('a large body that is all there at once rests on its way, so that others ha
   expect(performance.now() - startedAt).toBeGreaterThan(200);
 });
 
-test('A-009: a declared length above the limit is refused before the body is sent, and nothing is forwarded', async () => {
+test('A-009 a declared length above the limit is refused before the body is sent, and nothing is forwarded', async () => {
   const outgoing = request({
     port: door.port,
     host: '127.0.0.1',
@@ -89,7 +89,7 @@ test('A-009: a declared length above the limit is refused before the body is sen
   expect(upstream.seen).toEqual([]);
 });
 
-test('A-009: a client that sends without end gets its 413, and its upstream request is broken off', async () => {
+test('A-009 a client that sends without end gets its 413, and its upstream request is broken off', async () => {
   let broken = 0;
   upstream.answer = (req) => {
     req.on('data', (chunk: Buffer) => {
@@ -127,7 +127,7 @@ test('A-009: a client that sends without end gets its 413, and its upstream requ
   expect(received).toBeLessThanOrEqual(mebibyte);
 });
 
-test('A-010: a request target over 8 KiB is 414, up to any length', async () => {
+test('A-010 a request target over 8 KiB is 414, up to any length', async () => {
   const target = (length: number) => `/api/orders/list?${'x'.repeat(length - '/api/orders/list?'.length)}`;
   const get = (length: number) => knock(door.url, 'GET', target(length), { headers: door.asKey });
   expect((await get(8 * 1024)).status).toBe(200);
@@ -141,7 +141,7 @@ test('A-010: a request target over 8 KiB is 414, up to any length', async () => 
   expect(huge).toContain('"error":"URI_TOO_LONG"');
 });
 
-test('A-010: headers over 16 KiB are 431, in one field or many, up to any size', async () => {
+test('A-010 headers over 16 KiB are 431, in one field or many, up to any size', async () => {
   const big = await knock(door.url, 'GET', '/api/orders/list', {
     headers: { ...door.asKey, 'x-a': 'x'.repeat(15_000) },
   });

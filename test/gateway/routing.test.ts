@@ -39,7 +39,7 @@ const strangePaths = [
   'http://127.0.0.1/api/orders/list',
 ];
 
-test.each(strangePaths)('A-001: %s is no operation, whoever asks, and nothing reaches an upstream', async (target) => {
+test.each(strangePaths)('A-001 %s is no operation, whoever asks, and nothing reaches an upstream', async (target) => {
   for (const headers of [{}, door.asKey, door.asBearer, door.asExpired]) {
     const answer = await knock(door.url, 'GET', target, { headers });
     expect(answer.status).toBe(404);
@@ -56,7 +56,7 @@ test.each(strangePaths)('A-001: %s is no operation, whoever asks, and nothing re
   expect(upstream.seen).toHaveLength(1);
 });
 
-test('A-001: push/send is not offered, and a problem document says so when it is asked for', async () => {
+test('A-001 push/send is not offered, and a problem document says so when it is asked for', async () => {
   const answer = await knock(door.url, 'POST', '/api/push/send', { headers: door.asKey });
   expect([answer.status, answer.json.error]).toEqual([404, 'INVALID_ACTION']);
   const problem = await knock(door.url, 'GET', '/api/nothing', {
@@ -67,7 +67,7 @@ test('A-001: push/send is not offered, and a problem document says so when it is
   expect(problem.json).toMatchObject({ code: 'INVALID_ACTION', status: 404 });
 });
 
-test('A-002: a wrong method is refused before any credential is looked at, and Allow names the right ones', async () => {
+test('A-002 a wrong method is refused before any credential is looked at, and Allow names the right ones', async () => {
   const cases: [string, string, string][] = [
     ['GET', '/api/order/create', 'POST, OPTIONS'],
     ['HEAD', '/api/order/create', 'POST, OPTIONS'],
@@ -87,7 +87,7 @@ test('A-002: a wrong method is refused before any credential is looked at, and A
   expect(upstream.seen).toEqual([]);
 });
 
-test('A-002: HEAD gives status and headers of GET and no body', async () => {
+test('A-002 HEAD gives status and headers of GET and no body', async () => {
   upstream.answer = (_req, res) => {
     res.writeHead(200, {
       'content-type': 'application/json',
@@ -115,7 +115,7 @@ test('OPTIONS is answered without a credential, with Allow and no CORS headers',
   expect(upstream.seen).toEqual([]);
 });
 
-test('A-003: the request id is the caller’s when it is well-formed, else a new one; on every answer and in error bodies', async () => {
+test('A-003 the request id is the caller’s when it is well-formed, else a new one; on every answer and in error bodies', async () => {
   const made = /^req_[0-9a-z]{10,}$/;
   const idOf = async (headers: Record<string, string>, target = '/api/orders/list') => {
     const answer = await knock(door.url, 'GET', target, { headers });
@@ -140,7 +140,7 @@ test('A-003: the request id is the caller’s when it is well-formed, else a new
   expect(last?.headers['x-request-id']).toMatch(made);
 });
 
-test('A-004: versions 1, 1.x and 1.x.y pass, others are refused; every answer says 1.0.0', async () => {
+test('A-004 versions 1, 1.x and 1.x.y pass, others are refused; every answer says 1.0.0', async () => {
   const cases: [string, number][] = [
     ['1', 200],
     ['1.4', 200],

@@ -36,7 +36,7 @@ test('the table lists the 13 scopes in the order of the interface', () => {
 });
 
 test.each(operations)(
-  'A-048: $method $path is refused to every scope but its own, naming exactly what is missing',
+  'A-048 $method $path is refused to every scope but its own, naming exactly what is missing',
   async ({ method, path, scopes }) => {
     const [scope = ''] = scopes;
     const others = allScopes.filter((name) => name !== scope);
@@ -73,7 +73,7 @@ test.each(operations)(
   },
 );
 
-test('A-049: an API key lacks the scopes of inserting, importing and managing webhooks, and holds the others', async () => {
+test('A-049 an API key lacks the scopes of inserting, importing and managing webhooks, and holds the others', async () => {
   const webhooks = ['create', 'update', 'remove', 'rotate-secret', 'test', 'redeliver'];
   const closed = ['/api/order/create', '/api/menu/import', '/api/menu/revert'].concat(
     webhooks.map((name) => `/api/webhook/${name}`),
@@ -87,7 +87,7 @@ test('A-049: an API key lacks the scopes of inserting, importing and managing we
   }
 });
 
-test('A-064: a missing scope is told before anything about the body', async () => {
+test('A-064 a missing scope is told before anything about the body', async () => {
   const headers = { ...door.asKey, 'content-type': 'text/plain' };
   const answer = await knock(door.url, 'POST', '/api/order/create', { headers, body: 'x'.repeat(100) });
   expect(answer.json.error).toBe('INSUFFICIENT_SCOPE');

@@ -106,7 +106,7 @@ const bodies: Case[] = [
 ];
 
 test.each(bodies)(
-  'A-053: 400, 401 and 403 with %s become OAuth errors for a Bearer caller',
+  'A-053 400, 401 and 403 with %s become OAuth errors for a Bearer caller',
   async (_name, headers, body, text) => {
     for (const status of statuses) {
       upstream.answer = answers(status, { ...foreign, ...headers }, body);
@@ -119,7 +119,7 @@ test.each(bodies)(
   },
 );
 
-test('A-053: a body of 50 MB is not waited for, whether its length is told or not', async () => {
+test('A-053 a body of 50 MB is not waited for, whether its length is told or not', async () => {
   for (const told of [true, false]) {
     let sent = 0;
     upstream.answer = (_req, res) => {
@@ -140,7 +140,7 @@ test('A-053: a body of 50 MB is not waited for, whether its length is told or no
   }
 });
 
-test('A-053: a chunked body and one that is shorter or longer than it claims', async () => {
+test('A-053 a chunked body and one that is shorter or longer than it claims', async () => {
   upstream.answer = (_req, res) => {
     res.writeHead(401, jsonType);
     res.write('{"message":');
@@ -163,23 +163,20 @@ test('A-053: a chunked body and one that is shorter or longer than it claims', a
   }
 });
 
-test.each(bodies)(
-  'A-054: HEAD of a refusal with %s has the status and headers of GET',
-  async (_name, headers, body) => {
-    for (const status of statuses) {
-      upstream.answer = answers(status, { ...foreign, ...headers }, body);
-      const as = { ...door.asBearer, 'x-request-id': 'same' };
-      const [whole, head] = [await get(as), await get(as, 'HEAD')];
-      expect(head.text).toBe('');
-      // The second of two calls has less left of its limits.
-      const same = { date: '', ratelimit: '' };
-      expect({ ...head.headers, ...same }).toEqual({ ...whole.headers, ...same });
-      expect(head.status).toBe(status);
-    }
-  },
-);
+test.each(bodies)('A-054 HEAD of a refusal with %s has the status and headers of GET', async (_name, headers, body) => {
+  for (const status of statuses) {
+    upstream.answer = answers(status, { ...foreign, ...headers }, body);
+    const as = { ...door.asBearer, 'x-request-id': 'same' };
+    const [whole, head] = [await get(as), await get(as, 'HEAD')];
+    expect(head.text).toBe('');
+    // The second of two calls has less left of its limits.
+    const same = { date: '', ratelimit: '' };
+    expect({ ...head.headers, ...same }).toEqual({ ...whole.headers, ...same });
+    expect(head.status).toBe(status);
+  }
+});
 
-test('A-055: 401 to a valid token is invalid_token, 403 without a scope has no scope', async () => {
+test('A-055 401 to a valid token is invalid_token, 403 without a scope has no scope', async () => {
   upstream.answer = answers(401, {}, '');
   expectOAuth(await get(door.asBearer), 401, fixed[401] ?? '');
   upstream.answer = answers(403, jsonType, '{"error":"UNAUTHORIZED","success":false,"message":"Not granted"}');
@@ -197,7 +194,7 @@ test('an upstream that names missing scopes has exactly those in the challenge, 
   );
 });
 
-test('A-056: a description is one line of safe characters, the same in body and header', async () => {
+test('A-056 a description is one line of safe characters, the same in body and header', async () => {
   const message = 'say "hi"\\ now\r\nSet-Cookie: a=b\tè Ångström ﬁ 🍕\u2028\u0000end';
   upstream.answer = answers(400, jsonType, JSON.stringify({ message }));
   const answer = await get(door.asBearer);
@@ -221,7 +218,7 @@ test('validation errors are told in up to three parts', async () => {
   expect(answer.json.error_uri).toBe(`${origin}/docs/errors#VALIDATION_ERROR`);
 });
 
-test('A-057: a wrong order token is invalid_request for a Bearer caller, other statuses stay envelopes', async () => {
+test('A-057 a wrong order token is invalid_request for a Bearer caller, other statuses stay envelopes', async () => {
   upstream.answer = answers(400, jsonType, envelope('INVALID_TOKEN'));
   const refused = await get(door.asBearer);
   expect([refused.status, refused.json.error]).toEqual([400, 'invalid_request']);
@@ -259,7 +256,7 @@ test('A-057: a wrong order token is invalid_request for a Bearer caller, other s
   }
 });
 
-test('A-063: an upstream’s 401 has our challenge and not its own', async () => {
+test('A-063 an upstream’s 401 has our challenge and not its own', async () => {
   upstream.answer = answers(401, { ...jsonType, ...foreign }, envelope('INVALID_KEY'));
   const answer = await get(door.asKey);
   expect(answer.text).toBe(envelope('INVALID_KEY'));

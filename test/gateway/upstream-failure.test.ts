@@ -21,7 +21,7 @@ afterEach(async () => {
 const get = (headers: Record<string, string>, method = 'GET') =>
   knock(door.url, method, '/api/orders/list', { headers });
 
-test('A-061: an upstream that is down is 502, and works again as soon as it is back', async () => {
+test('A-061 an upstream that is down is 502, and works again as soon as it is back', async () => {
   const { port } = new URL(upstream.url);
   await upstream.close();
   for (const headers of [door.asBearer, door.asKey]) {
@@ -39,7 +39,7 @@ test('A-061: an upstream that is down is 502, and works again as soon as it is b
   door = await openDoor('http://127.0.0.1:1');
 });
 
-test('A-061: a silent upstream is 504 after the time of the route, before and after the body', async () => {
+test('A-061 a silent upstream is 504 after the time of the route, before and after the body', async () => {
   upstream.onData = () => undefined;
   const answer = await get(door.asKey);
   expect([answer.status, answer.json.error]).toEqual([504, 'UPSTREAM_TIMEOUT']);
@@ -56,29 +56,26 @@ const cuts: [string, string][] = [
   ['in chunks, inside one', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n50\r\nhalf of it'],
 ];
 
-test.each(cuts)(
-  'A-061: an answer %s that is cut in its body cuts the connection to the client',
-  async (_name, half) => {
-    for (const end of ['end', 'reset', 'garbage'] as const) {
-      upstream.onData = (socket) => {
-        socket.write(half, () => {
-          if (end === 'end') socket.end();
-          else if (end === 'reset') setImmediate(() => socket.resetAndDestroy());
-          else socket.write(half.includes('chunked') ? '\r\nzz\r\n' : '', () => socket.end());
-        });
-      };
-      for (const version of ['1.1', '1.0']) {
-        const request = `GET /api/orders/list HTTP/${version}\r\nHost: x\r\nX-Api-Key: ${door.asKey['x-api-key']}\r\n\r\n`;
-        const answer = await sendRaw(door.port, request).catch(() => 'reset');
-        expect(answer).not.toContain('0\r\n\r\n');
-        if (answer.includes('content-length: 100')) expect(answer.split('\r\n\r\n')[1]?.length ?? 0).toBeLessThan(100);
-      }
-      await expect(get(door.asKey)).rejects.toThrow();
+test.each(cuts)('A-061 an answer %s that is cut in its body cuts the connection to the client', async (_name, half) => {
+  for (const end of ['end', 'reset', 'garbage'] as const) {
+    upstream.onData = (socket) => {
+      socket.write(half, () => {
+        if (end === 'end') socket.end();
+        else if (end === 'reset') setImmediate(() => socket.resetAndDestroy());
+        else socket.write(half.includes('chunked') ? '\r\nzz\r\n' : '', () => socket.end());
+      });
+    };
+    for (const version of ['1.1', '1.0']) {
+      const request = `GET /api/orders/list HTTP/${version}\r\nHost: x\r\nX-Api-Key: ${door.asKey['x-api-key']}\r\n\r\n`;
+      const answer = await sendRaw(door.port, request).catch(() => 'reset');
+      expect(answer).not.toContain('0\r\n\r\n');
+      if (answer.includes('content-length: 100')) expect(answer.split('\r\n\r\n')[1]?.length ?? 0).toBeLessThan(100);
     }
-  },
-);
+    await expect(get(door.asKey)).rejects.toThrow();
+  }
+});
 
-test('A-061: an upstream that falls silent in the middle of its body cuts the connection too', async () => {
+test('A-061 an upstream that falls silent in the middle of its body cuts the connection too', async () => {
   upstream.onData = (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it');
   await expect(get(door.asKey)).rejects.toThrow();
 });
@@ -92,7 +89,7 @@ const broken: [string, string][] = [
   ['upgrades unasked', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n'],
 ];
 
-test.each(broken)('A-061: an answer that %s is 502', async (_name, bytes) => {
+test.each(broken)('A-061 an answer that %s is 502', async (_name, bytes) => {
   upstream.onData = (socket) => void socket.end(bytes);
   const answer = await get(door.asKey);
   expect([answer.status, answer.json.error]).toEqual([502, 'UPSTREAM_UNREACHABLE']);

@@ -95,7 +95,7 @@ test('the caller is whom the assertion names, whatever other headers and paramet
   expect([key.status, key.json.error]).toEqual([401, 'INVALID_KEY']);
 });
 
-test('A-027 a client with several restaurants must say which one; A-028 one that is not granted answers like an invented one', async () => {
+test('A-027 A-028 a client with several restaurants must name one, and one that is not granted answers like an invented one', async () => {
   const other = await core.addRestaurant();
   const caller = clientOf([core.restaurant.restuid, other.restuid]);
   const unnamed = await core.call('GET', '/customerstats/customers', { caller });

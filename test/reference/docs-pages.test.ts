@@ -66,7 +66,7 @@ const openViewer = async (): Promise<void> => {
 };
 
 test.skipIf(binary === undefined)(
-  'the viewer shows every operation and every webhook, breaks no rule of its policy and asks no other host (A-047)',
+  'A-047 the viewer shows every operation and every webhook, breaks no rule of its policy and asks no other host',
   async () => {
     const response = await page.goto(`${gateway.url}/docs`);
     const policy = (await response?.allHeaders())?.['content-security-policy'] ?? '';

@@ -44,7 +44,7 @@ const everyOperation = (): [string, Json][] =>
     Object.entries<Json>(place).map(([method, operation]): [string, Json] => [`${method} ${path}`, operation]),
   );
 
-test('a gateway without a core gives a valid OpenAPI 3.1 document of version 1.0.0 to anybody (A-047)', async () => {
+test('A-047 a gateway without a core gives a valid OpenAPI 3.1 document of version 1.0.0 to anybody', async () => {
   expect(answer.status).toBe(200);
   expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
   expect(answer.headers.get('cache-control')).toBe('public, max-age=300');
@@ -71,7 +71,7 @@ test('a document that was read before is not sent again, and other methods are r
   expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
 });
 
-test('every route of the table is in the document with its scopes and kinds of credential, and nothing else is (A-047)', () => {
+test('A-047 every route of the table is in the document with its scopes and kinds of credential, and nothing else is', () => {
   const names: Record<string, string> = { apiKey: 'api_key', clientId: 'api_client', bearer: 'bearer' };
   for (const route of routes) {
     const operation = operationOf(route);

@@ -17,7 +17,7 @@ afterAll(async () => {
   await upstream?.close();
 });
 
-test('what the gateway answers about a caller is exactly what the reference describes, for each kind (A-047, A-125)', async () => {
+test('A-047 A-125 what the gateway answers about a caller is exactly what the reference describes, for each kind', async () => {
   const type = described.find(({ id }) => id === 'whoami')?.answer;
   for (const headers of [door.asKey, door.asClient, door.asBearer]) {
     const { status, json } = await knock(door.url, 'GET', '/api/whoami', { headers });
@@ -28,7 +28,7 @@ test('what the gateway answers about a caller is exactly what the reference desc
   }
 });
 
-test('a denial is exactly what the reference describes (A-047, A-126)', async () => {
+test('A-047 A-126 a denial is exactly what the reference describes', async () => {
   const headers = await door.clientWith(['read:orders']);
   const refused = await knock(door.url, 'GET', '/api/menu/categories', { headers });
   expect(refused.status).toBe(403);

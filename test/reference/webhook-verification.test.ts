@@ -121,7 +121,7 @@ const isInstalled = (command: string, args: readonly string[]): boolean => {
   }
 };
 
-test('the code for Node on the page accepts the test vector and real deliveries, and nothing that was changed (A-130)', async () => {
+test('A-130 the code for Node on the page accepts the test vector and real deliveries, and nothing that was changed', async () => {
   const { verify } = (await import(join(snippets, 'verify.mjs'))) as {
     verify(secret: string, headers: Record<string, string>, body: Buffer, now: number): boolean;
   };
@@ -129,7 +129,7 @@ test('the code for Node on the page accepts the test vector and real deliveries,
 });
 
 test.skipIf(!isInstalled('python3', ['--version']))(
-  'the code for Python on the page does the same (A-130)',
+  'A-130 the code for Python on the page does the same',
   async () => {
     copyFileSync(join(snippets, 'verify.py'), join(folder, 'verify.py'));
     const driver = `
@@ -144,7 +144,7 @@ print("valid" if verify(d["secret"], d["headers"], d["body"].encode(), d["now"])
 );
 
 test.skipIf(!isInstalled('php', ['--version']))(
-  'the code for PHP on the page does the same (A-130)',
+  'A-130 the code for PHP on the page does the same',
   async () => {
     copyFileSync(join(snippets, 'verify.php'), join(folder, 'verify.php'));
     const driver = `<?php
@@ -158,7 +158,7 @@ echo verify($d['secret'], $d['headers'], $d['body'], (int) $d['now']) ? 'valid' 
 );
 
 test.skipIf(!isInstalled('go', ['version']))(
-  'the code for Go on the page does the same (A-130)',
+  'A-130 the code for Go on the page does the same',
   async () => {
     copyFileSync(join(snippets, 'verify.go'), join(folder, 'verify.go'));
     writeFileSync(join(folder, 'go.mod'), 'module receiver\n\ngo 1.19\n');
@@ -198,7 +198,7 @@ func main() {
   120_000,
 );
 
-test('the libraries standardwebhooks and svix accept a real delivery, and none that was changed (A-130)', () => {
+test('A-130 the libraries standardwebhooks and svix accept a real delivery, and none that was changed', () => {
   const [{ secret, headers, body } = vector] = sent;
   for (const library of [new StandardWebhook(secret), new SvixWebhook(secret)]) {
     library.verify(body, headers);
@@ -207,7 +207,7 @@ test('the libraries standardwebhooks and svix accept a real delivery, and none t
   }
 });
 
-test('HMAC code as integrations on other platforms have it accepts the plain header, whatever the kind of secret (A-130)', () => {
+test('A-130 HMAC code as integrations on other platforms have it accepts the plain header, whatever the kind of secret', () => {
   const hash_hmac = (algorithm: string, data: string, key: string): string =>
     createHmac(algorithm, key).update(data).digest('hex');
   const hash_equals = (known: string, given: string): boolean => known === given;

@@ -299,7 +299,7 @@ const laneOf = ({ kind, entity }: { kind: string; entity: string }): string => `
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 test(
-  'while the core, the gateway, workers and PostgreSQL are killed and receivers fail, no acknowledged change is without its event, no event is lost to a receiver that recovers, none comes out of order (A-129, A-138)',
+  'A-129 A-138 while the core, the gateway, workers and PostgreSQL are killed and receivers fail, no acknowledged change is without its event, no event is lost to a receiver that recovers, none comes out of order',
   async () => {
     say(`crashes: seed ${random.seed}`);
     await insist('/menu/import', {

@@ -39,7 +39,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-test('a token of one gateway opens the other, and a client that is disabled is refused by both within a second (A-022)', async () => {
+test('A-022 a token of one gateway opens the other, and a client that is disabled is refused by both within a second', async () => {
   const [, left, right] = programs as [RunningProgram, RunningProgram, RunningProgram];
   const { restuid } = await runJson(['restaurant', 'create', '--name', 'Osteria'], env);
   const client = await runJson(['client', 'create', '--name', 'Till', '--restaurant', String(restuid)], env);

@@ -71,7 +71,7 @@ const startReceiver = async () => {
   };
 };
 
-test('kill -9 and a new start lose no order and no webhook, and a retry of the order makes no second one (A-120, A-129)', async () => {
+test('A-120 A-129 kill -9 and a new start lose no order and no webhook, and a retry of the order makes no second one', async () => {
   const env = { ORDERPASS_DATA_DIR: dataDir(), ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true' };
   const receiver = await startReceiver();
   const first = await start(env);

@@ -44,7 +44,7 @@ const webhooks = async (): Promise<Webhook[]> => {
   return ((await response.json()) as { deliveries: Webhook[] }).deliveries;
 };
 
-test('the three commands that a first start prints work as they are pasted (A-030)', async () => {
+test('A-030 the three commands that a first start prints work as they are pasted', async () => {
   const commands = program
     .output()
     .split('\n')
@@ -64,7 +64,7 @@ test('the three commands that a first start prints work as they are pasted (A-03
   expect(new Set(deliveries.map(({ signature }) => signature))).toEqual(new Set(['valid']));
 });
 
-test('a token imports a menu, inserts an order, and statistics, loyalty and signed webhooks follow (A-014, A-074, A-093)', async () => {
+test('A-014 A-074 A-093 a token imports a menu, inserts an order, and statistics, loyalty and signed webhooks follow', async () => {
   await importsAnswer(program.url, { authorization: `Bearer ${token}` });
   const menu = await call('POST', '/menu/import', {
     pos_uid: 'till-1',
@@ -107,7 +107,7 @@ test('a token imports a menu, inserts an order, and statistics, loyalty and sign
   await until(async () => (await webhooks()).some(({ event }) => event === 'loyaltylog.created'));
 });
 
-test('all three kinds of credential read the same data (A-014)', async () => {
+test('A-014 all three kinds of credential read the same data', async () => {
   const read = async (headers: Record<string, string>): Promise<unknown> => {
     const response = await fetch(`${program.url}/api/menu/categories`, { headers });
     expect(response.status).toBe(200);
@@ -120,7 +120,7 @@ test('all three kinds of credential read the same data (A-014)', async () => {
   expect(byToken).toEqual(byKey);
 });
 
-test('the published webhook key is the one that signs deliveries (A-130)', async () => {
+test('A-130 the published webhook key is the one that signs deliveries', async () => {
   const answer = await fetch(`${program.url}/.well-known/webhook-keys`);
   expect(answer.status).toBe(200);
   expect(answer.headers.get('cache-control')).toBe('public, max-age=300');

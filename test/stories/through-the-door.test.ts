@@ -85,7 +85,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-test('a fault of a value has three parts for a Bearer caller and an envelope with pointers for others (A-052, A-059)', async () => {
+test('A-052 A-059 a fault of a value has three parts for a Bearer caller and an envelope with pointers for others', async () => {
   const wrong = order({
     details: [{ product: { uid: productUid }, quantity: 0 }],
     dmethod: 'sled',
@@ -126,7 +126,7 @@ test('a fault of a value has three parts for a Bearer caller and an envelope wit
   expect(asProblem.json.errors).toHaveLength(3);
 });
 
-test('a missing scope is named exactly, in the core’s operations as in the route table (A-048, A-049)', async () => {
+test('A-048 A-049 a missing scope is named exactly, in the core’s operations as in the route table', async () => {
   const narrow = await tokenFor(client['x-client-id'] ?? '', client['x-client-secret'] ?? '', 'read:orders');
   const refused = await call('POST', '/order/create', { authorization: `Bearer ${narrow}` }, order());
   expect(refused.status).toBe(403);
@@ -137,7 +137,7 @@ test('a missing scope is named exactly, in the core’s operations as in the rou
   expect(byKey).toMatchObject({ status: 403, json: { error: 'INSUFFICIENT_SCOPE', missing_scopes: ['write:orders'] } });
 });
 
-test('a wrong order token is invalid_request for a Bearer caller, not invalid_token (A-057, A-092)', async () => {
+test('A-057 A-092 a wrong order token is invalid_request for a Bearer caller, not invalid_token', async () => {
   const placed = await call('POST', '/order/create', bearer, order());
   expect(placed.status).toBe(200);
   const { uid } = placed.json.order;
@@ -157,7 +157,7 @@ test('a wrong order token is invalid_request for a Bearer caller, not invalid_to
   expect(unknown.headers.get('www-authenticate')).toBeNull();
 });
 
-test('an access token in a JSON body is refused in the OAuth dialect, whatever else the request carries (A-016)', async () => {
+test('A-016 an access token in a JSON body is refused in the OAuth dialect, whatever else the request carries', async () => {
   const value = bearer.authorization?.slice('Bearer '.length);
   for (const headers of [client, key, bearer, {}]) {
     const answer = await call('POST', '/customer/create', headers, { email: 'x@example.com', access_token: value });
@@ -168,7 +168,7 @@ test('an access token in a JSON body is refused in the OAuth dialect, whatever e
   expect(read.status).toBe(404);
 });
 
-test('an Idempotency-Key belongs to the client: used by headers, it replays for its token and for nobody else (A-114, A-118)', async () => {
+test('A-114 A-118 an Idempotency-Key belongs to the client: used by headers, it replays for its token and for nobody else', async () => {
   const headers = { 'idempotency-key': 'door-1' };
   const first = await call('POST', '/order/create', { ...client, ...headers }, order({ table: '9' }));
   const again = await call('POST', '/order/create', { ...bearer, ...headers }, order({ table: '9' }));
@@ -190,7 +190,7 @@ test('an Idempotency-Key belongs to the client: used by headers, it replays for 
   });
 });
 
-test('a client with two restaurants must name one; others are refused alike, whether they exist or not (A-027, A-028)', async () => {
+test('A-027 A-028 a client with two restaurants must name one; others are refused alike, whether they exist or not', async () => {
   expect(await call('GET', '/orders/list', both)).toMatchObject({ status: 400, json: { error: 'MISSING_PARAMETER' } });
   expect((await call('GET', `/orders/list?restuid=${otherRestuid}`, both)).status).toBe(200);
   const granted = await call('GET', `/orders/list?restuid=${otherRestuid}`, client);
@@ -206,7 +206,7 @@ test('a client with two restaurants must name one; others are refused alike, whe
   expect(asBearer.headers.get('www-authenticate')).not.toContain('scope="');
 });
 
-test('HEAD answers like GET without a body, in success and in refusal (A-002, A-054)', async () => {
+test('A-002 A-054 HEAD answers like GET without a body, in success and in refusal', async () => {
   for (const path of ['/orders/list', '/orders/list?pagesize=0', '/orders/get?uid=ord_absent']) {
     for (const headers of [client, bearer]) {
       const withId = { ...headers, 'x-request-id': 'head-1' };
@@ -221,7 +221,7 @@ test('HEAD answers like GET without a body, in success and in refusal (A-002, A-
   }
 });
 
-test('broken bodies are 400 with an empty pointer, never 500 (A-007, A-008)', async () => {
+test('A-007 A-008 broken bodies are 400 with an empty pointer, never 500', async () => {
   const bodies = ['{', '[]', '"x"', '{"email":"a\\u0000@b.c"}', `{"a":${'['.repeat(65)}${']'.repeat(65)}}`];
   for (const body of bodies) {
     const answer = await call('POST', '/customer/create', client, body);
@@ -257,7 +257,7 @@ const postChunked = (bytes: number): Promise<number> =>
     outgoing.end('","email":"big@example.com"}');
   });
 
-test('a body above 1 MiB is 413, declared or chunked, and nothing of it is kept (A-009)', async () => {
+test('A-009 a body above 1 MiB is 413, declared or chunked, and nothing of it is kept', async () => {
   const declared = await call('POST', '/customer/create', client, {
     email: 'big@example.com',
     first_name: 'a'.repeat(1024 * 1024),
@@ -267,7 +267,7 @@ test('a body above 1 MiB is 413, declared or chunked, and nothing of it is kept 
   expect((await call('GET', '/customerstats/customer?email=big%40example.com', client)).status).toBe(404);
 });
 
-test('every answer of the core leaves with the request id of the caller and no header of the house (A-003)', async () => {
+test('A-003 every answer of the core leaves with the request id of the caller and no header of the house', async () => {
   const answers = [
     await call('GET', '/orders/list', { ...client, 'x-request-id': 'abc-1' }),
     await call('GET', '/orders/get?uid=ord_absent', { ...client, 'x-request-id': 'abc-1' }),

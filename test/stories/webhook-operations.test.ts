@@ -88,7 +88,7 @@ const bearer = async (scope: string): Promise<Record<string, string>> => {
   return { authorization: `Bearer ${((await issued.json()) as { access_token: string }).access_token}` };
 };
 
-test('an API key makes no endpoint and changes none (A-049)', async () => {
+test('A-049 an API key makes no endpoint and changes none', async () => {
   for (const path of ['create', 'update', 'remove', 'rotate-secret', 'test', 'redeliver']) {
     const { status, json } = await call('POST', `/webhook/${path}`, key, { uid: 'whe_1', url: receiver.url });
     expect([path, status, json.error, json.missing_scopes]).toEqual([
@@ -100,7 +100,7 @@ test('an API key makes no endpoint and changes none (A-049)', async () => {
   }
 });
 
-test('a token learns exactly the read scopes that are missing for the kinds that it names (A-050, A-144)', async () => {
+test('A-050 A-144 a token learns exactly the read scopes that are missing for the kinds that it names', async () => {
   const token = await bearer('write:webhooks read:webhooks read:orders');
   const refusals = [
     await call('POST', '/webhook/create', token, { url: receiver.url, kinds: ['customers', 'orders'] }),

@@ -50,7 +50,7 @@ const states = async (endpointUid: string): Promise<Record<string, number>> => {
   return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
 };
 
-test('410 with a long backlog: it is cancelled in pieces, and nothing of it is sent, while others receive (A-135)', async () => {
+test('A-135 410 with a long backlog: it is cancelled in pieces, and nothing of it is sent, while others receive', async () => {
   const gone = await open(status(410));
   const { endpoint_uid: uid } = await engine.addEndpoint(gone.url);
   await fill(uid, 5_000);

@@ -158,7 +158,7 @@ test('F-60 a worker that stood still until it was taken for dead cuts what it wa
   expect(now.rows.map(({ uid }) => uid)).not.toContain(rows[0]?.uid);
 });
 
-test('workers that are killed one after the other lose nothing and turn no order around (A-138)', async () => {
+test('A-138 workers that are killed one after the other lose nothing and turn no order around', async () => {
   receiver.behave((response, _request, number) => {
     setTimeout(() => response.writeHead(204).end(), (number * 7) % 12);
   });

@@ -33,7 +33,7 @@ const afterAttempts = async (count: number): Promise<DeliveryRow> => {
   return row;
 };
 
-test('any 2xx is success; the delivery is done and its attempt is kept (A-132)', async () => {
+test('A-132 any 2xx is success; the delivery is done and its attempt is kept', async () => {
   const receiver = await open(status(204));
   await engine.addEndpoint(receiver.url);
   engine.startWorker();
@@ -43,7 +43,7 @@ test('any 2xx is success; the delivery is done and its attempt is kept (A-132)',
   expect(await engine.attempts(delivery.uid)).toEqual([{ number: 1, status: 204, failure: null, response: '' }]);
 });
 
-test('a redirect is a failure and is not followed (A-132)', async () => {
+test('A-132 a redirect is a failure and is not followed', async () => {
   const elsewhere = await open();
   const receiver = await open(status(302, { location: elsewhere.url }));
   await engine.addEndpoint(receiver.url);
@@ -55,7 +55,7 @@ test('a redirect is a failure and is not followed (A-132)', async () => {
   expect(elsewhere.connections()).toBe(0);
 });
 
-test('500, a reset connection, a port that refuses and a silent receiver are failures of their kind, to be retried (A-132)', async () => {
+test('A-132 500, a reset connection, a port that refuses and a silent receiver are failures of their kind, to be retried', async () => {
   const cases: [string, Parameters<typeof startReceiver>[0]][] = [
     ['status', status(500)],
     ['reset', (response) => response.socket?.resetAndDestroy()],
@@ -90,7 +90,7 @@ test('of a long answer 16 KiB are kept, and a receiver that has said 200 has the
   expect((await engine.attempts(failed?.uid ?? ''))[0]?.response).toHaveLength(16 * 1024);
 });
 
-test('410 disables the endpoint at once: what waits is cancelled and nothing more is sent (A-135)', async () => {
+test('A-135 410 disables the endpoint at once: what waits is cancelled and nothing more is sent', async () => {
   const gone = await open(status(410));
   const alive = await open();
   const { endpoint_uid: uid } = await engine.addEndpoint(gone.url);

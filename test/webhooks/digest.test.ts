@@ -52,7 +52,7 @@ afterEach(async () => {
   await receiver.close();
 });
 
-test('each hour one signed digest tells counts and hashes of what was recorded, however many workers there are (A-143)', async () => {
+test('A-143 each hour one signed digest tells counts and hashes of what was recorded, however many workers there are', async () => {
   const silent = await startReceiver();
   await engine.addEndpoint(silent.url, { kinds: ['customers'] });
   const stops = [engine.startWorker(), engine.startWorker(), engine.startWorker()];

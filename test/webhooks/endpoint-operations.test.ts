@@ -72,7 +72,7 @@ test('create gives the whole endpoint and its secret, which no later answer show
   for (const { row } of rows) expect(row.includes(plain) || row.includes(made.json.secret)).toBe(false);
 });
 
-test('kinds are all that the credential may read when none is named, and each named one needs its scope (A-050)', async () => {
+test('A-050 kinds are all that the credential may read when none is named, and each named one needs its scope', async () => {
   const caller = newClient({ scopes: ['write:webhooks', 'read:webhooks', 'read:orders', 'read:loyalty'] });
   expect((await api.endpoint(url, {}, caller)).kinds).toEqual(['orders', 'loyaltylog']);
   const refused = await api.post('/webhook/create', { url, kinds: ['menu', 'orders', 'customers'] }, caller);
@@ -182,7 +182,7 @@ test('a removed endpoint answers like one that never was; its deliveries are can
   await stop();
 });
 
-test('a client sees its own endpoints only, an API key all of the restaurant, another restaurant none (A-141, A-029)', async () => {
+test('A-141 A-029 a client sees its own endpoints only, an API key all of the restaurant, another restaurant none', async () => {
   const owner = newClient();
   const { uid } = await api.endpoint(url, {}, owner);
   const stranger = newClient();
@@ -214,7 +214,7 @@ test('a client sees its own endpoints only, an API key all of the restaurant, an
   expect(all.json.endpoints.map((one: { uid: string }) => one.uid)).toContain(uid);
 });
 
-test('each owner has twenty endpoints at most, however many are made at once (A-143)', async () => {
+test('A-143 each owner has twenty endpoints at most, however many are made at once', async () => {
   const [first, second] = [newClient(), newClient()];
   const made = await Promise.all(Array.from({ length: 23 }, () => api.post('/webhook/create', { url }, first)));
   expect(made.map(({ status: code }) => code).sort()).toEqual([...Array(20).fill(200), ...Array(3).fill(409)]);
@@ -258,7 +258,7 @@ test('a repeated creation is answered byte for byte, secret included, though its
   for (const { row } of rows) expect(row).not.toContain('b3JkZXJwYXNzLWV4YW1wbGUtc2VjcmV0');
 });
 
-test('a test is one attempt at once, also while disabled, and leaves nothing behind (A-135)', async () => {
+test('A-135 a test is one attempt at once, also while disabled, and leaves nothing behind', async () => {
   const caller = newClient();
   const receiver = await api.receiver((response) => void response.writeHead(503, { 'retry-after': '7' }).end('busy'));
   const { uid } = await api.endpoint(receiver.url, { enabled: false }, caller);
@@ -282,7 +282,7 @@ test('a test is one attempt at once, also while disabled, and leaves nothing beh
   expect((await api.get('/webhook/endpoint', { uid }, caller)).json.endpoint.enabled).toBe(false);
 });
 
-test('of many tests with one key one is sent, and the others get its answer or are told to wait (A-116)', async () => {
+test('A-116 of many tests with one key one is sent, and the others get its answer or are told to wait', async () => {
   const caller = newClient();
   const receiver = await api.receiver();
   const { uid } = await api.endpoint(receiver.url, {}, caller);

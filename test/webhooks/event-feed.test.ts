@@ -35,7 +35,7 @@ const readOn = async (cursor: string | undefined, query: Record<string, string |
   }
 };
 
-test('an event in the feed has the members of interface 12.6, the body byte for byte, and its deliveries (A-142)', async () => {
+test('A-142 an event in the feed has the members of interface 12.6, the body byte for byte, and its deliveries', async () => {
   const receiver = await api.receiver(status(500));
   const { uid } = await api.endpoint(receiver.url);
   const stranger = clientOf([api.restuid], { id: 'opc_stranger' });
@@ -76,7 +76,7 @@ test('an event in the feed has the members of interface 12.6, the body byte for 
   expect((await feed({}, keyOf(api.restuid))).json.events[0].deliveries).toHaveLength(2);
 });
 
-test('a reader that follows next_cursor gets every event once, in the sequence of each entity, while five others write (A-142)', async () => {
+test('A-142 a reader that follows next_cursor gets every event once, in the sequence of each entity, while five others write', async () => {
   api.startWorker();
   api.startWorker();
   const writers = 5;
@@ -115,7 +115,7 @@ test('a reader that follows next_cursor gets every event once, in the sequence o
   for (const { id, body } of read) expect(JSON.parse(body)).toEqual(bodies.get(id));
 });
 
-test('kinds without a read scope are left out, and naming one is refused with its scope (A-144)', async () => {
+test('A-144 kinds without a read scope are left out, and naming one is refused with its scope', async () => {
   const caller = clientOf([api.restuid], { scopes: ['read:webhooks', 'read:orders', 'read:menu'] });
   api.startWorker();
   await api.record({ entity: 'cus_1', seq: 1 });
@@ -190,7 +190,7 @@ test('the end of the feed has a cursor too, from which later events follow', asy
   expect(seqs(await feed({ after: one.json.next_cursor }))).toEqual([2]);
 });
 
-test('after an event or a cursor of 31 days ago the gap is told, and a reader that came back in time is led on (A-145)', async () => {
+test('A-145 after an event or a cursor of 31 days ago the gap is told, and a reader that came back in time is led on', async () => {
   api.startWorker();
   const old = await api.record({ entity: 'cus_1', seq: 1 });
   await api.record({ entity: 'cus_1', seq: 2 });

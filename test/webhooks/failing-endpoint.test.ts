@@ -57,7 +57,7 @@ const attemptOnce = async (): Promise<void> => {
   });
 };
 
-test('an endpoint that only failed for five days, in at least ten attempts, is disabled as failing; from the third day its owner is warned (A-136)', async () => {
+test('A-136 an endpoint that only failed for five days, in at least ten attempts, is disabled as failing; from the third day its owner is warned', async () => {
   engine.startWorker();
   await attemptOnce();
   expect(await endpoint()).toMatchObject({ enabled: true, warned: null });
@@ -95,7 +95,7 @@ test('an endpoint that only failed for five days, in at least ten attempts, is d
   expect(receiver.received.slice(before).some(({ body }) => body.includes('cus_missed'))).toBe(false);
 });
 
-test('one success in between begins the five days anew, and fewer than ten failures do not disable (A-136)', async () => {
+test('A-136 one success in between begins the five days anew, and fewer than ten failures do not disable', async () => {
   engine.startWorker();
   await attemptOnce();
   engine.advance(4 * 24 * hour);

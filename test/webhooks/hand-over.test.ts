@@ -101,7 +101,7 @@ test('what a worker was handed over when it is told to stop is free at once for 
   await until(() => finished(knownCount + 1), 5_000);
 });
 
-test('of two events of one entity that are dispatched together the second is not sent before the first has its answer (A-138)', async () => {
+test('A-138 of two events of one entity that are dispatched together the second is not sent before the first has its answer', async () => {
   const worker = engine.startWorker();
   await becomeKnown();
   let answer: (() => void) | undefined;

@@ -26,7 +26,7 @@ const seen = (): Seen[] =>
 
 const states = async (): Promise<string[]> => (await engine.deliveries()).map(({ state }) => state);
 
-test('while the first event of a customer fails its later ones wait; events of others arrive (A-137)', async () => {
+test('A-137 while the first event of a customer fails its later ones wait; events of others arrive', async () => {
   receiver.behave((response, { body }) => {
     response.writeHead(body.includes('cus_stuck') ? 500 : 204).end();
   });
@@ -50,7 +50,7 @@ test('while the first event of a customer fails its later ones wait; events of o
   ).toEqual([1, 1, 2]);
 });
 
-test('per entity the sequence is strict under parallel producers, three workers and restarts, and nothing is left behind (A-138)', async () => {
+test('A-138 per entity the sequence is strict under parallel producers, three workers and restarts, and nothing is left behind', async () => {
   // Answers come late by different amounts, so that workers overtake each other where nothing holds them back.
   receiver.behave((response, _request, number) => {
     setTimeout(() => response.writeHead(204).end(), (number * 7) % 12);

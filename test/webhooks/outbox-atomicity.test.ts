@@ -30,7 +30,7 @@ type Body = {
 
 const bodies = (): Body[] => receiver.received.map(({ body }) => JSON.parse(body) as Body);
 
-test('a change that is rolled back leaves no event and no trace in the sequence (A-129)', async () => {
+test('A-129 a change that is rolled back leaves no event and no trace in the sequence', async () => {
   engine.startWorker();
   await engine.record({ entity: 'cus_1', seq: 1 });
   const rolledBack = inTransaction(engine.db, async (tx) => {
@@ -48,7 +48,7 @@ test('a change that is rolled back leaves no event and no trace in the sequence 
   expect(rows[0]?.count).toBe(2);
 });
 
-test('a process that dies after its commit leaves the event, one that dies before leaves none (A-129)', async () => {
+test('A-129 a process that dies after its commit leaves the event, one that dies before leaves none', async () => {
   expect(await spawnWorker('change', engine.url, '', 'cus_before').ended).toBe('SIGKILL');
   expect(await spawnWorker('record', engine.url, '', 'cus_after').ended).toBe('SIGKILL');
   engine.startWorker();
@@ -58,7 +58,7 @@ test('a process that dies after its commit leaves the event, one that dies befor
   expect(new Set(bodies().map(({ customer }) => customer.uid))).toEqual(new Set(['cus_after', 'cus_last']));
 });
 
-test('of a body above 256 KiB the longest lists are null and truncated is true (A-129)', async () => {
+test('A-129 of a body above 256 KiB the longest lists are null and truncated is true', async () => {
   engine.startWorker();
   const value = () => ({
     uid: 'cus_1',
@@ -75,7 +75,7 @@ test('of a body above 256 KiB the longest lists are null and truncated is true (
   });
 });
 
-test('the body has its members in their order, and seq and previous_seq per entity and kind (A-128)', async () => {
+test('A-128 the body has its members in their order, and seq and previous_seq per entity and kind', async () => {
   engine.startWorker();
   await engine.record({ entity: 'cus_1', seq: 4 });
   await engine.record({ entity: 'cus_2', seq: 1 });
@@ -101,7 +101,7 @@ test('the body has its members in their order, and seq and previous_seq per enti
   ]);
 });
 
-test('while a kind is off its events are neither recorded nor sent, and the next one shows the gap (A-127)', async () => {
+test('A-127 while a kind is off its events are neither recorded nor sent, and the next one shows the gap', async () => {
   engine.startWorker();
   await engine.record({ entity: 'cus_1', seq: 1 });
   await inTransaction(engine.db, (tx) => setKinds(tx, tenant, { customers: false }));

@@ -58,7 +58,7 @@ test('an event that is put back into the queue after it arrived is not sent agai
   expect(rows).toEqual([{ places: 3, waiting: 0 }]);
 });
 
-test('an event that is put back while it is on its way still has the later one of its entity wait for its answer (A-138)', async () => {
+test('A-138 an event that is put back while it is on its way still has the later one of its entity wait for its answer', async () => {
   engine.startWorker();
   // Known to answer, it may have several at once.
   await engine.record({ entity: 'cus_known', seq: 1 });
@@ -83,7 +83,7 @@ test('an event that is put back while it is on its way still has the later one o
   expect(seqsOf('cus_1')).toEqual([1, 2]);
 });
 
-test('an event that is put back for an endpoint that came after it waits for the later one that is on its way there (A-138)', async () => {
+test('A-138 an event that is put back for an endpoint that came after it waits for the later one that is on its way there', async () => {
   engine.startWorker();
   await engine.record({ entity: 'cus_1', seq: 1 });
   await until(async () => (await states()).includes('succeeded'));

@@ -28,7 +28,7 @@ const isDispatched = async (): Promise<boolean> => {
   return rows.length === 0;
 };
 
-test('one event is sent again with its id, though it succeeded, as a delivery of its own (A-140)', async () => {
+test('A-140 one event is sent again with its id, though it succeeded, as a delivery of its own', async () => {
   const receiver = await api.receiver();
   const { uid } = await api.endpoint(receiver.url);
   api.startWorker();
@@ -58,7 +58,7 @@ test('one event is sent again with its id, though it succeeded, as a delivery of
   ]);
 });
 
-test('since a time, all that did not succeed is sent, those never sent too, in the sequence of each entity (A-140)', async () => {
+test('A-140 since a time, all that did not succeed is sent, those never sent too, in the sequence of each entity', async () => {
   const receiver = await api.receiver(status(500));
   const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
   const late = await api.receiver();

@@ -49,7 +49,7 @@ afterAll(async () => {
 
 const create = (url: string, headers = {}) => api.post('/webhook/create', { url }, undefined, headers);
 
-test('an address, or a name that a name server leads there, that is not public is refused at creation and at update (A-139)', async () => {
+test('A-139 an address, or a name that a name server leads there, that is not public is refused at creation and at update', async () => {
   const hosts = ['127.0.0.1', '10.0.0.7', '[::1]', '[::ffff:10.0.0.1]', '169.254.169.254', '2130706433', '0x7f.1'];
   for (const host of [...hosts, 'inside.example', 'metadata.example', 'nowhere.example']) {
     const { status, json } = await create(`https://${host}/hook`);

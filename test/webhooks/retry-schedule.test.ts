@@ -29,7 +29,7 @@ const after = async (attempts: number): Promise<DeliveryRow> => {
   return row;
 };
 
-test('a receiver that fails for ever gets 15 attempts at the published delays, then the delivery is exhausted and the next event goes (A-133)', async () => {
+test('A-133 a receiver that fails for ever gets 15 attempts at the published delays, then the delivery is exhausted and the next event goes', async () => {
   engine.startWorker();
   const begun = engine.clock.now().getTime();
   await engine.record({ entity: 'cus_1', seq: 1 });
@@ -55,7 +55,7 @@ test('a receiver that fails for ever gets 15 attempts at the published delays, t
   expect((JSON.parse(receiver.received.at(-1)?.body ?? '{}') as { seq: number }).seq).toBe(2);
 });
 
-test('Retry-After of 429 and 503 makes the next attempt later, by a day at most, and never earlier than the table (A-134)', async () => {
+test('A-134 Retry-After of 429 and 503 makes the next attempt later, by a day at most, and never earlier than the table', async () => {
   const now = new Date('2026-03-01T12:00:00Z');
   receiver.behave(status(429, { 'retry-after': '3600' }));
   engine.startWorker();

@@ -41,7 +41,7 @@ const versions = ({ headers }: ReceivedRequest): string[] =>
     .split(' ')
     .map((signature) => signature.split(',')[0] ?? '');
 
-test('after a rotation both secrets verify for 24 h, the hex header stays on the old one, then only the new one is used (A-131)', async () => {
+test('A-131 after a rotation both secrets verify for 24 h, the hex header stays on the old one, then only the new one is used', async () => {
   const made = await api.endpoint(receiver.url, { kinds: ['customers'], signature_header: 'X-Pos-Signature' });
   const { uid } = made;
   const plain = await delivered();
@@ -78,7 +78,7 @@ test('after a rotation both secrets verify for 24 h, the hex header stays on the
   await api.post('/webhook/remove', { uid });
 });
 
-test('finish ends a running overlap at once; an overlap of 0 hours never begins; 168 is the longest (A-131)', async () => {
+test('A-131 finish ends a running overlap at once; an overlap of 0 hours never begins; 168 is the longest', async () => {
   const made = await api.endpoint(receiver.url, { kinds: ['customers'] });
   const { uid } = made;
   const rotate = (more: object) => api.post('/webhook/rotate-secret', { uid, ...more });
@@ -103,7 +103,7 @@ test('finish ends a running overlap at once; an overlap of 0 hours never begins;
   await api.post('/webhook/remove', { uid });
 });
 
-test('a test during an overlap is signed like a delivery (A-131)', async () => {
+test('A-131 a test during an overlap is signed like a delivery', async () => {
   const { uid } = await api.endpoint(receiver.url, { enabled: false });
   await api.post('/webhook/rotate-secret', { uid });
   const before = receiver.received.length;

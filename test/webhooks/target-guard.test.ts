@@ -21,7 +21,7 @@ afterEach(async () => {
 
 const strict = { allowPrivate: false, allowedOrigins: [] };
 
-test('every private, loopback, link-local, mapped and metadata address is refused when the endpoint is made, however it is spelled (A-139)', async () => {
+test('A-139 every private, loopback, link-local, mapped and metadata address is refused when the endpoint is made, however it is spelled', async () => {
   const hosts = [
     '127.0.0.1',
     '10.1.2.3',
@@ -99,7 +99,7 @@ test('public addresses are public', () => {
     expect(isPublicAddress(address)).toBe(false);
 });
 
-test('a name that leads inside later is a failed attempt, and not one packet goes there (A-139)', async () => {
+test('A-139 a name that leads inside later is a failed attempt, and not one packet goes there', async () => {
   let addresses = ['93.184.216.34'];
   const resolve = async (): Promise<string[]> => addresses;
   await engine.addEndpoint(`https://till.example:${receiver.port}/hook`, { rules: strict, resolve });
@@ -133,7 +133,7 @@ test('the connection goes to the address that was checked, not to what the name 
   expect(receiver.received[0]?.headers.host).toBe(`till.invalid:${receiver.port}`);
 });
 
-test('names are asked of a real name server: what leads inside is refused when the endpoint is made, and when it is rebound later no packet goes there (A-139)', async () => {
+test('A-139 names are asked of a real name server: what leads inside is refused when the endpoint is made, and when it is rebound later no packet goes there', async () => {
   const names = await startNameServer();
   try {
     const resolve = byDns([names.address]);
