@@ -1,6 +1,6 @@
 /** Settings of the webhook engine, described field by field. */
 import { z } from 'zod';
-import { signatureHeaderProblem } from './signature-header-name.ts';
+import { signatureHeaderProblem } from './signing/signature-header-name.ts';
 
 const truth = z.preprocess(
   (value) => (value === 'true' || value === '1' ? true : value === 'false' || value === '0' ? false : value),

@@ -29,35 +29,34 @@ import { createCursors } from '#src/platform/http/paging.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { createSecretBox, type SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
-import type { Api, KindScopes } from './api.ts';
-import { createCancelBacklog } from './cancel-backlog.ts';
+import type { Api, KindScopes } from './api/api.ts';
+import { deliveryOperations } from './api/delivery-operations.ts';
+import { endpointOperations } from './api/endpoint-operations.ts';
+import { createTestEndpoint } from './api/test-endpoint.ts';
 import type { WebhooksSettings } from './config.ts';
-import { createDeliver } from './deliver.ts';
-import { deliveryOperations } from './delivery-operations.ts';
-import { createDigest } from './digest.ts';
-import { createDispatch } from './dispatch.ts';
-import { endpointOperations } from './endpoint-operations.ts';
-import type { NewEndpoint } from './endpoints.ts';
-import { createForward, type Forward } from './forward.ts';
-import { createForwardWithSecret, type SecretForward } from './forward-with-secret.ts';
-import { createObserveAttempts, type Observers } from './observe-attempts.ts';
-import { endpointSecretLabel } from './opened-secrets.ts';
-import { createRedeliver } from './redeliver.ts';
-import { resolverFor } from './resolve.ts';
-import { createDeliveryRetention } from './retain-deliveries.ts';
-import { createSend, type Send } from './send.ts';
-import { createSignedHeaders } from './signed-headers.ts';
-import { createSigningKeys } from './signing-keys.ts';
-import type { Resolve, TargetRules } from './target.ts';
-import { createTestEndpoint } from './test-endpoint.ts';
-import { watchQueue } from './watch-queue.ts';
-import { createWorkerIdentity } from './worker-identity.ts';
+import { createDeliver } from './deliver/deliver.ts';
+import { createWorkerIdentity } from './deliver/worker-identity.ts';
+import { createDispatch } from './dispatch/dispatch.ts';
+import type { NewEndpoint } from './endpoints/endpoints.ts';
+import { createForward, type Forward } from './forward/forward.ts';
+import { createForwardWithSecret, type SecretForward } from './forward/forward-with-secret.ts';
+import { createRedeliver } from './redeliver/redeliver.ts';
+import { createSend, type Send } from './send/send.ts';
+import { endpointSecretLabel } from './signing/opened-secrets.ts';
+import { createSignedHeaders } from './signing/signed-headers.ts';
+import { createSigningKeys } from './signing/signing-keys.ts';
+import { resolverFor } from './target/resolve.ts';
+import type { Resolve, TargetRules } from './target/target.ts';
+import { createObserveAttempts, type Observers } from './telemetry/observe-attempts.ts';
+import { watchQueue } from './telemetry/watch-queue.ts';
+import { createCancelBacklog } from './upkeep/cancel-backlog.ts';
+import { createDigest } from './upkeep/digest.ts';
+import { createDeliveryRetention } from './upkeep/retain-deliveries.ts';
 
-export type { KindScopes } from './api.ts';
-export type { LoggedAttempt } from './delivery-log-store.ts';
-export { type DeliveryFilterState, historyStepMax } from './delivery-page-store.ts';
-export { describedEvents, type OwnEvent } from './described-events.ts';
-export type { TenantDates } from './endpoint-params.ts';
+export type { KindScopes } from './api/api.ts';
+export { describedEvents, type OwnEvent } from './api/described-events.ts';
+export type { TenantDates } from './api/endpoint-params.ts';
+export { redeliveryStateOf } from './api/redelivery-operation.ts';
 export {
   createEndpoint,
   type EndpointsDeps,
@@ -66,13 +65,14 @@ export {
   moveEndpoint,
   type NewEndpoint,
   secretRule,
-} from './endpoints.ts';
-export type { Forwarded } from './forward.ts';
-export { nextTryOf, nextTryOfEndpoint } from './next-try.ts';
-export { redeliveryStateOf } from './redelivery-operation.ts';
-export { createWebhookViews, type ShownDelivery, type ShownEndpoint, type WebhookViews } from './show-webhooks.ts';
-export { createSigningKeys, rotateWebhookKey, type SigningKeys } from './signing-keys.ts';
-export type { Resolve, TargetRules } from './target.ts';
+} from './endpoints/endpoints.ts';
+export type { Forwarded } from './forward/forward.ts';
+export type { LoggedAttempt } from './log/delivery-log-store.ts';
+export { type DeliveryFilterState, historyStepMax } from './log/delivery-page-store.ts';
+export { nextTryOf, nextTryOfEndpoint } from './log/next-try.ts';
+export { createWebhookViews, type ShownDelivery, type ShownEndpoint, type WebhookViews } from './log/webhook-views.ts';
+export { createSigningKeys, rotateWebhookKey, type SigningKeys } from './signing/signing-keys.ts';
+export type { Resolve, TargetRules } from './target/target.ts';
 
 export type { Forward };
 

@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { Agent, request } from 'undici';
-import { signHex, signV1, signV1a } from '#src/webhooks/sign.ts';
+import { signHex, signV1, signV1a } from '#src/webhooks/signing/sign.ts';
 
 type Order = { urls: string[]; secret: string; body: string; count: number };
 

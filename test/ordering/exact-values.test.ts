@@ -6,7 +6,7 @@ import { describedOperations } from '#src/ordering/index.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
 import { describedOperations as describedWebhookOperations } from '#src/webhooks/index.ts';
 import type { Answer, Json } from '../support/ordering.ts';
-import { startWebhookApi, type WebhookApi } from '../webhooks/api.ts';
+import { startWebhookApi, type WebhookApi } from '../webhooks/harness/webhook-api.ts';
 
 /** As they stand in a text: a JavaScript number could not hold them. */
 const hostile = [

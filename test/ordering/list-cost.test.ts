@@ -7,7 +7,7 @@ import { type AskedQuery, askedOf, type Grown, growLists, pagingNames, queriesOf
 import { openShop } from '../support/order-sender.ts';
 import type { Json, TestRestaurant } from '../support/ordering.ts';
 import { statementsOf } from '../support/statements-of.ts';
-import { startWebhookApi, type WebhookApi } from '../webhooks/api.ts';
+import { startWebhookApi, type WebhookApi } from '../webhooks/harness/webhook-api.ts';
 
 const sizes = [10_000, 50_000];
 

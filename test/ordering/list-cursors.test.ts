@@ -6,7 +6,7 @@ import { describedOperations as webhooks } from '#src/webhooks/index.ts';
 import { growLists } from '../support/grown-lists.ts';
 import { openShop, type Shop } from '../support/order-sender.ts';
 import type { Json } from '../support/ordering.ts';
-import { startWebhookApi, type WebhookApi } from '../webhooks/api.ts';
+import { startWebhookApi, type WebhookApi } from '../webhooks/harness/webhook-api.ts';
 
 const rows = 1_500;
 

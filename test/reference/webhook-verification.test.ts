@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { root } from '../support/program.ts';
 import { until } from '../support/until.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
-import { startEngine } from '../webhooks/engine.ts';
+import { startEngine } from '../webhooks/harness/engine.ts';
 import { startGatewayAlone } from './gateway-alone.ts';
 
 const snippets = join(root, 'src/app/reference/verify');

@@ -1,0 +1,53 @@
+/** What the operations of this feature need beside the request, and who is asking. */
+import type { Kysely } from 'kysely';
+import type { AssertedCaller } from '#src/contract/assertion.ts';
+import type { tenantMember } from '#src/contract/event.ts';
+import { type OperationInput, tenantOf } from '#src/platform/http/operation.ts';
+import type { Cursors } from '#src/platform/http/paging.ts';
+import type { Viewer } from '../endpoints/endpoint.ts';
+import type { EndpointsDeps, NewEndpoint } from '../endpoints/endpoints.ts';
+import type { TenantDates } from './endpoint-params.ts';
+import type { TestEndpoint } from './test-endpoint.ts';
+
+/** Kind of event -> the scope that may read it, in the sequence in which scopes are listed. */
+export type KindScopes = Readonly<Record<string, string>>;
+
+export type Api = Omit<EndpointsDeps, 'db' | 'kinds'> & {
+  kindScopes: KindScopes;
+  /** Throws when the tenant is gone. */
+  datesOf(db: Kysely<unknown>, tenant: string): Promise<TenantDates>;
+  cursors: Cursors;
+  testEndpoint: TestEndpoint;
+  /** The operator's name of the plain hex header. */
+  signatureHeader: string;
+  /** Owner of what is made; undefined: the client that calls. */
+  owner: NewEndpoint['owner'] | undefined;
+};
+
+/** A client by its headers and by its tokens is the same owner; an API key speaks for the tenant. */
+export const viewerOf = (input: Pick<OperationInput<unknown>, 'caller' | typeof tenantMember>): Viewer => ({
+  tenant: tenantOf(input),
+  client: input.caller.kind === 'api_key' ? undefined : input.caller.id,
+});
+
+/** Kinds that the caller may read, or those of `named`. */
+export const readableKinds = (
+  { kindScopes }: Pick<Api, 'kindScopes'>,
+  caller: AssertedCaller,
+  named: readonly string[] | undefined = undefined,
+): string[] =>
+  Object.entries(kindScopes)
+    .filter(([kind, scope]) => caller.scopes.includes(scope) && (named?.includes(kind) ?? true))
+    .map(([kind]) => kind);
+
+/** Scopes of the kinds that a request names. */
+export const scopesOfKinds = (
+  { kindScopes }: Pick<Api, 'kindScopes'>,
+  named: readonly string[] | undefined,
+): string[] => [
+  ...new Set(
+    Object.entries(kindScopes)
+      .filter(([kind]) => named?.includes(kind))
+      .map(([, scope]) => scope),
+  ),
+];

@@ -1,0 +1,277 @@
+/** Operations on deliveries and on the feed (interface 12.5, 12.6). */
+import { z } from 'zod';
+import { tenantMember } from '#src/contract/event.ts';
+import { Fault, validationFault } from '#src/contract/fault.ts';
+import type { Key } from '#src/platform/db/bounded-list.ts';
+import { type Operation, operation } from '#src/platform/http/operation.ts';
+import { cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
+import {
+  boolean,
+  dateTime,
+  integer,
+  oneOf,
+  optional,
+  requireOneOf,
+  text,
+  uid,
+  withDefault,
+} from '#src/platform/http/values.ts';
+import { readDeliveries } from '../log/delivery-list-store.ts';
+import { type DeliveryFilter, findDelivery, latestDeliveries, listAttempts } from '../log/delivery-log-store.ts';
+import { listFeed } from '../log/event-feed.ts';
+import { nextTryAnswer, nextTryOf, nextTryView } from '../log/next-try.ts';
+import { deliveryStates } from '../queue/delivery-state.ts';
+import { keptMs } from '../queue/retention-period.ts';
+import { redeliverEvent, redeliverSpan } from '../redeliver/redeliver.ts';
+import { type Api, readableKinds, scopesOfKinds, viewerOf } from './api.ts';
+import { attemptView, countsAnswer, deliveryAnswer, deliveryView, wholeDeliveryAnswer } from './delivery-params.ts';
+import { kindsOf } from './endpoint-params.ts';
+import { redeliveryOperation } from './redelivery-operation.ts';
+
+export const deliveryOperations = (api: Api): Operation[] => [
+  listOperation(api),
+  readOperation(api),
+  redeliverOperation,
+  redeliveryOperation(api),
+  feedOperation(api),
+];
+
+const name = () => optional(text({ max: 64 }));
+
+const listParams = z.object({
+  ...cursorParams,
+  endpoint_uid: name(),
+  event_id: name(),
+  event: name(),
+  state: optional(oneOf(deliveryStates)),
+  redelivery_uid: name(),
+  since: optional(dateTime()),
+});
+
+const filterOf = (params: z.infer<typeof listParams>): DeliveryFilter => ({
+  endpointUid: params.endpoint_uid,
+  eventId: params.event_id,
+  event: params.event,
+  state: params.state,
+  redeliveryUid: params.redelivery_uid,
+  since: params.since,
+});
+
+const listOperation = (api: Api): Operation =>
+  operation({
+    method: 'GET',
+    path: '/webhook/deliveries',
+    summary: 'Deliveries, newest first, and how many there are in each state',
+    params: listParams,
+    answer: z.object({
+      deliveries: z.array(deliveryAnswer),
+      counts: countsAnswer.nullable().describe('Null where total_count is'),
+      ...pageAnswer,
+    }),
+    handle: async (input) => {
+      const { db, params } = input;
+      const viewer = viewerOf(input);
+      const filter = filterOf(params);
+      const scope = { list: 'deliveries', ...viewer, ...filter, since: filter.since?.toISOString() };
+      const query = api.cursors.read<Key>(params, scope);
+      const listed = await readDeliveries(db, viewer, filter, query);
+      const dates = await api.datesOf(db, viewer.tenant);
+      return {
+        body: {
+          deliveries: listed.rows.map((row) => deliveryView(row, dates, input.now)),
+          counts: listed.counts,
+          ...api.cursors.answer(query, scope, listed),
+        },
+      };
+    },
+  });
+
+const readOperation = (api: Api): Operation =>
+  operation({
+    method: 'GET',
+    path: '/webhook/delivery',
+    summary: 'One delivery with its body and attempts',
+    params: z.object({ uid: uid() }),
+    answer: z.object({ delivery: wholeDeliveryAnswer }),
+    handle: async (input) => {
+      const { db, params, caller } = input;
+      const viewer = viewerOf(input);
+      const row = await findDelivery(db, viewer, params.uid);
+      if (row === undefined) throw new Fault('NOT_FOUND', 'No such delivery');
+      const dates = await api.datesOf(db, viewer.tenant);
+      const attempts = await listAttempts(db, row.uid);
+      // What is no kind of the tenant, such as a digest, is about the endpoint itself.
+      const isReadable = !Object.hasOwn(api.kindScopes, row.kind) || readableKinds(api, caller).includes(row.kind);
+      return {
+        body: {
+          delivery: {
+            ...deliveryView(row, dates, input.now),
+            body: isReadable ? row.body : null,
+            attempts: attempts.map((attempt) => attemptView(attempt, dates)),
+          },
+        },
+      };
+    },
+  });
+
+const redeliverParams = requireOneOf(
+  z.object({
+    endpoint_uid: uid(),
+    event_id: optional(uid()),
+    since: optional(dateTime()),
+    until: optional(dateTime()),
+    all: withDefault(boolean(), false),
+  }),
+  ['event_id', 'since'],
+).superRefine(({ event_id: eventId, since, until }, ctx) => {
+  const refuse = (path: string, code: string, message: string): void =>
+    ctx.addIssue({ code: 'custom', path: [path], message, params: { code } });
+  if (eventId !== undefined) {
+    if (since !== undefined) refuse('since', 'CONFLICTING_VALUES', 'cannot be combined with event_id');
+    if (until !== undefined) refuse('until', 'CONFLICTING_VALUES', 'cannot be combined with event_id');
+  } else if (since !== undefined && until !== undefined && until <= since)
+    refuse('until', 'RANGE', 'must be after since');
+});
+
+const redeliverOperation = operation({
+  method: 'POST',
+  path: '/webhook/redeliver',
+  summary: 'Delivers recorded events again to one endpoint: one, or all since a time',
+  params: redeliverParams,
+  answer: z.object({
+    redelivery: z.object({ uid: z.string(), queued: z.int(), state: z.enum(['running', 'done']) }),
+  }),
+  handle: async (input) => {
+    const { db, params, now } = input;
+    const { endpoint_uid: endpointUid, event_id: eventId, since, until, all: everything } = params;
+    if (since !== undefined && since.getTime() < now.getTime() - keptMs)
+      throw validationFault([{ pointer: 'since', code: 'RANGE', message: 'must be at most 30 days ago' }]);
+    const viewer = viewerOf(input);
+    const outcome =
+      eventId !== undefined
+        ? await redeliverEvent(db, viewer, { endpointUid, eventId }, now)
+        : await redeliverSpan(db, viewer, { endpointUid, since: since ?? now, until, everything }, now);
+    switch (outcome) {
+      case 'no_endpoint':
+        throw new Fault('NOT_FOUND', 'No such endpoint');
+      case 'no_event':
+        throw new Fault('NOT_FOUND', 'No such event of this endpoint');
+      case 'disabled':
+        throw new Fault('CONFLICT', 'The endpoint is disabled; enable it first');
+      case 'one_is_running':
+        throw new Fault('CONFLICT', 'A redelivery to this endpoint is still being queued; wait until it is done');
+      default:
+        return { body: { redelivery: outcome } };
+    }
+  },
+});
+
+const feedParams = (kinds: readonly string[]) =>
+  z
+    .object({
+      after: optional(text({ max: 2000 })),
+      cursor: optional(text({ max: 2000 })),
+      since: optional(dateTime()),
+      kinds: optional(kindsOf(kinds)),
+      event: name(),
+      entity: name(),
+      pagesize: withDefault(integer({ min: 1, max: 100 }), 100),
+    })
+    .superRefine(({ after, cursor }, ctx) => {
+      if (after === undefined || cursor === undefined) return;
+      const message = 'cannot be combined with after';
+      ctx.addIssue({ code: 'custom', path: ['cursor'], message, params: { code: 'MIXED_PAGING' } });
+    });
+
+const feedEventAnswer = z.object({
+  id: z.string(),
+  event: z.string(),
+  kind: z.string(),
+  entity: z.string(),
+  seq: z.int(),
+  previous_seq: z.int().nullable(),
+  created: z.string(),
+  [tenantMember]: z.string(),
+  body: z.string(),
+  deliveries: z.array(
+    z.object({
+      endpoint_uid: z.string(),
+      state: z.enum(deliveryStates),
+      attempts_count: z.int(),
+      ...nextTryAnswer,
+    }),
+  ),
+});
+
+const feedOperation = (api: Api): Operation =>
+  operation({
+    method: 'GET',
+    path: '/events/list',
+    summary: 'Recorded events, oldest first, to catch up from a known one',
+    params: feedParams(Object.keys(api.kindScopes)),
+    answer: z.object({
+      events: z.array(feedEventAnswer),
+      pagesize: z.int(),
+      more: z.boolean(),
+      next_cursor: z.string(),
+    }),
+    scopesOf: ({ kinds }) => scopesOfKinds(api, kinds),
+    handle: async (input) => {
+      const { db, params, caller, now } = input;
+      const { after, cursor, since, event, entity, pagesize } = params;
+      const viewer = viewerOf(input);
+      const kinds = readableKinds(api, caller, params.kinds);
+      const { events, more, nextCursor } = await listFeed(
+        { db, cursors: api.cursors },
+        {
+          tenant: viewer.tenant,
+          kinds,
+          after:
+            after !== undefined
+              ? { name: 'after', value: after }
+              : cursor !== undefined
+                ? { name: 'cursor', value: cursor }
+                : undefined,
+          since,
+          event,
+          entity,
+          pagesize,
+          scope: { list: 'events', tenant: viewer.tenant, kinds: params.kinds?.toSorted(), event, entity },
+        },
+        now,
+      );
+      const dates = await api.datesOf(db, viewer.tenant);
+      const deliveries = Map.groupBy(
+        await latestDeliveries(
+          db,
+          viewer,
+          events.map(({ id }) => id),
+        ),
+        ({ eventId }) => eventId,
+      );
+      return {
+        body: {
+          events: events.map((one) => ({
+            id: one.id,
+            event: one.event,
+            kind: one.kind,
+            entity: one.entity,
+            seq: one.seq,
+            previous_seq: one.previousSeq,
+            created: one.created.toISOString(),
+            [tenantMember]: one.tenant,
+            body: one.body,
+            deliveries: (deliveries.get(one.id) ?? []).map((delivery) => ({
+              endpoint_uid: delivery.endpointUid,
+              state: delivery.state,
+              attempts_count: delivery.attemptsCount,
+              ...nextTryView(nextTryOf(delivery, now), dates.iso),
+            })),
+          })),
+          pagesize,
+          more,
+          next_cursor: nextCursor,
+        },
+      };
+    },
+  });

@@ -1,0 +1,116 @@
+/** What a caller may set of an endpoint, and how an endpoint is shown (interface 12.5). */
+import { z } from 'zod';
+import { tenantMember } from '#src/contract/event.ts';
+import {
+  boolean,
+  clearable,
+  integer,
+  list,
+  oneOf,
+  optional,
+  text,
+  uid,
+  withDefault,
+} from '#src/platform/http/values.ts';
+import type { WatchedEndpoint } from '../endpoints/endpoint-store.ts';
+import { isSecret, secretRule } from '../endpoints/endpoints.ts';
+import { nextTryAnswer, nextTryOfEndpoint, nextTryView } from '../log/next-try.ts';
+import { signatureHeaderPattern, signatureHeaderProblem } from '../signing/signature-header-name.ts';
+
+const signatureHeader = () =>
+  clearable(
+    text({ max: 64, pattern: signatureHeaderPattern, format: 'letters, digits and hyphens' }).refine(
+      (name) => signatureHeaderProblem(name) === undefined,
+      { message: 'is the name of another header', params: { code: 'FORMAT' } },
+    ),
+  );
+
+export const givenSecret = () =>
+  optional(text({ max: 200 }).refine(isSecret, { message: `must be ${secretRule}`, params: { code: 'FORMAT' } }));
+
+export const kindsOf = (kinds: readonly string[]) => list(oneOf(kinds), { min: 1, max: kinds.length });
+
+const settable = (kinds: readonly string[]) => ({
+  kinds: optional(kindsOf(kinds)),
+  description: clearable(text({ max: 200 })),
+  signature_header: signatureHeader(),
+  max_per_second: clearable(integer({ min: 1, max: 1000 })),
+});
+
+export const createParams = (kinds: readonly string[]) =>
+  z.object({
+    url: text({ max: 2048 }),
+    ...settable(kinds),
+    enabled: withDefault(boolean(), true),
+    digest: withDefault(boolean(), false),
+    secret: givenSecret(),
+  });
+
+export const updateParams = (kinds: readonly string[]) =>
+  z.object({
+    uid: uid(),
+    url: optional(text({ max: 2048 })),
+    ...settable(kinds),
+    enabled: optional(boolean()),
+    digest: optional(boolean()),
+  });
+
+const instant = z.string().nullable();
+
+export const endpointAnswer = z.object({
+  uid: z.string(),
+  [tenantMember]: z.string(),
+  owner: z.object({ kind: z.enum(['api_client', 'panel']), id: z.string() }),
+  url: z.string(),
+  description: z.string().nullable(),
+  kinds: z.array(z.string()),
+  enabled: z.boolean(),
+  status: z.enum(['active', 'disabled']),
+  disabled_reason: z.enum(['owner', 'gone', 'failing']).nullable(),
+  health: z.enum(['ok', 'failing', 'warned']),
+  failing_since_iso: instant,
+  last_success_iso: instant,
+  last_failure_iso: instant,
+  ...nextTryAnswer,
+  signature_header: z.string(),
+  max_per_second: z.int().nullable(),
+  digest: z.boolean(),
+  previous_secret_expires_iso: instant,
+  created: z.string(),
+  created_iso: z.string(),
+});
+
+/** Dates as the tenant's interface shows them. */
+export type TenantDates = { iso(date: Date): string; legacy(date: Date): string };
+
+export const isoOrNull = (dates: TenantDates, date: Date | null): string | null =>
+  date === null ? null : dates.iso(date);
+
+export const endpointView = (
+  row: WatchedEndpoint,
+  { dates, now, signatureHeader }: { dates: TenantDates; now: Date; signatureHeader: string },
+): z.infer<typeof endpointAnswer> => {
+  const expires = row.previousSecretExpires;
+  return {
+    uid: row.uid,
+    [tenantMember]: row.tenant,
+    owner: { kind: row.ownerKind, id: row.ownerId },
+    url: row.url,
+    description: row.description,
+    kinds: [...row.kinds],
+    enabled: row.enabled,
+    status: row.enabled ? 'active' : 'disabled',
+    disabled_reason: row.disabledReason,
+    health: row.warned !== null ? 'warned' : row.failingSince !== null ? 'failing' : 'ok',
+    failing_since_iso: isoOrNull(dates, row.failingSince),
+    last_success_iso: isoOrNull(dates, row.lastSuccess),
+    last_failure_iso: isoOrNull(dates, row.lastFailure),
+    ...nextTryView(nextTryOfEndpoint(row, now), dates.iso),
+    signature_header: row.signatureHeader ?? signatureHeader,
+    max_per_second: row.maxPerSecond,
+    digest: row.digest,
+    previous_secret_expires_iso: expires !== null && expires > now ? dates.iso(expires) : null,
+    created: dates.legacy(row.created),
+    created_iso: dates.iso(row.created),
+  };
+};

@@ -1,0 +1,57 @@
+/** The state of a redelivery (interface 12.5, webhook/redeliver). */
+import { z } from 'zod';
+import { Fault } from '#src/contract/fault.ts';
+import { type Operation, operation } from '#src/platform/http/operation.ts';
+import { uid } from '#src/platform/http/values.ts';
+import { findRedelivery, type RedeliveryProgress } from '../redeliver/redelivery-store.ts';
+import { type Api, viewerOf } from './api.ts';
+import { countsAnswer } from './delivery-params.ts';
+import { isoOrNull } from './endpoint-params.ts';
+
+/** `running`: events are still being queued. `sending`: all are, and some are not finished. `finished`: nothing is left to do. */
+export const redeliveryStates = ['running', 'sending', 'finished'] as const;
+
+export const redeliveryStateOf = ({ state, counts }: RedeliveryProgress): (typeof redeliveryStates)[number] => {
+  if (state === 'running') return 'running';
+  return counts.pending + counts.waiting > 0 ? 'sending' : 'finished';
+};
+
+export const redeliveryOperation = (api: Api): Operation =>
+  operation({
+    method: 'GET',
+    path: '/webhook/redelivery',
+    summary: 'How far a redelivery is: what is queued, and what became of it',
+    params: z.object({ uid: uid() }),
+    answer: z.object({
+      redelivery: z.object({
+        uid: z.string(),
+        endpoint_uid: z.string(),
+        state: z.enum(redeliveryStates),
+        queued: z.int(),
+        counts: countsAnswer,
+        created_iso: z.string(),
+        finished_iso: z.string().nullable(),
+      }),
+    }),
+    handle: async (input) => {
+      const viewer = viewerOf(input);
+      const found = await findRedelivery(input.db, viewer, input.params.uid);
+      if (found === undefined) throw new Fault('NOT_FOUND', 'No such redelivery');
+      const dates = await api.datesOf(input.db, viewer.tenant);
+      const state = redeliveryStateOf(found);
+      return {
+        body: {
+          redelivery: {
+            uid: found.uid,
+            endpoint_uid: found.endpointUid,
+            state,
+            queued: found.queued,
+            counts: found.counts,
+            created_iso: dates.iso(found.created),
+            // Where nothing was to be sent it ended when it began.
+            finished_iso: isoOrNull(dates, state === 'finished' ? (found.lastFinished ?? found.created) : null),
+          },
+        },
+      };
+    },
+  });

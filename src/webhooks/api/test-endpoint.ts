@@ -1,0 +1,80 @@
+/** One attempt at once with a made-up event (interface 12.5, webhook/test): nothing of it is recorded or tried again. */
+import { buildEventBody, tenantMember } from '#src/contract/event.ts';
+import { Fault } from '#src/contract/fault.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { newId } from '#src/platform/ids.ts';
+import type { Endpoint } from '../endpoints/endpoint.ts';
+import type { LoggedAttempt } from '../log/delivery-log-store.ts';
+import { parseRetryAfter } from '../pacing/retry-schedule.ts';
+import { redactAnswer } from '../send/redact-response.ts';
+import type { Send } from '../send/send.ts';
+import type { SignedHeaders } from '../signing/signed-headers.ts';
+
+export type TestEndpoint = (endpoint: Endpoint, signal: AbortSignal) => Promise<LoggedAttempt>;
+
+type TestEndpointDeps = { send: Send; clock: Clock; headersFor: SignedHeaders };
+
+/** At once in this process; each may take as long as an attempt. */
+const atOnceMax = 64;
+
+/** Throws OVERLOADED. */
+export const createTestEndpoint = ({ send, clock, headersFor }: TestEndpointDeps): TestEndpoint => {
+  let running = 0;
+  return async (endpoint, signal) => {
+    if (running >= atOnceMax)
+      throw new Fault('OVERLOADED', 'Too many endpoints are being tested; try again shortly', {
+        headers: { 'retry-after': '5' },
+      });
+    running += 1;
+    try {
+      return await attempt({ send, clock, headersFor }, endpoint, signal);
+    } finally {
+      running -= 1;
+    }
+  };
+};
+
+const attempt = async (
+  { send, clock, headersFor }: TestEndpointDeps,
+  endpoint: Endpoint,
+  signal: AbortSignal,
+): Promise<LoggedAttempt> => {
+  const started = clock.now();
+  const id = newId('evt', started.getTime());
+  const body = buildEventBody({
+    event: 'webhook.test',
+    object: 'webhook',
+    value: { uid: endpoint.uid },
+    id,
+    created: started,
+    [tenantMember]: endpoint.tenant,
+    seq: 0,
+    previousSeq: null,
+  });
+  const delivery = {
+    ...endpoint,
+    uid: newId('dlv', started.getTime()),
+    endpointUid: endpoint.uid,
+    eventId: id,
+    body,
+    attemptsCount: 0,
+  };
+  const headers = await headersFor(delivery, Math.floor(started.getTime() / 1000));
+  const { address, status, failure, retryAfter, response, timings } = await send(endpoint.url, headers, body, signal);
+  const asked = status === 429 || status === 503 ? parseRetryAfter(retryAfter, clock.now()) : undefined;
+  return {
+    uid: newId('att', started.getTime()),
+    number: 1,
+    started,
+    address,
+    status,
+    failure,
+    retryAfterSeconds: asked ?? null,
+    response: response === null ? null : redactAnswer(response, []),
+    dnsMs: timings.dns,
+    connectMs: timings.connect,
+    tlsMs: timings.tls,
+    firstByteMs: timings.firstByte,
+    totalMs: timings.total,
+  };
+};

@@ -1,0 +1,36 @@
+/** The connection of the dispatcher: it hears when events are recorded, which only makes it look sooner. */
+import type { Kysely } from 'kysely';
+import type { Pool, PoolClient } from 'pg';
+import { outboxChannel } from '#src/platform/db/outbox.ts';
+import { createPreparedDatabase } from '#src/platform/db/prepared.ts';
+import type { Wake } from '#src/platform/wake.ts';
+import { loopSettings } from '../queue/loop-connection.ts';
+
+export type Hints = { db: Kysely<unknown>; lost: Error | undefined; stop(): void };
+
+/** Hints over a connection of its own, which nobody else may use: it listens. The dispatcher works on it as well. */
+export const listenForHints = async (pool: Pool, wake: Wake): Promise<Hints> => {
+  const client: PoolClient = await pool.connect();
+  const hints: Hints = {
+    db: createPreparedDatabase(client),
+    lost: undefined,
+    stop: () => {
+      client.off('notification', wake.now);
+      client.off('error', onError);
+      client.release(true);
+    },
+  };
+  function onError(error: Error): void {
+    hints.lost = error;
+    wake.now();
+  }
+  client.on('notification', wake.now);
+  client.on('error', onError);
+  try {
+    await client.query(`${loopSettings}; set application_name = 'webhook-dispatch'; listen ${outboxChannel}`);
+  } catch (error) {
+    hints.stop();
+    throw error;
+  }
+  return hints;
+};

@@ -1,0 +1,218 @@
+/**
+ * Making, changing and removing endpoints. A secret is returned once and kept sealed, since every delivery is signed
+ * with it. Addresses are judged before a transaction is open: names are asked over the network.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import { Fault, type FaultDetail, validationFault } from '#src/contract/fault.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import { newId } from '#src/platform/ids.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { endpointSecretLabel } from '../signing/opened-secrets.ts';
+import { secretBytes } from '../signing/sign.ts';
+import { resolverFor } from '../target/resolve.ts';
+import { checkTarget, type Resolve, type TargetRules, urlProblem } from '../target/target.ts';
+import type { Endpoint, Viewer } from './endpoint.ts';
+import {
+  countEndpoints,
+  disableEndpoint,
+  findEndpoint,
+  forgetFailures,
+  insertEndpoint,
+  markRemoved,
+  saveEndpoint,
+  updateEndpointUrl,
+} from './endpoint-store.ts';
+
+export type NewEndpoint = {
+  tenant: string;
+  url: string;
+  /** Kinds of events that it receives; default all. */
+  kinds?: readonly string[];
+  /** See `isSecret`; default made. */
+  secret?: string | undefined;
+  owner: { kind: 'api_client' | 'panel'; id: string };
+  description?: string | null;
+  /** Default true. */
+  enabled?: boolean;
+  signatureHeader?: string | null;
+  maxPerSecond?: number | null;
+  digest?: boolean;
+};
+
+export type EndpointsDeps = {
+  /** May be a transaction: the endpoint then exists exactly if that commits. */
+  db: Kysely<unknown>;
+  box: SecretBox;
+  clock: Clock;
+  rules: TargetRules;
+  /** Kinds that exist. */
+  kinds: readonly string[];
+  resolve?: Resolve;
+};
+
+const endpointsPerOwnerMax = 20;
+export const secretRule = 'whsec_ and base64 of 24 to 64 bytes, or 24 to 128 visible ASCII characters';
+
+export const makeSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
+
+/**
+ * `alongside`: in the same transaction. Throws VALIDATION_ERROR (TARGET_REFUSED, ENUM, FORMAT) and CONFLICT at the 21st
+ * endpoint of an owner.
+ */
+export const createEndpoint = async (
+  deps: EndpointsDeps,
+  endpoint: NewEndpoint,
+  alongside?: (tx: Kysely<unknown>, made: Endpoint) => Promise<void>,
+): Promise<{ endpoint_uid: string; secret: string }> => {
+  const errors: FaultDetail[] = (endpoint.kinds ?? [])
+    .filter((kind) => !deps.kinds.includes(kind))
+    .map((kind) => ({
+      pointer: 'kinds',
+      code: 'ENUM',
+      message: `${kind} is not a kind; there are ${deps.kinds.join(', ')}`,
+    }));
+  const problem = await targetProblem(deps, endpoint.url);
+  if (problem !== undefined) errors.push(problem);
+  if (endpoint.secret !== undefined && !isSecret(endpoint.secret))
+    errors.push({ pointer: 'secret', code: 'FORMAT', message: `must be ${secretRule}` });
+  if (errors.length > 0) throw validationFault(errors);
+  const made = await inOne(deps.db, async (tx) => {
+    const added = await addEndpoint({ ...deps, db: tx }, endpoint);
+    await alongside?.(tx, added.endpoint);
+    return added;
+  });
+  return { endpoint_uid: made.endpoint.uid, secret: made.secret };
+};
+
+/** In the transaction `db`, with values that were judged. Throws CONFLICT at the 21st endpoint of an owner. */
+export const addEndpoint = async (
+  { db, box, clock, kinds }: Pick<EndpointsDeps, 'db' | 'box' | 'clock' | 'kinds'>,
+  { tenant, owner, ...wanted }: NewEndpoint,
+): Promise<{ endpoint: Endpoint; secret: string }> => {
+  const created = clock.now();
+  const uid = newId('whe', created.getTime());
+  const secret = wanted.secret ?? makeSecret();
+  if ((await countEndpoints(db, { tenant, ...owner })) >= endpointsPerOwnerMax) {
+    throw new Fault('CONFLICT', `There are ${endpointsPerOwnerMax} endpoints already`);
+  }
+  const enabled = wanted.enabled ?? true;
+  const endpoint: Endpoint = {
+    tenant,
+    uid,
+    ownerKind: owner.kind,
+    ownerId: owner.id,
+    url: wanted.url,
+    description: wanted.description ?? null,
+    kinds: wanted.kinds ?? kinds,
+    enabled,
+    disabledReason: enabled ? null : 'owner',
+    signatureHeader: wanted.signatureHeader ?? null,
+    maxPerSecond: wanted.maxPerSecond ?? null,
+    digest: wanted.digest ?? false,
+    secret: box.seal(secret, endpointSecretLabel(uid)),
+    previousSecret: null,
+    previousSecretExpires: null,
+    cancelThrough: null,
+    created,
+  };
+  await insertEndpoint(db, endpoint);
+  return { endpoint, secret };
+};
+
+const inOne = <T>(db: Kysely<unknown>, fn: (tx: Kysely<unknown>) => Promise<T>): Promise<T> =>
+  db.isTransaction ? fn(db) : inTransaction(db, fn);
+
+/** Interface 12.5, webhook/create. */
+export const isSecret = (secret: string): boolean => {
+  if (!secret.startsWith('whsec_')) return /^[\x21-\x7e]{24,128}$/.test(secret);
+  const bytes = secretBytes(secret);
+  return bytes.length >= 24 && bytes.length <= 64 && secret === `whsec_${bytes.toString('base64')}`;
+};
+
+/** Asks the network where the name leads. */
+export const targetProblem = async (
+  { rules, resolve }: Pick<EndpointsDeps, 'rules' | 'resolve'>,
+  url: string,
+): Promise<FaultDetail | undefined> => {
+  const refused = (message: string): FaultDetail => ({ pointer: 'url', code: 'TARGET_REFUSED', message });
+  const problem = urlProblem(url, rules);
+  if (problem !== undefined) return refused(problem);
+  const verdict = await checkTarget(new URL(url), rules, resolve ?? resolverFor(rules));
+  return verdict.kind === 'allowed' ? undefined : refused(verdict.reason);
+};
+
+export type EndpointChanges = Partial<
+  Pick<Endpoint, 'url' | 'description' | 'kinds' | 'enabled' | 'signatureHeader' | 'maxPerSecond' | 'digest'>
+>;
+
+/** Enabling forgets its failures; disabling cancels what was still to be sent. Undefined: no such endpoint. */
+export const updateEndpoint = async (
+  tx: Kysely<unknown>,
+  viewer: Viewer,
+  uid: string,
+  changes: EndpointChanges,
+  now: Date,
+): Promise<Endpoint | undefined> => {
+  const before = await findEndpoint(tx, viewer, uid, { lock: true });
+  if (before === undefined) return undefined;
+  const isDisabling = before.enabled && changes.enabled === false;
+  const isEnabling = !before.enabled && changes.enabled === true;
+  const after: Endpoint = { ...before, ...changes, disabledReason: isEnabling ? null : before.disabledReason };
+  await saveEndpoint(tx, after);
+  if (isEnabling) await forgetFailures(tx, uid);
+  if (isDisabling) await disableEndpoint(tx, uid, 'owner', now);
+  return isDisabling ? { ...after, disabledReason: 'owner' } : after;
+};
+
+/** What was still to be sent is cancelled. False: no such endpoint. */
+export const removeEndpoint = async (tx: Kysely<unknown>, viewer: Viewer, uid: string, now: Date): Promise<boolean> => {
+  const endpoint = await findEndpoint(tx, viewer, uid, { lock: true });
+  if (endpoint === undefined) return false;
+  await disableEndpoint(tx, uid, 'owner', now);
+  await markRemoved(tx, uid, now);
+  return true;
+};
+
+export type Rotation = { secret: string | undefined; overlapHours: number } | 'finish';
+
+/** `secret`: the new one; null where a running overlap was only ended. */
+export type RotationOutcome = { endpoint: Endpoint; secret: string | null } | 'absent' | 'overlap_running';
+
+/** The old secret signs beside the new one until the overlap ends. */
+export const rotateSecret = async (
+  { db: tx, box, clock }: Pick<EndpointsDeps, 'db' | 'box' | 'clock'>,
+  viewer: Viewer,
+  uid: string,
+  rotation: Rotation,
+): Promise<RotationOutcome> => {
+  const before = await findEndpoint(tx, viewer, uid, { lock: true });
+  if (before === undefined) return 'absent';
+  const now = clock.now();
+  const over = { previousSecret: null, previousSecretExpires: null };
+  if (rotation === 'finish') {
+    const endpoint = { ...before, ...over };
+    await saveEndpoint(tx, endpoint);
+    return { endpoint, secret: null };
+  }
+  if (before.previousSecretExpires !== null && before.previousSecretExpires > now) return 'overlap_running';
+  const secret = rotation.secret ?? makeSecret();
+  const expires = new Date(now.getTime() + rotation.overlapHours * 3_600_000);
+  const endpoint: Endpoint = {
+    ...before,
+    secret: box.seal(secret, endpointSecretLabel(uid)),
+    ...(rotation.overlapHours === 0 ? over : { previousSecret: before.secret, previousSecretExpires: expires }),
+  };
+  await saveEndpoint(tx, endpoint);
+  return { endpoint, secret };
+};
+
+/** Throws NOT_FOUND. The new address is judged at each delivery like any other. */
+export const moveEndpoint = async (
+  db: Kysely<unknown>,
+  endpoint: { tenant: string; uid: string; url: string },
+): Promise<void> => {
+  if (await updateEndpointUrl(db, endpoint.tenant, endpoint.uid, endpoint.url)) return;
+  throw new Fault('NOT_FOUND', `There is no endpoint ${endpoint.uid}`);
+};

@@ -1,0 +1,35 @@
+/**
+ * Events to an address that a developer names, signed like deliveries with a secret that he has. There is no `v1a`: its key
+ * never leaves the server.
+ */
+import type { Clock } from '#src/platform/clock.ts';
+import { newId } from '#src/platform/ids.ts';
+import type { Send } from '../send/send.ts';
+import { hexOf, secretKeys, signedBytes, v1Of } from '../signing/sign.ts';
+import { headersWith } from '../signing/signed-headers.ts';
+import type { Forwarded } from './forward.ts';
+
+export type SecretForward = (
+  what: { secret: string; signatureHeader: string; event: { id: string; body: string }; url: string },
+  signal: AbortSignal,
+) => Promise<Forwarded>;
+
+type ForwardDeps = { clock: Clock; send: Send };
+
+/** Never throws for a receiver. */
+export const createForwardWithSecret =
+  ({ clock, send }: ForwardDeps): SecretForward =>
+  async ({ secret, signatureHeader, event: { id, body }, url }, signal) => {
+    const keys = secretKeys(secret);
+    const timestampSeconds = Math.floor(clock.now().getTime() / 1000);
+    const headers = headersWith({
+      eventId: id,
+      timestampSeconds,
+      signature: v1Of(keys.v1, signedBytes({ id, timestampSeconds, body })),
+      hex: { [signatureHeader]: hexOf(keys.hex, body) },
+      uid: newId('dlv', clock.now().getTime()),
+      attempt: 1,
+    });
+    const { status, failure, timings } = await send(url, headers, body, signal);
+    return { status, failure, ms: timings.total };
+  };

@@ -1,0 +1,174 @@
+/** What attempts came to: many are written at once, each only while its lease is held. */
+import { type Kysely, sql } from 'kysely';
+import { arrayLiteral } from '#src/platform/db/array-literal.ts';
+import type { EndpointClass } from '../pacing/concurrency-limit.ts';
+import type { Timings } from '../send/send-result.ts';
+import type { ClaimedDelivery } from './claim-store.ts';
+import type { Lane } from './entity-queue-store.ts';
+import { makeReady } from './schedule-store.ts';
+
+export type AttemptRecord = {
+  delivery: Pick<ClaimedDelivery, 'eventId' | 'uid' | 'leaseToken' | 'endpointUid' | 'kind' | 'entity'>;
+  uid: string;
+  started: Date;
+  ended: Date;
+  address: string | null;
+  status: number | null;
+  failure: string | null;
+  retryAfterSeconds: number | null;
+  response: string | null;
+  timings: Timings;
+  state: 'succeeded' | 'pending' | 'exhausted' | 'cancelled';
+  nextAttemptAt: Date | null;
+};
+
+/** Whose attempt was written, whether it finished its lane's first, and whether others may wait behind that. */
+export type Written = { uid: string; finished: boolean; followed: boolean } & Lane;
+
+/**
+ * The attempts and what becomes of their deliveries. A worker that was taken for dead holds no lease any more and writes
+ * nothing. A delivery that was cancelled while it was on its way stays cancelled unless it arrived. Call under the locks
+ * of their lanes.
+ */
+export const writeAttempts = async (tx: Kysely<unknown>, attempts: readonly AttemptRecord[]): Promise<Written[]> => {
+  const of = (value: (attempt: AttemptRecord) => string | number | null): string => arrayLiteral(attempts.map(value));
+  const { rows } = await sql<Written>`
+    with held as (
+      update webhooks.deliveries as delivery
+      set attempts_count = attempts_count + 1, lease_token = null, lease_until = null,
+        state = case when delivery.state = 'cancelled' and made.state <> 'succeeded' then 'cancelled' else made.state end,
+        next_attempt_at = case when delivery.state = 'cancelled' then null else made.next_attempt_at end,
+        finished = case when made.state = 'pending' then delivery.finished else made.ended end
+      from unnest(
+        ${of(({ delivery }) => delivery.eventId)}::text[], ${of(({ delivery }) => delivery.uid)}::text[],
+        ${of(({ delivery }) => delivery.leaseToken)}::text[], ${of(({ uid }) => uid)}::text[],
+        ${of(({ started }) => started.toISOString())}::timestamptz[], ${of(({ ended }) => ended.toISOString())}::timestamptz[],
+        ${of(({ address }) => address)}::text[], ${of(({ status }) => status)}::smallint[],
+        ${of(({ failure }) => failure)}::text[], ${of(({ retryAfterSeconds }) => retryAfterSeconds)}::integer[],
+        ${of(({ response }) => response)}::text[], ${of(({ timings }) => timings.dns)}::integer[],
+        ${of(({ timings }) => timings.connect)}::integer[], ${of(({ timings }) => timings.tls)}::integer[],
+        ${of(({ timings }) => timings.firstByte)}::integer[], ${of(({ timings }) => timings.total)}::integer[],
+        ${of(({ state }) => state)}::text[], ${of(({ nextAttemptAt }) => nextAttemptAt?.toISOString() ?? null)}::timestamptz[]
+      ) as made (event_id, uid, lease_token, attempt_uid, started, ended, address, status, failure, retry_after_seconds,
+        response, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, state, next_attempt_at)
+      where delivery.event_id = made.event_id and delivery.uid = made.uid and delivery.lease_token = made.lease_token
+        and delivery.state in ('pending', 'cancelled')
+      returning delivery.tenant, delivery.uid, delivery.event_id, delivery.attempts_count, delivery.endpoint_uid,
+        delivery.kind, delivery.entity, delivery.state, delivery.followed, delivery.next_attempt_at, made.attempt_uid, made.started, made.address, made.status,
+        made.failure, made.retry_after_seconds, made.response, made.dns_ms, made.connect_ms, made.tls_ms,
+        made.first_byte_ms, made.total_ms
+    ), kept as (
+      insert into webhooks.attempts (tenant, uid, event_id, delivery_uid, number, started, address, status, failure,
+        retry_after_seconds, response, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms)
+      select tenant, attempt_uid, event_id, uid, attempts_count, started, address, status, failure,
+        retry_after_seconds, response, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms
+      from held
+    ), due as (
+      select endpoint_uid, next_attempt_at from held where state = 'pending'
+    ), ready as (${makeReady('due')})
+    select uid, endpoint_uid as "endpointUid", kind, entity, state <> 'pending' as finished, followed from held`.execute(
+    tx,
+  );
+  return rows;
+};
+
+/** What a batch says of one endpoint: of its attempts after the last success, or of all when there was none. */
+export type HealthChange = {
+  endpointUid: string;
+  lastSuccess: Date | null;
+  failuresCount: number;
+  firstFailure: Date | null;
+  lastFailure: Date | null;
+};
+
+export type Health = { endpointUid: string; failingSince: Date; failuresCount: number; warned: Date | null };
+
+/** A success of an endpoint that does not fail is written once in this time: the row would be written all the time. */
+const successEveryMs = 1_000;
+
+/** For endpoints of which nothing is known yet. */
+export const insertHealth = async (tx: Kysely<unknown>, endpointUids: readonly string[]): Promise<void> => {
+  if (endpointUids.length === 0) return;
+  await sql`
+    insert into webhooks.endpoint_health (endpoint_uid)
+    select uid from unnest(${endpointUids}::text[]) as uid order by uid on conflict do nothing`.execute(tx);
+};
+
+/** Returns the endpoints that now fail. Rows are locked in one sequence. */
+export const writeHealth = async (tx: Kysely<unknown>, changes: readonly HealthChange[]): Promise<Health[]> => {
+  const sorted = changes.toSorted((left, right) => (left.endpointUid < right.endpointUid ? -1 : 1));
+  const of = <T>(value: (change: HealthChange) => T): T[] => sorted.map(value);
+  const { rows } = await sql<Health>`
+    with locked as materialized (
+      select change.*
+      from unnest(${of(({ endpointUid }) => endpointUid)}::text[], ${of(({ lastSuccess }) => lastSuccess)}::timestamptz[],
+        ${of(({ failuresCount }) => failuresCount)}::integer[], ${of(({ firstFailure }) => firstFailure)}::timestamptz[],
+        ${of(({ lastFailure }) => lastFailure)}::timestamptz[])
+        as change (endpoint_uid, last_success, failures_count, first_failure, last_failure)
+      cross join lateral (
+        select from webhooks.endpoint_health as health
+        where health.endpoint_uid = change.endpoint_uid
+          and (change.failures_count > 0 or health.failing_since is not null or health.last_success is null
+            or health.last_success < change.last_success - ${successEveryMs} * interval '1 millisecond')
+        for no key update
+      ) as health
+    )
+    update webhooks.endpoint_health as health set
+      failing_since = case when change.last_success is null then coalesce(health.failing_since, change.first_failure)
+        else change.first_failure end,
+      failures_count = case when change.last_success is null then health.failures_count else 0 end + change.failures_count,
+      warned = case when change.last_success is null then health.warned end,
+      last_success = coalesce(change.last_success, health.last_success),
+      last_failure = coalesce(change.last_failure, health.last_failure)
+    from locked as change where health.endpoint_uid = change.endpoint_uid
+    returning health.endpoint_uid as "endpointUid", health.failing_since as "failingSince",
+      health.failures_count as "failuresCount", health.warned`.execute(tx);
+  return rows.filter(({ failingSince }) => (failingSince as Date | null) !== null);
+};
+
+export type ReadyChange = {
+  endpointUid: string;
+  class: EndpointClass;
+  /** Null: stays as it is. */
+  gate: Date | null;
+  recovered: Date | null;
+};
+
+/** What the claims of all workers must know of an endpoint. */
+export const writeReady = async (tx: Kysely<unknown>, changes: readonly ReadyChange[]): Promise<void> => {
+  if (changes.length === 0) return;
+  const sorted = changes.toSorted((left, right) => (left.endpointUid < right.endpointUid ? -1 : 1));
+  const of = <T>(value: (change: ReadyChange) => T): T[] => sorted.map(value);
+  await sql`
+    update webhooks.ready as known set class = change.class, recovered = coalesce(change.recovered, known.recovered),
+      gate = case when change.recovered is null then coalesce(change.gate, known.gate) end,
+      due_at = least(known.due_at, change.recovered)
+    from unnest(${of(({ endpointUid }) => endpointUid)}::text[], ${of((change) => change.class)}::smallint[],
+      ${of(({ gate }) => gate)}::timestamptz[], ${of(({ recovered }) => recovered)}::timestamptz[])
+      as change (endpoint_uid, class, gate, recovered)
+    where known.endpoint_uid = change.endpoint_uid`.execute(tx);
+};
+
+export const holdsLease = async (tx: Kysely<unknown>, { delivery }: AttemptRecord): Promise<boolean> => {
+  const { rows } = await sql`
+    select from webhooks.deliveries
+    where event_id = ${delivery.eventId} and uid = ${delivery.uid} and lease_token = ${delivery.leaseToken}`.execute(
+    tx,
+  );
+  return rows.length > 0;
+};
+
+/** Returns those that were not warned of before. */
+export const writeWarned = async (
+  tx: Kysely<unknown>,
+  endpointUids: readonly string[],
+  now: Date,
+): Promise<{ endpointUid: string; tenant: string }[]> => {
+  if (endpointUids.length === 0) return [];
+  const { rows } = await sql<{ endpointUid: string; tenant: string }>`
+    update webhooks.endpoint_health as health set warned = ${now}
+    from webhooks.endpoints as endpoint
+    where health.endpoint_uid = any(${endpointUids}::text[]) and warned is null and endpoint.uid = health.endpoint_uid
+    returning health.endpoint_uid as "endpointUid", endpoint.tenant`.execute(tx);
+  return rows;
+};

@@ -1,0 +1,209 @@
+/**
+ * Claiming due deliveries. Endpoints come in turn (`webhooks.ready`, one row each), the one first that has waited
+ * longest; of each a few due deliveries are leased. So a claim costs the same whatever stands behind the first rows, and
+ * no backlog hides another.
+ */
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type EndpointClass, quick, slow, unknown } from '../pacing/concurrency-limit.ts';
+import type { Room } from '../pacing/slots.ts';
+import { makeReady } from './schedule-store.ts';
+
+export type ClaimedDelivery = {
+  tenant: string;
+  uid: string;
+  endpointUid: string;
+  eventId: string;
+  kind: string;
+  entity: string;
+  body: string;
+  attemptsCount: number;
+  leaseToken: string;
+  url: string;
+  secret: Buffer;
+  previousSecret: Buffer | null;
+  previousSecretExpires: Date | null;
+  signatureHeader: string | null;
+};
+
+/** An endpoint whose turn it is. */
+export type ReadyEndpoint = Pick<
+  ClaimedDelivery,
+  'endpointUid' | 'url' | 'secret' | 'previousSecret' | 'previousSecretExpires' | 'signatureHeader'
+> & {
+  class: EndpointClass;
+  dueAt: Date;
+  paced: Date | null;
+  gate: Date | null;
+  recovered: Date | null;
+  enabled: boolean;
+  cancelling: boolean;
+  maxPerSecond: number | null;
+  failuresCount: number;
+  /** Something was written of its health before. */
+  hasHealth: boolean;
+};
+
+/** Due endpoints of a class, locked: those that have waited longest (asc), or those that became due last (desc). */
+const lockOf = (
+  endpointClass: EndpointClass,
+  { now, full, limit, sequence }: { now: Date; full: readonly string[]; limit: number; sequence: 'asc' | 'desc' },
+): RawBuilder<unknown> => sql`
+  select * from webhooks.ready
+  where class = ${endpointClass}::smallint and due_at <= ${now} and due_at < 'infinity'
+    and endpoint_uid <> all(${full}::text[])
+  order by class ${sql.raw(sequence)}, due_at ${sql.raw(sequence)} limit ${limit} for no key update skip locked`;
+
+const described = sql`
+  select turn.endpoint_uid as "endpointUid", class, due_at as "dueAt", paced, gate, recovered, enabled,
+    cancel_through is not null as cancelling, max_per_second as "maxPerSecond",
+    coalesce(failures_count, 0) as "failuresCount",
+    health.endpoint_uid is not null as "hasHealth", url, secret, previous_secret as "previousSecret",
+    previous_secret_expires as "previousSecretExpires", signature_header as "signatureHeader"`;
+
+const joined = sql`
+  join webhooks.endpoints as endpoint on endpoint.uid = turn.endpoint_uid
+  left join webhooks.endpoint_health as health on health.endpoint_uid = turn.endpoint_uid`;
+
+/**
+ * Endpoints that are due, each locked for the caller; those that another worker looks at are passed over. As many of each
+ * class as there is room for, those that have waited longest first.
+ */
+export const lockReady = async (tx: Kysely<unknown>, now: Date, room: Room): Promise<ReadyEndpoint[]> => {
+  const { full } = room;
+  const { rows } = await sql<ReadyEndpoint>`
+    with quick as materialized (${lockOf(quick, { now, full, limit: room.free, sequence: 'asc' })}),
+      unknown as materialized (${lockOf(unknown, { now, full, limit: room.freeForUnknown, sequence: 'asc' })}),
+      slow as materialized (${lockOf(slow, { now, full, limit: room.freeForSlow, sequence: 'asc' })})
+    ${described} from (table quick union all table unknown union all table slow) as turn ${joined}`.execute(tx);
+  return rows;
+};
+
+/** The same for those that became due last, after `since`. */
+export const lockLatest = async (
+  tx: Kysely<unknown>,
+  now: Date,
+  room: Pick<Room, 'free' | 'freeForUnknown' | 'full'>,
+  since: Date,
+): Promise<ReadyEndpoint[]> => {
+  const { full } = room;
+  const { rows } = await sql<ReadyEndpoint>`
+    with quick as materialized (${lockOf(quick, { now, full, limit: room.free, sequence: 'desc' })}),
+      unknown as materialized (${lockOf(unknown, { now, full, limit: room.freeForUnknown, sequence: 'desc' })})
+    ${described} from (table quick union all table unknown) as turn ${joined} where due_at > ${since}`.execute(tx);
+  return rows;
+};
+
+/** Is there an endpoint whose turn has come, whether or not there is room for it? */
+export const isMoreReady = async (tx: Kysely<unknown>, now: Date): Promise<boolean> => {
+  const { rows } = await sql<{ isMore: boolean }>`
+    select exists (
+      select from unnest(${[quick, unknown, slow]}::smallint[]) as kind (class) cross join lateral (
+        select from webhooks.ready as turn
+        where turn.class = kind.class and due_at <= ${now} and due_at < 'infinity'
+        order by turn.class, due_at limit 1
+      ) as first
+    ) as "isMore"`.execute(tx);
+  return rows[0]?.isMore === true;
+};
+
+/** How many deliveries of an endpoint, of those due at `before`. */
+export type Turn = { endpointUid: string; count: number; before: Date };
+export type Lease = { token: string; now: Date; until: Date };
+export type LeasedDelivery = Pick<
+  ClaimedDelivery,
+  'tenant' | 'uid' | 'endpointUid' | 'eventId' | 'kind' | 'entity' | 'attemptsCount'
+> & {
+  /** Null: it is in the outbox. */
+  body: string | null;
+};
+
+/**
+ * The oldest due deliveries of each endpoint that nobody holds, now leased to the caller, who holds the endpoints: so two
+ * workers never get the same one, and the few others that write such rows are waited for and what they wrote is seen.
+ * Bounds and sorting name both columns, since only the index on both can serve that.
+ */
+export const leaseDue = async (
+  tx: Kysely<unknown>,
+  turns: readonly Turn[],
+  lease: Lease,
+): Promise<LeasedDelivery[]> => {
+  if (turns.length === 0) return [];
+  const { rows } = await sql<LeasedDelivery>`
+    with chosen as materialized (
+      select due.event_id, due.uid
+      from unnest(${turns.map(({ endpointUid }) => endpointUid)}::text[], ${turns.map(({ count }) => count)}::integer[],
+        ${turns.map(({ before }) => before)}::timestamptz[]) as turn (endpoint_uid, count, before)
+      cross join lateral (
+        select event_id, uid from webhooks.deliveries as delivery
+        where state = 'pending' and (delivery.endpoint_uid, next_attempt_at) >= (turn.endpoint_uid, '-infinity')
+          and (delivery.endpoint_uid, next_attempt_at) <= (turn.endpoint_uid, turn.before)
+          and (lease_until is null or lease_until <= ${lease.now})
+        order by delivery.endpoint_uid, next_attempt_at limit turn.count
+      ) as due
+    )
+    update webhooks.deliveries as delivery set lease_token = ${lease.token}, lease_until = ${lease.until}
+    from chosen
+    -- Only pending ones have a next attempt; asked for by their state they would be looked for among all that are pending.
+    where delivery.event_id = chosen.event_id and delivery.uid = chosen.uid and delivery.next_attempt_at <= ${lease.now}
+      and (delivery.lease_until is null or delivery.lease_until <= ${lease.now})
+    returning delivery.tenant, delivery.uid, delivery.endpoint_uid as "endpointUid", delivery.event_id as "eventId",
+      delivery.kind, delivery.entity, delivery.attempts_count as "attemptsCount", delivery.body`.execute(tx);
+  return rows;
+};
+
+export type Ahead = {
+  endpointUid: string;
+  /** When the first one after those due at `before` is due. */
+  nextAt: Date | null;
+  /** One of those due is on its way: its worker may die. */
+  isLeased: boolean;
+};
+
+/** What comes after the due ones of endpoints that have no more due ones. */
+export const lookAhead = async (
+  tx: Kysely<unknown>,
+  turns: readonly Pick<Turn, 'endpointUid' | 'before'>[],
+  now: Date,
+): Promise<Ahead[]> => {
+  if (turns.length === 0) return [];
+  const ofTurn = sql`state = 'pending' and delivery.endpoint_uid = turn.endpoint_uid`;
+  const { rows } = await sql<Ahead>`
+    select endpoint_uid as "endpointUid",
+      (select next_attempt_at from webhooks.deliveries as delivery
+        where ${ofTurn} and next_attempt_at > turn.before and (lease_until is null or lease_until <= ${now})
+        order by delivery.endpoint_uid, next_attempt_at limit 1) as "nextAt",
+      exists (select from webhooks.deliveries as delivery
+        where ${ofTurn} and next_attempt_at <= ${now} and lease_until > ${now}) as "isLeased"
+    from unnest(${turns.map(({ endpointUid }) => endpointUid)}::text[],
+      ${turns.map(({ before }) => before)}::timestamptz[]) as turn (endpoint_uid, before)`.execute(tx);
+  return rows;
+};
+
+/** Null: when there is something new. */
+export type NextTurn = { endpointUid: string; dueAt: Date | null; paced: Date | null; gate: Date | null };
+
+/** When to look at endpoints again that the caller holds locked. */
+export const scheduleTurns = async (tx: Kysely<unknown>, turns: readonly NextTurn[]): Promise<void> => {
+  if (turns.length === 0) return;
+  await sql`
+    update webhooks.ready as known set due_at = coalesce(turn.due_at, 'infinity'), paced = turn.paced, gate = turn.gate
+    from unnest(${turns.map(({ endpointUid }) => endpointUid)}::text[], ${turns.map(({ dueAt }) => dueAt)}::timestamptz[],
+      ${turns.map(({ paced }) => paced)}::timestamptz[], ${turns.map(({ gate }) => gate)}::timestamptz[])
+      as turn (endpoint_uid, due_at, paced, gate)
+    where known.endpoint_uid = turn.endpoint_uid`.execute(tx);
+};
+
+/** Gives a lease back without an attempt: nothing was sent. */
+export const returnLease = async (
+  db: Kysely<unknown>,
+  delivery: Pick<ClaimedDelivery, 'eventId' | 'uid' | 'leaseToken'>,
+  nextAttemptAt: Date,
+): Promise<void> => {
+  await sql`
+    with returned as (
+      update webhooks.deliveries set lease_token = null, lease_until = null, next_attempt_at = ${nextAttemptAt}
+      where event_id = ${delivery.eventId} and uid = ${delivery.uid} and lease_token = ${delivery.leaseToken}
+        and state = 'pending'
+      returning endpoint_uid, next_attempt_at
+    ) ${makeReady('returned')}`.execute(db);
+};

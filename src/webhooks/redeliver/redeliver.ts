@@ -1,0 +1,187 @@
+/**
+ * Recorded events sent again to one endpoint (interface 12.5, webhook/redeliver): one event, or a span of time in steps.
+ * Each step is one transaction over a bounded number of events and remembers how far it came, so that a worker that dies
+ * loses nothing and queues nothing twice. What is sent again is a delivery of its own, with the id of the event.
+ */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import {
+  type FeedEvent,
+  findFeedEvent,
+  lastPlace,
+  placeAfter,
+  placeBefore,
+  readFeed,
+} from '#src/platform/db/event-feed.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import { newId } from '#src/platform/ids.ts';
+import type { Service } from '#src/platform/supervisor.ts';
+import { createWake } from '#src/platform/wake.ts';
+import type { Endpoint, Viewer } from '../endpoints/endpoint.ts';
+import { dropPreviousSecrets, findEndpoint } from '../endpoints/endpoint-store.ts';
+import { joinLanes, knownDeliveries } from '../queue/entity-queue-store.ts';
+import { claimRedelivery, insertRedelivery, type Redelivery, saveProgress } from './redelivery-store.ts';
+
+export type Redelivered = { uid: string; queued: number; state: 'running' | 'done' };
+
+export type RedeliverOutcome = Redelivered | 'no_endpoint' | 'no_event' | 'disabled' | 'one_is_running';
+
+/** Events of one step: what a transaction may hold. */
+const stepMax = 100;
+const pollMs = 1_000;
+
+/** One event, whether or not it succeeded there before. */
+export const redeliverEvent = async (
+  tx: Kysely<unknown>,
+  viewer: Viewer,
+  { endpointUid, eventId }: { endpointUid: string; eventId: string },
+  now: Date,
+): Promise<RedeliverOutcome> => {
+  const endpoint = await findEndpoint(tx, viewer, endpointUid, { lock: true });
+  if (endpoint === undefined) return 'no_endpoint';
+  const event = await findFeedEvent(tx, viewer.tenant, eventId);
+  // Of a kind that the endpoint does not receive, it is no event of this endpoint.
+  if (event === undefined || !endpoint.kinds.includes(event.kind)) return 'no_event';
+  if (!endpoint.enabled) return 'disabled';
+  const uid = newId('rdl', now.getTime());
+  const queued = await queue(tx, { endpoint, redeliveryUid: uid, events: [event], everything: true }, now);
+  // So that its state can be asked like that of any other.
+  await insertRedelivery(tx, {
+    tenant: viewer.tenant,
+    uid,
+    endpointUid,
+    since: event.created,
+    until: null,
+    everything: true,
+    afterPlace: event.place,
+    lastPlace: event.place,
+    queued,
+    state: 'done',
+    created: now,
+  });
+  return { uid, queued, state: 'done' };
+};
+
+export type Span = { since: Date; until: Date | undefined; everything: boolean };
+
+/** The first step at once; the rest, where there is more, by `createRedeliver`. */
+export const redeliverSpan = async (
+  tx: Kysely<unknown>,
+  viewer: Viewer,
+  { endpointUid, since, until, everything }: Span & { endpointUid: string },
+  now: Date,
+): Promise<RedeliverOutcome> => {
+  const endpoint = await findEndpoint(tx, viewer, endpointUid, { lock: true });
+  if (endpoint === undefined) return 'no_endpoint';
+  if (!endpoint.enabled) return 'disabled';
+  const before: Redelivery = {
+    tenant: viewer.tenant,
+    uid: newId('rdl', now.getTime()),
+    endpointUid,
+    since,
+    until: until ?? null,
+    everything,
+    afterPlace: await placeBefore(tx, since),
+    // What is recorded from now on is delivered anyway.
+    lastPlace: Math.min(
+      await lastPlace(tx, viewer.tenant, endpoint.kinds),
+      (until === undefined ? undefined : await placeAfter(tx, until)) ?? Number.MAX_SAFE_INTEGER,
+    ),
+    queued: 0,
+    state: 'running',
+    created: now,
+  };
+  if (!(await insertRedelivery(tx, before))) return 'one_is_running';
+  const { uid, queued, state } = await step(tx, before, endpoint, now);
+  return { uid, queued, state };
+};
+
+/** Queues the next events and notes how far it came. */
+const step = async (tx: Kysely<unknown>, before: Redelivery, endpoint: Endpoint, now: Date): Promise<Redelivery> => {
+  const { events } = await readFeed(tx, {
+    tenant: before.tenant,
+    kinds: endpoint.kinds,
+    after: before.afterPlace,
+    last: before.lastPlace,
+    since: before.since,
+    until: before.until ?? undefined,
+    limit: stepMax,
+  });
+  const { uid: redeliveryUid, everything } = before;
+  const queued = await queue(tx, { endpoint, redeliveryUid, events, everything }, now);
+  const after: Redelivery = {
+    ...before,
+    afterPlace: events.at(-1)?.place ?? before.lastPlace,
+    queued: before.queued + queued,
+    state: events.length < stepMax ? 'done' : 'running',
+  };
+  await saveProgress(tx, after, now);
+  return after;
+};
+
+type Queueing = { endpoint: Endpoint; redeliveryUid: string; events: readonly FeedEvent[]; everything: boolean };
+
+/** Returns how many are to be sent. What is on its way already is sent once, and sooner. */
+const queue = async (
+  tx: Kysely<unknown>,
+  { endpoint: { uid: endpointUid, cancelThrough }, redeliveryUid, events, everything }: Queueing,
+  now: Date,
+): Promise<number> => {
+  const known = await knownDeliveries(
+    tx,
+    endpointUid,
+    events.map(({ id }) => id),
+  );
+  // What is still to be cancelled since it was disabled is as good as finished.
+  const unfinished = known.filter(
+    ({ state, created }) =>
+      (state === 'pending' || state === 'waiting') && (cancelThrough === null || created > cancelThrough),
+  );
+  const succeeded = new Set(known.filter(({ state }) => state === 'succeeded').map(({ eventId }) => eventId));
+  const moving = new Set(unfinished.map(({ eventId }) => eventId));
+  const wanted = events.filter(({ id }) => moving.has(id) || everything || !succeeded.has(id));
+  if (wanted.length === 0) return 0;
+  await joinLanes(
+    tx,
+    {
+      endpointUid,
+      redeliveryUid,
+      events: wanted.filter(({ id }) => !moving.has(id)),
+      adopted: unfinished,
+      lanes: wanted,
+    },
+    now,
+  );
+  return wanted.length;
+};
+
+type RedeliverDeps = { db: Kysely<unknown>; clock: Clock; onDeliveries: () => void };
+
+/** Carries on with what a request began. Redeliveries take turns, step by step. */
+export const createRedeliver = ({ db, clock, onDeliveries }: RedeliverDeps): Service => ({
+  name: 'webhook-redeliver',
+  run: async (signal) => {
+    const wake = createWake(signal);
+    while (!signal.aborted) {
+      const worked = await redeliverOnce(db, clock.now());
+      if (worked) onDeliveries();
+      else {
+        await dropPreviousSecrets(db, clock.now());
+        await wake.wait(pollMs);
+      }
+    }
+  },
+});
+
+/** One step of one redelivery; false when none is running. */
+export const redeliverOnce = (db: Kysely<unknown>, now: Date): Promise<boolean> =>
+  inTransaction(db, async (tx) => {
+    const running = await claimRedelivery(tx);
+    if (running === undefined) return false;
+    const viewer = { tenant: running.tenant, client: undefined };
+    const endpoint = await findEndpoint(tx, viewer, running.endpointUid, { lock: true });
+    // Removed or disabled meanwhile: nothing more is sent to it.
+    if (endpoint?.enabled === true) await step(tx, running, endpoint, now);
+    else await saveProgress(tx, { ...running, state: 'done' }, now);
+    return true;
+  });

@@ -1,0 +1,84 @@
+/** Redeliveries of a span of time in PostgreSQL: how far each has come through the recorded events. */
+import { type Kysely, sql } from 'kysely';
+import type { Viewer } from '../endpoints/endpoint.ts';
+import type { DeliveryState } from '../queue/delivery-state.ts';
+
+export type Redelivery = {
+  tenant: string;
+  uid: string;
+  endpointUid: string;
+  since: Date;
+  until: Date | null;
+  /** Those that succeeded too. */
+  everything: boolean;
+  /** Places in the feed: looked at up to here, and the last one to look at. */
+  afterPlace: number;
+  lastPlace: number;
+  queued: number;
+  state: 'running' | 'done';
+  created: Date;
+};
+
+/** False: one of this endpoint is running. */
+export const insertRedelivery = async (tx: Kysely<unknown>, row: Redelivery): Promise<boolean> => {
+  const result = await sql`
+    insert into webhooks.redeliveries (tenant, uid, endpoint_uid, since, until, everything, after_position, last_position,
+      queued, state, created, touched)
+    values (${row.tenant}, ${row.uid}, ${row.endpointUid}, ${row.since}, ${row.until}, ${row.everything},
+      ${row.afterPlace}, ${row.lastPlace}, ${row.queued}, ${row.state}, ${row.created}, ${row.created})
+    on conflict (endpoint_uid) where state = 'running' do nothing`.execute(tx);
+  return (result.numAffectedRows ?? 0n) > 0n;
+};
+
+/** How far one is: `queued` are to be sent, or were; `counts` says what became of them. */
+export type RedeliveryProgress = Pick<Redelivery, 'uid' | 'endpointUid' | 'queued' | 'state' | 'created'> & {
+  counts: Record<DeliveryState, number>;
+  /** When the last of those that are finished was. */
+  lastFinished: Date | null;
+};
+
+/** What it costs follows from how many deliveries are its own. */
+export const findRedelivery = async (
+  db: Kysely<unknown>,
+  { tenant, client }: Viewer,
+  uid: string,
+): Promise<RedeliveryProgress | undefined> => {
+  const { rows } = await sql<Omit<RedeliveryProgress, 'counts'> & { counts: Partial<Record<DeliveryState, number>> }>`
+    select redelivery.uid, redelivery.endpoint_uid as "endpointUid", queued, redelivery.state, redelivery.created,
+      coalesce(found.counts, '{}') as counts, found.last as "lastFinished"
+    from webhooks.redeliveries as redelivery join webhooks.endpoints as endpoint on endpoint.uid = redelivery.endpoint_uid
+    cross join lateral (
+      select jsonb_object_agg(state, count) as counts, max(last) as last from (
+        select state, count(*) as count, max(finished) as last from webhooks.deliveries
+        where redelivery_uid = redelivery.uid group by state
+      ) as of_state
+    ) as found
+    where redelivery.tenant = ${tenant} and redelivery.uid = ${uid}
+      ${client === undefined ? sql`` : sql`and owner_kind = 'api_client' and owner_id = ${client}`}`.execute(db);
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  return { ...row, counts: { pending: 0, waiting: 0, succeeded: 0, exhausted: 0, cancelled: 0, ...row.counts } };
+};
+
+/** Those that are done and were made before; their deliveries are dropped as well. */
+export const dropRedeliveries = async (db: Kysely<unknown>, before: Date): Promise<void> => {
+  await sql`delete from webhooks.redeliveries where state = 'done' and created < ${before}`.execute(db);
+};
+
+/** The one that waits for longest and that nobody works at; nobody else gets it until the transaction ends. */
+export const claimRedelivery = async (tx: Kysely<unknown>): Promise<Redelivery | undefined> => {
+  const { rows } = await sql<Redelivery>`
+    select tenant, uid, endpoint_uid as "endpointUid", since, until, everything, after_position as "afterPlace",
+      last_position as "lastPlace", queued, state, created
+    from webhooks.redeliveries where state = 'running' order by touched, uid limit 1 for update skip locked`.execute(
+    tx,
+  );
+  return rows[0];
+};
+
+export const saveProgress = async (tx: Kysely<unknown>, row: Redelivery, now: Date): Promise<void> => {
+  await sql`
+    update webhooks.redeliveries set after_position = ${row.afterPlace}, queued = ${row.queued}, state = ${row.state},
+      touched = ${now}
+    where uid = ${row.uid}`.execute(tx);
+};

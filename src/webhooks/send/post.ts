@@ -1,0 +1,119 @@
+/** One request over a connection and the start of its answer. Never throws: whatever happens is the result. */
+import { performance } from 'node:perf_hooks';
+import type { Dispatcher } from 'undici';
+import type { Connection } from './connections.ts';
+import type { Failure, SendResult } from './send-result.ts';
+import type { Limit } from './time-limits.ts';
+
+export type Post = {
+  path: string;
+  headers: Record<string, string>;
+  body: string;
+  limit: Limit;
+  startedMs: number;
+};
+
+export type PostOutcome = Pick<SendResult, 'status' | 'failure' | 'retryAfter' | 'response'> & {
+  firstByteMs: number | null;
+  /** The answer was read to its end. */
+  reusable: boolean;
+};
+
+const responseBytesMax = 16 * 1024;
+/** For the rest of an answer whose status is known: that is all a delivery needs, and its place is wanted by others. */
+const answerMs = 2_000;
+
+export const sinceMs = (startedMs: number): number => Math.round(performance.now() - startedMs);
+
+const enough = new Error('the attempt is over');
+
+/** The first bytes of an answer that has begun. */
+type Begun = { status: number; retryAfter: string | undefined; firstByteMs: number; chunks: Buffer[]; bytes: number };
+
+export const post = ({ client }: Connection, { path, headers, body, limit, startedMs }: Post): Promise<PostOutcome> =>
+  new Promise((resolve) => {
+    let begun: Begun | undefined;
+    let rest: NodeJS.Timeout | undefined;
+    let isSettled = false;
+    let controller: Dispatcher.DispatchController | undefined;
+    const settle = (reusable: boolean, error?: unknown): void => {
+      isSettled = true;
+      if (rest !== undefined) clearTimeout(rest);
+      limit.onOver = undefined;
+      resolve(begun === undefined ? unanswered(limit, error) : outcomeOf(begun, reusable));
+    };
+    // The status is the receiver's word: what becomes of the rest of its answer does not change it.
+    const cutShort = (): void => {
+      settle(false);
+      controller?.abort(enough);
+    };
+    const awaitRest = (): void => {
+      if (!isSettled) rest = setTimeout(cutShort, answerMs);
+    };
+    limit.onOver = () => (controller === undefined ? settle(false) : controller.abort(enough));
+    client.dispatch(
+      // Nothing comes behind it that could have to wait for its answer.
+      { path, method: 'POST', headers, body, blocking: false },
+      {
+        onRequestStart: (started) => {
+          controller = started;
+          if (limit.isOver) started.abort(enough);
+        },
+        onResponseStart: (_controller, status, fields) => {
+          if (status < 200) return;
+          const retryAfter = fields['retry-after'];
+          const asked = typeof retryAfter === 'string' ? retryAfter : undefined;
+          begun = { status, retryAfter: asked, firstByteMs: sinceMs(startedMs), chunks: [], bytes: 0 };
+          // Most answers are here as a whole, and end before this is called.
+          queueMicrotask(awaitRest);
+        },
+        onResponseData: (_controller, chunk) => {
+          if (begun === undefined || begun.bytes >= responseBytesMax) return;
+          begun.chunks.push(chunk);
+          begun.bytes += chunk.length;
+          if (begun.bytes >= responseBytesMax) cutShort();
+        },
+        onResponseEnd: () => settle(true),
+        onResponseError: (_controller, error) => settle(false, error),
+      },
+    );
+  });
+
+const unanswered = (limit: Limit, error: unknown): PostOutcome => ({
+  status: null,
+  failure: limit.isOver ? 'timeout' : classify(error),
+  retryAfter: undefined,
+  response: null,
+  firstByteMs: null,
+  reusable: false,
+});
+
+const outcomeOf = ({ status, retryAfter, firstByteMs, chunks }: Begun, reusable: boolean): PostOutcome => ({
+  status,
+  failure: failureOf(status),
+  retryAfter,
+  response: chunks.length === 0 ? '' : printable(Buffer.concat(chunks)),
+  firstByteMs,
+  reusable,
+});
+
+const failureOf = (status: number): Failure | null => {
+  if (status >= 200 && status < 300) return null;
+  return status >= 300 && status < 400 ? 'redirect' : 'status';
+};
+
+/** UTF-8 within the bound. PostgreSQL keeps no U+0000, and each byte that is not UTF-8 becomes three. */
+const printable = (bytes: Buffer): string => {
+  const text = bytes.subarray(0, responseBytesMax).toString('utf8').replaceAll('\0', '\ufffd');
+  if (Buffer.byteLength(text) <= responseBytesMax) return text;
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(responseBytesMax));
+  return text.slice(0, read);
+};
+
+const classify = (error: unknown): Failure => {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (/^(UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT|ETIMEDOUT)$/.test(code)) return 'timeout';
+  if (['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL', 'EACCES'].includes(code)) return 'connect';
+  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code) || code === 'EPROTO') return 'tls';
+  return 'reset';
+};

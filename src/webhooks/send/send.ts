@@ -1,0 +1,136 @@
+/**
+ * One POST to a receiver: to an address that was checked, without following redirects, 15 s in all, at most 16 KiB of
+ * the answer kept. Never throws: whatever happens is the result of an attempt.
+ */
+import { isIP } from 'node:net';
+import { performance } from 'node:perf_hooks';
+import {
+  checkTarget,
+  hostOf,
+  type Resolve,
+  type TargetRules,
+  type TargetVerdict,
+  urlProblem,
+} from '../target/target.ts';
+import { createConnections } from './connections.ts';
+import { post, sinceMs } from './post.ts';
+import type { Failure, SendResult } from './send-result.ts';
+import { createLimits, type Limit } from './time-limits.ts';
+
+export type Send = (
+  url: string,
+  headers: Record<string, string>,
+  body: string,
+  signal: AbortSignal,
+) => Promise<SendResult>;
+
+type SendDeps = { rules: TargetRules; resolve: Resolve; timeoutMs: number };
+
+/**
+ * A URL as it was read; what it says never changes, what its name leads to is asked each time. `verdict`: of an address
+ * that is no name, once it was judged.
+ */
+type Target =
+  | { problem: string }
+  | { problem?: never; url: URL; origin: string; path: string; verdict?: TargetVerdict };
+
+const targetsMax = 4_096;
+
+const createTargets = (rules: TargetRules): ((text: string) => Target) => {
+  const known = new Map<string, Target>();
+  const read = (text: string): Target => {
+    const problem = urlProblem(text, rules);
+    if (problem !== undefined) return { problem };
+    const url = new URL(text);
+    return { url, origin: url.origin, path: `${url.pathname}${url.search}` };
+  };
+  return (text) => {
+    const found = known.get(text);
+    if (found !== undefined) return found;
+    if (known.size >= targetsMax) known.clear();
+    const target = read(text);
+    known.set(text, target);
+    return target;
+  };
+};
+
+export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void> } => {
+  const connections = createConnections(deps.timeoutMs);
+  const targetOf = createTargets(deps.rules);
+  const beginLimit = createLimits(deps.timeoutMs);
+  const send: Send = async (url, headers, body, signal) => {
+    const startedMs = performance.now();
+    const target = targetOf(url);
+    if (target.problem !== undefined) return unsent('target_refused', target.problem, startedMs, null);
+    const limit = beginLimit(signal);
+    try {
+      const verdict = limit.isOver ? undefined : (target.verdict ?? (await judge(deps, target, limit)));
+      const dns = sinceMs(startedMs);
+      if (verdict === undefined) return unsent('timeout', 'the name was not resolved in time', startedMs, dns);
+      if (verdict.kind === 'refused') return unsent('target_refused', verdict.reason, startedMs, dns);
+      if (verdict.kind === 'unresolved') return unsent('dns', verdict.reason, startedMs, dns);
+      const { origin, path } = target;
+      const connection = connections.take(origin, verdict.addresses);
+      const { status, failure, retryAfter, response, firstByteMs, reusable } = await post(connection, {
+        path,
+        headers,
+        body,
+        limit,
+        startedMs,
+      });
+      const opening = connection.takeOpening();
+      const address = connection.address();
+      connections.giveBack(connection, reusable);
+      return {
+        address: address ?? verdict.addresses[0],
+        status,
+        failure,
+        retryAfter,
+        response,
+        timings: {
+          dns,
+          connect: opening?.connectMs ?? (address === null ? null : 0),
+          tls: opening === undefined ? (address !== null && origin.startsWith('https:') ? 0 : null) : opening.tlsMs,
+          firstByte: firstByteMs,
+          total: sinceMs(startedMs),
+        },
+      };
+    } finally {
+      limit.close();
+    }
+  };
+  return { send, close: connections.close };
+};
+
+const unsent = (failure: Failure, response: string, startedMs: number, dns: number | null): SendResult => ({
+  address: null,
+  status: null,
+  failure,
+  retryAfter: undefined,
+  response,
+  timings: { dns, connect: null, tls: null, firstByte: null, total: sinceMs(startedMs) },
+});
+
+/** Undefined: not in time. */
+const judge = async (
+  { rules, resolve }: SendDeps,
+  target: Extract<Target, { url: URL }>,
+  limit: Limit,
+): Promise<TargetVerdict | undefined> => {
+  const { url } = target;
+  if (isIP(hostOf(url)) !== 0) {
+    // Nobody is asked, so the verdict stays the same.
+    target.verdict = await checkTarget(url, rules, resolve);
+    return target.verdict;
+  }
+  const waiting = new AbortController();
+  const over = new Promise<undefined>((end) => {
+    limit.onOver = () => {
+      waiting.abort();
+      end(undefined);
+    };
+  });
+  const verdict = await Promise.race([checkTarget(url, rules, resolve, waiting.signal), over]);
+  limit.onOver = undefined;
+  return verdict;
+};

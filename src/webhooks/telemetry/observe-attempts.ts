@@ -1,0 +1,82 @@
+/**
+ * Counts and traces attempts around `send`. An attempt is a trace of its own: the change that it tells of ended long
+ * before. The receiver gets no trace context, since it belongs to somebody else, and of its address only the host is told:
+ * path and query often hold its secret.
+ */
+import type { Metrics } from '#src/platform/telemetry/metrics.ts';
+import type { TraceSpan, Traces } from '#src/platform/telemetry/traces.ts';
+import type { Send } from '../send/send.ts';
+import type { Failure, SendResult } from '../send/send-result.ts';
+
+export type Observers = {
+  metrics: Metrics;
+  /** Undefined: nothing is traced. */
+  traces: Traces | undefined;
+};
+
+type Outcome = Failure | 'delivered' | 'cut';
+
+const outcomes: readonly Outcome[] = [
+  'delivered',
+  'dns',
+  'connect',
+  'tls',
+  'timeout',
+  'reset',
+  'status',
+  'redirect',
+  'target_refused',
+  'cut',
+];
+
+const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
+
+export const createObserveAttempts = ({ metrics, traces }: Observers): ((send: Send) => Send) => {
+  const attempts = metrics.counter('webhook_attempts_total', 'Attempts to deliver, by what became of them', [
+    'outcome',
+  ]);
+  const seconds = metrics
+    .histogram('webhook_attempt_duration_seconds', 'From the start of an attempt to its outcome', buckets)
+    .child({});
+  const counters = new Map(outcomes.map((outcome) => [outcome, attempts.child({ outcome })]));
+  return (send) => async (url, headers, body, signal) => {
+    const span = traces?.start('client', 'POST');
+    try {
+      const result = await send(url, headers, body, signal);
+      const outcome = outcomeOf(result, signal);
+      counters.get(outcome)?.inc();
+      seconds.observe(result.timings.total / 1000);
+      if (span?.isRecording === true) describe(span, url, headers, result, outcome);
+      return result;
+    } finally {
+      span?.end();
+    }
+  };
+};
+
+/** Cut short by the end of this process: another one sends it again. */
+const outcomeOf = ({ failure, status }: SendResult, signal: AbortSignal): Outcome => {
+  if (failure === null) return 'delivered';
+  return signal.aborted && status === null ? 'cut' : failure;
+};
+
+const describe = (
+  span: TraceSpan,
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  { status }: SendResult,
+  outcome: Outcome,
+): void => {
+  span.set('http.request.method', 'POST');
+  if (URL.canParse(url)) {
+    const { hostname, port, protocol } = new URL(url);
+    span.set('server.address', hostname);
+    span.set('server.port', Number(port || (protocol === 'https:' ? 443 : 80)));
+  }
+  span.set('http.response.status_code', status ?? undefined);
+  span.set('orderpass.event.id', headers['webhook-id']);
+  span.set('orderpass.delivery.id', headers['x-orderpass-delivery']);
+  const repeats = Number(headers['x-orderpass-attempt']) - 1;
+  if (repeats > 0) span.set('http.request.resend_count', repeats);
+  if (outcome !== 'delivered') span.fail(outcome === 'status' ? String(status) : outcome);
+};

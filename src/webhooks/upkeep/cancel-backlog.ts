@@ -1,0 +1,54 @@
+/**
+ * Cancels what was still to be sent to an endpoint that was disabled or removed, a piece at a time: a backlog of a million
+ * must not be one transaction that others wait for. What is on its way is left until its lease ends.
+ */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { Service } from '#src/platform/supervisor.ts';
+import { createWake, type Wake } from '#src/platform/wake.ts';
+import { lockLanes, releaseNext } from '../queue/entity-queue-store.ts';
+import { type Cancelling, cancelPiece, endCancelling, findPiece, listCancelling } from './cancel-store.ts';
+
+type CancelDeps = { db: Kysely<unknown>; clock: Clock };
+
+export type CancelBacklog = { service: Service; wake(): void };
+
+const pieceMax = 500;
+const pollMs = 1_000;
+
+export const createCancelBacklog = ({ db, clock }: CancelDeps): CancelBacklog => {
+  let current: Wake | undefined;
+  return {
+    wake: () => current?.now(),
+    service: {
+      name: 'webhook-cancel',
+      run: async (signal) => {
+        const wake = createWake(signal);
+        current = wake;
+        while (!signal.aborted) {
+          let cancelled = 0;
+          for (const endpoint of await listCancelling(db)) {
+            if (!signal.aborted) cancelled += await cancelSome(db, endpoint, clock.now());
+          }
+          if (cancelled === 0) await wake.wait(pollMs);
+        }
+      },
+    },
+  };
+};
+
+/** Returns how many were cancelled. When nothing is left the endpoint may be sent to again, if it is enabled. */
+const cancelSome = (db: Kysely<unknown>, endpoint: Cancelling, now: Date): Promise<number> =>
+  inTransaction(db, async (tx) => {
+    const piece = await findPiece(tx, endpoint, now, pieceMax);
+    if (piece.length === 0) {
+      await endCancelling(tx, endpoint);
+      return 0;
+    }
+    await lockLanes(tx, piece);
+    const count = await cancelPiece(tx, piece, now);
+    // Enabled again meanwhile: what was made since must not wait for what is cancelled now.
+    await releaseNext(tx, piece, now, endpoint.through);
+    return count;
+  });

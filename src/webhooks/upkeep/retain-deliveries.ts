@@ -1,0 +1,102 @@
+/**
+ * Events, their places in the feed, deliveries and attempts are kept for 30 days (interface 12.4), a week at a time: the
+ * tables are partitioned by the week of the event, and a week that ended 30 days ago is dropped as a whole from all of
+ * them. Makes the weeks ahead. What is still to be dispatched or sent by then is given up first, so that nothing waits
+ * for it for ever.
+ */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { eventWeeks } from '#src/platform/db/outbox.ts';
+import { dropWaiting, placeWeeks } from '#src/platform/db/outbox-queue.ts';
+import {
+  deleteStrays,
+  dropWeek,
+  endOfWeek,
+  ensureWeek,
+  listWeeks,
+  type WeeklyTable,
+} from '#src/platform/db/partitions.ts';
+import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
+import type { Logger } from '#src/platform/log.ts';
+import { pause, type Service } from '#src/platform/supervisor.ts';
+import { lockLanes, releaseNext } from '../queue/entity-queue-store.ts';
+import { keptMs, readersGraceMs } from '../queue/retention-period.ts';
+import { dropRedeliveries } from '../redeliver/redelivery-store.ts';
+import { cancelPiece, findBefore } from './cancel-store.ts';
+
+type RetainDeps = { db: Kysely<unknown>; clock: Clock; log: Logger };
+
+const deliveryWeeks: WeeklyTable = {
+  schema: 'webhooks',
+  name: 'deliveries',
+  key: 'event_id',
+  prefix: 'evt',
+  fillfactor: 75,
+};
+const attemptWeeks: WeeklyTable = { ...deliveryWeeks, name: 'attempts', fillfactor: 100 };
+
+/** What refers to something goes before it. */
+const tables = [attemptWeeks, deliveryWeeks, placeWeeks, eventWeeks];
+
+const dayMs = 86_400_000;
+const weeksAhead = 2;
+const everyMs = 60 * 60_000;
+const pieceMax = 500;
+const straysMax = 1_000;
+
+export const createDeliveryRetention = (deps: RetainDeps): Service => ({
+  name: 'webhook-retention',
+  run: async (signal) => {
+    while (!signal.aborted) {
+      try {
+        await retain(deps, signal);
+      } catch (error) {
+        if (!isTransient(error)) throw error;
+        // A lock was waited for too long: somebody reads a week that is to go, and will be done in an hour.
+        deps.log.warn({ err: error }, 'weeks of deliveries could not be made or dropped now');
+      }
+      await pause(everyMs, signal);
+    }
+  },
+});
+
+/** Returns the weeks that were dropped. */
+export const retain = async ({ db, clock, log }: RetainDeps, signal: AbortSignal): Promise<number[]> => {
+  const now = clock.now();
+  for (let week = 0; week <= weeksAhead; week += 1) {
+    const moment = new Date(now.getTime() + week * 7 * dayMs);
+    for (const table of tables) await inTransaction(db, (tx) => ensureWeek(tx, table, moment));
+  }
+  const before = new Date(now.getTime() - keptMs - readersGraceMs);
+  const over = new Set<number>();
+  for (const table of tables)
+    for (const week of await listWeeks(db, table)) if (endOfWeek(week) <= before) over.add(week);
+  const dropped = [...over].sort((left, right) => left - right);
+  await cancelBefore(db, before, now, signal);
+  while (!signal.aborted && (await dropWaiting(db, before, straysMax)) === straysMax);
+  for (const week of dropped) if (!signal.aborted) await dropOne(db, week);
+  for (const table of tables)
+    while (!signal.aborted && (await deleteStrays(db, table, before, straysMax)) === straysMax);
+  await dropRedeliveries(db, before);
+  if (dropped.length > 0)
+    log.info({ weeks: dropped }, 'events and deliveries that are older than 30 days were dropped');
+  return dropped;
+};
+
+/** One after the other: an interruption leaves deliveries without attempts, never attempts without a delivery. */
+const dropOne = async (db: Kysely<unknown>, week: number): Promise<void> => {
+  for (const table of tables) await inTransaction(db, (tx) => dropWeek(tx, table, week));
+};
+
+/** Deliveries of events from before that are still to be sent, in pieces. */
+const cancelBefore = async (db: Kysely<unknown>, before: Date, now: Date, signal: AbortSignal): Promise<void> => {
+  for (let count = pieceMax; count > 0 && !signal.aborted; ) {
+    count = await inTransaction(db, async (tx) => {
+      const piece = await findBefore(tx, before, now, pieceMax);
+      await lockLanes(tx, piece);
+      const cancelled = await cancelPiece(tx, piece, now);
+      await releaseNext(tx, piece, now);
+      return cancelled;
+    });
+  }
+};

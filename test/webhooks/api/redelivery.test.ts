@@ -1,0 +1,289 @@
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
+import { status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { keyOf, startWebhookApi, type WebhookApi } from '../harness/webhook-api.ts';
+
+let api: WebhookApi;
+
+beforeEach(async () => {
+  api = await startWebhookApi();
+});
+
+afterEach(() => api?.close());
+
+const seqsOf = ({ received }: WebhookReceiver, entity: string): number[] =>
+  received
+    .map(({ body }) => JSON.parse(body) as { customer: { uid: string }; seq: number })
+    .filter(({ customer }) => customer.uid === entity)
+    .map(({ seq }) => seq);
+
+const redeliver = (body: object) => api.post('/webhook/redeliver', body);
+const countsOf = async (redelivery: string): Promise<Record<string, number>> =>
+  (await api.get('/webhook/deliveries', { redelivery_uid: redelivery })).json.counts;
+const start = '2026-03-01T00:00:00Z';
+
+const isDispatched = async (): Promise<boolean> => {
+  const { rows } = await sql`select from outbox.waiting limit 1`.execute(api.db);
+  return rows.length === 0;
+};
+
+test('A-140 one event is sent again with its id, though it succeeded, as a delivery of its own', async () => {
+  const receiver = await api.receiver();
+  const { uid } = await api.endpoint(receiver.url);
+  api.startWorker();
+  const event = await api.record({ entity: 'cus_1', seq: 1 });
+  await until(async () => (await api.get('/webhook/deliveries')).json.counts.succeeded === 1);
+  api.clock.advance(1_000);
+  const answer = await redeliver({ endpoint_uid: uid, event_id: event?.id });
+  expect(answer.json.redelivery).toEqual({ uid: expect.stringMatching(/^rdl_/), queued: 1, state: 'done' });
+  await until(() => receiver.received.length === 2);
+  const [first, second] = receiver.received;
+  expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id']);
+  expect(second?.body).toBe(first?.body);
+  expect(second?.headers['x-orderpass-attempt']).toBe('1');
+  expect(second?.headers['x-orderpass-delivery']).not.toBe(first?.headers['x-orderpass-delivery']);
+  const { uid: redelivery } = answer.json.redelivery;
+  await until(async () => (await countsOf(redelivery)).succeeded === 1);
+  const listed = await api.get('/webhook/deliveries', { event_id: event?.id ?? '' });
+  expect(listed.json.deliveries.map((one: { redelivery_uid: string }) => one.redelivery_uid)).toEqual([
+    redelivery,
+    null,
+  ]);
+  for (const { uid: delivery } of listed.json.deliveries as { uid: string }[])
+    expect((await api.get('/webhook/delivery', { uid: delivery })).json.delivery.uid).toBe(delivery);
+  const feed = await api.get('/events/list');
+  expect(feed.json.events[0].deliveries).toEqual([
+    { endpoint_uid: uid, state: 'succeeded', attempts_count: 1, next_attempt_iso: null, next_attempt: null },
+  ]);
+});
+
+test('A-140 since a time, all that did not succeed is sent, those never sent too, in the sequence of each entity', async () => {
+  const receiver = await api.receiver(status(500));
+  const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
+  const late = await api.receiver();
+  const stop = api.startWorker();
+  await api.record({ entity: 'cus_1', seq: 1 });
+  await api.record({ entity: 'cus_2', seq: 1 });
+  await until(() => receiver.received.length === 2);
+  // 410: the endpoint is disabled, and what follows makes no delivery.
+  receiver.behave(status(410));
+  api.clock.advance(10_000);
+  await until(async () => (await api.get('/webhook/endpoint', { uid })).json.endpoint.disabled_reason === 'gone');
+  await api.record({ entity: 'cus_1', seq: 2 });
+  await api.record({ entity: 'cus_1', seq: 3 });
+  await until(isDispatched);
+  const refused = await redeliver({ endpoint_uid: uid, since: start });
+  expect([refused.status, refused.json.error]).toEqual([409, 'CONFLICT']);
+  // Else the next worker may find them first, when it is enabled again.
+  await until(async () => (await api.get('/events/list')).json.events.length === 4);
+  await stop();
+
+  // Enabled again before the worker has cancelled what waited: that is sent again all the same.
+  api.clock.advance(1_000);
+  await api.post('/webhook/update', { uid, enabled: true, url: late.url });
+  const second = api.startWorker();
+  await api.record({ entity: 'cus_9', seq: 1 });
+  await until(() => late.received.length === 1);
+  await until(async () => (await api.get('/webhook/deliveries', { state: 'succeeded' })).json.total_count === 1);
+  const answer = await redeliver({ endpoint_uid: uid, since: start });
+  expect(answer.json.redelivery).toMatchObject({ queued: 4, state: 'done' });
+  await until(async () => (await countsOf(answer.json.redelivery.uid)).succeeded === 4);
+  expect(seqsOf(late, 'cus_1')).toEqual([1, 2, 3]);
+  expect(seqsOf(late, 'cus_2')).toEqual([1]);
+  expect(seqsOf(late, 'cus_9')).toEqual([1]);
+  const everything = await redeliver({ endpoint_uid: uid, since: start, all: true });
+  expect(everything.json.redelivery.queued).toBe(5);
+  await until(async () => (await countsOf(everything.json.redelivery.uid)).succeeded === 5);
+  const nothing = await redeliver({ endpoint_uid: uid, since: start });
+  expect(nothing.json.redelivery).toMatchObject({ queued: 0, state: 'done' });
+  await second();
+});
+
+test('an earlier event that is sent again goes before the later ones that wait or are to be retried', async () => {
+  const receiver = await api.receiver();
+  const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
+  api.startWorker();
+  const early = await api.record({ entity: 'cus_1', seq: 1 });
+  await until(async () => (await api.get('/webhook/deliveries', { state: 'succeeded' })).json.total_count === 1);
+  receiver.behave(status(500));
+  await api.record({ entity: 'cus_1', seq: 2 });
+  await api.record({ entity: 'cus_1', seq: 3 });
+  await until(async () => {
+    const { deliveries } = (await api.get('/webhook/deliveries', { state: 'pending' })).json;
+    return deliveries[0]?.attempts_count === 1;
+  });
+  receiver.behave(status(204));
+  const before = receiver.received.length;
+  await redeliver({ endpoint_uid: uid, event_id: early?.id });
+  // No clock was moved: what was to be retried in 5 s follows the one before it at once.
+  await until(() => receiver.received.length === before + 3);
+  expect(seqsOf(receiver, 'cus_1').slice(before)).toEqual([1, 2, 3]);
+});
+
+test('an earlier event that joins while a later one is being sent goes next, even if that one fails', async () => {
+  let release = (): void => undefined;
+  const receiver = await api.receiver();
+  const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
+  api.startWorker();
+  const early = await api.record({ entity: 'cus_1', seq: 1 });
+  await until(async () => (await api.get('/webhook/deliveries', { state: 'succeeded' })).json.total_count === 1);
+  receiver.behave((response) => {
+    release = () => void response.writeHead(500).end();
+  });
+  await api.record({ entity: 'cus_1', seq: 2 });
+  await until(() => receiver.received.length === 2);
+  const answer = await redeliver({ endpoint_uid: uid, event_id: early?.id });
+  expect((await countsOf(answer.json.redelivery.uid)).waiting).toBe(1);
+  receiver.behave(status(204));
+  release();
+  await until(() => receiver.received.length === 4);
+  expect(seqsOf(receiver, 'cus_1')).toEqual([1, 2, 1, 2]);
+  await until(async () => (await api.get('/webhook/deliveries', { state: 'succeeded' })).json.total_count === 3);
+});
+
+test('what is on its way already is not sent twice, only sooner', async () => {
+  const receiver = await api.receiver(status(500));
+  const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
+  api.startWorker();
+  await api.record({ entity: 'cus_1', seq: 1 });
+  await api.record({ entity: 'cus_1', seq: 2 });
+  await until(
+    async () => (await api.get('/webhook/deliveries', { state: 'pending' })).json.deliveries[0]?.attempts_count === 1,
+  );
+  receiver.behave(status(204));
+  const answer = await redeliver({ endpoint_uid: uid, since: start });
+  expect(answer.json.redelivery.queued).toBe(2);
+  await until(async () => (await countsOf(answer.json.redelivery.uid)).succeeded === 2);
+  expect(seqsOf(receiver, 'cus_1')).toEqual([1, 1, 2]);
+  expect((await api.get('/webhook/deliveries')).json.total_count).toBe(2);
+});
+
+test('a large redelivery is queued in steps by the workers, one at a time per endpoint, and its progress can be read', async () => {
+  const receiver = await api.receiver();
+  const { uid } = await api.endpoint(receiver.url, { kinds: ['orders'] });
+  for (let number = 0; number < 350; number += 1) await api.record({ entity: `cus_${number % 20}`, seq: number + 1 });
+  let stop = api.startWorker();
+  await until(async () => (await api.get('/events/list', { kinds: 'customers' })).json.events.length === 100);
+  await until(isDispatched);
+  await stop();
+  await api.post('/webhook/update', { uid, kinds: ['customers'] });
+  const answer = await redeliver({ endpoint_uid: uid, since: start });
+  expect(answer.json.redelivery).toMatchObject({ queued: 100, state: 'running' });
+  expect(await countsOf(answer.json.redelivery.uid)).toMatchObject({ pending: 20, waiting: 80 });
+  const second = await redeliver({ endpoint_uid: uid, since: start });
+  expect([second.status, second.json.error]).toEqual([409, 'CONFLICT']);
+  stop = api.startWorker();
+  await until(async () => (await countsOf(answer.json.redelivery.uid)).succeeded === 350, 60_000);
+  for (let entity = 0; entity < 20; entity += 1) {
+    const seqs = seqsOf(receiver, `cus_${entity}`);
+    expect(seqs).toEqual(seqs.toSorted((left, right) => left - right));
+  }
+  expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(350);
+  // Once it is done another one may begin; there is nothing left to send.
+  const next = await redeliver({ endpoint_uid: uid, since: start });
+  expect([next.status, next.json.redelivery.queued]).toEqual([200, 0]);
+  await until(async () => (await redeliver({ endpoint_uid: uid, since: start })).status === 200);
+  expect((await countsOf(next.json.redelivery.uid)).pending).toBe(0);
+  await stop();
+});
+
+test('a worker killed in the middle of a large redelivery is followed by another: everything is queued once and arrives', async () => {
+  api.clock.set(new Date());
+  const receiver = await api.receiver();
+  const { uid } = await api.endpoint(receiver.url, { kinds: ['orders'] });
+  for (let number = 0; number < 400; number += 1) await api.record({ entity: `cus_${number % 10}`, seq: number + 1 });
+  const stop = api.startWorker();
+  await until(isDispatched);
+  await stop();
+  await api.post('/webhook/update', { uid, kinds: ['customers'] });
+  const since = new Date(api.clock.now().getTime() - 3_600_000).toISOString();
+  const answer = await redeliver({ endpoint_uid: uid, since });
+  expect(answer.json.redelivery).toMatchObject({ queued: 100, state: 'running' });
+  const worker = api.spawnWorker();
+  await until(() => receiver.received.length >= 130, 30_000);
+  await worker.kill();
+  api.spawnWorker();
+  await until(async () => (await countsOf(answer.json.redelivery.uid)).succeeded === 400, 60_000);
+  const { rows } = await sql<{
+    queued: number;
+    state: string;
+  }>`select queued, state from webhooks.redeliveries`.execute(api.db);
+  expect(rows).toEqual([{ queued: 400, state: 'done' }]);
+  expect((await api.get('/webhook/deliveries')).json.total_count).toBe(400);
+  expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(400);
+  for (let entity = 0; entity < 10; entity += 1) {
+    // Repeats aside, which carry the same id.
+    const seqs = [...new Set(seqsOf(receiver, `cus_${entity}`))];
+    expect(seqs).toEqual(seqs.toSorted((left, right) => left - right));
+  }
+});
+
+test('a redelivery names an event or a time within 30 days, and an endpoint whose kind it is', async () => {
+  const { uid } = await api.endpoint('http://127.0.0.1:2/', { kinds: ['orders'] });
+  api.startWorker();
+  const event = await api.record({ entity: 'cus_1', seq: 1 });
+  await until(async () => (await api.get('/events/list')).json.events.length === 1);
+  const refusal = async (body: object): Promise<unknown> => {
+    const { status: code, json } = await redeliver({ endpoint_uid: uid, ...body });
+    return [code, json.errors?.[0]?.pointer, json.errors?.[0]?.code];
+  };
+  expect(await refusal({})).toEqual([400, 'event_id', 'REQUIRED']);
+  expect(await refusal({ event_id: 'evt_1', since: start })).toEqual([400, 'since', 'CONFLICTING_VALUES']);
+  expect(await refusal({ since: '2026-01-29T11:00:00Z' })).toEqual([400, 'since', 'RANGE']);
+  expect(await refusal({ since: start, until: start })).toEqual([400, 'until', 'RANGE']);
+  expect(await refusal({ event_id: 'evt_invented' })).toEqual([404, undefined, undefined]);
+  expect(await refusal({ event_id: event?.id })).toEqual([404, undefined, undefined]);
+});
+
+const progressOf = (redelivery: string, caller = api.caller) =>
+  api.get('/webhook/redelivery', { uid: redelivery }, caller);
+
+test('F-08 the state of a redelivery can be asked: how much is queued, what became of it, and when it was finished', async () => {
+  const receiver = await api.receiver(status(500));
+  const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
+  const events = 250;
+  for (let number = 1; number <= events; number += 1) await api.record({ entity: `cus_${number}`, seq: 1 });
+  const stopFirst = api.startWorker();
+  await until(isDispatched);
+  await stopFirst();
+  // Nobody sends now: what a request queues at once is a part of it.
+  const first = (await redeliver({ endpoint_uid: uid, since: start, all: true })).json.redelivery;
+  expect(first.state).toBe('running');
+  const begun = (await progressOf(first.uid)).json.redelivery;
+  expect(begun).toMatchObject({ uid: first.uid, endpoint_uid: uid, state: 'running', queued: first.queued });
+  expect(begun.counts).toEqual({ pending: first.queued, waiting: 0, succeeded: 0, exhausted: 0, cancelled: 0 });
+  expect(begun.finished_iso).toBeNull();
+
+  const stop = api.startWorker();
+  await until(async () => (await progressOf(first.uid)).json.redelivery.state === 'sending', 30_000);
+  const queued = (await progressOf(first.uid)).json.redelivery;
+  expect(queued).toMatchObject({ queued: events, finished_iso: null });
+  receiver.behave(status(204));
+  await until(async () => {
+    // What failed is tried again in its time.
+    api.clock.advance(10_000);
+    return (await progressOf(first.uid)).json.redelivery.state === 'finished';
+  }, 60_000);
+  const finished = (await progressOf(first.uid)).json.redelivery;
+  expect(finished).toMatchObject({
+    queued: events,
+    counts: { pending: 0, waiting: 0, succeeded: events, exhausted: 0, cancelled: 0 },
+    finished_iso: expect.stringMatching(/^2026-03-01T/),
+  });
+
+  // One event alone has a state as well; a redelivery of nothing is finished; strangers find none.
+  api.clock.advance(1_000);
+  const [event] = (await api.get('/events/list')).json.events;
+  const one = (await redeliver({ endpoint_uid: uid, event_id: event.id })).json.redelivery.uid;
+  await until(async () => (await progressOf(one)).json.redelivery.state === 'finished');
+  expect((await progressOf(one)).json.redelivery).toMatchObject({ queued: 1, counts: { succeeded: 1 } });
+  const none = (await redeliver({ endpoint_uid: uid, since: start })).json.redelivery.uid;
+  await until(async () => (await progressOf(none)).json.redelivery.state === 'finished');
+  expect((await progressOf(none)).json.redelivery).toMatchObject({ queued: 0, counts: { succeeded: 0 } });
+  expect((await progressOf(one, keyOf(api.restuid))).status).toBe(200);
+  const stranger = await progressOf(one, { ...api.caller, id: 'opc_stranger' });
+  expect([stranger.status, stranger.json.error]).toEqual([404, 'NOT_FOUND']);
+  expect((await progressOf('rdl_none')).status).toBe(404);
+  await stop();
+});

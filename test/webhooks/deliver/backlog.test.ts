@@ -1,0 +1,138 @@
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import { updateEndpoint } from '#src/webhooks/endpoints/endpoints.ts';
+import { openLoop } from '#src/webhooks/queue/loop-connection.ts';
+import { until } from '../../support/until.ts';
+import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { type Engine, startEngine, tenant } from '../harness/engine.ts';
+
+let engine: Engine;
+const receivers: WebhookReceiver[] = [];
+
+const open = async (...behaviour: Parameters<typeof startReceiver>): Promise<WebhookReceiver> => {
+  const receiver = await startReceiver(...behaviour);
+  receivers.push(receiver);
+  return receiver;
+};
+
+beforeEach(async () => {
+  engine = await startEngine();
+});
+
+afterEach(async () => {
+  await engine.close();
+  for (const receiver of receivers.splice(0)) await receiver.close();
+});
+
+/** Deliveries of one endpoint that are due, each of an entity of its own, as if they had been made before. */
+const fill = async (endpointUid: string, count: number, dueInMs = 0): Promise<void> => {
+  const now = engine.clock.now();
+  await sql`
+    insert into outbox.events (id, tenant, kind, event, entity, seq, created, body)
+    select platform.id_bound('evt', ${now}) || ${endpointUid} || lpad(n::text, 8, '0'), ${tenant}, 'customers',
+      'customer.changed', 'cus_' || ${endpointUid} || n, 1, ${now}, '{"backlog":true}'
+    from generate_series(1, ${count}::int) as n`.execute(engine.db);
+  await sql`delete from outbox.waiting`.execute(engine.db);
+  await sql`
+    insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state,
+      next_attempt_at, created)
+    select tenant, 'dlv_' || id, ${endpointUid}, id, event, kind, entity, seq, position, 'pending',
+      ${new Date(now.getTime() + dueInMs)}::timestamptz, ${now}
+    from outbox.events where id like '%' || ${endpointUid} || '%'`.execute(engine.db);
+};
+
+const states = async (endpointUid: string): Promise<Record<string, number>> => {
+  const { rows } = await sql<{ state: string; count: number }>`
+    select state, count(*) as count from webhooks.deliveries where endpoint_uid = ${endpointUid} group by state`.execute(
+    engine.db,
+  );
+  return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+};
+
+test('A-135 410 with a long backlog: it is cancelled in pieces, and nothing of it is sent, while others receive', async () => {
+  const gone = await open(status(410));
+  const { endpoint_uid: uid } = await engine.addEndpoint(gone.url);
+  await fill(uid, 5_000);
+  engine.startWorker();
+  await until(async () => (await states(uid)).cancelled === 5_000, 30_000);
+  const sent = gone.received.length;
+  expect(sent).toBeLessThanOrEqual(8);
+  // An attempt that was made is written, also when its delivery was cancelled while it was on its way.
+  const { rows } = await sql<{ count: number }>`select count(*) as count from webhooks.attempts`.execute(engine.db);
+  expect(rows[0]?.count).toBe(sent);
+
+  const alive = await open();
+  await engine.addEndpoint(alive.url);
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await until(() => alive.received.length === 1);
+  expect(gone.received.length).toBe(sent);
+});
+
+test('an endpoint that is enabled again while its backlog is being cancelled gets what comes after, and nothing from before', async () => {
+  const receiver = await open(status(410));
+  const { endpoint_uid: uid } = await engine.addEndpoint(receiver.url);
+  await fill(uid, 3_000);
+  const stop = engine.startWorker();
+  await until(() => receiver.received.length > 0);
+  await until(async () => {
+    const { rows } = await sql<{ enabled: boolean }>`select enabled from webhooks.endpoints`.execute(engine.db);
+    return rows[0]?.enabled === false;
+  });
+  await stop();
+  const before = receiver.received.length;
+  receiver.behave(status(204));
+  engine.advance(1_000);
+  const viewer = { tenant, client: undefined };
+  await inTransaction(engine.db, (tx) => updateEndpoint(tx, viewer, uid, { enabled: true }, engine.clock.now()));
+  // One entity has something in the backlog too: what comes after must not wait for it.
+  await engine.record({ entity: `cus_${uid}2999`, seq: 2 });
+  await engine.record({ entity: 'cus_new', seq: 1 });
+  engine.advance(30_000);
+  engine.startWorker();
+  await until(async () => (await states(uid)).succeeded === 2, 30_000);
+  await until(async () => (await states(uid)).cancelled === 3_000, 30_000);
+  expect(receiver.received.slice(before).filter(({ body }) => body.includes('backlog'))).toEqual([]);
+});
+
+test('a claim beside a backlog of 200,000 reads a few pages by index, and a fresh delivery of another endpoint goes at once', async () => {
+  // Its rate lets nothing go for a while, and it has waited longest: whoever looked at the oldest due rows would see only these.
+  const busy = await open(status(204));
+  const { endpoint_uid: uid } = await engine.addEndpoint(busy.url);
+  await sql`update webhooks.endpoints set max_per_second = 1 where uid = ${uid}`.execute(engine.db);
+  await fill(uid, 200_000);
+  const fresh = await open();
+  const { endpoint_uid: freshUid } = await engine.addEndpoint(fresh.url, { kinds: ['orders'] });
+  engine.startWorker();
+  await until(() => busy.received.length > 0);
+  for (let index = 0; index < 20; index += 1) {
+    const recorded = Date.now();
+    await engine.record({ entity: `ord_${index}`, seq: 1, kind: 'orders', event: 'order.new', object: 'order' });
+    await until(() => fresh.received.length === index + 1);
+    expect(Date.now() - recorded).toBeLessThan(2_000);
+  }
+  expect(freshUid).not.toBe(uid);
+
+  // What the claim asks, as it asks it: no scan of a table and no sorting of a backlog, whatever the planner believes of it.
+  const loop = await openLoop(engine.pool);
+  try {
+    const now = engine.clock.now();
+    const { rows } = await sql<{ 'QUERY PLAN': string }>`
+      explain (analyze, buffers, summary off, timing off)
+      select event_id, uid from webhooks.deliveries as delivery
+      where state = 'pending' and (delivery.endpoint_uid, next_attempt_at) >= (${uid}, '-infinity')
+        and (delivery.endpoint_uid, next_attempt_at) <= (${uid}, ${now}) and (lease_until is null or lease_until <= ${now})
+      order by delivery.endpoint_uid, next_attempt_at limit 8 for no key update skip locked`.execute(loop.db);
+    const [plan = ''] = rows
+      .map((row) => row['QUERY PLAN'])
+      .join('\n')
+      .split('\nPlanning:');
+    expect(plan).not.toMatch(/Seq Scan|-> +(Incremental )?Sort|Bitmap/);
+    const buffers = [...plan.matchAll(/shared hit=(\d+)(?: read=(\d+))?/g)].map(
+      ([, hit, read]) => Number(hit) + Number(read ?? 0),
+    );
+    expect(Math.max(...buffers)).toBeLessThan(200);
+  } finally {
+    loop.release();
+  }
+});

@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { claim } from '#src/webhooks/deliver/claim.ts';
+import { quick, unknown } from '#src/webhooks/pacing/concurrency-limit.ts';
+import { createPlaces, type Places } from '#src/webhooks/pacing/slots.ts';
+import { until } from '../../support/until.ts';
+import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { type Engine, startEngine } from '../harness/engine.ts';
+
+let engine: Engine;
+let receiver: WebhookReceiver;
+let uid: string;
+
+beforeEach(async () => {
+  engine = await startEngine();
+  receiver = await startReceiver();
+  ({ endpoint_uid: uid } = await engine.addEndpoint(receiver.url));
+});
+
+afterEach(async () => {
+  await engine.close();
+  await receiver.close();
+});
+
+/** Some that are due, as a worker left them; the turn of their endpoint has come. */
+const leaveDue = async (count: number): Promise<void> => {
+  receiver.behave(() => undefined);
+  const stop = engine.startWorker();
+  for (let number = 1; number <= count; number += 1) await engine.record({ entity: `cus_${number}`, seq: 1 });
+  await until(async () => (await engine.deliveries()).length === count);
+  await stop();
+  engine.advance(60_000);
+  await sql`update webhooks.ready set class = ${unknown}, due_at = ${engine.clock.now()}`.execute(engine.db);
+};
+
+const claimWith = (places: Places) => claim(engine.db, engine.clock.now(), places, randomUUID());
+
+const bounds = { placesMax: 8, waitingMax: 8, perEndpointMax: 1, slowMs: 1_000, shortMs: 50 };
+
+test('a claim tells whether something was left for want of a place, and nothing else has it asked again', async () => {
+  await leaveDue(2);
+  const places = createPlaces(bounds);
+  const first = await claimWith(places);
+  expect(first.deliveries).toHaveLength(1);
+  expect(first.isWhole).toBe(false);
+  // Its endpoint has as many as it may have, and one more that is due.
+  const second = await claimWith(places);
+  expect([second.deliveries, second.isWhole]).toEqual([[], false]);
+
+  // As if that one had been sent: there is still no place for the endpoint, and nothing that would want it.
+  await sql`update webhooks.ready set due_at = 'infinity' where endpoint_uid = ${uid}`.execute(engine.db);
+  const third = await claimWith(places);
+  expect([third.deliveries, third.isWhole]).toEqual([[], true]);
+
+  // Every place is taken by others: what is due is left, and said to be.
+  const taken = createPlaces(bounds);
+  for (let number = 0; number < bounds.placesMax; number += 1) taken.take(`whe_${number}`, false);
+  expect((await claimWith(taken)).isWhole).toBe(true);
+  await sql`update webhooks.ready set class = ${quick}, due_at = ${engine.clock.now()}`.execute(engine.db);
+  expect((await claimWith(taken)).isWhole).toBe(false);
+});

@@ -1,0 +1,189 @@
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
+import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { type DeliveryRow, type Engine, startEngine } from '../harness/engine.ts';
+
+let engine: Engine;
+const receivers: WebhookReceiver[] = [];
+
+beforeEach(async () => {
+  engine = await startEngine();
+});
+
+afterEach(async () => {
+  await engine.close();
+  for (const receiver of receivers.splice(0)) await receiver.close();
+});
+
+const open = async (...behaviour: Parameters<typeof startReceiver>): Promise<WebhookReceiver> => {
+  const receiver = await startReceiver(...behaviour);
+  receivers.push(receiver);
+  return receiver;
+};
+
+/** The one delivery once it has had `count` attempts. */
+const afterAttempts = async (count: number): Promise<DeliveryRow> => {
+  let row: DeliveryRow | undefined;
+  await until(async () => {
+    [row] = await engine.deliveries();
+    return row !== undefined && row.attempts_count >= count;
+  });
+  if (row === undefined) throw new Error('no delivery');
+  return row;
+};
+
+test('A-132 any 2xx is success; the delivery is done and its attempt is kept', async () => {
+  const receiver = await open(status(204));
+  await engine.addEndpoint(receiver.url);
+  engine.startWorker();
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  const delivery = await afterAttempts(1);
+  expect(delivery).toMatchObject({ state: 'succeeded', next_attempt_at: null });
+  expect(await engine.attempts(delivery.uid)).toEqual([{ number: 1, status: 204, failure: null, response: '' }]);
+});
+
+test('A-132 a redirect is a failure and is not followed', async () => {
+  const elsewhere = await open();
+  const receiver = await open(status(302, { location: elsewhere.url }));
+  await engine.addEndpoint(receiver.url);
+  engine.startWorker();
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  const delivery = await afterAttempts(1);
+  expect(delivery.state).toBe('pending');
+  expect((await engine.attempts(delivery.uid))[0]).toMatchObject({ status: 302, failure: 'redirect' });
+  expect(elsewhere.connections()).toBe(0);
+});
+
+test('A-132 500, a reset connection, a port that refuses and a silent receiver are failures of their kind, to be retried', async () => {
+  const cases: [string, Parameters<typeof startReceiver>[0]][] = [
+    ['status', status(500)],
+    ['reset', (response) => response.socket?.resetAndDestroy()],
+    ['timeout', () => undefined],
+  ];
+  for (const [, behaviour] of cases) await engine.addEndpoint((await open(behaviour)).url);
+  const closed = await startReceiver();
+  await closed.close();
+  await engine.addEndpoint(closed.url);
+  engine.startWorker({ attemptTimeoutMs: 300 });
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await until(async () => (await engine.deliveries()).filter((row) => row.attempts_count === 1).length === 4);
+  const failures: (string | null | undefined)[] = [];
+  for (const { uid, state } of await engine.deliveries()) {
+    expect(state).toBe('pending');
+    failures.push((await engine.attempts(uid))[0]?.failure);
+  }
+  expect(failures.sort()).toEqual(['connect', 'reset', 'status', 'timeout']);
+});
+
+test('of a long answer 16 KiB are kept, and a receiver that has said 200 has the event even if its body never ends', async () => {
+  const long = await open((response) => void response.writeHead(500).end('x'.repeat(1_000_000)));
+  const endless = await open((response) => void response.writeHead(200, { 'content-length': '100' }).write('x'));
+  await engine.addEndpoint(long.url);
+  await engine.addEndpoint(endless.url);
+  engine.startWorker({ attemptTimeoutMs: 400 });
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await until(async () => (await engine.deliveries()).filter((row) => row.attempts_count === 1).length === 2);
+  const rows = await engine.deliveries();
+  expect(rows.map(({ state }) => state).sort()).toEqual(['pending', 'succeeded']);
+  const failed = rows.find(({ state }) => state === 'pending');
+  expect((await engine.attempts(failed?.uid ?? ''))[0]?.response).toHaveLength(16 * 1024);
+});
+
+test('A-135 410 disables the endpoint at once: what waits is cancelled and nothing more is sent', async () => {
+  const gone = await open(status(410));
+  const alive = await open();
+  const { endpoint_uid: uid } = await engine.addEndpoint(gone.url);
+  await engine.addEndpoint(alive.url);
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await engine.record({ entity: 'cus_1', seq: 2 });
+  engine.startWorker();
+  await until(async () => {
+    const { rows } = await sql<{ enabled: boolean }>`select enabled from webhooks.endpoints where uid = ${uid}`.execute(
+      engine.db,
+    );
+    return rows[0]?.enabled === false;
+  });
+  await engine.record({ entity: 'cus_1', seq: 3 });
+  await until(async () => (await engine.deliveries()).filter(({ state }) => state === 'succeeded').length === 3);
+  expect(alive.received).toHaveLength(3);
+  expect(gone.received).toHaveLength(1);
+  const states = (await engine.deliveries()).map(({ state }) => state).sort();
+  expect(states).toEqual(['cancelled', 'cancelled', 'succeeded', 'succeeded', 'succeeded']);
+  const { rows } = await sql<{
+    disabled_reason: string;
+  }>`select disabled_reason from webhooks.endpoints where uid = ${uid}`.execute(engine.db);
+  expect(rows[0]?.disabled_reason).toBe('gone');
+});
+
+test('an endpoint receives the kinds that it asked for, once each, from however many workers', async () => {
+  const all = await open();
+  const some = await open();
+  await engine.addEndpoint(all.url);
+  await engine.addEndpoint(some.url, { kinds: ['orders'] });
+  for (let worker = 0; worker < 3; worker += 1) engine.startWorker();
+  await Promise.all(
+    Array.from({ length: 40 }, (_, index) =>
+      index % 2 === 0
+        ? engine.record({ entity: `cus_${index}`, seq: 1 })
+        : engine.record({
+            entity: `ord_${index}`,
+            seq: 1,
+            kind: 'orders',
+            event: 'order.new',
+            object: 'order',
+            trailing: {},
+          }),
+    ),
+  );
+  await until(async () => (await engine.deliveries()).filter(({ state }) => state === 'succeeded').length === 60);
+  const ids = (receiver: WebhookReceiver): string[] =>
+    receiver.received.map(({ headers }) => String(headers['webhook-id']));
+  expect(new Set(ids(all)).size).toBe(40);
+  expect(ids(all)).toHaveLength(40);
+  expect(ids(some)).toHaveLength(20);
+  expect(some.received.every(({ body }) => (JSON.parse(body) as { event: string }).event === 'order.new')).toBe(true);
+});
+
+test('a receiver that hangs delays nobody else, and a worker that is told to stop stops', async () => {
+  const hanging = await open(() => undefined);
+  const healthy = await open();
+  await engine.addEndpoint(hanging.url);
+  await engine.addEndpoint(healthy.url);
+  const stop = engine.startWorker();
+  for (let index = 0; index < 100; index += 1) await engine.record({ entity: `cus_${index}`, seq: 1 });
+  await until(() => healthy.received.length === 100);
+  // Never more at a time than one endpoint may have.
+  expect(hanging.received.length).toBeLessThanOrEqual(8);
+  const asked = Date.now();
+  await stop();
+  expect(Date.now() - asked).toBeLessThan(5000);
+});
+
+test('an attempt tells where it went, how long each part took and what was answered, without the secrets that the answer held', async () => {
+  let secret = '';
+  const key = `opk_${'a'.repeat(12)}_${'b'.repeat(40)}`;
+  const echoing = await open((response) => {
+    const answer = { note: 'kept', secret: 'of its own', sent: secret, key, auth: 'Bearer abcdefghijklmnop' };
+    response.writeHead(500).end(JSON.stringify(answer));
+  });
+  ({ secret } = await engine.addEndpoint(echoing.url));
+  engine.startWorker();
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  const delivery = await afterAttempts(1);
+  const { rows } = await sql<Record<string, unknown> & { response: string }>`
+    select address, status, failure, response, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms
+    from webhooks.attempts where delivery_uid = ${delivery.uid}`.execute(engine.db);
+  const [attempt] = rows;
+  expect(attempt).toMatchObject({ address: '127.0.0.1', status: 500, failure: 'status', tls_ms: null });
+  for (const name of ['dns_ms', 'connect_ms', 'first_byte_ms', 'total_ms'])
+    expect(attempt?.[name]).toBeTypeOf('number');
+  expect(delivery.next_attempt_at?.getTime()).toBeGreaterThan(engine.clock.now().getTime());
+  expect(JSON.parse(attempt?.response ?? '')).toEqual({
+    note: 'kept',
+    secret: '[redacted]',
+    sent: '[redacted]',
+    key: '[redacted]',
+    auth: 'Bearer [redacted]',
+  });
+});

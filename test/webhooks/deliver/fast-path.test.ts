@@ -1,0 +1,297 @@
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { recordEvents } from '#src/platform/db/outbox.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import { createPatience } from '#src/webhooks/deliver/fast-path.ts';
+import { quick } from '#src/webhooks/pacing/concurrency-limit.ts';
+import { createPlaces, type Full, type Place } from '#src/webhooks/pacing/slots.ts';
+import { until } from '../../support/until.ts';
+import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { draftOf, type Engine, startEngine } from '../harness/engine.ts';
+import { type Killable, spawnWorker } from '../harness/spawn-worker.ts';
+
+let engine: Engine;
+let receiver: WebhookReceiver;
+let uid: string;
+const children: Killable[] = [];
+
+beforeEach(async () => {
+  engine = await startEngine();
+  receiver = await startReceiver();
+  ({ endpoint_uid: uid } = await engine.addEndpoint(receiver.url));
+});
+
+afterEach(async () => {
+  await Promise.all(children.splice(0).map((child) => child.kill()));
+  await engine.close();
+  await receiver.close();
+});
+
+const finished = async (count: number): Promise<boolean> =>
+  (await engine.deliveries()).filter(({ state }) => state === 'succeeded').length === count;
+
+const knownCount = 4;
+
+/** Some that arrive, so that the endpoint is known to answer and may have several at once; nothing is left to look at. */
+const becomeKnown = async (): Promise<void> => {
+  for (let count = 1; count <= knownCount; count += 1) {
+    await engine.record({ entity: `cus_known_${count}`, seq: 1 });
+    await until(() => finished(count));
+  }
+  // The next look at the endpoint is due then.
+  engine.advance(5_000);
+  await until(async () => {
+    const { rows } = await sql<{ rests: boolean }>`
+      select due_at = 'infinity' as rests from webhooks.ready where endpoint_uid = ${uid}`.execute(engine.db);
+    return rows[0]?.rests === true;
+  });
+};
+
+/** Was the delivery of this entity leased in the transaction that made it, or claimed afterwards? */
+const wayOf = async (entity: string): Promise<'handed over' | 'claimed' | undefined> => {
+  const { rows } = await sql<{ same: boolean }>`
+    select delivery.xmin = placed.xmin as same from webhooks.deliveries as delivery
+    join outbox.places as placed using (event_id)
+    where delivery.entity = ${entity} and lease_until is not null`.execute(engine.db);
+  return rows[0] === undefined ? undefined : rows[0].same ? 'handed over' : 'claimed';
+};
+
+const entityOf = (body: string): string => (JSON.parse(body) as { customer: { uid: string } }).customer.uid;
+const receivedOf = (entity: string) => receiver.received.filter(({ body }) => entityOf(body) === entity);
+const arrived = (entity: string) => () => receivedOf(entity).length > 0;
+
+test('what was handed over to a worker that was killed is sent again within 30 s, in order and under the same webhook-id', async () => {
+  const child = spawnWorker('deliver', engine.url, engine.masterKey.toString('base64'));
+  children.push(child);
+  await becomeKnown();
+  receiver.behave(() => undefined);
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await until(arrived('cus_1'));
+  expect(await wayOf('cus_1')).toBe('handed over');
+  await engine.record({ entity: 'cus_1', seq: 2 });
+  await until(async () => (await engine.deliveries()).length === knownCount + 2);
+  // Whoever lives looks at the endpoint within seconds, although nothing new comes for it.
+  const { rows } = await sql<{ soon: boolean }>`
+    select due_at <= now() + interval '5 seconds' as soon from webhooks.ready where endpoint_uid = ${uid}`.execute(
+    engine.db,
+  );
+  expect(rows).toEqual([{ soon: true }]);
+  await child.kill();
+
+  receiver.behave(status(204));
+  engine.startWorker();
+  engine.advance(30_000);
+  await until(() => finished(knownCount + 2));
+  const ofEntity = receivedOf('cus_1');
+  expect(ofEntity.map(({ body }) => (JSON.parse(body) as { seq: number }).seq)).toEqual([1, 1, 2]);
+  for (const name of ['webhook-id', 'x-orderpass-delivery', 'x-orderpass-attempt'])
+    expect(ofEntity[1]?.headers[name]).toBe(ofEntity[0]?.headers[name]);
+});
+
+test('what a worker was handed over when it is told to stop is free at once for the next one', async () => {
+  const stop = engine.startWorker();
+  await becomeKnown();
+  receiver.behave(() => undefined);
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await until(arrived('cus_1'));
+  expect(await wayOf('cus_1')).toBe('handed over');
+  await stop();
+  receiver.behave(status(204));
+  engine.startWorker();
+  await until(() => finished(knownCount + 1), 5_000);
+});
+
+test('A-138 of two events of one entity that are dispatched together the second is not sent before the first has its answer', async () => {
+  const worker = engine.startWorker();
+  await becomeKnown();
+  let answer: (() => void) | undefined;
+  receiver.behave((response, { body }) => {
+    const end = (): void => void response.writeHead(204).end();
+    if (entityOf(body) === 'cus_twice' && answer === undefined) answer = end;
+    else end();
+  });
+  const twice = { entity: 'cus_twice' };
+  await inTransaction(engine.db, (tx) =>
+    recordEvents(tx, [
+      draftOf({ ...twice, seq: 1 }, engine.clock.now()),
+      draftOf({ ...twice, seq: 2 }, engine.clock.now()),
+    ]),
+  );
+  await until(() => answer !== undefined);
+  await engine.record({ entity: 'cus_later', seq: 1 });
+  await until(arrived('cus_later'));
+  expect(receivedOf('cus_twice')).toHaveLength(1);
+  answer?.();
+  await until(() => finished(knownCount + 3));
+  expect(receivedOf('cus_twice').map(({ body }) => (JSON.parse(body) as { seq: number }).seq)).toEqual([1, 2]);
+  await worker();
+});
+
+test('an endpoint with a rate to keep and one that the breaker holds are handed nothing', async () => {
+  engine.startWorker();
+  await becomeKnown();
+  receiver.behave(() => undefined);
+  await sql`update webhooks.endpoints set max_per_second = 1000 where uid = ${uid}`.execute(engine.db);
+  await engine.record({ entity: 'cus_paced', seq: 1 });
+  await until(arrived('cus_paced'));
+  expect(await wayOf('cus_paced')).toBe('claimed');
+
+  await sql`update webhooks.endpoints set max_per_second = null where uid = ${uid}`.execute(engine.db);
+  await sql`update webhooks.endpoint_health set failures_count = 20, failing_since = ${engine.clock.now()}
+    where endpoint_uid = ${uid}`.execute(engine.db);
+  await engine.record({ entity: 'cus_probe', seq: 1 });
+  await until(arrived('cus_probe'));
+  expect(await wayOf('cus_probe')).toBe('claimed');
+});
+
+test('what comes for an endpoint whose turn is there goes behind what may be due, by way of a claim', async () => {
+  const stop = engine.startWorker();
+  await becomeKnown();
+  await stop();
+  receiver.behave(() => undefined);
+  await sql`update webhooks.ready set due_at = ${engine.clock.now()} where endpoint_uid = ${uid}`.execute(engine.db);
+  // Nobody can take the turn before this ends.
+  const client = await engine.pool.connect();
+  try {
+    await client.query('begin');
+    await client.query('select from webhooks.ready where endpoint_uid = $1 for no key update', [uid]);
+    engine.startWorker();
+    await engine.record({ entity: 'cus_behind', seq: 1 });
+    await until(async () => {
+      const { rows } = await sql`
+        select from pg_stat_activity
+        where datname = current_database() and application_name = 'webhook-dispatch' and wait_event_type = 'Lock'`.execute(
+        engine.db,
+      );
+      return rows.length > 0;
+    });
+    expect(receivedOf('cus_behind')).toEqual([]);
+    await client.query('commit');
+  } finally {
+    client.release(true);
+  }
+  await until(arrived('cus_behind'));
+  expect(await wayOf('cus_behind')).toBe('claimed');
+});
+
+test('what was handed over and fails after its endpoint was disabled is cancelled, not sent again', async () => {
+  engine.startWorker();
+  await becomeKnown();
+  let answer = (): void => undefined;
+  receiver.behave((response) => {
+    answer = () => void response.writeHead(500).end();
+  });
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await until(arrived('cus_1'));
+  expect(await wayOf('cus_1')).toBe('handed over');
+  await sql`
+    update webhooks.endpoints set enabled = false, disabled_reason = 'owner', cancel_through = ${engine.clock.now()}
+    where uid = ${uid}`.execute(engine.db);
+  answer();
+  await until(async () => (await engine.deliveries()).at(-1)?.state === 'cancelled');
+  expect(receivedOf('cus_1')).toHaveLength(1);
+  expect(await engine.attempts((await engine.deliveries()).at(-1)?.uid ?? '')).toMatchObject([{ status: 500 }]);
+});
+
+test('when every place is taken by receivers that answer, what is handed over waits for one of theirs; a place stays for those that are claimed', async () => {
+  const places = createPlaces({ placesMax: 8, waitingMax: 8, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
+  const never = new AbortController().signal;
+  const begun: string[] = [];
+  const take = (endpointUid: string): Place => {
+    const place = places.tryTake({ endpointUid, endpointClass: quick, recoveredMs: 0 });
+    if ('isFull' in place) throw new Error(`${endpointUid} has no place`);
+    void place.turn(never).then(() => begun.push(endpointUid));
+    return place;
+  };
+  const taken = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'].map(take);
+  await Promise.resolve();
+  expect(begun).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
+  expect(places.room(performance.now())).toMatchObject({ free: 1, kept: 1 });
+  expect(places.tryTake({ endpointUid: 'a', endpointClass: quick, recoveredMs: 0 })).toMatchObject({
+    endpointUid: 'a',
+  });
+
+  for (const [index, place] of taken.slice(0, 2).entries()) {
+    place.answered();
+    place.giveBack({ tookMs: 5, failed: false });
+    await Promise.resolve();
+    expect(begun.length).toBe(8 + index);
+  }
+  expect(begun.slice(7)).toEqual(['h', 'i']);
+});
+
+test('what is handed over for a place that somebody hangs on has one of those that are kept, a moment later', async () => {
+  const places = createPlaces({ placesMax: 16, waitingMax: 0, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
+  const over = new AbortController();
+  const begun: string[] = [];
+  const take = (endpointUid: string): Place => {
+    const place = places.tryTake({ endpointUid, endpointClass: quick, recoveredMs: 0 });
+    if ('isFull' in place) throw new Error(`${endpointUid} has no place`);
+    void place.turn(over.signal).then(() => begun.push(endpointUid));
+    return place;
+  };
+  const uids = Array.from({ length: 18 }, (_, index) => `whe_${index}`);
+  const taken = uids.map(take);
+  const startMs = performance.now();
+  places.room(startMs);
+  await Promise.resolve();
+  expect(begun).toEqual(uids.slice(0, 14));
+  places.room(startMs + 60);
+  await Promise.resolve();
+  // Two were kept. The others wait on, as long as both are taken.
+  expect(begun).toEqual(uids.slice(0, 16));
+  expect(places.room(startMs + 120)).toMatchObject({ free: 0, kept: 0 });
+  expect(begun).toHaveLength(16);
+  for (const index of [15, 14]) {
+    taken[index]?.answered();
+    taken[index]?.giveBack({ tookMs: 5, failed: false });
+    places.room(startMs + 180);
+    await Promise.resolve();
+  }
+  expect(begun).toEqual(uids);
+});
+
+test('a receiver that lets its sender wait loses its place to what is handed over', async () => {
+  const places = createPlaces({ placesMax: 8, waitingMax: 8, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
+  const over = new AbortController();
+  const ask = (endpointUid: string) => places.tryTake({ endpointUid, endpointClass: quick, recoveredMs: 0 });
+  const begun: string[] = [];
+  const take = (endpointUid: string): void => {
+    const place = ask(endpointUid);
+    if ('isFull' in place) throw new Error(`${endpointUid} has no place`);
+    void place.turn(over.signal).then(() => begun.push(endpointUid));
+  };
+  const hanging = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+  for (const uid of hanging) take(uid);
+  await Promise.resolve();
+  expect(begun).toEqual(hanging);
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  for (const uid of ['h', 'i', 'j', 'k', 'l', 'm', 'n']) take(uid);
+  await Promise.resolve();
+  expect(begun).toEqual([...hanging, 'h', 'i', 'j', 'k', 'l', 'm', 'n']);
+  // As many as may wait beside them, and no more.
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  take('o');
+  expect(ask('p')).toEqual({ isFull: true, endpointUid: undefined, isPassing: false });
+});
+
+test('events wait for places only as long as the receivers that have them take thousands a second', () => {
+  let ended = 0;
+  const patience = createPatience({ endedOf: () => ended });
+  const full: Full = { isFull: true, endpointUid: 'a', isPassing: true };
+  for (let nowMs = 0; nowMs < 5_000; nowMs += 10) {
+    expect(patience.waitsFor(full, nowMs)).toBe(true);
+    ended += 40;
+  }
+  // It slows down: what it gave in credit is soon used up, and then hardly anybody waits.
+  const waited: number[] = [];
+  for (let nowMs = 5_000; nowMs < 6_000; nowMs += 10) {
+    if (patience.waitsFor(full, nowMs)) waited.push(nowMs);
+    ended += 10;
+  }
+  expect(waited.length).toBeGreaterThan(0);
+  expect(waited.filter((nowMs) => nowMs > 5_200).length).toBeLessThan(10);
+  patience.rest();
+  expect(patience.waitsFor({ ...full, isPassing: false }, 10_000)).toBe(false);
+  expect(patience.waitsFor(full, 10_000)).toBe(true);
+});

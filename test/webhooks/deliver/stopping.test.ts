@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
+import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { type Engine, startEngine } from '../harness/engine.ts';
+import { spawnWorker } from '../harness/spawn-worker.ts';
+
+let engine: Engine;
+let receiver: WebhookReceiver;
+
+beforeAll(async () => {
+  engine = await startEngine();
+  receiver = await startReceiver();
+  await engine.addEndpoint(receiver.url);
+});
+
+afterAll(async () => {
+  await engine?.close();
+  await receiver?.close();
+});
+
+test('a worker process that is told to stop while receivers hang is gone within three seconds, with nothing left that keeps it', async () => {
+  // The first answer leaves a kept connection behind, the others never come.
+  receiver.behave((response, { body }) => {
+    if (body.includes('cus_quick')) response.writeHead(204).end();
+  });
+  const child = spawnWorker('deliver', engine.url, engine.masterKey.toString('base64'));
+  await engine.record({ entity: 'cus_quick', seq: 1 });
+  await until(() => receiver.received.length === 1);
+  for (let index = 0; index < 5; index += 1) await engine.record({ entity: `cus_${index}`, seq: 1 });
+  await until(() => receiver.received.length > 1);
+  const asked = Date.now();
+  expect(await child.stop()).toBe(0);
+  // 2 s for what runs to finish, half a second to give leases back, the end of the process itself, and what the machine
+  // does beside it.
+  expect(Date.now() - asked).toBeLessThan(5_000);
+
+  // Nothing was counted and nothing is leased: the next worker sends at once.
+  const before = receiver.received.length;
+  receiver.behave(status(204));
+  const stop = engine.startWorker();
+  // Some of the events may have no delivery yet.
+  await until(async () => (await engine.deliveries()).filter(({ state }) => state === 'succeeded').length === 6, 5_000);
+  expect((await engine.deliveries()).map(({ attempts_count: count }) => count)).toEqual([1, 1, 1, 1, 1, 1]);
+  expect(receiver.received.length - before).toBe(5);
+  await stop();
+});

@@ -1,0 +1,232 @@
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { allMigrations } from '#src/app/migrations.ts';
+import { readFeed } from '#src/platform/db/event-feed.ts';
+import { migrate } from '#src/platform/db/migrate.ts';
+import { recordEvent, recordEvents } from '#src/platform/db/outbox.ts';
+import { claimEvents, createQueueFloor, lockDispatch, markDispatched } from '#src/platform/db/outbox-queue.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import { newId } from '#src/platform/ids.ts';
+import { createEmptyDatabase } from '../../support/database.ts';
+import { until } from '../../support/until.ts';
+import { startReceiver } from '../../support/webhook-receiver.ts';
+import { draftOf, startEngine, tenant } from '../harness/engine.ts';
+
+const entitiesOf = (events: readonly { entity: string }[]): string[] => events.map(({ entity }) => entity);
+
+test('a store from before keeps its feed in its sequence, and what nobody had dispatched yet is dispatched', async () => {
+  const { db, pool, drop } = await createEmptyDatabase();
+  const log = pino({ level: 'silent' });
+  try {
+    await migrate(
+      pool,
+      allMigrations.filter(({ feature, number }) => feature !== 'platform' || number < 220),
+      { log },
+    );
+    const add = async (entity: string, place: number | null): Promise<void> => {
+      await sql`
+        insert into outbox.events (id, tenant, kind, event, entity, seq, created, body, dispatched_at, feed_position)
+        values (${newId('evt')}, ${tenant}, 'customers', 'customer.changed', ${entity}, 1, now(), '{}',
+          case when ${place}::bigint is null then null else now() end, ${place})`.execute(db);
+    };
+    await add('cus_third', 30);
+    await add('cus_waiting_1', null);
+    await add('cus_first', 10);
+    await add('cus_second', 20);
+    await add('cus_waiting_2', null);
+    await sql`select setval('outbox.feed_positions', 30)`.execute(db);
+    await migrate(pool, allMigrations, { log });
+
+    const feed = async (after: number) =>
+      (await readFeed(db, { tenant, kinds: ['customers'], after, limit: 100 })).events;
+    expect(entitiesOf(await feed(0))).toEqual(['cus_first', 'cus_second', 'cus_third']);
+    expect(entitiesOf(await feed(20))).toEqual(['cus_third']);
+    await inTransaction(db, async (tx) => {
+      expect(await lockDispatch(tx)).toBe(true);
+      const claimed = await claimEvents(tx, { limit: 100, floor: 0 });
+      expect(entitiesOf(claimed)).toEqual(['cus_waiting_1', 'cus_waiting_2']);
+      await markDispatched(
+        tx,
+        claimed.map(({ position }) => position),
+      );
+    });
+    expect(entitiesOf(await feed(30))).toEqual(['cus_waiting_1', 'cus_waiting_2']);
+  } finally {
+    await drop();
+  }
+});
+
+test('a process of the version before that still records while a newer one runs loses nothing', async () => {
+  const engine = await startEngine();
+  const receiver = await startReceiver();
+  try {
+    await engine.addEndpoint(receiver.url);
+    engine.startWorker();
+    // The statement of that version.
+    await sql`
+      insert into outbox.events (id, tenant, kind, event, entity, seq, previous_seq, created, body)
+      values (${newId('evt')}, ${tenant}, 'customers', 'customer.changed', 'cus_1', 1, null, now(), '{"by":"before"}')
+      returning pg_notify('orderpass_outbox', '')`.execute(engine.db);
+    await until(() => receiver.received.length === 1);
+    expect(receiver.received[0]?.body).toBe('{"by":"before"}');
+  } finally {
+    await engine.close();
+    await receiver.close();
+  }
+});
+
+test('only one dispatcher at a time reads the queue, and what it does not commit waits in its place', async () => {
+  const engine = await startEngine();
+  try {
+    for (let seq = 1; seq <= 3; seq += 1) await engine.record({ entity: 'cus_1', seq });
+    const seqs = (events: readonly { seq: number }[]): number[] => events.map(({ seq }) => seq);
+    const undone = inTransaction(engine.db, async (tx) => {
+      expect(await lockDispatch(tx)).toBe(true);
+      const events = await claimEvents(tx, { limit: 2, floor: 0 });
+      expect(seqs(events)).toEqual([1, 2]);
+      await inTransaction(engine.db, async (other) => {
+        expect(await Promise.all([lockDispatch(other), claimEvents(other, { limit: 2, floor: 0 })])).toEqual([
+          false,
+          [],
+        ]);
+      });
+      await markDispatched(
+        tx,
+        events.map(({ position }) => position),
+      );
+      throw new Error('undone');
+    });
+    await expect(undone).rejects.toThrow('undone');
+    await inTransaction(engine.db, async (tx) => {
+      expect(await lockDispatch(tx)).toBe(true);
+      expect(seqs(await claimEvents(tx, { limit: 100, floor: 0 }))).toEqual([1, 2, 3]);
+    });
+  } finally {
+    await engine.close();
+  }
+});
+
+test('what left the queue is not stepped over by every claim, and what is committed late is still in it', async () => {
+  const engine = await startEngine();
+  let commit = (): void => undefined;
+  try {
+    const floor = createQueueFloor();
+    let nowMs = 0;
+    const look = (): Promise<void> => {
+      nowMs += 1_000;
+      return inTransaction(engine.db, (tx) => floor.look(tx, nowMs));
+    };
+    // Other tests of this server write as well, and are waited for.
+    const lookUntil = (isThere: () => boolean): Promise<void> =>
+      until(async () => {
+        await look();
+        return isThere();
+      });
+    const dispatchAll = async (): Promise<{ entity: string; position: number }[]> =>
+      inTransaction(engine.db, async (tx) => {
+        expect(await lockDispatch(tx)).toBe(true);
+        const events = await claimEvents(tx, { limit: 100, floor: floor.get() });
+        await markDispatched(
+          tx,
+          events.map(({ position }) => position),
+        );
+        return events;
+      });
+    // Before the first event of all.
+    for (let count = 0; count < 5; count += 1) await look();
+    const client = await engine.pool.connect();
+    await client.query('begin isolation level repeatable read; select from outbox.waiting');
+    for (let number = 1; number <= 20; number += 1) await engine.record({ entity: `cus_${number}`, seq: number });
+    const dispatched = await dispatchAll();
+    expect(dispatched).toHaveLength(20);
+    const last = dispatched.at(-1)?.position ?? 0;
+    // A snapshot that is open keeps all that left, and does not keep the beginning back.
+    await lookUntil(() => floor.get() === last + 1);
+    await client.query('rollback');
+    client.release();
+
+    const isToCommit = new Promise<void>((resolve) => {
+      commit = resolve;
+    });
+    let position = 0;
+    const late = inTransaction(engine.db, async (tx) => {
+      await recordEvent(tx, draftOf({ entity: 'cus_late', seq: 1 }, engine.clock.now()));
+      const { rows } = await sql<{ position: number }>`select max(position) as position from outbox.waiting`.execute(
+        tx,
+      );
+      position = rows[0]?.position ?? 0;
+      await isToCommit;
+    });
+    await until(() => position > last);
+    await engine.record({ entity: 'cus_early', seq: 1 });
+    expect(entitiesOf(await dispatchAll())).toEqual(['cus_early']);
+    for (let count = 0; count < 5; count += 1) await look();
+    expect(floor.get()).toBeLessThanOrEqual(position);
+    commit();
+    await late;
+    // Also when it is not dispatched for long.
+    await lookUntil(() => floor.get() === position);
+    for (let count = 0; count < 5; count += 1) await look();
+    expect(floor.get()).toBe(position);
+    expect(entitiesOf(await dispatchAll())).toEqual(['cus_late']);
+    await lookUntil(() => floor.get() > position + 1);
+
+    // Committed below the beginning after all: whoever wrote it stood still for long after it had drawn its position.
+    await sql`
+      insert into outbox.waiting (position, event_id, tenant, kind, event, entity, created)
+      select position, id, tenant, kind, event, entity, created from outbox.events where entity = 'cus_1'`.execute(
+      engine.db,
+    );
+    expect(await dispatchAll()).toEqual([]);
+    await lookUntil(() => floor.get() < last);
+    expect(entitiesOf(await dispatchAll())).toEqual(['cus_1']);
+  } finally {
+    commit();
+    await engine.close();
+  }
+});
+
+test('two dispatchers take turns at a long queue: every event is delivered, and gets one place, in the sequence of its entity', async () => {
+  const engine = await startEngine();
+  const receiver = await startReceiver();
+  const [entities, rounds, eachRound] = [15, 20, 5];
+  const total = entities * rounds * eachRound;
+  try {
+    await engine.addEndpoint(receiver.url);
+    const record = async (round: number): Promise<void> => {
+      for (let entity = 0; entity < entities; entity += 1) {
+        const draft = (number: number) =>
+          draftOf({ entity: `cus_${entity}`, seq: round * eachRound + number + 1 }, engine.clock.now());
+        const more = Array.from({ length: eachRound - 1 }, (_, number) => draft(number + 1));
+        await inTransaction(engine.db, (tx) => recordEvents(tx, [draft(0), ...more]));
+      }
+    };
+    for (let round = 0; round < rounds / 2; round += 1) await record(round);
+    engine.startWorker();
+    const stop = engine.startWorker();
+    for (let round = rounds / 2; round < rounds; round += 1) await record(round);
+    await stop();
+    engine.startWorker();
+    const isDone = async (): Promise<boolean> => {
+      const deliveries = await engine.deliveries();
+      return deliveries.length === total && deliveries.every(({ state }) => state === 'succeeded');
+    };
+    await until(isDone, 60_000);
+
+    const { events } = await readFeed(engine.db, { tenant, kinds: ['customers'], after: 0, limit: total + 1 });
+    expect(new Set(events.map(({ id }) => id)).size).toBe(total);
+    expect(events).toHaveLength(total);
+    const inSequence = Array.from({ length: rounds * eachRound }, (_, index) => index + 1);
+    const sent = receiver.received.map(({ body }) => JSON.parse(body) as { customer: { uid: string }; seq: number });
+    for (let entity = 0; entity < entities; entity += 1) {
+      const uid = `cus_${entity}`;
+      expect(events.filter((event) => event.entity === uid).map(({ seq }) => seq)).toEqual(inSequence);
+      const seqs = sent.filter(({ customer }) => customer.uid === uid).map(({ seq }) => seq);
+      expect([...new Set(seqs)]).toEqual(inSequence);
+    }
+  } finally {
+    await engine.close();
+    await receiver.close();
+  }
+});

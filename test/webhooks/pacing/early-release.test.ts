@@ -1,0 +1,130 @@
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createSteps } from '#src/webhooks/pacing/batched-starts.ts';
+import { createLimits } from '#src/webhooks/send/time-limits.ts';
+import { until } from '../../support/until.ts';
+import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { type Engine, startEngine } from '../harness/engine.ts';
+
+let engine: Engine;
+let receiver: WebhookReceiver;
+
+beforeEach(async () => {
+  engine = await startEngine();
+  receiver = await startReceiver();
+  await engine.addEndpoint(receiver.url);
+});
+
+afterEach(async () => {
+  await engine.close();
+  await receiver.close();
+});
+
+const countOf = async (state: string): Promise<number> =>
+  (await engine.deliveries()).filter((delivery) => delivery.state === state).length;
+
+/** Runs with outcomes that cannot be written: the row of the first one is locked. */
+const whileUnwritten = async (entity: string, during: () => Promise<void>): Promise<void> => {
+  const client = await engine.pool.connect();
+  try {
+    await client.query('begin');
+    await client.query('select from webhooks.deliveries where entity = $1 for update', [entity]);
+    await during();
+    await client.query('commit');
+  } finally {
+    client.release(true);
+  }
+};
+
+test('a place is free when the receiver took its event, for as many as may wait to be written; the next ones wait with theirs', async () => {
+  // One place; twice as many may be unwritten without one.
+  engine.startWorker({ settings: { concurrency_max: 1 } });
+  // From then on it is known to be quick.
+  await engine.record({ entity: 'cus_0', seq: 1 });
+  await until(async () => (await countOf('succeeded')) === 1);
+  let answer = (): void => undefined;
+  receiver.behave((response) => {
+    answer = () => void response.writeHead(204).end();
+  });
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await until(() => receiver.received.length === 2);
+  await whileUnwritten('cus_1', async () => {
+    receiver.behave(status(204));
+    answer();
+    for (let index = 2; index <= 5; index += 1) await engine.record({ entity: `cus_${index}`, seq: 1 });
+    await until(() => receiver.received.length === 4);
+    await until(async () => (await engine.deliveries()).length === 6);
+    expect(await countOf('succeeded')).toBe(1);
+    expect(receiver.received.length).toBe(4);
+  });
+  await until(async () => (await countOf('succeeded')) === 6);
+  expect(receiver.received.length).toBe(6);
+});
+
+test('what an answer says of its endpoint is written before the next one goes there: none follows a 410', async () => {
+  engine.startWorker({ settings: { concurrency_max: 1 } });
+  let answer = (): void => undefined;
+  receiver.behave((response) => {
+    answer = () => void response.writeHead(410).end();
+  });
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await until(() => receiver.received.length === 1);
+  for (let index = 2; index <= 5; index += 1) await engine.record({ entity: `cus_${index}`, seq: 1 });
+  await until(async () => (await engine.deliveries()).length === 5);
+  receiver.behave(status(204));
+  answer();
+  await until(async () => (await countOf('cancelled')) === 5);
+  expect(receiver.received.length).toBe(1);
+  // It would have been sent to otherwise: whoever enables it again gets what comes then.
+  await sql`update webhooks.endpoints set enabled = true, disabled_reason = null, cancel_through = null`.execute(
+    engine.db,
+  );
+  await engine.record({ entity: 'cus_6', seq: 1 });
+  await until(() => receiver.received.length === 2);
+  expect(receiver.received[1]?.body).toContain('cus_6');
+});
+
+test('of hundreds that begin together each step leaves the process to what else came in, and all of them begin', async () => {
+  const steps = createSteps(8);
+  let begun = 0;
+  const all = Array.from({ length: 300 }, async () => {
+    await steps.turn();
+    begun += 1;
+  });
+  const between: number[] = [];
+  while (begun < 300) {
+    const before = begun;
+    await new Promise((resolve) => setImmediate(resolve));
+    between.push(begun - before);
+  }
+  await Promise.all(all);
+  expect(Math.max(...between)).toBeLessThanOrEqual(16);
+  // When there is nothing to wait for nobody waits.
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(steps.turn()).toBeUndefined();
+});
+
+test('limits end each after its time, whatever began before or after it, and at once with their signal', async () => {
+  const begin = createLimits(60);
+  const cut = new AbortController();
+  const ended: string[] = [];
+  const open = (name: string, signal = new AbortController().signal) => {
+    const limit = begin(signal);
+    limit.onOver = () => ended.push(name);
+    return limit;
+  };
+  open('first');
+  const closed = open('closed');
+  const ofSignal = open('signal', cut.signal);
+  closed.close();
+  cut.abort();
+  expect(ended).toEqual(['signal']);
+  expect(begin(cut.signal).isOver).toBe(true);
+  await until(() => ended.includes('first'));
+  const startedMs = performance.now();
+  open('late');
+  await until(() => ended.includes('late'));
+  expect(performance.now() - startedMs).toBeGreaterThanOrEqual(59);
+  expect(ended).toEqual(['signal', 'first', 'late']);
+  expect([closed.isOver, ofSignal.isOver]).toEqual([false, true]);
+});

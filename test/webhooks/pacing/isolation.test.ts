@@ -1,0 +1,200 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { quick, slow, unknown } from '#src/webhooks/pacing/concurrency-limit.ts';
+import { createPlaces, type Place } from '#src/webhooks/pacing/slots.ts';
+import { until } from '../../support/until.ts';
+import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { type Engine, startEngine } from '../harness/engine.ts';
+
+let engine: Engine;
+const receivers: WebhookReceiver[] = [];
+
+const open = async (...behaviour: Parameters<typeof startReceiver>): Promise<WebhookReceiver> => {
+  const receiver = await startReceiver(...behaviour);
+  receivers.push(receiver);
+  return receiver;
+};
+
+beforeEach(async () => {
+  engine = await startEngine();
+});
+
+afterEach(async () => {
+  await engine.close();
+  for (const receiver of receivers.splice(0)) await receiver.close();
+});
+
+test('however many endpoints hang, each with a long backlog, an event for another one arrives at once', async () => {
+  const hanging = await open(() => undefined);
+  for (let index = 0; index < 19; index += 1)
+    await engine.addEndpoint(`${hanging.url}/${index}`, { kinds: ['orders'] });
+  for (let index = 0; index < 30; index += 1)
+    await engine.record({ entity: `ord_${index}`, seq: 1, kind: 'orders', event: 'order.new', object: 'order' });
+  engine.startWorker();
+  await until(() => hanging.received.length >= 19);
+
+  const healthy = await open();
+  await engine.addEndpoint(healthy.url, { kinds: ['customers'] });
+  const recorded = Date.now();
+  for (let index = 0; index < 50; index += 1) await engine.record({ entity: `cus_${index}`, seq: 1 });
+  await until(() => healthy.received.length === 50);
+  // Long before any attempt at the hanging ones ends by its timeout of 15 s.
+  expect(Date.now() - recorded).toBeLessThan(10_000);
+  // An endpoint that has not answered yet is asked one thing at a time.
+  expect(hanging.received).toHaveLength(19);
+});
+
+test('an answer whose status has come holds its place for two seconds at most, however slowly its body drips', async () => {
+  const dripping = await open((response) => {
+    response.writeHead(200);
+    const drip = setInterval(() => response.write('.'), 100);
+    response.on('close', () => clearInterval(drip));
+  });
+  await engine.addEndpoint(dripping.url);
+  engine.startWorker();
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await engine.record({ entity: 'cus_1', seq: 2 });
+  await until(async () => {
+    const rows = await engine.deliveries();
+    return rows.length === 2 && rows.every(({ state }) => state === 'succeeded');
+  }, 10_000);
+  const [first] = await engine.deliveries();
+  const [attempt] = await engine.attempts(first?.uid ?? '');
+  expect(attempt).toMatchObject({ status: 200, failure: null });
+  expect(attempt?.response).toMatch(/^\.+$/);
+});
+
+test('what is kept of an answer that is no text has at most 16 KiB as text too', async () => {
+  const binary = await open((response) => void response.writeHead(500).end(Buffer.alloc(100_000, 0xff)));
+  const zeros = await open((response) => void response.writeHead(500).end(Buffer.alloc(100_000)));
+  await engine.addEndpoint(binary.url);
+  await engine.addEndpoint(zeros.url);
+  engine.startWorker();
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await until(async () => (await engine.deliveries()).filter((row) => row.attempts_count === 1).length === 2);
+  for (const { uid } of await engine.deliveries()) {
+    const [attempt] = await engine.attempts(uid);
+    const bytes = Buffer.byteLength(attempt?.response ?? '');
+    expect(bytes).toBeLessThanOrEqual(16 * 1024);
+    expect(bytes).toBeGreaterThan(16 * 1024 - 4);
+  }
+});
+
+test('a Retry-After that is absurdly far away delays by a day, and the attempt is written like any other', async () => {
+  const far = await open(status(503, { 'retry-after': 'Fri, 31 Dec 9999 23:59:59 GMT' }));
+  const long = await open(status(429, { 'retry-after': '9'.repeat(40) }));
+  await engine.addEndpoint(far.url);
+  await engine.addEndpoint(long.url);
+  engine.startWorker();
+  await engine.record({ entity: 'cus_1', seq: 1 });
+  await until(async () => (await engine.deliveries()).filter((row) => row.attempts_count === 1).length === 2);
+  for (const { next_attempt_at: next } of await engine.deliveries()) {
+    const hours = ((next?.getTime() ?? 0) - engine.clock.now().getTime()) / 3_600_000;
+    expect(hours).toBeGreaterThan(23.9);
+    expect(hours).toBeLessThanOrEqual(24);
+  }
+});
+
+const never = new AbortController().signal;
+
+test('unknown endpoints share half of the places; quick ones get more with each answer; who lets its sender wait leaves its place to others', () => {
+  const places = createPlaces({ placesMax: 8, waitingMax: 3, perEndpointMax: 8, slowMs: 1_000, shortMs: 50 });
+  const leftOf = (endpointUid: string, endpointClass: typeof quick | typeof unknown | typeof slow = unknown): number =>
+    places.leftOf({ endpointUid, endpointClass, recoveredMs: 0, isPaced: false });
+  const take = (uid: string): Place => {
+    const place = places.take(uid, false);
+    void place.turn(never);
+    return place;
+  };
+  /** The answer is there and written. */
+  const end = (place: Place | undefined, tookMs: number, failed: boolean): void => {
+    place?.answered();
+    place?.giveBack({ tookMs, failed });
+  };
+  const startMs = performance.now();
+  const empty = { free: 8, freeForUnknown: 4, kept: 1, freeForSlow: 3, full: [] };
+  expect(places.room(startMs)).toEqual(empty);
+  const taken = ['a', 'b', 'c', 'd'].map((uid) => {
+    expect(leftOf(uid)).toBe(1);
+    return take(uid);
+  });
+  expect(places.room(startMs)).toEqual({
+    free: 4,
+    freeForUnknown: 0,
+    kept: 1,
+    freeForSlow: 3,
+    full: ['a', 'b', 'c', 'd'],
+  });
+
+  end(taken[0], 20, false);
+  expect(places.room(startMs)).toEqual({ free: 5, freeForUnknown: 1, kept: 1, freeForSlow: 3, full: ['b', 'c', 'd'] });
+  expect(leftOf('a', quick)).toBe(2);
+  const own = [take('a'), take('a')];
+  // Its places are not among those of the unknown.
+  expect(places.room(startMs)).toMatchObject({ free: 3, freeForUnknown: 1 });
+  end(own[0], 20, false);
+  expect(leftOf('a', quick)).toBe(3);
+  // A failure takes half, a time-out all but one.
+  end(own[1], 20, true);
+  expect(leftOf('a', quick)).toBe(2);
+
+  // b, c and d hang: their places are free again, and they wait elsewhere.
+  expect(places.room(startMs + 1_500)).toEqual({
+    free: 8,
+    freeForUnknown: 4,
+    kept: 1,
+    freeForSlow: 0,
+    full: ['b', 'c', 'd'],
+  });
+  // No more may wait than there are waiting places.
+  expect(leftOf('e')).toBe(1);
+  const last = take('e');
+  expect(places.room(startMs + 5_000)).toMatchObject({ free: 7, freeForUnknown: 3, freeForSlow: 0 });
+  for (const place of [taken[1], taken[2], taken[3], last]) end(place, Number.POSITIVE_INFINITY, true);
+  expect(places.room(startMs + 5_000)).toEqual(empty);
+  expect(leftOf('b', slow)).toBe(1);
+});
+
+test('a quick endpoint is given its next deliveries ahead, is sent no more of them at once than it may, and takes no places of others with them', async () => {
+  const places = createPlaces({ placesMax: 8, waitingMax: 8, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
+  const leftOf = (isPaced: boolean): number =>
+    places.leftOf({ endpointUid: 'a', endpointClass: quick, recoveredMs: 0, isPaced });
+  expect(leftOf(false)).toBe(1);
+  const first = places.take('a', false);
+  await first.turn(never);
+  first.answered();
+  first.giveBack({ tookMs: 5, failed: false });
+  // It may have two at once now, and sixteen times as many ahead, unless it has a rate to keep.
+  expect([leftOf(true), leftOf(false)]).toEqual([2, 32]);
+
+  const begun: number[] = [];
+  const held = Array.from({ length: 32 }, (_, index) => {
+    const place = places.take('a', false);
+    void place.turn(never).then(() => begun.push(index));
+    return place;
+  });
+  await Promise.resolve();
+  expect(begun).toEqual([0, 1]);
+  expect(places.room(performance.now())).toMatchObject({ free: 6, full: ['a'] });
+  for (const [index, place] of held.entries()) {
+    place.answered();
+    place.giveBack({ tookMs: 5, failed: false });
+    await Promise.resolve();
+    expect(begun.length).toBe(Math.min(32, index + 3));
+  }
+  expect(places.room(performance.now())).toMatchObject({ free: 8, full: [] });
+});
+
+test('only an endpoint that answers at once is sent more than eight at once; with the first answer that takes longer it is eight again', () => {
+  const places = createPlaces({ placesMax: 64, waitingMax: 8, perEndpointMax: 32, slowMs: 1_000, shortMs: 50 });
+  /** How many at once it gets, after an answer that took so long. */
+  const allowedAfter = (endpointUid: string, tookMs: number): number => {
+    const place = places.take(endpointUid, false);
+    void place.turn(never);
+    place.answered();
+    place.giveBack({ tookMs, failed: false });
+    return places.leftOf({ endpointUid, endpointClass: quick, recoveredMs: 0, isPaced: true });
+  };
+  expect([20, 20, 20, 20, 20, 20].map((tookMs) => allowedAfter('a', tookMs))).toEqual([2, 4, 8, 16, 32, 32]);
+  expect(allowedAfter('a', 300)).toBe(8);
+  expect([300, 300, 300, 300, 300].map((tookMs) => allowedAfter('b', tookMs))).toEqual([2, 4, 8, 8, 8]);
+});

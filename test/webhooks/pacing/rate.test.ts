@@ -1,0 +1,112 @@
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { allowedNow, holdMs, nextAllowed, pacedAfter, rateOf } from '#src/webhooks/pacing/rate.ts';
+import { until } from '../../support/until.ts';
+import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { type Engine, startEngine } from '../harness/engine.ts';
+
+let engine: Engine;
+let receiver: WebhookReceiver;
+let uid: string;
+
+beforeEach(async () => {
+  engine = await startEngine();
+  receiver = await startReceiver();
+  ({ endpoint_uid: uid } = await engine.addEndpoint(receiver.url));
+});
+
+afterEach(async () => {
+  await engine.close();
+  await receiver.close();
+});
+
+const recordSome = async (from: number, count: number): Promise<void> => {
+  for (let index = from; index < from + count; index += 1) await engine.record({ entity: `cus_${index}`, seq: 1 });
+};
+
+test('the rate that an owner set is kept by several workers together, in every second', async () => {
+  await sql`update webhooks.endpoints set max_per_second = 20 where uid = ${uid}`.execute(engine.db);
+  await recordSome(0, 60);
+  const started = Date.now();
+  for (let worker = 0; worker < 3; worker += 1) engine.startWorker();
+  await until(() => receiver.received.length === 60, 20_000);
+  const times = receiver.received.map(({ at }) => at).sort((left, right) => left - right);
+  // 60 at 20 a second take more than two seconds, and the machine may make it longer, never shorter.
+  expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(2_000);
+  for (const [index, time] of times.entries()) {
+    const within = times.filter((other) => other >= time && other < time + 1_000).length;
+    // Claimed in time; between claim and arrival a machine under load may hold some up by a little.
+    expect(within, `from ${time - started} ms, the ${index + 1}th`).toBeLessThanOrEqual(24);
+  }
+});
+
+test('a burst and what follows evenly are never more than the rate in one second', () => {
+  for (const maxPerSecond of [1, 2, 9, 10, 37, 100, 1000]) {
+    const rate = rateOf(maxPerSecond);
+    const sent: number[] = [];
+    let paced: Date | null = null;
+    for (let nowMs = 0; nowMs < 5_000; nowMs += 1) {
+      const now = new Date(nowMs);
+      const count = allowedNow(rate, paced, now);
+      if (count === 0) {
+        if (paced !== null) expect(nextAllowed(rate, paced).getTime()).toBeGreaterThan(nowMs);
+        continue;
+      }
+      paced = pacedAfter(rate, paced, now, count);
+      for (let index = 0; index < count; index += 1) sent.push(nowMs);
+    }
+    for (const time of sent)
+      expect(sent.filter((other) => other >= time && other < time + 1_000).length).toBeLessThanOrEqual(maxPerSecond);
+    // And it is used: what is left out is the price of the burst.
+    expect(sent.length).toBeGreaterThanOrEqual(Math.floor(maxPerSecond * 5 * 0.85));
+  }
+});
+
+test('after 20 failures in a row the others wait for the answer of one; nothing waits more than five minutes longer', async () => {
+  receiver.behave(status(500));
+  engine.startWorker();
+  await recordSome(0, 20);
+  await until(async () => (await engine.deliveries()).filter((row) => row.attempts_count >= 1).length === 20);
+  const gate = async (): Promise<Date | null> => {
+    const { rows } = await sql<{ gate: Date | null }>`
+      select gate from webhooks.ready where endpoint_uid = ${uid}`.execute(engine.db);
+    return rows[0]?.gate ?? null;
+  };
+  await until(async () => (await gate()) !== null);
+
+  // Held: what becomes due now is not sent, while another endpoint gets it.
+  const other = await startReceiver();
+  await engine.addEndpoint(other.url);
+  const before = receiver.received.length;
+  await recordSome(500, 10);
+  await until(() => other.received.length === 10);
+  expect(receiver.received.filter(({ body }) => body.includes('cus_50'))).toHaveLength(0);
+
+  // Half open: one goes, fails, and everything is held again for longer.
+  engine.advance(6_000);
+  await until(() => receiver.received.length > before);
+  await until(async () => ((await gate())?.getTime() ?? 0) > engine.clock.now().getTime() + 7_000);
+  expect(receiver.received.length).toBe(before + 1);
+
+  // Held as long as may be: everything that waits goes, whatever the breaker says.
+  engine.advance(5 * 60_000 + 1_000);
+  await until(async () => (await engine.deliveries()).every(({ attempts_count: count }) => count >= 1));
+
+  // One success, and the endpoint is sent to again, beginning with one at a time.
+  receiver.behave(status(204));
+  engine.advance(70_000);
+  await until(async () => (await gate()) === null);
+  engine.advance(2 * 3_600_000);
+  await until(async () => (await engine.deliveries()).every(({ state }) => state === 'succeeded'), 20_000);
+  const { rows } = await sql<{ failures: number; recovered: Date | null }>`
+    select failures_count as failures, recovered from webhooks.endpoint_health
+    join webhooks.ready using (endpoint_uid) where endpoint_uid = ${uid}`.execute(engine.db);
+  expect(rows[0]?.failures).toBe(0);
+  expect(rows[0]?.recovered).not.toBeNull();
+  await other.close();
+});
+
+test('the breaker holds longer with each failure, a minute at most', () => {
+  expect(holdMs(19)).toBe(0);
+  expect([20, 21, 22, 23, 24, 1_000].map(holdMs)).toEqual([5_000, 10_000, 20_000, 40_000, 60_000, 60_000]);
+});
