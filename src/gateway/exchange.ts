@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TraceSpan } from '#src/platform/telemetry/traces.ts';
 import type { Presented } from './access/read-credential.ts';
-import type { AllowedUse } from './audit/gather-allowed.ts';
 import type { Route } from './config.ts';
+import type { AllowedUse } from './ground/allowed-use.ts';
 import type { RateStanding } from './limits/rate-limits.ts';
 import type { Principal } from './principal.ts';
 

@@ -30,18 +30,18 @@ import { createAuthenticator } from './access/authenticate.ts';
 import { createBearerTokens } from './access/bearer-tokens.ts';
 import { createDryRunLog } from './access/dry-run-log.ts';
 import { assemble, type PublicDoor } from './assemble.ts';
-import { createAuditGuard } from './audit/audit-guard.ts';
-import { createAuditHours } from './audit/audit-hours.ts';
-import { createAuditSinks } from './audit/feed-sinks.ts';
-import { createFingerprint } from './audit/fingerprint.ts';
-import { openRecorder } from './audit/recorder.ts';
-import { createAuditRetention } from './audit/retain-audit.ts';
-import { openWitness } from './audit/witness.ts';
+import { openWitness } from './audit/chain/external-heads.ts';
+import { createFingerprint } from './audit/event/fingerprint.ts';
+import { openRecorder } from './audit/record/recorder.ts';
+import { createAuditRetention } from './audit/retention/retention.ts';
+import { createAuditHours } from './audit/search/hours.ts';
+import { createAuditSinks } from './audit/sinks/feed-sinks.ts';
+import { createAuditGuard } from './audit/verify/guard.ts';
 import { type GatewaySettings, loadRouteTable, routesFileOf } from './config.ts';
-import { createCredentialCache } from './credentials/credential-cache.ts';
-import { readEpoch } from './credentials/credential-epoch-store.ts';
-import { createCredentialUse } from './credentials/credential-use.ts';
-import { createRevokeToken } from './credentials/revoke-token.ts';
+import { createRevokeToken } from './credentials/change/revoke-token.ts';
+import { createCredentialCache } from './credentials/lookup/cache.ts';
+import { createCredentialUse } from './credentials/lookup/count-use.ts';
+import { readEpoch } from './credentials/lookup/epoch-store.ts';
 import { createDpop } from './dpop/dpop.ts';
 import { createGatewayMetrics } from './gateway-metrics.ts';
 import { createLimits } from './limits/limits.ts';
@@ -59,59 +59,65 @@ import { createDenialLog } from './whoami/denial-log.ts';
 export { reportDryRuns } from './access/dry-run-report.ts';
 export { pageDryRuns } from './access/page-dry-runs.ts';
 export { attachDoor } from './attach-door.ts';
-export { appendChange } from './audit/append-change.ts';
-export { type AuditAction, auditActions } from './audit/audit-event.ts';
-export { type AuditProblemKind, kindOfAuditProblem } from './audit/audit-problem.ts';
-export { type AuditChart, type ChartDimension, chartAudit } from './audit/chart-audit.ts';
-export { type ClientUse, reportClientUse } from './audit/client-use.ts';
-export { newestCall } from './audit/client-use-store.ts';
+export { openWitness } from './audit/chain/external-heads.ts';
+export { type AuditProblemKind, kindOfAuditProblem } from './audit/chain/problem.ts';
+export { type AuditAction, auditActions } from './audit/event/event.ts';
+export { appendChange } from './audit/record/append-change.ts';
+export { type AuditChart, type ChartDimension, chartAudit } from './audit/search/chart-audit.ts';
 export {
   type ExportedAudit,
   type ExportFormat,
   type ExportRequest,
   exportAudit,
   exportFormats,
-} from './audit/export-audit.ts';
-export { exportFound } from './audit/export-found.ts';
-export type { IssuedToken } from './audit/issued-tokens.ts';
-export { listLiveTokens } from './audit/live-tokens.ts';
-export { revokeHashed, revokeTraced } from './audit/revoke-traced.ts';
-export { type FoundAudit, findAuditEvent, newestEvent, searchAudit, searchLimitMax } from './audit/search-audit.ts';
-export { traceCredential } from './audit/trace-credential.ts';
-export { type HashedCredential, type HashedTrace, traceHashed } from './audit/trace-hashed.ts';
-export { reportUnusedScopes } from './audit/unused-scopes.ts';
-export { listHeads, type SignedHead } from './audit/verification-store.ts';
-export { type ComparedAudit, verifyAgainst } from './audit/verify-against.ts';
-export { type VerifiedAudit, verifyAudit } from './audit/verify-audit.ts';
-export { listVerifications, startVerification, type Verification } from './audit/verify-in-background.ts';
-export { openWitness } from './audit/witness.ts';
+} from './audit/search/export-audit.ts';
+export { exportFound } from './audit/search/export-found.ts';
+export {
+  type FoundAudit,
+  findAuditEvent,
+  newestEvent,
+  searchAudit,
+  searchLimitMax,
+} from './audit/search/search-audit.ts';
+export { listHeads, type SignedHead } from './audit/verify/verification-store.ts';
+export { type ComparedAudit, verifyAgainst } from './audit/verify/verify-against.ts';
+export { type VerifiedAudit, verifyAudit } from './audit/verify/verify-audit.ts';
+export { listVerifications, startVerification, type Verification } from './audit/verify/verify-in-background.ts';
 export { type GatewaySettings, gatewaySettings } from './config.ts';
-export { readEpoch } from './credentials/credential-epoch-store.ts';
-export { newestClientUse } from './credentials/credential-use-store.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
+export { readEpoch } from './credentials/lookup/epoch-store.ts';
+export { newestClientUse } from './credentials/lookup/use-store.ts';
 export {
   findCredential,
   type LiveCredential,
   type LiveKind,
   listLiveCredentials,
   liveKinds,
-} from './credentials/live-credentials.ts';
+} from './credentials/show/live-credentials.ts';
 export {
   type ClientSearch,
   type ListedClient,
   listTenantStates,
   pageClients,
   pageGrants,
-} from './credentials/page-clients.ts';
-export type { CredentialState, ShownClient, ShownCredential } from './credentials/show-credentials.ts';
-export { createKeyViews, type KeyViews, type ShownKey } from './credentials/show-keys.ts';
-export { shrinkClientScopes } from './credentials/shrink-scopes.ts';
+} from './credentials/show/page-clients.ts';
+export type { CredentialState, ShownClient, ShownCredential } from './credentials/show/show-credentials.ts';
+export { createKeyViews, type KeyViews, type ShownKey } from './credentials/show/show-keys.ts';
 export { gatewayServerOptions } from './edge/client-error.ts';
 export type { DoorHandlers } from './front.ts';
+export type { IssuedToken } from './incident/issued-tokens.ts';
+export { listLiveTokens } from './incident/live-tokens.ts';
+export { revokeHashed, revokeTraced } from './incident/revoke-traced.ts';
+export { traceCredential } from './incident/trace-credential.ts';
+export { type HashedCredential, type HashedTrace, traceHashed } from './incident/trace-hashed.ts';
 export { createSourceOf } from './limits/source-address.ts';
 export { type PresentedToken, revokePresentedToken } from './oauth/revoke-presented-token.ts';
 export { type RotatedKey, rotateSigningKey } from './oauth/rotate-signing-key.ts';
 export type { Page } from './pages.ts';
+export { type ClientUse, reportClientUse } from './policy/client-use.ts';
+export { newestCall } from './policy/client-use-store.ts';
+export { shrinkClientScopes } from './policy/shrink-scopes.ts';
+export { reportUnusedScopes } from './policy/unused-scopes.ts';
 export { createStartingDoor } from './starting-door.ts';
 export { type DescribedSelfOperation, describedSelfOperations } from './whoami/described-operations.ts';
 

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { sql } from 'kysely';
-import { createRevokeToken } from '#src/gateway/credentials/revoke-token.ts';
+import { createRevokeToken } from '#src/gateway/credentials/change/revoke-token.ts';
 import {
   attachDoor,
   createCredentials,

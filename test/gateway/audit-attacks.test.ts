@@ -1,8 +1,8 @@
 /** What somebody can do who may write every table and has not the master key, and how each of it is named for good. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type ChainedEvent, completeEvent } from '#src/gateway/audit/audit-event.ts';
-import { insertEvents, listChainEvents } from '#src/gateway/audit/audit-store.ts';
-import { hashEvent } from '#src/gateway/audit/chain.ts';
+import { hashEvent } from '#src/gateway/audit/chain/chain.ts';
+import { insertEvents, listChainEvents } from '#src/gateway/audit/chain/event-store.ts';
+import { type ChainedEvent, completeEvent } from '#src/gateway/audit/event/event.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { type House, openHouse } from './audit-house.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { countAudit } from '#src/gateway/audit/audit-hours.ts';
-import { chartAudit } from '#src/gateway/audit/chart-audit.ts';
+import { chartAudit } from '#src/gateway/audit/search/chart-audit.ts';
+import { countAudit } from '#src/gateway/audit/search/hours.ts';
 import { until } from '../support/until.ts';
 import { knock } from './public-door.ts';
 import { bearer, openStand, pick, read, type Stand, tokenOf } from './stand.ts';

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { dropOldAudit } from '#src/gateway/audit/retain-audit.ts';
+import { dropOldAudit } from '#src/gateway/audit/retention/retention.ts';
 import {
   createCredentials,
   createGateway,

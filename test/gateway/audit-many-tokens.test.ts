@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { EventFilter } from '#src/gateway/audit/audit-filter-store.ts';
-import { hashEvent } from '#src/gateway/audit/chain.ts';
-import { createFingerprint } from '#src/gateway/audit/fingerprint.ts';
+import { hashEvent } from '#src/gateway/audit/chain/chain.ts';
+import { createFingerprint } from '#src/gateway/audit/event/fingerprint.ts';
+import type { EventFilter } from '#src/gateway/audit/search/filter-store.ts';
 import {
   exportAudit,
   findAuditEvent,

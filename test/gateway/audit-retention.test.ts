@@ -1,8 +1,8 @@
 /** What the retention drops, what it signs for it, and what it leaves where it is. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { completeEvent } from '#src/gateway/audit/audit-event.ts';
-import { insertEvents } from '#src/gateway/audit/audit-store.ts';
-import { hashEvent } from '#src/gateway/audit/chain.ts';
+import { hashEvent } from '#src/gateway/audit/chain/chain.ts';
+import { insertEvents } from '#src/gateway/audit/chain/event-store.ts';
+import { completeEvent } from '#src/gateway/audit/event/event.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { type House, openHouse } from './audit-house.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { AskedFilter } from '#src/gateway/audit/issued-use.ts';
+import type { AskedFilter } from '#src/gateway/audit/search/issued-use.ts';
 import { exportFound, searchAudit } from '#src/gateway/index.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';

@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { EventFilter } from '#src/gateway/audit/audit-filter-store.ts';
-import { createEarlierFingerprint, createFingerprint } from '#src/gateway/audit/fingerprint.ts';
+import { createEarlierFingerprint, createFingerprint } from '#src/gateway/audit/event/fingerprint.ts';
+import type { EventFilter } from '#src/gateway/audit/search/filter-store.ts';
 import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { reportUnusedScopes, searchAudit, traceCredential } from '#src/gateway/index.ts';
 import { newId } from '#src/platform/ids.ts';

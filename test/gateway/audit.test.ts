@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { dropOldAudit } from '#src/gateway/audit/retain-audit.ts';
+import { dropOldAudit } from '#src/gateway/audit/retention/retention.ts';
 import { verifyAudit } from '#src/gateway/index.ts';
 import { altered } from '../support/altered.ts';
 import { until } from '../support/until.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newClientId, newClientSecret } from '#src/gateway/credentials/credential-values.ts';
+import { newClientId, newClientSecret } from '#src/gateway/ground/credential-values.ts';
 import { withinASecond } from '../support/until.ts';
 import { knock, type Reply } from './public-door.ts';
 import { bearer, clientHeaders, openStand, rawHeaders, read, type Stand, tokenOf, withoutRequestId } from './stand.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createGatherAnswers } from '#src/gateway/audit/gather-answers.ts';
+import { createGatherAnswers } from '#src/gateway/audit/record/group-commit.ts';
 
 const longMs = 60_000;
 

@@ -1,8 +1,8 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readEpoch } from '#src/gateway/credentials/credential-epoch-store.ts';
-import { createRevokeToken } from '#src/gateway/credentials/revoke-token.ts';
-import { createRevokedTokens } from '#src/gateway/credentials/revoked-tokens.ts';
+import { createRevokeToken } from '#src/gateway/credentials/change/revoke-token.ts';
+import { readEpoch } from '#src/gateway/credentials/lookup/epoch-store.ts';
+import { createRevokedTokens } from '#src/gateway/credentials/lookup/revoked-tokens.ts';
 import { withinASecond } from '../support/until.ts';
 import { knock, type Reply } from './public-door.ts';
 import { basic, bearer, type Door, openStand, pick, postToken, read, type Stand, tokenOf } from './stand.ts';

@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { createRevokeToken } from '#src/gateway/credentials/revoke-token.ts';
+import { createRevokeToken } from '#src/gateway/credentials/change/revoke-token.ts';
 import { createCredentials } from '#src/gateway/index.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { databaseUrl, run } from '../support/test-server.ts';

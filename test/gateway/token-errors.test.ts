@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newClientId, newClientSecret } from '#src/gateway/credentials/credential-values.ts';
+import { newClientId, newClientSecret } from '#src/gateway/ground/credential-values.ts';
 import { knock, type Reply, sendRaw } from './public-door.ts';
 import { basic, openStand, pick, postToken, type Stand, withoutRequestId } from './stand.ts';
 import { openStoreLine } from './store-line.ts';

@@ -1,7 +1,7 @@
 /** What is refused, and what is wrong with the audit, in the language of the viewer: whatever else speaks English. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { faultCodes, faultStatus } from '#src/contract/fault.ts';
-import { auditProblems } from '#src/gateway/audit/audit-problem.ts';
+import { auditProblems } from '#src/gateway/audit/chain/problem.ts';
 import { textsOf } from '#src/panel/texts/texts.ts';
 import { type PanelStand, type StandUser, startPanelStand } from './panel-stand.ts';
 

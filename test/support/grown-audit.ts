@@ -1,7 +1,7 @@
 /** An audit with as many events as wanted, one a second, made by the database; they are not chained. */
 import { createHash } from 'node:crypto';
 import pg from 'pg';
-import type { AskedFilter } from '#src/gateway/audit/issued-use.ts';
+import type { AskedFilter } from '#src/gateway/audit/search/issued-use.ts';
 import { allowSilence } from '#src/platform/db/pool.ts';
 import type { Grown } from './grown-lists.ts';
 

@@ -1,10 +1,10 @@
 /** What the gateway let through and what it refused, for the audit. */
 import type { Fault } from '#src/contract/fault.ts';
-import type { Fingerprint } from '../audit/fingerprint.ts';
-import type { AllowedUse } from '../audit/gather-allowed.ts';
-import type { Recorder } from '../audit/recorder.ts';
+import type { Fingerprint } from '../audit/event/fingerprint.ts';
+import type { Recorder } from '../audit/record/recorder.ts';
 import type { Route } from '../config.ts';
 import type { Exchange, Step } from '../exchange.ts';
+import type { AllowedUse } from '../ground/allowed-use.ts';
 import type { SourceOf } from '../limits/source-address.ts';
 import type { Principal } from '../principal.ts';
 import { callerOf, secretOf, strangerOf } from './audited-caller.ts';

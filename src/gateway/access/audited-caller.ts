@@ -1,6 +1,6 @@
 /** Pure: how the audit names a caller, and what its fingerprint is made of. */
 import type { Fault } from '#src/contract/fault.ts';
-import type { Allowed } from '../audit/gather-allowed.ts';
+import type { Allowed } from '../ground/allowed-use.ts';
 import type { Principal } from '../principal.ts';
 import type { Presented } from './read-credential.ts';
 import { TracedFault } from './traced-fault.ts';

@@ -4,10 +4,10 @@
  * only for so many at once. One that nobody can name is not counted: the log has it.
  */
 import type { Fault } from '#src/contract/fault.ts';
-import type { Fingerprint } from '../audit/fingerprint.ts';
-import type { Allowed } from '../audit/gather-allowed.ts';
-import type { Recorder } from '../audit/recorder.ts';
+import type { Fingerprint } from '../audit/event/fingerprint.ts';
+import type { Recorder } from '../audit/record/recorder.ts';
 import type { Exchange } from '../exchange.ts';
+import type { Allowed } from '../ground/allowed-use.ts';
 import type { SourceOf } from '../limits/source-address.ts';
 import { callerOf, secretOf, strangerOf } from './audited-caller.ts';
 import type { Authenticate } from './authenticate.ts';

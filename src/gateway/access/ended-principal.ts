@@ -1,6 +1,7 @@
 /** Pure: whose credential is over, and what is left of it: it may learn why it was refused, and nothing else (interface 11.5). */
-import { type ClientRecord, isOver, type KeyRecord } from '../credentials/credential-records.ts';
-import type { SecretRow } from '../credentials/credential-store.ts';
+
+import type { SecretRow } from '../credentials/lookup/credential-store.ts';
+import { type ClientRecord, isOver, type KeyRecord } from '../credentials/lookup/records.ts';
 import type { Principal } from '../principal.ts';
 
 export const isKeyLive = ({ revoked, expiresMs, quarantinedReason, tenants }: KeyRecord, nowMs: number): boolean =>

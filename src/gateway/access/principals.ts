@@ -1,7 +1,7 @@
 /** Callers, made once per record and shared by all its requests: a record never changes, it is replaced. */
 import { faultTitle } from '#src/contract/fault.ts';
-import type { ClientRecord, KeyRecord } from '../credentials/credential-records.ts';
-import type { SecretRow } from '../credentials/credential-store.ts';
+import type { SecretRow } from '../credentials/lookup/credential-store.ts';
+import type { ClientRecord, KeyRecord } from '../credentials/lookup/records.ts';
 import type { CredentialKind, Principal } from '../principal.ts';
 import { notValid, type VerifiedToken } from './bearer-tokens.ts';
 import { TracedFault } from './traced-fault.ts';

@@ -4,23 +4,15 @@
  * Values are returned once and kept as digests only. Names that do not exist are a NOT_FOUND fault.
  */
 import { validationFault } from '#src/contract/fault.ts';
-import {
-  assertFound,
-  type CredentialsDeps,
-  change,
-  keptOf,
-  noteChange,
-  noteState,
-  type Tx,
-} from './credential-change.ts';
-import { type IssuedSecret, issueSecret, rotations } from './credential-rotation.ts';
-import { updateClientDpop, updateClientIntrospection } from './credential-state-store.ts';
-import { stateChanges } from './credential-states.ts';
-import * as store from './credential-store.ts';
-import { newApiKey, newClientId } from './credential-values.ts';
-import { credentialViews } from './show-credentials.ts';
+import { newApiKey, newClientId } from '../ground/credential-values.ts';
+import { assertFound, type CredentialsDeps, change, keptOf, noteChange, noteState, type Tx } from './change/change.ts';
+import { type IssuedSecret, issueSecret, rotations } from './change/rotation.ts';
+import { updateClientDpop, updateClientIntrospection } from './change/state-store.ts';
+import { stateChanges } from './change/states.ts';
+import * as store from './lookup/credential-store.ts';
+import { credentialViews } from './show/show-credentials.ts';
 
-export type { CredentialsDeps } from './credential-change.ts';
+export type { CredentialsDeps } from './change/change.ts';
 
 export type NewApiKey = { tenant: string; name: string; expires?: Date };
 export type NewClient = {

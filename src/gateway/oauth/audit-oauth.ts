@@ -1,9 +1,9 @@
 /** What the OAuth endpoints did, written before they answer. */
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
-import type { Fingerprint } from '../audit/fingerprint.ts';
-import type { Recorder } from '../audit/recorder.ts';
-import { isClientId } from '../credentials/credential-values.ts';
+import type { Fingerprint } from '../audit/event/fingerprint.ts';
+import type { Recorder } from '../audit/record/recorder.ts';
+import { isClientId } from '../ground/credential-values.ts';
 import type { SourceOf } from '../limits/source-address.ts';
 import type { ProvenClient } from './authenticate-client.ts';
 import { claimedClientId } from './limit-failures.ts';

@@ -2,9 +2,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import type { CredentialCache } from '../credentials/credential-cache.ts';
-import { type ClientRecord, provesClient } from '../credentials/credential-records.ts';
-import { clientKeyName } from '../credentials/show-credentials.ts';
+import type { CredentialCache } from '../credentials/lookup/cache.ts';
+import { type ClientRecord, provesClient } from '../credentials/lookup/records.ts';
+import { clientKeyName } from '../credentials/show/show-credentials.ts';
 import { quarantineText } from '../faults.ts';
 import { invalidClient, OAuthRefusal } from './oauth-answers.ts';
 import { type ClientProof, readClientProof } from './read-client-proof.ts';

@@ -1,6 +1,6 @@
 /** RFC 9449 section 5: to which key the token of a request will be bound. */
 import type { Context } from 'koa';
-import type { ClientRecord } from '../credentials/credential-records.ts';
+import type { ClientRecord } from '../credentials/lookup/records.ts';
 import type { Dpop } from '../dpop/dpop.ts';
 import { proofsOf } from '../dpop/read-proof.ts';
 import type { CountFailure } from './limit-failures.ts';

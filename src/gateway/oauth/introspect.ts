@@ -1,7 +1,7 @@
 /** RFC 7662: whether a token is good now, and what for. Says of every other value the same, and nothing more. */
 import { Fault } from '#src/contract/fault.ts';
 import type { Authenticator } from '../access/authenticate.ts';
-import type { ClientRecord } from '../credentials/credential-records.ts';
+import type { ClientRecord } from '../credentials/lookup/records.ts';
 import type { Throttle } from '../limits/throttle.ts';
 import { OAuthRefusal, slowDown } from './oauth-answers.ts';
 

@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { createRevokeToken } from '../credentials/revoke-token.ts';
+import { createRevokeToken } from '../credentials/change/revoke-token.ts';
 import { listSigningKeys } from './signing-key-store.ts';
 
 /** `revoked` false: it had ended by itself. */

@@ -2,9 +2,9 @@
 import { Fault } from '#src/contract/fault.ts';
 import type { Authenticator } from '../access/authenticate.ts';
 import type { BearerTokens, VerifiedToken } from '../access/bearer-tokens.ts';
-import type { CredentialCache } from '../credentials/credential-cache.ts';
-import type { ClientRecord } from '../credentials/credential-records.ts';
-import type { RevokeToken } from '../credentials/revoke-token.ts';
+import type { RevokeToken } from '../credentials/change/revoke-token.ts';
+import type { CredentialCache } from '../credentials/lookup/cache.ts';
+import type { ClientRecord } from '../credentials/lookup/records.ts';
 import { invalidRequest } from './oauth-answers.ts';
 
 export type RevokeDeps = {

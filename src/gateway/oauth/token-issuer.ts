@@ -5,7 +5,7 @@
  * is never reached, which saves reading, checking and routing every request a second time.
  */
 import Provider, { type Adapter, type ClientMetadata, type Configuration } from 'oidc-provider';
-import type { ClientRecord } from '../credentials/credential-records.ts';
+import type { ClientRecord } from '../credentials/lookup/records.ts';
 import type { OAuthSettings } from './config.ts';
 import { OAuthRefusal } from './oauth-answers.ts';
 import type { Form } from './read-token-request.ts';

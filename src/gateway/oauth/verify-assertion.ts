@@ -1,7 +1,7 @@
 /** private_key_jwt (RFC 7523 section 3): is this assertion signed by a registered key of that client, for us, and new? */
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { Clock } from '#src/platform/clock.ts';
-import type { ClientKey, ClientRecord } from '../credentials/credential-records.ts';
+import type { ClientKey, ClientRecord } from '../credentials/lookup/records.ts';
 
 export type VerifyAssertionDeps = {
   clock: Clock;

@@ -4,8 +4,8 @@ import type { Kysely } from 'kysely';
 import { readCredential } from '../access/read-credential.ts';
 import { isoSeconds } from '../access/traced-fault.ts';
 import type { TenantWords } from '../config.ts';
-import { idOfValue } from '../credentials/credential-values.ts';
 import type { Exchange } from '../exchange.ts';
+import { idOfValue } from '../ground/credential-values.ts';
 import type { Principal } from '../principal.ts';
 import { readClientName, readKeyFacts, readSecretFacts, readTenantFacts } from './credential-facts-store.ts';
 

@@ -1,0 +1,127 @@
+/** SQL of heads that are checked before they are extended, and of what stands around their ends. */
+import { type Kysely, sql } from 'kysely';
+import { changesProcess, type Head } from './chain.ts';
+import { type ChainRow, chainColumns, type StoredEvent, storedColumns } from './event-store.ts';
+
+type Db = Kysely<unknown>;
+
+/** The newest chain of changes, locked to the end of the transaction. Another may have been opened while it waited. */
+export const lockNewestChanges = async (tx: Db): Promise<ChainRow | undefined> => {
+  const { rows } = await sql<ChainRow>`
+    select ${chainColumns} from gateway.audit_chains
+    where process = ${changesProcess} order by chain desc limit 1 for update`.execute(tx);
+  return rows[0];
+};
+
+export const newestChanges = async (tx: Db): Promise<number | undefined> => {
+  const { rows } = await sql<{ chain: number | null }>`
+    select max(chain) as chain from gateway.audit_chains where process = ${changesProcess}`.execute(tx);
+  return rows[0]?.chain ?? undefined;
+};
+
+export const findChain = async (db: Db, chain: number): Promise<ChainRow | undefined> => {
+  const { rows } = await sql<ChainRow>`
+    select ${chainColumns} from gateway.audit_chains where chain = ${chain}`.execute(db);
+  return rows[0];
+};
+
+export const findChains = async (db: Db, chains: readonly number[]): Promise<ChainRow[]> =>
+  (
+    await sql<ChainRow>`
+      select ${chainColumns} from gateway.audit_chains where chain = any(${chains}::integer[])`.execute(db)
+  ).rows;
+
+/** The last two, the later first. */
+export const listLastEvents = async (db: Db, chain: number): Promise<StoredEvent[]> => {
+  const { rows } = await sql<StoredEvent>`
+    select ${storedColumns} from gateway.audit_events where chain = ${chain} order by seq desc, at desc limit 2`.execute(
+    db,
+  );
+  return rows;
+};
+
+/** Heads that were signed last, and each chain of changes. */
+export const listRecentHeads = async (db: Db, limit: number): Promise<ChainRow[]> => {
+  const { rows } = await sql<ChainRow>`
+    (select ${chainColumns} from gateway.audit_chains order by signed desc, chain desc limit ${limit})
+    union select ${chainColumns} from gateway.audit_chains where process = ${changesProcess}`.execute(db);
+  return rows;
+};
+
+/** False when the head is not the one that was signed with `before`; then nothing is changed. */
+export const replaceHead = async (db: Db, head: Head, mac: Buffer, before: Buffer): Promise<boolean> => {
+  const { numAffectedRows } = await sql`
+    update gateway.audit_chains set seq = ${head.seq}, hash = decode(${head.hash}, 'hex'), signed = ${head.signed},
+      closed = ${head.closed}, seen = ${head.seen}, mac = ${mac}
+    where chain = ${head.chain} and mac = ${before}`.execute(db);
+  return numAffectedRows === 1n;
+};
+
+/** The hash at each of these places: only where exactly one event stands there. */
+export const hashesAt = async (
+  db: Db,
+  places: readonly { chain: number; seq: number }[],
+): Promise<Map<string, string>> => {
+  if (places.length === 0) return new Map();
+  const text = JSON.stringify(places.map(({ chain, seq }) => ({ chain, seq })));
+  const { rows } = await sql<{ chain: number; seq: number; hash: string }>`
+    select p.chain, p.seq, min(encode(e.hash, 'hex')) as hash
+    from (select distinct chain, seq from json_to_recordset(${text}::json) as asked (chain integer, seq bigint)) p
+      cross join lateral (select hash from gateway.audit_events where chain = p.chain and seq = p.seq limit 2) e
+    group by p.chain, p.seq having count(*) = 1`.execute(db);
+  return new Map(rows.map(({ chain, seq, hash }) => [placeKey(chain, seq), hash]));
+};
+
+export const placeKey = (chain: number, seq: number): string => `${chain}-${seq}`;
+
+/** Chains that have events but no head, with their first event; at most `limit`. */
+export const listHeadless = async (db: Db, limit: number): Promise<{ chain: number; seq: number }[]> => {
+  const { rows } = await sql<{ chain: number; seq: number }>`
+    with recursive numbered (chain) as (
+      select (select min(chain) from gateway.audit_events)
+      union all
+      select (select min(e.chain) from gateway.audit_events e where e.chain > n.chain) from numbered n
+      where n.chain is not null
+    )
+    select n.chain, (select min(seq) from gateway.audit_events e where e.chain = n.chain) as seq
+    from numbered n left join gateway.audit_chains c on c.chain = n.chain
+    where n.chain is not null and c.chain is null order by n.chain limit ${limit}`.execute(db);
+  return rows;
+};
+
+/** The first event of a chain; the retention leaves none before the signed beginning. */
+export const firstSeq = async (db: Db, chain: number): Promise<number | undefined> => {
+  const { rows } = await sql<{ seq: number | null }>`
+    select min(seq) as seq from gateway.audit_events where chain = ${chain}`.execute(db);
+  return rows[0]?.seq ?? undefined;
+};
+
+/** Whether this was recorded before. */
+export const hasEvent = async (db: Db, action: string, details: string): Promise<boolean> => {
+  const { rows } = await sql`
+    select 1 from gateway.audit_events where action = ${action} and action <> 'request.allowed'
+      and details = ${details} limit 1`.execute(db);
+  return rows.length > 0;
+};
+
+/** Chains of processes that are not closed and were not signed since `before`. */
+export const listSilent = async (db: Db, before: Date, limit: number): Promise<ChainRow[]> => {
+  const { rows } = await sql<ChainRow>`
+    select ${chainColumns} from gateway.audit_chains
+    where not closed and process <> ${changesProcess} and signed < ${before} order by chain limit ${limit}`.execute(db);
+  return rows;
+};
+
+/** From `from` on, the first number under which no head and no event stands. */
+export const freeNumber = async (tx: Db, from: number): Promise<number> => {
+  const { rows } = await sql<{ chain: number }>`
+    select n as chain from generate_series(${from}::integer, ${from}::integer + ${numbersTried}) n
+    where not exists (select 1 from gateway.audit_chains where chain = n)
+      and not exists (select 1 from gateway.audit_events where chain = n)
+    order by n limit 1`.execute(tx);
+  const [free] = rows;
+  if (free === undefined) throw new Error('the audit has no free number for a chain');
+  return free.chain;
+};
+
+const numbersTried = 100_000;

@@ -1,0 +1,100 @@
+/**
+ * Pure: how events hang together. Each hash covers the event, its place and the hash before it, so nothing can be changed,
+ * removed or put in without every later hash being wrong; the signed head tells where the chain must end.
+ */
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
+import type { AuditEvent, ChainedEvent } from '../event/event.ts';
+
+/**
+ * The first chain that all processes share; who writes to it holds it to the end of the transaction. When it is found
+ * broken, a chain with a higher number and the same process name takes its place.
+ */
+export const changesChain = 0;
+export const changesProcess = 'changes';
+
+/** What the first event of a chain follows. */
+export const chainStart = '0'.repeat(64);
+
+/** SHA-256 in hex. The sequence of the members is part of the format and never changes; the last is left out where it is null. */
+export const hashEvent = (before: string, chain: number, seq: number, event: AuditEvent): string =>
+  hash(
+    'sha256',
+    JSON.stringify([
+      before,
+      chain,
+      seq,
+      event.at.toISOString(),
+      event.action,
+      event.outcome,
+      event.reason,
+      event.count,
+      event.request_ids,
+      event.fingerprint,
+      event.kind,
+      event.credential_id,
+      event.token_id,
+      event.client_id,
+      event.tenants,
+      event.route_id,
+      event.scopes,
+      event.address,
+      event.actor,
+      event.details,
+      ...(event.uses === null ? [] : [event.uses]),
+    ]),
+  );
+
+export type ChainEnd = { seq: number; hash: string };
+
+export const appendToChain = <E extends AuditEvent>(
+  chain: number,
+  end: ChainEnd,
+  events: readonly E[],
+): { events: (E & ChainedEvent)[]; end: ChainEnd } => {
+  let { seq, hash: last } = end;
+  const chained = events.map((event) => {
+    seq += 1;
+    last = hashEvent(last, chain, seq, event);
+    return { ...event, chain, seq, hash: last };
+  });
+  return { events: chained, end: { seq, hash: last } };
+};
+
+export type Head = ChainEnd & {
+  chain: number;
+  process: string;
+  opened: Date;
+  signed: Date;
+  closed: boolean;
+  /** JSON, see vouches.ts: ends of other chains that this head vouches for. */
+  seen: string;
+};
+
+export const headLabel = 'audit-head';
+
+/** `key`: derived from the master key under `headLabel`; whoever can write the tables cannot make it. */
+export const signHead = (key: Buffer, head: Head): Buffer =>
+  createHmac('sha256', key)
+    .update(
+      JSON.stringify([
+        'head',
+        head.chain,
+        head.process,
+        head.opened.toISOString(),
+        head.seq,
+        head.hash,
+        head.signed.toISOString(),
+        head.closed,
+        head.seen,
+      ]),
+    )
+    .digest();
+
+/** What a chain begins with after its oldest events were dropped. */
+export const signAnchor = (key: Buffer, chain: number, { seq, hash }: ChainEnd): Buffer =>
+  createHmac('sha256', key)
+    .update(JSON.stringify(['anchor', chain, seq, hash]))
+    .digest();
+
+export const isSignature = (given: Buffer, expected: Buffer): boolean =>
+  given.length === expected.length && timingSafeEqual(given, expected);

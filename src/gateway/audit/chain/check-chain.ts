@@ -1,0 +1,55 @@
+/** Pure: whether a head, and what stands at its end, may be trusted. Who extends or signs a chain asks here first. */
+
+import { tellTheirTime } from '../event/request-id-times.ts';
+import { keysOf } from '../event/token-uses.ts';
+import { type ChainEnd, hashEvent, isSignature, signAnchor, signHead } from './chain.ts';
+import type { ChainRow, StoredEvent } from './event-store.ts';
+import { type AuditProblem, auditProblems } from './problem.ts';
+
+/** `key`: derived under `headLabel`. Undefined: both signatures are right. */
+export const checkSignatures = (key: Buffer, row: ChainRow): AuditProblem | undefined => {
+  const { chain } = row;
+  if (!isSignature(row.mac, signHead(key, row))) return { chain, seq: null, problem: auditProblems.headSignature };
+  const anchor = { seq: row.anchorSeq, hash: row.anchorHash };
+  if (!isSignature(row.anchorMac, signAnchor(key, chain, anchor)))
+    return { chain, seq: null, problem: auditProblems.anchorSignature };
+  return undefined;
+};
+
+/** Whether an event is as it was written, with the columns that follow from what its hash covers. */
+export const isAsWritten = (before: string, chain: number, event: StoredEvent): boolean =>
+  hashEvent(before, chain, event.seq, event) === event.hash &&
+  event.exact &&
+  keysOf(event.uses) === event.use_keys &&
+  event.ids_indexed === !tellTheirTime(event.request_ids, event.at);
+
+/** `last`: the two last events that are stored, the later first. */
+export const checkEnd = (row: ChainRow, [last, before]: readonly StoredEvent[]): AuditProblem | undefined => {
+  const { chain, seq } = row;
+  const lastSeq = last?.seq ?? row.anchorSeq;
+  if (lastSeq > seq) return { chain, seq: seq + 1, problem: auditProblems.eventsBehind };
+  if (lastSeq < seq) return { chain, seq: lastSeq + 1, problem: `${auditProblems.endMissing} ${seq}` };
+  if (last === undefined || seq === row.anchorSeq)
+    return row.anchorHash === row.hash ? undefined : { chain, seq, problem: auditProblems.eventNotSigned };
+  if (last.hash !== row.hash) return { chain, seq, problem: auditProblems.eventNotSigned };
+  const hash = seq - 1 === row.anchorSeq ? row.anchorHash : before?.seq === seq - 1 ? before.hash : undefined;
+  if (hash === undefined) return { chain, seq: seq - 1, problem: auditProblems.eventMissing };
+  return isAsWritten(hash, chain, last) ? undefined : { chain, seq, problem: auditProblems.eventChanged };
+};
+
+/**
+ * Whether a head with right signatures continues an end that was known before it was read. `hashAt`: the stored hash at the
+ * known place; undefined where not exactly one event stands there.
+ */
+export const checkKnown = (row: ChainRow, known: ChainEnd, hashAt: string | undefined): AuditProblem | undefined => {
+  const { chain } = row;
+  const { seq, hash } = known;
+  if (seq > row.seq) return { chain, seq: row.seq + 1, problem: `${auditProblems.endMissing} ${seq}` };
+  const stands = seq === row.seq ? row.hash : seq === row.anchorSeq ? row.anchorHash : hashAt;
+  // What the retention dropped cannot be compared any more.
+  if (seq < row.anchorSeq) return undefined;
+  return stands?.startsWith(hash) === true ? undefined : { chain, seq, problem: auditProblems.notContinued };
+};
+
+/** Whether the event at the known place has to be read to tell. */
+export const needsEvent = (row: ChainRow, { seq }: ChainEnd): boolean => seq < row.seq && seq > row.anchorSeq;

@@ -1,0 +1,160 @@
+/** SQL of the audit: chains, their heads, their events. */
+import { type Kysely, sql } from 'kysely';
+import { named } from '#src/platform/db/named.ts';
+import type { ChainedEvent } from '../event/event.ts';
+import { tellTheirTime } from '../event/request-id-times.ts';
+import type { ChainEnd, Head } from './chain.ts';
+
+type Db = Kysely<unknown>;
+
+export type ChainRow = Head & {
+  mac: Buffer;
+  anchorSeq: number;
+  anchorHash: string;
+  anchorMac: Buffer;
+};
+
+export const chainColumns = sql`chain, process, opened, seq, encode(hash, 'hex') as hash, signed, closed, seen, mac,
+  anchor_seq as "anchorSeq", encode(anchor_hash, 'hex') as "anchorHash", anchor_mac as "anchorMac"`;
+
+/** Chains are opened one after the other: their numbers have no gap. */
+export const lockChains = async (tx: Db): Promise<void> => {
+  await sql`select pg_advisory_xact_lock(hashtext('gateway.audit_chains'))`.execute(tx);
+};
+
+export const insertChain = async (tx: Db, row: ChainRow): Promise<void> => {
+  await sql`
+    insert into gateway.audit_chains
+      (chain, process, opened, seq, hash, signed, closed, seen, mac, anchor_seq, anchor_hash, anchor_mac)
+    values (${row.chain}, ${row.process}, ${row.opened}, ${row.seq}, decode(${row.hash}, 'hex'), ${row.signed},
+      ${row.closed}, ${row.seen}, ${row.mac}, ${row.anchorSeq}, decode(${row.anchorHash}, 'hex'), ${row.anchorMac})`.execute(
+    tx,
+  );
+};
+
+/** Undefined when there is no such chain. Locked to the end of the transaction. */
+export const lockChain = async (tx: Db, chain: number): Promise<ChainRow | undefined> => {
+  const { rows } = await sql<ChainRow>`
+    select ${chainColumns} from gateway.audit_chains where chain = ${chain} for update`.execute(tx);
+  return rows[0];
+};
+
+export const listChains = async (db: Db, after: number, limit: number): Promise<ChainRow[]> => {
+  const { rows } = await sql<ChainRow>`
+    select ${chainColumns} from gateway.audit_chains where chain > ${after} order by chain limit ${limit}`.execute(db);
+  return rows;
+};
+
+export const updateAnchor = async (tx: Db, chain: number, anchor: ChainEnd, mac: Buffer): Promise<void> => {
+  await sql`
+    update gateway.audit_chains set anchor_seq = ${anchor.seq}, anchor_hash = decode(${anchor.hash}, 'hex'),
+      anchor_mac = ${mac} where chain = ${chain}`.execute(tx);
+};
+
+export const ensurePartition = async (db: Db, moment: Date): Promise<void> => {
+  await sql`select gateway.audit_partition(${moment})`.execute(db);
+};
+
+/** `ids_indexed`: when that was found out before. */
+type InsertedEvent = ChainedEvent & { ids_indexed?: boolean };
+
+/** Ids of requests hold no blank, and one text is read faster than a list. */
+const toRows = (events: readonly InsertedEvent[]): string =>
+  JSON.stringify(
+    events.map(({ request_ids, ...event }) => ({
+      ...event,
+      ids: request_ids.join(' '),
+      ids_indexed: event.ids_indexed ?? !tellTheirTime(request_ids, event.at),
+    })),
+  );
+
+const written = sql`
+  insert into gateway.audit_events
+    (chain, seq, at, action, outcome, reason, count, request_ids, ids_indexed, fingerprint, kind, credential_id, token_id,
+     client_id, tenants, route_id, scopes, address, actor, details, uses, use_keys, hash)
+  select chain, seq, at, action, outcome, reason, count, string_to_array(ids, ' '), ids_indexed, fingerprint, kind,
+    credential_id, token_id, client_id, tenants, route_id, scopes, address, actor, details, uses, use_keys::bigint[],
+    decode(hash, 'hex')`;
+
+const recordType = sql`(
+  chain integer, seq bigint, at timestamptz, action text, outcome text, reason text, count integer, ids text,
+  ids_indexed boolean, fingerprint text, kind text, credential_id text, token_id text, client_id text, tenants text[],
+  route_id text, scopes text[], address text, actor text, details text, uses text, use_keys text, hash text)`;
+
+/** All or nothing. */
+export const insertEvents = async (db: Db, events: readonly InsertedEvent[]): Promise<void> => {
+  await sql`${named} ${written} from json_to_recordset(${toRows(events)}::json) as e ${recordType}`.execute(db);
+};
+
+/**
+ * Writes events and signs the end that they make, in one statement: nothing of a chain is ever unsigned. False when the head
+ * is not the one that was signed with `before`; then nothing is written. `seen` of the head stays as it is.
+ */
+export const insertSigned = async (
+  db: Db,
+  events: readonly InsertedEvent[],
+  head: Head,
+  mac: Buffer,
+  before: Buffer,
+): Promise<boolean> => {
+  const { numAffectedRows } = await sql`${named}
+    with head as (
+      update gateway.audit_chains set seq = ${head.seq}, hash = decode(${head.hash}, 'hex'), signed = ${head.signed},
+        mac = ${mac}
+      where chain = ${head.chain} and mac = ${before} returning chain
+    ) ${written} from json_to_recordset(${toRows(events)}::json) as e ${recordType}
+    where exists (select 1 from head)`.execute(db);
+  return (numAffectedRows ?? 0n) > 0n;
+};
+
+export const eventColumns = sql`chain, seq, at, action, outcome, reason, count, request_ids, fingerprint, kind, credential_id,
+  token_id, client_id, tenants, route_id, scopes, address, actor, details, uses, use_keys::text as use_keys,
+  encode(hash, 'hex') as hash`;
+
+/** `exact`: its time holds no more digits than its hash covers. */
+export type StoredEvent = ChainedEvent & { ids_indexed: boolean; exact: boolean };
+
+export const storedColumns = sql`${eventColumns}, ids_indexed, at = date_trunc('milliseconds', at) as exact`;
+
+/** `after`: the last one that was read. Of several with one number each is listed. */
+export const listChainEvents = async (
+  db: Db,
+  chain: number,
+  after: { seq: number; at?: Date },
+  limit: number,
+): Promise<StoredEvent[]> => {
+  const reached =
+    after.at === undefined
+      ? sql`seq > ${after.seq}`
+      : sql`seq >= ${after.seq} and (seq, at) > (${after.seq}, ${after.at})`;
+  const { rows } = await sql<StoredEvent>`
+    select ${storedColumns} from gateway.audit_events where chain = ${chain} and ${reached}
+    order by seq, at limit ${limit}`.execute(db);
+  return rows;
+};
+
+/** One event by its place. */
+export const findEvent = async (db: Db, chain: number, seq: number): Promise<ChainedEvent | undefined> => {
+  const { rows } = await sql<ChainedEvent>`
+    select ${eventColumns} from gateway.audit_events where chain = ${chain} and seq = ${seq}`.execute(db);
+  return rows[0];
+};
+
+export const listNewest = async (db: Db, limit: number): Promise<{ chain: number; seq: number; action: string }[]> => {
+  const { rows } = await sql<{ chain: number; seq: number; action: string }>`
+    select chain, seq, action from gateway.audit_events order by at desc, chain desc, seq desc limit ${limit}`.execute(
+    db,
+  );
+  return rows;
+};
+
+export type RouteCalls = { routeId: string | null; scopes: string[]; calls: number };
+
+/** Allowed requests of a client, by route and by what the route required then. */
+export const callsByRoute = async (db: Db, clientId: string, since: Date): Promise<RouteCalls[]> => {
+  const { rows } = await sql<RouteCalls>`
+    select route_id as "routeId", scopes, sum(count)::bigint as calls from gateway.audit_events
+    where client_id = ${clientId} and action = 'request.allowed' and at >= ${since}
+    group by route_id, scopes`.execute(db);
+  return rows;
+};

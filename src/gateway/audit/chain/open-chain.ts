@@ -1,0 +1,188 @@
+/**
+ * Chains are opened here, empty and signed, and the chain of changes is handed out only after its head and its end were
+ * checked. One that is not as it was signed is never continued: a new chain of changes begins with an event that names it.
+ */
+import type { Kysely } from 'kysely';
+import { afterCommit } from '#src/platform/db/transaction.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { completeEvent, type NewAuditEvent } from '../event/event.ts';
+import { vouchFor } from './attest-heads.ts';
+import { writeVouches } from './attested-heads.ts';
+import {
+  appendToChain,
+  chainStart,
+  changesChain,
+  changesProcess,
+  headLabel,
+  isSignature,
+  signAnchor,
+  signHead,
+} from './chain.ts';
+import {
+  findChain,
+  freeNumber,
+  hashesAt,
+  listLastEvents,
+  lockNewestChanges,
+  newestChanges,
+  placeKey,
+  replaceHead,
+} from './chain-store.ts';
+import { checkEnd, checkKnown, checkSignatures, needsEvent } from './check-chain.ts';
+import { type ChainRow, insertChain, insertEvents, listChains, lockChains } from './event-store.ts';
+import { witnessOf } from './external-heads.ts';
+import { type AuditProblem, auditProblems } from './problem.ts';
+
+type Tx = Kysely<unknown>;
+type Box = Pick<SecretBox, 'derive'>;
+
+const noVouches = writeVouches([]);
+
+/** A chain of `process` alone. `tx`: a transaction. */
+export const openChain = async (
+  tx: Tx,
+  box: Box,
+  { now, process }: { now: Date; process: string },
+): Promise<ChainRow> => {
+  await lockChains(tx);
+  const changes = await lockChanges(tx, box, now);
+  const made = await makeChain(tx, box, { now, process, seen: noVouches });
+  // From now on another head tells that this chain exists.
+  const key = box.derive(headLabel);
+  const head = { ...changes, signed: now, seen: await vouchFor(tx, key, changes.seen) };
+  await replaceHead(tx, head, signHead(key, head), changes.mac);
+  return made;
+};
+
+/** The chain that changes are written to, locked and checked. `tx`: a transaction. */
+export const lockChanges = async (tx: Tx, box: Box, now: Date): Promise<ChainRow> => {
+  const known = witnessOf(box)?.known();
+  for (;;) {
+    const row = await lockNewestChanges(tx);
+    if (row === undefined) {
+      const opened = await openChanges(tx, box, now, undefined);
+      if (opened !== undefined) return opened;
+      continue;
+    }
+    // Another was opened while this one was waited for.
+    if ((await newestChanges(tx)) !== row.chain) continue;
+    const found = await findProblem(tx, box, row, known?.get(row.chain));
+    if (found === undefined) return row;
+    const opened = await openChanges(tx, box, now, { ...found, row });
+    if (opened !== undefined) return opened;
+  }
+};
+
+type Broken = { problem: AuditProblem; action: 'audit.broken' | 'audit.rolled_back' };
+
+const findProblem = async (
+  tx: Tx,
+  box: Box,
+  row: ChainRow,
+  known: { seq: number; hash: string } | undefined,
+): Promise<Broken | undefined> => {
+  const signature = checkSignatures(box.derive(headLabel), row);
+  if (signature !== undefined) return { problem: signature, action: 'audit.broken' };
+  if (known !== undefined) {
+    const hashes = needsEvent(row, known) ? await hashesAt(tx, [{ chain: row.chain, seq: known.seq }]) : undefined;
+    const behind = checkKnown(row, known, hashes?.get(placeKey(row.chain, known.seq)));
+    if (behind !== undefined) return { problem: behind, action: 'audit.rolled_back' };
+  }
+  const end = checkEnd(row, await listLastEvents(tx, row.chain));
+  return end === undefined ? undefined : { problem: end, action: 'audit.broken' };
+};
+
+/** Undefined: another process was first. */
+const openChanges = async (
+  tx: Tx,
+  box: Box,
+  now: Date,
+  broken: (Broken & { row: ChainRow }) | undefined,
+): Promise<ChainRow | undefined> => {
+  await lockChains(tx);
+  if ((await newestChanges(tx)) !== broken?.row.chain) return undefined;
+  const key = box.derive(headLabel);
+  const isSigned = broken !== undefined && isSignature(broken.row.mac, signHead(key, broken.row));
+  const seen = await vouchFor(tx, key, isSigned ? broken.row.seen : noVouches);
+  const made = await makeChain(tx, box, { now, process: changesProcess, seen });
+  if (made.chain === changesChain) return made;
+  const problem: Broken = broken ?? {
+    problem: {
+      ...{ chain: changesChain, seq: null },
+      problem: (await findChain(tx, changesChain)) ? auditProblems.headSignature : auditProblems.chainMissing,
+    },
+    action: 'audit.rolled_back',
+  };
+  witnessOf(box)?.addProblem(problem.problem);
+  return extendChanges(tx, box, made, now, [brokenEvent(problem)]);
+};
+
+export const brokenEvent = ({ problem, action }: Broken): NewAuditEvent => ({
+  action,
+  outcome: 'failure',
+  actor: 'system',
+  details: JSON.stringify(problem),
+});
+
+/** `row`: as `lockChanges` gave it. Returns it as it is then. The head is signed with each event. */
+export const extendChanges = async (
+  tx: Tx,
+  box: Box,
+  row: ChainRow,
+  now: Date,
+  events: readonly NewAuditEvent[],
+): Promise<ChainRow> => {
+  const key = box.derive(headLabel);
+  const appended = appendToChain(
+    row.chain,
+    row,
+    events.map((event) => completeEvent(event, now)),
+  );
+  await insertEvents(tx, appended.events);
+  const head = { ...row, ...appended.end, signed: now, closed: false, seen: await vouchFor(tx, key, row.seen) };
+  const mac = signHead(key, head);
+  if (!(await replaceHead(tx, head, mac, row.mac))) throw new Error('a locked head was replaced');
+  const witness = witnessOf(box);
+  if (witness !== undefined) afterCommit(tx, () => witness.note(row.chain, appended.end));
+  return { ...head, mac };
+};
+
+const makeChain = async (
+  tx: Tx,
+  box: Box,
+  { now, process, seen }: { now: Date; process: string; seen: string },
+): Promise<ChainRow> => {
+  const key = box.derive(headLabel);
+  const chain = await nextNumber(tx, box, key);
+  const end = { seq: 0, hash: chainStart };
+  const head = { chain, process, opened: now, ...end, signed: now, closed: false, seen };
+  const row: ChainRow = {
+    ...head,
+    mac: signHead(key, head),
+    anchorSeq: 0,
+    anchorHash: chainStart,
+    anchorMac: signAnchor(key, chain, end),
+  };
+  await insertChain(tx, row);
+  const witness = witnessOf(box);
+  if (witness !== undefined) afterCommit(tx, () => witness.note(chain, end));
+  return row;
+};
+
+const chainsPage = 500;
+
+/**
+ * Numbers have no gap, so a chain that vanished is missed. A database that went back in time leaves one: numbers that were
+ * used before are not used again. What has no right signature takes no part.
+ */
+const nextNumber = async (tx: Tx, box: Box, key: Buffer): Promise<number> => {
+  let last = Math.max(-1, ...(witnessOf(box)?.known().keys() ?? []));
+  for (let after = -1; ; ) {
+    const rows = await listChains(tx, after, chainsPage);
+    for (const row of rows) if (checkSignatures(key, row) === undefined) last = Math.max(last, row.chain);
+    const end = rows.at(-1);
+    if (end === undefined || rows.length < chainsPage) break;
+    after = end.chain;
+  }
+  return freeNumber(tx, last + 1);
+};

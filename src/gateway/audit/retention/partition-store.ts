@@ -1,0 +1,50 @@
+/** SQL of the months in which events lie. */
+import { type Kysely, sql } from 'kysely';
+import type { ChainEnd } from '../chain/chain.ts';
+
+type Db = Kysely<unknown>;
+
+/** `endsAt`: as the catalogue has it; undefined for a partition that is no month made by `audit_partition`. */
+export type Partition = { name: string; endsAt: Date | undefined };
+
+/** Oldest first, what is unknown last. */
+export const listPartitions = async (db: Db): Promise<Partition[]> => {
+  const { rows } = await sql<{ name: string; endsAt: Date | null }>`
+    with bounds as (
+      select c.relname as name, c.relnamespace = 'gateway'::regnamespace as own,
+        (regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \\(''([^'']+)''\\)'))[1]::timestamptz as first,
+        (regexp_match(pg_get_expr(c.relpartbound, c.oid), 'TO \\(''([^'']+)''\\)'))[1]::timestamptz as last
+      from pg_inherits i join pg_class c on c.oid = i.inhrelid
+      where i.inhparent = 'gateway.audit_events'::regclass
+    )
+    select name, case
+      when own and name = 'audit_events_' || to_char(first at time zone 'UTC', 'YYYYMM')
+        and last at time zone 'UTC' = (first at time zone 'UTC') + interval '1 month' then last end as "endsAt"
+    from bounds order by 2, 1`.execute(db);
+  return rows.map(({ name, endsAt }) => ({ name, endsAt: endsAt ?? undefined }));
+};
+
+/** The last event that each chain has in a partition, the lowest chain first. */
+export const lastOfPartition = async (tx: Db, name: string): Promise<(ChainEnd & { chain: number })[]> => {
+  const { rows } = await sql<ChainEnd & { chain: number }>`
+    select distinct on (chain) chain, seq, encode(hash, 'hex') as hash from ${sql.table(`gateway.${name}`)}
+    order by chain, seq desc`.execute(tx);
+  return rows;
+};
+
+/** The latest time of an event of a chain that stands in another partition, up to `seq`. */
+export const latestElsewhere = async (tx: Db, name: string, chain: number, seq: number): Promise<Date | undefined> => {
+  const { rows } = await sql<{ at: Date | null }>`
+    select max(at) as at from gateway.audit_events
+    where chain = ${chain} and seq <= ${seq} and tableoid <> ${`gateway.${name}`}::regclass`.execute(tx);
+  return rows[0]?.at ?? undefined;
+};
+
+/** What stands before a beginning: two events of one moment may lie on both sides of the end of a month. */
+export const deleteBefore = async (tx: Db, chain: number, seq: number): Promise<void> => {
+  await sql`delete from gateway.audit_events where chain = ${chain} and seq <= ${seq}`.execute(tx);
+};
+
+export const dropPartition = async (tx: Db, name: string): Promise<void> => {
+  await sql`drop table ${sql.table(`gateway.${name}`)}`.execute(tx);
+};

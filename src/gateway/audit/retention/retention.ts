@@ -1,0 +1,171 @@
+/**
+ * Keeps the audit as long as it should be kept, a month at a time: a partition is dropped as a whole when its last day is
+ * older than the retention. What each chain begins with afterwards is signed in the same transaction, so that what is
+ * dropped is not mistaken for what was cut out; before that, every hash from the old beginning to the new one is checked.
+ * A partition in which something is not as it was written, or that is no month, is left where it is and reported.
+ */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { Logger } from '#src/platform/log.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { pause, type Service } from '#src/platform/supervisor.ts';
+import { type ChainEnd, headLabel, signAnchor } from '../chain/chain.ts';
+import { findChain } from '../chain/chain-store.ts';
+import { checkSignatures, isAsWritten } from '../chain/check-chain.ts';
+import { type ChainRow, ensurePartition, listChainEvents, lockChain, updateAnchor } from '../chain/event-store.ts';
+import { extendChanges, lockChanges } from '../chain/open-chain.ts';
+import { type AuditProblem, auditProblems } from '../chain/problem.ts';
+import { recordBroken } from '../chain/record-problem.ts';
+import { deleteBefore, dropPartition, lastOfPartition, latestElsewhere, listPartitions } from './partition-store.ts';
+
+export type RetainAuditDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock };
+
+const dayMs = 86_400_000;
+const everyMs = 60 * 60_000;
+const pageEvents = 1_000;
+const anchorsMax = 500;
+/** Two events of one moment may lie on both sides of the end of a month. */
+const edgeMs = 60 * 60_000;
+
+/** `dropped`: names, oldest first. `left`: what is beyond the retention, or unknown, and why it was not dropped. */
+export type RetainedAudit = { dropped: string[]; left: { name: string; reason: string }[] };
+
+export const dropOldAudit = async (deps: RetainAuditDeps, daysMax: number): Promise<RetainedAudit> => {
+  const cut = deps.clock.now().getTime() - daysMax * dayMs;
+  const retained: RetainedAudit = { dropped: [], left: [] };
+  for (const { name, endsAt } of await listPartitions(deps.db)) {
+    if (endsAt === undefined) retained.left.push({ name, reason: 'it is no month of the audit' });
+    else if (endsAt.getTime() <= cut) {
+      const outcome = await dropOne(deps, name, endsAt);
+      if (outcome === 'dropped') retained.dropped.push(name);
+      else if (outcome !== 'gone') retained.left.push({ name, reason: outcome.problem });
+    }
+  }
+  return retained;
+};
+
+type Anchor = ChainEnd & { chain: number };
+
+/** 'gone': another gateway was first, or something was written to it meanwhile; then it is looked at again later. */
+const dropOne = async (
+  deps: RetainAuditDeps,
+  name: string,
+  endsAt: Date,
+): Promise<'dropped' | 'gone' | AuditProblem> => {
+  const { db, box, clock } = deps;
+  const key = box.derive(headLabel);
+  // A month of events takes its time, and nothing waits for it: what was found is compared again below.
+  const found = await findAnchors({ db, key }, name, endsAt).catch(async (error: unknown) => {
+    if (await isThere(db, name)) throw error;
+    return undefined;
+  });
+  if (found === undefined || !(await isThere(db, name))) return 'gone';
+  const { anchors, problem } = found;
+  if (problem !== undefined) {
+    await inTransaction(db, (tx) => recordBroken(tx, box, clock.now(), problem));
+    return problem;
+  }
+  return inTransaction(db, async (tx) => {
+    await ensurePartition(tx, clock.now());
+    // The chain of changes is locked first, and with it every other gateway that wants to do the same.
+    await lockChanges(tx, box, clock.now());
+    if (!(await isThere(tx, name))) return 'gone';
+    const now = await lastOfPartition(tx, name);
+    const walked = new Set(anchors.map(({ chain, seq, hash }) => `${chain}-${seq}-${hash}`));
+    for (const { chain, seq, hash } of now) {
+      const row = await lockChain(tx, chain);
+      if (row === undefined) return 'gone';
+      if (row.anchorSeq < seq && !walked.has(`${chain}-${seq}-${hash}`)) return 'gone';
+    }
+    for (let i = 0; i === 0 || i < anchors.length; i += anchorsMax) {
+      const details = JSON.stringify({ name, anchors: anchors.slice(i, i + anchorsMax).map(shown) });
+      await appendDropped(tx, deps, details);
+    }
+    for (const { chain, seq, hash } of anchors) {
+      await updateAnchor(tx, chain, { seq, hash }, signAnchor(key, chain, { seq, hash }));
+    }
+    await dropPartition(tx, name);
+    for (const { chain, seq } of anchors) await deleteBefore(tx, chain, seq);
+    return 'dropped';
+  });
+};
+
+/** What each chain will begin with, or the first thing in the partition that is not as it was written. */
+const findAnchors = async (
+  deps: { db: Kysely<unknown>; key: Buffer },
+  name: string,
+  endsAt: Date,
+): Promise<{ anchors: Anchor[]; problem?: AuditProblem }> => {
+  const anchors: Anchor[] = [];
+  for (const last of await lastOfPartition(deps.db, name)) {
+    const row = await findChain(deps.db, last.chain);
+    const problem = row === undefined ? noHead(last) : await checkWay(deps, { row, last, name, endsAt });
+    if (problem !== undefined) return { anchors, problem };
+    anchors.push(last);
+  }
+  return { anchors };
+};
+
+const appendDropped = async (tx: Kysely<unknown>, { box, clock }: RetainAuditDeps, details: string): Promise<void> => {
+  const row = await lockChanges(tx, box, clock.now());
+  await extendChanges(tx, box, row, clock.now(), [{ action: 'audit.dropped', actor: 'system', details }]);
+};
+
+const shown = ({ chain, seq, hash }: Anchor): [number, number, string] => [chain, seq, hash];
+
+const isThere = async (db: Kysely<unknown>, name: string): Promise<boolean> =>
+  (await listPartitions(db)).some((partition) => partition.name === name);
+
+const noHead = ({ chain, seq }: Anchor): AuditProblem => ({ chain, seq, problem: auditProblems.noHead });
+
+/** From the beginning that is signed now to the last event of the partition. */
+const checkWay = async (
+  { db, key }: { db: Kysely<unknown>; key: Buffer },
+  { row, last, name, endsAt }: { row: ChainRow; last: Anchor; name: string; endsAt: Date },
+): Promise<AuditProblem | undefined> => {
+  const { chain } = row;
+  const signature = checkSignatures(key, row);
+  if (signature !== undefined) return signature;
+  if (last.seq > row.seq) return { chain, seq: row.seq + 1, problem: auditProblems.eventsBehind };
+  if (last.seq <= row.anchorSeq) return { chain, seq: last.seq, problem: auditProblems.eventsBefore };
+  let end: ChainEnd = { seq: row.anchorSeq, hash: row.anchorHash };
+  for (let at: Date | undefined; end.seq < last.seq; ) {
+    const page = await listChainEvents(
+      db,
+      chain,
+      at === undefined ? { seq: end.seq } : { seq: end.seq, at },
+      pageEvents,
+    );
+    if (page.length === 0) return { chain, seq: end.seq + 1, problem: auditProblems.eventMissing };
+    for (const event of page) {
+      if (event.seq !== end.seq + 1) return { chain, seq: end.seq + 1, problem: auditProblems.eventMissing };
+      if (!isAsWritten(end.hash, chain, event)) return { chain, seq: event.seq, problem: auditProblems.eventChanged };
+      end = { seq: event.seq, hash: event.hash };
+      at = event.at;
+      if (end.seq === row.seq && end.hash !== row.hash)
+        return { chain, seq: end.seq, problem: auditProblems.eventNotSigned };
+      if (end.seq === last.seq) break;
+    }
+  }
+  if (end.hash !== last.hash) return { chain, seq: last.seq, problem: auditProblems.eventChanged };
+  const latest = await latestElsewhere(db, name, chain, last.seq);
+  if (latest !== undefined && latest.getTime() > endsAt.getTime() + edgeMs)
+    return { chain, seq: last.seq, problem: auditProblems.eventChanged };
+  return undefined;
+};
+
+export const createAuditRetention = (deps: RetainAuditDeps & { log: Logger }, daysMax: number): Service => ({
+  name: 'audit-retention',
+  run: async (signal) => {
+    while (!signal.aborted) {
+      await ensurePartition(deps.db, nextMonth(deps.clock.now()));
+      const { dropped, left } = await dropOldAudit(deps, daysMax);
+      if (dropped.length > 0) deps.log.info({ partitions: dropped }, 'audit beyond the retention was dropped');
+      if (left.length > 0) deps.log.error({ partitions: left }, 'partitions of the audit were left by the retention');
+      await pause(everyMs, signal);
+    }
+  },
+});
+
+const nextMonth = (now: Date): Date => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 15));

@@ -1,0 +1,179 @@
+/**
+ * SQL of the ways through the audit: a search looks through a bounded number of events along the index of one of its
+ * filters, so that it costs the same however many events there are.
+ */
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { marksOf } from '../event/token-uses.ts';
+import { all, type EventFilter, isOfManyTokens, keyAsked, manyTokens, otherConditions } from './filter-store.ts';
+
+type Condition = RawBuilder<unknown>;
+
+/** Where a search goes on. `use`: of several tokens in one event, the one that was shown. */
+export type Place = { at: Date; chain: number; seq: number; use?: number };
+
+type Part = {
+  /** What stands behind `from`, with these bounds. */
+  rows: (bounds: Condition, limit: number) => Condition;
+  /** In which the index gives them. Undefined: all of them are read and sorted. */
+  sequence?: Condition;
+};
+
+/**
+ * `covers`: filters that every event of the parts fits. No event is in two parts. `fewOnly`: unless it covers the whole filter,
+ * it is gone only when it has few events.
+ */
+export type Way = { parts: readonly Part[]; covers: ReadonlySet<string>; fewOnly?: boolean };
+
+export const newestFirst = sql`order by at desc, chain desc, seq desc`;
+
+/** Filters of which the index knows no time. */
+const listColumns = ['tenants', 'request_ids', 'use_keys'] as const;
+export type ListColumn = (typeof listColumns)[number];
+
+/** More ranges than these are not read side by side. */
+const rangesMax = 4;
+
+const inSequence = (condition: Condition, sequence: Condition): Part => ({
+  rows: (bounds) => sql`gateway.audit_events where ${condition} and ${bounds}`,
+  sequence,
+});
+
+/** A range of one value, because its sequence belongs to this index alone: the planner cannot go along time instead. */
+const alongValue = (column: string, value: string, more: Condition = sql`true`): Part =>
+  inSequence(sql`${sql.ref(column)} between ${value} and ${value} and ${more}`, sql`${sql.ref(column)} desc, at desc`);
+
+const alongTime = (condition: Condition): Part => inSequence(condition, sql`at desc`);
+
+const unsorted = (condition: Condition): Part => ({
+  rows: (bounds) => sql`(select * from gateway.audit_events where ${condition} and ${bounds} offset 0) few where true`,
+});
+
+/** `isRare`: few events have what is asked for in that column. The last way has every event. */
+export const waysOf = (filter: EventFilter, isRare: (column: ListColumn) => boolean): Way[] => {
+  const ways: Way[] = [];
+  const add = (covers: readonly string[], ...parts: Part[]) => ways.push({ parts, covers: new Set(covers) });
+  const { client, credential, tenant, requestId, action, route, address, outcome } = filter;
+  const hasMany = isOfManyTokens(filter);
+  if (!hasMany || isRare('use_keys')) ways.push(...waysOfTokens(filter, hasMany));
+  if (credential !== undefined && action === 'token.issued') {
+    add(['credential', 'action'], alongValue('credential_id', credential, sql`action = 'token.issued'`));
+  } else if (credential !== undefined) add(['credential'], alongValue('credential_id', credential));
+  if (client !== undefined) add(['client'], alongValue('client_id', client));
+  if (tenant !== undefined && isRare('tenants')) add(['tenant'], unsorted(all(otherConditions({ tenant }))));
+  if (requestId !== undefined && isRare('request_ids')) {
+    add(['requestId'], unsorted(all(otherConditions({ requestId }))));
+  }
+  if (action !== undefined && action !== 'request.allowed') {
+    add(['action'], alongValue('action', action, sql`action <> 'request.allowed'`));
+  }
+  if (route !== undefined) add(['route'], alongValue('route_id', route));
+  if (address !== undefined) add(['address'], alongValue('address', address));
+  if (outcome === 'failure') add(['outcome'], alongTime(sql`outcome = 'failure'`));
+  add([], alongTime(sql`true`));
+  return ways;
+};
+
+const waysOfTokens = (filter: EventFilter, hasMany: boolean): Way[] => {
+  const { fingerprint, tokenId } = filter;
+  const many: Part[] = hasMany ? [{ rows: (bounds) => manyTokens(filter, bounds) ?? sql`` }] : [];
+  if (tokenId !== undefined) {
+    return [{ parts: [alongValue('token_id', tokenId), ...many], covers: new Set(['tokenId']) }];
+  }
+  if (fingerprint === undefined) return [];
+  const values = typeof fingerprint === 'string' ? [fingerprint] : [...new Set(fingerprint)];
+  const isFailure = filter.outcome === 'failure';
+  const more = isFailure ? sql`outcome = 'failure'` : sql`true`;
+  const covers = new Set(isFailure ? ['fingerprint', 'outcome'] : ['fingerprint']);
+  if (values.length <= rangesMax) {
+    return [{ parts: [...values.map((value) => alongValue('fingerprint', value, more)), ...many], covers }];
+  }
+  return [{ parts: [ofEach(values, more), ...many], covers, fewOnly: true }];
+};
+
+/** Each is looked up, and no more events of it are read than are wanted at all. */
+const ofEach = (values: readonly string[], more: Condition): Part => ({
+  rows: (bounds, limit) => sql`(
+    select each.* from unnest(${[...values]}::text[]) as asked (value) cross join lateral (
+      select * from gateway.audit_events
+      where fingerprint between asked.value and asked.value and ${more} and ${bounds}
+      order by fingerprint desc, at desc limit ${limit}) as each) few where true`,
+});
+
+export const isWhole = ({ covers }: Way, filter: EventFilter): boolean =>
+  Object.entries(filter).every(
+    ([name, value]) => value === undefined || name === 'since' || name === 'until' || covers.has(name),
+  );
+
+const boundsOf = ({ since, until }: EventFilter, before: Place | undefined): Condition => {
+  const bounds: Condition[] = [];
+  if (since !== undefined) bounds.push(sql`at >= ${since}`);
+  if (until !== undefined) bounds.push(sql`at < ${until}`);
+  if (before !== undefined) {
+    const { at, chain, seq, use } = before;
+    const end = sql`(${at}::timestamptz, ${chain}::integer, ${seq}::bigint)`;
+    // The time on its own keeps newer partitions out.
+    bounds.push(sql`at <= ${at}`, sql`(at, chain, seq) ${use === undefined ? sql`<` : sql`<=`} ${end}`);
+  }
+  return all(bounds);
+};
+
+type Walk = { filter: EventFilter; before: Place | undefined; limit: number };
+
+/** The newest events along a way, as a select. */
+export const along = ({ parts }: Way, { filter, before, limit }: Walk): Condition => {
+  const bounds = boundsOf(filter, before);
+  const selects = parts.map(({ rows, sequence }) => {
+    const sorted = sequence === undefined ? newestFirst : sql`order by ${sequence}, chain desc, seq desc`;
+    return sql`(select * from ${rows(bounds, limit)} ${sorted} limit ${limit})`;
+  });
+  return sql`select * from (${sql.join(selects, sql` union all `)}) ways ${newestFirst} limit ${limit}`;
+};
+
+export type Reach = { events: number; oldest: Date | null };
+
+/** How many events each way has, up to a limit, and to which time they reach back. */
+export const probeWays = async (db: Kysely<unknown>, ways: readonly Way[], walk: Walk): Promise<Reach[]> => {
+  const bounds = boundsOf(walk.filter, walk.before);
+  const probes = ways.map(({ parts }, way) => {
+    const selects = parts.map(({ rows, sequence }) => {
+      const sorted = sequence === undefined ? sql`` : sql`order by ${sequence}`;
+      return sql`(select at from ${rows(bounds, walk.limit)} ${sorted} limit ${walk.limit})`;
+    });
+    return sql`select ${way}::int as way, count(*)::int as events, min(at) as oldest from (
+      select at from (${sql.join(selects, sql` union all `)}) parts order by at desc limit ${walk.limit}) probed`;
+  });
+  const { rows } = await sql<Reach>`${sql.join(probes, sql` union all `)} order by way`.execute(db);
+  return rows;
+};
+
+const keysMax = 20;
+
+/**
+ * Which of the columns hold what is asked for in few events, as the statistics of PostgreSQL tell: their indexes know no time,
+ * so that all events of a value are read. What the statistics do not name is rarer than all that they do.
+ */
+export const findRare = async (
+  db: Kysely<unknown>,
+  filter: EventFilter,
+  few: number,
+): Promise<(column: ListColumn) => boolean> => {
+  const { tenant, requestId } = filter;
+  const asked: Condition[] = [];
+  const ask = (column: ListColumn, values: Condition) => asked.push(sql`(${column}::name, (${values})::text[])`);
+  if (tenant !== undefined) ask('tenants', sql`${[tenant]}`);
+  if (requestId !== undefined) ask('request_ids', sql`${[requestId]}`);
+  if (isOfManyTokens(filter) && (marksOf(filter)?.length ?? 0) <= keysMax) ask('use_keys', keyAsked(filter));
+  if (asked.length === 0) return () => true;
+  const { rows } = await sql<{ column: ListColumn }>`
+    select asked."column" from (values ${sql.join(asked)}) as asked ("column", elements)
+    join pg_stats stats on stats.schemaname = 'gateway' and stats.tablename like 'audit\\_events\\_%'
+      and stats.attname = asked."column" and stats.most_common_elems is not null
+    join pg_class partition on partition.relname = stats.tablename
+      and partition.relnamespace = 'gateway'::regnamespace
+    cross join lateral unnest(asked.elements) as wanted (element)
+    group by asked."column"
+    having sum(partition.reltuples * coalesce(stats.most_common_elem_freqs[
+      array_position(stats.most_common_elems::text::text[], wanted.element)], 0)) > ${few}`.execute(db);
+  const common = new Set(rows.map(({ column }) => column));
+  return (column) => !common.has(column);
+};

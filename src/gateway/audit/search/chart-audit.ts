@@ -1,0 +1,72 @@
+/** Issue, use and refusal over time, from the counts by the hour. */
+import { Fault } from '#src/contract/fault.ts';
+import {
+  type ChartDimension,
+  type ChartWindow,
+  type Counted,
+  chartDimensions,
+  sumHours,
+  topValues,
+} from './hours-store.ts';
+import { type AuditReaderDeps, noteAuditRead } from './search-audit.ts';
+
+export { type ChartDimension, chartDimensions } from './hours-store.ts';
+
+const hourSeconds = 3_600;
+
+/** Days -> size of a bucket in hours. */
+const windows: Readonly<Record<number, number>> = { 1: 1, 7: 6, 30: 24 };
+
+export type ChartSeries = { issued: number[]; used: number[]; refused: number[] };
+
+export type AuditChart = {
+  /** Beginning of the first bucket, on the hour. */
+  from: string;
+  bucket_seconds: number;
+  buckets: number;
+  /** Of all, or of the value that was asked for. */
+  total: ChartSeries;
+  /** The most frequent first. '' are those of which nobody knows it, '*' are all that were too many to be kept apart. */
+  values: { value: string; series: ChartSeries }[];
+};
+
+const valuesShown = 10;
+
+/** `days`: 1, 7 or 30, up to and with the hour that runs. VALIDATION_ERROR for another window. */
+export const chartAudit = async (
+  deps: AuditReaderDeps,
+  { days, dimension, value }: { days: number; dimension: ChartDimension; value?: string | undefined },
+): Promise<AuditChart> => {
+  const bucketHours = windows[days];
+  if (bucketHours === undefined || !chartDimensions.includes(dimension))
+    throw new Fault('VALIDATION_ERROR', 'There is no such chart');
+  await noteAuditRead(deps, { read: 'chart', days, dimension, value });
+  const hourMs = hourSeconds * 1000;
+  const end = (Math.floor(deps.clock.now().getTime() / hourMs) + 1) * hourMs;
+  const buckets = (days * 24) / bucketHours;
+  const window: ChartWindow = {
+    ...{ from: new Date(end - days * 24 * hourMs), bucketSeconds: bucketHours * hourSeconds, buckets },
+  };
+  const values = await topValues(deps.db, window, dimension, valuesShown);
+  const asked = value === undefined || values.includes(value) ? values : [...values, value];
+  const counted = await sumHours(deps.db, window, { dimension, values: asked });
+  const of = (name: string) =>
+    seriesOf(
+      counted.filter((row) => row.value === name),
+      buckets,
+    );
+  return {
+    from: window.from.toISOString(),
+    bucket_seconds: window.bucketSeconds,
+    buckets,
+    total: value === undefined ? seriesOf(await sumHours(deps.db, window, undefined), buckets) : of(value),
+    values: values.map((name) => ({ value: name, series: of(name) })),
+  };
+};
+
+const seriesOf = (rows: readonly Counted[], buckets: number): ChartSeries => {
+  const empty = (): number[] => new Array<number>(buckets).fill(0);
+  const series = { issued: empty(), used: empty(), refused: empty() };
+  for (const { what, bucket, count } of rows) series[what][bucket] = count;
+  return series;
+};

@@ -1,0 +1,118 @@
+/**
+ * Carries the audit out, each event at least once: the cursor holds a position for each chain that may still grow and is
+ * given out only after everything before it was written. Memory is bounded by one page.
+ */
+import { Fault } from '#src/contract/fault.ts';
+import { changesProcess } from '../chain/chain.ts';
+import { type ChainRow, listChains } from '../chain/event-store.ts';
+import { markSigned } from '../chain/mark-signed.ts';
+import { type ChainPage, type Gap, readChain } from '../chain/read-chain.ts';
+import { completeEvent, toEcs } from '../event/event.ts';
+import type { ShownEvent } from '../event/token-uses.ts';
+import { type AuditReaderDeps, noteAuditRead } from './search-audit.ts';
+
+export const exportFormats = ['jsonl', 'csv'] as const;
+export type ExportFormat = (typeof exportFormats)[number];
+
+export type ExportRequest = {
+  format: ExportFormat;
+  /** Of an earlier export; without it everything that there is. */
+  after?: string | undefined;
+  /** Resolves when the text was taken: the next page is read then. */
+  write: (text: string) => Promise<void>;
+};
+
+export type ExportedAudit = { events: number; cursor: string; gaps: Gap[] };
+
+const chainsPage = 200;
+/** A process that runs signs its head every minute; one that could not for so long was killed before it closed its chain. */
+const abandonedMs = 30 * 86_400_000;
+
+/** `end`: chains below are over and were read as a whole, except for those that have a position. */
+type Cursor = { end: number; positions: ReadonlyMap<number, number> };
+
+/** VALIDATION_ERROR for a cursor that no export gave. */
+export const exportAudit = async (deps: AuditReaderDeps, request: ExportRequest): Promise<ExportedAudit> => {
+  const { format, write } = request;
+  const before = request.after === undefined ? undefined : readCursor(request.after);
+  await noteAuditRead(deps, { read: 'export', format, after: request.after === undefined ? null : 'cursor' });
+  const { head, toText } = formatOf(format);
+  const gaps: Gap[] = [];
+  let events = 0;
+  if (head !== '') await write(head);
+  const positions = new Map<number, number>();
+  let end = 0;
+  for (let chains = await listChains(deps.db, -1, chainsPage); chains.length > 0; ) {
+    for (const row of chains) {
+      end = row.chain + 1;
+      // Whoever exports for the first time has missed nothing of what was dropped before.
+      let position = before === undefined ? row.anchorSeq : positionIn(before, row.chain);
+      while (position !== undefined) {
+        const page: ChainPage = await readChain(deps.db, row, position);
+        gaps.push(...page.gaps);
+        if (page.events.length > 0) await write(toText(await markSigned(deps, page.events)));
+        position = page.position;
+        events += page.events.length;
+        if (page.isEnd) break;
+      }
+      if (position !== undefined && !isOver(row, position, deps.clock.now())) positions.set(row.chain, position);
+    }
+    chains = await listChains(deps.db, end - 1, chainsPage);
+  }
+  return { events, cursor: writeCursor({ end, positions }), gaps };
+};
+
+/** Undefined: nothing more comes from this chain. */
+const positionIn = ({ end, positions }: Cursor, chain: number): number | undefined =>
+  positions.get(chain) ?? (chain < end ? undefined : 0);
+
+/** `row`: as it was before its events were read, so what was written before it was closed is among them. */
+const isOver = (row: ChainRow, position: number, now: Date): boolean =>
+  row.closed
+    ? position >= row.seq
+    : row.process !== changesProcess && row.signed.getTime() < now.getTime() - abandonedMs;
+
+/** Chains are opened in the sequence of their numbers, so none below the last one is still to come. */
+const writeCursor = ({ end, positions }: Cursor): string =>
+  `${end}~${[...positions].map(([chain, seq]) => `${chain}-${seq}`).join('.')}`;
+
+/** Earlier versions wrote every chain and no end. */
+const readCursor = (cursor: string): Cursor => {
+  const [, end = '0', pairs = ''] = /^(?:(\d{1,9})~)?(\d{1,9}-\d{1,15}(?:\.\d{1,9}-\d{1,15})*)?$/.exec(cursor) ?? [];
+  if (pairs === '') throw new Fault('VALIDATION_ERROR', 'No export gave this cursor');
+  const positions = new Map(pairs.split('.').map((pair) => pair.split('-').map(Number) as [number, number]));
+  return { end: Number(end), positions };
+};
+
+type Exported = ShownEvent & { signed?: boolean };
+
+export const toJsonLines = (events: readonly Exported[]): string =>
+  events.map((event) => `${JSON.stringify(toEcs(event))}\n`).join('');
+
+const csvNames = Object.keys(
+  toEcs({ ...completeEvent({ action: 'audit.read' }, new Date(0)), ...{ chain: 0, seq: 0, hash: '', signed: true } }),
+);
+
+const toCsv = (events: readonly Exported[]): string =>
+  events
+    .map((event) => {
+      const members = toEcs(event);
+      return csvLine(csvNames.map((name) => csvText(members[name])));
+    })
+    .join('');
+
+/** What stands before the events, and how they are written. */
+export const formatOf = (format: ExportFormat): { head: string; toText: (events: readonly Exported[]) => string } =>
+  format === 'csv' ? { head: `${csvNames.join(',')}\r\n`, toText: toCsv } : { head: '', toText: toJsonLines };
+
+const csvText = (value: unknown): string => {
+  if (value === null || value === undefined) return '';
+  if (Array.isArray(value)) return value.join(' ');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+};
+
+/** RFC 4180. A sheet would run what begins like a formula, and callers choose some of these texts. */
+const csvLine = (cells: readonly string[]): string => {
+  const safe = cells.map((cell) => (/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell));
+  return `${safe.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',')}\r\n`;
+};

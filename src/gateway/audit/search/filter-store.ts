@@ -1,0 +1,134 @@
+/** SQL of what events are asked for. */
+import { type RawBuilder, sql } from 'kysely';
+import { timesOf } from '../event/request-id-times.ts';
+import { keyLength, keysAsked, marksOf } from '../event/token-uses.ts';
+
+export type EventFilter = {
+  /** Several: any of them. */
+  fingerprint?: string | readonly string[] | undefined;
+  client?: string | undefined;
+  credential?: string | undefined;
+  tenant?: string | undefined;
+  requestId?: string | undefined;
+  tokenId?: string | undefined;
+  action?: string | undefined;
+  route?: string | undefined;
+  address?: string | undefined;
+  outcome?: 'success' | 'failure' | undefined;
+  since?: Date | undefined;
+  until?: Date | undefined;
+};
+
+type Condition = RawBuilder<unknown>;
+
+/** True of every event when there is none. */
+export const all = (conditions: readonly Condition[], more?: Condition): Condition => {
+  const both = more === undefined ? conditions : [...conditions, more];
+  return both.length === 0 ? sql`true` : sql.join(both, sql` and `);
+};
+
+/** Events of their own: what stands with others in one is found by `manyTokens`. */
+export const conditionsOf = (filter: EventFilter): Condition[] => {
+  const conditions: Condition[] = [];
+  if (typeof filter.fingerprint === 'string') conditions.push(sql`fingerprint = ${filter.fingerprint}`);
+  else if (filter.fingerprint !== undefined) conditions.push(sql`fingerprint = any (${filter.fingerprint}::text[])`);
+  if (filter.tokenId !== undefined) conditions.push(sql`token_id = ${filter.tokenId}`);
+  conditions.push(...otherConditions(filter));
+  return conditions;
+};
+
+/** Of everything but tokens. */
+export const otherConditions = (filter: EventFilter): Condition[] => {
+  const conditions: Condition[] = [];
+  if (filter.client !== undefined) conditions.push(sql`client_id = ${filter.client}`);
+  if (filter.credential !== undefined) conditions.push(sql`credential_id = ${filter.credential}`);
+  if (filter.tenant !== undefined) conditions.push(sql`tenants @> array[${filter.tenant}]::text[]`);
+  if (filter.requestId !== undefined) conditions.push(holdsRequest(filter.requestId));
+  if (filter.action !== undefined) conditions.push(sql`action = ${filter.action}`);
+  // Said again as a constant: only so are the partial indexes of actions known to fit.
+  if (filter.action !== undefined && filter.action !== 'request.allowed') {
+    conditions.push(sql`action <> 'request.allowed'`);
+  }
+  if (filter.action === 'token.issued') conditions.push(sql`action = 'token.issued'`);
+  if (filter.route !== undefined) conditions.push(sql`route_id = ${filter.route}`);
+  if (filter.address !== undefined) conditions.push(sql`address = ${filter.address}`);
+  // Spelled out, so that the partial index of failures can be used.
+  if (filter.outcome === 'failure') conditions.push(sql`outcome = 'failure'`);
+  if (filter.outcome === 'success') conditions.push(sql`outcome = 'success'`);
+  if (filter.since !== undefined) conditions.push(sql`at >= ${filter.since}`);
+  if (filter.until !== undefined) conditions.push(sql`at < ${filter.until}`);
+  return conditions;
+};
+
+/** Whether events of many tokens may fit: a token is asked for, and nothing that such events never are. */
+export const isOfManyTokens = (filter: EventFilter): boolean => {
+  const { action = 'request.allowed', outcome = 'success' } = filter;
+  if (marksOf(filter) === undefined || action !== 'request.allowed' || outcome !== 'success') return false;
+  return keysAsked(filter)?.length !== 0;
+};
+
+/** A list of keys. */
+export const keyAsked = (filter: EventFilter): Condition => {
+  const keys = keysAsked(filter);
+  return keys === undefined ? sql`array[${keyOfToken(filter.tokenId)}]` : sql`${keys}::bigint[]`;
+};
+
+/**
+ * Events of many tokens in which one that is asked for stands, as what follows `from`. Undefined: none can. A subquery that
+ * cannot be taken apart: the planner does not know how rare a token is, and a plan that goes through time until it has found
+ * enough would go through all of it.
+ */
+export const manyTokens = (filter: EventFilter, more?: Condition): Condition | undefined => {
+  if (!isOfManyTokens(filter)) return undefined;
+  const key = sql`use_keys ${keysAsked(filter) === undefined ? sql`@>` : sql`&&`} ${keyAsked(filter)}`;
+  const conditions = [key, ...otherConditions(filter)];
+  return sql`(select * from gateway.audit_events where ${all(conditions, more)} offset 0) many where ${marked(filter)}`;
+};
+
+/** Many are known by their keys alone, 48 bits each; the search compares the whole fingerprints. */
+const marked = (filter: EventFilter): Condition => {
+  const marks = marksOf(filter) ?? [];
+  if (marks.length > marksMax) return sql`true`;
+  return sql`(${sql.join(
+    marks.map((mark) => sql`strpos(uses, ${mark}) > 0`),
+    sql` or `,
+  )})`;
+};
+
+/** Whether one event fits, for events that no index of the filter led to. */
+export const fitsFilter = (filter: EventFilter): Condition => {
+  const alone = all(conditionsOf(filter));
+  if (!isOfManyTokens(filter)) return alone;
+  const keys = keysAsked(filter);
+  const key = keys === undefined ? sql`true` : sql`use_keys && ${keys}::bigint[]`;
+  const many = all([sql`uses is not null`, key, marked(filter), ...otherConditions(filter)]);
+  return sql`(${alone} or (${many}))`;
+};
+
+/** Each is looked for in the whole text of each event. */
+const marksMax = 20;
+
+/** Null for one that was never used. gather-allowed.ts sees to it that there is an event of its own for each that was. */
+const keyOfToken = (tokenId: string | undefined): Condition => sql`(
+  select ('x' || lpad(left(fingerprint, ${keyLength}), 16, '0'))::bit(64)::bigint from gateway.audit_events
+  where token_id = ${tokenId} and action = 'request.allowed' and fingerprint ~ '^[0-9a-f]{32}$' order by at desc limit 1)`;
+
+/** How many requests of an event are of the tokens that are asked for. */
+export const requestsOf = (filter: EventFilter): Condition => {
+  const marks = marksOf(filter) ?? [];
+  if (marks.length === 0) return sql`count`;
+  const place = filter.fingerprint === undefined || filter.tokenId !== undefined ? 1 : 2;
+  const counts = marks.map(
+    (mark) =>
+      sql`coalesce(nullif(split_part(split_part(split_part(uses, ${mark}, 2), ';', 1), ' ', ${place}), '')::int, 0)`,
+  );
+  return sql`case when uses is null then count else ${sql.join(counts, sql` + `)} end`;
+};
+
+/** By the time that the id tells, or by the index of those that tell none. */
+const holdsRequest = (id: string): Condition => {
+  const found = sql`request_ids @> array[${id}]::text[]`;
+  const times = timesOf(id);
+  if (times === undefined) return sql`(ids_indexed and ${found})`;
+  return sql`((ids_indexed and ${found}) or (at between ${times.from} and ${times.to} and ${found}))`;
+};

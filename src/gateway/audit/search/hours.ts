@@ -1,0 +1,50 @@
+/**
+ * Counts the audit by the hour, beside the way of requests: each event once, since its chain's position moves in the
+ * transaction that counts it. Of several gateways one counts at a time; the others look again a moment later.
+ */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { Logger } from '#src/platform/log.ts';
+import { pause, type Service } from '#src/platform/supervisor.ts';
+import { countPage, deleteOldHours, listUncounted, lockHours } from './hours-store.ts';
+
+type AuditHoursDeps = { db: Kysely<unknown>; clock: Clock; log: Logger };
+
+const everyMs = 3_000;
+/** Between two pages of what has gathered, so that the store has time for others. */
+const pageMs = 20;
+const pageEvents = 5_000;
+const chainsMax = 200;
+const valuesMax = 200;
+const dayMs = 86_400_000;
+/** The longest chart is 30 days. */
+export const hoursKeptDays = 31;
+
+/** One round: a page of each chain that has something new. True: there may be more. */
+export const countAudit = ({ db, clock }: Pick<AuditHoursDeps, 'db' | 'clock'>): Promise<boolean> =>
+  inTransaction(db, async (tx) => {
+    if (!(await lockHours(tx))) return false;
+    const since = new Date(clock.now().getTime() - hoursKeptDays * dayMs);
+    let more = false;
+    for (const chain of await listUncounted(tx, chainsMax)) {
+      more = (await countPage(tx, chain, { limit: pageEvents, valuesMax, since })) === pageEvents || more;
+    }
+    await deleteOldHours(tx, since);
+    return more;
+  });
+
+export const createAuditHours = ({ db, clock, log }: AuditHoursDeps): Service => ({
+  name: 'audit-hours',
+  run: async (signal) => {
+    while (!signal.aborted) {
+      let more = false;
+      try {
+        more = await countAudit({ db, clock });
+      } catch (error) {
+        log.warn({ err: error }, 'the audit was not counted by the hour; trying again');
+      }
+      await pause(more ? pageMs : everyMs, signal);
+    }
+  },
+});

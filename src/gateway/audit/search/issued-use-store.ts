@@ -1,0 +1,77 @@
+/** SQL of what was done with many credentials at once, known by their fingerprints. */
+import { type Kysely, sql } from 'kysely';
+import { keysAsked } from '../event/token-uses.ts';
+import { conditionsOf, all as every } from './filter-store.ts';
+
+type Db = Kysely<unknown>;
+
+/**
+ * Fingerprints of the newest `tokensMax` tokens that were issued for a credential, and how many tokens there are. Earlier
+ * versions did not write the fingerprint down with the issue; then it stands in the first event of the token's use.
+ */
+export const listIssuedFingerprints = async (
+  db: Db,
+  credential: string,
+  tokensMax: number,
+): Promise<{ fingerprints: string[]; tokens: number }> => {
+  const issued = every(conditionsOf({ credential, action: 'token.issued' }));
+  const { rows } = await sql<{ fingerprint: string | null; tokens: number }>`
+    with newest as materialized (
+      select at, token_id, details::jsonb->>'token_fingerprint' as fingerprint from gateway.audit_events
+      where ${issued} order by at desc limit ${tokensMax})
+    select coalesce(n.fingerprint, (
+        select e.fingerprint from gateway.audit_events e
+        where e.token_id = n.token_id and e.action = 'request.allowed' and e.fingerprint is not null
+        order by e.at limit 1)) as fingerprint,
+      (select count(*)::int from gateway.audit_events where ${issued}) as tokens
+    from newest n`.execute(db);
+  return {
+    fingerprints: rows.flatMap(({ fingerprint }) => (fingerprint === null ? [] : [fingerprint])),
+    tokens: rows[0]?.tokens ?? 0,
+  };
+};
+
+export type SumOfUse = {
+  allowed: number;
+  refused: number;
+  /** There are more events than were read. */
+  partial: boolean;
+  addresses: string[];
+  first: Date | null;
+  last: Date | null;
+};
+
+const eventsMax = 50_000;
+const addressesMax = 100;
+
+/** Requests with any of these credentials that were let through and refused, of the newest events. */
+export const sumUse = async (db: Db, fingerprints: readonly string[]): Promise<SumOfUse> => {
+  const keys = keysAsked({ fingerprint: fingerprints }) ?? [];
+  const { rows } = await sql<SumOfUse>`
+    with alone as materialized (
+      select at, action, count, address from gateway.audit_events
+      where fingerprint = any (${[...fingerprints]}::text[]) and action in ('request.allowed', 'request.denied')
+      order by at desc limit ${eventsMax}),
+    many as materialized (
+      select at, uses, address from (
+        select at, uses, address from gateway.audit_events
+        where use_keys && ${keys}::bigint[] and action = 'request.allowed' offset 0) held
+      order by at desc limit ${eventsMax}),
+    together as (
+      select m.at, m.address, sum(split_part(u.use, ' ', 3)::int) as count
+      from many m, string_to_table(ltrim(m.uses, ';'), ';') as u (use)
+      where split_part(u.use, ' ', 1) = any (${[...fingerprints]}::text[])
+      group by m.at, m.address),
+    found as (
+      select at, action, count, address from alone
+      union all select at, 'request.allowed', count, address from together)
+    select coalesce(sum(count) filter (where action = 'request.allowed'), 0)::int as allowed,
+      coalesce(sum(count) filter (where action = 'request.denied'), 0)::int as refused,
+      (select count(*) from alone) >= ${eventsMax} or (select count(*) from many) >= ${eventsMax} as partial,
+      min(at) as first, max(at) as last,
+      array(select distinct address from found where address is not null order by 1 limit ${addressesMax}) as addresses
+    from found`.execute(db);
+  const [row] = rows;
+  if (row === undefined) throw new Error('an aggregate has one row');
+  return row;
+};

@@ -1,0 +1,128 @@
+/**
+ * Carries the audit to its sinks, each by a service of its own that reads what is stored: a sink that is slow or down makes
+ * nobody wait and costs one page of memory. At least once: the position is saved after the sink has taken a batch; a
+ * receiver knows an event that comes again by its `event.id`. Of several gateways one sends, and its lease is renewed
+ * before each attempt.
+ */
+import { createHmac } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import type { Logger } from '#src/platform/log.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { pause, type Service } from '#src/platform/supervisor.ts';
+import { isSignature } from '../chain/chain.ts';
+import { markSigned } from '../chain/mark-signed.ts';
+import { readChain } from '../chain/read-chain.ts';
+import type { AuditSettings } from '../config.ts';
+import { toJsonLines } from '../search/export-audit.ts';
+import {
+  beginPositions,
+  giveLeaseBack,
+  listPositions,
+  listUnsent,
+  type Position,
+  resetPosition,
+  type SignPosition,
+  savePosition,
+  takeLease,
+  type Unsent,
+} from './sink-store.ts';
+import { createFileSink, createHttpSink, createStreamSink, type Sink } from './sinks.ts';
+
+export type FeedSinksDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; log: Logger; holder: string };
+
+const lookEveryMs = 500;
+const checkEveryMs = 5_000;
+const leaseSeconds = 30;
+/** Shorter than the lease, so that nobody else sends while an attempt lasts. */
+const attemptMs = 10_000;
+const retryMsMin = 250;
+const retryMsMax = 15_000;
+const chainsMax = 200;
+
+/** A service for each sink that the settings name. */
+export const createAuditSinks = (deps: FeedSinksDeps, settings: AuditSettings): Service[] => {
+  const { audit_file: path, audit_http_url: url, audit_http_authorization: authorization } = settings;
+  const sinks: Sink[] = [];
+  if (path !== undefined) sinks.push(createFileSink(path));
+  if (settings.audit_stdout === 'on') sinks.push(createStreamSink(process.stdout));
+  if (url !== undefined) sinks.push(createHttpSink({ url, authorization, timeoutMs: attemptMs }));
+  return sinks.map((sink) => ({ name: `audit-${sink.name}`, run: (signal) => feed(deps, sink, signal) }));
+};
+
+const feed = async (deps: FeedSinksDeps, sink: Sink, signal: AbortSignal): Promise<void> => {
+  const { db, holder } = deps;
+  const sign = createSignPosition(deps, sink);
+  let begun = false;
+  let checkedMs = Number.NEGATIVE_INFINITY;
+  try {
+    while (!signal.aborted) {
+      const mine = await takeLease(db, sink.name, holder, leaseSeconds);
+      if (mine && !begun) {
+        await beginPositions(db, sink.name, sign);
+        begun = true;
+      }
+      if (mine && performance.now() - checkedMs > checkEveryMs) {
+        checkedMs = performance.now();
+        for (const position of await listPositions(db, sink.name)) await isOwn(deps, sink, position, sign);
+      }
+      const unsent = mine ? await listUnsent(db, sink.name, chainsMax) : [];
+      for (const chain of unsent) if (!signal.aborted) await sendPage(deps, sink, chain, signal);
+      if (unsent.length === 0) await pause(lookEveryMs, signal);
+    }
+  } finally {
+    await giveLeaseBack(db, sink.name, holder);
+  }
+};
+
+const sendPage = async (deps: FeedSinksDeps, sink: Sink, unsent: Unsent, signal: AbortSignal): Promise<void> => {
+  const { chain, position } = unsent;
+  const sign = createSignPosition(deps, sink);
+  if (position > 0 && !(await isOwn(deps, sink, unsent, sign))) return;
+  const page = await readChain(deps.db, unsent, position);
+  for (const gap of page.gaps)
+    deps.log.error({ sink: sink.name, ...gap }, 'the audit lost events before the sink took them');
+  if (
+    page.events.length > 0 &&
+    !(await sendUntilTaken(deps, sink, toJsonLines(await markSigned(deps, page.events)), signal))
+  )
+    return;
+  await savePosition(deps.db, sink.name, chain, page.position, sign);
+};
+
+const createSignPosition = ({ box }: FeedSinksDeps, sink: Sink): SignPosition => {
+  const key = box.derive('audit-sink');
+  return (chain, seq) =>
+    createHmac('sha256', key)
+      .update(JSON.stringify([sink.name, chain, seq]))
+      .digest();
+};
+
+/** Who may write the table could have events passed over. False: it was not this installation that saved the position. */
+const isOwn = async (deps: FeedSinksDeps, sink: Sink, at: Position, sign: SignPosition): Promise<boolean> => {
+  const { chain, position, mac } = at;
+  if (mac !== null && isSignature(mac, sign(chain, position))) return true;
+  await resetPosition(deps.db, sink.name, at, sign);
+  deps.log.error({ sink: sink.name, chain, position }, 'a position of a sink is not signed; its chain is sent again');
+  return false;
+};
+
+/** False when this gateway stops, or is not the one that sends any more. */
+const sendUntilTaken = async (
+  { db, log, holder }: FeedSinksDeps,
+  sink: Sink,
+  lines: string,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  for (let waitMs = retryMsMin; !signal.aborted; waitMs = Math.min(waitMs * 2, retryMsMax)) {
+    if (!(await takeLease(db, sink.name, holder, leaseSeconds))) return false;
+    try {
+      await sink.send(lines, signal);
+      return true;
+    } catch (error) {
+      if (signal.aborted) return false;
+      log.warn({ err: error, sink: sink.name, retryMs: waitMs }, 'a sink did not take the audit; trying again');
+    }
+    await pause(waitMs, signal);
+  }
+  return false;
+};

@@ -1,0 +1,148 @@
+/**
+ * Looks at the heads of all chains every two seconds, beside the way of requests: each must be signed and continue what this
+ * installation knew of it before (witness.ts). What is not is recorded for good. Chains of processes that ended without
+ * closing them are verified and closed.
+ */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { Logger } from '#src/platform/log.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { pause, type Service } from '#src/platform/supervisor.ts';
+import { type ChainEnd, headLabel } from '../chain/chain.ts';
+import { findChain, hashesAt, placeKey } from '../chain/chain-store.ts';
+import { checkKnown, checkSignatures, needsEvent } from '../chain/check-chain.ts';
+import { type ChainRow, listChains } from '../chain/event-store.ts';
+import { openWitness } from '../chain/external-heads.ts';
+import { type AuditProblem, auditProblems, isSameProblem } from '../chain/problem.ts';
+import { type BrokenAction, recordBroken } from '../chain/record-problem.ts';
+import { createDeathWatch } from './close-abandoned.ts';
+
+export type AuditGuardDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock; log: Logger };
+
+const everyMs = 2_000;
+/** Each look at a head is some microseconds; a long list is looked at less often. */
+const perChainMs = 5;
+const chainsPage = 500;
+const recordedMax = 100;
+
+export type Finding = { problem: AuditProblem; action: BrokenAction };
+
+/** Every head against what was known before it was read. What is sound is known from then on. Returns how many there are. */
+export const lookAtHeads = async (
+  deps: Pick<AuditGuardDeps, 'db' | 'box'>,
+  onRow: (row: ChainRow) => void = () => undefined,
+): Promise<{ chains: number; findings: Finding[] }> => {
+  const { db, box } = deps;
+  const witness = openWitness(box);
+  const key = box.derive(headLabel);
+  const known = witness.known();
+  const left = new Map(known);
+  const findings: Finding[] = [];
+  let chains = 0;
+  for (let after = -1; ; ) {
+    const rows = await listChains(db, after, chainsPage);
+    for (const row of await check(deps, key, rows, known, findings)) {
+      witness.note(row.chain, row);
+      onRow(row);
+    }
+    for (const row of rows) left.delete(row.chain);
+    chains += rows.length;
+    const end = rows.at(-1);
+    if (end === undefined || rows.length < chainsPage) break;
+    after = end.chain;
+  }
+  for (const chain of left.keys()) {
+    findings.push({ problem: { chain, seq: null, problem: auditProblems.chainMissing }, action: 'audit.rolled_back' });
+  }
+  return { chains, findings };
+};
+
+/** Returns the rows that are sound. */
+const check = async (
+  { db }: Pick<AuditGuardDeps, 'db'>,
+  key: Buffer,
+  rows: readonly ChainRow[],
+  known: ReadonlyMap<number, ChainEnd>,
+  findings: Finding[],
+): Promise<ChainRow[]> => {
+  const asked = rows.flatMap((row) => {
+    const end = known.get(row.chain);
+    return end !== undefined && needsEvent(row, end) ? [{ chain: row.chain, seq: end.seq }] : [];
+  });
+  const hashes = await hashesAt(db, asked);
+  const sound: ChainRow[] = [];
+  for (const row of rows) {
+    const end = known.get(row.chain);
+    if (findIn(key, row, end, hashes) === undefined) sound.push(row);
+    else {
+      // The retention may have come between the two looks: only what still holds is a finding.
+      const again = await findChain(db, row.chain);
+      const finding =
+        again && findIn(key, again, end, end && (await hashesAt(db, [{ chain: row.chain, seq: end.seq }])));
+      if (finding !== undefined) findings.push(finding);
+    }
+  }
+  return sound;
+};
+
+const findIn = (
+  key: Buffer,
+  row: ChainRow,
+  known: ChainEnd | undefined,
+  hashes: ReadonlyMap<string, string> | undefined,
+): Finding | undefined => {
+  const signature = checkSignatures(key, row);
+  if (signature !== undefined) return { problem: signature, action: 'audit.broken' };
+  const behind = known && checkKnown(row, known, hashes?.get(placeKey(row.chain, known.seq)));
+  return behind && { problem: behind, action: 'audit.rolled_back' };
+};
+
+/** Notes each finding once, in the audit and beside the database. */
+export const recordFindings = async (
+  { db, box, clock }: Pick<AuditGuardDeps, 'db' | 'box' | 'clock'>,
+  findings: readonly Finding[],
+): Promise<void> => {
+  for (const { problem, action } of findings.slice(0, recordedMax)) {
+    await inTransaction(db, (tx) => recordBroken(tx, box, clock.now(), problem, action));
+  }
+};
+
+export const createAuditGuard = (deps: AuditGuardDeps): Service => ({
+  name: 'audit-guard',
+  run: async (signal) => {
+    const { box, log } = deps;
+    const witness = openWitness(box);
+    const deaths = createDeathWatch(deps);
+    const told: AuditProblem[] = [];
+    while (!signal.aborted) {
+      let chains = 0;
+      try {
+        witness.load();
+        const rows: ChainRow[] = [];
+        const looked = await lookAtHeads(deps, (row) => rows.push(row));
+        chains = looked.chains;
+        const fresh = looked.findings.filter(({ problem }) => !told.some((one) => isSameProblem(one, problem)));
+        await recordFindings(deps, fresh);
+        await deaths.look(rows);
+        for (const problem of witness.problems()) {
+          if (told.some((one) => isSameProblem(one, problem))) continue;
+          told.push(problem);
+          log.error(problem, 'the audit is not as it was written');
+        }
+      } catch (error) {
+        if (!signal.aborted) log.warn({ err: error }, 'the heads of the audit were not looked at; trying again');
+      }
+      await saveWitness(deps);
+      await pause(everyMs + chains * perChainMs, signal);
+    }
+  },
+});
+
+const saveWitness = async ({ box, log }: Pick<AuditGuardDeps, 'box' | 'log'>): Promise<void> => {
+  try {
+    await openWitness(box).save();
+  } catch (error) {
+    log.warn({ err: error }, 'the heads of the audit were not kept beside the database; trying again');
+  }
+};

@@ -1,0 +1,109 @@
+/**
+ * Holds the audit against a file that left the house earlier (`audit export`, or what a sink took): each event that the file
+ * names must still stand in its place with its hash, or before a signed beginning. So a database that went back to an older
+ * state is named, however consistent it is in itself. Memory is bounded by one batch.
+ */
+import type { Kysely } from 'kysely';
+import { Fault } from '#src/contract/fault.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { headLabel } from '../chain/chain.ts';
+import { findChains, hashesAt, placeKey } from '../chain/chain-store.ts';
+import { checkSignatures } from '../chain/check-chain.ts';
+import { type AuditProblem, auditProblems } from '../chain/problem.ts';
+
+export type ComparedAudit = {
+  /** Lines of the file. */
+  compared: number;
+  /** At most 100. */
+  problems: AuditProblem[];
+};
+
+type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'> };
+type Exported = { chain: number; seq: number; hash: string };
+
+const batchLines = 1_000;
+const problemsMax = 100;
+
+/** `lines`: JSON lines or CSV, as they were exported. VALIDATION_ERROR for a file in which a line is neither. */
+export const verifyAgainst = async (deps: Deps, lines: AsyncIterable<string>): Promise<ComparedAudit> => {
+  const found: ComparedAudit = { compared: 0, problems: [] };
+  let batch: Exported[] = [];
+  let number = 0;
+  const compare = async (): Promise<void> => {
+    found.compared += batch.length;
+    found.problems.push(...(await compareBatch(deps, batch)).slice(0, problemsMax - found.problems.length));
+    batch = [];
+  };
+  let read: ((line: string) => Exported | undefined) | undefined;
+  for await (const line of lines) {
+    number += 1;
+    if (line.trim() === '') continue;
+    if (read === undefined) {
+      read = readerOf(line);
+      if (read !== readJson) continue;
+    }
+    const event = read(line);
+    if (event === undefined && read !== readJson) continue;
+    if (event === undefined) throw new Fault('VALIDATION_ERROR', `Line ${number} is no event of an export`);
+    batch.push(event);
+    if (batch.length === batchLines) await compare();
+  }
+  await compare();
+  if (found.compared === 0) throw new Fault('VALIDATION_ERROR', 'The file holds no event of an export');
+  return found;
+};
+
+const compareBatch = async ({ db, box }: Deps, batch: readonly Exported[]): Promise<AuditProblem[]> => {
+  if (batch.length === 0) return [];
+  const key = box.derive(headLabel);
+  // Hashes first: what the retention drops meanwhile stands before the beginning that is read then.
+  const hashes = await hashesAt(db, distinct(batch));
+  const rows = await findChains(db, [...new Set(batch.map(({ chain }) => chain))]);
+  const heads = new Map(rows.map((row) => [row.chain, row]));
+  const problems = new Map<string, AuditProblem>();
+  for (const { chain, seq, hash } of batch) {
+    const row = heads.get(chain);
+    const isDropped = row !== undefined && seq <= row.anchorSeq && checkSignatures(key, row) === undefined;
+    const stored = hashes.get(placeKey(chain, seq));
+    if (stored === hash || isDropped) continue;
+    if (row === undefined && stored === undefined) {
+      problems.set(String(chain), { chain, seq: null, problem: auditProblems.chainMissing });
+      continue;
+    }
+    const problem = stored === undefined ? auditProblems.eventMissing : auditProblems.notContinued;
+    problems.set(placeKey(chain, seq), { chain, seq, problem });
+  }
+  return [...problems.values()];
+};
+
+/** An event of many tokens is a line for each of them. */
+const distinct = (batch: readonly Exported[]): Exported[] => [
+  ...new Map(batch.map((event) => [placeKey(event.chain, event.seq), event])).values(),
+];
+
+const readerOf = (line: string): ((line: string) => Exported | undefined) => {
+  const names = line.trimEnd().split(',');
+  const [id, hash] = [names.indexOf('event.id'), names.indexOf('event.hash')];
+  if (line.startsWith('{') || id === -1 || hash === -1) return readJson;
+  // What stands before both is never quoted; behind them a field with a line break fills lines of its own.
+  return (row) => {
+    const cells = row.split(',');
+    return toExported(cells[id], cells[hash]);
+  };
+};
+
+const readJson = (line: string): Exported | undefined => {
+  try {
+    const event = JSON.parse(line) as Record<string, unknown> | null;
+    return toExported(event?.['event.id'], event?.['event.hash']);
+  } catch {
+    return undefined;
+  }
+};
+
+const toExported = (id: unknown, hash: unknown): Exported | undefined => {
+  const [, chain, seq] = (typeof id === 'string' && /^(\d{1,9})-(\d{1,15})(?:-\d{1,4})?$/.exec(id)) || [];
+  if (chain === undefined || seq === undefined || typeof hash !== 'string' || !/^[0-9a-f]{64}$/.test(hash))
+    return undefined;
+  return { chain: Number(chain), seq: Number(seq), hash };
+};

@@ -1,0 +1,161 @@
+/** Walks every chain from its anchor to its signed head and names the places where something is not as it was written. */
+import type { Kysely } from 'kysely';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { readVouches } from '../chain/attested-heads.ts';
+import { type ChainEnd, headLabel } from '../chain/chain.ts';
+import { findChains, hashesAt, listHeadless, placeKey } from '../chain/chain-store.ts';
+import { checkKnown, checkSignatures, needsEvent } from '../chain/check-chain.ts';
+import { type ChainRow, listChains } from '../chain/event-store.ts';
+import { witnessOf } from '../chain/external-heads.ts';
+import { type AuditProblem, auditProblems, isSameProblem } from '../chain/problem.ts';
+import { type Recorded, type Walked, walkChain } from './walk-chain.ts';
+
+export type { AuditProblem } from '../chain/problem.ts';
+
+export type VerifiedAudit = {
+  chains: number;
+  events: number;
+  /** Written since a head was signed last: their chain is right, but nobody could tell if they were cut off now. */
+  unsigned: number;
+  /** The lowest chain first; null when there is none. */
+  first_problem: AuditProblem | null;
+  /** At most 100. */
+  problems: AuditProblem[];
+};
+
+const pageSizeDefault = 1_000;
+const chainsPage = 200;
+const problemsMax = 100;
+const missingMax = 20;
+
+type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'> };
+
+type OnPage = (events: number) => void | Promise<void>;
+
+/** Memory is bounded: pages of 1,000 events, or `pageSize`. `onProgress` hears of each page, and may take its time. */
+export const verifyAudit = async (
+  deps: Deps,
+  onProgress: OnPage = () => undefined,
+  pageSize = pageSizeDefault,
+): Promise<VerifiedAudit> => {
+  const { db, box } = deps;
+  const key = box.derive(headLabel);
+  const witness = witnessOf(box);
+  witness?.load();
+  const problems = [...(witness?.problems() ?? [])];
+  // Known before anything is read: what is read later cannot stand behind it.
+  const claims: Claim[] = [...(witness?.known() ?? [])].map(([chain, end]) => ({ chain, ...end }));
+  const recorded: Recorded[] = [];
+  const found = { chains: 0, events: 0, unsigned: 0 };
+  let after = -1;
+  for (;;) {
+    const rows = await listChains(db, after, chainsPage);
+    for (const row of rows) {
+      problems.push(...missingBetween(after, row.chain));
+      after = row.chain;
+      found.chains += 1;
+      const signature = checkSignatures(key, row);
+      if (signature !== undefined) {
+        problems.push(signature);
+        continue;
+      }
+      for (const { chain, seq, hash = '' } of readVouches(row.seen)) claims.push({ chain, seq, hash });
+      const progress = (events: number): void | Promise<void> => onProgress(found.events + events);
+      const walked = await walkAgain({ db, key }, row, (from) => walkChain({ db, key }, from, pageSize, progress));
+      found.events += walked.events;
+      found.unsigned += walked.unsigned;
+      problems.push(...walked.problems);
+      recorded.push(...walked.recorded);
+    }
+    if (rows.length < chainsPage) break;
+  }
+  problems.push(...(await contradicted(db, key, claims)));
+  for (const { chain, seq } of await listHeadless(db, missingMax)) {
+    problems.push({ chain, seq, problem: auditProblems.noHead });
+  }
+  // What can still be seen needs no second line for when it was found.
+  for (const { problem } of recorded) if (!problems.some((seen) => isSaidBy(problem, seen))) problems.push(problem);
+  const all = distinct(problems);
+  return { ...found, first_problem: all[0] ?? null, problems: all.slice(0, problemsMax) };
+};
+
+/** The retention may have dropped events while their chain was read: then it begins elsewhere. */
+const walkAgain = async (
+  { db, key }: { db: Kysely<unknown>; key: Buffer },
+  row: ChainRow,
+  walk: (from: ChainRow) => Promise<Walked>,
+): Promise<Walked> => {
+  const walked = await walk(row);
+  if (walked.problems.length === 0) return walked;
+  const [again] = await findChains(db, [row.chain]);
+  const moved = again !== undefined && again.anchorSeq !== row.anchorSeq && checkSignatures(key, again) === undefined;
+  return moved ? walk(again) : walked;
+};
+
+const isSaidBy = (recorded: AuditProblem, seen: AuditProblem): boolean =>
+  recorded.chain === seen.chain && recorded.seq === seen.seq && recorded.problem.startsWith(seen.problem);
+
+const missingBetween = (after: number, chain: number): AuditProblem[] =>
+  Array.from({ length: Math.min(missingMax, chain - after - 1) }, (_, index) => ({
+    ...{ chain: after + 1 + index, seq: null },
+    problem: auditProblems.chainMissing,
+  }));
+
+/** The lowest place first, and each once. */
+const distinct = (problems: readonly AuditProblem[]): AuditProblem[] =>
+  problems
+    .filter((problem, index) => problems.findIndex((other) => isSameProblem(problem, other)) === index)
+    .toSorted((a, b) => a.chain - b.chain || (a.seq ?? -1) - (b.seq ?? -1));
+
+/** The end of a chain that another head, or this installation, saw signed. `hash` may be cut, or empty. */
+type Claim = ChainEnd & { chain: number };
+
+const claimsPage = 500;
+
+const contradicted = async (db: Kysely<unknown>, key: Buffer, claims: readonly Claim[]): Promise<AuditProblem[]> => {
+  const problems: AuditProblem[] = [];
+  const unique = [
+    ...new Map(claims.map((claim) => [`${placeKey(claim.chain, claim.seq)} ${claim.hash}`, claim])).values(),
+  ];
+  for (let i = 0; i < unique.length; i += claimsPage) {
+    const page = unique.slice(i, i + claimsPage);
+    // Hashes first: what the retention drops meanwhile stands before the beginning that is read then.
+    const hashes = await hashesAt(db, page);
+    const heads = new Map(
+      (
+        await findChains(
+          db,
+          page.map(({ chain }) => chain),
+        )
+      ).map((row) => [row.chain, row]),
+    );
+    for (const claim of page) {
+      const row = heads.get(claim.chain);
+      if (row === undefined) problems.push({ chain: claim.chain, seq: null, problem: auditProblems.chainMissing });
+      else if (checkSignatures(key, row) === undefined) problems.push(...compare(row, claim, hashes));
+    }
+  }
+  return longest(problems);
+};
+
+const compare = (row: ChainRow, claim: Claim, hashes: ReadonlyMap<string, string>): AuditProblem[] => {
+  const at = needsEvent(row, claim) ? (hashes.get(placeKey(claim.chain, claim.seq)) ?? '-') : undefined;
+  const problem = checkKnown(row, claim, at);
+  return problem === undefined ? [] : [problem];
+};
+
+/** Many heads may tell of the same end that is missing: the one that tells most is enough. */
+const longest = (problems: readonly AuditProblem[]): AuditProblem[] => {
+  const best = new Map<string, AuditProblem>();
+  for (const problem of problems) {
+    const kind = `${problem.chain} ${problem.seq} ${isCutOff(problem) ? '' : problem.problem}`;
+    const before = best.get(kind);
+    if (before === undefined || reach(problem) > reach(before)) best.set(kind, problem);
+  }
+  return [...best.values()];
+};
+
+const isCutOff = ({ problem }: AuditProblem): boolean => problem.startsWith(auditProblems.endMissing);
+
+const reach = (one: AuditProblem): number =>
+  isCutOff(one) ? Number(one.problem.slice(auditProblems.endMissing.length)) : 0;

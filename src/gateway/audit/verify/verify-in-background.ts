@@ -1,0 +1,120 @@
+/**
+ * Verification that somebody asks for and comes back to: it goes on beside the requests of this process, works a third of
+ * the time at most, and leaves its result in the store, where every gateway shows it.
+ */
+import { createHmac } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { Logger } from '#src/platform/log.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { isSignature } from '../chain/chain.ts';
+import { appendChange } from '../record/append-change.ts';
+import * as store from './verification-store.ts';
+import { verifyAudit } from './verify-audit.ts';
+
+type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock; log: Logger };
+
+const pageEvents = 200;
+const touchEveryMs = 1_000;
+/** One that was not heard of for so long was ended with its process. */
+const silentMsMax = 30_000;
+
+export type Verification = {
+  state: 'running' | 'interrupted' | 'sound' | 'broken';
+  actor: string;
+  started: string;
+  finished: string | null;
+  chains: number;
+  events: number;
+  /** Written since a head was signed last: their chain is right, but nobody could tell if they were cut off now. */
+  unsigned: number;
+  problem: { chain: number; seq: number | null; problem: string } | null;
+};
+
+/** Newest first. */
+export const listVerifications = async (
+  { db, box, clock }: Pick<Deps, 'db' | 'box' | 'clock'>,
+  limit: number,
+): Promise<Verification[]> => {
+  const nowMs = clock.now().getTime();
+  const key = box.derive(verdictLabel);
+  return (await store.listVerifications(db, limit)).map((row) => ({
+    state: stateOf(row, nowMs, key),
+    actor: row.actor,
+    started: row.started.toISOString(),
+    finished: row.finished?.toISOString() ?? null,
+    chains: row.chains,
+    events: row.events,
+    unsigned: row.unsigned,
+    problem: row.problem,
+  }));
+};
+
+const verdictLabel = 'audit-verdict';
+
+/** Of what was found sound: who may write the table could say so otherwise. */
+const signVerdict = (
+  key: Buffer,
+  {
+    id,
+    finished,
+    chains,
+    events,
+    unsigned,
+  }: Pick<store.VerificationRow, 'id' | 'chains' | 'events' | 'unsigned'> & {
+    finished: Date;
+  },
+): Buffer =>
+  createHmac('sha256', key)
+    .update(JSON.stringify(['sound', id, finished.toISOString(), chains, events, unsigned]))
+    .digest();
+
+const stateOf = (row: store.VerificationRow, nowMs: number, key: Buffer): Verification['state'] => {
+  const { finished, problem, mac } = row;
+  if (finished !== null && problem !== null) return 'broken';
+  if (finished !== null) {
+    return mac !== null && isSignature(mac, signVerdict(key, { ...row, finished })) ? 'sound' : 'interrupted';
+  }
+  return nowMs - row.touched.getTime() > silentMsMax ? 'interrupted' : 'running';
+};
+
+/** False: one is running. Resolves when it has begun; its end is told by `listVerifications`. */
+export const startVerification = async (
+  deps: Deps,
+  { actor, address }: { actor: string; address: string },
+): Promise<boolean> => {
+  const { db, box, clock } = deps;
+  const id = await inTransaction(db, async (tx) => {
+    await store.lockVerifications(tx);
+    const [last] = await store.listVerifications(tx, 1);
+    if (last !== undefined && stateOf(last, clock.now().getTime(), box.derive(verdictLabel)) === 'running')
+      return undefined;
+    await appendChange(tx, box, clock.now(), {
+      ...{ action: 'audit.read', actor, address, details: JSON.stringify({ read: 'verify' }) },
+    });
+    return store.insertVerification(tx, actor, clock.now());
+  });
+  if (id === undefined) return false;
+  run(deps, id).catch((error: unknown) => deps.log.warn({ err: error }, 'a verification of the audit was interrupted'));
+  return true;
+};
+
+const run = async (deps: Deps, id: number): Promise<void> => {
+  let touchedMs = performance.now();
+  let workedFromMs = touchedMs;
+  const onPage = async (events: number): Promise<void> => {
+    if (performance.now() - touchedMs > touchEveryMs) {
+      touchedMs = performance.now();
+      await store.touchVerification(deps.db, id, events, deps.clock.now());
+    }
+    const workedMs = performance.now() - workedFromMs;
+    await new Promise((resolve) => setTimeout(resolve, workedMs * 2));
+    workedFromMs = performance.now();
+  };
+  const found = await verifyAudit(deps, onPage, pageEvents);
+  const finished = deps.clock.now();
+  const mac =
+    found.first_problem === null ? signVerdict(deps.box.derive(verdictLabel), { ...found, id, finished }) : null;
+  await store.finishVerification(deps.db, id, found, finished, mac);
+};

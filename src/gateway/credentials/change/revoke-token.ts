@@ -1,0 +1,31 @@
+/** Ends one access token before its time. */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { appendChange } from '../../audit/record/append-change.ts';
+import { lockEpoch, raiseTokenEpoch } from '../lookup/epoch-store.ts';
+import { deleteEndedRevocations, insertRevokedToken, isTokenRevoked } from '../lookup/revoked-token-store.ts';
+import { insertStateChange } from './state-store.ts';
+
+export type RevokedToken = { jti: string; clientId: string; expiresMs: number };
+
+/** `by`: why, and who asked. When it resolves the revocation is on its way to every gateway. */
+export type RevokeToken = (token: RevokedToken, by: { reason: string; actor: string }) => Promise<void>;
+
+export const createRevokeToken =
+  ({ db, box, clock }: { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock }): RevokeToken =>
+  ({ jti, clientId, expiresMs }, by) =>
+    inTransaction(db, async (tx) => {
+      const now = clock.now();
+      await deleteEndedRevocations(tx, now);
+      await insertStateChange(tx, { kind: 'token', credential: jti, state: 'revoked', ...by, at: now });
+      const event = { token_id: jti, client_id: clientId, ...by } as const;
+      await appendChange(tx, box, now, { action: 'token.revoked', ...event });
+      // Last before the row itself: the epoch stays locked to the end, which puts revocations in one line.
+      await lockEpoch(tx);
+      // Each number has its row, by which a gateway finds that the store still has the history that it knows.
+      if (await isTokenRevoked(tx, jti)) return;
+      const state = await raiseTokenEpoch(tx);
+      await insertRevokedToken(tx, { jti, clientId, expires: new Date(expiresMs) }, state, now);
+    });

@@ -1,0 +1,151 @@
+/**
+ * New secrets and keys beside old ones. The old one goes on for the overlap, in which `showClient` tells who still uses it;
+ * it ends by itself, or before by retiring it.
+ */
+import { createPublicKey, type JsonWebKey } from 'node:crypto';
+import { calculateJwkThumbprint, type JWK } from 'jose';
+import { Fault } from '#src/contract/fault.ts';
+import { newApiKey, newClientSecret } from '../../ground/credential-values.ts';
+import * as store from '../lookup/credential-store.ts';
+import { adviceTexts } from '../show/retire-advice.ts';
+import { clientKeyName, credentialViews, type ShownSecret } from '../show/show-credentials.ts';
+import { assertFound, type CredentialsDeps, change, keptOf, noteChange, noteState, type Tx } from './change.ts';
+import * as states from './state-store.ts';
+
+export type IssuedSecret = { client_secret: string; secret_id: string };
+
+const hourMs = 3_600_000;
+const overlapHoursMax = 30 * 24;
+
+const endOf = (deps: CredentialsDeps, overlapHours: number): Date => {
+  if (!Number.isFinite(overlapHours) || overlapHours < 0 || overlapHours > overlapHoursMax) {
+    throw new Fault('VALIDATION_ERROR', `The overlap must be 0 to ${overlapHoursMax} hours`);
+  }
+  return new Date(deps.clock.now().getTime() + overlapHours * hourMs);
+};
+
+export const issueSecret = async (
+  deps: CredentialsDeps,
+  tx: Tx,
+  clientId: string,
+  expires: Date | null,
+): Promise<IssuedSecret> => {
+  const { id, value } = newClientSecret();
+  const kept = keptOf(deps, value);
+  await store.insertSecret(tx, { secretId: id, clientId, ...kept, created: deps.clock.now(), expires });
+  await noteChange(deps, tx, { action: 'secret.created', client_id: clientId, credential_id: id });
+  return { client_secret: value, secret_id: id };
+};
+
+export const rotations = (deps: CredentialsDeps) => ({
+  /** A new secret; the earlier ones end `overlapHours` (0 to 720) from now, or when they would have ended before. */
+  rotateClientSecret: async (clientId: string, overlapHours: number, tx?: Tx): Promise<IssuedSecret> => {
+    const end = endOf(deps, overlapHours);
+    return change(deps, tx, async (inner) => {
+      assertFound(await store.clientExists(inner, clientId), 'client', clientId);
+      for (const secretId of await states.limitSecrets(inner, clientId, end, deps.clock.now())) {
+        await noteEnd(deps, inner, 'secret', secretId, end);
+      }
+      return issueSecret(deps, inner, clientId, null);
+    });
+  },
+
+  /** Ends a secret now. CONFLICT, with the facts, while it is not known to be safe (retire-advice.ts), unless `force`. */
+  retireClientSecret: async (clientId: string, secretId: string, force: boolean): Promise<void> => {
+    const secret = (await credentialViews(deps).showSecrets(clientId)).find(({ id }) => id === secretId);
+    if (secret === undefined) throw new Fault('NOT_FOUND', `There is no secret ${secretId} of the client ${clientId}`);
+    if (secret.state === 'revoked') return;
+    if (!force && !secret.safe_to_retire && secret.state !== 'expired') throw notSafe(secret);
+    await change(deps, undefined, async (inner) => {
+      assertFound(await store.markSecretRevoked(inner, secretId, deps.clock.now()), 'secret', secretId);
+      const reason = force ? 'retired by force' : 'retired';
+      await noteState(deps, inner, { kind: 'secret', credential: secretId, state: 'revoked', reason });
+    });
+  },
+
+  /** A new key of the same tenant and name; the old one ends `overlapHours` (0 to 720) from now. */
+  rotateApiKey: async (keyId: string, overlapHours: number, tx?: Tx): Promise<{ key_id: string; api_key: string }> => {
+    const end = endOf(deps, overlapHours);
+    return change(deps, tx, async (inner) => {
+      const created = deps.clock.now();
+      const old = await states.limitKey(inner, keyId, end, created);
+      if (old === undefined) throw new Fault('NOT_FOUND', `There is no live key ${keyId}`);
+      await noteEnd(deps, inner, 'api_key', keyId, end);
+      const { id, value } = newApiKey();
+      await noteChange(deps, inner, {
+        ...{ action: 'key.created', kind: 'api_key', credential_id: id },
+        ...{ tenants: [old.tenant], details: JSON.stringify({ successor_of: keyId }) },
+      });
+      await store.insertApiKey(inner, { ...old, ...keptOf(deps, value), keyId: id, created, expires: null });
+      return { key_id: id, api_key: value };
+    });
+  },
+
+  /** `jwk`: public key for private_key_jwt. Its name is its `kid`, else its RFC 7638 thumbprint. CONFLICT: it exists. */
+  addClientKey: async (clientId: string, jwk: unknown, tx?: Tx): Promise<{ client_id: string; key_id: string }> => {
+    const key = await readPublicJwk(jwk);
+    return change(deps, tx, async (inner) => {
+      assertFound(await store.clientExists(inner, clientId), 'client', clientId);
+      const made = await states.insertClientKey(inner, { clientId, ...key, created: deps.clock.now() });
+      if (!made) throw new Fault('CONFLICT', `The client has a key ${key.keyId} already`);
+      await noteChange(deps, inner, {
+        ...{ action: 'client_key.added', client_id: clientId, credential_id: clientKeyName(clientId, key.keyId) },
+      });
+      return { client_id: clientId, key_id: key.keyId };
+    });
+  },
+
+  revokeClientKey: (clientId: string, keyId: string, tx?: Tx): Promise<void> =>
+    change(deps, tx, async (inner) => {
+      assertFound(await states.markClientKeyRevoked(inner, clientId, keyId, deps.clock.now()), 'client key', keyId);
+      const credential = clientKeyName(clientId, keyId);
+      await noteState(deps, inner, { kind: 'client_key', credential, state: 'revoked', reason: 'revoked' });
+    }),
+});
+
+const noteEnd = (deps: CredentialsDeps, tx: Tx, kind: 'secret' | 'api_key', id: string, end: Date): Promise<void> =>
+  noteState(deps, tx, {
+    ...{ kind, credential: id, state: 'expiring' },
+    reason: `rotated; ends ${end.toISOString()}`,
+  });
+
+const notSafe = ({ id, advice, last_used, last_address, longest_gap_seconds }: ShownSecret): Fault => {
+  const use =
+    last_used === null
+      ? ''
+      : ` It was last used at ${last_used} from ${last_address ?? 'an unknown address'}; its longest pause between two uses was ${longest_gap_seconds} seconds.`;
+  const reason = adviceTexts[advice ?? 'used_lately'];
+  return new Fault(
+    'CONFLICT',
+    `${id} is not known to be safe to retire: ${reason}.${use} --force retires it all the same`,
+  );
+};
+
+const rsaBitsMin = 2_048;
+
+/** ES256, EdDSA, PS256 and RS256 are taken, so these are the keys. Only public members are kept. */
+const readPublicJwk = async (jwk: unknown): Promise<{ keyId: string; jwk: object }> => {
+  if (typeof jwk !== 'object' || jwk === null) throw notAKey('is not a JSON object');
+  if ('d' in jwk || 'k' in jwk) throw notAKey('holds a private or secret key; register the public part only');
+  const kept = exportPublic(jwk);
+  const fits =
+    (kept.kty === 'EC' && kept.crv === 'P-256') ||
+    (kept.kty === 'OKP' && kept.crv === 'Ed25519') ||
+    (kept.kty === 'RSA' && Buffer.from(kept.n ?? '', 'base64url').length * 8 >= rsaBitsMin);
+  if (!fits) throw notAKey(`must be an EC key on P-256, Ed25519, or RSA with at least ${rsaBitsMin} bits`);
+  const named = 'kid' in jwk ? jwk.kid : undefined;
+  if (named !== undefined && (typeof named !== 'string' || !/^[\x21-\x7e]{1,128}$/.test(named))) {
+    throw notAKey('has a kid that is not 1 to 128 printable characters');
+  }
+  return { keyId: named ?? (await calculateJwkThumbprint(kept)), jwk: kept };
+};
+
+const exportPublic = (jwk: object): JWK => {
+  try {
+    return createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' }).export({ format: 'jwk' }) as JWK;
+  } catch {
+    throw notAKey('cannot be read as a public key');
+  }
+};
+
+const notAKey = (what: string): Fault => new Fault('VALIDATION_ERROR', `The JWK ${what}`);

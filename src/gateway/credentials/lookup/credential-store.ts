@@ -1,0 +1,274 @@
+/** SQL of tenants, API keys and API clients. Changes are made by `credentials.ts`, which raises the epoch with each. */
+import { type Kysely, sql } from 'kysely';
+import { stateText } from './epoch-store.ts';
+
+type Db = Kysely<unknown>;
+
+export type TenantState = { id: string; apiEnabled: boolean; gone: boolean };
+
+export type KeyRow = {
+  keyId: string;
+  revoked: boolean;
+  expiresMs: number | null;
+  quarantinedReason: string | null;
+  tenant: TenantState;
+};
+
+export type SecretRow = {
+  secretId: string;
+  digest: Buffer;
+  expiresMs: number | null;
+  quarantinedReason: string | null;
+};
+
+export type ClientKeyRow = { keyId: string; jwk: Readonly<Record<string, unknown>> };
+
+export type ClientRow = {
+  clientId: string;
+  /** null: all. */
+  scopes: readonly string[] | null;
+  mayUseTokens: boolean;
+  mayIntrospect: boolean;
+  /** Its tokens are bound to a key (RFC 9449), or it gets none. */
+  dpopRequired: boolean;
+  disabled: boolean;
+  quarantinedReason: string | null;
+  /** Tokens issued before are refused. */
+  tokensNotBeforeMs: number | null;
+  /** Not revoked; the caller looks at `expiresMs`. */
+  secrets: readonly SecretRow[];
+  keys: readonly ClientKeyRow[];
+  /** Granted and not withdrawn, gone ones included. */
+  tenants: readonly TenantState[];
+};
+
+/** `state`: of all credentials, in the snapshot in which the row was read (stateText). */
+export type Found<T> = { row: T | undefined; state: string };
+
+/** A key by its digest, also one that is revoked: its holder may learn that. */
+export const findApiKey = async (db: Db, digest: Buffer): Promise<Found<KeyRow>> => {
+  const { rows } = await sql<{
+    state: string;
+    key_id: string | null;
+    revoked: boolean;
+    expires: Date | null;
+    quarantined_reason: string | null;
+    id: string;
+    api_enabled: boolean;
+    gone: boolean;
+  }>`
+    select ${stateText} as state, k.key_id, k.revoked_at is not null as revoked, k.expires, k.quarantined_reason, t.id,
+      t.api_enabled, t.gone_at is not null as gone
+    from gateway.credential_epoch e
+    left join (gateway.api_keys k join gateway.tenants t on t.id = k.tenant) on k.digest = ${digest}`.execute(db);
+  const row = stateRow(rows);
+  const { state, key_id: keyId } = row;
+  if (keyId === null) return { state, row: undefined };
+  const tenant = { id: row.id, apiEnabled: row.api_enabled, gone: row.gone };
+  const { revoked, quarantined_reason: quarantinedReason } = row;
+  return { state, row: { keyId, revoked, expiresMs: row.expires?.getTime() ?? null, quarantinedReason, tenant } };
+};
+
+const stateRow = <T>([row]: readonly T[]): T => {
+  if (row === undefined) throw new Error('gateway.credential_epoch holds no row');
+  return row;
+};
+
+/** The client with its live secrets and grants, in one statement: one snapshot, and one cost for known and unknown ids. */
+export const findClient = async (db: Db, clientId: string): Promise<Found<ClientRow>> => {
+  const { rows } = await sql<Omit<ReadClient, 'client_id'> & { state: string; client_id: string | null }>`
+    select ${stateText} as state, c.client_id, c.scopes, c.may_use_tokens, c.may_introspect,
+      c.disabled_at is not null as disabled, c.dpop_required, c.quarantined_reason, c.tokens_not_before,
+      (select coalesce(json_agg(json_build_object('id', s.secret_id, 'digest', encode(s.digest, 'hex'),
+         'expires', floor(extract(epoch from s.expires) * 1000), 'quarantined', s.quarantined_reason) order by s.created, s.secret_id), '[]')
+       from gateway.client_secrets s where s.client_id = c.client_id and s.revoked_at is null) as secrets,
+      (select coalesce(json_agg(json_build_object('id', k.key_id, 'jwk', k.jwk) order by k.created, k.key_id), '[]')
+       from gateway.client_keys k where k.client_id = c.client_id and k.revoked_at is null) as keys,
+      (select coalesce(json_agg(json_build_object('id', t.id, 'enabled', t.api_enabled,
+         'gone', t.gone_at is not null) order by t.id), '[]')
+       from gateway.client_tenants g join gateway.tenants t on t.id = g.tenant
+       where g.client_id = c.client_id and g.withdrawn_at is null) as tenants
+    from gateway.credential_epoch e left join gateway.clients c on c.client_id = ${clientId}`.execute(db);
+  const row = stateRow(rows);
+  return {
+    state: row.state,
+    row: row.client_id === null ? undefined : toClientRow({ ...row, client_id: row.client_id }),
+  };
+};
+
+type ReadClient = {
+  client_id: string;
+  scopes: string[] | null;
+  may_use_tokens: boolean;
+  may_introspect: boolean;
+  dpop_required: boolean;
+  disabled: boolean;
+  quarantined_reason: string | null;
+  tokens_not_before: Date | null;
+  secrets: { id: string; digest: string; expires: number | null; quarantined: string | null }[];
+  keys: { id: string; jwk: Record<string, unknown> }[];
+  tenants: { id: string; enabled: boolean; gone: boolean }[];
+};
+
+const toClientRow = (row: ReadClient): ClientRow => ({
+  clientId: row.client_id,
+  scopes: row.scopes,
+  mayUseTokens: row.may_use_tokens,
+  mayIntrospect: row.may_introspect,
+  dpopRequired: row.dpop_required,
+  disabled: row.disabled,
+  quarantinedReason: row.quarantined_reason,
+  tokensNotBeforeMs: row.tokens_not_before?.getTime() ?? null,
+  secrets: row.secrets.map(({ id, digest, expires, quarantined }) => ({
+    secretId: id,
+    digest: Buffer.from(digest, 'hex'),
+    expiresMs: expires,
+    quarantinedReason: quarantined,
+  })),
+  keys: row.keys.map(({ id, jwk }) => ({ keyId: id, jwk })),
+  tenants: row.tenants.map(({ id, enabled, gone }) => ({ id, apiEnabled: enabled, gone })),
+});
+
+/** Of a value that was issued, live or ended. `clientId`: of a secret. `fingerprint` null: issued by an earlier version. */
+export type IssuedRow = { digest: Buffer; fingerprint: string | null; clientId: string | null };
+
+export const findIssuedKey = async (db: Db, keyId: string): Promise<IssuedRow | undefined> =>
+  (
+    await sql<IssuedRow>`
+      select digest, fingerprint, null as "clientId" from gateway.api_keys where key_id = ${keyId}`.execute(db)
+  ).rows[0];
+
+export const findIssuedSecret = async (db: Db, secretId: string): Promise<IssuedRow | undefined> =>
+  (
+    await sql<IssuedRow>`
+      select digest, fingerprint, client_id as "clientId" from gateway.client_secrets where secret_id = ${secretId}`.execute(
+      db,
+    )
+  ).rows[0];
+
+export const insertTenant = async (
+  db: Db,
+  id: string,
+  now: Date,
+  facts: Readonly<Record<string, unknown>>,
+): Promise<void> => {
+  await sql`
+    insert into gateway.tenants (id, created, facts) values (${id}, ${now}, ${JSON.stringify(facts)}::jsonb)`.execute(
+    db,
+  );
+};
+
+/** Each of the following returns false when there is nothing with that id to change. */
+const changed = async (statement: ReturnType<typeof sql>, db: Db): Promise<boolean> =>
+  ((await statement.execute(db)).numAffectedRows ?? 0n) > 0n;
+
+export const updateTenantApi = (db: Db, id: string, enabled: boolean): Promise<boolean> =>
+  changed(sql`update gateway.tenants set api_enabled = ${enabled} where id = ${id}`, db);
+
+/** What callers are told about the tenant. */
+export const updateTenantFacts = (db: Db, id: string, facts: Readonly<Record<string, unknown>>): Promise<boolean> =>
+  changed(sql`update gateway.tenants set facts = ${JSON.stringify(facts)}::jsonb where id = ${id}`, db);
+
+/** Undefined: no such tenant. */
+export const findTenantApi = async (db: Db, id: string): Promise<boolean | undefined> =>
+  (await sql<{ enabled: boolean }>`select api_enabled as enabled from gateway.tenants where id = ${id}`.execute(db))
+    .rows[0]?.enabled;
+
+export const markTenantGone = (db: Db, id: string, now: Date): Promise<boolean> =>
+  changed(sql`update gateway.tenants set gone_at = coalesce(gone_at, ${now}) where id = ${id}`, db);
+
+export const tenantExists = async (db: Db, id: string): Promise<boolean> =>
+  (await sql`select 1 from gateway.tenants where id = ${id} and gone_at is null`.execute(db)).rows.length > 0;
+
+export type NewKeyRow = {
+  tenant: string;
+  keyId: string;
+  name: string;
+  digest: Buffer;
+  fingerprint: string;
+  created: Date;
+  expires: Date | null;
+};
+
+export const insertApiKey = async (db: Db, key: NewKeyRow): Promise<void> => {
+  await sql`
+    insert into gateway.api_keys (tenant, key_id, name, digest, fingerprint, created, expires)
+    values (${key.tenant}, ${key.keyId}, ${key.name}, ${key.digest}, ${key.fingerprint}, ${key.created},
+      ${key.expires})`.execute(db);
+};
+
+/** Revoking twice keeps the first time and reason. */
+export const markKeyRevoked = (db: Db, keyId: string, reason: string, now: Date): Promise<boolean> =>
+  changed(
+    sql`update gateway.api_keys
+        set revoked_at = coalesce(revoked_at, ${now}), revoked_reason = coalesce(revoked_reason, ${reason})
+        where key_id = ${keyId}`,
+    db,
+  );
+
+export type NewClientRow = {
+  clientId: string;
+  name: string;
+  scopes: readonly string[] | null;
+  dpopRequired: boolean;
+  created: Date;
+};
+
+export const insertClient = async (db: Db, client: NewClientRow): Promise<void> => {
+  await sql`
+    insert into gateway.clients (client_id, name, scopes, dpop_required, created)
+    values (${client.clientId}, ${client.name}, ${client.scopes}::text[], ${client.dpopRequired}, ${client.created})`.execute(
+    db,
+  );
+};
+
+export const clientExists = async (db: Db, clientId: string): Promise<boolean> =>
+  (await sql`select 1 from gateway.clients where client_id = ${clientId}`.execute(db)).rows.length > 0;
+
+export const markClientDisabled = (db: Db, clientId: string, now: Date): Promise<boolean> =>
+  changed(
+    sql`update gateway.clients set disabled_at = coalesce(disabled_at, ${now}) where client_id = ${clientId}`,
+    db,
+  );
+
+export const updateClientScopes = (db: Db, clientId: string, scopes: readonly string[] | null): Promise<boolean> =>
+  changed(sql`update gateway.clients set scopes = ${scopes}::text[] where client_id = ${clientId}`, db);
+
+export const updateClientTokens = (db: Db, clientId: string, mayUseTokens: boolean): Promise<boolean> =>
+  changed(sql`update gateway.clients set may_use_tokens = ${mayUseTokens} where client_id = ${clientId}`, db);
+
+export type NewSecretRow = {
+  secretId: string;
+  clientId: string;
+  digest: Buffer;
+  fingerprint: string;
+  created: Date;
+  expires: Date | null;
+};
+
+export const insertSecret = async (db: Db, secret: NewSecretRow): Promise<void> => {
+  await sql`
+    insert into gateway.client_secrets (secret_id, client_id, digest, fingerprint, created, expires)
+    values (${secret.secretId}, ${secret.clientId}, ${secret.digest}, ${secret.fingerprint}, ${secret.created},
+      ${secret.expires})`.execute(db);
+};
+
+export const markSecretRevoked = (db: Db, secretId: string, now: Date): Promise<boolean> =>
+  changed(
+    sql`update gateway.client_secrets set revoked_at = coalesce(revoked_at, ${now}) where secret_id = ${secretId}`,
+    db,
+  );
+
+/** Granting again what was withdrawn makes it live again. */
+export const insertGrant = async (db: Db, clientId: string, tenant: string, now: Date): Promise<void> => {
+  await sql`
+    insert into gateway.client_tenants (tenant, client_id, granted_at) values (${tenant}, ${clientId}, ${now})
+    on conflict (tenant, client_id) do update set granted_at = excluded.granted_at, withdrawn_at = null`.execute(db);
+};
+
+export const markGrantWithdrawn = (db: Db, clientId: string, tenant: string, now: Date): Promise<boolean> =>
+  changed(
+    sql`update gateway.client_tenants set withdrawn_at = coalesce(withdrawn_at, ${now})
+        where tenant = ${tenant} and client_id = ${clientId}`,
+    db,
+  );

@@ -1,0 +1,63 @@
+/** SQL of revoked tokens. */
+import { type Kysely, sql } from 'kysely';
+import type { EpochPart } from './epoch-store.ts';
+
+type Db = Kysely<unknown>;
+
+export type RevokedTokenRow = { jti: string; clientId: string; expires: Date };
+
+/** `state`: as raised in this transaction. Revoking again changes nothing. */
+export const insertRevokedToken = async (
+  tx: Db,
+  token: RevokedTokenRow,
+  { epoch, mark }: EpochPart,
+  now: Date,
+): Promise<void> => {
+  await sql`
+    insert into gateway.revoked_tokens (jti, client_id, expires, revoked_at, epoch, mark)
+    values (${token.jti}, ${token.clientId}, ${token.expires}, ${now}, ${epoch}, ${mark})
+    on conflict (jti) do nothing`.execute(tx);
+};
+
+export type ListedRevocation = { jti: string; expiresMs: number; revokedAtMs: number; epoch: number };
+
+/**
+ * Those that have not ended, at most `rowsMax`. `known`: only what became visible after that state; `continues` false when
+ * the store does not hold that state (any more), so that nothing says that what came before it is known.
+ */
+export const listRevokedTokens = async (
+  db: Db,
+  known: EpochPart | undefined,
+  now: Date,
+  rowsMax: number,
+): Promise<{ rows: ListedRevocation[]; continues: boolean }> => {
+  const { rows } = await sql<{ jti: string; expires: Date; revoked_at: Date; epoch: number; is_known: boolean }>`
+    select jti, expires, revoked_at, epoch, ${isKnown(known)} as is_known from gateway.revoked_tokens
+    where epoch >= ${known?.epoch ?? 0} and (expires > ${now} or ${isKnown(known)})
+    order by epoch limit ${rowsMax + 1}`.execute(db);
+  return {
+    rows: rows
+      .filter(({ is_known: known }) => !known)
+      .map((row) => ({
+        jti: row.jti,
+        expiresMs: row.expires.getTime(),
+        revokedAtMs: row.revoked_at.getTime(),
+        epoch: row.epoch,
+      })),
+    continues: rows.some(({ is_known: known }) => known),
+  };
+};
+
+const isKnown = (known: EpochPart | undefined) =>
+  known === undefined ? sql`false` : sql`(epoch = ${known.epoch} and mark is not distinct from ${known.mark}::uuid)`;
+
+export const isTokenRevoked = async (db: Db, jti: string): Promise<boolean> =>
+  (await sql`select 1 from gateway.revoked_tokens where jti = ${jti}`.execute(db)).rows.length > 0;
+
+/** A batch at a time, so that no revocation pays for the past; a day late, so that no clock of a gateway is too early. */
+export const deleteEndedRevocations = async (tx: Db, now: Date): Promise<void> => {
+  await sql`
+    delete from gateway.revoked_tokens where jti in (
+      select jti from gateway.revoked_tokens where expires < ${now}::timestamptz - interval '1 day'
+      order by expires limit 100 for update skip locked)`.execute(tx);
+};

@@ -1,0 +1,56 @@
+/** SQL that shows the keys of a tenant page by page, never a digest. */
+import { type Kysely, sql } from 'kysely';
+import type { ShownRow } from './list-store.ts';
+
+type Db = Kysely<unknown>;
+
+export type KeyPage = {
+  tenant: string;
+  /** Those that open nothing any more, or those that do. */
+  ended: boolean;
+  after: { created: Date; id: string } | undefined;
+  limit: number;
+  now: Date;
+};
+
+const columns = sql`
+  key_id as id, name, created, expires, revoked_at is not null as revoked, quarantined_reason as "quarantinedReason"`;
+
+/** Newest first. */
+export const listKeyPage = async (db: Db, { tenant, ended, after, limit, now }: KeyPage): Promise<ShownRow[]> =>
+  (
+    await sql<ShownRow>`
+      select ${columns} from gateway.api_keys
+      where tenant = ${tenant} and (revoked_at is not null or coalesce(expires <= ${now}, false)) = ${ended}
+        ${after === undefined ? sql`` : sql`and (created, key_id) < (${after.created}, ${after.id})`}
+      order by created desc, key_id desc limit ${limit}`.execute(db)
+  ).rows;
+
+export const findKeyRow = async (db: Db, tenant: string, keyId: string): Promise<ShownRow | undefined> =>
+  (
+    await sql<ShownRow>`
+      select ${columns} from gateway.api_keys where tenant = ${tenant} and key_id = ${keyId}`.execute(db)
+  ).rows[0];
+
+/** Those of the tenants whose API access is on. */
+export const listOpenTenants = async (db: Db, tenants: readonly string[]): Promise<string[]> =>
+  (
+    await sql<{ id: string }>`
+      select id from gateway.tenants where id = any(${tenants}::text[]) and api_enabled and gone_at is null`.execute(db)
+  ).rows.map(({ id }) => id);
+
+/** Of these keys those of which the tenant has a newer key with the same name, as a rotation makes it, that was used. */
+export const findKeysWithUsedSuccessor = async (
+  db: Db,
+  keyIds: readonly string[],
+  now: Date,
+): Promise<ReadonlySet<string>> => {
+  if (keyIds.length === 0) return new Set();
+  const { rows } = await sql<{ id: string }>`
+    select k.key_id as id from gateway.api_keys k
+    where k.key_id = any(${keyIds}::text[]) and exists (
+      select 1 from gateway.api_keys n join gateway.credential_use u on u.credential = n.key_id
+      where n.tenant = k.tenant and n.created > k.created and n.name = k.name and n.revoked_at is null
+        and n.quarantined_reason is null and (n.expires is null or n.expires > ${now}))`.execute(db);
+  return new Set(rows.map(({ id }) => id));
+};

@@ -1,0 +1,108 @@
+/** Credentials that open something now, across all tenants and clients, a page at a time. */
+import type { Kysely } from 'kysely';
+import { Fault } from '#src/contract/fault.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { findUses } from '../lookup/use-store.ts';
+import * as store from './live-credential-store.ts';
+import type { CredentialState } from './show-credentials.ts';
+import { clientKeyName } from './show-credentials.ts';
+
+export const liveKinds = ['api_key', 'client_secret', 'client_key'] as const;
+export type LiveKind = (typeof liveKinds)[number];
+
+export type LiveCredential = {
+  kind: LiveKind;
+  id: string;
+  /** Of a key; the type of a client key. */
+  name: string;
+  /** Tenant of a key; client of a secret or of a client key. */
+  holder: string;
+  holder_name: string;
+  state: CredentialState;
+  created: string;
+  expires: string | null;
+  last_used: string | null;
+  last_address: string | null;
+};
+
+type Deps = { db: Kysely<unknown>; clock: Clock };
+
+/** Newest first; quarantined ones are among them, as they can be let in again. VALIDATION_ERROR: no page gave the cursor. */
+export const listLiveCredentials = async (
+  { db, clock }: Deps,
+  { kind, before, limit }: { kind: LiveKind; before?: string | undefined; limit: number },
+): Promise<{ credentials: LiveCredential[]; next_cursor: string | null }> => {
+  const now = clock.now();
+  const place = before === undefined ? undefined : readPlace(before);
+  const asked = { before: place, now, limit: limit + 1 };
+  const rows = await lists[kind](db, asked);
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    credentials: await show(db, kind, page, now),
+    next_cursor: rows.length > limit && last !== undefined ? writePlace(last) : null,
+  };
+};
+
+const lists = {
+  api_key: store.listLiveKeys,
+  client_secret: store.listLiveSecrets,
+  client_key: store.listLiveClientKeys,
+};
+
+/** A key or a secret, live or ended; undefined: there is none with that id. */
+export const findCredential = async (
+  { db, clock }: Deps,
+  kind: 'api_key' | 'client_secret',
+  id: string,
+): Promise<LiveCredential | undefined> => {
+  const row = await (kind === 'api_key' ? store.findKeyRow(db, id) : store.findSecretRow(db, id));
+  return row && (await show(db, kind, [row], clock.now()))[0];
+};
+
+const show = async (
+  db: Kysely<unknown>,
+  kind: LiveKind,
+  rows: readonly store.CredentialRow[],
+  now: Date,
+): Promise<LiveCredential[]> => {
+  const nameOf = ({ id, holder }: store.CredentialRow): string =>
+    kind === 'client_key' ? clientKeyName(holder, id) : id;
+  const uses = await findUses(db, rows.map(nameOf), now);
+  return rows.map((row) => {
+    const use = uses.get(nameOf(row));
+    return {
+      kind,
+      id: row.id,
+      name: row.name,
+      holder: row.holder,
+      holder_name: row.holderName,
+      state: stateOf(row, now.getTime()),
+      created: row.created.toISOString(),
+      expires: row.expires?.toISOString() ?? null,
+      last_used: use?.lastUsed?.toISOString() ?? null,
+      last_address: use?.lastAddress ?? null,
+    };
+  });
+};
+
+const stateOf = (row: store.CredentialRow, nowMs: number): CredentialState => {
+  if (row.ended) return 'revoked';
+  if (row.expires !== null && row.expires.getTime() <= nowMs) return 'expired';
+  return row.quarantinedReason === null ? 'active' : 'quarantined';
+};
+
+const writePlace = ({ created, holder, id }: store.CredentialRow): string =>
+  Buffer.from(JSON.stringify([created.getTime(), holder, id])).toString('base64url');
+
+const readPlace = (cursor: string): store.CredentialPlace => {
+  try {
+    const [ms, holder, id] = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')) as unknown[];
+    const created = new Date(Number(ms));
+    if (typeof holder === 'string' && typeof id === 'string' && !Number.isNaN(created.getTime()))
+      return { created, holder, id };
+  } catch {
+    // Not ours, refused below.
+  }
+  throw new Fault('VALIDATION_ERROR', 'No page gave this cursor');
+};

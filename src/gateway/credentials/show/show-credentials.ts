@@ -1,0 +1,171 @@
+/** Credentials as the command line shows them: state with reason, actor and time, and how they are used. */
+import { Fault } from '#src/contract/fault.ts';
+import { assertFound, type CredentialsDeps } from '../change/change.ts';
+import { findLastChanges, type StateChange } from '../change/state-store.ts';
+import { tenantExists } from '../lookup/credential-store.ts';
+import { findUses, type Use } from '../lookup/use-store.ts';
+import * as lists from './list-store.ts';
+import { type Advised, adviseRetirement, type RetireAdvice } from './retire-advice.ts';
+import { longestTokenSeconds } from './token-end-store.ts';
+
+export type CredentialState = 'active' | 'quarantined' | 'revoked' | 'expired';
+
+export type ShownCredential = {
+  id: string;
+  state: CredentialState;
+  /** Of the last change of its state; null for one that is as it was made. */
+  reason: string | null;
+  actor: string | null;
+  changed: string | null;
+  created: string;
+  expires: string | null;
+  calls_5m: number;
+  last_used: string | null;
+  last_address: string | null;
+  /** Longest time between two uses that was seen; 0 before the second one. */
+  longest_gap_seconds: number;
+};
+
+export type ShownSecret = ShownCredential & {
+  safe_to_retire: boolean;
+  /** Why it is, or is not; null for one that has ended. */
+  advice: RetireAdvice | null;
+};
+
+export type ShownClient = {
+  client_id: string;
+  name: string;
+  state: CredentialState;
+  reason: string | null;
+  actor: string | null;
+  changed: string | null;
+  created: string;
+  tenants: string[];
+  /** null: all. */
+  scopes: string[] | null;
+  may_use_tokens: boolean;
+  may_introspect: boolean;
+  /** Whether its tokens must be bound to a key (RFC 9449). */
+  dpop: 'optional' | 'required';
+  tokens_not_before: string | null;
+};
+
+/** Calls are counted by the minute and written every few seconds, so this is where "not used" begins. */
+export const quietMs = 5 * 60_000;
+
+export const isStillUsed = (use: Use | undefined, nowMs: number): boolean =>
+  use?.lastUsed != null && nowMs - use.lastUsed.getTime() < quietMs;
+
+const stateOf = (row: lists.ShownRow, nowMs: number): CredentialState => {
+  if (row.revoked) return 'revoked';
+  if (row.expires !== null && row.expires.getTime() <= nowMs) return 'expired';
+  return row.quarantinedReason === null ? 'active' : 'quarantined';
+};
+
+const changeOf = (last: StateChange | undefined) => ({
+  reason: last?.reason ?? null,
+  actor: last?.actor ?? null,
+  changed: last?.at.toISOString() ?? null,
+});
+
+/** `idOf`: under which name changes and uses of a row are kept. */
+export const showRows = async (
+  deps: Pick<CredentialsDeps, 'db' | 'clock'>,
+  rows: readonly lists.ShownRow[],
+  idOf = (row: lists.ShownRow): string => row.id,
+): Promise<{ shown: ShownCredential; row: lists.ShownRow; use: Use | undefined }[]> => {
+  const ids = rows.map(idOf);
+  const now = deps.clock.now();
+  const [uses, changes] = [await findUses(deps.db, ids, now), await findLastChanges(deps.db, ids)];
+  return rows.map((row) => {
+    const use = uses.get(idOf(row));
+    const shown = {
+      id: row.id,
+      state: stateOf(row, now.getTime()),
+      ...changeOf(changes.get(idOf(row))),
+      created: row.created.toISOString(),
+      expires: row.expires?.toISOString() ?? null,
+      calls_5m: use?.calls5m ?? 0,
+      last_used: use?.lastUsed?.toISOString() ?? null,
+      last_address: use?.lastAddress ?? null,
+      longest_gap_seconds: use?.longestGapSeconds ?? 0,
+    };
+    return { shown, row, use };
+  });
+};
+
+/** Name of a client's key in history and use: two clients may have keys of one name. */
+export const clientKeyName = (clientId: string, keyId: string): string => `${clientId}/${keyId}`;
+
+/** It opens something, or can be let in again. */
+const isLive = ({ state }: ShownCredential): boolean => state === 'active' || state === 'quarantined';
+
+export const advisedOf = ({ created, last_used, longest_gap_seconds }: ShownCredential): Advised => ({
+  createdMs: Date.parse(created),
+  lastUsedMs: last_used === null ? null : Date.parse(last_used),
+  longestGapSeconds: longest_gap_seconds,
+});
+
+const showSecrets = async (deps: CredentialsDeps, clientId: string) => {
+  const at = { nowMs: deps.clock.now().getTime(), tokenSecondsMax: await longestTokenSeconds(deps.db) };
+  const secrets = await showRows(deps, await lists.listSecrets(deps.db, clientId));
+  const keys = await showRows(deps, await lists.listClientKeys(deps.db, clientId), (row) =>
+    clientKeyName(clientId, row.id),
+  );
+  const live = [...secrets, ...keys].map(({ shown }) => shown).filter(isLive);
+  const adviceOn = (secret: ShownCredential): RetireAdvice | null => {
+    if (!isLive(secret)) return null;
+    const others = live
+      .filter((other) => other !== secret)
+      .map((other) => ({ ...advisedOf(other), isUsable: other.state === 'active' }));
+    return adviseRetirement(advisedOf(secret), others, at);
+  };
+  return {
+    secrets: secrets.map(({ shown }): ShownSecret => {
+      const advice = adviceOn(shown);
+      return { ...shown, safe_to_retire: advice === 'safe', advice };
+    }),
+    keys: keys.map(({ shown, row }) => ({ ...shown, type: row.name })),
+  };
+};
+
+const showClient = async (deps: CredentialsDeps, row: lists.ShownClientRow): Promise<ShownClient> => {
+  const last = (await findLastChanges(deps.db, [row.id])).get(row.id);
+  return {
+    client_id: row.id,
+    name: row.name,
+    state: stateOf(row, deps.clock.now().getTime()),
+    ...changeOf(last),
+    created: row.created.toISOString(),
+    tenants: row.tenants,
+    scopes: row.scopes,
+    may_use_tokens: row.mayUseTokens,
+    may_introspect: row.mayIntrospect,
+    dpop: row.dpopRequired ? 'required' : 'optional',
+    tokens_not_before: row.tokensNotBefore?.toISOString() ?? null,
+  };
+};
+
+export const credentialViews = (deps: CredentialsDeps) => ({
+  listClients: async (): Promise<ShownClient[]> => {
+    const shown: ShownClient[] = [];
+    for (const row of await lists.listClients(deps.db)) shown.push(await showClient(deps, row));
+    return shown;
+  },
+
+  /** With secrets, keys and their use. NOT_FOUND. */
+  showClient: async (clientId: string) => {
+    const [row] = await lists.listClients(deps.db, clientId);
+    if (row === undefined) throw new Fault('NOT_FOUND', `There is no client ${clientId}`);
+    return { ...(await showClient(deps, row)), ...(await showSecrets(deps, clientId)) };
+  },
+
+  showSecrets: async (clientId: string): Promise<ShownSecret[]> => (await showSecrets(deps, clientId)).secrets,
+
+  /** NOT_FOUND, so that a mistyped tenant does not look like one without keys. */
+  listApiKeys: async (tenant: string): Promise<(ShownCredential & { name: string })[]> => {
+    const rows = await showRows(deps, await lists.listApiKeys(deps.db, tenant));
+    if (rows.length === 0) assertFound(await tenantExists(deps.db, tenant), 'tenant', tenant);
+    return rows.map(({ shown, row }) => ({ ...shown, name: row.name }));
+  },
+});

@@ -1,0 +1,74 @@
+/** Access tokens as they were issued, and what has become of each. They stand in no table; the audit knows them all. */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import type { ChainedEvent } from '../audit/event/event.ts';
+import type { Place } from '../audit/search/access-path-store.ts';
+import type { EventFilter } from '../audit/search/filter-store.ts';
+import { fillPage } from '../audit/search/search-store.ts';
+import { readTokenEnds, type TokenEnds } from '../credentials/show/token-end-store.ts';
+
+export type TokenState = 'live' | 'expired' | 'revoked';
+
+export type IssuedToken = {
+  token_id: string;
+  client_id: string | null;
+  /** Secret or client key that it was issued for. */
+  parent: string | null;
+  issued: string;
+  expires: string;
+  scopes: readonly string[];
+  address: string | null;
+  state: TokenState;
+};
+
+/** `places`: of each token, as a place to go on after. `next`: to go on after all of them; undefined at the end. */
+export type IssuedTokens = { tokens: IssuedToken[]; places: Place[]; next: Place | undefined };
+
+/** Newest first. */
+export const listIssuedTokens = async (
+  { db, clock }: { db: Kysely<unknown>; clock: Clock },
+  filter: EventFilter,
+  before: Place | undefined,
+  limit: number,
+): Promise<IssuedTokens> => {
+  const { events: page, next } = await fillPage(db, { ...filter, action: 'token.issued' }, before, limit);
+  const ends = await readTokenEnds(db, {
+    tokens: page.flatMap(({ token_id: id }) => (id === null ? [] : [id])),
+    clients: [...new Set(page.flatMap(({ client_id: id }) => (id === null ? [] : [id])))],
+  });
+  const nowMs = clock.now().getTime();
+  return {
+    tokens: page.map((event) => toToken(event, ends, nowMs)),
+    places: page.map(({ at, chain, seq }) => ({ at, chain, seq })),
+    next,
+  };
+};
+
+const toToken = (event: ChainedEvent, ends: TokenEnds, nowMs: number): IssuedToken => {
+  const expiresMs = expiresMsOf(event, ends);
+  return {
+    token_id: event.token_id ?? '',
+    client_id: event.client_id,
+    parent: event.credential_id,
+    issued: event.at.toISOString(),
+    expires: new Date(expiresMs).toISOString(),
+    scopes: event.scopes,
+    address: event.address,
+    state: isRevoked(event, ends) ? 'revoked' : expiresMs <= nowMs ? 'expired' : 'live',
+  };
+};
+
+/** Earlier versions did not write it down: then no token can have lived longer than that. */
+export const expiresMsOf = (event: ChainedEvent, { tokenSecondsMax }: Pick<TokenEnds, 'tokenSecondsMax'>): number => {
+  const { expires } = JSON.parse(event.details) as { expires?: string };
+  return expires === undefined ? event.at.getTime() + tokenSecondsMax * 1000 : Date.parse(expires);
+};
+
+const isRevoked = ({ token_id: tokenId, client_id: clientId, at }: ChainedEvent, ends: TokenEnds): boolean => {
+  if (tokenId !== null && ends.revoked.has(tokenId)) return true;
+  const client = clientId === null ? undefined : ends.clients.get(clientId);
+  if (client === undefined) return false;
+  // A token tells its time in whole seconds, and so it is judged.
+  const issuedMs = Math.floor(at.getTime() / 1000) * 1000;
+  return client.disabled || (client.tokensNotBefore !== null && issuedMs < client.tokensNotBefore.getTime());
+};

@@ -1,0 +1,40 @@
+/** Tokens that open something now. Bounded: only as far back as a token may live, and so many events at a time. */
+
+import { readPlace, writePlace } from '../audit/search/cursor.ts';
+import { type AuditReaderDeps, noteAuditRead } from '../audit/search/search-audit.ts';
+import { readTokenEnds } from '../credentials/show/token-end-store.ts';
+import { type IssuedToken, listIssuedTokens } from './issued-tokens.ts';
+
+const pageEvents = 200;
+const pagesMax = 10;
+
+export type LiveTokens = {
+  tokens: IssuedToken[];
+  /** For older ones; null at the end. A page may be short, or empty, where many tokens were revoked. */
+  next_cursor: string | null;
+};
+
+/** Newest first. VALIDATION_ERROR for a cursor that no page gave. */
+export const listLiveTokens = async (
+  deps: AuditReaderDeps,
+  { before, limit }: { before?: string | undefined; limit: number },
+): Promise<LiveTokens> => {
+  let place = before === undefined ? undefined : readPlace(before);
+  await noteAuditRead(deps, { read: 'live-tokens', before, limit });
+  const { tokenSecondsMax } = await readTokenEnds(deps.db, { tokens: [], clients: [] });
+  const since = new Date(deps.clock.now().getTime() - tokenSecondsMax * 1000);
+  const live: IssuedToken[] = [];
+  for (let i = 0; i < pagesMax; i += 1) {
+    const { tokens, places, next } = await listIssuedTokens(deps, { since }, place, pageEvents);
+    for (const [index, token] of tokens.entries()) {
+      place = places[index];
+      if (token.state === 'live') live.push(token);
+      if (live.length < limit) continue;
+      const isLast = next === undefined && index === tokens.length - 1;
+      return { tokens: live, next_cursor: isLast || place === undefined ? null : writePlace(place) };
+    }
+    place = next;
+    if (place === undefined) return { tokens: live, next_cursor: null };
+  }
+  return { tokens: live, next_cursor: place === undefined ? null : writePlace(place) };
+};

@@ -1,0 +1,79 @@
+/** The end of a credential that somebody holds in hand, with all that was issued for it, and the proof that it was ended. */
+import type { Kysely } from 'kysely';
+import { Fault } from '#src/contract/fault.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { toEcs } from '../audit/event/event.ts';
+import type { EventFilter } from '../audit/search/filter-store.ts';
+import { findEvents } from '../audit/search/search-store.ts';
+import { createRevokeToken } from '../credentials/change/revoke-token.ts';
+import { createCredentials } from '../credentials/credentials.ts';
+import { readTokenEnds } from '../credentials/show/token-end-store.ts';
+import { revokePresentedToken } from '../oauth/revoke-presented-token.ts';
+import { expiresMsOf } from './issued-tokens.ts';
+import { type Traced, traceCredential } from './trace-credential.ts';
+import { type HashedCredential, traceHashed } from './trace-hashed.ts';
+
+type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive' | 'digest'>; clock: Clock; actor: string };
+
+export type RevocationProof = {
+  revoked: readonly string[];
+  /** The events that say so, each with its place in a chain and its hash. */
+  events: readonly Record<string, unknown>[];
+};
+
+/**
+ * A token alone; an API key; a client secret with every token of its client up to now, since a token does not name its
+ * secret to the gateways. VALIDATION_ERROR, and nothing changed, for a value that was not issued here: ids are public and a
+ * checksum is no proof, so whoever hands an invented value to the operator would choose what ends.
+ */
+export const revokeTraced = async (deps: Deps, value: string): Promise<RevocationProof> =>
+  revoke(deps, await traceCredential(deps, value), async () => {
+    await revokePresentedToken(deps, value, deps.actor);
+  });
+
+/** The same for a value of which only the hash is here. */
+export const revokeHashed = async (deps: Deps, hashed: HashedCredential): Promise<RevocationProof> => {
+  const traced = await traceHashed(deps, hashed);
+  return revoke(deps, traced, async () => {
+    const [issued] = await findEvents(deps.db, { tokenId: hashed.id, action: 'token.issued' }, 1);
+    if (issued === undefined || issued.client_id === null) throw notGenuine(hashed.kind, hashed.id);
+    const expiresMs = expiresMsOf(issued, await readTokenEnds(deps.db, { tokens: [], clients: [] }));
+    if (expiresMs <= deps.clock.now().getTime()) return;
+    const token = { jti: hashed.id, clientId: issued.client_id, expiresMs };
+    await createRevokeToken(deps)(token, { reason: 'revoked by an operator', actor: deps.actor });
+  });
+};
+
+const revoke = async (deps: Deps, traced: Traced, endToken: () => Promise<void>): Promise<RevocationProof> => {
+  const { kind, credential_id: id, client_id: clientId, genuine } = traced;
+  if (!genuine) throw notGenuine(kind, id);
+  const since = deps.clock.now();
+  const credentials = createCredentials(deps);
+  if (kind === 'token') {
+    await endToken();
+    return { revoked: [id], events: await eventsSince(deps, { tokenId: id }, since) };
+  }
+  if (kind === 'api_key') {
+    await credentials.revokeApiKey(id, undefined, 'revoked after an incident');
+    return { revoked: [id], events: await eventsSince(deps, { credential: id }, since) };
+  }
+  if (clientId === null) throw new Fault('NOT_FOUND', `Nobody knows whose secret ${id} is`);
+  await credentials.retireClientSecret(clientId, id, true);
+  await credentials.revokeClientTokens(clientId);
+  const events = [
+    ...(await eventsSince(deps, { credential: id }, since)),
+    ...(await eventsSince(deps, { client: clientId, action: 'client.tokens_revoked' }, since)),
+  ];
+  return { revoked: [id, `tokens of ${clientId} up to ${since.toISOString()}`], events };
+};
+
+const notGenuine = (kind: Traced['kind'], id: string): Fault => {
+  const text = `This value claims to be the ${kind.replace('_', ' ')} ${id}, but was not issued here: nothing was revoked`;
+  return new Fault('VALIDATION_ERROR', text);
+};
+
+const eventsMax = 100;
+
+const eventsSince = async ({ db }: Deps, filter: EventFilter, since: Date): Promise<Record<string, unknown>[]> =>
+  (await findEvents(db, { ...filter, since }, eventsMax)).map(toEcs);

@@ -1,0 +1,83 @@
+/**
+ * What became of a credential of which only the SHA-256 and the public part came here: a browser hashed the value before
+ * anything left it. The public part alone proves nothing, as anybody can write it down; the hash does.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import { Fault } from '#src/contract/fault.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import { createFingerprintOfHash } from '../audit/event/fingerprint.ts';
+import type { EventFilter } from '../audit/search/filter-store.ts';
+import { findEvents } from '../audit/search/search-store.ts';
+import { findIssuedKey, findIssuedSecret } from '../credentials/lookup/credential-store.ts';
+import { type IssuedToken, listIssuedTokens } from './issued-tokens.ts';
+import { type Claim, type Traced, traceClaim } from './trace-credential.ts';
+
+export type HashedCredential = {
+  kind: Traced['kind'];
+  /** Key id, secret id or `jti`: the part that is no secret. */
+  id: string;
+  /** SHA-256 of the value, lower-case hex. */
+  sha256: string;
+};
+
+export type HashedTrace = Traced & {
+  /** A credential with this id was issued here. When it is not genuine, it is another one or nobody can tell. */
+  exists: boolean;
+  /** Of a token that exists. */
+  state: IssuedToken['state'] | undefined;
+  /** Tokens that were issued for a secret, newest first, at most `tokensShown`. */
+  descendants: readonly IssuedToken[];
+};
+
+type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive' | 'digest'>; clock: Clock };
+
+export const tokensShown = 50;
+
+/** VALIDATION_ERROR for what is no hash, or no id of its kind. */
+export const traceHashed = async (deps: Deps, hashed: HashedCredential): Promise<HashedTrace> => {
+  const { claim, known, exists } = await readHashed(deps, hashed);
+  const traced = await traceClaim(deps, claim, known);
+  const listed = (filter: EventFilter, limit: number) => listIssuedTokens(deps, filter, undefined, limit);
+  const own = claim.kind === 'token' ? await listed({ tokenId: claim.id }, 1) : undefined;
+  const issued = claim.kind === 'client_secret' ? await listed({ credential: claim.id }, tokensShown) : undefined;
+  return { ...traced, exists, state: own?.tokens[0]?.state, descendants: issued?.tokens ?? [] };
+};
+
+const idForms: Readonly<Record<Traced['kind'], RegExp>> = {
+  api_key: /^opk_[0-9A-Za-z]{12}$/,
+  client_secret: /^ops_[0-9A-Za-z]{12}$/,
+  token: /^[\w-]{8,128}$/,
+};
+
+const readHashed = async (
+  { db, box }: Deps,
+  { kind, id, sha256 }: HashedCredential,
+): Promise<{ claim: Claim; known: { clientId: string | null } | undefined; exists: boolean }> => {
+  if (!/^[0-9a-f]{64}$/.test(sha256) || !idForms[kind].test(id)) {
+    throw new Fault('VALIDATION_ERROR', 'This is not the hash of an API key, a client secret or an access token');
+  }
+  const fingerprint = createFingerprintOfHash(box)(sha256);
+  const claim: Claim = { kind, id, clientId: undefined, fingerprints: [fingerprint] };
+  if (kind === 'token') {
+    const [issued] = await findEvents(db, { tokenId: id, action: 'token.issued' }, 1);
+    const told = issued === undefined ? undefined : (JSON.parse(issued.details) as { token_fingerprint?: string });
+    const genuine = isSame(told?.token_fingerprint, fingerprint) || (await wasUsed(db, { tokenId: id, fingerprint }));
+    return { claim, known: genuine ? { clientId: null } : undefined, exists: issued !== undefined };
+  }
+  const row = await (kind === 'api_key' ? findIssuedKey(db, id) : findIssuedSecret(db, id));
+  const genuine =
+    row !== undefined &&
+    (row.fingerprint === null
+      ? await wasUsed(db, { credential: id, fingerprint })
+      : isSame(row.fingerprint, fingerprint));
+  return { claim, known: genuine ? { clientId: row.clientId } : undefined, exists: row !== undefined };
+};
+
+const isSame = (left: string | undefined, right: string): boolean =>
+  left?.length === right.length && timingSafeEqual(Buffer.from(left), Buffer.from(right));
+
+/** A gateway let exactly this value in as exactly that credential. */
+const wasUsed = async (db: Kysely<unknown>, filter: EventFilter): Promise<boolean> =>
+  (await findEvents(db, { ...filter, outcome: 'success' }, 1)).length > 0;

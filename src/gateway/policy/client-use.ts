@@ -1,0 +1,99 @@
+/** What clients used lately, and the smaller grant that their calls would have passed with. */
+
+import { type AuditReaderDeps, noteAuditRead } from '../audit/search/search-audit.ts';
+import type { RouteTable } from '../config.ts';
+import { sumClientUse } from './client-use-store.ts';
+
+export type ClientUse = {
+  client_id: string;
+  /** From when on calls were looked at: later than asked for when there were too many. */
+  since: string;
+  calls: number;
+  routes: { route_id: string; method: string; path: string; calls: number; last: string }[];
+  refusals: { route_id: string | null; path: string | null; reason: string | null; calls: number; last: string }[];
+  /** Of the granted scopes, in their sequence; `last` null: no call needed it. */
+  scopes: { name: string; calls: number; last: string | null }[];
+  unused: string[];
+  /** Used, or tried out by a route that it called and so perhaps required tomorrow. */
+  proposed: string[];
+};
+
+const dayMs = 86_400_000;
+const kindsMax = 500;
+const entriesMaxDefault = 50_000;
+
+type ClientUseDeps = AuditReaderDeps & { table: Pick<RouteTable, 'routes' | 'scopes'> };
+
+/** `scopes`: granted ones, null for all. The clients are taken as given; one that nobody knows used nothing. */
+export const reportClientUse = async (
+  deps: ClientUseDeps,
+  clients: readonly { client_id: string; scopes: readonly string[] | null }[],
+  { days, entriesMax = entriesMaxDefault }: { days: number; entriesMax?: number },
+): Promise<ClientUse[]> => {
+  if (clients.length === 0) return [];
+  await noteAuditRead(deps, { read: 'client-use', clients: clients.map(({ client_id }) => client_id), days });
+  const found: ClientUse[] = [];
+  for (const client of clients) found.push(await useOf(deps, client, days, entriesMax));
+  return found;
+};
+
+const useOf = async (
+  { db, clock, table }: ClientUseDeps,
+  { client_id, scopes }: { client_id: string; scopes: readonly string[] | null },
+  days: number,
+  entriesMax: number,
+): Promise<ClientUse> => {
+  const asked = new Date(clock.now().getTime() - dayMs * days);
+  const { rows, entries, oldest } = await sumClientUse(db, client_id, { since: asked, entriesMax, kindsMax });
+  const routeOf = new Map(table.routes.map((route) => [route.id, route]));
+  const allowed = rows.filter((row) => row.allowed);
+  const needed = new Set<string>();
+  const used = new Map<string, { calls: number; last: Date }>();
+  const routes = new Map<string, ClientUse['routes'][number]>();
+  for (const { routeId, scopes: required, calls, last } of allowed) {
+    const route = routeOf.get(routeId ?? '');
+    for (const scope of required) {
+      const before = used.get(scope);
+      used.set(scope, { calls: calls + (before?.calls ?? 0), last: latest(last, before?.last) });
+    }
+    for (const scope of [...required, ...(route?.dryRun?.scopes ?? [])]) needed.add(scope);
+    const id = routeId ?? '';
+    // Rows come latest first; a route whose scopes were changed has several.
+    const before = routes.get(id);
+    if (before !== undefined) before.calls += calls;
+    else
+      routes.set(id, {
+        route_id: id,
+        method: route?.method ?? '',
+        path: route?.path ?? id,
+        calls,
+        last: last.toISOString(),
+      });
+  }
+  const granted = scopes ?? table.scopes.map(({ name }) => name);
+  return {
+    client_id,
+    since: (entries >= entriesMax && oldest !== null ? oldest : asked).toISOString(),
+    calls: allowed.reduce((sum, { calls }) => sum + calls, 0),
+    routes: [...routes.values()],
+    refusals: rows
+      .filter((row) => !row.allowed)
+      .map(({ routeId, reason, calls, last }) => ({
+        route_id: routeId,
+        path: routeOf.get(routeId ?? '')?.path ?? null,
+        reason,
+        calls,
+        last: last.toISOString(),
+      })),
+    scopes: granted.map((name) => ({
+      name,
+      calls: used.get(name)?.calls ?? 0,
+      last: used.get(name)?.last.toISOString() ?? null,
+    })),
+    unused: granted.filter((scope) => !used.has(scope)),
+    proposed: granted.filter((scope) => needed.has(scope)),
+  };
+};
+
+const latest = (one: Date, other: Date | undefined): Date =>
+  other === undefined || one.getTime() > other.getTime() ? one : other;

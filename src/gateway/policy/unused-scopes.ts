@@ -1,0 +1,48 @@
+/** What each client was granted against what it used, and the smaller grant that its calls would have passed with. */
+
+import { callsByRoute } from '../audit/chain/event-store.ts';
+import { type AuditReaderDeps, noteAuditRead } from '../audit/search/search-audit.ts';
+import type { RouteTable } from '../config.ts';
+import { listClients } from '../credentials/show/list-store.ts';
+
+export type UnusedScopes = {
+  client_id: string;
+  name: string;
+  calls: number;
+  granted: string[];
+  /** Scope -> calls to routes that required it. */
+  used: Record<string, number>;
+  unused: string[];
+  /** Used, or tried out by a route that it called and so perhaps required tomorrow. */
+  proposed: string[];
+};
+
+const dayMs = 86_400_000;
+
+/** Clients that could do with less, by age; disabled ones have nothing to lose. */
+export const reportUnusedScopes = async (
+  deps: AuditReaderDeps & { table: RouteTable },
+  { days }: { days: number },
+): Promise<UnusedScopes[]> => {
+  await noteAuditRead(deps, { read: 'unused-scopes', days });
+  const since = new Date(deps.clock.now().getTime() - days * dayMs);
+  const all = deps.table.scopes.map(({ name }) => name);
+  const triedOut = new Map(deps.table.routes.map(({ id, dryRun }) => [id, dryRun?.scopes ?? []]));
+  const found: UnusedScopes[] = [];
+  for (const { id, name, scopes, revoked } of await listClients(deps.db)) {
+    if (revoked) continue;
+    const used: Record<string, number> = {};
+    const needed = new Set<string>();
+    let calls = 0;
+    for (const row of await callsByRoute(deps.db, id, since)) {
+      calls += row.calls;
+      for (const scope of row.scopes) used[scope] = (used[scope] ?? 0) + row.calls;
+      for (const scope of [...row.scopes, ...(triedOut.get(row.routeId ?? '') ?? [])]) needed.add(scope);
+    }
+    const granted = scopes ?? all;
+    const proposed = granted.filter((scope) => needed.has(scope));
+    const unused = granted.filter((scope) => used[scope] === undefined);
+    if (proposed.length < granted.length) found.push({ client_id: id, name, calls, granted, used, unused, proposed });
+  }
+  return found;
+};
