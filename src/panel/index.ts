@@ -1,32 +1,30 @@
 /**
  * The panel at /panel: API access for restaurants, clients for support, audit for security.
  *
- * Owns the pages, and nothing that lasts: it has no table and no SQL. Accounts and sessions of staff as well as restaurants,
- * credentials, deliveries and the audit belong to the features; pages call ports (ports/), which the app wires, so it knows
- * no other feature.
+ * The panel owns the pages and stores nothing: it has no table and no SQL. Accounts, sessions, restaurants, credentials,
+ * deliveries and the audit belong to the features. Pages call ports (ports/) that the app wires, so the panel imports no
+ * other feature.
  *
- * The way through: frame/router -> frame/assets or a page for everybody (sign-in/) -> the session (ports/staff), role,
- * restaurant and CSRF token -> the page's handler -> frame/layout. A page is data (frame/page.ts); each area has its list:
- * home/, account/, users/, restaurant/, support/, security/, integrator/; pages.ts joins them. What changes while a page is
- * open is told by topics (frame/topic.ts) over frame/event-streams. What a page shows is `html` (frame/html.ts), which
- * escapes; its words stand in texts/.
+ * Folders, each of which imports only those before it: texts/ and ports/; page/ (what a page is, and `html`, which escapes);
+ * view/ (layout and the parts that pages share); live/ (topics and event streams, which tell open pages about changes);
+ * server/ (router, cookies, CSRF, assets); one folder for each area of pages. pages.ts joins the lists of pages.
+ * The way of a request: server/router -> server/assets or a public page (sign-in/) -> session, role, restaurant and CSRF
+ * token are checked -> the page's handler -> view/layout. README.md says more.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { Service } from '#src/platform/supervisor.ts';
-import { loadAssets } from './frame/assets.ts';
-import { createChangeWatch, type Listen } from './frame/change-watch.ts';
-import { createEventStreams } from './frame/event-streams.ts';
-import { createFlashes } from './frame/flashes.ts';
-import { createRouter, type PanelHandler } from './frame/router.ts';
-import { createSecurityHeaders } from './frame/security-headers.ts';
+import { createChangeWatch, type Listen } from './live/change-watch.ts';
+import { createEventStreams } from './live/event-streams.ts';
 import { allPages, allPublicPages, allTopics } from './pages.ts';
-import type { Ports } from './ports.ts';
+import type { Ports } from './ports/ports.ts';
+import { loadAssets } from './server/assets.ts';
+import { createFlashes } from './server/flashes.ts';
+import { createRouter, type PanelHandler } from './server/router.ts';
+import { createSecurityHeaders } from './server/security-headers.ts';
 
 export { panelSettings } from './config.ts';
-export type { PanelHandler } from './frame/router.ts';
-export type * from './ports/restaurant.ts';
 export type {
   AuditChart,
   AuditEntry,
@@ -45,7 +43,9 @@ export type {
   StaffPorts,
   SupportPorts,
   Verification,
-} from './ports.ts';
+} from './ports/ports.ts';
+export type * from './ports/restaurant.ts';
+export type { PanelHandler } from './server/router.ts';
 export { linkPath, providerReturnPath } from './sign-in/places.ts';
 
 export type PanelDeps = {

@@ -2,12 +2,13 @@
 
 import { accountPages } from './account/pages.ts';
 import { accountTopics } from './account/topics.ts';
-import { type Page, roles } from './frame/page.ts';
-import { eventsPath } from './frame/page-topics.ts';
-import type { PublicPage } from './frame/public-page.ts';
-import type { Topic } from './frame/topic.ts';
 import { createHomePages } from './home/pages.ts';
 import { explainPages, integratorPages } from './integrator/pages.ts';
+import { eventsPath } from './live/page-topics.ts';
+import type { Topic } from './live/topic.ts';
+import type { Page } from './page/page.ts';
+import type { PublicPage } from './page/public-page.ts';
+import { roles } from './ports/role.ts';
 import { restaurantPages } from './restaurant/pages.ts';
 import { restaurantTopics } from './restaurant/topics.ts';
 import { securityPages } from './security/pages.ts';
@@ -19,9 +20,11 @@ import { supportPages } from './support/pages.ts';
 import { supportTopics } from './support/topics.ts';
 import { usersPages } from './users/pages.ts';
 import { usersTopics } from './users/topics.ts';
+import { webhookPages } from './webhooks/pages.ts';
 
 const areaPages: readonly Page[] = [
   ...restaurantPages,
+  ...webhookPages,
   ...supportPages,
   ...securityPages,
   ...usersPages,

@@ -10,7 +10,7 @@ import {
 import type { CredentialTrace, IssuedToken, SecurityPorts } from '#src/panel/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { toEntry } from './audit-entry.ts';
-import type { PortDeps } from './panel.ts';
+import type { PortDeps } from './port-deps.ts';
 
 export const createIncidentPorts = ({
   installation: { store, box, clock },

@@ -7,7 +7,7 @@ import {
   startVerification,
 } from '#src/gateway/index.ts';
 import type { SecurityPorts, Verification } from '#src/panel/index.ts';
-import type { PortDeps } from './panel.ts';
+import type { PortDeps } from './port-deps.ts';
 
 export const createIntegrityPorts = ({
   installation: { store, box, clock, log },

@@ -3,23 +3,11 @@ import { createSourceOf } from '#src/gateway/index.ts';
 import { createPanel, type Panel } from '#src/panel/index.ts';
 import { listenOn } from '#src/platform/db/listen.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
-import type { Settings } from '../config.ts';
-import type { Installation } from '../installation.ts';
+import type { PortDeps } from './port-deps.ts';
 import { createRestaurantPorts } from './restaurant-ports.ts';
 import { createSecurityPorts } from './security-ports.ts';
 import { startStaff } from './staff.ts';
 import { createSupportPorts } from './support-ports.ts';
-
-/** What the ports of every area may use. */
-export type PortDeps = {
-  installation: Installation;
-  settings: Settings;
-  origin: string;
-  /** Receivers of our own, which webhooks may go to whatever the rules say. */
-  ownOrigins: readonly string[];
-  /** To be called when the program stops. */
-  onStop: (stop: () => Promise<void>) => void;
-};
 
 /** Of fewer connections none can be kept for hints. */
 const hintsPoolMin = 5;

@@ -4,7 +4,7 @@ import { type Credentials, createCredentials, createKeyViews, readEpoch } from '
 import { findRestaurant, listRestaurants } from '#src/ordering/index.ts';
 import type { RestaurantPorts } from '#src/panel/index.ts';
 import { pageOf } from './page-cursor.ts';
-import type { PortDeps } from './panel.ts';
+import type { PortDeps } from './port-deps.ts';
 import { createKeyPorts } from './restaurant-keys.ts';
 import { createNotificationPorts } from './restaurant-notifications.ts';
 import { createWebhookPorts } from './restaurant-webhooks.ts';

@@ -24,7 +24,7 @@ import {
 import { createWebhookCalls, type Payload, type WebhookCalls } from '../webhook-admin.ts';
 import { eventKinds, targetRules, webhookApiOf } from '../webhook-words.ts';
 import { cursorOf, pageOf, readCursor } from './page-cursor.ts';
-import type { PortDeps } from './panel.ts';
+import type { PortDeps } from './port-deps.ts';
 
 export const createWebhookPorts = (deps: PortDeps): { endpoints: EndpointPorts; deliveries: DeliveryPorts } => {
   const { installation, settings, ownOrigins, onStop } = deps;

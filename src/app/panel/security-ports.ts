@@ -17,7 +17,7 @@ import type { AuditFilter, DryRun, LiveCredential, Reader, SecurityPorts } from 
 import { toEntry } from './audit-entry.ts';
 import { createIncidentPorts, toToken } from './incident-ports.ts';
 import { createIntegrityPorts } from './integrity-ports.ts';
-import type { PortDeps } from './panel.ts';
+import type { PortDeps } from './port-deps.ts';
 
 export const createSecurityPorts = (deps: PortDeps): SecurityPorts => {
   const { installation, settings } = deps;

@@ -17,7 +17,7 @@ import { type FoundRestaurant, RestaurantRefused, restaurantsByUid, searchRestau
 import type { SupportPorts } from '#src/panel/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createWholeRestaurant } from '../create-restaurant.ts';
-import type { PortDeps } from './panel.ts';
+import type { PortDeps } from './port-deps.ts';
 
 const pageSize = 25;
 const useWrittenMs = 15_000;

@@ -1,11 +1,13 @@
 /** The user's own account: sessions, password, second factor. */
-import { type Answer, page, redirect } from '../frame/answer.ts';
-import { confirmPage } from '../frame/confirm.ts';
-import { type Html, html } from '../frame/html.ts';
-import { message } from '../frame/layout.ts';
-import { live } from '../frame/live.ts';
-import { type Page, roles, type View } from '../frame/page.ts';
+
+import { live } from '../live/live.ts';
+import { type Answer, page, redirect } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
+import { roles } from '../ports/role.ts';
 import { newPasswordFields, visitorOf } from '../sign-in/pages.ts';
+import { confirmPage } from '../view/confirm-page.ts';
+import { message } from '../view/layout.ts';
 import { sessionFacts, sessionTable } from './session-table.ts';
 import { ownTopic } from './topics.ts';
 import { totpPages } from './totp-pages.ts';

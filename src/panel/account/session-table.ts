@@ -1,8 +1,8 @@
 /** Sessions of a user as a table, each with a button that ends it. */
-import { type Html, html } from '../frame/html.ts';
-import type { View } from '../frame/page.ts';
-import { time } from '../frame/time.ts';
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
 import type { StaffSession } from '../ports/staff.ts';
+import { time } from '../view/time.ts';
 
 /** `action`: path of the page that asks before a session ends; it takes the session's id as `session`. */
 export const sessionTable = (view: View, sessions: readonly StaffSession[], action: string): Html => {

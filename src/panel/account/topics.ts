@@ -1,6 +1,7 @@
 /** The own account, as its page watches it. */
-import { roles } from '../frame/page.ts';
-import type { Topic } from '../frame/topic.ts';
+
+import type { Topic } from '../live/topic.ts';
+import { roles } from '../ports/role.ts';
 
 export const ownTopic = 'own-account';
 

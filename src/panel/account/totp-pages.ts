@@ -1,11 +1,12 @@
 /** Adding and removing one-time codes. */
-import { type Answer, page, redirect } from '../frame/answer.ts';
-import { html } from '../frame/html.ts';
-import { message } from '../frame/layout.ts';
-import { type Page, roles, type View } from '../frame/page.ts';
+import { type Answer, page, redirect } from '../page/answer.ts';
+import { html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
+import { roles } from '../ports/role.ts';
 import type { ProposedTotp } from '../ports/staff.ts';
 import { visitorOf } from '../sign-in/pages.ts';
-import { qrCode } from './qr-code.ts';
+import { message } from '../view/layout.ts';
+import { qrCode } from '../view/qr-code.ts';
 
 const accountPath = '/panel/account';
 const totpPath = `${accountPath}/totp`;

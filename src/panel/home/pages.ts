@@ -1,8 +1,9 @@
 /** Where everybody lands: the pages of the role as cards. */
-import { page } from '../frame/answer.ts';
-import { html } from '../frame/html.ts';
-import { navigationFor } from '../frame/navigation.ts';
-import { type Page, roles } from '../frame/page.ts';
+import { page } from '../page/answer.ts';
+import { html } from '../page/html.ts';
+import type { Page } from '../page/page.ts';
+import { roles } from '../ports/role.ts';
+import { navigationFor } from '../view/navigation.ts';
 
 /** `others`: the pages that it leads to. */
 export const createHomePages = (others: readonly Page[]): readonly Page[] => [

@@ -1,9 +1,10 @@
 /** Where integrators find what they need: a page that leads there, and the page that explains a refusal. */
-import { page } from '../frame/answer.ts';
-import { type Html, html } from '../frame/html.ts';
-import { type Page, roles } from '../frame/page.ts';
-import type { PublicPage } from '../frame/public-page.ts';
-import type { Texts } from '../texts/texts.ts';
+import { page } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { Page } from '../page/page.ts';
+import type { PublicPage } from '../page/public-page.ts';
+import { roles } from '../ports/role.ts';
+import type { Texts } from '../texts/en.ts';
 
 const explainPath = '/explain';
 

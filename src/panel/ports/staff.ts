@@ -1,5 +1,5 @@
 /** Accounts, sessions and sign-in of the staff; `src/app/panel/staff.ts` wires the feature `staff` to it. */
-import type { Role } from '../frame/page.ts';
+import type { Role } from './role.ts';
 
 /** Whoever is signed in: no hash, no secret. */
 export type SignedInUser = {

@@ -1,13 +1,13 @@
 /** API keys of a restaurant: made and rotated (shown once), watched, revoked. */
 import { Fault } from '#src/contract/fault.ts';
-import { fragment, notFound, page, redirect } from '../frame/answer.ts';
-import { html } from '../frame/html.ts';
-import type { Page, View } from '../frame/page.ts';
-import { cursorMax, readText, readWord } from '../frame/read-word.ts';
-import { Refusal } from '../frame/refusal.ts';
+import { fragment, notFound, page, redirect } from '../page/answer.ts';
+import { html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
+import { cursorMax, readText, readWord } from '../page/read-query.ts';
+import { Refusal } from '../page/refusal.ts';
 import type { ApiKey, NewKey, PanelRestaurant } from '../ports/restaurant.ts';
+import { fieldProblem, shownSecret } from '../view/parts.ts';
 import { isLive, keyTable, useOf } from './key-table.ts';
-import { fieldProblem, shownSecret } from './parts.ts';
 import { askedRestaurant, caretakers, placeOf, restaurantPath } from './places.ts';
 import { keysShown, keysTopic } from './topics.ts';
 

@@ -1,9 +1,9 @@
 /** The keys of a restaurant as a table that renews itself, with how each is used. */
-import { type Html, html } from '../frame/html.ts';
-import type { View } from '../frame/page.ts';
-import { time } from '../frame/time.ts';
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
 import type { ApiKey, Listed } from '../ports/restaurant.ts';
-import { badge, pager, withQuery } from './parts.ts';
+import { badge, pager, withQuery } from '../view/parts.ts';
+import { time } from '../view/time.ts';
 import { placeOf } from './places.ts';
 import { keysTopic } from './topics.ts';
 

@@ -1,11 +1,12 @@
 /** The restaurants of an owner. Staff find any restaurant among the pages of support. */
-import { page, redirect } from '../frame/answer.ts';
-import { html } from '../frame/html.ts';
-import { addressOf, live } from '../frame/live.ts';
-import type { Page, View } from '../frame/page.ts';
-import { cursorMax, readText } from '../frame/read-word.ts';
+
+import { addressOf, live } from '../live/live.ts';
+import { page, redirect } from '../page/answer.ts';
+import { html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
+import { cursorMax, readText } from '../page/read-query.ts';
 import type { ListedRestaurant } from '../ports/restaurant.ts';
-import { badge, pager, withQuery } from './parts.ts';
+import { badge, pager, withQuery } from '../view/parts.ts';
 import { listPath, placeOf } from './places.ts';
 import { accessTopic } from './topics.ts';
 

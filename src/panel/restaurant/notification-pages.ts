@@ -1,8 +1,8 @@
 /** Kinds of events as switches: what the restaurant records and sends. */
 import { Fault } from '#src/contract/fault.ts';
-import { fragment, notFound, page, redirect } from '../frame/answer.ts';
-import { type Html, html } from '../frame/html.ts';
-import type { Page, View } from '../frame/page.ts';
+import { fragment, notFound, page, redirect } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
 import type { EventKind } from '../ports/restaurant.ts';
 import { askedRestaurant, caretakers, placeOf, restaurantPath } from './places.ts';
 

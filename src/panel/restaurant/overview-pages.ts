@@ -1,8 +1,8 @@
 /** One restaurant: whether its API is open, and where to go from here. */
-import { notFound, page, redirect } from '../frame/answer.ts';
-import { html } from '../frame/html.ts';
-import type { Page, View } from '../frame/page.ts';
-import { badge } from './parts.ts';
+import { notFound, page, redirect } from '../page/answer.ts';
+import { html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
+import { badge } from '../view/parts.ts';
 import { askedRestaurant, caretakers, placeOf, restaurantPath } from './places.ts';
 
 const showOverview = async (view: View) => {

@@ -1,6 +1,7 @@
 /** Who may look after restaurants, and where their pages are. */
-import type { Role, View } from '../frame/page.ts';
+import type { View } from '../page/page.ts';
 import type { PanelRestaurant } from '../ports/restaurant.ts';
+import type { Role } from '../ports/role.ts';
 
 export const caretakers: readonly Role[] = ['owner', 'support', 'admin'];
 

@@ -1,5 +1,5 @@
 /** What pages of the area "restaurant" may watch for changes. */
-import type { Topic } from '../frame/topic.ts';
+import type { Topic } from '../live/topic.ts';
 import { caretakers } from './places.ts';
 
 export const keysTopic = 'restaurant-keys';

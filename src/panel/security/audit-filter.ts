@@ -1,6 +1,6 @@
 /** The filter of a search, as it stands in the address bar. */
-import type { View } from '../frame/page.ts';
-import type { AuditFilter } from '../ports.ts';
+import type { View } from '../page/page.ts';
+import type { AuditFilter } from '../ports/ports.ts';
 
 const textNames = [
   'client',

@@ -1,8 +1,8 @@
 /** Events of the audit as a table; each leads to its own page. */
-import { type Html, html } from '../frame/html.ts';
-import { time } from '../frame/time.ts';
-import type { AuditEntry } from '../ports.ts';
-import type { Texts } from '../texts/texts.ts';
+import { type Html, html } from '../page/html.ts';
+import type { AuditEntry } from '../ports/ports.ts';
+import type { Texts } from '../texts/en.ts';
+import { time } from '../view/time.ts';
 
 export const eventHref = (id: string): string => `/panel/security/events/${encodeURIComponent(id)}`;
 

@@ -1,14 +1,15 @@
 /** Issue, use and refusal over time, by client, reason, route or address. */
-import { type Answer, page } from '../frame/answer.ts';
-import { type Html, html } from '../frame/html.ts';
-import { newsLink, newsPlace } from '../frame/news.ts';
-import type { View } from '../frame/page.ts';
-import { readText, readWord } from '../frame/read-word.ts';
-import { time } from '../frame/time.ts';
+
+import { newsLink, newsPlace } from '../live/news.ts';
+import { type Answer, page } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
+import { readText, readWord } from '../page/read-query.ts';
 import { type AuditChart, type ChartDimension, type ChartSeries, chartDimensions } from '../ports/security.ts';
-import type { Texts } from '../texts/texts.ts';
+import type { Texts } from '../texts/en.ts';
+import { barChart } from '../view/bar-chart.ts';
+import { time } from '../view/time.ts';
 import { searchHref } from './audit-filter.ts';
-import { barChart } from './bar-chart.ts';
 import { newsTopic } from './topics.ts';
 
 const chartsPath = '/panel/security/charts';

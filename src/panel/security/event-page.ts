@@ -1,10 +1,10 @@
 /** Everything that one event of the audit says, each value leading to the others with the same. */
-import { type Answer, notFound, page } from '../frame/answer.ts';
-import { type Html, html } from '../frame/html.ts';
-import type { View } from '../frame/page.ts';
-import { time } from '../frame/time.ts';
-import type { AuditEntry, AuditFilter } from '../ports.ts';
-import type { Texts } from '../texts/texts.ts';
+import { type Answer, notFound, page } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
+import type { AuditEntry, AuditFilter } from '../ports/ports.ts';
+import type { Texts } from '../texts/en.ts';
+import { time } from '../view/time.ts';
 import { searchHref, searchPath } from './audit-filter.ts';
 import { outcomeBadge } from './audit-table.ts';
 

@@ -1,8 +1,8 @@
 /** Links to the download of what a filter finds. */
-import { type Html, html } from '../frame/html.ts';
+import { type Html, html } from '../page/html.ts';
+import type { AuditFilter } from '../ports/ports.ts';
 import { exportFormats } from '../ports/security.ts';
-import type { AuditFilter } from '../ports.ts';
-import type { Texts } from '../texts/texts.ts';
+import type { Texts } from '../texts/en.ts';
 import { searchHref } from './audit-filter.ts';
 
 export const exportLinks = (texts: Texts, filter: AuditFilter): Html[] =>

@@ -1,7 +1,7 @@
 /** Download of the audit: what a search finds, or everything. */
-import { type Answer, file } from '../frame/answer.ts';
-import type { View } from '../frame/page.ts';
-import { readWord } from '../frame/read-word.ts';
+import { type Answer, file } from '../page/answer.ts';
+import type { View } from '../page/page.ts';
+import { readWord } from '../page/read-query.ts';
 import { exportFormats } from '../ports/security.ts';
 import { readFilter } from './audit-filter.ts';
 import { refuseSearch } from './search-page.ts';

@@ -3,12 +3,12 @@
  * SHA-256 and its public id come here, and what was found becomes a page that nobody can bookmark, since it is an answer.
  */
 import { Fault } from '#src/contract/fault.ts';
-import { type Answer, page, redirect } from '../frame/answer.ts';
-import { type Html, html } from '../frame/html.ts';
-import { message } from '../frame/layout.ts';
-import type { View } from '../frame/page.ts';
-import { time } from '../frame/time.ts';
-import type { CredentialTrace, HashedCredential } from '../ports.ts';
+import { type Answer, page, redirect } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
+import type { CredentialTrace, HashedCredential } from '../ports/ports.ts';
+import { message } from '../view/layout.ts';
+import { time } from '../view/time.ts';
 import { searchHref } from './audit-filter.ts';
 import { eventHref } from './audit-table.ts';
 import { ownFilter, showTrace } from './trace-view.ts';

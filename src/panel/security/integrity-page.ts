@@ -1,12 +1,13 @@
 /** Whether the audit is as it was written, the signed ends of its chains, and its way out of the house. */
-import { type Answer, page, redirect } from '../frame/answer.ts';
-import { type Html, html } from '../frame/html.ts';
-import { message } from '../frame/layout.ts';
-import { live } from '../frame/live.ts';
-import type { View } from '../frame/page.ts';
-import { time } from '../frame/time.ts';
-import type { SignedHead, Verification } from '../ports.ts';
-import type { Texts } from '../texts/texts.ts';
+
+import { live } from '../live/live.ts';
+import { type Answer, page, redirect } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
+import type { SignedHead, Verification } from '../ports/ports.ts';
+import type { Texts } from '../texts/en.ts';
+import { message } from '../view/layout.ts';
+import { time } from '../view/time.ts';
 import { exportLinks } from './export-links.ts';
 
 const integrityPath = '/panel/security/integrity';

@@ -1,14 +1,14 @@
 /** What opens something now: tokens as the audit knows them, credentials as they are kept. */
 import { Fault } from '#src/contract/fault.ts';
-import { type Answer, page, redirect } from '../frame/answer.ts';
-import { type Html, html } from '../frame/html.ts';
-import { live } from '../frame/live.ts';
-import { newsLink, newsPlace } from '../frame/news.ts';
-import type { View } from '../frame/page.ts';
-import { readWord } from '../frame/read-word.ts';
-import { time } from '../frame/time.ts';
+import { live } from '../live/live.ts';
+import { newsLink, newsPlace } from '../live/news.ts';
+import { type Answer, page, redirect } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
+import { readWord } from '../page/read-query.ts';
 import { type LiveCredential, type LiveKind, liveKinds } from '../ports/security.ts';
-import type { Texts } from '../texts/texts.ts';
+import type { Texts } from '../texts/en.ts';
+import { time } from '../view/time.ts';
 import { searchHref } from './audit-filter.ts';
 import { newsTopic } from './topics.ts';
 import { stateBadge, tokenTable } from './trace-view.ts';

@@ -1,5 +1,6 @@
 /** Pages and actions of the area "security", for the roles security, admin. */
-import type { Page, Role } from '../frame/page.ts';
+import type { Page } from '../page/page.ts';
+import type { Role } from '../ports/role.ts';
 import { showCharts, tellChartNews } from './charts-page.ts';
 import { showEvent } from './event-page.ts';
 import { downloadAudit } from './export-page.ts';

@@ -1,13 +1,13 @@
 /** Who would be refused if the scopes that routes only try out were required. */
 import { Fault } from '#src/contract/fault.ts';
-import { type Answer, page, redirect } from '../frame/answer.ts';
-import { type Html, html } from '../frame/html.ts';
-import { live } from '../frame/live.ts';
-import type { View } from '../frame/page.ts';
-import { readWord } from '../frame/read-word.ts';
-import { time } from '../frame/time.ts';
-import type { DryRun } from '../ports.ts';
-import type { Texts } from '../texts/texts.ts';
+import { live } from '../live/live.ts';
+import { type Answer, page, redirect } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
+import { readWord } from '../page/read-query.ts';
+import type { DryRun } from '../ports/ports.ts';
+import type { Texts } from '../texts/en.ts';
+import { time } from '../view/time.ts';
 import { searchHref } from './audit-filter.ts';
 import { policyTopic } from './topics.ts';
 

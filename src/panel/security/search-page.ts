@@ -1,12 +1,12 @@
 /** Search of the audit: the filter stands in the address bar, so a search can be kept and sent on. */
 import { Fault } from '#src/contract/fault.ts';
-import { type Answer, page } from '../frame/answer.ts';
-import { type Html, html } from '../frame/html.ts';
-import { message } from '../frame/layout.ts';
-import { newsLink, newsPlace } from '../frame/news.ts';
-import type { View } from '../frame/page.ts';
-import { time } from '../frame/time.ts';
-import type { AuditFilter, AuditPage } from '../ports.ts';
+import { newsLink, newsPlace } from '../live/news.ts';
+import { type Answer, page } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
+import type { AuditFilter, AuditPage } from '../ports/ports.ts';
+import { message } from '../view/layout.ts';
+import { time } from '../view/time.ts';
 import { readFilter, searchHref, searchPath } from './audit-filter.ts';
 import { auditTable } from './audit-table.ts';
 import { exportLinks } from './export-links.ts';

@@ -1,5 +1,5 @@
 /** What pages of the area "security" may watch for changes. */
-import type { Topic } from '../frame/topic.ts';
+import type { Topic } from '../live/topic.ts';
 
 /** Newer events in the audit. */
 export const newsTopic = 'security-audit';

@@ -1,8 +1,8 @@
 /** What became of a credential: issue, use, refusals and what was issued for it. */
-import { type Html, html } from '../frame/html.ts';
-import { time } from '../frame/time.ts';
-import type { AuditFilter, CredentialTrace, IssuedToken } from '../ports.ts';
-import type { Texts } from '../texts/texts.ts';
+import { type Html, html } from '../page/html.ts';
+import type { AuditFilter, CredentialTrace, IssuedToken } from '../ports/ports.ts';
+import type { Texts } from '../texts/en.ts';
+import { time } from '../view/time.ts';
 import { searchHref } from './audit-filter.ts';
 import { auditTable, eventHref } from './audit-table.ts';
 

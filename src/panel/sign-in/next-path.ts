@@ -1,5 +1,5 @@
 /** Where somebody wanted to go before signing in. */
-import { panelPath } from '../frame/match-page.ts';
+import { panelPath } from '../page/page-path.ts';
 import { signInPath } from './places.ts';
 
 /** Only a path of the panel: whatever else stands there was put there by somebody else. */

@@ -1,5 +1,9 @@
 /** Signing in with a password and a code, and setting the password with a one-time link. */
-import { type Answer, page, redirect } from '../frame/answer.ts';
+import { type Answer, page, redirect } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import { panelPath } from '../page/page-path.ts';
+import type { PublicPage, Visit } from '../page/public-page.ts';
+import type { SignInResult, StaffPorts, Visitor } from '../ports/staff.ts';
 import {
   browserCookie,
   cookie,
@@ -8,12 +12,8 @@ import {
   pendingCookie,
   readCookie,
   sessionCookie,
-} from '../frame/cookies.ts';
-import { type Html, html } from '../frame/html.ts';
-import { message } from '../frame/layout.ts';
-import { panelPath } from '../frame/match-page.ts';
-import type { PublicPage, Visit } from '../frame/public-page.ts';
-import type { SignInResult, StaffPorts, Visitor } from '../ports/staff.ts';
+} from '../server/cookies.ts';
+import { message } from '../view/layout.ts';
 import { nextOf, nextPath } from './next-path.ts';
 import { codePath, linkPath, providerPath, signInPath } from './places.ts';
 

@@ -1,7 +1,7 @@
 /** The way over an external provider and back. */
-import { redirect } from '../frame/answer.ts';
-import { keptCookie, pendingCookie, readCookie } from '../frame/cookies.ts';
-import type { PublicPage } from '../frame/public-page.ts';
+import { redirect } from '../page/answer.ts';
+import type { PublicPage } from '../page/public-page.ts';
+import { keptCookie, pendingCookie, readCookie } from '../server/cookies.ts';
 import { nextOf } from './next-path.ts';
 import { afterSignIn, signInPage, visitorOf } from './pages.ts';
 

@@ -1,8 +1,8 @@
 /** Leaving, and the language: both also without a session, so that they never end in a sign-in. */
-import { redirect } from '../frame/answer.ts';
-import { cookie, endCookie, languageCookie, sessionCookie } from '../frame/cookies.ts';
-import { isCsrfToken } from '../frame/csrf.ts';
-import type { PublicPage, Visit } from '../frame/public-page.ts';
+import { redirect } from '../page/answer.ts';
+import type { PublicPage, Visit } from '../page/public-page.ts';
+import { cookie, endCookie, languageCookie, sessionCookie } from '../server/cookies.ts';
+import { isCsrfToken } from '../server/csrf.ts';
 import { isLanguage } from '../texts/texts.ts';
 import { nextOf } from './next-path.ts';
 import { signInPath } from './places.ts';

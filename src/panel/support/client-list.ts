@@ -1,17 +1,18 @@
 /** All API clients, and the form that makes one. */
-import { type Answer, notFound, page } from '../frame/answer.ts';
-import { html } from '../frame/html.ts';
-import { message } from '../frame/layout.ts';
-import { addressOf, live } from '../frame/live.ts';
-import type { Page, View } from '../frame/page.ts';
+
+import { addressOf, live } from '../live/live.ts';
+import { type Answer, notFound, page } from '../page/answer.ts';
+import { html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
+import { fieldNote, notedBy } from '../view/field-note.ts';
+import { message } from '../view/layout.ts';
+import { nextLink } from '../view/next-link.ts';
+import { queryCursor, querySearch, queryText } from '../view/query-text.ts';
+import { secretOnce } from '../view/secret-once.ts';
 import { clientPath, clientTable } from './client-table.ts';
-import { fieldNote, notedBy } from './field-note.ts';
-import { nextLink } from './next-link.ts';
-import { queryCursor, querySearch, queryText } from './query-text.ts';
 import { findField, readChosen, restaurantChoice } from './restaurant-choice.ts';
 import { supportRoles } from './roles.ts';
 import { readScopes, scopeChoice } from './scope-choice.ts';
-import { secretOnce } from './secret-once.ts';
 import { credentialsTopic } from './topics.ts';
 
 const listPath = '/panel/clients';

@@ -1,14 +1,14 @@
 /** One client: what it is, its secrets with their use, the restaurants that it may reach, and what stops it. */
-import { type Answer, fragment, page, redirect } from '../frame/answer.ts';
-import { type Html, html } from '../frame/html.ts';
-import type { Page, View } from '../frame/page.ts';
-import { time } from '../frame/time.ts';
+import { type Answer, fragment, page, redirect } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
 import type { ShownClient } from '../ports/support.ts';
+import { stateBadge } from '../view/state-badge.ts';
+import { time } from '../view/time.ts';
 import { clientPath } from './client-table.ts';
 import { grantSection } from './grant-section.ts';
 import { supportRoles } from './roles.ts';
 import { secretTable } from './secret-table.ts';
-import { stateBadge } from './state-badge.ts';
 import { stopSection } from './stop-section.ts';
 
 export const clientPages: readonly Page[] = [

@@ -1,9 +1,9 @@
 /** Clients as a table. */
-import { type Html, html } from '../frame/html.ts';
-import { time } from '../frame/time.ts';
+import { type Html, html } from '../page/html.ts';
 import type { ListedClient } from '../ports/support.ts';
-import type { Texts } from '../texts/texts.ts';
-import { stateBadge } from './state-badge.ts';
+import type { Texts } from '../texts/en.ts';
+import { stateBadge } from '../view/state-badge.ts';
+import { time } from '../view/time.ts';
 
 export const clientPath = (clientId: string): string => `/panel/clients/${encodeURIComponent(clientId)}`;
 

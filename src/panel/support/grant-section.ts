@@ -1,10 +1,10 @@
 /** The restaurants that a client may reach, on its page. */
-import { type Html, html } from '../frame/html.ts';
-import type { View } from '../frame/page.ts';
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
 import type { ShownClient } from '../ports/support.ts';
+import { nextLink } from '../view/next-link.ts';
+import { queryCursor } from '../view/query-text.ts';
 import { clientPath } from './client-table.ts';
-import { nextLink } from './next-link.ts';
-import { queryCursor } from './query-text.ts';
 import { readChosen, restaurantChoice } from './restaurant-choice.ts';
 import { restaurantPath } from './restaurant-pages.ts';
 

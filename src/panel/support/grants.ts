@@ -1,11 +1,11 @@
 /** The restaurants that a client may reach: add some, withdraw one. */
-import { type Answer, notFound, redirect } from '../frame/answer.ts';
-import { confirmPage } from '../frame/confirm.ts';
-import { html } from '../frame/html.ts';
-import type { Page, View } from '../frame/page.ts';
+import { type Answer, notFound, redirect } from '../page/answer.ts';
+import { html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
+import { confirmPage } from '../view/confirm-page.ts';
+import { queryText } from '../view/query-text.ts';
 import { showClient } from './client-page.ts';
 import { clientPath } from './client-table.ts';
-import { queryText } from './query-text.ts';
 import { findField, readChosen } from './restaurant-choice.ts';
 import { supportRoles } from './roles.ts';
 

@@ -1,5 +1,5 @@
 /** Pages and actions of the area "support", for the roles support, admin. */
-import type { Page } from '../frame/page.ts';
+import type { Page } from '../page/page.ts';
 import { clientListPages } from './client-list.ts';
 import { clientPages } from './client-page.ts';
 import { grantPages } from './grants.ts';

@@ -2,11 +2,11 @@
  * Chooses restaurants among any number of them: those that are chosen stand as checked boxes, a search adds what it finds
  * below. With script the search fetches this part again while somebody types; without, its button sends the whole form.
  */
-import { fragment } from '../frame/answer.ts';
-import { type Html, html } from '../frame/html.ts';
-import type { Page, View } from '../frame/page.ts';
-import { readSearch } from '../frame/read-word.ts';
-import { Refusal } from '../frame/refusal.ts';
+import { fragment } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
+import { readSearch } from '../page/read-query.ts';
+import { Refusal } from '../page/refusal.ts';
 import type { SupportRestaurant } from '../ports/support.ts';
 import { supportRoles } from './roles.ts';
 

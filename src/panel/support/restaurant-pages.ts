@@ -1,17 +1,17 @@
 /** Restaurants: find one, make one, see who may reach it. */
 import { Fault } from '#src/contract/fault.ts';
-import { type Answer, notFound, page, redirect } from '../frame/answer.ts';
-import { type Html, html } from '../frame/html.ts';
-import { message } from '../frame/layout.ts';
-import { addressOf, live } from '../frame/live.ts';
-import type { Page, View } from '../frame/page.ts';
+import { addressOf, live } from '../live/live.ts';
+import { type Answer, notFound, page, redirect } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
 import type { SupportRestaurant } from '../ports/support.ts';
-import type { Texts } from '../texts/texts.ts';
+import type { Texts } from '../texts/en.ts';
+import { fieldNote, notedBy } from '../view/field-note.ts';
+import { message } from '../view/layout.ts';
+import { nextLink } from '../view/next-link.ts';
+import { queryCursor, querySearch } from '../view/query-text.ts';
 import { clientTable } from './client-table.ts';
-import { fieldNote, notedBy } from './field-note.ts';
 import { currencyCodes, nameOfCurrency, timeZones } from './money-and-zones.ts';
-import { nextLink } from './next-link.ts';
-import { queryCursor, querySearch } from './query-text.ts';
 import { supportRoles } from './roles.ts';
 import { credentialsTopic } from './topics.ts';
 

@@ -1,4 +1,4 @@
 /** Who may open the pages of this area. */
-import type { Role } from '../frame/page.ts';
+import type { Role } from '../ports/role.ts';
 
 export const supportRoles: readonly Role[] = ['support', 'admin'];

@@ -1,6 +1,6 @@
 /** Chooses scopes: all of them for ever, or single ones, each with what it allows in plain words. */
-import { type Html, html } from '../frame/html.ts';
-import type { View } from '../frame/page.ts';
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
 import type { Scope } from '../ports/support.ts';
 
 /** null: all. `notes`: more about a scope, below its description. */

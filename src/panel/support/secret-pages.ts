@@ -1,15 +1,15 @@
 /** A new secret beside the old one, and the end of an old one. */
 import { Fault } from '#src/contract/fault.ts';
-import { type Answer, notFound, page, redirect } from '../frame/answer.ts';
-import { confirmPage } from '../frame/confirm.ts';
-import { html } from '../frame/html.ts';
-import { message } from '../frame/layout.ts';
-import type { Page, View } from '../frame/page.ts';
-import { time } from '../frame/time.ts';
+import { type Answer, notFound, page, redirect } from '../page/answer.ts';
+import { html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
+import { confirmPage } from '../view/confirm-page.ts';
+import { message } from '../view/layout.ts';
+import { secretOnce } from '../view/secret-once.ts';
+import { time } from '../view/time.ts';
 import { overlapHours } from './client-page.ts';
 import { clientPath } from './client-table.ts';
 import { supportRoles } from './roles.ts';
-import { secretOnce } from './secret-once.ts';
 import { isLive, wasUsedLately } from './secret-table.ts';
 
 export const secretPages: readonly Page[] = [

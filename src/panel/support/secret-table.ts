@@ -1,10 +1,10 @@
 /** The secrets of a client with the "still used by" meter. */
-import { type Html, html } from '../frame/html.ts';
-import { time } from '../frame/time.ts';
+import { type Html, html } from '../page/html.ts';
 import type { ShownClient, ShownSecret } from '../ports/support.ts';
-import type { Texts } from '../texts/texts.ts';
+import type { Texts } from '../texts/en.ts';
+import { stateBadge } from '../view/state-badge.ts';
+import { time } from '../view/time.ts';
 import { clientPath } from './client-table.ts';
-import { stateBadge } from './state-badge.ts';
 
 export const secretTable = (texts: Texts, client: ShownClient): Html => {
   const t = texts.support.client;

@@ -1,8 +1,8 @@
 /** Quarantine and its end, and the end of a client for good. */
-import { type Answer, page, redirect } from '../frame/answer.ts';
-import { html } from '../frame/html.ts';
-import { message } from '../frame/layout.ts';
-import type { Page, View } from '../frame/page.ts';
+import { type Answer, page, redirect } from '../page/answer.ts';
+import { html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
+import { message } from '../view/layout.ts';
 import { showClient } from './client-page.ts';
 import { clientPath } from './client-table.ts';
 import { supportRoles } from './roles.ts';

@@ -1,9 +1,9 @@
 /** What stops a client, on its page. */
-import { type Html, html } from '../frame/html.ts';
-import type { View } from '../frame/page.ts';
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
 import type { ShownClient } from '../ports/support.ts';
+import { fieldNote, notedBy } from '../view/field-note.ts';
 import { clientPath } from './client-table.ts';
-import { fieldNote, notedBy } from './field-note.ts';
 
 export const reasonLengthMax = 200;
 

@@ -1,5 +1,5 @@
 /** What pages of the area "support" may watch for changes. */
-import type { Topic } from '../frame/topic.ts';
+import type { Topic } from '../live/topic.ts';
 import { supportRoles } from './roles.ts';
 
 /** Clients, their secrets and grants, and who may be reached at all. */

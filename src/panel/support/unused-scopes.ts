@@ -1,13 +1,14 @@
 /** Clients that hold more than they used, a page of clients at a time. */
-import { type Answer, page } from '../frame/answer.ts';
-import { type Html, html } from '../frame/html.ts';
-import { addressOf } from '../frame/live.ts';
-import { newsLink, newsPlace } from '../frame/news.ts';
-import type { Page, View } from '../frame/page.ts';
+
+import { addressOf } from '../live/live.ts';
+import { newsLink, newsPlace } from '../live/news.ts';
+import { type Answer, page } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
 import type { ClientUse, ListedClient } from '../ports/support.ts';
+import { nextLink } from '../view/next-link.ts';
+import { queryCursor } from '../view/query-text.ts';
 import { clientPath } from './client-table.ts';
-import { nextLink } from './next-link.ts';
-import { queryCursor } from './query-text.ts';
 import { supportRoles } from './roles.ts';
 import { allCallsTopic, credentialsTopic } from './topics.ts';
 import { daysDefault, shrinkPath } from './use-pages.ts';

@@ -1,13 +1,14 @@
 /** What a client used lately, and its scopes: withdraw with one click what no call needed, or choose anew. */
-import { type Answer, page, redirect } from '../frame/answer.ts';
-import { confirmPage } from '../frame/confirm.ts';
-import { type Html, html } from '../frame/html.ts';
-import { message } from '../frame/layout.ts';
-import { newsLink, newsPlace } from '../frame/news.ts';
-import type { Page, View } from '../frame/page.ts';
-import { readWord } from '../frame/read-word.ts';
-import { time } from '../frame/time.ts';
+
+import { newsLink, newsPlace } from '../live/news.ts';
+import { type Answer, page, redirect } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
+import { readWord } from '../page/read-query.ts';
 import type { ClientUse, ShownClient } from '../ports/support.ts';
+import { confirmPage } from '../view/confirm-page.ts';
+import { message } from '../view/layout.ts';
+import { time } from '../view/time.ts';
 import { clientPath } from './client-table.ts';
 import { supportRoles } from './roles.ts';
 import { readScopes, scopeChoice } from './scope-choice.ts';

@@ -9,3 +9,6 @@ import { support } from './en/support.ts';
 import { users } from './en/users.ts';
 
 export const en = { frame, signIn, account, restaurant, support, integrator, security, users };
+
+/** The shape of the texts of every language. */
+export type Texts = typeof en;

@@ -1,4 +1,6 @@
 /** Italiano. Un file per area in `it/`. */
+
+import type { Texts } from './en.ts';
 import { account } from './it/account.ts';
 import { frame } from './it/frame.ts';
 import { integrator } from './it/integrator.ts';
@@ -7,6 +9,5 @@ import { security } from './it/security.ts';
 import { signIn } from './it/sign-in.ts';
 import { support } from './it/support.ts';
 import { users } from './it/users.ts';
-import type { Texts } from './texts.ts';
 
 export const it: Texts = { frame, signIn, account, restaurant, support, integrator, security, users };

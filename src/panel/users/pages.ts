@@ -1,13 +1,14 @@
 /** Staff accounts, for administrators: who there is, sessions, one-time links, disabling. */
 import { sessionFacts, sessionTable } from '../account/session-table.ts';
-import { type Answer, notFound, page, redirect } from '../frame/answer.ts';
-import { confirmPage } from '../frame/confirm.ts';
-import { type Html, html } from '../frame/html.ts';
-import { addressOf, live } from '../frame/live.ts';
-import type { Page, Role, View } from '../frame/page.ts';
-import { Refusal } from '../frame/refusal.ts';
-import { time } from '../frame/time.ts';
+import { addressOf, live } from '../live/live.ts';
+import { type Answer, notFound, page, redirect } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
+import { Refusal } from '../page/refusal.ts';
+import type { Role } from '../ports/role.ts';
 import type { ListedUser } from '../ports/staff.ts';
+import { confirmPage } from '../view/confirm-page.ts';
+import { time } from '../view/time.ts';
 
 const usersPath = '/panel/users';
 const pageMax = 50;

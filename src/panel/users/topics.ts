@@ -1,5 +1,5 @@
 /** Accounts and sessions, as the pages about them watch them. */
-import type { Topic } from '../frame/topic.ts';
+import type { Topic } from '../live/topic.ts';
 
 export const usersTopics: readonly Topic[] = [
   {

@@ -1,5 +1,5 @@
 /** Testi dell'account. */
-import type { Texts } from '../texts.ts';
+import type { Texts } from '../en.ts';
 
 export const account: Texts['account'] = {
   title: 'Account',

@@ -1,5 +1,5 @@
 /** Testi dell'area "security". */
-import type { Texts } from '../texts.ts';
+import type { Texts } from '../en.ts';
 
 export const security: Texts['security'] = {
   auditTitle: 'Registro',

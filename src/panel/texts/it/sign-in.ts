@@ -1,5 +1,5 @@
 /** Testi dell'accesso. */
-import type { Texts } from '../texts.ts';
+import type { Texts } from '../en.ts';
 
 export const signIn: Texts['signIn'] = {
   title: 'Accedi',

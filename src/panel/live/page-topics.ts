@@ -1,0 +1,78 @@
+/** Which topics a page watches, and the address of the stream that tells about them. */
+import { Fault } from '#src/contract/fault.ts';
+import type { Page } from '../page/page.ts';
+import type { SignedInUser } from '../ports/staff.ts';
+import type { ChangeWatch } from './change-watch.ts';
+import type { WatchedTopic } from './event-streams.ts';
+import type { Topic } from './topic.ts';
+
+/** Where the streams are, below /panel. */
+export const eventsPath = '/events';
+
+const topicsMax = 8;
+const subjectLengthMax = 100;
+
+/** What the topics of one page are about. */
+export type Subjects = { restaurant: string; client: string; viewer: string };
+
+const subjectOf = ({ about }: Topic, subjects: Subjects): string => (about === undefined ? '' : subjects[about]);
+
+/**
+ * The address with the marks of now, taken before the page reads what it shows: whatever changes from here on is told.
+ * Undefined when the page watches nothing.
+ */
+export const streamUrlOf = async (
+  watch: ChangeWatch,
+  page: Pick<Page, 'topics'>,
+  subjects: Subjects,
+): Promise<string | undefined> => {
+  if (page.topics === undefined || page.topics.length === 0) return undefined;
+  const told = await Promise.all(
+    page.topics.map(async (name) => {
+      const topic = watch.topic(name);
+      if (topic === undefined) throw new Error(`a page watches ${name}, which no area names`);
+      return `${name}~${(await watch.markOf(topic, subjectOf(topic, subjects))) ?? ''}`;
+    }),
+  );
+  const fields = new URLSearchParams(told.map((text): [string, string] => ['topic', text]));
+  // Who watches is said by the session alone.
+  for (const name of ['restaurant', 'client'] as const) if (subjects[name] !== '') fields.set(name, subjects[name]);
+  return `/panel${eventsPath}?${fields}`;
+};
+
+/** Throws where a page watches what is not there, or what those who see the page may not watch. Called once at the start. */
+export const assertTopics = (watch: Pick<ChangeWatch, 'topic'>, pages: readonly Page[]): void => {
+  for (const page of pages) {
+    for (const name of page.topics ?? []) {
+      const topic = watch.topic(name);
+      const fits =
+        topic !== undefined &&
+        page.roles.every((role) => topic.roles.includes(role)) &&
+        (topic.about === undefined || topic.about === 'viewer' || page.path.includes(`/:${topic.about}`));
+      if (!fits) throw new Error(`the page ${page.path} cannot watch ${name}`);
+    }
+  }
+};
+
+/** What the address asks for. Throws NOT_FOUND for anything that is not the user's to see. */
+export const readTopics = (
+  watch: ChangeWatch,
+  query: URLSearchParams,
+  user: Pick<SignedInUser, 'id' | 'role' | 'restaurants'>,
+): WatchedTopic[] => {
+  const subjects = { restaurant: query.get('restaurant') ?? '', client: query.get('client') ?? '', viewer: user.id };
+  const isHidden = user.role === 'owner' && !user.restaurants.includes(subjects.restaurant);
+  const asked = query.getAll('topic');
+  if (asked.length === 0 || asked.length > topicsMax) throw nothing();
+  return asked.map((text) => {
+    const [name = '', mark = ''] = text.split('~', 2);
+    const topic = watch.topic(name);
+    if (topic === undefined || !topic.roles.includes(user.role)) throw nothing();
+    const subject = subjectOf(topic, subjects);
+    if (topic.about !== undefined && (subject === '' || subject.length > subjectLengthMax)) throw nothing();
+    if (topic.about === 'restaurant' && isHidden) throw nothing();
+    return { topic, subject, mark: mark === '' ? undefined : mark };
+  });
+};
+
+const nothing = (): Fault => new Fault('NOT_FOUND', 'There is nothing to watch');

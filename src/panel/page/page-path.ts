@@ -1,0 +1,14 @@
+/** Addresses of pages. */
+
+/** All pages lie below it. */
+export const panelPath = '/panel';
+
+/** The path with its parameters filled in; undefined when one is missing. */
+export const fillPath = (path: string, params: Readonly<Record<string, string>>): string | undefined => {
+  const segments = path.split('/').map((segment) => {
+    if (!segment.startsWith(':')) return segment;
+    const value = params[segment.slice(1)];
+    return value === undefined ? undefined : encodeURIComponent(value);
+  });
+  return segments.includes(undefined) ? undefined : `${panelPath}${segments.join('/')}`;
+};

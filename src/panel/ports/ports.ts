@@ -1,0 +1,31 @@
+/** Everything that the panel calls, as types: the app wires it, so the panel knows no other feature. */
+import type { RestaurantPorts } from './restaurant.ts';
+import type { SecurityPorts } from './security.ts';
+import type { StaffPorts } from './staff.ts';
+import type { SupportPorts } from './support.ts';
+
+export type { RestaurantPorts } from './restaurant.ts';
+export type {
+  AuditChart,
+  AuditEntry,
+  AuditFilter,
+  AuditPage,
+  ChartDimension,
+  ChartSeries,
+  CredentialState,
+  CredentialTrace,
+  DryRun,
+  HashedCredential,
+  IssuedToken,
+  LiveCredential,
+  LiveKind,
+  Reader,
+  SecurityPorts,
+  SignedHead,
+  Verification,
+} from './security.ts';
+export type { StaffPorts } from './staff.ts';
+export type { SupportPorts } from './support.ts';
+
+/** One group per area of pages. Whatever changes something takes the actor first: `panel:<user id>`. */
+export type Ports = { staff: StaffPorts; restaurant: RestaurantPorts; support: SupportPorts; security: SecurityPorts };

@@ -1,0 +1,100 @@
+/**
+ * Files that every browser may have: style sheet, scripts. Their names carry a digest of what is in them, so they are kept
+ * for ever and a new version has a new name. Compressed once, at the start.
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import type { AssetPaths } from '../view/layout.ts';
+
+export type Assets = AssetPaths & {
+  /** False: there is no such file. */
+  serve(path: string, request: IncomingMessage, response: ServerResponse): boolean;
+};
+
+export const assetsPath = '/panel/assets/';
+
+type Asset = { path: string; type: string; forms: readonly (readonly [encoding: string, body: Buffer])[] };
+
+const types: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+
+export const loadAssets = (): Assets => {
+  const folder = new URL('../assets/', import.meta.url);
+  const names = readdirSync(folder).sort();
+  const read = (name: string): Buffer => readFileSync(new URL(name, folder));
+  // The frame first: areas refine it.
+  const areas = names.filter((name) => name.endsWith('.css') && name !== 'frame.css');
+  const styles = [read('frame.css'), ...areas.map((name) => withinArea(name.slice(0, -'.css'.length), read(name)))];
+  const found: (readonly [string, Buffer])[] = [
+    ['panel.css', Buffer.concat(styles)],
+    ['htmx.js', packageFile('htmx.org/dist/htmx.min.js')],
+    ['htmx-sse.js', packageFile('htmx-ext-sse/dist/sse.min.js')],
+    ...names.filter((name) => !name.endsWith('.css')).map((name) => [name, read(name)] as const),
+  ];
+  const byName = new Map(found.map(([name, body]) => [name, assetOf(name, body)]));
+  const byPath = new Map([...byName.values()].map((asset) => [asset.path, asset]));
+  return {
+    pathOf: (name) => {
+      const asset = byName.get(name);
+      if (asset === undefined) throw new Error(`there is no file ${name} in src/panel/assets`);
+      return asset.path;
+    },
+    serve: (path, request, response) => {
+      const asset = byPath.get(path);
+      if (asset === undefined) return false;
+      const wishes = String(request.headers['accept-encoding'] ?? '');
+      const [encoding, body] = asset.forms.find(([name]) => name === 'identity' || acceptsEncoding(wishes, name)) ?? [
+        '',
+        '',
+      ];
+      response.writeHead(200, {
+        'content-type': asset.type,
+        'content-length': body.length,
+        'cache-control': 'public, max-age=31536000, immutable',
+        'x-content-type-options': 'nosniff',
+        'cross-origin-resource-policy': 'same-origin',
+        vary: 'accept-encoding',
+        ...(encoding === 'identity' ? undefined : { 'content-encoding': encoding }),
+      });
+      response.end(request.method === 'HEAD' ? undefined : body);
+      return true;
+    },
+  };
+};
+
+/** The rules of an area's sheet reach its own pages only: a class of one area must not meet a form of another. */
+const withinArea = (area: string, sheet: Buffer): Buffer =>
+  Buffer.from(`main[data-area="${area}"] {\n${sheet.toString()}}\n`);
+
+/** By plain splits: the header comes from anybody, and a pattern with two runs of blanks takes quadratic time over it. */
+export const acceptsEncoding = (wishes: string, encoding: string): boolean =>
+  wishes.split(',').some((part) => {
+    const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
+    if (name !== encoding) return false;
+    const weights = parameters.map((text) => text.split('=')).filter(([key = '']) => key.trim() === 'q');
+    return weights.every(([, weight = '']) => Number(weight) > 0);
+  });
+
+const packageFile = (name: string): Buffer => readFileSync(createRequire(import.meta.url).resolve(name));
+
+const assetOf = (name: string, body: Buffer): Asset => {
+  const dot = name.lastIndexOf('.');
+  const digest = createHash('sha256').update(body).digest('hex').slice(0, 16);
+  const type = types[name.slice(dot + 1)];
+  if (type === undefined) throw new Error(`assets of the panel have no type for ${name}`);
+  return {
+    path: `${assetsPath}${name.slice(0, dot)}.${digest}${name.slice(dot)}`,
+    type,
+    forms: [
+      ['br', brotliCompressSync(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })],
+      ['gzip', gzipSync(body, { level: 9 })],
+      ['identity', body],
+    ],
+  };
+};

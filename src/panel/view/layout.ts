@@ -1,0 +1,126 @@
+/** The frame around every page: title, navigation by role, message, landmarks. */
+
+import type { Flash, PageContent } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { SignedInUser } from '../ports/staff.ts';
+import type { Texts } from '../texts/en.ts';
+import type { Language } from '../texts/texts.ts';
+import { languages } from '../texts/texts.ts';
+
+export type NavItem = { path: string; label: string; isCurrent: boolean };
+
+/** Path of a file, `/panel/assets/frame.3f2a….css`. Throws for a name that there is none of. */
+export type AssetPaths = { pathOf(name: string): string };
+
+type Frame = {
+  assets: AssetPaths;
+  language: Language;
+  texts: Texts;
+  path: string;
+  flash: Flash | undefined;
+  /** Undefined: nobody is signed in. */
+  signedIn:
+    | {
+        user: Pick<SignedInUser, 'email' | 'role'>;
+        csrfToken: string;
+        csrfField: Html;
+        nav: readonly NavItem[];
+        /** Pages about the same thing as this one. */
+        subNav: readonly NavItem[];
+        /** Address of the page's event stream; undefined: it watches nothing. */
+        streamUrl: string | undefined;
+      }
+    | undefined;
+};
+
+/**
+ * No eval, no style or script in the page, no other host; pages are not kept in the browser's storage, where they would
+ * outlive the session. Forms that are refused with 422 show what is wrong.
+ */
+const htmxConfig = JSON.stringify({
+  allowEval: false,
+  allowScriptTags: false,
+  includeIndicatorStyles: false,
+  selfRequestsOnly: true,
+  historyCacheSize: 0,
+  refreshOnHistoryMiss: true,
+  timeout: 30_000,
+  responseHandling: [
+    { code: '204', swap: false },
+    { code: '[23]..', swap: true },
+    { code: '422', swap: true },
+    { code: '[45]..', swap: false, error: true },
+  ],
+});
+
+export const layout = (frame: Frame, content: PageContent): Html => {
+  const { assets, language, texts, path, signedIn } = frame;
+  const t = texts.frame;
+  const scripts = ['htmx.js', 'htmx-sse.js', 'frame.js', ...(content.scripts ?? [])];
+  return html`<!doctype html>
+<html lang="${language}">
+<head>
+<meta charset="utf-8">
+<title>${content.title} · Orderpass</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<meta name="htmx-config" content="${htmxConfig}">
+<link rel="icon" href="${assets.pathOf('mark.svg')}" type="image/svg+xml">
+<link rel="stylesheet" href="${assets.pathOf('panel.css')}">
+${scripts.map((name) => html`<script src="${assets.pathOf(name)}" defer></script>\n`)}</head>
+<body${signedIn && html` hx-headers="${JSON.stringify({ 'x-csrf-token': signedIn.csrfToken })}"`} data-language="${language}" data-failed="${t.requestFailed}" data-copied="${t.copied}">
+<a class="skip" href="#main">${t.skip}</a>
+<header class="top">
+<a class="brand" href="/panel"><img src="${assets.pathOf('mark.svg')}" alt="" width="24" height="24">Orderpass</a>
+${signedIn && navigation(t.mainNavigation, 'main-nav', signedIn.nav)}
+<div class="who">${languageChoice(frame)}${signedIn && account(texts, signedIn)}</div>
+</header>
+${signedIn && signedIn.subNav.length > 0 && navigation(t.subNavigation, 'sub-nav', signedIn.subNav)}
+<main id="main" tabindex="-1" data-area="${areaOf(path)}"${signedIn && stream(signedIn.streamUrl)}>
+${frame.flash && message(frame.flash)}
+<h1>${content.title}</h1>
+${content.body}
+${signedIn?.streamUrl !== undefined && html`<div hx-get="/panel" hx-trigger="sse:signed-out" hx-swap="none" hidden></div>`}
+</main>
+<div id="toast" class="toast" role="status" aria-live="polite"></div>
+</body>
+</html>
+`;
+};
+
+/** Whose style sheet (assets/<area>.css) refines the page. */
+const areaOf = (path: string): string =>
+  areaPaths.find(([start]) => path === start || path.startsWith(`${start}/`))?.[1] ?? 'frame';
+
+const areaPaths = [
+  ['/panel/restaurants', 'restaurant'],
+  ['/panel/clients', 'support'],
+  ['/panel/support', 'support'],
+  ['/panel/security', 'security'],
+] as const;
+
+export const message = ({ tone, text }: Flash): Html =>
+  html`<p class="message ${tone}" role="${tone === 'bad' ? 'alert' : 'status'}">${text}</p>`;
+
+const navigation = (label: string, className: string, items: readonly NavItem[]): Html =>
+  html`<nav class="${className}" aria-label="${label}"><ul>${items.map(
+    ({ path, label, isCurrent }) =>
+      html`<li><a href="${path}"${isCurrent && html` aria-current="page"`}>${label}</a></li>`,
+  )}</ul></nav>`;
+
+const account = (texts: Texts, { user, csrfField }: NonNullable<Frame['signedIn']>): Html =>
+  html`<a href="/panel/account" class="account">${user.email}</a>
+<form method="post" action="/panel/sign-out">${csrfField}<button class="quiet">${texts.frame.signOut}</button></form>`;
+
+const languageChoice = ({ language, texts, path, signedIn }: Frame): Html =>
+  html`<form method="post" action="/panel/language" class="language" aria-label="${texts.frame.language}">
+${signedIn?.csrfField}<input type="hidden" name="next" value="${path}">
+${languages
+  .filter((other) => other !== language)
+  .map(
+    (other) =>
+      html`<button class="quiet" name="language" value="${other}" lang="${other}">${texts.frame.languageNames[other]}</button>`,
+  )}</form>`;
+
+const stream = (url: string | undefined): Html | false => url !== undefined && html` hx-ext="sse" sse-connect="${url}"`;

@@ -1,0 +1,51 @@
+/** What is shown when a page cannot be. */
+import { Fault } from '#src/contract/fault.ts';
+import type { PageContent } from '../page/answer.ts';
+import { html } from '../page/html.ts';
+import { panelPath } from '../page/page-path.ts';
+import { Refusal } from '../page/refusal.ts';
+import type { Texts } from '../texts/en.ts';
+
+export type Problem = keyof Texts['frame']['problems'];
+
+const statusOf: Readonly<Record<Problem, number>> = {
+  notFound: 404,
+  forbidden: 403,
+  expired: 403,
+  unavailable: 503,
+  failed: 500,
+  refused: 400,
+};
+
+/** `detail`: what a fault tells the caller, instead of the general text. */
+export const problemPage = (
+  texts: Texts,
+  problem: Problem,
+  { requestId, detail, status }: { requestId: string; detail?: string; status?: number },
+): PageContent => {
+  const { title, text } = texts.frame.problems[problem];
+  return {
+    title,
+    status: status ?? statusOf[problem],
+    body: html`<p>${detail ?? text}</p>
+<p><a href="${panelPath}">${texts.frame.backHome}</a></p>
+<p class="hint">${texts.frame.requestId}: <code>${requestId}</code></p>`,
+  };
+};
+
+/** Which page says what was thrown; only a fault's public text ever leaves. `isPassing`: does it go away by itself? */
+export const problemOf = (
+  thrown: unknown,
+  isPassing: (thrown: unknown) => boolean,
+  { frame }: Texts,
+): { problem: Problem; detail?: string; status?: number } => {
+  if (thrown instanceof Fault) {
+    if (thrown.status === 404) return { problem: 'notFound' };
+    if (thrown.status === 503) return { problem: 'unavailable' };
+    const { code, publicText, status } = thrown;
+    const detail = thrown instanceof Refusal ? publicText : frame.refused(code, publicText);
+    if (status < 500) return { problem: 'refused', detail, status };
+    return { problem: 'failed' };
+  }
+  return { problem: isPassing(thrown) ? 'unavailable' : 'failed' };
+};

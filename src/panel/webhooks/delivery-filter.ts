@@ -1,0 +1,89 @@
+/** The filters of the delivery log: they stand in the address bar. */
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
+import { readText, readWord } from '../page/read-query.ts';
+import type { DeliveryFilterState, DeliverySearch, WebhookEndpoint } from '../ports/restaurant.ts';
+import { placeOf } from '../restaurant/places.ts';
+import { withQuery } from '../view/parts.ts';
+
+/** The words of the API and the command line. */
+const states: readonly DeliveryFilterState[] = ['pending', 'waiting', 'succeeded', 'exhausted', 'cancelled'];
+/** Hours; the last is as long as deliveries are kept, so it filters nothing. */
+const spans = [1, 24, 168] as const;
+const keptHours = 720 as const;
+
+export type DeliveryFilter = {
+  endpoint: string | undefined;
+  state: DeliveryFilterState | undefined;
+  event: string | undefined;
+  id: string | undefined;
+  hours: (typeof spans)[number] | undefined;
+  redelivery: string | undefined;
+};
+
+const textMax = 64;
+
+/** Throws for words that are not known: the list would look as if everything fitted. */
+export const readDeliveryFilter = (view: Pick<View, 'query' | 'texts'>): DeliveryFilter => {
+  const text = (name: string): string | undefined => readText(view, name, textMax);
+  const hours = readWord(view, 'since', [...spans, keptHours]);
+  return {
+    endpoint: text('endpoint'),
+    state: readWord(view, 'state', states),
+    event: text('event'),
+    id: text('id'),
+    hours: hours === keptHours ? undefined : hours,
+    redelivery: text('redelivery'),
+  };
+};
+
+export const isFiltering = (filter: DeliveryFilter): boolean =>
+  Object.values(filter).some((value) => value !== undefined);
+
+export const searchOf = (filter: DeliveryFilter, now: Date): Omit<DeliverySearch, 'after' | 'limit'> => ({
+  endpointUid: filter.endpoint,
+  state: filter.state,
+  event: filter.event,
+  eventId: filter.id,
+  redeliveryUid: filter.redelivery,
+  since: filter.hours === undefined ? undefined : new Date(now.getTime() - filter.hours * 3_600_000),
+});
+
+/** Address of the log with the filter, from a cursor on. */
+export const deliveriesPlace = (restuid: string, filter: Partial<DeliveryFilter>, after?: string): string =>
+  withQuery(placeOf(restuid, '/deliveries'), {
+    endpoint: filter.endpoint,
+    state: filter.state,
+    event: filter.event,
+    id: filter.id,
+    since: filter.hours?.toString(),
+    redelivery: filter.redelivery,
+    after,
+  });
+
+export const filterForm = (
+  view: View,
+  restuid: string,
+  filter: DeliveryFilter,
+  endpoints: readonly WebhookEndpoint[],
+): Html => {
+  const t = view.texts.restaurant.deliveries;
+  const options = (name: string, chosen: string | undefined, of: readonly (readonly [string, string])[]): Html =>
+    html`<select name="${name}">${of.map(
+      ([value, label]) =>
+        html`<option value="${value}"${value === (chosen ?? '') && html` selected`}>${label}</option>`,
+    )}</select>`;
+  const sinceOptions = [keptHours, ...spans.toReversed()].map((hours) => [String(hours), t.spans[hours]] as const);
+  const isElsewhere = filter.endpoint !== undefined && !endpoints.some(({ uid }) => uid === filter.endpoint);
+  return html`<form method="get" action="${placeOf(restuid, '/deliveries')}" class="card filters" role="search" aria-label="${t.filter}">
+<label>${t.endpoint}${options('endpoint', filter.endpoint, [
+    ['', t.anyEndpoint],
+    ...endpoints.map(({ uid, url, description }) => [uid, description ?? url] as const),
+    ...(isElsewhere ? [[filter.endpoint ?? '', filter.endpoint ?? ''] as const] : []),
+  ])}</label>
+<label>${t.state}${options('state', filter.state, [['', t.anyState], ...states.map((state) => [state, t.filterStates[state]] as const)])}</label>
+<label>${t.since}${options('since', String(filter.hours ?? keptHours), sinceOptions)}</label>
+<label>${t.event}<input name="event" maxlength="${textMax}" autocomplete="off" placeholder="order.new" value="${filter.event ?? ''}"></label>
+<label>${t.eventId}<input name="id" maxlength="${textMax}" autocomplete="off" placeholder="evt_…" value="${filter.id ?? ''}"></label>
+<div class="row"><button>${t.filter}</button>${isFiltering(filter) && html`<a href="${placeOf(restuid, '/deliveries')}">${t.showAll}</a>`}</div></form>`;
+};

@@ -1,0 +1,135 @@
+/** Deliveries as people see them: their state in words, as rows and as one. */
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
+import type { Delivery, DeliveryAttempt, Listed, RedeliveryProgress, WebhookEndpoint } from '../ports/restaurant.ts';
+import { placeOf } from '../restaurant/places.ts';
+import { deliveriesTopic } from '../restaurant/topics.ts';
+import { badge, pager } from '../view/parts.ts';
+import { time } from '../view/time.ts';
+import { attemptOutcome, isConfirmed } from './attempt-parts.ts';
+import { type DeliveryFilter, deliveriesPlace, isFiltering } from './delivery-filter.ts';
+import { endpointPlace } from './endpoint-parts.ts';
+import { nextTry } from './next-try.ts';
+
+type ShownState = Delivery['state'] | 'retrying';
+
+const shownStateOf = ({ state, attemptsCount }: Delivery): ShownState =>
+  state === 'pending' && attemptsCount > 0 ? 'retrying' : state;
+
+const tones = {
+  pending: 'plain',
+  retrying: 'warn',
+  waiting: 'plain',
+  succeeded: 'good',
+  exhausted: 'bad',
+  cancelled: 'plain',
+} as const satisfies Record<ShownState, string>;
+
+export const deliveryState = ({ texts }: View, delivery: Delivery): Html => {
+  const state = shownStateOf(delivery);
+  return badge(tones[state], texts.restaurant.deliveries.states[state]);
+};
+
+export const isMoving = ({ state }: Delivery): boolean => state === 'pending' || state === 'waiting';
+
+export const deliveryPlace = (restuid: string, uid: string, more = ''): string =>
+  placeOf(restuid, `/deliveries/${encodeURIComponent(uid)}${more}`);
+
+type DeliveryPage = {
+  restuid: string;
+  filter: DeliveryFilter;
+  after: string | undefined;
+  limit: number;
+  deliveries: Listed<Delivery>;
+  /** Of the filter. */
+  redelivery: RedeliveryProgress | undefined;
+  endpoints: readonly WebhookEndpoint[];
+};
+
+/** Renews itself while it shows the newest. */
+export const deliveryTable = (view: View, shown: DeliveryPage): Html => {
+  const { restuid, filter, after, limit, deliveries, redelivery } = shown;
+  const t = view.texts.restaurant.deliveries;
+  const pathOf = (cursor?: string): string => deliveriesPlace(restuid, filter, cursor);
+  const { items, next } = deliveries;
+  const more =
+    next !== undefined && items.length < limit
+      ? html`<p><a class="button" id="search-on" href="${pathOf(next)}">${t.searchOn}</a></p>`
+      : pager(view, { after, next, pathOf });
+  const nothing = isFiltering(filter) || after !== undefined ? html`<p>${t.nothingFits}</p>` : emptyLog(view, restuid);
+  return html`<section id="deliveries" aria-label="${t.nav}"${
+    after === undefined && html` hx-get="${pathOf()}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML"`
+  }>${redelivery !== undefined && html`<p>${t.progress[redelivery.state]} ${t.progressCounts(redelivery)}</p>`}${
+    items.length === 0
+      ? nothing
+      : html`<table class="stack"><thead><tr><th scope="col">${t.event}</th><th scope="col">${t.state}</th><th scope="col">${t.attempts}</th>
+<th scope="col">${t.endpoint}</th><th scope="col">${t.next}</th><th scope="col">${t.created}</th></tr></thead>
+<tbody>${items.map((delivery) => row(view, shown, delivery))}</tbody></table>`
+  }${more}</section>`;
+};
+
+const emptyLog = ({ texts }: View, restuid: string): Html => {
+  const t = texts.restaurant;
+  return html`<p>${t.deliveries.empty}</p><p class="row"><a class="button" href="${placeOf(restuid, '/notifications')}">${t.notifications.nav}</a>
+<a class="button" href="${placeOf(restuid, '/webhooks')}">${t.webhooks.nav}</a></p>`;
+};
+
+const row = (view: View, { restuid, endpoints }: DeliveryPage, delivery: Delivery): Html => {
+  const t = view.texts.restaurant.deliveries;
+  const endpoint = endpoints.find(({ uid }) => uid === delivery.endpointUid);
+  return html`<tr><th scope="row"><a id="open-${delivery.uid}" href="${deliveryPlace(restuid, delivery.uid)}">${delivery.event}</a>${
+    delivery.redeliveryUid !== undefined && html` <span class="hint">(${t.again})</span>`
+  }<br><code class="hint">${delivery.entity}</code></th>
+<td data-label="${t.state}">${deliveryState(view, delivery)}</td>
+<td data-label="${t.attempts}" class="number">${delivery.attemptsCount}</td>
+<td data-label="${t.endpoint}">${endpoint === undefined ? html`<code>${delivery.endpointUid}</code>` : (endpoint.description ?? endpoint.url)}</td>
+<td data-label="${t.next}">${delivery.nextTry === undefined ? t.none : nextTry(view, delivery.nextTry)}</td>
+<td data-label="${t.created}">${time(delivery.created)}</td></tr>`;
+};
+
+/** How it is now: state, next try, attempts. Renews itself while it is on its way. */
+export const deliveryNow = (
+  view: View,
+  restuid: string,
+  delivery: Delivery & { attempts: readonly DeliveryAttempt[] },
+): Html => {
+  const t = view.texts.restaurant.deliveries;
+  const { uid, attempts } = delivery;
+  return html`<section id="delivery-now" aria-label="${t.attempts}"${
+    isMoving(delivery) &&
+    html` hx-get="${deliveryPlace(restuid, uid)}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML"`
+  }>
+<p>${deliveryState(view, delivery)} ${t.meanings[shownStateOf(delivery)]}${
+    delivery.nextTry !== undefined && html` ${t.next}: ${nextTry(view, delivery.nextTry)}.`
+  }</p>
+<h2>${t.attempts}</h2>${attempts.length === 0 ? html`<p>${t.noAttempt}</p>` : attempts.map((attempt, index) => attemptCard(view, attempt, index === attempts.length - 1)).reverse()}</section>`;
+};
+
+const attemptCard = (view: View, attempt: DeliveryAttempt, isLast: boolean): Html => {
+  const t = view.texts.restaurant.deliveries;
+  return html`<details class="card attempt"${isLast && html` open`}><summary>${t.attempt(attempt.number)} · ${time(attempt.started)} · ${
+    isConfirmed(attempt) ? badge('good', t.confirmed) : badge('bad', t.failed)
+  }</summary>${attemptOutcome(view, attempt)}${
+    attempt.retryAfterSeconds !== undefined && html`<p>${t.retryAfter(attempt.retryAfterSeconds)}</p>`
+  }</details>`;
+};
+
+export const deliveryFacts = (
+  view: View,
+  restuid: string,
+  delivery: Delivery,
+  endpoint: WebhookEndpoint | undefined,
+): Html => {
+  const t = view.texts.restaurant.deliveries;
+  return html`<dl class="facts">
+<dt>${t.endpoint}</dt><dd>${
+    endpoint === undefined
+      ? html`<code>${delivery.endpointUid}</code>`
+      : html`<a href="${endpointPlace(restuid, endpoint.uid)}">${endpoint.description ?? endpoint.url}</a>`
+  }</dd>
+<dt>${t.about}</dt><dd><code>${delivery.entity}</code></dd>
+<dt>${t.seq}</dt><dd>${delivery.seq}</dd>
+<dt>${t.eventId}</dt><dd><a href="${deliveriesPlace(restuid, { id: delivery.eventId })}"><code>${delivery.eventId}</code></a></dd>
+<dt>${t.uid}</dt><dd><code>${delivery.uid}</code></dd>
+<dt>${t.created}</dt><dd>${time(delivery.created)}</dd></dl>`;
+};

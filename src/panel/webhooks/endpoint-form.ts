@@ -1,0 +1,83 @@
+/** The form of an endpoint: what was typed, and what is wrong with it. */
+import { Fault } from '#src/contract/fault.ts';
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
+import type { EndpointFields, WebhookEndpoint } from '../ports/restaurant.ts';
+import { kinds } from '../restaurant/notification-pages.ts';
+import { fieldProblem } from '../view/parts.ts';
+
+const fieldNames = ['url', 'description', 'kinds', 'signature_header', 'max_per_second'] as const;
+export type FieldProblems = Partial<Record<(typeof fieldNames)[number], string>>;
+
+const textOf = (form: URLSearchParams, name: string): string | undefined => {
+  const text = (form.get(name) ?? '').trim();
+  return text === '' ? undefined : text;
+};
+
+export const readEndpointForm = (form: URLSearchParams): EndpointFields => ({
+  url: textOf(form, 'url') ?? '',
+  description: textOf(form, 'description'),
+  kinds: [...new Set(form.getAll('kinds'))],
+  signatureHeader: textOf(form, 'signature_header'),
+  maxPerSecond: textOf(form, 'max_per_second'),
+  digest: form.get('digest') === '1',
+});
+
+export const newEndpoint: EndpointFields = {
+  url: '',
+  description: undefined,
+  kinds,
+  signatureHeader: undefined,
+  maxPerSecond: undefined,
+  digest: false,
+};
+
+export const fieldsOf = (endpoint: WebhookEndpoint): EndpointFields => ({
+  ...endpoint,
+  maxPerSecond: endpoint.maxPerSecond?.toString(),
+});
+
+/** What a refusal says about fields; undefined where it is about something else. */
+export const problemsOf = ({ texts }: View, error: unknown): FieldProblems | undefined => {
+  const t = texts.restaurant.webhooks.problems;
+  if (!(error instanceof Fault) || error.errors === undefined) return undefined;
+  const problems: FieldProblems = {};
+  for (const { pointer, code, message } of error.errors) {
+    const name = fieldNames.find((one) => pointer === one || pointer.startsWith(`/${one}/`));
+    if (name === undefined) return undefined;
+    if (name === 'url') problems.url = code === 'REQUIRED' ? t.required : t.url(message);
+    else problems[name] = t[name];
+  }
+  return problems;
+};
+
+export const endpointFields = (view: View, fields: EndpointFields, problems: FieldProblems): Html => {
+  const t = view.texts.restaurant.webhooks;
+  const { optional, notifications } = view.texts.restaurant;
+  const of = (name: keyof FieldProblems) => fieldProblem(name, problems[name]);
+  const [url, description, kindsOf] = [of('url'), of('description'), of('kinds')];
+  return html`<label>${t.url} <span class="hint">${t.urlHint}</span>
+<input type="url" name="url" required maxlength="2048" autocomplete="off" value="${fields.url}"${url.attributes}></label>${url.message}
+<label>${t.description} <span class="hint">(${optional}) ${t.descriptionHint}</span>
+<input name="description" maxlength="200" autocomplete="off" value="${fields.description ?? ''}"${description.attributes}></label>${description.message}
+<fieldset${kindsOf.attributes}><legend>${t.kinds}</legend>${kinds.map(
+    (kind) =>
+      html`<label class="check"><input type="checkbox" name="kinds" value="${kind}"${fields.kinds.includes(kind) && html` checked`}>${notifications.kinds[kind]}</label>`,
+  )}</fieldset>${kindsOf.message}
+${moreFields(view, fields, problems)}`;
+};
+
+/** What few people need. */
+const moreFields = (view: View, fields: EndpointFields, problems: FieldProblems): Html => {
+  const t = view.texts.restaurant.webhooks;
+  const header = fieldProblem('signature_header', problems.signature_header);
+  const rate = fieldProblem('max_per_second', problems.max_per_second);
+  const isOpen = [fields.signatureHeader, fields.maxPerSecond].some((value) => value !== undefined) || fields.digest;
+  return html`<details${isOpen && html` open`}><summary>${t.more}</summary>
+<label>${t.signatureHeader} <span class="hint">${t.signatureHeaderHint}</span>
+<input name="signature_header" maxlength="64" autocomplete="off" value="${fields.signatureHeader ?? ''}"${header.attributes}></label>${header.message}
+<label>${t.maxPerSecond} <span class="hint">${t.maxPerSecondHint}</span>
+<input name="max_per_second" inputmode="numeric" maxlength="6" autocomplete="off" value="${fields.maxPerSecond ?? ''}"${rate.attributes}></label>${rate.message}
+<label class="check"><input type="checkbox" name="digest" value="1"${fields.digest && html` checked`}>${t.digest}</label>
+</details>`;
+};

@@ -1,0 +1,81 @@
+/** What became of the deliveries of an endpoint over time: a small chart, or the same as a table. */
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
+import { readWord } from '../page/read-query.ts';
+import type { HealthStep } from '../ports/restaurant.ts';
+import { withQuery } from '../view/parts.ts';
+import { time } from '../view/time.ts';
+import { endpointPlace } from './endpoint-parts.ts';
+import { healthChart } from './health-chart.ts';
+
+const hourMs = 3_600_000;
+const spans = {
+  day: { stepMs: hourMs, steps: 24 },
+  week: { stepMs: 6 * hourMs, steps: 28 },
+  month: { stepMs: 24 * hourMs, steps: 30 },
+} as const;
+type Span = keyof typeof spans;
+const spanNames: readonly Span[] = ['day', 'week', 'month'];
+const views = ['chart', 'table'] as const;
+
+export type HealthQuery = { span: Span; as: (typeof views)[number] };
+
+export const readHealthQuery = (view: Pick<View, 'query' | 'texts'>): HealthQuery => ({
+  span: readWord(view, 'span', spanNames) ?? 'day',
+  as: readWord(view, 'as', views) ?? 'chart',
+});
+
+export const healthPlace = (place: string, { span, as }: HealthQuery): string => withQuery(place, { span, as });
+
+export const endpointHealth = async (view: View, restuid: string, uid: string, asked: HealthQuery): Promise<Html> => {
+  const t = view.texts.restaurant.deliveries.health;
+  const steps = await view.ports.restaurant.endpoints.history(restuid, uid, spans[asked.span]);
+  const place = endpointPlace(restuid, uid);
+  const choice = (label: string, of: readonly { query: HealthQuery; name: string }[]): Html =>
+    html`<ul class="choice" aria-label="${label}">${of.map(({ query, name }) => {
+      const isChosen = query.span === asked.span && query.as === asked.as;
+      return html`<li><a id="health-${query.span}-${query.as}" href="${healthPlace(place, query)}"${isChosen && html` aria-current="true"`}>${name}</a></li>`;
+    })}</ul>`;
+  return html`<div class="row spread"><h2>${t.title}</h2><div class="row">
+${choice(
+  t.span,
+  spanNames.map((span) => ({ query: { ...asked, span }, name: t.spans[span] })),
+)}${choice(
+  t.view,
+  views.map((as) => ({ query: { ...asked, as }, name: t.views[as] })),
+)}</div></div>${shownSteps(view, steps, asked)}`;
+};
+
+const countOf = ({ atOnce, later, failed, cancelled, retrying, open }: HealthStep): number =>
+  atOnce + later + failed + cancelled + retrying + open;
+
+const shownSteps = (view: View, steps: readonly HealthStep[], { as }: HealthQuery): Html => {
+  const t = view.texts.restaurant.deliveries.health;
+  const sum = (of: (step: HealthStep) => number): number => steps.reduce((total, step) => total + of(step), 0);
+  const all = sum(countOf);
+  if (all === 0) return html`<p>${t.none}</p>`;
+  const summary = t.summary({
+    all,
+    confirmed: sum(({ atOnce, later }) => atOnce + later),
+    failed: sum(({ failed, cancelled }) => failed + cancelled),
+    retrying: sum(({ retrying }) => retrying),
+    open: sum(({ open }) => open),
+    failedAttempts: sum(({ failedAttempts }) => failedAttempts),
+  });
+  return html`<p>${summary}</p>${as === 'table' ? stepTable(view, steps) : healthChart(view, steps, summary)}
+${steps.some(({ isPart }) => isPart) && html`<p class="hint">${t.part}</p>`}`;
+};
+
+/** Steps without deliveries are left out. */
+const stepTable = ({ texts }: View, steps: readonly HealthStep[]): Html => {
+  const t = texts.restaurant.deliveries.health;
+  const names = ['atOnce', 'later', 'retrying', 'failed', 'cancelled', 'open', 'failedAttempts'] as const;
+  return html`<table class="stack"><thead><tr><th scope="col">${t.start}</th>${names.map((name) => html`<th scope="col" class="number">${t[name]}</th>`)}</tr></thead>
+<tbody>${steps
+    .filter((step) => countOf(step) > 0)
+    .toReversed()
+    .map(
+      (step) =>
+        html`<tr><th scope="row">${time(step.start)}</th>${names.map((name) => html`<td class="number" data-label="${t[name]}">${step[name]}</td>`)}</tr>`,
+    )}</tbody></table>`;
+};

@@ -1,0 +1,168 @@
+/** Webhook endpoints of a restaurant: listed, added, shown and edited. */
+import { fragment, notFound, page, redirect } from '../page/answer.ts';
+import { type Html, html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
+import { cursorMax, readText } from '../page/read-query.ts';
+import type { EndpointFields, PanelRestaurant, WebhookEndpoint } from '../ports/restaurant.ts';
+import { askedRestaurant, caretakers, placeOf, restaurantPath } from '../restaurant/places.ts';
+import { deliveriesTopic } from '../restaurant/topics.ts';
+import { deliveriesPlace } from './delivery-filter.ts';
+import { endpointActions } from './endpoint-actions.ts';
+import {
+  endpointFields,
+  type FieldProblems,
+  fieldsOf,
+  newEndpoint,
+  problemsOf,
+  readEndpointForm,
+} from './endpoint-form.ts';
+import { endpointHealth, healthPlace, readHealthQuery } from './endpoint-health.ts';
+import { endpointNow, endpointPlace, endpointSettings, endpointTable } from './endpoint-parts.ts';
+import { shownEndpointSecret, withEndpoint } from './endpoint-secret.ts';
+
+const endpointsPath = `${restaurantPath}/webhooks`;
+const endpointPath = `${endpointsPath}/:endpoint`;
+const shownMax = 50;
+
+const showEndpoints = async (view: View) => {
+  const found = await askedRestaurant(view);
+  if (found === undefined) return notFound();
+  const after = readText(view, 'after', cursorMax);
+  const endpoints = await view.ports.restaurant.endpoints.list(found.restuid, { after, limit: shownMax });
+  const table = endpointTable(view, { restuid: found.restuid, after, endpoints });
+  if (view.wantsFragment) return fragment(table);
+  const t = view.texts.restaurant.webhooks;
+  return page({
+    title: t.title(found.name),
+    body: html`<p>${t.intro}</p>${table}
+<p><a class="button primary" href="${placeOf(found.restuid, '/webhooks/new')}">${t.add}</a></p>`,
+  });
+};
+
+type Form = { title: string; action: string; submit: string; cancel: string };
+
+const formPage = (
+  view: View,
+  { title, action, submit, cancel }: Form,
+  fields: EndpointFields,
+  problems: FieldProblems,
+) =>
+  page({
+    title,
+    status: Object.keys(problems).length === 0 ? 200 : 422,
+    body: html`<form method="post" action="${action}" class="card form">${view.csrfField}${endpointFields(view, fields, problems)}
+<div class="row"><button class="primary">${submit}</button><a class="button" href="${cancel}">${view.texts.restaurant.cancel}</a></div></form>`,
+  });
+
+const newForm = (view: View, { restuid }: PanelRestaurant): Form => {
+  const t = view.texts.restaurant.webhooks;
+  return {
+    title: t.add,
+    action: placeOf(restuid, '/webhooks'),
+    submit: t.create,
+    cancel: placeOf(restuid, '/webhooks'),
+  };
+};
+
+const showNewForm = async (view: View) => {
+  const found = await askedRestaurant(view);
+  return found === undefined ? notFound() : formPage(view, newForm(view, found), newEndpoint, {});
+};
+
+const createEndpoint = async (view: View) => {
+  const found = await askedRestaurant(view);
+  if (found === undefined) return notFound();
+  const fields = readEndpointForm(view.form);
+  try {
+    const made = await view.ports.restaurant.endpoints.create(view.actor, found.restuid, fields);
+    return shownEndpointSecret(view, found.restuid, made.uid, made.secret);
+  } catch (error) {
+    const problems = problemsOf(view, error);
+    if (problems === undefined) throw error;
+    return formPage(view, newForm(view, found), fields, problems);
+  }
+};
+
+const editForm = (view: View, restuid: string, { uid }: WebhookEndpoint): Form => {
+  const t = view.texts.restaurant.webhooks;
+  const place = endpointPlace(restuid, uid);
+  return { title: t.editTitle, action: `${place}/edit`, submit: t.save, cancel: place };
+};
+
+const showEditForm = withEndpoint((view, restuid, endpoint) =>
+  formPage(view, editForm(view, restuid, endpoint), fieldsOf(endpoint), {}),
+);
+
+const updateEndpoint = withEndpoint(async (view, restuid, endpoint) => {
+  const fields = readEndpointForm(view.form);
+  try {
+    await view.ports.restaurant.endpoints.update(view.actor, restuid, endpoint.uid, fields);
+  } catch (error) {
+    const problems = problemsOf(view, error);
+    if (problems === undefined) throw error;
+    return formPage(view, editForm(view, restuid, endpoint), fields, problems);
+  }
+  return redirect(endpointPlace(restuid, endpoint.uid), {
+    tone: 'good',
+    text: view.texts.restaurant.webhooks.saved(fields.url),
+  });
+});
+
+const showEndpoint = withEndpoint(async (view, restuid, endpoint) => {
+  const place = endpointPlace(restuid, endpoint.uid);
+  const asked = readHealthQuery(view);
+  const now = html`<section id="endpoint-now" aria-label="${view.texts.restaurant.webhooks.state}" hx-get="${healthPlace(place, asked)}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML">${endpointNow(view, endpoint)}
+${await endpointHealth(view, restuid, endpoint.uid, asked)}</section>`;
+  if (view.wantsFragment) return fragment(now);
+  const t = view.texts.restaurant.webhooks;
+  return page({
+    title: endpoint.description ?? endpoint.url,
+    body: html`${await switchedOff(view, restuid, endpoint)}${now}
+${actions(view, place, endpoint)}
+<p class="row"><a class="button" href="${deliveriesPlace(restuid, { endpoint: endpoint.uid })}">${t.deliveries}</a>
+<a class="button" href="${place}/redeliver">${view.texts.restaurant.deliveries.manyLink}</a></p>
+<h2>${t.settings}</h2>${endpointSettings(view, endpoint)}
+<p><a class="button" href="${place}/edit">${t.edit}</a></p>`,
+  });
+});
+
+/** What it would receive if the restaurant notified of it. */
+const switchedOff = async (view: View, restuid: string, { kinds }: WebhookEndpoint): Promise<Html | false> => {
+  const { webhooks: t, notifications } = view.texts.restaurant;
+  const on = await view.ports.restaurant.notifications.read(restuid);
+  const off = kinds.filter((kind) => !on[kind]).map((kind) => notifications.kinds[kind]);
+  return (
+    off.length > 0 &&
+    html`<p class="message warn">${t.switchedOff(off.join(', '))} <a href="${placeOf(restuid, '/notifications')}">${notifications.nav}</a></p>`
+  );
+};
+
+const actions = ({ texts, csrfField }: View, place: string, endpoint: WebhookEndpoint): Html => {
+  const t = texts.restaurant.webhooks;
+  const post = (action: string, label: string): Html =>
+    html`<form method="post" action="${place}/${action}">${csrfField}<button>${label}</button></form>`;
+  return html`<div class="row">
+<form method="post" action="${place}/test">${csrfField}<button class="primary" aria-describedby="test-hint">${t.test}</button></form>
+<a class="button" href="${place}/rotate">${t.rotate}</a>
+${endpoint.previousSecretExpires !== undefined && html`<a class="button" href="${place}/finish">${t.finish}</a>`}
+${endpoint.enabled ? html`<a class="button" href="${place}/disable">${t.disable}</a>` : post('enable', t.enable)}
+<a class="button" href="${place}/remove">${t.remove}</a></div>
+<p class="hint" id="test-hint">${t.testHint}</p>`;
+};
+
+export const endpointPages: readonly Page[] = [
+  {
+    method: 'GET',
+    path: endpointsPath,
+    roles: caretakers,
+    nav: (texts) => texts.restaurant.webhooks.nav,
+    topics: [deliveriesTopic],
+    handle: showEndpoints,
+  },
+  { method: 'GET', path: `${endpointsPath}/new`, roles: caretakers, handle: showNewForm },
+  { method: 'POST', path: endpointsPath, roles: caretakers, handle: createEndpoint },
+  { method: 'GET', path: endpointPath, roles: caretakers, topics: [deliveriesTopic], handle: showEndpoint },
+  { method: 'GET', path: `${endpointPath}/edit`, roles: caretakers, handle: showEditForm },
+  { method: 'POST', path: `${endpointPath}/edit`, roles: caretakers, handle: updateEndpoint },
+  ...endpointActions(endpointPath),
+];

@@ -1,0 +1,76 @@
+/** Endpoints as people see them: their state in words, as rows and as one. */
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
+import type { Listed, WebhookEndpoint } from '../ports/restaurant.ts';
+import { placeOf } from '../restaurant/places.ts';
+import { deliveriesTopic } from '../restaurant/topics.ts';
+import { badge, pager, withQuery } from '../view/parts.ts';
+import { time } from '../view/time.ts';
+import { nextTry } from './next-try.ts';
+
+export const endpointPlace = (restuid: string, uid: string, more = ''): string =>
+  placeOf(restuid, `/webhooks/${encodeURIComponent(uid)}${more}`);
+
+export const endpointState = ({ texts }: View, endpoint: WebhookEndpoint): Html => {
+  const t = texts.restaurant.webhooks.states;
+  if (!endpoint.enabled) return badge('plain', t.disabled);
+  if (endpoint.failingSince !== undefined) return badge('bad', t.failing);
+  const { lastSuccess, lastFailure } = endpoint;
+  // It failed before it was disabled, and enabling it has forgotten since when: nothing is known of it now.
+  if (lastFailure !== undefined && (lastSuccess === undefined || lastSuccess < lastFailure))
+    return badge('plain', t.again);
+  return lastSuccess === undefined ? badge('plain', t.quiet) : badge('good', t.ok);
+};
+
+type EndpointPage = { restuid: string; after: string | undefined; endpoints: Listed<WebhookEndpoint> };
+
+/** Renews itself. */
+export const endpointTable = (view: View, { restuid, after, endpoints }: EndpointPage): Html => {
+  const { webhooks: t, notifications } = view.texts.restaurant;
+  const pathOf = (cursor?: string): string => withQuery(placeOf(restuid, '/webhooks'), { after: cursor });
+  const row = (endpoint: WebhookEndpoint): Html => html`<tr>
+<th scope="row"><a id="open-${endpoint.uid}" href="${endpointPlace(restuid, endpoint.uid)}">${endpoint.url}</a>${
+    endpoint.description !== undefined && html`<br><span class="hint">${endpoint.description}</span>`
+  }</th>
+<td data-label="${t.state}">${endpointState(view, endpoint)}</td>
+<td data-label="${t.kinds}">${endpoint.kinds.map((kind) => notifications.kinds[kind]).join(', ')}</td>
+<td data-label="${t.lastSuccess}">${endpoint.lastSuccess === undefined ? t.never : time(endpoint.lastSuccess, 'relative')}</td>
+<td data-label="${t.nextAttempt}">${endpoint.nextTry === undefined ? t.nothing : nextTry(view, endpoint.nextTry)}</td></tr>`;
+  return html`<section id="endpoints" aria-label="${t.nav}" hx-get="${pathOf(after)}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML">${
+    endpoints.items.length === 0
+      ? html`<p>${t.empty}</p>`
+      : html`<table class="stack"><thead><tr><th scope="col">${t.url}</th><th scope="col">${t.state}</th><th scope="col">${t.kinds}</th>
+<th scope="col">${t.lastSuccess}</th><th scope="col">${t.nextAttempt}</th></tr></thead>
+<tbody>${endpoints.items.map(row)}</tbody></table>`
+  }${pager(view, { after, next: endpoints.next, pathOf })}</section>`;
+};
+
+/** How it is now, in words. */
+export const endpointNow = (view: View, endpoint: WebhookEndpoint): Html => {
+  const t = view.texts.restaurant.webhooks;
+  const { disabledReason, failingSince, lastSuccess, lastFailure, previousSecretExpires } = endpoint;
+  return html`<dl class="facts">
+<dt>${t.state}</dt><dd>${endpointState(view, endpoint)}${disabledReason !== undefined && html` ${t.reasons[disabledReason]}`}${
+    endpoint.enabled && failingSince !== undefined && html` ${t.failingSince} ${time(failingSince)}`
+  }</dd>
+<dt>${t.lastSuccess}</dt><dd>${lastSuccess === undefined ? t.never : time(lastSuccess)}</dd>
+<dt>${t.lastFailure}</dt><dd>${lastFailure === undefined ? t.never : time(lastFailure)}</dd>
+<dt>${t.nextAttempt}</dt><dd>${endpoint.nextTry === undefined ? t.nothing : nextTry(view, endpoint.nextTry, 'moment')}</dd>
+${previousSecretExpires !== undefined && html`<dt>${t.overlapRuns}</dt><dd>${time(previousSecretExpires)}</dd>`}</dl>`;
+};
+
+/** What was set of it. */
+export const endpointSettings = (view: View, endpoint: WebhookEndpoint): Html => {
+  const { webhooks: t, notifications } = view.texts.restaurant;
+  const { owner, signatureHeader, maxPerSecond } = endpoint;
+  return html`<dl class="facts">
+<dt>${t.url}</dt><dd><code>${endpoint.url}</code></dd>
+${endpoint.description !== undefined && html`<dt>${t.description}</dt><dd>${endpoint.description}</dd>`}
+<dt>${t.kinds}</dt><dd>${endpoint.kinds.map((kind) => notifications.kinds[kind]).join(', ')}</dd>
+${signatureHeader !== undefined && html`<dt>${t.signatureHeader}</dt><dd><code>${signatureHeader}</code></dd>`}
+${maxPerSecond !== undefined && html`<dt>${t.maxPerSecond}</dt><dd>${maxPerSecond}</dd>`}
+${endpoint.digest && html`<dt>${t.more}</dt><dd>${t.digest}</dd>`}
+<dt>${t.owner}</dt><dd>${owner.kind === 'panel' ? t.ownerPanel : t.ownerClient(owner.id)}</dd>
+<dt>${t.uid}</dt><dd><code>${endpoint.uid}</code></dd>
+<dt>${t.createdAt}</dt><dd>${time(endpoint.created)}</dd></dl>`;
+};

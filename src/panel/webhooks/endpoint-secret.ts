@@ -1,0 +1,29 @@
+/** The endpoint that an address names, and its secret where it is shown this once. */
+import { type Answer, notFound, page } from '../page/answer.ts';
+import type { PageHandler, View } from '../page/page.ts';
+import type { WebhookEndpoint } from '../ports/restaurant.ts';
+import { shownSecret } from '../view/parts.ts';
+import { endpointPlace } from './endpoint-parts.ts';
+
+/** Runs `use` with the endpoint of the restaurant; an endpoint of another one is none. */
+export const withEndpoint =
+  (use: (view: View, restuid: string, endpoint: WebhookEndpoint) => ReturnType<PageHandler>): PageHandler =>
+  async (view) => {
+    const { restaurant = '', endpoint: uid = '' } = view.params;
+    const endpoint = await view.ports.restaurant.endpoints.find(restaurant, uid);
+    return endpoint === undefined ? notFound() : use(view, restaurant, endpoint);
+  };
+
+export const shownEndpointSecret = (view: View, restuid: string, uid: string, secret: string): Answer => {
+  const t = view.texts.restaurant.webhooks;
+  return page({
+    title: t.secretTitle,
+    scripts: ['restaurant.js'],
+    body: shownSecret(view, {
+      label: t.secretFor,
+      value: secret,
+      text: t.secretText,
+      done: { path: endpointPlace(restuid, uid), label: t.secretSaved },
+    }),
+  });
+};

@@ -1,0 +1,110 @@
+/** Sending again: one event, or what an endpoint has not confirmed since a time. */
+import { Fault } from '#src/contract/fault.ts';
+import { type Answer, notFound, page, redirect } from '../page/answer.ts';
+import { html } from '../page/html.ts';
+import type { Page, View } from '../page/page.ts';
+import type { Redelivery, WebhookEndpoint } from '../ports/restaurant.ts';
+import { caretakers, restaurantPath } from '../restaurant/places.ts';
+import { fieldProblem } from '../view/parts.ts';
+import { deliveriesPlace } from './delivery-filter.ts';
+import { deliveryPlace } from './delivery-parts.ts';
+import { endpointPlace } from './endpoint-parts.ts';
+import { withEndpoint } from './endpoint-secret.ts';
+
+/** To the log, where what is sent again is seen arriving. */
+const showQueued = (view: View, restuid: string, { uid, queued, isRunning }: Redelivery, back: string): Answer => {
+  const t = view.texts.restaurant.deliveries;
+  if (queued === 0 && !isRunning) return redirect(back, { tone: 'good', text: t.queuedNone });
+  const text = isRunning ? t.queuedMore(queued) : t.queued(queued);
+  return redirect(deliveriesPlace(restuid, { redelivery: uid }), { tone: 'good', text });
+};
+
+/** What cannot be sent again now leads back, with the reason. */
+const orBack = async (view: View, back: string, work: () => Promise<Answer>): Promise<Answer> => {
+  const t = view.texts.restaurant.deliveries;
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    if (error.code === 'NOT_FOUND') return redirect(back, { tone: 'bad', text: t.notSendable });
+    if (error.code === 'CONFLICT') return redirect(back, { tone: 'bad', text: t.oneRuns });
+    throw error;
+  }
+};
+
+const redeliver = async (view: View): Promise<Answer> => {
+  const { restaurant: restuid = '', delivery: uid = '' } = view.params;
+  const { deliveries, endpoints } = view.ports.restaurant;
+  const delivery = await deliveries.find(restuid, uid);
+  if (delivery === undefined) return notFound();
+  const back = deliveryPlace(restuid, uid);
+  if ((await endpoints.find(restuid, delivery.endpointUid))?.enabled === false)
+    return redirect(back, { tone: 'bad', text: view.texts.restaurant.deliveries.disabledNow });
+  return orBack(view, back, async () =>
+    showQueued(view, restuid, await deliveries.redeliver(view.actor, restuid, delivery), back),
+  );
+};
+
+const spans = [1, 6, 24, 72, 168, 720] as const;
+/** What is asked for now is judged a moment later. */
+const marginMs = 60_000;
+
+const askSince = (view: View, restuid: string, endpoint: WebhookEndpoint, problem?: string): Answer => {
+  const { deliveries: t, cancel, optional } = view.texts.restaurant;
+  const place = endpointPlace(restuid, endpoint.uid);
+  const exact = fieldProblem('exact', problem);
+  return page({
+    title: t.manyTitle,
+    status: problem === undefined ? 200 : 422,
+    scripts: ['restaurant.js'],
+    body: html`<p><code>${endpoint.url}</code></p><p>${t.manyText}</p>
+${
+  endpoint.enabled
+    ? html`<form method="post" action="${place}/redeliver" class="narrow">${view.csrfField}
+<label>${t.manySince}<select name="hours">${spans.map(
+        (hours) => html`<option value="${hours}"${hours === 24 && html` selected`}>${t.manySpans[hours]}</option>`,
+      )}</select></label>
+<label data-with-script hidden>${t.manyExact} <span class="hint">(${optional})</span><input type="datetime-local" data-moment="exact-moment"${exact.attributes}></label>
+<input type="hidden" name="since" id="exact-moment">${exact.message}
+<div class="row"><button class="primary">${t.manyNow}</button><a class="button" href="${place}">${cancel}</a></div></form>`
+    : html`<p class="message warn">${t.disabledNow}</p><p><a class="button" href="${place}">${view.texts.restaurant.back}</a></p>`
+}`,
+  });
+};
+
+/** The exact time as the script made it of the viewer's own, else so many hours ago; undefined: neither can be. */
+const sinceOf = ({ form, now }: View): Date | undefined => {
+  const exact = (form.get('since') ?? '').trim();
+  const hours = spans.find((one) => String(one) === form.get('hours'));
+  const earliest = now.getTime() - 720 * 3_600_000 + marginMs;
+  if (exact === '')
+    return hours === undefined ? undefined : new Date(Math.max(earliest, now.getTime() - hours * 3_600_000));
+  const since = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{3})?)?Z$/.test(exact) ? new Date(exact) : undefined;
+  const isKept = since !== undefined && since.getTime() >= earliest && since <= now;
+  return isKept ? since : undefined;
+};
+
+const redeliverSince = withEndpoint((view, restuid, endpoint) => {
+  const { deliveries } = view.ports.restaurant;
+  const t = view.texts.restaurant.deliveries;
+  const since = sinceOf(view);
+  if (since === undefined) return askSince(view, restuid, endpoint, t.manyProblem);
+  const back = endpointPlace(restuid, endpoint.uid);
+  if (!endpoint.enabled) return redirect(back, { tone: 'bad', text: t.disabledNow });
+  return orBack(view, back, async () =>
+    showQueued(view, restuid, await deliveries.redeliverSince(view.actor, restuid, endpoint.uid, since), back),
+  );
+});
+
+const redeliverPath = `${restaurantPath}/webhooks/:endpoint/redeliver`;
+
+export const redeliveryPages: readonly Page[] = [
+  { method: 'POST', path: `${restaurantPath}/deliveries/:delivery/redeliver`, roles: caretakers, handle: redeliver },
+  {
+    method: 'GET',
+    path: redeliverPath,
+    roles: caretakers,
+    handle: withEndpoint((view, restuid, endpoint) => askSince(view, restuid, endpoint)),
+  },
+  { method: 'POST', path: redeliverPath, roles: caretakers, handle: redeliverSince },
+];

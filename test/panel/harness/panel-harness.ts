@@ -1,0 +1,198 @@
+/**
+ * The real program with a panel, users of each role and a browser, for the tests of every area. `browserBinary` is undefined
+ * where no Chromium is installed; tests of pages skip then.
+ */
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { makeDataDir, type RunningProgram, root, runJson, startProgram } from '../../support/program.ts';
+import { until } from '../../support/until.ts';
+
+export const browserBinary = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
+  existsSync(path),
+);
+
+export type Role = 'owner' | 'support' | 'security' | 'admin';
+
+export type StandUser = { userId: string; email: string; password: string; link: string };
+
+export type SignedInBrowser = {
+  context: BrowserContext;
+  page: Page;
+  /** What the content policy was broken by, and errors of scripts: must stay empty. */
+  problems: string[];
+};
+
+export type PanelStand = Awaited<ReturnType<typeof startPanelStand>>;
+
+export const passwordOf = (email: string): string => `a long password of ${email}`;
+
+/** One database, one program; `restaurants` lists two restaurants, of which owners made by `user` have the first. */
+export const startPanelStand = async (env: Record<string, string> = {}) => {
+  const database: TestDatabase = await createTestDatabase();
+  const data = makeDataDir();
+  const settings = {
+    ORDERPASS_DATA_DIR: data.path,
+    ORDERPASS_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    DATABASE_URL: database.url,
+    ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true',
+    ...env,
+  };
+  const program: RunningProgram = await startProgram(settings);
+  const command = (...args: string[]) => runJson(args, settings);
+  const restaurants: string[] = [];
+  for (const name of ['Osteria Uno', 'Trattoria Due'])
+    restaurants.push((await command('restaurant', 'create', '--name', name)).restuid ?? '');
+  let browser: Browser | undefined;
+  const contexts: BrowserContext[] = [];
+  let count = 0;
+
+  /** A user with a password, made as people make them: command line, then one-time link. */
+  const user = async (role: Role, of: readonly string[] = restaurants.slice(0, 1)): Promise<StandUser> => {
+    count += 1;
+    const email = `${role}${count}@example.com`;
+    const owned = role === 'owner' ? of.flatMap((restuid) => ['--restaurant', restuid]) : [];
+    const made = await command('user', 'create', '--email', email, '--role', role, ...owned);
+    const link = new URL(made.link ?? '');
+    const password = passwordOf(email);
+    const answer = await fetch(`${program.url}${link.pathname}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', origin: program.url },
+      body: new URLSearchParams({ token: link.searchParams.get('token') ?? '', password, again: password }),
+      redirect: 'manual',
+    });
+    expect(answer.status).toBe(303);
+    return { userId: made.user_id ?? '', email, password, link: made.link ?? '' };
+  };
+
+  /** Session cookie of a user, for calls without a browser. */
+  const cookieOf = async ({ email, password }: Pick<StandUser, 'email' | 'password'>): Promise<string> => {
+    const answer = await fetch(`${program.url}/panel/sign-in`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', origin: program.url },
+      body: new URLSearchParams({ email, password }),
+      redirect: 'manual',
+    });
+    expect(answer.status).toBe(303);
+    return answer.headers
+      .getSetCookie()
+      .map((text) => text.split(';', 1)[0])
+      .join('; ');
+  };
+
+  const launch = async (): Promise<Browser> => {
+    browser ??= await chromium.launch({
+      executablePath: browserBinary ?? '',
+      args: [
+        '--no-sandbox',
+        '--disable-gpu',
+        '--no-first-run',
+        '--disable-background-networking',
+        '--disable-component-update',
+        '--disable-sync',
+      ],
+    });
+    return browser;
+  };
+
+  /** A new browser profile. */
+  const open = async (options: Parameters<Browser['newContext']>[0] = {}): Promise<SignedInBrowser> => {
+    const context = await (await launch()).newContext({ viewport: { width: 1440, height: 900 }, ...options });
+    // Only what hangs meets it, also on a machine that has other work.
+    context.setDefaultTimeout(120_000);
+    contexts.push(context);
+    const problems: string[] = [];
+    await context.exposeFunction('reportViolation', (text: string) => problems.push(text));
+    await context.addInitScript(
+      `addEventListener('securitypolicyviolation', (event) =>
+        reportViolation('policy: ' + event.violatedDirective + ' ' + event.blockedURI));`,
+    );
+    const page = await context.newPage();
+    page.on('pageerror', (error) => problems.push(`script: ${error.message}`));
+    return { context, page, problems };
+  };
+
+  /** A new browser profile in which the user is signed in. */
+  const signIn = async (who: Pick<StandUser, 'email' | 'password'>, options: Parameters<typeof open>[0] = {}) => {
+    const opened = await open(options);
+    await opened.page.goto(`${program.url}/panel/sign-in`);
+    await opened.page.getByLabel('Email').fill(who.email);
+    await opened.page.getByLabel('Password', { exact: true }).fill(who.password);
+    await opened.page.getByRole('button', { name: 'Sign in' }).click();
+    await opened.page.waitForURL(`${program.url}/panel`);
+    return opened;
+  };
+
+  return {
+    program,
+    database,
+    settings,
+    url: program.url,
+    restaurants,
+    command,
+    user,
+    cookieOf,
+    open,
+    signIn,
+    close: async (): Promise<void> => {
+      for (const context of contexts) await context.close();
+      await browser?.close();
+      await program.stop();
+      await database.drop();
+      data.remove();
+    },
+  };
+};
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** Fails with what axe finds on the page as it is now, in its light and its dark colours. */
+export const expectAccessible = async (page: Page): Promise<void> => {
+  // Over the debugging protocol, which the content policy does not hold for.
+  await page.evaluate(axeSource);
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    // A part of a page that is fetched again is paler for a moment; what is wrong stays wrong.
+    let found = ['axe did not run'];
+    const isClean = async (): Promise<boolean> => {
+      found = await violationsOf(page);
+      return found.length === 0;
+    };
+    await until(isClean, 3_000).catch(() => undefined);
+    expect(found, colorScheme).toEqual([]);
+  }
+  await page.emulateMedia({ colorScheme: null });
+};
+
+const violationsOf = async (page: Page): Promise<string[]> => {
+  const found = (await page.evaluate(`axe.run(document, { resultTypes: ['violations'] })`)) as {
+    violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[];
+  };
+  return found.violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join('; ')}`,
+  );
+};
+
+const artefacts = join(root, 'test/artefacts');
+
+/** The page at 360 and at 1440 pixels, in light and dark, as files outside of git; no width may need sideways scrolling. */
+export const takeScreenshots = async (page: Page, name: string): Promise<void> => {
+  mkdirSync(artefacts, { recursive: true });
+  const before = page.viewportSize();
+  for (const width of [360, 1440]) {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.emulateMedia({ colorScheme });
+      const overflow = await page.evaluate(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      );
+      expect(overflow, `${name} at ${width} px scrolls sideways`).toBe(0);
+      await page.screenshot({ path: join(artefacts, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+    }
+  }
+  await page.emulateMedia({ colorScheme: null });
+  if (before !== null) await page.setViewportSize(before);
+};

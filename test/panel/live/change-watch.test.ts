@@ -1,0 +1,72 @@
+/** Who is told what of a look at something that others watch as well. The looks are answered by the test. */
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ChangeWatch, createChangeWatch } from '#src/panel/live/change-watch.ts';
+import type { Topic } from '#src/panel/live/topic.ts';
+import type { Ports } from '#src/panel/ports/ports.ts';
+import { until } from '../../support/until.ts';
+
+const looks: PromiseWithResolvers<string>[] = [];
+const topic: Topic = {
+  name: 'lamp',
+  roles: ['admin'],
+  mark: () => {
+    const look = Promise.withResolvers<string>();
+    looks.push(look);
+    return look.promise;
+  },
+};
+const ended = new AbortController();
+let watch: ChangeWatch;
+let running: Promise<unknown>;
+
+beforeAll(() => {
+  // The topic asks none of the ports.
+  const ports = {} as Ports;
+  watch = createChangeWatch({ topics: [topic], ports, log: pino({ level: 'silent' }), listen: undefined });
+  running = Promise.all(watch.services.map(({ run }) => run(ended.signal)));
+});
+
+afterAll(async () => {
+  ended.abort();
+  for (const look of looks) look.resolve('off');
+  await running;
+});
+
+const listen = (): { marks: string[]; stop: () => void } => {
+  const marks: string[] = [];
+  return { marks, stop: watch.watch(topic, '', (mark) => marks.push(mark)) };
+};
+
+const nextLook = async (number: number, timeoutMs?: number): Promise<PromiseWithResolvers<string>> => {
+  await until(() => looks.length === number, timeoutMs);
+  const look = looks.at(-1);
+  if (look === undefined) throw new Error('nobody looked');
+  return look;
+};
+
+test('whoever comes is told of the first look that begins and succeeds after that, and then of changes only', async () => {
+  const early = listen();
+  const first = await nextLook(1);
+  const late = listen();
+  first.resolve('off');
+  await until(() => early.marks.length === 1);
+  expect(late.marks).toEqual([]);
+
+  // Sooner than the interval, for whoever has come.
+  (await nextLook(2, 2_000)).resolve('on');
+  await until(() => late.marks.length === 1);
+  expect(early.marks).toEqual([expect.any(String), late.marks[0]]);
+  expect(early.marks[0]).not.toBe(late.marks[0]);
+
+  const latest = listen();
+  const gone = listen();
+  (await nextLook(3)).reject(new Error('the store is away'));
+  const fourth = await nextLook(4);
+  gone.stop();
+  fourth.resolve('on');
+  await until(() => latest.marks.length === 1);
+  expect(latest.marks).toEqual(late.marks);
+  expect([early.marks.length, late.marks.length, gone.marks.length]).toEqual([2, 1, 0]);
+  for (const { stop } of [early, late, latest]) stop();
+});

@@ -1,0 +1,259 @@
+/** Every action of the panel, over the list of all pages: it takes nothing away, or it asks first and says what, and from whom. */
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { allPages, allPublicPages } from '#src/panel/pages.ts';
+import { type PanelStand, startPanelStand } from '../harness/panel-harness.ts';
+
+const url = 'http://127.0.0.1:59999/hooks';
+const name = 'Ada Delivery';
+const restaurant = 'Osteria Uno';
+
+let stand: PanelStand;
+let cookie: string;
+let csrf: string;
+/** Of paths; a session is a parameter of the address. */
+const ids: Record<string, string> = {};
+let apiKey: string;
+let email: string;
+
+/** What an action takes, so that it can only give, begin or look; or what undoes it in the same place. */
+const harmless: Readonly<Record<string, string>> = {
+  '/sign-in': 'begins a session',
+  '/sign-in/code': 'begins a session',
+  '/link': 'sets the first password, or one that the user asked for',
+  '/sign-out': 'ends the session of this browser, which signs in again',
+  '/language': 'is chosen back in the same place',
+  '/users/:user/link': 'makes a link; the account stays as it is until the link is used',
+  '/users/:user/enable': 'gives',
+  '/account/password': 'asks for the present password, and its form says that other sessions end',
+  '/account/totp/begin': 'shows',
+  '/account/totp': 'adds, after a code',
+  '/account/totp/remove': 'asks for a code, on a page of its own about the own account',
+  '/restaurants/:restaurant/keys': 'makes a key',
+  '/restaurants/:restaurant/access/on': 'gives',
+  '/restaurants/:restaurant/notifications': 'is switched back in the same place, where it says what is lost meanwhile',
+  '/restaurants/:restaurant/deliveries/:delivery/redeliver': 'sends again',
+  '/restaurants/:restaurant/webhooks': 'makes an endpoint',
+  '/restaurants/:restaurant/webhooks/:endpoint/edit': 'saves a form that shows all that it changes',
+  '/restaurants/:restaurant/webhooks/:endpoint/enable': 'gives',
+  '/restaurants/:restaurant/webhooks/:endpoint/test': 'sends one event',
+  '/restaurants/:restaurant/webhooks/:endpoint/redeliver': 'sends again',
+  '/support/restaurants/new': 'makes a restaurant',
+  '/support/restaurant-choice': 'searches',
+  '/clients/new': 'makes a client',
+  '/clients/:client/grant': 'gives',
+  '/clients/:client/reactivate': 'gives',
+  '/security/incident': 'looks',
+  '/security/integrity/verify': 'looks',
+};
+
+type Asking = {
+  /** Address of the page that asks; default: that of the action. */
+  page?: () => string;
+  /** Or what is posted to get the page. */
+  post?: () => [path: string, fields: Record<string, string>];
+  /** What the page must name. */
+  names: () => string[];
+  /** What the answer afterwards must name. */
+  afterwards: () => string[];
+  /** Fields that somebody fills in. */
+  fill?: Record<string, string>;
+};
+
+const ofClient: Asking = { names: () => [name], afterwards: () => [name] };
+const ofEndpoint: Asking = { names: () => [url], afterwards: () => [url] };
+const ofUser: Asking = { names: () => [email], afterwards: () => [email] };
+const session = { page: () => `/users/${ids.user}/end-session?session=${ids.session}` };
+
+/** In this sequence: what ends more comes later. */
+const asking: Readonly<Record<string, Asking>> = {
+  '/restaurants/:restaurant/keys/:key/rotate': { names: () => ['Till'], afterwards: () => ['Till'] },
+  '/restaurants/:restaurant/keys/:key/revoke': { names: () => ['Till'], afterwards: () => ['Till'] },
+  '/restaurants/:restaurant/access/off': { names: () => [restaurant], afterwards: () => [restaurant] },
+  '/restaurants/:restaurant/webhooks/:endpoint/rotate': { ...ofEndpoint, afterwards: () => ['Signing secret'] },
+  '/restaurants/:restaurant/webhooks/:endpoint/finish': ofEndpoint,
+  '/restaurants/:restaurant/webhooks/:endpoint/disable': ofEndpoint,
+  '/restaurants/:restaurant/webhooks/:endpoint/remove': ofEndpoint,
+  '/users/:user/remove-totp': ofUser,
+  '/users/:user/end-session': { ...ofUser, ...session },
+  '/users/:user/end-sessions': ofUser,
+  '/users/:user/disable': ofUser,
+  '/account/sessions/end': {
+    page: () => `/account/sessions/end?session=${ids.own}`,
+    names: () => ['session of yours', '127.0.0.1'],
+    afterwards: () => ['The session has ended'],
+  },
+  '/account/sessions/end-others': {
+    names: () => ['End all other sessions of admin', '127.0.0.1'],
+    afterwards: () => ['1 session has ended'],
+  },
+  '/clients/:client/shrink': {
+    ...ofClient,
+    page: () => `/clients/${ids.client}/shrink`,
+    names: () => [name, 'read:menu'],
+  },
+  '/clients/:client/scopes': {
+    post: () => [`/clients/${ids.client}/scopes`, { which: 'some', scope: 'read:loyalty' }],
+    names: () => [name, 'read:orders'],
+    afterwards: () => [name],
+  },
+  '/clients/:client/withdraw': {
+    page: () => `/clients/${ids.client}/withdraw?restaurant=${ids.restaurant}`,
+    names: () => [name, restaurant],
+    afterwards: () => [name, restaurant],
+  },
+  '/clients/:client/secrets/:secret/retire': {
+    names: () => [name, ids.secret ?? ''],
+    afterwards: () => [name, ids.secret ?? ''],
+    fill: { force: 'yes' },
+  },
+  '/clients/:client/rotate': {
+    post: () => [`/clients/${ids.client}/rotate`, { overlap: '0' }],
+    names: () => [name],
+    afterwards: () => [name],
+  },
+  '/clients/:client/quarantine': {
+    ...ofClient,
+    page: () => `/clients/${ids.client}`,
+    fill: { reason: 'found in public' },
+  },
+  '/clients/:client/disable': { ...ofClient, fill: { confirm: 'yes' } },
+  '/security/incident/revoke': {
+    post: () => [
+      '/security/incident',
+      { kind: 'api_key', id: ids.leaked ?? '', sha256: createHash('sha256').update(apiKey).digest('hex') },
+    ],
+    names: () => [ids.leaked ?? ''],
+    afterwards: () => [ids.leaked ?? ''],
+  },
+};
+
+const filled = (path: string): string =>
+  path.replaceAll(/:([a-z]+)/g, (_whole, parameter: string) => ids[parameter] ?? '');
+
+/** `path`: where redirects led. */
+type Shown = { status: number; path: string; main: string };
+
+const ask = async (path: string, fields?: URLSearchParams, who = cookie): Promise<Shown> => {
+  const answer = await fetch(`${stand.url}/panel${path}`, {
+    headers: { cookie: who, ...(fields === undefined ? undefined : { origin: stand.url }) },
+    ...(fields === undefined ? undefined : { method: 'POST', body: fields }),
+  });
+  const text = (await answer.text()).replaceAll('&#39;', "'");
+  return {
+    status: answer.status,
+    path: new URL(answer.url).pathname.slice('/panel'.length),
+    main: /<main[\s\S]*<\/main>/.exec(text)?.[0] ?? text,
+  };
+};
+
+const post = (path: string, fields: Record<string, string>): Promise<Shown> =>
+  ask(path, new URLSearchParams({ csrf, ...fields }));
+
+type Form = { action: string; fields: URLSearchParams };
+
+/** Forms of a page that are posted, with the values that they are shown with. */
+const formsOf = ({ main }: Shown): Form[] =>
+  [...main.matchAll(/<form method="post" action="\/panel([^"]*)"[\s\S]*?<\/form>/g)].map(([text, action = '']) => {
+    const inputs = [...text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)];
+    const chosen = [...text.matchAll(/<select name="([^"]+)">[\s\S]*?<option value="([^"]*)" selected/g)];
+    return {
+      action,
+      fields: new URLSearchParams(
+        [...inputs, ...chosen].map(([, field = '', value = '']): [string, string] => [field, value]),
+      ),
+    };
+  });
+
+beforeAll(async () => {
+  stand = await startPanelStand();
+  const [restuid = ''] = stand.restaurants;
+  const admin = await stand.user('admin');
+  cookie = await stand.cookieOf(admin);
+  csrf =
+    formsOf(await ask('/account'))
+      .find(({ fields }) => fields.has('csrf'))
+      ?.fields.get('csrf') ?? '';
+  const user = await stand.user('support');
+  email = user.email;
+  const client = await stand.command(
+    ...['client', 'create', '--name', name, '--restaurant', restuid, '--restaurant', stand.restaurants[1] ?? ''],
+    ...['--scope', 'read:orders read:menu read:loyalty'],
+  );
+  const leaked = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Leaked');
+  const key = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Till');
+  apiKey = leaked.api_key ?? '';
+  const made = await post(`/restaurants/${restuid}/webhooks`, { url, kinds: 'orders' });
+  Object.assign(ids, {
+    ...{ restaurant: restuid, user: user.userId, client: client.client_id, key: key.key_id, leaked: leaked.key_id },
+    endpoint: /whe_\w+/.exec(made.main)?.[0],
+    secret: /secrets\/([^/]+)\/retire/.exec((await ask(`/clients/${client.client_id}`)).main)?.[1],
+  });
+  const { client_id = '', client_secret = '' } = client;
+  for (const path of ['orders/list', 'loyaltylog/list'])
+    await fetch(`${stand.url}/api/${path}?restuid=${restuid}`, {
+      headers: { 'x-client-id': client_id, 'x-client-secret': client_secret },
+    });
+  await stand.database.pool.query(`update panel.users set totp_since = now(), totp_secret = 'x' where id = $1`, [
+    user.userId,
+  ]);
+});
+
+afterAll(() => stand?.close());
+
+test('F-44 every action of the panel is known to take nothing away, or has a page that asks', () => {
+  const posts = [...allPages, ...allPublicPages].filter(({ method }) => method === 'POST').map(({ path }) => path);
+  expect([...Object.keys(harmless), ...Object.keys(asking)].sort()).toEqual(posts.sort());
+});
+
+test('F-44 no page but the one that asks holds a form that takes something away', async () => {
+  const askingPaths = Object.keys(asking).map(filled);
+  const pages = allPages.filter(({ method, path }) => method === 'GET' && !path.includes('/events'));
+  let seen = 0;
+  for (const { path } of pages) {
+    const shown = await ask(filled(path.replace(':delivery', 'none')));
+    for (const { action } of formsOf(shown)) {
+      seen += 1;
+      const asks = asking[Object.keys(asking).find((one) => filled(one) === action) ?? ''];
+      if (!askingPaths.includes(action) || asks?.post !== undefined) continue;
+      expect(shown.path, `${path} posts to ${action}`).toBe((asks?.page?.() ?? action).split('?')[0]);
+    }
+  }
+  expect(seen).toBeGreaterThan(20);
+});
+
+test('F-44 what withdraws access names what and whom before it does, and again when it is done', async () => {
+  for (const [path, { page, post: first, names, afterwards, fill = {} }] of Object.entries(asking)) {
+    if (path.startsWith('/users/') || path.startsWith('/account/')) await renewSessions();
+    if (path.endsWith('/shrink')) await untilUseIsWritten();
+    const asked = first?.();
+    const shown = asked === undefined ? await ask(page?.() ?? filled(path)) : await post(...asked);
+    expect(shown.status, path).toBe(200);
+    const form = formsOf(shown).find(({ action }) => action === filled(path));
+    expect(form, `${path}: ${shown.main}`).toBeDefined();
+    for (const text of names()) expect(shown.main, path).toContain(text);
+    for (const [field, value] of Object.entries(fill)) form?.fields.set(field, value);
+    const done = await ask(filled(path), form?.fields);
+    expect(done.status, path).toBe(200);
+    expect(done.main, path).not.toContain('class="message bad" role="alert"');
+    for (const text of afterwards()) expect(done.main, path).toContain(text);
+  }
+});
+
+/** A session of the user and one more of the administrator. */
+const renewSessions = async (): Promise<void> => {
+  const sessions = (main: string): string[] => [...main.matchAll(/\?session=([\w-]+)/g)].map(([, id = '']) => id);
+  if (sessions((await ask('/account')).main).length === 0)
+    await stand.cookieOf({ email: 'admin1@example.com', password: 'a long password of admin1@example.com' });
+  ids.own = sessions((await ask('/account')).main)[0] ?? '';
+  ids.session = sessions((await ask(`/users/${ids.user}`)).main)[0] ?? ids.session ?? '';
+};
+
+const untilUseIsWritten = async (): Promise<void> => {
+  await expect
+    .poll(
+      async () => formsOf(await ask(`/clients/${ids.client}/shrink`)).some(({ action }) => action.endsWith('/shrink')),
+      { timeout: 30_000 },
+    )
+    .toBe(true);
+};

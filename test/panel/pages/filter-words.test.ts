@@ -1,0 +1,89 @@
+/** Words of filters in addresses: one vocabulary with the API, and none that is not known is passed over. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { allPages } from '#src/panel/pages.ts';
+import { type PanelStand, startPanelStand } from '../harness/panel-harness.ts';
+
+let stand: PanelStand;
+let cookie: string;
+let key: string;
+const ids: Record<string, string> = {};
+
+beforeAll(async () => {
+  stand = await startPanelStand();
+  const [restuid = ''] = stand.restaurants;
+  cookie = await stand.cookieOf(await stand.user('admin'));
+  key = (await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Till')).api_key ?? '';
+  const client = await stand.command('client', 'create', '--name', 'Ada', '--restaurant', restuid);
+  const csrf = /name="csrf" value="([^"]+)"/.exec((await ask('/account')).text)?.[1] ?? '';
+  const endpoint = await fetch(`${stand.url}/panel/restaurants/${restuid}/webhooks`, {
+    method: 'POST',
+    headers: { cookie, origin: stand.url },
+    body: new URLSearchParams({ csrf, url: 'http://127.0.0.1:59999/hooks', kinds: 'orders' }),
+  });
+  Object.assign(ids, {
+    ...{ restaurant: restuid, client: client.client_id, endpoint: /whe_\w+/.exec(await endpoint.text())?.[0] },
+  });
+});
+
+afterAll(() => stand?.close());
+
+const filled = (path: string): string => path.replaceAll(/:([a-z]+)/g, (_whole, name: string) => ids[name] ?? 'none');
+
+const ask = async (path: string) => {
+  const answer = await fetch(`${stand.url}/panel${path}`, { headers: { cookie } });
+  return { status: answer.status, text: await answer.text() };
+};
+
+test('F-56 the states of deliveries in the address of the panel are those of the API, and each of them filters', async () => {
+  const log = `/restaurants/${ids.restaurant}/deliveries`;
+  const api = async (state: string): Promise<number> =>
+    (await fetch(`${stand.url}/api/webhook/deliveries?state=${state}`, { headers: { 'x-api-key': key } })).status;
+  for (const state of ['pending', 'waiting', 'succeeded', 'exhausted', 'cancelled']) {
+    expect(await api(state), state).toBe(200);
+    const shown = await ask(`${log}?state=${state}`);
+    expect(shown.status, state).toBe(200);
+    expect(shown.text, state).toContain(`<option value="${state}" selected>`);
+    expect(shown.text, state).toContain('No delivery fits this choice.');
+  }
+  for (const state of ['open', 'retrying', 'failed', 'PENDING']) {
+    expect(await api(state), state).toBe(400);
+    expect((await ask(`${log}?state=${state}`)).status, state).toBe(400);
+  }
+});
+
+/** Words that stand in links only, not in a form. */
+const inLinks = [
+  ['/restaurants/:restaurant/webhooks/:endpoint', 'span'],
+  ['/restaurants/:restaurant/webhooks/:endpoint', 'as'],
+  ['/restaurants/:restaurant/keys', 'ended'],
+  ['/security/live', 'kind'],
+  ['/security/charts', 'days'],
+  ['/security/charts', 'by'],
+  ['/security/policy', 'days'],
+  ['/security/audit/export', 'format'],
+  ['/clients/:client/shrink', 'days'],
+] as const;
+
+test('F-56 a word that a filter does not know is refused with the word, on every page', async () => {
+  expect(ids.endpoint).toBeDefined();
+  const found: (readonly [string, string])[] = [];
+  for (const { method, path } of allPages) {
+    if (method !== 'GET' || path === '/events') continue;
+    for (const [form = ''] of (await ask(filled(path))).text.matchAll(/<form method="get"[\s\S]*?<\/form>/g))
+      for (const [, name = ''] of form.matchAll(/<select name="([^"]+)"/g)) found.push([path, name]);
+  }
+  expect(found.length).toBeGreaterThan(4);
+  // Endpoints are names of things, not words: one that is not there has no deliveries.
+  for (const [path, name] of [...found.filter(([, field]) => field !== 'endpoint'), ...inLinks]) {
+    const { status, text } = await ask(`${filled(path)}?${name}=none-of-them`);
+    expect([400, 422], `${path}?${name}`).toContain(status);
+    expect(text, `${path}?${name}`).toContain('none-of-them');
+    expect((await ask(`${filled(path)}?${name}=`)).status, `${path}?${name}=`).toBe(200);
+  }
+  for (const list of ['/clients', '/support/restaurants'])
+    for (const query of [`q=${'x'.repeat(256)}`, 'q=a+b+c+d+e+f+g+h+i', `after=${'x'.repeat(256)}`])
+      expect((await ask(`${list}?${query}`)).status, `${list}?${query}`).toBe(400);
+  expect((await ask(`/clients?q=a+b+c+d+e+f+g+h`)).status).toBe(200);
+  for (const name of ['event', 'id', 'endpoint'])
+    expect((await ask(`/restaurants/${ids.restaurant}/deliveries?${name}=${'x'.repeat(65)}`)).status, name).toBe(400);
+});

@@ -1,0 +1,127 @@
+/** How each page is laid out, from a phone to a wide screen, in both languages and with long values. Skipped where no Chromium is installed. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { allPages, allPublicPages } from '#src/panel/pages.ts';
+import { until } from '../../support/until.ts';
+import { browserBinary, type PanelStand, startPanelStand } from '../harness/panel-harness.ts';
+
+if (browserBinary === undefined) process.stderr.write('layout: skipped, no Chromium is installed\n');
+
+const widths = [320, 390, 768, 1024, 1280, 1440];
+const long = (text: string, length: number): string => text.repeat(Math.ceil(length / text.length)).slice(0, length);
+const url = `http://127.0.0.1:59999/${long('receiver-of-the-webhooks-of-a-restaurant/', 240)}`;
+const probe = readFileSync(join(import.meta.dirname, '../harness/layout-probe.js'), 'utf8');
+
+let stand: PanelStand;
+let page: Page;
+const ids: Record<string, string> = {};
+
+/** As a browser without pages would, with the session of the open one. */
+const post = async (path: string, form: Record<string, string>): Promise<string> => {
+  const csrf = await page.locator('input[name=csrf]').first().inputValue();
+  const headers = { origin: stand.url };
+  return (await page.request.post(`${stand.url}/panel${path}`, { form: { csrf, ...form }, headers })).text();
+};
+
+const call = (key: string, path: string, body: unknown): Promise<Response> =>
+  fetch(`${stand.url}/api/${path}`, {
+    method: 'POST',
+    headers: { 'x-api-key': key, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+
+beforeAll(async () => {
+  if (browserBinary === undefined) return;
+  stand = await startPanelStand();
+  const create = (...args: string[]) => stand.command(...args);
+  const { restuid = '' } = await create('restaurant', 'create', '--name', long('Osteria-della-Buona-Forchetta', 120));
+  const client = await create('client', 'create', '--name', long('DeliveryIntegration', 100), '--restaurant', restuid);
+  const key = await create('key', 'create', '--restaurant', restuid, '--name', long('CassaAlBancoDelBar', 100));
+  const user = await create(
+    ...['user', 'create', '--email', `${long('a.long.name', 60)}@${long('subdomain.', 120)}example.com`],
+    ...['--role', 'owner', '--restaurant', restuid],
+  );
+  ({ page } = await stand.signIn(await stand.user('admin')));
+  const description = long('AccountingOfTheWholeRestaurant', 190);
+  const made = await post(`/restaurants/${restuid}/webhooks`, { url, kinds: 'customers', description });
+  expect(made).toMatch(/whe_\w+/);
+  await post(`/restaurants/${restuid}/webhooks`, { url: `${url}2`, kinds: 'customers' });
+  await post(`/restaurants/${restuid}/notifications`, { kind: 'customers', on: '1' });
+  expect(await (await page.request.get(`${stand.url}/panel/restaurants/${restuid}/notifications`)).text()).toMatch(
+    /checked="true"/,
+  );
+  expect((await call(key.api_key ?? '', 'customer/create', { email: 'guest@example.com' })).status).toBe(200);
+  const { client_id = '', client_secret = '' } = client;
+  const headers = { 'x-client-id': client_id, 'x-client-secret': client_secret };
+  for (const path of ['orders/list', 'none']) await fetch(`${stand.url}/api/${path}?restuid=${restuid}`, { headers });
+  const deliveries = `${stand.url}/panel/restaurants/${restuid}/deliveries`;
+  await until(async () => {
+    const text = await (await page.request.get(deliveries)).text();
+    ids.delivery = /deliveries\/([a-z]+_\w+)"/.exec(text)?.[1] ?? '';
+    return ids.delivery !== '';
+  });
+  const shown = await (await page.request.get(`${stand.url}/panel/clients/${client_id}`)).text();
+  const audit = await (await page.request.get(`${stand.url}/panel/security/audit`)).text();
+  Object.assign(ids, {
+    ...{ restaurant: restuid, client: client_id, key: key.key_id, user: user.user_id, link: user.link },
+    endpoint: /whe_\w+/.exec(made)?.[0],
+    secret: /secrets\/([^/]+)\/retire/.exec(shown)?.[1],
+    event:
+      /security\/audit\/events?\/([^"]+)"/.exec(audit)?.[1] ?? /href="[^"]*\/event[^"]*\/([^"/]+)"/.exec(audit)?.[1],
+  });
+});
+
+afterAll(() => stand?.close());
+
+const filled = (path: string): string =>
+  `/panel${path.replaceAll(/:([a-z]+)/g, (_whole, name: string) => encodeURIComponent(ids[name] ?? 'none'))}`;
+
+/** What needs more than its path to be shown. */
+const queries: Readonly<Record<string, () => string>> = {
+  '/clients/:client/withdraw': () => `?restaurant=${ids.restaurant}`,
+  '/clients': () => `?restaurant=${ids.restaurant}`,
+  '/link': () => new URL(ids.link ?? '').search,
+  '/security/audit': () => `?client=${long('opc_', 120)}`,
+};
+
+/** Parts of pages and downloads have no layout. */
+const isShown = ({ method, path }: { method: string; path: string }): boolean =>
+  method === 'GET' && !/\/(events|news|export|provider|return)$/.test(path);
+
+const lookAt = async (paths: readonly string[], wrong: string[], language: string): Promise<void> => {
+  for (const path of paths) {
+    await page.setViewportSize({ width: widths[0] ?? 320, height: 900 });
+    await page.goto(`${stand.url}${filled(path)}${queries[path]?.() ?? ''}`);
+    expect(await page.locator('html').getAttribute('lang')).toBe(language);
+    for (const width of widths) {
+      await page.setViewportSize({ width, height: 900 });
+      const found = (await page.evaluate(probe)) as string[];
+      wrong.push(...found.map((text) => `${language} ${path} at ${width} px: ${text}`));
+    }
+  }
+};
+
+test.skipIf(browserBinary === undefined)(
+  'F-53 F-54 no page scrolls sideways, no controls overlap, no button breaks inside a word, no label touches its field',
+  async () => {
+    const wrong: string[] = [];
+    const paths = allPages.filter(isShown).map(({ path }) => path);
+    for (const language of ['en', 'it']) {
+      await post('/language', { language });
+      await lookAt(paths, wrong, language);
+      // The audit before it is searched.
+      await lookAt(['/security/audit/'], wrong, language);
+    }
+    await page.context().clearCookies();
+    const open = allPublicPages.filter(isShown).map(({ path }) => path);
+    for (const language of ['en', 'it']) {
+      await page.setExtraHTTPHeaders({ 'accept-language': language });
+      await lookAt(open, wrong, language);
+    }
+    expect(wrong).toEqual([]);
+    expect(paths.length + open.length).toBeGreaterThan(40);
+  },
+  400_000,
+);

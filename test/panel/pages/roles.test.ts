@@ -1,0 +1,123 @@
+/** Who may open what, over the list of all pages: whatever is added to it is tested here without a word. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { allPages, allTopics } from '#src/panel/pages.ts';
+import { type PanelStand, type Role, startPanelStand } from '../harness/panel-harness.ts';
+
+const roles: readonly Role[] = ['owner', 'support', 'security', 'admin'];
+
+let stand: PanelStand;
+const cookies = new Map<Role, string>();
+
+beforeAll(async () => {
+  stand = await startPanelStand();
+  for (const role of roles) cookies.set(role, await stand.cookieOf(await stand.user(role)));
+});
+
+afterAll(() => stand?.close());
+
+type Asked = { method: string; path: string; cookie?: string; headers?: Record<string, string> };
+
+const ask = async ({ method, path, cookie, headers }: Asked) => {
+  const answer = await fetch(`${stand.url}${path}`, {
+    method,
+    redirect: 'manual',
+    headers: {
+      ...(cookie === undefined ? undefined : { cookie }),
+      ...(method === 'POST' ? { origin: stand.url, 'content-type': 'application/x-www-form-urlencoded' } : undefined),
+      ...headers,
+    },
+    ...(method === 'POST' ? { body: 'any=thing' } : undefined),
+  });
+  return { status: answer.status, location: answer.headers.get('location'), text: await answer.text() };
+};
+
+/** Parameters filled in; `restaurant` as given. */
+const filled = (path: string, restaurant: string): string =>
+  `/panel${path.replaceAll(/:([a-z_A-Z]+)/g, (_whole, name: string) => (name === 'restaurant' ? restaurant : 'none'))}`;
+
+const withoutIds = (text: string): string => text.replaceAll(/req_\w+/g, 'req').replaceAll(/value="[^"]*"/g, '');
+
+test('each page and each call leads whoever is not signed in to the sign-in', async () => {
+  for (const page of allPages) {
+    const answer = await ask({ method: page.method, path: filled(page.path, stand.restaurants[0] ?? '') });
+    expect(answer, `${page.method} ${page.path}`).toMatchObject({ status: 303, text: '' });
+    expect(answer.location, `${page.method} ${page.path}`).toMatch(/^\/panel\/sign-in/);
+  }
+  expect(allPages.length).toBeGreaterThan(1);
+});
+
+test('each page and each call is refused for each role that must not have it', async () => {
+  for (const page of allPages) {
+    for (const role of roles.filter((other) => !page.roles.includes(other))) {
+      const path = filled(page.path, stand.restaurants[0] ?? '');
+      const answer = await ask({ method: page.method, path, cookie: cookies.get(role) ?? '' });
+      expect(answer.status, `${role}: ${page.method} ${page.path}`).toBe(403);
+      expect(answer.text, `${role}: ${page.method} ${page.path}`).toContain('Not for your role');
+    }
+  }
+});
+
+test('each call is refused without the token of the session, and with one of another session', async () => {
+  const other = /name="csrf" value="([^"]+)"/.exec(
+    (await ask({ method: 'GET', path: '/panel', cookie: cookies.get('support') ?? '' })).text,
+  )?.[1];
+  expect(other).toMatch(/^[\w-]{43}$/);
+  for (const page of allPages.filter(({ method }) => method === 'POST')) {
+    const role = page.roles.find((one) => one === 'admin') ?? page.roles[0] ?? 'admin';
+    const path = filled(page.path, stand.restaurants[0] ?? '');
+    for (const headers of [{}, { 'x-csrf-token': other ?? '' }, { 'x-csrf-token': '' }]) {
+      const answer = await ask({ method: 'POST', path, cookie: cookies.get(role) ?? '', headers });
+      expect(answer, `${role}: POST ${page.path}`).toMatchObject({ status: 403 });
+      expect(answer.text).toContain('Please try again');
+    }
+  }
+});
+
+test('a form of another site is refused before anything else is looked at', async () => {
+  for (const headers of [
+    { origin: 'https://elsewhere.example' },
+    { origin: 'null' },
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+  ]) {
+    const answer = await ask({ method: 'POST', path: '/panel/sign-in', headers });
+    expect(answer.status, JSON.stringify(headers)).toBe(403);
+  }
+});
+
+test('each topic is refused for each role that must not watch it, and for owners of other restaurants', async () => {
+  const hide = (text: string): string => withoutIds(text).replaceAll(/\{[^}]*\}/g, '');
+  const watch = (role: Role, name: string, restaurant: string) =>
+    ask({
+      method: 'GET',
+      path: `/panel/events?topic=${name}~&restaurant=${restaurant}`,
+      cookie: cookies.get(role) ?? '',
+    });
+  const [own = '', others = ''] = stand.restaurants;
+  for (const { name, roles: may, about } of allTopics) {
+    for (const role of roles.filter((other) => !may.includes(other))) {
+      const [refused, absent] = [await watch(role, name, own), await watch(role, 'none', own)];
+      expect(refused.status, `${role}: ${name}`).toBe(404);
+      expect(hide(refused.text)).toBe(hide(absent.text));
+    }
+    if (about === 'restaurant' && may.includes('owner'))
+      for (const restaurant of [others, 'rst_none', ''])
+        expect((await watch('owner', name, restaurant)).status, `owner: ${name} of ${restaurant}`).toBe(404);
+  }
+  expect(allTopics.length).toBeGreaterThan(0);
+});
+
+test('an owner is answered about a restaurant of others as about one that does not exist', async () => {
+  const [, others = ''] = stand.restaurants;
+  for (const page of allPages.filter(
+    ({ path, roles: may }) => path.includes('/:restaurant') && may.includes('owner'),
+  )) {
+    const cookie = cookies.get('owner') ?? '';
+    const [foreign, absent] = [
+      await ask({ method: page.method, path: filled(page.path, others), cookie }),
+      await ask({ method: page.method, path: filled(page.path, 'rst_none'), cookie }),
+    ];
+    expect(foreign.status, `${page.method} ${page.path}`).toBe(404);
+    expect(withoutIds(foreign.text).replaceAll(others, 'rst_none')).toBe(withoutIds(absent.text));
+  }
+});

@@ -1,0 +1,58 @@
+/** Every page about a restaurant in Italian on a phone: longer words, the same rules. Skipped where no Chromium is installed. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { restaurantPages } from '#src/panel/restaurant/pages.ts';
+import { webhookPages } from '#src/panel/webhooks/pages.ts';
+import { until } from '../../support/until.ts';
+import { status } from '../../support/webhook-receiver.ts';
+import { browserBinary, expectAccessible } from '../harness/panel-harness.ts';
+import { type RestaurantStand, startRestaurantStand } from '../harness/restaurant-harness.ts';
+
+if (browserBinary === undefined) process.stderr.write('restaurant-italian: skipped, no Chromium is installed\n');
+
+let stand: RestaurantStand;
+
+beforeAll(async () => {
+  if (browserBinary !== undefined) stand = await startRestaurantStand();
+});
+
+afterAll(() => stand?.close());
+
+test.skipIf(browserBinary === undefined)(
+  'each page is in Italian, accessible and as wide as a phone, also where something failed',
+  async () => {
+    const { page, receiver, restuid, url } = stand;
+    await stand.notifyOfCustomers();
+    receiver.behave(status(500));
+    const endpoint = await stand.addEndpoint();
+    await stand.createCustomer();
+    const { pool } = stand.database;
+    const one = async (query: string): Promise<string> => (await pool.query(query, [restuid])).rows[0]?.id ?? '';
+    await until(async () => (await one('select uid as id from webhooks.attempts where tenant = $1')) !== '');
+    const params: Record<string, string> = {
+      restaurant: restuid,
+      endpoint,
+      delivery: await one('select uid as id from webhooks.deliveries where tenant = $1'),
+      key: await one('select key_id as id from gateway.api_keys where tenant = $1'),
+    };
+    await page.getByRole('button', { name: 'Italiano' }).click();
+    await page.locator('html[lang="it"]').waitFor();
+    await page.setViewportSize({ width: 360, height: 900 });
+    const pages = [...restaurantPages, ...webhookPages].filter(({ method }) => method === 'GET');
+    expect(pages.length).toBeGreaterThan(10);
+    for (const { path } of pages) {
+      const filled = path.replaceAll(/:(\w+)/g, (_whole, name: string) => params[name] ?? name);
+      const answer = await page.goto(`${url}/panel${filled}`);
+      expect(answer?.status(), path).toBe(200);
+      expect(await page.locator('html').getAttribute('lang')).toBe('it');
+      expect(await page.locator('main').innerText(), path).not.toMatch(
+        /\b(the|is|are|not|Endpoint id|Show|Send|Cancel|Last|Choose)\b/,
+      );
+      const overflow = await page.evaluate(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      );
+      expect(overflow, `${path} scrolls sideways`).toBe(0);
+      await expectAccessible(page);
+    }
+    expect(stand.problems).toEqual([]);
+  },
+);

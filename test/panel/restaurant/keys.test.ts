@@ -1,0 +1,165 @@
+/** API keys of a restaurant, from the click to what the API answers. Skipped where no Chromium is installed. */
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
+import {
+  browserBinary,
+  expectAccessible,
+  type PanelStand,
+  type StandUser,
+  startPanelStand,
+  takeScreenshots,
+} from '../harness/panel-harness.ts';
+
+if (browserBinary === undefined) process.stderr.write('restaurant-keys: skipped, no Chromium is installed\n');
+
+let stand: PanelStand;
+let owner: StandUser;
+let page: Page;
+let problems: string[];
+let place: string;
+
+beforeAll(async () => {
+  if (browserBinary === undefined) return;
+  stand = await startPanelStand();
+  owner = await stand.user('owner');
+  ({ page, problems } = await stand.signIn(owner));
+  place = `${stand.url}/panel/restaurants/${stand.restaurants[0]}`;
+});
+
+afterAll(() => stand?.close());
+
+const statusWith = async (key: string): Promise<number> => {
+  const answer = await fetch(`${stand.url}/api/account/subrestaurants`, { headers: { 'x-api-key': key } });
+  await answer.arrayBuffer();
+  return answer.status;
+};
+
+const shownKey = async (): Promise<string> => (await page.locator('#secret-value').innerText()).trim();
+
+const rowOf = (name: string, state: string) =>
+  page.getByRole('row').filter({ hasText: name }).filter({ hasText: state });
+
+test.skipIf(browserBinary === undefined)(
+  'with the keyboard alone an owner makes a key that opens the API; it is shown once, also after a reload',
+  async () => {
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to content');
+    await page.getByRole('link', { name: 'Restaurants' }).first().focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(place);
+    await expectAccessible(page);
+    await takeScreenshots(page, 'restaurant');
+    await page.getByRole('link', { name: 'API keys' }).focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${place}/keys`);
+    expect(await page.locator('#keys').innerText()).toContain('There is no live key');
+    await expectAccessible(page);
+    await page.getByLabel('Name').focus();
+    await page.keyboard.type('Till at the <b>bar</b>');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Your new key' }).waitFor();
+    const key = await shownKey();
+    expect(key).toMatch(/^opk_/);
+    expect(await statusWith(key)).toBe(200);
+    await expectAccessible(page);
+    await takeScreenshots(page, 'restaurant-new-key');
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByRole('button', { name: 'Copy' }).first().focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('status').filter({ hasText: 'Copied' }).waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key);
+    await page.reload();
+    expect(page.url()).toBe(`${place}/keys`);
+    expect(await page.content()).not.toContain(key);
+    expect(await page.locator('#keys tbody tr').count()).toBe(1);
+    expect(await page.locator('#keys tbody').innerText()).toContain('Till at the <b>bar</b>');
+    expect(problems).toEqual([]);
+  },
+);
+
+test.skipIf(browserBinary === undefined)('a name or day that cannot be is refused beside its field', async () => {
+  await page.goto(`${place}/keys`);
+  await page.getByLabel('Name').fill('Ends before it begins');
+  await page.getByLabel('Last day').fill('2020-01-01');
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.locator('#expires-problem').waitFor();
+  expect(await page.getByLabel('Name').inputValue()).toBe('Ends before it begins');
+  expect(await page.getByLabel('Last day').getAttribute('aria-invalid')).toBe('true');
+  await expectAccessible(page);
+  expect(await page.locator('#keys tbody tr').count()).toBe(1);
+});
+
+test.skipIf(browserBinary === undefined)(
+  'a rotated key goes on beside its successor, the page tells who still uses it, and a revoked one is refused',
+  async () => {
+    await page.goto(`${place}/keys`);
+    await page.getByLabel('Name').fill('Kitchen');
+    await page.getByLabel('Last day').fill(`${new Date().getUTCFullYear() + 2}-03-01`);
+    await page.getByRole('button', { name: 'Create key' }).click();
+    const old = await shownKey();
+    await page.getByRole('link', { name: 'I have saved it' }).click();
+    await page.getByRole('link', { name: 'Rotate Kitchen' }).click();
+    await expectAccessible(page);
+    await takeScreenshots(page, 'restaurant-rotate-key');
+    await page.getByLabel('The old key works for').selectOption('3 more days');
+    await page.getByRole('button', { name: 'Make the new key' }).click();
+    await page.getByRole('heading', { name: 'Your new key' }).waitFor();
+    const fresh = await shownKey();
+    expect(fresh).not.toBe(old);
+    await page.getByRole('link', { name: 'I have saved it' }).click();
+    const ending = rowOf('Kitchen', 'Ending');
+    expect(await ending.innerText()).toContain('No use recorded');
+    expect(await page.locator('#keys').innerText()).not.toContain('Safe to retire');
+    expect([await statusWith(old), await statusWith(fresh)]).toEqual([200, 200]);
+    // Nobody reloads: the page hears of the use.
+    await ending.filter({ hasText: 'Still used' }).waitFor({ timeout: 25_000 });
+    expect(await ending.innerText()).toMatch(/1 call in about 5 minutes[\s\S]*from 127\.0\.0\.1/);
+    await expectAccessible(page);
+    await takeScreenshots(page, 'restaurant-keys');
+    await ending.getByRole('link', { name: 'Revoke Kitchen' }).click();
+    await page.getByText('Programs that still use it will be refused').waitFor();
+    expect(await statusWith(old)).toBe(200);
+    await expectAccessible(page);
+    await takeScreenshots(page, 'restaurant-revoke-key');
+    await page.getByRole('button', { name: 'Revoke key' }).click();
+    await page.getByText('The key Kitchen is revoked.').waitFor();
+    await until(async () => (await statusWith(old)) === 401);
+    expect(await statusWith(fresh)).toBe(200);
+    await page.getByRole('link', { name: 'Show ended keys' }).click();
+    await rowOf('Kitchen', 'Revoked').waitFor();
+    await expectAccessible(page);
+    const { rows } = await stand.database.pool.query(
+      `select distinct action from gateway.audit_events where actor = $1 and action like 'key.%' order by 1`,
+      [`panel:${owner.userId}`],
+    );
+    expect(rows.map(({ action }: { action: string }) => action)).toEqual(['key.created', 'key.revoked', 'key.rotated']);
+    expect(problems).toEqual([]);
+  },
+);
+
+test('a key of another restaurant is answered as one that does not exist, and stays as it is', async () => {
+  if (browserBinary === undefined) return;
+  const [own = '', others = ''] = stand.restaurants;
+  const foreign = await stand.command('key', 'create', '--restaurant', others, '--name', 'foreign');
+  const cookie = await stand.cookieOf(owner);
+  const ask = async (method: string, path: string) => {
+    const token = /name="csrf" value="([^"]+)"/.exec(
+      await (await fetch(`${stand.url}/panel/restaurants/${own}`, { headers: { cookie } })).text(),
+    )?.[1];
+    const answer = await fetch(`${stand.url}/panel/restaurants/${own}/keys/${path}`, {
+      method,
+      redirect: 'manual',
+      headers: { cookie, origin: stand.url, 'x-csrf-token': token ?? '' },
+      ...(method === 'POST' ? { body: new URLSearchParams({ overlap: '0' }) } : undefined),
+    });
+    return { status: answer.status, text: (await answer.text()).replaceAll(/req_\w+|\/panel\/restaurants[^"]*/g, '') };
+  };
+  for (const method of ['GET', 'POST'])
+    for (const what of ['rotate', 'revoke']) {
+      const [one, none] = [await ask(method, `${foreign.key_id}/${what}`), await ask(method, `absent/${what}`)];
+      expect(one.status, `${method} ${what}`).toBe(404);
+      expect(one.text).toBe(none.text);
+    }
+  expect(await statusWith(foreign.api_key ?? '')).toBe(200);
+});

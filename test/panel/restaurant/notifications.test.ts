@@ -1,0 +1,72 @@
+/** Kinds of events as switches, from the click to what a receiver hears. Skipped where no Chromium is installed. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
+import { browserBinary, expectAccessible, takeScreenshots } from '../harness/panel-harness.ts';
+import { type RestaurantStand, startRestaurantStand } from '../harness/restaurant-harness.ts';
+
+if (browserBinary === undefined) process.stderr.write('restaurant-notifications: skipped, no Chromium is installed\n');
+
+let stand: RestaurantStand;
+
+beforeAll(async () => {
+  if (browserBinary === undefined) return;
+  stand = await startRestaurantStand();
+  await stand.addEndpoint();
+});
+
+afterAll(() => stand?.close());
+
+const heard = (): string[] =>
+  stand.receiver.received.map(({ body }) => (JSON.parse(body) as { customer: { email: string } }).customer.email);
+
+test.skipIf(browserBinary === undefined)(
+  'with the keyboard alone a kind is switched on and off, and what happens while it is off is never sent',
+  async () => {
+    const { page, place } = stand;
+    await page.goto(`${place}/notifications`);
+    const customers = page.getByRole('switch', { name: 'Customers' });
+    expect(await page.getByRole('switch').count()).toBe(4);
+    expect(await customers.getAttribute('aria-checked')).toBe('false');
+    await stand.createCustomer();
+    await customers.focus();
+    await page.keyboard.press('Space');
+    await page.getByRole('switch', { name: 'Customers', checked: true }).waitFor();
+    // The page was not left, and the keyboard stays where it was.
+    expect(await page.evaluate('document.activeElement.id')).toBe('switch-customers');
+    const first = await stand.createCustomer();
+    await until(() => heard().length === 1);
+    await expectAccessible(page);
+    await takeScreenshots(page, 'restaurant-notifications');
+    await page.keyboard.press('Enter');
+    await page.getByRole('switch', { name: 'Customers', checked: false }).waitFor();
+    await stand.createCustomer();
+    await page.keyboard.press('Space');
+    await page.getByRole('switch', { name: 'Customers', checked: true }).waitFor();
+    const last = await stand.createCustomer();
+    await until(() => heard().length >= 2);
+    expect(heard()).toEqual([first, last]);
+    const { rows } = await stand.database.pool.query(
+      `select details::jsonb->'notifications' as set from gateway.audit_events
+       where actor = $1 and action = 'tenant.changed' order by at`,
+      [`panel:${stand.owner.userId}`],
+    );
+    expect(rows.map(({ set }: { set: unknown }) => set)).toEqual([
+      { customers: true },
+      { customers: false },
+      { customers: true },
+    ]);
+    expect(stand.problems).toEqual([]);
+  },
+);
+
+test.skipIf(browserBinary === undefined)(
+  'the switches work without script, and only those that there are',
+  async () => {
+    const { page } = await stand.signIn(stand.owner, { javaScriptEnabled: false });
+    await page.goto(`${stand.place}/notifications`);
+    await page.getByRole('switch', { name: 'Menu' }).click();
+    await page.getByText('Menu: on', { exact: true }).waitFor();
+    expect(await page.getByRole('switch', { name: 'Menu' }).getAttribute('aria-checked')).toBe('true');
+    expect((await stand.ask('POST', '/notifications', { kind: 'everything', on: '1' })).status).toBe(400);
+  },
+);

@@ -1,0 +1,155 @@
+/** Searching the audit in a real browser. Skipped where no Chromium is installed. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { altered } from '../../support/altered.ts';
+import { until } from '../../support/until.ts';
+import { checkPage } from '../harness/check-page.ts';
+import { browserBinary, type PanelStand, type StandUser, startPanelStand } from '../harness/panel-harness.ts';
+
+let stand: PanelStand;
+let user: StandUser;
+let restuid: string;
+let client: Record<string, string>;
+
+const inBrowser = test.skipIf(browserBinary === undefined);
+const searchUrl = (query = ''): string => `${stand.url}/panel/security/audit${query}`;
+
+beforeAll(async () => {
+  if (browserBinary === undefined) return;
+  stand = await startPanelStand();
+  restuid = stand.restaurants[0] ?? '';
+  user = await stand.user('security');
+  client = await stand.command('client', 'create', '--name', 'Till', '--restaurant', restuid);
+});
+
+afterAll(() => stand?.close());
+
+const call = (path: string, secret = client.client_secret ?? '') =>
+  fetch(`${stand.url}${path}`, { headers: { 'x-client-id': client.client_id ?? '', 'x-client-secret': secret } });
+
+const events = async (where: string): Promise<Record<string, string>[]> =>
+  (
+    await stand.database.pool.query(
+      `select * from gateway.audit_events where ${where} order by at desc, chain desc, seq desc`,
+    )
+  ).rows;
+
+inBrowser(
+  'a request and its refusal are found by each filter, with the keyboard alone, and the address bar holds the search',
+  async () => {
+    const refused = await call('/api/orders/list', altered(String(client.client_secret)));
+    const requestId = refused.headers.get('x-request-id') ?? '';
+    expect((await call('/api/orders/list')).status).toBe(200);
+    await until(
+      async () => (await events(`action = 'request.allowed' and client_id = '${client.client_id}'`)).length > 0,
+    );
+    const { page, problems } = await stand.signIn(user);
+    await page.getByRole('link', { name: 'Audit', exact: true }).first().focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(searchUrl());
+    await checkPage(page, 'security-audit');
+    await page.getByLabel('Request id').focus();
+    await page.keyboard.type(requestId);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(searchUrl(`?requestId=${requestId}`));
+    const rows = page.locator('tbody tr');
+    expect(await rows.count()).toBe(1);
+    expect(await rows.innerText()).toMatch(/request\.denied\s+Refused/);
+    await rows.getByRole('link').focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/security\/events\/\d+-\d+$/);
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Event request.denied');
+    await checkPage(page, 'security-event');
+    // From the event to all others of the same route.
+    await page.getByRole('link', { name: 'orders.list' }).click();
+    await page.waitForURL(searchUrl('?route=orders.list'));
+    expect(await rows.count()).toBe(2);
+    const [event] = await events(`action = 'request.allowed' and client_id = '${client.client_id}'`);
+    for (const query of [
+      `client=${client.client_id}&decision=allow&route=orders.list`,
+      `action=request.allowed&address=${event?.address}`,
+      `fingerprint=${event?.fingerprint}&restaurant=${restuid}&decision=allow`,
+      `credential=${client.client_secret?.slice(0, 16)}&action=request.allowed&since=${new Date(Date.now() - 3_600_000).toISOString()}`,
+    ]) {
+      await page.goto(searchUrl(`?${query}`));
+      expect(await rows.count(), query).toBe(1);
+      expect(await rows.innerText(), query).toContain('request.allowed');
+    }
+    await page.goto(searchUrl(`?client=${client.client_id}&until=2020-01-01T00:00Z`));
+    expect(await page.locator('main').innerText()).toContain('No event fits');
+    expect(problems).toEqual([]);
+  },
+);
+
+inBrowser('older events come by cursor, none twice, and times are chosen in the zone of the viewer', async () => {
+  for (let i = 0; i < 60; i += 1) await call('/api/orders/list', 'wrong');
+  const { page, problems } = await stand.signIn(user, { timezoneId: 'Asia/Tokyo' });
+  await page.goto(searchUrl('?action=request.denied'));
+  const placesOf = () => page.locator('tbody a').evaluateAll((links) => links.map((link) => link.getAttribute('href')));
+  const first = await placesOf();
+  expect(first.length).toBe(50);
+  await page.getByRole('link', { name: 'Older' }).click();
+  await page.waitForURL(/before=/);
+  const second = await placesOf();
+  expect(second.length).toBeGreaterThanOrEqual(11);
+  expect(new Set([...first, ...second]).size).toBe(first.length + second.length);
+  await page.getByRole('link', { name: 'Newest' }).click();
+  await page.waitForURL((url) => !url.searchParams.has('before'));
+  expect((await placesOf())[0]).toBe(first[0]);
+  await page.getByLabel('From').fill('2026-05-01T09:30');
+  await page.getByRole('button', { name: 'Search' }).click();
+  await page.waitForURL(searchUrl('?action=request.denied&since=2026-05-01T00%3A30%3A00.000Z'));
+  expect(await page.getByLabel('From').inputValue()).toBe('2026-05-01T09:30');
+  expect(problems).toEqual([]);
+});
+
+inBrowser('an open search says that there are newer events, without looking at the audit by itself', async () => {
+  const { page, problems } = await stand.signIn(user);
+  await page.goto(searchUrl(`?client=${client.client_id}`));
+  const readings = async () => (await events(`action = 'audit.read'`)).length;
+  const before = await readings();
+  const wrong = await call('/api/orders/list', 'wrong again');
+  const news = page.getByRole('link', { name: 'There are newer events' });
+  await news.waitFor();
+  expect(await readings()).toBe(before);
+  await Promise.all([page.waitForEvent('load'), news.click()]);
+  await page.locator('tbody tr').first().getByRole('link').click();
+  await page.waitForURL(/security\/events/);
+  expect(await page.locator('main').innerText()).toContain(wrong.headers.get('x-request-id'));
+  await page.getByRole('button', { name: 'Italiano' }).click();
+  await page.getByRole('link', { name: 'Registro', exact: true }).first().click();
+  await page.getByRole('heading', { name: 'Registro' }).waitFor();
+  expect(await page.locator('main').innerText()).toContain('Dal più recente');
+  // The account keeps the language.
+  await page.getByRole('button', { name: 'English' }).click();
+  await page.getByRole('link', { name: 'Audit', exact: true }).first().waitFor();
+  expect(problems).toEqual([]);
+});
+
+inBrowser(
+  'every reading is audited with the person, and a credential in a filter goes neither to the server nor into the audit',
+  async () => {
+    const { page, problems } = await stand.signIn(user);
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await page.goto(searchUrl('?client=opc_x'));
+    const [search] = await events(`action = 'audit.read' and actor = 'panel:${user.userId}'`);
+    expect(JSON.parse(search?.details ?? '')).toMatchObject({ read: 'search', filter: { client: 'opc_x' } });
+    expect(search?.address).toMatch(/127\.0\.0\.1/);
+    await page.goto(`${stand.url}/panel/security/events/0-1`);
+    const [event] = await events(`action = 'audit.read' and actor = 'panel:${user.userId}'`);
+    expect(JSON.parse(event?.details ?? '')).toEqual({ read: 'event', event: '0-1' });
+    await page.goto(searchUrl());
+    await page.getByLabel('Credential id').fill(client.client_secret ?? '');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').waitFor();
+    expect(await page.getByRole('alert').innerText()).toContain('incident page');
+    expect(asked.join()).not.toContain(client.client_secret);
+    // Without the script the server refuses it, and writes it nowhere.
+    const answer = await page.request.get(searchUrl(`?credential=${client.client_secret}`));
+    expect(answer.status()).toBe(422);
+    expect(await events(`details like '%${client.client_secret}%'`)).toEqual([]);
+    const absent = await page.goto(`${stand.url}/panel/security/events/99-1`);
+    expect(absent?.status()).toBe(404);
+    expect(problems).toEqual([]);
+  },
+);

@@ -1,0 +1,124 @@
+/** Charts of issue, use and refusal, in a real browser. Skipped where no Chromium is installed. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
+import { checkPage } from '../harness/check-page.ts';
+import {
+  browserBinary,
+  expectAccessible,
+  type PanelStand,
+  type StandUser,
+  startPanelStand,
+} from '../harness/panel-harness.ts';
+
+let stand: PanelStand;
+let user: StandUser;
+let client: Record<string, string>;
+let key: Record<string, string>;
+
+const inBrowser = test.skipIf(browserBinary === undefined);
+
+beforeAll(async () => {
+  if (browserBinary === undefined) return;
+  stand = await startPanelStand();
+  const restuid = stand.restaurants[0] ?? '';
+  user = await stand.user('security');
+  client = await stand.command('client', 'create', '--name', 'Till', '--restaurant', restuid, '--scope', 'read:orders');
+  key = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Counter');
+});
+
+afterAll(() => stand?.close());
+
+const get = async (path: string, headers: Record<string, string>): Promise<number> =>
+  (await fetch(`${stand.url}${path}`, { headers })).status;
+
+const counted = (dimension: string, count: number): Promise<void> =>
+  until(
+    async () =>
+      Number(
+        (
+          await stand.database.pool.query('select sum(count) as n from gateway.audit_hours where dimension = $1', [
+            dimension,
+          ])
+        ).rows[0].n,
+      ) === count,
+    15_000,
+  );
+
+inBrowser(
+  'what happened at the door stands in the charts a moment later, as bars and as a table, for each client, reason, route and address',
+  async () => {
+    const { client_id = '', client_secret = '' } = client;
+    const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret });
+    const issued = await fetch(`${stand.url}/api/oauth/token`, { method: 'POST', body });
+    const { access_token: token } = (await issued.json()) as { access_token: string };
+    const bearer = { authorization: `Bearer ${token}` };
+    for (let i = 0; i < 4; i += 1) expect(await get('/api/orders/list', bearer)).toBe(200);
+    for (let i = 0; i < 2; i += 1) expect(await get('/api/orders/list', { 'x-api-key': key.api_key ?? '' })).toBe(200);
+    for (let i = 0; i < 3; i += 1) expect(await get('/api/account/subrestaurants', bearer)).toBe(403);
+    expect(await get('/api/orders/list', {})).toBe(401);
+    await counted('all', 11);
+    const { page, problems } = await stand.signIn(user);
+    await page.getByRole('link', { name: 'Charts' }).first().click();
+    await page.waitForURL(`${stand.url}/panel/security/charts`);
+    for (const [name, count] of [
+      ['Tokens issued', 1],
+      ['Requests let through', 6],
+      ['Refused', 4],
+    ] as const) {
+      const chart = page.locator('.charts').getByRole('img', { name: `${name}: ${count} in all` });
+      expect(await chart.locator('rect').count()).toBeGreaterThan(0);
+    }
+    await checkPage(page, 'security-charts');
+    await page.getByText('As a table').click();
+    const figures = await page.locator('details tbody tr').allInnerTexts();
+    expect(figures).toHaveLength(24);
+    const sums = figures.map((line) => line.split('\t').slice(1).map(Number));
+    expect([0, 1, 2].map((at) => sums.reduce((total, line) => total + (line[at] ?? 0), 0))).toEqual([1, 6, 4]);
+    const rowOf = async (text: string): Promise<string> => {
+      const row = page.locator('table.stack tbody tr', { hasText: text });
+      return (await row.innerText()).replaceAll(/\s+/g, ' ').trim();
+    };
+    expect(await rowOf(client_id)).toBe(`${client_id} 1 4 3 Show`);
+    expect(await rowOf(key.key_id ?? '')).toBe(`${key.key_id} 0 2 0 Show`);
+    expect(await rowOf('unknown')).toBe('unknown 0 0 1 –');
+    // One client alone, over a week, and from there to its events.
+    await page.getByRole('link', { name: client_id }).click();
+    await page.getByRole('link', { name: 'Week' }).click();
+    await page.waitForURL(new RegExp(`by=client&days=7&value=${client_id}`));
+    await page.locator('.charts').getByRole('img', { name: 'Requests let through: 4 in all' }).waitFor();
+    await page.locator('table.stack tbody tr', { hasText: client_id }).getByRole('link', { name: 'Show' }).click();
+    await page.waitForURL(/security\/audit\?client=/);
+    expect(await page.locator('tbody').innerText()).toContain('request.denied');
+    for (const [by, text, figuresOf] of [
+      ['reason', 'insufficient_scope', '0 0 3 –'],
+      ['route', 'orders.list', '0 6 1 Show'],
+      ['address', '127.0.0.1', '1 6 4 Show'],
+    ] as const) {
+      await page.goto(`${stand.url}/panel/security/charts?by=${by}&days=30`);
+      const line = page.locator('table.stack tbody tr', { hasText: figuresOf.at(-1) === '–' ? '3' : text });
+      expect((await line.first().innerText()).replaceAll(/\s+/g, ' '), by).toContain(figuresOf);
+    }
+    // An open page tells of more, and shows it when it is wanted.
+    expect(await get('/api/orders/list', bearer)).toBe(200);
+    await counted('all', 12);
+    await page.getByRole('link', { name: 'There are newer events' }).click();
+    await page.locator('.charts').getByRole('img', { name: 'Requests let through: 7 in all' }).waitFor();
+    expect(problems).toEqual([]);
+  },
+);
+
+inBrowser(
+  'an hour in which nothing happened says so, and an address with words that are not known is refused',
+  async () => {
+    const { page, problems } = await stand.signIn(user);
+    for (const asked of ['by=nothing', 'days=9999', `value=${'x'.repeat(500)}`]) {
+      const answer = await page.goto(`${stand.url}/panel/security/charts?${asked}`);
+      expect(answer?.status(), asked).toBe(400);
+    }
+    await page.goto(`${stand.url}/panel/security/charts?by=client&value=none`);
+    expect(await page.locator('.charts').innerText()).toContain('Highest bar: 0');
+    await page.goto(`${stand.url}/panel/security/charts?by=reason&value=none`);
+    await expectAccessible(page);
+    expect(problems).toEqual([]);
+  },
+);

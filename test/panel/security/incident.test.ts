@@ -1,0 +1,215 @@
+/** The incident page in a real browser: a found value is traced and ended without leaving the browser. */
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until, withinASecond } from '../../support/until.ts';
+import { checkPage } from '../harness/check-page.ts';
+import {
+  browserBinary,
+  expectAccessible,
+  type PanelStand,
+  type SignedInBrowser,
+  type StandUser,
+  startPanelStand,
+} from '../harness/panel-harness.ts';
+
+let stand: PanelStand;
+let user: StandUser;
+let restuid: string;
+
+const inBrowser = test.skipIf(browserBinary === undefined);
+
+beforeAll(async () => {
+  if (browserBinary === undefined) return;
+  stand = await startPanelStand();
+  restuid = stand.restaurants[0] ?? '';
+  user = await stand.user('security');
+});
+
+afterAll(() => stand?.close());
+
+const list = async (headers: Record<string, string>, path = '/api/orders/list'): Promise<number> =>
+  (await fetch(`${stand.url}${path}`, { headers })).status;
+const byToken = (token: string): Promise<number> => list({ authorization: `Bearer ${token}` });
+
+const getToken = async (client: Record<string, string>): Promise<string> => {
+  const { client_id = '', client_secret = '' } = client;
+  const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret });
+  const answer = await fetch(`${stand.url}/api/oauth/token`, { method: 'POST', body });
+  return String(((await answer.json()) as { access_token?: string }).access_token);
+};
+
+const written = (where: string): Promise<void> =>
+  until(
+    async () => (await stand.database.pool.query(`select 1 from gateway.audit_events where ${where}`)).rows.length > 0,
+  );
+
+/** Everything that the browser sent, to look for what must not be in it. */
+const listen = ({ page }: SignedInBrowser): (() => string) => {
+  const sent: string[] = [];
+  page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`));
+  return () => sent.join('\n');
+};
+
+const trace = async ({ page }: SignedInBrowser, text: string): Promise<void> => {
+  await page.goto(`${stand.url}/panel/security/incident`);
+  await page.getByLabel('API key, client secret or access token').fill(text);
+  await page.keyboard.press('Enter');
+};
+
+inBrowser(
+  'F-41 a secret is traced with its tokens and what was done with them, scopes, addresses and refusals, and one button ends the tree, with the keyboard alone',
+  async () => {
+    const client = await stand.command('client', 'create', '--name', 'Till', '--restaurant', restuid);
+    const secret = client.client_secret ?? '';
+    const token = await getToken(client);
+    expect(await byToken(token)).toBe(200);
+    expect(await list({ 'x-client-id': client.client_id ?? '', 'x-client-secret': secret })).toBe(200);
+    await written(`action = 'request.allowed' and credential_id = '${secret.slice(0, 16)}'`);
+    const opened = await stand.signIn(user);
+    const { page, problems } = opened;
+    const sent = listen(opened);
+    await page.goto(`${stand.url}/panel/security/incident`);
+    await checkPage(page, 'security-incident-form');
+    await page.getByLabel('API key, client secret or access token').focus();
+    // As somebody finds it in a file.
+    await page.keyboard.insertText(`  CLIENT_SECRET="${secret}" `);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 2 }).waitFor();
+    const text = await page.locator('main').innerText();
+    for (const part of [
+      'Genuine',
+      'Active',
+      client.client_id ?? '',
+      'read:orders',
+      '127.0.0.1',
+      'Tokens issued for it: 1',
+    ])
+      expect(text).toContain(part);
+    expect(await page.locator('#issued-use').innerText()).toMatch(
+      /let through\s+1\s+Calls with these tokens, refused\s+0/,
+    );
+    expect(await page.locator('table tbody tr').count()).toBe(1);
+    expect(await page.locator('table tbody tr').innerText()).toContain('Live');
+    expect(text).toContain(createHash('sha256').update(secret).digest('hex'));
+    await checkPage(page, 'security-incident');
+    // Nothing is revoked before it is confirmed.
+    await page.locator('summary').focus();
+    await page.keyboard.press('Enter');
+    const button = page.getByRole('button', { name: 'Revoke now' });
+    await button.waitFor();
+    await expectAccessible(page);
+    expect(await byToken(token)).toBe(200);
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Revoke now');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/incident\/proof/);
+    await until(async () => (await byToken(token)) === 401, withinASecond.timeout);
+    expect(await list({ 'x-client-id': client.client_id ?? '', 'x-client-secret': secret })).toBe(401);
+    const actions = await page.locator('.proof h2').allInnerTexts();
+    expect(actions).toEqual(['secret.retired', 'client.tokens_revoked']);
+    const { rows } = await stand.database.pool.query(
+      "select actor, encode(hash, 'hex') as hash from gateway.audit_events where action = 'secret.retired'",
+    );
+    expect(rows[0].actor).toBe(`panel:${user.userId}`);
+    expect(await page.locator('main').innerText()).toContain(rows[0].hash);
+    await checkPage(page, 'security-proof');
+    expect(sent()).toContain('sha256=');
+    expect(sent()).not.toContain(secret.slice(17));
+    expect(problems).toEqual([]);
+  },
+);
+
+inBrowser(
+  'a token and an API key end; what the browser sent holds neither, and the reading stands in the audit',
+  async () => {
+    const client = await stand.command('client', 'create', '--name', 'Kiosk', '--restaurant', restuid);
+    const token = await getToken(client);
+    const made = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Till');
+    const key = made.api_key ?? '';
+    expect(await byToken(token)).toBe(200);
+    expect(await list({ 'x-api-key': key })).toBe(200);
+    expect(await byToken(token)).toBe(200);
+    expect(await list({ authorization: `Bearer ${token}` }, '/api/nothing/here')).toBe(404);
+    const opened = await stand.signIn(user);
+    const { page, problems } = opened;
+    const sent = listen(opened);
+    for (const { value, works, kind } of [
+      { value: `Authorization: Bearer ${token}`, works: () => byToken(token), kind: 'Access token' },
+      { value: key, works: () => list({ 'x-api-key': key }), kind: 'API key' },
+    ]) {
+      await trace(opened, value);
+      await page.getByRole('heading', { level: 2 }).waitFor();
+      expect(await page.getByRole('heading', { level: 2 }).innerText()).toContain(kind);
+      expect(await page.locator('main').innerText()).toContain('Genuine');
+      if (kind === 'Access token')
+        expect(await page.locator('main').innerText()).toContain(client.client_secret?.slice(0, 16));
+      await page.locator('summary').click();
+      await page.getByRole('button', { name: 'Revoke now' }).click();
+      await page.waitForURL(/\/incident\/proof/);
+      await until(async () => (await works()) === 401, withinASecond.timeout);
+      // Once more: it is told that it has ended, and who was refused since.
+      await written(`action = 'request.denied' and reason like '%revoked%' or reason = 'key_revoked'`);
+      await trace(opened, value);
+      await page.getByText('It has ended already').waitFor();
+      expect(await page.locator('table').innerText()).toContain('request.denied');
+    }
+    for (const secret of [token.slice(token.lastIndexOf('.') + 1), key.slice(17)]) expect(sent()).not.toContain(secret);
+    const { rows } = await stand.database.pool.query(
+      `select credential_id from gateway.audit_events where action = 'audit.read' and actor = $1 and credential_id = $2`,
+      [`panel:${user.userId}`, key.slice(0, 16)],
+    );
+    expect(rows.length).toBeGreaterThan(0);
+    // What cannot end any more needs no button.
+    expect(await page.locator('summary').count()).toBe(0);
+    expect(problems).toEqual([]);
+  },
+);
+
+inBrowser(
+  'an invented value with a real id is not genuine and ends nothing, whatever is posted; what is no credential is never sent',
+  async () => {
+    const made = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Other');
+    const key = made.api_key ?? '';
+    expect(await list({ 'x-api-key': key })).toBe(200);
+    const opened = await stand.signIn(user);
+    const { page, problems } = opened;
+    await trace(opened, `${key.slice(0, 17)}${'0'.repeat(49)}`);
+    await page.getByText('nothing shows that it had this value').waitFor();
+    expect(await page.locator('summary').count()).toBe(0);
+    const csrf = await page.locator('input[name=csrf]').first().getAttribute('value');
+    const answer = await page.request.post(`${stand.url}/panel/security/incident/revoke`, {
+      form: { csrf: csrf ?? '', kind: 'api_key', id: key.slice(0, 16), sha256: 'a'.repeat(64) },
+      headers: { origin: stand.url },
+      maxRedirects: 0,
+    });
+    expect(answer.status()).toBe(400);
+    await trace(opened, `opk_000000000000_${'0'.repeat(49)}`);
+    await page.getByText('Not genuine').waitFor();
+    const sent = listen(opened);
+    await trace(opened, 'hunter2 is my password');
+    await page.getByRole('alert').waitFor();
+    expect(sent()).not.toContain('hunter2');
+    expect(
+      sent()
+        .split('\n')
+        .filter((line) => line.includes('sha256')),
+    ).toEqual([]);
+    expect(await list({ 'x-api-key': key })).toBe(200);
+    expect(problems).toEqual([]);
+  },
+);
+
+inBrowser('a key of an earlier version, which kept no fingerprint, is known by its use since', async () => {
+  const made = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Old');
+  const key = made.api_key ?? '';
+  const id = key.slice(0, 16);
+  await stand.database.pool.query('update gateway.api_keys set fingerprint = null where key_id = $1', [id]);
+  const opened = await stand.signIn(user);
+  const { page } = opened;
+  await trace(opened, key);
+  await page.getByText('nothing shows that it had this value').waitFor();
+  expect(await list({ 'x-api-key': key })).toBe(200);
+  await written(`action = 'request.allowed' and credential_id = '${id}'`);
+  await trace(opened, key);
+  await page.getByText('Genuine: exactly this value').waitFor();
+});

@@ -1,0 +1,47 @@
+/** The ground of every page: markup that escapes, paths that match. */
+import { expect, test } from 'vitest';
+import { type Html, html, markupOf } from '#src/panel/page/html.ts';
+import { fillPath } from '#src/panel/page/page-path.ts';
+import { createMatchPage } from '#src/panel/server/match-page.ts';
+import { chooseLanguage } from '#src/panel/texts/texts.ts';
+
+test('whatever is put into markup is text, in lists and attributes too, unless it is markup', () => {
+  const hostile = `<script>alert("1")</script>&'`;
+  const safe = '&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;';
+  expect(markupOf(html`<p title="${hostile}">${hostile}</p>`)).toBe(`<p title="${safe}">${safe}</p>`);
+  expect(markupOf(html`<ul>${[hostile, html`<li>${hostile}</li>`, [1, null, false, undefined]]}</ul>`)).toBe(
+    `<ul>${safe}<li>${safe}</li>1</ul>`,
+  );
+  // What came as JSON cannot pretend to be markup.
+  const forged = JSON.parse('{"html":"<b>","markup":"<b>"}') as Html;
+  expect(() => markupOf(html`${forged}`)).toThrow();
+});
+
+test('a path leads to the page that names most of it, and to none when it has something more', () => {
+  const page = (path: string, method = 'GET') => ({ method, path });
+  const match = createMatchPage([page(''), page('/keys/:key'), page('/keys/new'), page('/keys/:key', 'POST')]);
+  expect(match('GET', '/panel')?.page.path).toBe('');
+  expect(match('GET', '/panel/keys/new')?.page.path).toBe('/keys/new');
+  expect(match('HEAD', '/panel/keys/a%20b')?.params).toEqual({ key: 'a b' });
+  for (const path of ['/panel/keys', '/panel/keys/', '/panel/keys//', '/panel/keys/a/b', '/panel/keys/%zz', '/panel/x'])
+    expect(match('GET', path), path).toBeUndefined();
+  expect(match('PUT', '/panel/keys/a')).toBeUndefined();
+  expect(() => createMatchPage([page('/a/:b'), page('/a/:c')])).toThrow('two pages');
+  expect(fillPath('/r/:restaurant/keys', { restaurant: 'a/b' })).toBe('/panel/r/a%2Fb/keys');
+  expect(fillPath('/r/:restaurant/keys', {})).toBeUndefined();
+});
+
+test('the language is the one that the browser wants most of those that there are', () => {
+  for (const [accepted, language] of [
+    [undefined, 'en'],
+    ['', 'en'],
+    ['it', 'it'],
+    ['IT-it', 'it'],
+    ['de, it;q=0.8, en;q=0.9', 'en'],
+    ['fr-CH, fr;q=0.9, it;q=0.8, en;q=0.7', 'it'],
+    ['it;q=0, en', 'en'],
+    ['it;q=x', 'it'],
+    ['*', 'en'],
+  ] as const)
+    expect(chooseLanguage(accepted), accepted).toBe(language);
+});

@@ -1,0 +1,24 @@
+/** What the panel says while its store cannot be reached. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freePort } from '../../support/free-port.ts';
+import { type PanelInProcess, startPanel } from '../harness/panel-in-process.ts';
+
+let panel: PanelInProcess;
+
+beforeAll(async () => {
+  panel = await startPanel({}, 25_000, `postgresql://nobody@127.0.0.1:${await freePort()}/none`);
+});
+
+afterAll(() => panel?.close());
+
+test('without a store pages say that they will be back, pages for everybody are there, and nothing is told of the reason', async () => {
+  const visitor = panel.visitor();
+  visitor.cookies.set('__Host-orderpass', 'x'.repeat(43));
+  const answer = await visitor.get('/panel/account');
+  expect(answer.status).toBe(503);
+  expect(answer.text).toContain('Back in a moment');
+  expect(answer.text).not.toMatch(/postgres|econn|127\.0\.0\.1/i);
+  expect((await panel.visitor().get('/panel/sign-in')).status).toBe(200);
+  const posted = await panel.visitor().post('/panel/sign-in', { email: 'a@b.example', password: 'x' }, '');
+  expect(posted.status).toBe(503);
+});

@@ -1,0 +1,268 @@
+/** One-time codes as second factor. The codes are made here as RFC 6238 says, not by the code under test. */
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type PanelInProcess, startPanel, type Visitor } from '../harness/panel-in-process.ts';
+
+const password = 'seven unlikely words';
+
+let panel: PanelInProcess;
+
+beforeAll(async () => {
+  panel = await startPanel();
+});
+
+afterAll(() => panel?.close());
+
+const fromBase32 = (text: string): Buffer => {
+  const bits = [...text].map((letter) =>
+    'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
+  );
+  return Buffer.from((bits.join('').match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+};
+
+const codeAt = (key: string, ms: number): string => {
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(ms / 30_000)));
+  const mac = createHmac('sha1', fromBase32(key)).update(counter).digest();
+  const offset = (mac[19] ?? 0) & 15;
+  return String((mac.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, '0');
+};
+
+/** The code of now; a step later than any that was used. */
+const nextCode = (key: string): string => {
+  panel.pass(30_000);
+  return codeAt(key, panel.clock.now().getTime());
+};
+
+let count = 0;
+
+const makeUser = async (): Promise<{ email: string; browser: Visitor }> => {
+  count += 1;
+  const email = `user${count}@example.com`;
+  const made = await panel.users.create('cli:test', { email, role: 'support' });
+  const token = new URL(made.link).searchParams.get('token') ?? '';
+  const browser = panel.visitor(`192.0.2.${count}`);
+  await browser.post('/panel/link', { token, password, again: password }, '');
+  return { email, browser };
+};
+
+/** Adds codes as a person would; the key and the recovery codes. */
+const addCodes = async ({ browser }: { browser: Visitor }): Promise<{ key: string; recovery: string[] }> => {
+  const shown = (await browser.post('/panel/account/totp/begin', { current: password })).text;
+  const key = (/<code id="totp-key">([^<]+)</.exec(shown)?.[1] ?? '').replaceAll(' ', '');
+  const done = await browser.post('/panel/account/totp', { code: nextCode(key) });
+  return { key, recovery: done.text.match(/[A-Z2-7]{4}(?:-[A-Z2-7]{4}){3}/g) ?? [] };
+};
+
+const begin = async (visitor: Visitor, email: string) => {
+  const answer = await visitor.post('/panel/sign-in', { email, password }, '');
+  expect(answer).toMatchObject({ status: 303, location: '/panel/sign-in/code?next=%2Fpanel' });
+};
+
+const enter = async (visitor: Visitor, code: string): Promise<number> =>
+  (await visitor.post('/panel/sign-in/code', { code }, '')).status;
+
+const isSignedIn = async (visitor: Visitor): Promise<boolean> => (await visitor.get('/panel/account')).status === 200;
+
+test('codes are those of RFC 6238', () => {
+  const key = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ';
+  expect(codeAt(key, 59_000)).toBe('287082');
+  expect(codeAt(key, 1_111_111_109_000)).toBe('081804');
+  expect(codeAt(key, 20_000_000_000_000)).toBe('353130');
+});
+
+test('with codes on, the password alone opens nothing, and the code once', async () => {
+  const user = await makeUser();
+  const { key, recovery } = await addCodes(user);
+  expect(recovery).toHaveLength(10);
+  const visitor = panel.visitor('192.0.2.101');
+  await begin(visitor, user.email);
+  expect(await isSignedIn(visitor)).toBe(false);
+  expect(await enter(visitor, '000000')).toBe(422);
+  const code = nextCode(key);
+  expect(await enter(visitor, code)).toBe(303);
+  expect(await isSignedIn(visitor)).toBe(true);
+  const second = panel.visitor('192.0.2.102');
+  await begin(second, user.email);
+  expect(await enter(second, code)).toBe(422);
+  expect(await enter(second, nextCode(key))).toBe(303);
+});
+
+test('adding codes needs the password: a browser left alone is not enough', async () => {
+  const { browser } = await makeUser();
+  const answer = await browser.post('/panel/account/totp/begin', { current: 'not the one' });
+  expect(answer.status).toBe(422);
+  expect(answer.text).not.toContain('totp-key');
+  expect((await browser.post('/panel/account/totp/begin', { current: password })).text).toContain('totp-key');
+});
+
+test('of one code sent twice at the same moment one is taken', async () => {
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  const [left, right] = [panel.visitor('192.0.2.111'), panel.visitor('192.0.2.112')];
+  await begin(left, user.email);
+  await begin(right, user.email);
+  const code = nextCode(key);
+  expect((await Promise.all([enter(left, code), enter(right, code)])).sort()).toEqual([303, 422]);
+});
+
+test('a clock that is half a minute off is fine, one that is two minutes off is not', async () => {
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  const at = (shiftMs: number): string => codeAt(key, panel.clock.now().getTime() + shiftMs);
+  const visitor = panel.visitor('192.0.2.121');
+  panel.pass(120_000);
+  await begin(visitor, user.email);
+  expect(await enter(visitor, at(-120_000))).toBe(422);
+  expect(await enter(visitor, at(120_000))).toBe(422);
+  expect(await enter(visitor, at(30_000))).toBe(303);
+});
+
+test('a recovery code works once', async () => {
+  const user = await makeUser();
+  const { recovery } = await addCodes(user);
+  const [code = ''] = recovery;
+  const visitor = panel.visitor('192.0.2.131');
+  await begin(visitor, user.email);
+  expect(await enter(visitor, code.toLowerCase().replaceAll('-', ' '))).toBe(303);
+  expect((await visitor.get('/panel/account')).text).toContain('9 recovery codes left');
+  const second = panel.visitor('192.0.2.132');
+  await begin(second, user.email);
+  expect(await enter(second, code)).toBe(422);
+});
+
+test('codes are guessed no more often than passwords', async () => {
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  const visitor = panel.visitor('192.0.2.141');
+  await begin(visitor, user.email);
+  for (let i = 0; i < 4; i += 1) await enter(visitor, `00000${i}`);
+  const answer = await visitor.post('/panel/sign-in/code', { code: nextCode(key) }, '');
+  expect(answer.text).toContain('Too many attempts');
+});
+
+const minute = 60_000;
+
+/** Wrong ones, each from an address of its own with the right password; what the last one was answered. */
+const guessCodes = async (email: string, times: number, net: string): Promise<string[]> => {
+  const answers: string[] = [];
+  for (let i = 0; i < times; i += 1) {
+    const visitor = panel.visitor(`${net}.${i}`);
+    await begin(visitor, email);
+    const { status, text } = await visitor.post('/panel/sign-in/code', { code: `x${i}` }, '');
+    answers.push(text.includes('Too many attempts') ? 'wait' : String(status));
+  }
+  return answers;
+};
+
+test('F-27 wrong codes are counted for the account, whatever the address, and no right password gives one back', async () => {
+  panel.pass(24 * 60 * minute);
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  expect(await guessCodes(user.email, 12, '198.18.0')).toEqual([...Array(10).fill('422'), 'wait', 'wait']);
+  // Not even the right code, and not by the door of the account page.
+  const removal = await user.browser.post('/panel/account/totp/remove', { code: nextCode(key) });
+  expect(removal.text).toContain('Too many attempts');
+  // The waits grow: the second ten need an hour, the second twenty a day.
+  panel.pass(16 * minute);
+  expect((await guessCodes(user.email, 11, '198.18.1')).at(-1)).toBe('wait');
+  panel.pass(16 * minute);
+  expect(await guessCodes(user.email, 1, '198.18.2')).toEqual(['wait']);
+  panel.pass(61 * minute);
+  const visitor = panel.visitor('198.18.3.1');
+  await begin(visitor, user.email);
+  expect(await enter(visitor, nextCode(key))).toBe(303);
+});
+
+test('F-27 on the account page right passwords between wrong codes reset nothing', async () => {
+  panel.pass(24 * 60 * minute);
+  const user = await makeUser();
+  await addCodes(user);
+  const answers: string[] = [];
+  for (let i = 0; i < 14; i += 1) {
+    // Codes are there already, but the password is judged.
+    await user.browser.post('/panel/account/totp/begin', { current: password });
+    const { text } = await user.browser.post('/panel/account/totp/remove', { code: `99${i}` });
+    answers.push(text.includes('Too many attempts') ? 'wait' : 'refused');
+  }
+  expect(answers).toEqual([...Array(10).fill('refused'), ...Array(4).fill('wait')]);
+});
+
+test('F-27 codes that are guessed at the same moment do not pass the bound, and a right one takes back its own attempt only', async () => {
+  panel.pass(24 * 60 * minute);
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  const right = panel.visitor('198.18.9.1');
+  for (let i = 0; i < 12; i += 1) {
+    await begin(right, user.email);
+    expect(await enter(right, nextCode(key)), `time ${i}`).toBe(303);
+  }
+  const visitors = await Promise.all(
+    Array.from({ length: 20 }, async (_none, i) => {
+      const visitor = panel.visitor(`198.18.4.${i}`);
+      await begin(visitor, user.email);
+      return visitor;
+    }),
+  );
+  const texts = await Promise.all(
+    visitors.map(async (visitor) => (await visitor.post('/panel/sign-in/code', { code: '12' }, '')).text),
+  );
+  expect(texts.filter((text) => !text.includes('Too many attempts'))).toHaveLength(10);
+});
+
+test('F-27 a stranger without the password uses up no code, however often he tries', async () => {
+  panel.pass(24 * 60 * minute);
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  for (let i = 0; i < 45; i += 1) {
+    const stranger = panel.visitor(`198.18.5.${i}`);
+    await stranger.post('/panel/sign-in', { email: user.email, password: 'not the password' }, '');
+    expect((await stranger.post('/panel/sign-in/code', { code: '123456' }, '')).status).not.toBe(303);
+  }
+  await begin(user.browser, user.email);
+  expect(await enter(user.browser, nextCode(key))).toBe(303);
+});
+
+test('what the password began is over after ten minutes, and when the password changes', async () => {
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  const late = panel.visitor('192.0.2.151');
+  await begin(late, user.email);
+  panel.pass(10 * 60_000);
+  expect(await enter(late, nextCode(key))).toBe(422);
+  expect(await isSignedIn(late)).toBe(false);
+  const old = panel.visitor('192.0.2.152');
+  await begin(old, user.email);
+  const change = { current: password, password: 'eight more words', again: 'eight more words' };
+  expect((await user.browser.post('/panel/account/password', change)).status).toBe(303);
+  expect((await old.post('/panel/sign-in/code', { code: nextCode(key) }, '')).text).toContain('This sign-in has ended');
+  expect(await isSignedIn(old)).toBe(false);
+});
+
+test('a one-time link sets the password, and the code is still asked for', async () => {
+  const user = await makeUser();
+  const { key } = await addCodes(user);
+  const token = new URL((await panel.users.makeLink('cli:test', user.email)).link).searchParams.get('token') ?? '';
+  const visitor = panel.visitor('192.0.2.161');
+  const answer = await visitor.post('/panel/link', { token, password, again: password }, '');
+  expect(answer.location).toMatch(/^\/panel\/sign-in\/code/);
+  expect(await isSignedIn(visitor)).toBe(false);
+  expect(await enter(visitor, nextCode(key))).toBe(303);
+});
+
+test('adding codes ends other sessions; removing them needs a code, or an administrator', async () => {
+  const user = await makeUser();
+  const other = panel.visitor('192.0.2.171');
+  await other.post('/panel/sign-in', { email: user.email, password }, '');
+  const { key } = await addCodes(user);
+  expect(await isSignedIn(other)).toBe(false);
+  expect((await user.browser.post('/panel/account/totp/begin', { current: password })).status).toBe(303);
+  expect((await user.browser.post('/panel/account/totp/remove', { code: '123456' })).status).toBe(422);
+  expect((await user.browser.post('/panel/account/totp/remove', { code: nextCode(key) })).status).toBe(303);
+  expect((await other.post('/panel/sign-in', { email: user.email, password }, '')).location).toBe('/panel');
+  await addCodes(user);
+  await panel.users.removeTotp('cli:test', user.email);
+  expect((await other.post('/panel/sign-in', { email: user.email, password }, '')).location).toBe('/panel');
+  const actions = panel.events.map(({ action }) => action);
+  expect(actions.filter((action) => action === 'user.totp_removed')).toHaveLength(2);
+});

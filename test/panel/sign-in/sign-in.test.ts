@@ -1,0 +1,256 @@
+/** Signing in, sessions and their end, over HTTP with a clock that moves. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type PanelInProcess, startPanel, type Visitor } from '../harness/panel-in-process.ts';
+
+const minute = 60_000;
+const hour = 60 * minute;
+const password = 'seven unlikely words';
+
+let panel: PanelInProcess;
+
+beforeAll(async () => {
+  panel = await startPanel();
+});
+
+afterAll(() => panel?.close());
+
+let count = 0;
+
+/** A user whose password is set; `browser` is signed in with it. */
+const makeUser = async (role = 'support'): Promise<{ id: string; email: string; browser: Visitor }> => {
+  count += 1;
+  const email = `user${count}@example.com`;
+  const made = await panel.users.create('cli:test', { email, role, restaurants: role === 'owner' ? ['rst_1'] : [] });
+  const token = new URL(made.link).searchParams.get('token') ?? '';
+  const browser = panel.visitor();
+  const answer = await browser.post('/panel/link', { token, password, again: password });
+  expect(answer).toMatchObject({ status: 303, location: '/panel' });
+  return { id: made.user_id, email, browser };
+};
+
+const signIn = (visitor: Visitor, email: string, given = password) =>
+  visitor.post('/panel/sign-in', { email, password: given }, '');
+
+const isSignedIn = async (visitor: Visitor): Promise<boolean> => (await visitor.get('/panel/account')).status === 200;
+
+const lastEvent = () => panel.events.at(-1);
+
+test('a one-time link works once, within a day, and a newer one ends it', async () => {
+  const { email } = await makeUser();
+  const tokenOf = async () =>
+    new URL((await panel.users.makeLink('cli:test', email)).link).searchParams.get('token') ?? '';
+  const use = (token: string) => panel.visitor().post('/panel/link', { token, password, again: password }, '');
+  const first = await tokenOf();
+  const second = await tokenOf();
+  expect((await use(first)).status).toBe(410);
+  const both = await Promise.all([use(second), use(second)]);
+  expect(both.map(({ status }) => status).sort()).toEqual([303, 410]);
+  const third = await tokenOf();
+  panel.pass(24 * hour);
+  expect((await panel.visitor().get(`/panel/link?token=${third}`)).status).toBe(410);
+  expect((await use(await tokenOf())).status).toBe(303);
+});
+
+test('passwords that are short, easy or typed twice differently are refused, and the link still works', async () => {
+  const made = await panel.users.create('cli:test', { email: 'weak.words@example.com', role: 'support' });
+  const token = new URL(made.link).searchParams.get('token') ?? '';
+  const set = (next: string, again = next) => panel.visitor().post('/panel/link', { token, password: next, again }, '');
+  for (const [next, again] of [
+    ['short one'],
+    ['aaaaaaaaaaaaaaaa'],
+    ['abcdefghijklmnop'],
+    ['password1234'],
+    ['weak.words12'],
+    ['x'.repeat(257)],
+    ['seven unlikely words', 'seven likely words'],
+  ] as const)
+    expect((await set(next, again)).status, next).toBe(422);
+  expect((await set(password)).status).toBe(303);
+});
+
+test('a wrong password, an account that is not there and one that is disabled are answered alike', async () => {
+  const { email } = await makeUser();
+  const disabled = await makeUser();
+  await panel.users.disable('cli:test', disabled.email);
+  const answers = [
+    await signIn(panel.visitor('192.0.2.50'), email, 'something else again'),
+    await signIn(panel.visitor('192.0.2.50'), 'nobody@example.com'),
+    await signIn(panel.visitor('192.0.2.50'), disabled.email),
+  ].map(({ status, text }) => ({ status, text: text.replace(/value="[^"]*@[^"]*"/, '') }));
+  expect(answers[0]?.status).toBe(422);
+  expect(answers[1]).toEqual(answers[0]);
+  expect(answers[2]).toEqual(answers[0]);
+});
+
+test('a session ends after half an hour without use, and after twelve hours of any use', async () => {
+  const { email } = await makeUser();
+  const [idle, busy] = [panel.visitor(), panel.visitor()];
+  await signIn(idle, email);
+  panel.pass(29 * minute);
+  expect(await isSignedIn(idle)).toBe(true);
+  panel.pass(29 * minute);
+  expect(await isSignedIn(idle)).toBe(true);
+  panel.pass(30 * minute);
+  expect(await isSignedIn(idle)).toBe(false);
+  await signIn(busy, email);
+  for (let passed = 0; passed < 11 * hour + 40 * minute; passed += 20 * minute) {
+    expect(await isSignedIn(busy), `after ${passed / minute} minutes`).toBe(true);
+    panel.pass(20 * minute);
+  }
+  expect(await isSignedIn(busy)).toBe(true);
+  panel.pass(20 * minute);
+  expect(await isSignedIn(busy)).toBe(false);
+});
+
+test('what a page fetches by itself does not keep a session alive', async () => {
+  const { email } = await makeUser();
+  const visitor = panel.visitor();
+  await signIn(visitor, email);
+  const cookie = [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  const look = async (): Promise<number> =>
+    (await fetch(`${panel.origin}/panel`, { headers: { cookie, 'x-panel-background': '1' }, redirect: 'manual' }))
+      .status;
+  panel.pass(20 * minute);
+  expect(await look()).toBe(200);
+  panel.pass(10 * minute);
+  expect(await look()).toBe(303);
+});
+
+test('users see their sessions and end them; ending, signing out and disabling work at once', async () => {
+  const { email, browser } = await makeUser();
+  const other = panel.visitor();
+  await signIn(other, email);
+  const page = (await browser.get('/panel/account')).text;
+  expect(page.match(/Chrome, Linux/g)).toHaveLength(2);
+  const session = /\?session=([\w-]+)/.exec(page)?.[1] ?? '';
+  const stranger = await makeUser();
+  await stranger.browser.post('/panel/account/sessions/end', { session });
+  expect(await isSignedIn(other)).toBe(true);
+  await browser.post('/panel/account/sessions/end', { session });
+  expect(await isSignedIn(other)).toBe(false);
+  expect(lastEvent()).toMatchObject({ action: 'user.session_ended', details: { session_id: session } });
+  await signIn(other, email);
+  const kept = new Map(other.cookies);
+  await other.post('/panel/sign-out', {});
+  for (const [name, value] of kept) other.cookies.set(name, value);
+  expect(await isSignedIn(other)).toBe(false);
+  await signIn(other, email);
+  await browser.post('/panel/account/sessions/end-others', {});
+  expect(await isSignedIn(other)).toBe(false);
+  expect(await isSignedIn(browser)).toBe(true);
+  await panel.users.disable('cli:test', email);
+  expect(await isSignedIn(browser)).toBe(false);
+});
+
+test('administrators end the sessions of others and disable them, never themselves', async () => {
+  const admin = await makeUser('admin');
+  const user = await makeUser();
+  const path = `/panel/users/${user.id}`;
+  const session = /\?session=([\w-]+)/.exec((await admin.browser.get(path)).text)?.[1] ?? '';
+  expect((await admin.browser.post(`${path}/end-session`, { session })).status).toBe(303);
+  expect(await isSignedIn(user.browser)).toBe(false);
+  expect(lastEvent()).toMatchObject({ action: 'user.session_ended', actor: `panel:${admin.id}` });
+  await signIn(user.browser, user.email);
+  await admin.browser.post(`${path}/disable`, {});
+  expect(await isSignedIn(user.browser)).toBe(false);
+  expect((await signIn(user.browser, user.email)).status).toBe(422);
+  await admin.browser.post(`${path}/enable`, {});
+  expect((await signIn(user.browser, user.email)).status).toBe(303);
+  expect((await admin.browser.post(`/panel/users/${admin.id}/disable`, {})).status).toBe(409);
+  const page = await admin.browser.post(`${path}/link`, {});
+  const link = /\/panel\/link\?token=[\w-]{43}/.exec(page.text)?.[0] ?? '';
+  expect((await panel.visitor().get(link)).status).toBe(200);
+  expect(await isSignedIn(admin.browser)).toBe(true);
+});
+
+test('a new password ends every other session, and needs the current one', async () => {
+  const { email, browser } = await makeUser();
+  const other = panel.visitor();
+  await signIn(other, email);
+  const change = (current: string) =>
+    browser.post('/panel/account/password', { current, password: 'eight more words', again: 'eight more words' });
+  expect((await change('not the one')).text).toContain('The current password is wrong');
+  expect(await isSignedIn(other)).toBe(true);
+  expect((await change(password)).status).toBe(303);
+  expect(await isSignedIn(other)).toBe(false);
+  expect(await isSignedIn(browser)).toBe(true);
+  expect((await signIn(other, email)).status).toBe(422);
+  expect((await signIn(other, email, 'eight more words')).status).toBe(303);
+  expect(panel.events.filter(({ action }) => action === 'user.password_set')).not.toHaveLength(0);
+});
+
+test('every sign-in, failed or not, and every change of an account stands in the audit with who and from where', async () => {
+  const { id, email, browser } = await makeUser();
+  await signIn(panel.visitor('198.51.100.7'), email, 'not the password');
+  expect(lastEvent()).toMatchObject({
+    ...{ action: 'user.sign_in_failed', outcome: 'failure', actor: `panel:${id}` },
+    ...{ address: '198.51.100.7', reason: 'wrong password' },
+  });
+  await signIn(panel.visitor('198.51.100.7'), email);
+  expect(lastEvent()).toMatchObject({ action: 'user.signed_in', outcome: 'success', actor: `panel:${id}` });
+  await browser.post('/panel/sign-out', {});
+  expect(lastEvent()).toMatchObject({ action: 'user.signed_out', actor: `panel:${id}` });
+  await panel.users.set('cli:test', email, { role: 'security' });
+  expect(lastEvent()).toMatchObject({ action: 'user.changed', actor: 'cli:test', details: { role: 'security' } });
+  const told = JSON.stringify(panel.events);
+  expect(told).not.toContain(password);
+});
+
+test('the store keeps digests and sealed secrets only', async () => {
+  const { browser } = await makeUser();
+  const secrets = [...browser.cookies.values()].filter((value) => value.length >= 43);
+  expect(secrets.length).toBeGreaterThanOrEqual(2);
+  const { rows } = await panel.database.pool.query<{ table_name: string }>(
+    `select table_name from information_schema.tables where table_schema = 'panel'`,
+  );
+  expect(rows.length).toBeGreaterThan(5);
+  const { rows: hashes } = await panel.database.pool.query(
+    'select password from panel.users where password is not null',
+  );
+  for (const { password: hash } of hashes)
+    expect(hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w-]{22}\$[\w-]{43}$/);
+  expect(hashes.length).toBeGreaterThan(0);
+  for (const { table_name } of rows) {
+    const { rows: all } = await panel.database.pool.query(`select t::text as row from panel.${table_name} t`);
+    for (const secret of [...secrets, password])
+      expect(JSON.stringify(all).includes(secret), `${table_name} holds a secret`).toBe(false);
+  }
+});
+
+test('htmx sends the token as a header, is told where to go, and leaves the message to the page that it is for', async () => {
+  const { browser } = await makeUser();
+  const token = /name="csrf" value="([^"]+)"/.exec((await browser.get('/panel/account')).text)?.[1] ?? '';
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  const ask = (path: string, headers: Record<string, string>, method = 'GET') =>
+    fetch(`${panel.origin}${path}`, {
+      method,
+      headers: { cookie, origin: panel.origin, 'hx-request': 'true', ...headers },
+      redirect: 'manual',
+    });
+  const path = '/panel/account/sessions/end-others';
+  expect((await ask(path, {}, 'POST')).status).toBe(403);
+  const answer = await ask(path, { 'x-csrf-token': token }, 'POST');
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get('hx-redirect')).toBe('/panel/account');
+  const said = '0 sessions have ended';
+  expect(await (await ask('/panel/account', {})).text()).not.toContain(said);
+  expect((await browser.get('/panel/account')).text).toContain(said);
+  expect((await browser.get('/panel/account')).text).not.toContain(said);
+  const gone = await fetch(`${panel.origin}/panel/account`, { headers: { 'hx-request': 'true' }, redirect: 'manual' });
+  expect(gone.headers.get('hx-redirect')).toBe('/panel/sign-in');
+});
+
+test('after signing in somebody comes to the page asked for, and never to another site', async () => {
+  const { email } = await makeUser();
+  const asked = await panel.visitor().get('/panel/account?x=1');
+  expect(asked.location).toBe('/panel/sign-in?next=%2Fpanel%2Faccount%3Fx%3D1');
+  for (const [next, to] of [
+    ['/panel/account?x=1', '/panel/account?x=1'],
+    ['https://elsewhere.example', '/panel'],
+    ['//elsewhere.example', '/panel'],
+    ['/panel//elsewhere.example', '/panel'],
+    ['/panel\\elsewhere', '/panel'],
+    ['/elsewhere', '/panel'],
+  ])
+    expect((await panel.visitor().post('/panel/sign-in', { email, password, next: next ?? '' }, '')).location).toBe(to);
+});

@@ -1,0 +1,141 @@
+/** Lists and forms of support without a script and without a browser: plain requests, as the pages promise. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { denialReasons } from '#src/gateway/access/traced-fault.ts';
+import { textsOf } from '#src/panel/texts/texts.ts';
+import { type PanelStand, startPanelStand } from '../harness/panel-harness.ts';
+
+let stand: PanelStand;
+let cookie: string;
+
+beforeAll(async () => {
+  stand = await startPanelStand();
+  cookie = await stand.cookieOf(await stand.user('support'));
+});
+
+afterAll(() => stand?.close());
+
+const get = async (path: string): Promise<{ status: number; text: string }> => {
+  const answer = await fetch(stand.url + path, { headers: { cookie }, redirect: 'manual' });
+  return { status: answer.status, text: await answer.text() };
+};
+
+const csrfOf = async (): Promise<string> => /name="csrf" value="([^"]+)"/.exec((await get('/panel')).text)?.[1] ?? '';
+
+const post = async (path: string, fields: readonly (readonly [string, string])[]) => {
+  const answer = await fetch(stand.url + path, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { cookie, origin: stand.url, 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams([
+      ['csrf', await csrfOf()],
+      ...fields.map(([name, value]): [string, string] => [name, value]),
+    ]),
+  });
+  return { status: answer.status, location: answer.headers.get('location'), text: await answer.text() };
+};
+
+/** First column of the table, page by page, and how many pages there were. */
+const walk = async (path: string): Promise<{ names: string[]; pages: number }> => {
+  const names: string[] = [];
+  let pages = 0;
+  for (let next: string | undefined = path; next !== undefined; pages += 1) {
+    const { status, text } = await get(next);
+    expect(status).toBe(200);
+    names.push(...[...text.matchAll(/<th scope="row"><a href="[^"]+">([^<]+)<\/a>/g)].map((match) => match[1] ?? ''));
+    next = /<a class="button" href="([^"]+after=[^"]+)">/.exec(text)?.[1]?.replaceAll('&amp;', '&');
+    expect(pages).toBeLessThan(10);
+  }
+  return { names, pages };
+};
+
+test('lists of restaurants and clients show everything once, newest first, a page at a time, also under a search', async () => {
+  const made = Array.from({ length: 30 }, (_, i) => `Bar Nummer ${String(i).padStart(2, '0')}`);
+  for (const name of made) {
+    const { status } = await post('/panel/support/restaurants/new', [
+      ['name', name],
+      ['currency', 'EUR'],
+      ['time_zone', 'Europe/Vienna'],
+    ]);
+    expect(status).toBe(303);
+  }
+  expect(await walk('/panel/support/restaurants?q=bar')).toEqual({ names: made.toReversed(), pages: 2 });
+  expect((await walk('/panel/support/restaurants')).names.toSorted()).toEqual(
+    [...made, 'Osteria Uno', 'Trattoria Due'].toSorted(),
+  );
+  expect((await walk(`/panel/support/restaurants?q=${stand.restaurants[1]}`)).names).toEqual(['Trattoria Due']);
+  const [restuid = ''] = stand.restaurants;
+  const clients = made.map((name) => `App of ${name}`);
+  for (const name of clients) {
+    const { status, text } = await post('/panel/clients/new', [
+      ['name', name],
+      ['restaurant', restuid],
+      ['which', 'some'],
+      ['scope', 'read:orders'],
+    ]);
+    expect(status).toBe(200);
+    expect(text).toMatch(/ops_\w+/);
+  }
+  expect(await walk('/panel/clients')).toEqual({ names: clients.toReversed(), pages: 2 });
+  expect(await walk('/panel/clients?q=numm+app')).toEqual({ names: clients.toReversed(), pages: 2 });
+  expect(await walk(`/panel/clients?restaurant=${restuid}`)).toEqual({ names: clients.toReversed(), pages: 2 });
+  expect((await walk(`/panel/clients?restaurant=${stand.restaurants[1]}`)).names).toEqual([]);
+});
+
+test('F-56 whatever is typed into a search is searched for whole or refused, and nothing else happens', async () => {
+  for (const typed of ["'", '%', '_', "x':*|y", '&', '\\', '"<b>', '🍕', 'a'.repeat(255), "d'angelo", ')(', '--']) {
+    for (const path of ['/panel/support/restaurants', '/panel/clients']) {
+      const { status, text } = await get(`${path}?q=${encodeURIComponent(typed)}`);
+      expect(status, typed).toBe(200);
+      expect(text).not.toContain('<b>');
+    }
+  }
+  // What a search could take only in part is refused: the list would show what does not fit.
+  for (const typed of ['x\0y', 'a'.repeat(256)])
+    expect((await get(`/panel/clients?q=${encodeURIComponent(typed)}`)).status, typed).toBe(400);
+  expect((await get('/panel/clients?after=garbage')).status).toBe(400);
+  expect((await get('/panel/clients?restaurant=rst_none')).status).toBe(404);
+  expect((await get('/panel/clients/opc_none')).status).toBe(404);
+  expect((await get('/panel/support/restaurants/rst_none')).status).toBe(404);
+});
+
+test('without a script restaurants are found and chosen by sending the form, and nothing is made until it is complete', async () => {
+  const [first = '', second = ''] = stand.restaurants;
+  const found = await post('/panel/clients/new', [
+    ['name', 'Careful'],
+    ['restaurant', first],
+    ['search', 'tratt'],
+    ['find', 'yes'],
+    ['which', 'some'],
+    ['scope', 'read:menu'],
+  ]);
+  expect(found.status).toBe(200);
+  expect(found.text).toContain(`value="${first}" checked`);
+  expect(found.text).toMatch(new RegExp(`value="${second}">`));
+  expect(found.text).toMatch(/value="read:menu" checked/);
+  expect(found.text).toContain('value="Careful"');
+  for (const fields of [
+    [['name', ''] as const, ['restaurant', first] as const, ['which', 'all'] as const],
+    [['name', 'x'] as const, ['which', 'all'] as const],
+    [['name', 'x'] as const, ['restaurant', first] as const, ['which', 'some'] as const],
+  ])
+    expect((await post('/panel/clients/new', fields)).status).toBe(422);
+  const unknown = [['name', 'Careful'] as const, ['restaurant', 'rst_none'] as const, ['which', 'all'] as const];
+  expect((await post('/panel/clients/new', unknown)).status).toBe(404);
+  const invented = [['name', 'Careful'] as const, ['restaurant', first] as const, ['scope', 'rule:world'] as const];
+  expect((await post('/panel/clients/new', invented)).status).toBe(400);
+  const many = Array.from({ length: 101 }, (_, i) => ['restaurant', `rst_${i}`] as const);
+  expect((await post('/panel/clients/new', [['name', 'Careful'], ...many])).status).toBe(400);
+  expect((await walk('/panel/clients?q=careful')).names).toEqual([]);
+  const refused = await post('/panel/support/restaurants/new', [
+    ['name', 'Nowhere'],
+    ['currency', 'KWD'],
+    ['time_zone', 'Mars/Base'],
+  ]);
+  expect(refused.status).toBe(422);
+  expect(refused.text).toContain('value="Nowhere"');
+});
+
+test('every reason that a refusal can have is explained, in every language', () => {
+  for (const texts of Object.values(textsOf))
+    expect(Object.keys(texts.integrator.reasons).toSorted()).toEqual([...denialReasons].toSorted());
+});
