@@ -8,21 +8,16 @@ import { isTransient } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Traces } from '#src/platform/telemetry/traces.ts';
-import type { AuditDecisions } from './access/audit-decisions.ts';
+import { createAssertIdentity, createSignFor } from './access/assert-identity.ts';
 import { createAuthCheck } from './access/auth-check.ts';
 import type { IdentifyCallerDeps } from './access/identify-caller.ts';
-import { createRecordDecision } from './access/record-decision.ts';
-import type { NoteDryRun } from './access/try-scopes.ts';
+import type { AuditDecisions } from './access/record-decision.ts';
+import { honestStatus, legacyStatus } from './answer/legacy-status.ts';
+import { createEdgeHeaders } from './answer/security-headers.ts';
+import { createWriteAnswer, createWriteFault } from './answer/write-answer.ts';
 import type { GatewaySettings, RouteTable } from './config.ts';
 import { createCheckRequestHead } from './edge/check-request-head.ts';
 import { createOnClientError } from './edge/client-error.ts';
-import { honestStatus, legacyStatus } from './edge/legacy-status.ts';
-import { createRequestIds } from './edge/request-id.ts';
-import { createEdgeHeaders } from './edge/security-headers.ts';
-import { createTraceRequest } from './edge/trace-request.ts';
-import { createWriteAnswer, createWriteFault } from './edge/write-answer.ts';
-import type { Exchange } from './exchange.ts';
-import { methodNotAllowed, noSuchOperation, storeUnavailable } from './faults.ts';
 import {
   createExpectationFront,
   createFront,
@@ -31,15 +26,20 @@ import {
   createUpgradeFront,
   type DoorHandlers,
   type RefuseHead,
-} from './front.ts';
-import type { GatewayMetrics } from './gateway-metrics.ts';
+} from './edge/front.ts';
+import type { GatewayMetrics } from './edge/gateway-metrics.ts';
+import { createRecordDecision } from './edge/log-request.ts';
+import { createOwnPaths } from './edge/own-paths.ts';
+import type { Page } from './edge/pages.ts';
+import type { Readiness } from './edge/readiness.ts';
+import { createTraceRequest } from './edge/trace-request.ts';
 import type { RateLimits } from './limits/rate-limits.ts';
-import { createOwnPaths } from './own-paths.ts';
-import type { Page } from './pages.ts';
+import { methodNotAllowed, noSuchOperation, storeUnavailable } from './model/faults.ts';
+import { createRequestIds } from './model/request-id.ts';
 import { createDecisionSteps, createPipeline } from './pipeline.ts';
-import type { Readiness } from './readiness.ts';
+import type { NoteDryRun } from './policy/try-scopes.ts';
+import type { Exchange } from './request/exchange.ts';
 import { compileRoutes, findPath } from './routing/route-table.ts';
-import { createAssertIdentity, createSignFor } from './upstream/assert-identity.ts';
 import { createForward } from './upstream/forward.ts';
 import { createTranslateError } from './upstream/translate-errors.ts';
 import { createUpgrades, createWantsUpgrade } from './upstream/upgrade.ts';

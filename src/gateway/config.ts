@@ -8,9 +8,9 @@ import { z } from 'zod';
 import { auditSettings } from './audit/config.ts';
 import { dpopSettings } from './dpop/config.ts';
 import { limitsSettings } from './limits/config.ts';
+import { mayBePassed } from './model/claimed-headers.ts';
 import { oauthSettings } from './oauth/config.ts';
-import { addressesOf, policySettings } from './policy-config.ts';
-import { mayBePassed } from './upstream/claimed-headers.ts';
+import { addressesOf, policySettings } from './policy/config.ts';
 
 const number = (min: number, max: number, value: number) => z.coerce.number().int().min(min).max(max).default(value);
 

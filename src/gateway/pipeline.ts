@@ -6,12 +6,12 @@ import { type CountAuthentication, countAuthentications } from './access/count-a
 import { createIdentifyCaller, type IdentifyCallerDeps } from './access/identify-caller.ts';
 import { createLimitRate } from './access/limit-rate.ts';
 import { createRequireScopes } from './access/require-scopes.ts';
-import { createTryScopes, type NoteDryRun } from './access/try-scopes.ts';
+import type { WriteAnswer, WriteFault } from './answer/write-answer.ts';
 import { createCheckVersion } from './edge/check-version.ts';
-import { createLimitBody } from './edge/limit-body.ts';
-import type { WriteAnswer, WriteFault } from './edge/write-answer.ts';
-import type { Exchange, Step } from './exchange.ts';
 import type { RateLimits } from './limits/rate-limits.ts';
+import { createTryScopes, type NoteDryRun } from './policy/try-scopes.ts';
+import type { Exchange, Step } from './request/exchange.ts';
+import { createLimitBody } from './request/limit-body.ts';
 import { createMatchRoute } from './routing/match-route.ts';
 import type { CompiledRoutes } from './routing/route-table.ts';
 

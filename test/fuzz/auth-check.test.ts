@@ -1,8 +1,8 @@
 /** Whatever a proxy is made to say about the original request: /auth/check says yes only to what the caller may do. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { routeFile } from '../gateway/public-door.ts';
-import { readTarget } from '../rfc/rfc-stand.ts';
+import { routeFile } from '../gateway/harness/public-door.ts';
+import { readTarget } from '../rfc/rfc-harness.ts';
 import {
   expectBoundedMemory,
   expectNoFault,
@@ -12,7 +12,7 @@ import {
   nastyText,
   openFuzzStand,
   sendBytes,
-} from './fuzz-stand.ts';
+} from './fuzz-harness.ts';
 
 let stand: FuzzStand;
 /** Holds read:orders and nothing else. */

@@ -1,7 +1,7 @@
 /** Whatever stands in the headers that carry credentials: only a good credential opens anything. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readTarget } from '../rfc/rfc-stand.ts';
+import { readTarget } from '../rfc/rfc-harness.ts';
 import {
   expectBoundedMemory,
   expectNoFault,
@@ -11,7 +11,7 @@ import {
   nastyText,
   openFuzzStand,
   sendBytes,
-} from './fuzz-stand.ts';
+} from './fuzz-harness.ts';
 
 let stand: FuzzStand;
 

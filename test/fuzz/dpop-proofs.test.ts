@@ -2,8 +2,8 @@
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { origin } from '../gateway/public-door.ts';
-import { readTarget } from '../rfc/rfc-stand.ts';
+import { origin } from '../gateway/harness/public-door.ts';
+import { readTarget } from '../rfc/rfc-harness.ts';
 import { athOf, makeProof, newProofKey } from '../support/proofs.ts';
 import {
   expectBoundedMemory,
@@ -14,7 +14,7 @@ import {
   nastyText,
   openFuzzStand,
   sendBytes,
-} from './fuzz-stand.ts';
+} from './fuzz-harness.ts';
 
 const key = newProofKey();
 const stranger = newProofKey();

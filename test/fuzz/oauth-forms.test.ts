@@ -1,8 +1,8 @@
 /** Forms of the three OAuth endpoints in any bytes: no token and no answer about one without a proven client, no fault. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { knock, type Reply } from '../gateway/public-door.ts';
-import { formType } from '../rfc/rfc-stand.ts';
+import { knock, type Reply } from '../gateway/harness/public-door.ts';
+import { formType } from '../rfc/rfc-harness.ts';
 import {
   expectBoundedMemory,
   expectNoFault,
@@ -14,7 +14,7 @@ import {
   nastyText,
   openFuzzStand,
   sendBytes,
-} from './fuzz-stand.ts';
+} from './fuzz-harness.ts';
 
 let stand: FuzzStand;
 

@@ -13,7 +13,7 @@ import {
   littlePatienceMs,
   openFuzzStand,
   sendBytes,
-} from './fuzz-stand.ts';
+} from './fuzz-harness.ts';
 
 let stand: FuzzStand;
 

@@ -2,9 +2,9 @@
 import { createHmac, createPrivateKey, createPublicKey, type KeyObject, sign as signBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { origin, type Reply } from '../gateway/public-door.ts';
-import { bearer, nowSeconds, strangersKey } from '../rfc/rfc-stand.ts';
-import { expectBoundedMemory, type FuzzStand, fuzz, nastyText, openFuzzStand } from './fuzz-stand.ts';
+import { origin, type Reply } from '../gateway/harness/public-door.ts';
+import { bearer, nowSeconds, strangersKey } from '../rfc/rfc-harness.ts';
+import { expectBoundedMemory, type FuzzStand, fuzz, nastyText, openFuzzStand } from './fuzz-harness.ts';
 
 let stand: FuzzStand;
 let stranger: KeyObject;

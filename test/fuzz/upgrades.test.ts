@@ -1,7 +1,7 @@
 /** Whatever a WebSocket handshake is made of: nobody gets through without a credential, and no second request hides in it. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { bearer, readTarget } from '../rfc/rfc-stand.ts';
+import { bearer, readTarget } from '../rfc/rfc-harness.ts';
 import {
   expectBoundedMemory,
   expectNoFault,
@@ -12,7 +12,7 @@ import {
   nastyText,
   openFuzzStand,
   sendBytes,
-} from './fuzz-stand.ts';
+} from './fuzz-harness.ts';
 
 let stand: FuzzStand;
 

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { migrate } from '#src/platform/db/migrate.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
-import { openStoreLine, type StoreLine } from '../gateway/store-line.ts';
+import { openStoreLine, type StoreLine } from '../gateway/harness/store-line.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 import { until } from '../support/until.ts';
 

@@ -13,7 +13,7 @@ import {
   describedOperations as describedWebhookOperations,
   describedEvents as ownWebhookEvents,
 } from '#src/webhooks/index.ts';
-import { knock } from '../gateway/public-door.ts';
+import { knock } from '../gateway/harness/public-door.ts';
 import { startGatewayAlone } from './gateway-alone.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is read member by member, and a wrong shape fails the assertion.

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { describedSelfOperations } from '#src/gateway/index.ts';
-import { knock, openDoor, type PublicDoor, startUpstream, type TestUpstream } from '../gateway/public-door.ts';
+import { knock, openDoor, type PublicDoor, startUpstream, type TestUpstream } from '../gateway/harness/public-door.ts';
 
 const described = describedSelfOperations(readRouteTable(routesFileOf({})).tenantWords);
 let upstream: TestUpstream;

@@ -2,8 +2,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { type JWTPayload, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { knock, origin } from '../gateway/public-door.ts';
-import { bearer, nowSeconds, openRfcStand, type RfcStand } from '../rfc/rfc-stand.ts';
+import { knock, origin } from '../gateway/harness/public-door.ts';
+import { bearer, nowSeconds, openRfcStand, type RfcStand } from '../rfc/rfc-harness.ts';
 
 let stand: RfcStand;
 

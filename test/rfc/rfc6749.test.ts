@@ -9,8 +9,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { knock, origin, type Reply } from '../gateway/public-door.ts';
-import { basic, formType, nowSeconds, openRfcStand, type RfcStand } from './rfc-stand.ts';
+import { knock, origin, type Reply } from '../gateway/harness/public-door.ts';
+import { basic, formType, nowSeconds, openRfcStand, type RfcStand } from './rfc-harness.ts';
 
 let stand: RfcStand;
 

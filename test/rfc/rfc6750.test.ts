@@ -8,8 +8,8 @@
  */
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { knock, origin, type Reply } from '../gateway/public-door.ts';
-import { bearer, formType, nowSeconds, openRfcStand, type RfcStand, readTarget, strangersKey } from './rfc-stand.ts';
+import { knock, origin, type Reply } from '../gateway/harness/public-door.ts';
+import { bearer, formType, nowSeconds, openRfcStand, type RfcStand, readTarget, strangersKey } from './rfc-harness.ts';
 
 let stand: RfcStand;
 let token: string;

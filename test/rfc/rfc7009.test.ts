@@ -7,8 +7,8 @@
  * - 2.3 cross-origin support: optional, not offered.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { knock, type Reply } from '../gateway/public-door.ts';
-import { basic, bearer, formType, openRfcStand, type RfcStand } from './rfc-stand.ts';
+import { knock, type Reply } from '../gateway/harness/public-door.ts';
+import { basic, bearer, formType, openRfcStand, type RfcStand } from './rfc-harness.ts';
 
 let stand: RfcStand;
 

@@ -8,8 +8,8 @@
  */
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { knock, origin, type Reply } from '../gateway/public-door.ts';
-import { basic, bearer, nowSeconds, openRfcStand, type RfcStand, strangersKey } from './rfc-stand.ts';
+import { knock, origin, type Reply } from '../gateway/harness/public-door.ts';
+import { basic, bearer, nowSeconds, openRfcStand, type RfcStand, strangersKey } from './rfc-harness.ts';
 
 let stand: RfcStand;
 

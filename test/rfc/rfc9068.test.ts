@@ -10,8 +10,8 @@
 import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { origin } from '../gateway/public-door.ts';
-import { bearer, nowSeconds, openRfcStand, type RfcStand, strangersKey } from './rfc-stand.ts';
+import { origin } from '../gateway/harness/public-door.ts';
+import { bearer, nowSeconds, openRfcStand, type RfcStand, strangersKey } from './rfc-harness.ts';
 
 let stand: RfcStand;
 let token: string;

@@ -2,8 +2,17 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { calculateJwkThumbprint, decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { knock, type Reply } from '../gateway/public-door.ts';
-import { bearer, openStand, pick, postToken, rawHeaders, read, type Stand, tokenOf } from '../gateway/stand.ts';
+import {
+  bearer,
+  openStand,
+  pick,
+  postToken,
+  rawHeaders,
+  read,
+  type Stand,
+  tokenOf,
+} from '../gateway/harness/gateway-harness.ts';
+import { knock, type Reply } from '../gateway/harness/public-door.ts';
 import { athOf, makeProof, newProofKey, type ProofChange, type ProofKey } from '../support/proofs.ts';
 
 type Client = { client_id: string; client_secret: string };

@@ -7,8 +7,8 @@
  * interface names one resource for all operations, the origin.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { knock, origin, type Reply } from '../gateway/public-door.ts';
-import { bearer, openRfcStand, type RfcStand } from './rfc-stand.ts';
+import { knock, origin, type Reply } from '../gateway/harness/public-door.ts';
+import { bearer, openRfcStand, type RfcStand } from './rfc-harness.ts';
 
 let stand: RfcStand;
 let reply: Reply;

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openStoreLine, type StoreLine } from '../gateway/store-line.ts';
+import { openStoreLine, type StoreLine } from '../gateway/harness/store-line.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { root, runCommand } from '../support/program.ts';
 import { until } from '../support/until.ts';

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Headers, knock, sendRaw } from '../gateway/public-door.ts';
+import { type Headers, knock, sendRaw } from '../gateway/harness/public-door.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
 import { type RunningProgram, startProgram } from '../support/program.ts';

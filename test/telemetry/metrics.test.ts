@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { setKinds } from '#src/platform/db/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
-import { openStoreLine, type StoreLine } from '../gateway/store-line.ts';
+import { openStoreLine, type StoreLine } from '../gateway/harness/store-line.ts';
 import { altered } from '../support/altered.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';

@@ -1,9 +1,9 @@
 /** Pure: how the audit names a caller, and what its fingerprint is made of. */
 import type { Fault } from '#src/contract/fault.ts';
-import type { Allowed } from '../ground/allowed-use.ts';
-import type { Principal } from '../principal.ts';
-import type { Presented } from './read-credential.ts';
-import { TracedFault } from './traced-fault.ts';
+import type { Allowed } from '../model/allowed-use.ts';
+import type { Principal } from '../model/principal.ts';
+import { TracedFault } from '../model/traced-fault.ts';
+import type { Presented } from '../request/read-credential.ts';
 
 export const secretOf = (presented: Presented): string | undefined => {
   switch (presented.kind) {

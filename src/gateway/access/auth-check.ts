@@ -6,13 +6,13 @@
  */
 import { Fault } from '#src/contract/fault.ts';
 import { assertionHeader } from '#src/contract/headers.ts';
-import { mediaTypeOf } from '../edge/limit-body.ts';
-import type { WriteAnswer, WriteFault } from '../edge/write-answer.ts';
-import type { Exchange, Step } from '../exchange.ts';
-import { ambiguousCheck, methodNotAllowed, unsupportedMediaType } from '../faults.ts';
-import type { Principal } from '../principal.ts';
-import type { SignFor } from '../upstream/assert-identity.ts';
-import { CheckFault } from './check-fault.ts';
+import { CheckFault } from '../answer/check-fault.ts';
+import type { WriteAnswer, WriteFault } from '../answer/write-answer.ts';
+import { ambiguousCheck, methodNotAllowed, unsupportedMediaType } from '../model/faults.ts';
+import type { Principal } from '../model/principal.ts';
+import type { Exchange, Step } from '../request/exchange.ts';
+import { mediaTypeOf } from '../request/limit-body.ts';
+import type { SignFor } from './assert-identity.ts';
 import { authCheckPath, createReadOriginalRequest } from './read-original-request.ts';
 
 type AuthCheckDeps = {

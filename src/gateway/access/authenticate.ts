@@ -8,16 +8,16 @@ import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { CredentialCache } from '../credentials/lookup/cache.ts';
 import { type ClientRecord, isOver, type KeyRecord, provesClient } from '../credentials/lookup/records.ts';
-import { noCredential, quarantineText, tooMany, tooManyFailures } from '../faults.ts';
 import type { FailureBudget } from '../limits/failure-budget.ts';
 import type { SourceOf } from '../limits/source-address.ts';
-import type { Principal } from '../principal.ts';
+import { noCredential, quarantineText, tooMany, tooManyFailures } from '../model/faults.ts';
+import type { Principal } from '../model/principal.ts';
+import { endedDetail, TracedFault } from '../model/traced-fault.ts';
+import type { Presented } from '../request/read-credential.ts';
 import { type BearerTokens, notValid, type VerifiedToken } from './bearer-tokens.ts';
 import { clientRefused, hadSecret } from './client-refusal.ts';
 import { endedPrincipal, isClientLive, isKeyLive } from './ended-principal.ts';
 import { createPrincipals } from './principals.ts';
-import type { Presented } from './read-credential.ts';
-import { endedDetail, TracedFault } from './traced-fault.ts';
 
 /**
  * Who is let in. `disabled`: also a caller whose only tenant has its API access off. `ended`: also a key or a client that is

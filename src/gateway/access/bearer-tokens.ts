@@ -9,8 +9,8 @@ import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { createRecentMap } from '../../platform/recent-map.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
-import type { Principal } from '../principal.ts';
-import { endedDetail, isoSeconds, type Trace, TracedFault } from './traced-fault.ts';
+import type { Principal } from '../model/principal.ts';
+import { endedDetail, isoSeconds, type Trace, TracedFault } from '../model/traced-fault.ts';
 
 export type VerifiedToken = {
   /** `Bearer`, a blank, and the token. */

@@ -3,7 +3,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { Fault } from '#src/contract/fault.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
-import { type DenialReason, TracedFault } from './traced-fault.ts';
+import { type DenialReason, TracedFault } from '../model/traced-fault.ts';
 
 /** One text for an unknown client, a disabled one and a wrong or ended secret. */
 const text = 'Client authentication failed';

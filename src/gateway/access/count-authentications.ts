@@ -1,7 +1,7 @@
 /** Counts how requests authenticated, around the step that does it. */
 import { Fault } from '#src/contract/fault.ts';
-import type { Exchange, Step } from '../exchange.ts';
-import { TracedFault } from './traced-fault.ts';
+import { TracedFault } from '../model/traced-fault.ts';
+import type { Exchange, Step } from '../request/exchange.ts';
 
 /** `kind`: of the credential. `outcome`: ok, or why not. Both from bounded sets. */
 export type CountAuthentication = (kind: string, outcome: string) => void;

@@ -6,13 +6,13 @@
 import type { Fault } from '#src/contract/fault.ts';
 import type { Fingerprint } from '../audit/event/fingerprint.ts';
 import type { Recorder } from '../audit/record/recorder.ts';
-import type { Exchange } from '../exchange.ts';
-import type { Allowed } from '../ground/allowed-use.ts';
 import type { SourceOf } from '../limits/source-address.ts';
+import type { Allowed } from '../model/allowed-use.ts';
+import { TracedFault } from '../model/traced-fault.ts';
+import type { Exchange } from '../request/exchange.ts';
+import { type Presented, readCredential } from '../request/read-credential.ts';
 import { callerOf, secretOf, strangerOf } from './audited-caller.ts';
 import type { Authenticate } from './authenticate.ts';
-import { type Presented, readCredential } from './read-credential.ts';
-import { TracedFault } from './traced-fault.ts';
 
 type CountProbeDeps = {
   recorder: Pick<Recorder, 'countFailed'>;

@@ -2,7 +2,7 @@
 
 import type { SecretRow } from '../credentials/lookup/credential-store.ts';
 import { type ClientRecord, isOver, type KeyRecord } from '../credentials/lookup/records.ts';
-import type { Principal } from '../principal.ts';
+import type { Principal } from '../model/principal.ts';
 
 export const isKeyLive = ({ revoked, expiresMs, quarantinedReason, tenants }: KeyRecord, nowMs: number): boolean =>
   !revoked && !isOver(expiresMs, nowMs) && quarantinedReason === null && tenants.length > 0;

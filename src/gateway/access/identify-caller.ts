@@ -6,14 +6,14 @@
 import type { Socket } from 'node:net';
 import { denialRoute, ownUpstream } from '../config.ts';
 import type { RequireProof } from '../dpop/require-proof.ts';
-import { formHoldsToken, jsonHoldsToken } from '../edge/find-token.ts';
-import { announcesBody, mediaTypeOf } from '../edge/limit-body.ts';
-import { readBodyPrefix } from '../edge/read-body-prefix.ts';
-import type { Exchange, Step } from '../exchange.ts';
-import { tokenInBody } from '../faults.ts';
-import type { Principal } from '../principal.ts';
+import { tokenInBody } from '../model/faults.ts';
+import type { Principal } from '../model/principal.ts';
+import type { Exchange, Step } from '../request/exchange.ts';
+import { formHoldsToken, jsonHoldsToken } from '../request/find-token.ts';
+import { announcesBody, mediaTypeOf } from '../request/limit-body.ts';
+import { readBodyPrefix } from '../request/read-body-prefix.ts';
+import { type Presented, readCredential } from '../request/read-credential.ts';
 import type { Admitted, Authenticate } from './authenticate.ts';
-import { type Presented, readCredential } from './read-credential.ts';
 
 export type IdentifyCallerDeps = {
   /** Answers at once when it can; a promise costs the hot path a turn of the event loop. */

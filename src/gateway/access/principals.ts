@@ -2,9 +2,9 @@
 import { faultTitle } from '#src/contract/fault.ts';
 import type { SecretRow } from '../credentials/lookup/credential-store.ts';
 import type { ClientRecord, KeyRecord } from '../credentials/lookup/records.ts';
-import type { CredentialKind, Principal } from '../principal.ts';
+import type { CredentialKind, Principal } from '../model/principal.ts';
+import { TracedFault } from '../model/traced-fault.ts';
 import { notValid, type VerifiedToken } from './bearer-tokens.ts';
-import { TracedFault } from './traced-fault.ts';
 
 const requireReach = (record: KeyRecord | ClientRecord, kind: CredentialKind): void => {
   if (record.tenants.length > 0) return;

@@ -1,34 +1,142 @@
-/** One wide line per request, written when it is over. Paths without their query, ids, no credential, no payload. */
-import type { Logger } from '#src/platform/log.ts';
-import type { Exchange } from '../exchange.ts';
+/** What the gateway let through and what it refused, for the audit. */
+import type { Fault } from '#src/contract/fault.ts';
+import type { Fingerprint } from '../audit/event/fingerprint.ts';
+import type { Recorder } from '../audit/record/recorder.ts';
+import type { Route } from '../config.ts';
+import type { SourceOf } from '../limits/source-address.ts';
+import type { AllowedUse } from '../model/allowed-use.ts';
+import type { Principal } from '../model/principal.ts';
+import { TracedFault } from '../model/traced-fault.ts';
+import type { Exchange, Step } from '../request/exchange.ts';
+import type { Presented } from '../request/read-credential.ts';
+import { callerOf, secretOf, strangerOf } from './audited-caller.ts';
+import type { Authenticate } from './authenticate.ts';
+import { createCountProbe } from './count-probe.ts';
 
-type RecordDecisionDeps = { log: Logger; nowMs: () => number };
+export type AuditDecisions = {
+  /** The last step of a decision. */
+  allow: Step;
+  /** What was let through is answered, or its client is gone: it stands in the audit as allowed, unless it was refused. */
+  settle(exchange: Exchange): void;
+  /**
+   * A refusal by the gateway, or with `reason` by the service behind it. Undefined: nothing to wait for. Otherwise it
+   * resolves when the refusal is written. What is no denial is counted.
+   */
+  refuse(exchange: Exchange, fault: Fault, reason?: string): Promise<void> | undefined;
+};
 
-export const createRecordDecision = ({ log, nowMs }: RecordDecisionDeps): ((exchange: Exchange) => void) => {
-  return (exchange) => {
-    // Asked for each request, since the level may be changed while the process runs.
-    if (!log.isLevelEnabled('info')) return;
-    const { req, res } = exchange;
-    const address = req.socket.remoteAddress;
-    res.once('close', () => {
-      log.info(
-        {
-          request_id: exchange.requestId,
-          trace_id: exchange.span?.traceId,
-          method: exchange.method,
-          path: exchange.path.slice(0, 256),
-          route: exchange.route?.id,
-          caller: exchange.principal?.id,
-          kind: exchange.principal?.kind,
-          // A WebSocket's 101 is written past the response object.
-          status: res.headersSent || res.statusCode === 101 ? res.statusCode : 0,
-          refusal: exchange.refusal,
-          complete: res.writableFinished,
-          address,
-          duration_ms: Math.round((nowMs() - exchange.startedAtMs) * 10) / 10,
-        },
-        'request',
-      );
+type AuditDecisionsDeps = {
+  recorder: Pick<Recorder, 'describe' | 'assertRoom' | 'allow' | 'countFailed' | 'recordRefusal'>;
+  fingerprint: Fingerprint;
+  sourceOf: SourceOf;
+  /** Who asks for an operation that does not exist: the way of a request looks at no credential then. */
+  authenticate: Authenticate;
+};
+
+/** What a caller does: most do one thing again and again, so the first route needs no look-up. */
+type Noted = { route: Route; use: AllowedUse; others: Map<Route, AllowedUse> | undefined };
+
+export const createAuditDecisions = (deps: AuditDecisionsDeps): AuditDecisions => {
+  const { recorder, fingerprint, sourceOf } = deps;
+  const countProbe = createCountProbe(deps);
+  // A caller lives as long as what is remembered of its credential, so each fingerprint is made once.
+  const fingerprints = new WeakMap<Principal, string>();
+  const known = new WeakMap<Principal, Noted>();
+
+  const fingerprintOf = (principal: Principal, presented: Presented | undefined): string | null => {
+    const before = fingerprints.get(principal);
+    if (before !== undefined) return before;
+    const value = presented === undefined ? undefined : secretOf(presented);
+    if (value === undefined) return null;
+    const made = fingerprint(value);
+    fingerprints.set(principal, made);
+    return made;
+  };
+
+  const describe = (exchange: Exchange, principal: Principal, route: Route, address: string): AllowedUse =>
+    recorder.describe({
+      ...callerOf(principal),
+      fingerprint: fingerprintOf(principal, exchange.presented),
+      route_id: route.id,
+      scopes: route.scopes,
+      address,
     });
+
+  const useOf = (exchange: Exchange, principal: Principal, route: Route): AllowedUse => {
+    const address = sourceOf(exchange.req);
+    let noted = known.get(principal);
+    if (noted?.route === route && noted.use.group.shared.address === address) return noted.use;
+    const before = noted?.others?.get(route);
+    const use = before?.group.shared.address === address ? before : describe(exchange, principal, route, address);
+    if (noted === undefined) {
+      noted = { route, use, others: undefined };
+      known.set(principal, noted);
+    } else if (noted.route === route) noted.use = use;
+    else if (use !== before) {
+      noted.others ??= new Map();
+      noted.others.set(route, use);
+    }
+    return use;
+  };
+
+  /** The request was allowed and the service behind answered with an error; a service that is away or broken is no failure of the caller. */
+  const countFailed = (exchange: Exchange, allowed: AllowedUse, { code, status }: Fault): void => {
+    if (status >= 500) return;
+    exchange.allowed = undefined;
+    const { group, fingerprint: held, token_id } = allowed;
+    const details = JSON.stringify({ code, status });
+    const failed = { action: 'request.allowed', reason: code.toLowerCase(), details } as const;
+    recorder.countFailed({ ...group.shared, fingerprint: held, token_id, ...failed }, exchange.requestId);
+  };
+
+  return {
+    allow: (exchange) => {
+      const { principal, route } = exchange;
+      if (principal === undefined || route === undefined) throw new Error('nobody was let in, to nowhere');
+      recorder.assertRoom();
+      exchange.allowed = useOf(exchange, principal, route);
+    },
+    settle: (exchange) => {
+      const { allowed } = exchange;
+      if (allowed === undefined) return;
+      exchange.allowed = undefined;
+      recorder.allow(allowed, exchange.requestId);
+    },
+    refuse: (exchange, fault, reason) => {
+      const { allowed, principal, presented } = exchange;
+      if (!isDecision(exchange, fault)) {
+        if (allowed !== undefined) countFailed(exchange, allowed, fault);
+        else countProbe(exchange, fault);
+        return undefined;
+      }
+      exchange.allowed = undefined;
+      const value = presented === undefined ? undefined : secretOf(presented);
+      return recorder.recordRefusal({
+        action: 'request.denied',
+        outcome: 'failure',
+        ...(principal === undefined ? strangerOf(presented, fault) : callerOf(principal)),
+        reason: reason ?? reasonOf(fault),
+        request_ids: [exchange.requestId],
+        fingerprint: value === undefined ? null : fingerprint(value),
+        route_id: exchange.route?.id ?? null,
+        scopes: exchange.route?.scopes ?? [],
+        address: sourceOf(exchange.req),
+        details: JSON.stringify({
+          ...{ code: fault.code, status: fault.status, missing_scopes: fault.extra?.missing_scopes },
+          ...(reason !== undefined && { by: 'upstream' }),
+        }),
+      });
+    },
   };
 };
+
+const statuses: ReadonlySet<number> = new Set([401, 403, 429]);
+
+/** A 400 counts when it was the credential that was wrong; parameters are a matter of the service behind. */
+const isDecision = (exchange: Exchange, { status }: Fault): boolean =>
+  exchange.route !== undefined &&
+  (statuses.has(status) ||
+    (status === 400 && exchange.principal === undefined && exchange.presented?.kind === 'refused'));
+
+const reasonOf = (fault: Fault): string =>
+  fault instanceof TracedFault ? fault.trace.reason : fault.code.toLowerCase();

@@ -1,6 +1,7 @@
 /** Interface 6.2, step 7: the scopes of the route, in the sequence of the table. */
-import type { Step } from '../exchange.ts';
-import { insufficientScope } from '../faults.ts';
+
+import { insufficientScope } from '../model/faults.ts';
+import type { Step } from '../request/exchange.ts';
 
 export const createRequireScopes = (): Step => {
   return ({ route, principal }) => {

@@ -4,7 +4,7 @@
  * Values are returned once and kept as digests only. Names that do not exist are a NOT_FOUND fault.
  */
 import { validationFault } from '#src/contract/fault.ts';
-import { newApiKey, newClientId } from '../ground/credential-values.ts';
+import { newApiKey, newClientId } from '../model/credential-values.ts';
 import { assertFound, type CredentialsDeps, change, keptOf, noteChange, noteState, type Tx } from './change/change.ts';
 import { type IssuedSecret, issueSecret, rotations } from './change/rotation.ts';
 import { updateClientDpop, updateClientIntrospection } from './change/state-store.ts';

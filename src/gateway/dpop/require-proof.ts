@@ -1,12 +1,12 @@
 /** RFC 9449 section 7: whoever uses a bound token shows that it holds the key, for this very request. */
 import { type Fault, validationFault } from '#src/contract/fault.ts';
-import { TracedFault } from '../access/traced-fault.ts';
-import type { Exchange } from '../exchange.ts';
-import { tooMany, tooManyFailures } from '../faults.ts';
 import type { FailureBudget } from '../limits/failure-budget.ts';
 import type { SourceOf } from '../limits/source-address.ts';
+import { tooMany, tooManyFailures } from '../model/faults.ts';
+import { TracedFault } from '../model/traced-fault.ts';
+import type { Exchange } from '../request/exchange.ts';
+import { proofsOf } from '../request/read-proof.ts';
 import { ProofFault } from './proof-fault.ts';
-import { proofsOf } from './read-proof.ts';
 import type { VerifyProof } from './verify-proof.ts';
 
 /** A token that was found good, and the thumbprint of the key that it is bound to. */

@@ -1,7 +1,7 @@
 /** Interface 6.2, step 1: the size of the head, and heads that two parsers could understand differently. */
 import { hostProblem } from '#src/platform/http/host-field.ts';
-import type { Step } from '../exchange.ts';
-import { headersTooLarge, malformedRequest, uriTooLong } from '../faults.ts';
+import { headersTooLarge, malformedRequest, uriTooLong } from '../model/faults.ts';
+import type { Step } from '../request/exchange.ts';
 
 type CheckRequestHeadDeps = { urlBytesMax: number; headerBytesMax: number };
 

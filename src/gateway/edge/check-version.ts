@@ -1,6 +1,7 @@
 /** Interface 6.2, step 4: the version of the interface that the caller was written for. */
-import type { Step } from '../exchange.ts';
-import { unsupportedVersion } from '../faults.ts';
+
+import { unsupportedVersion } from '../model/faults.ts';
+import type { Step } from '../request/exchange.ts';
 
 const supported = /^1(\.\d{1,9}){0,2}$/;
 

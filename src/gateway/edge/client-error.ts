@@ -6,12 +6,12 @@ import { type IncomingMessage, type ServerOptions, type ServerResponse, STATUS_C
 import type { Socket } from 'node:net';
 import type { Fault } from '#src/contract/fault.ts';
 import type { Logger } from '#src/platform/log.ts';
-import { bodyTooLarge, headersTooLarge, malformedRequest, requestTooSlow, uriTooLong } from '../faults.ts';
-import type { GatewayMetrics } from '../gateway-metrics.ts';
-import type { DialectSettings } from './dialects.ts';
+import type { DialectSettings } from '../answer/dialects.ts';
+import type { EdgeHeaders } from '../answer/security-headers.ts';
+import { faultHeaders, renderFault } from '../answer/write-answer.ts';
+import { bodyTooLarge, headersTooLarge, malformedRequest, requestTooSlow, uriTooLong } from '../model/faults.ts';
+import type { GatewayMetrics } from './gateway-metrics.ts';
 import { type BrokenHead, readBrokenHead } from './read-broken-head.ts';
-import type { EdgeHeaders } from './security-headers.ts';
-import { faultHeaders, renderFault } from './write-answer.ts';
 
 const headerBytesMax = 16 * 1024;
 const urlBytesMax = 8 * 1024;

@@ -2,7 +2,7 @@
  * Pure: what can still be read of a request that the parser refused, so that its refusal leaves in the dialect of its caller.
  * Nothing of it decides anything but the form of the answer and what the log says.
  */
-import type { Asked } from '../exchange.ts';
+import type { Asked } from '../request/exchange.ts';
 
 export type BrokenHead = Pick<Asked, 'search' | 'req'> & { method: string; path: string };
 

@@ -3,7 +3,7 @@
  * A path that is no route may hold anything, so it is left out, as are queries, addresses and every header.
  */
 import type { TraceSpan, Traces } from '#src/platform/telemetry/traces.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../request/exchange.ts';
 
 export type TraceRequest = (exchange: Exchange) => void;
 

@@ -11,7 +11,7 @@ import { toEcs } from '../audit/event/event.ts';
 import { createEarlierFingerprint, createFingerprint } from '../audit/event/fingerprint.ts';
 import { type IssuedUse, sumIssuedUse } from '../audit/search/issued-use.ts';
 import { findEvents, type Summary, summarise } from '../audit/search/search-store.ts';
-import { idOfValue, isApiKey, isClientSecret } from '../ground/credential-values.ts';
+import { idOfValue, isApiKey, isClientSecret } from '../model/credential-values.ts';
 import { findIssued } from './find-issued.ts';
 
 export type Traced = {

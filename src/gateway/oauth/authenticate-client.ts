@@ -5,7 +5,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { CredentialCache } from '../credentials/lookup/cache.ts';
 import { type ClientRecord, provesClient } from '../credentials/lookup/records.ts';
 import { clientKeyName } from '../credentials/show/show-credentials.ts';
-import { quarantineText } from '../faults.ts';
+import { quarantineText } from '../model/faults.ts';
 import { invalidClient, OAuthRefusal } from './oauth-answers.ts';
 import { type ClientProof, readClientProof } from './read-client-proof.ts';
 import type { Form } from './read-token-request.ts';

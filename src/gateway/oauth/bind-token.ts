@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
 import type { Dpop } from '../dpop/dpop.ts';
-import { proofsOf } from '../dpop/read-proof.ts';
+import { proofsOf } from '../request/read-proof.ts';
 import type { CountFailure } from './limit-failures.ts';
 import { invalidRequest, OAuthRefusal } from './oauth-answers.ts';
 import { tokenPath } from './token-issuer.ts';

@@ -6,7 +6,7 @@ import type { Context, Middleware } from 'koa';
 import { faultOf } from '#src/platform/http/error-boundary.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type TraceSpan, traced } from '#src/platform/telemetry/traces.ts';
-import { methodNotAllowed } from '../faults.ts';
+import { methodNotAllowed } from '../model/faults.ts';
 import type { AuditOAuth } from './audit-oauth.ts';
 import {
   type AuthenticateClient,

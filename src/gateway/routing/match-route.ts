@@ -1,6 +1,7 @@
 /** Interface 6.2, steps 2 and 3: which operation is meant. Nobody's credential has been looked at yet. */
-import type { Step } from '../exchange.ts';
-import { methodNotAllowed, noSuchOperation } from '../faults.ts';
+
+import { methodNotAllowed, noSuchOperation } from '../model/faults.ts';
+import type { Step } from '../request/exchange.ts';
 import { type CompiledRoutes, findPath } from './route-table.ts';
 
 type MatchRouteDeps = {

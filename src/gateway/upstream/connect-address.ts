@@ -1,7 +1,7 @@
 /** A connection to an upstream for a request that will keep it: tried on each address until one takes it. */
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { upstreamOut, upstreamUnreachable } from '../faults.ts';
+import { upstreamOut, upstreamUnreachable } from '../model/faults.ts';
 import { noteFailure } from './address-health.ts';
 import { type Address, type Choice, chooseAddress, secondsUntilTrial, type Upstream } from './upstreams.ts';
 

@@ -2,13 +2,13 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { Fault } from '#src/contract/fault.ts';
+import type { SignFor } from '../access/assert-identity.ts';
+import type { EdgeHeaders } from '../answer/security-headers.ts';
+import type { WriteFault } from '../answer/write-answer.ts';
 import type { Route } from '../config.ts';
-import type { EdgeHeaders } from '../edge/security-headers.ts';
-import type { WriteFault } from '../edge/write-answer.ts';
-import type { Exchange, Step } from '../exchange.ts';
-import { overloaded, upstreamOut, upstreamTimeout, upstreamUnreachable } from '../faults.ts';
+import { overloaded, upstreamOut, upstreamTimeout, upstreamUnreachable } from '../model/faults.ts';
+import type { Exchange, Step } from '../request/exchange.ts';
 import { endTrial, noteAnswer, noteFailure } from './address-health.ts';
-import type { SignFor } from './assert-identity.ts';
 import { createRelay, type Relay } from './relay-answer.ts';
 import { buildRequestHeaders, type ForwardedFacts } from './request-headers.ts';
 import { createBodyStream } from './stream-body.ts';

@@ -1,8 +1,8 @@
 /** Pure: what an upstream's error answer says, as a fault of ours. */
 import { type DetailCode, Fault, type FaultCode, type FaultDetail, isFaultCode } from '#src/contract/fault.ts';
-import { fixedSentences } from '../edge/dialects.ts';
-import { mediaTypeOf } from '../edge/limit-body.ts';
-import { insufficientScope } from '../faults.ts';
+import { fixedSentences } from '../answer/dialects.ts';
+import { insufficientScope } from '../model/faults.ts';
+import { mediaTypeOf } from '../request/limit-body.ts';
 import { readMissingScopes } from './read-missing-scopes.ts';
 
 export type Refusal = {

@@ -1,8 +1,8 @@
 /** The way back: an upstream's answer to the client, streamed with backpressure, or handed over to the translation. */
 import type { ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
-import type { EdgeHeaders } from '../edge/security-headers.ts';
-import type { Exchange } from '../exchange.ts';
+import type { EdgeHeaders } from '../answer/security-headers.ts';
+import type { Exchange } from '../request/exchange.ts';
 import type { Tracked } from './connections.ts';
 import type { ToPublicLocation } from './public-location.ts';
 import { passHeaders, type UpstreamHeaders } from './response-headers.ts';

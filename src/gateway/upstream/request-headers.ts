@@ -4,8 +4,8 @@
  * are added after the removal, so a client cannot name one of them in `Connection` and have it dropped.
  */
 import { assertionHeader, requestIdHeader } from '#src/contract/headers.ts';
-import type { Exchange } from '../exchange.ts';
-import { isClaimedHeader } from './claimed-headers.ts';
+import { isClaimedHeader } from '../model/claimed-headers.ts';
+import type { Exchange } from '../request/exchange.ts';
 
 /** RFC 9110 section 7.6.1, and what older software treats the same way. */
 export const hopByHop: ReadonlySet<string> = new Set([

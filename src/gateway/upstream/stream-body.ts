@@ -1,8 +1,8 @@
 /** A request body on its way to an upstream: counted, timed, with backpressure, never more than a piece in memory. */
 import { Readable } from 'node:stream';
-import { inviteBody } from '../edge/read-body-prefix.ts';
-import type { Exchange } from '../exchange.ts';
-import { bodyCut, bodyTooLarge, bodyTooSlow } from '../faults.ts';
+import { bodyCut, bodyTooLarge, bodyTooSlow } from '../model/faults.ts';
+import type { Exchange } from '../request/exchange.ts';
+import { inviteBody } from '../request/read-body-prefix.ts';
 
 /**
  * What others feel of a large body: a piece of it takes the thread several times on its way, and a fast sender has the next

@@ -1,6 +1,6 @@
 /** The span of one attempt to reach an upstream; its context goes with the request. */
 import type { TraceSpan } from '#src/platform/telemetry/traces.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../request/exchange.ts';
 
 /** Undefined, and nothing is made, while nothing is traced. `failed`: attempts before this one. */
 export const startAttempt = (

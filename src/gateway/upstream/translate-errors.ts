@@ -5,7 +5,6 @@
 import type { Dispatcher } from 'undici';
 import { Fault, isFaultCode } from '#src/contract/fault.ts';
 import { dialectHeader } from '#src/contract/headers.ts';
-import { carriesBearer, challengeScheme } from '../access/carries-bearer.ts';
 import {
   type DialectSettings,
   isOAuthStatus,
@@ -15,11 +14,12 @@ import {
   renderOAuth,
   renderProblem,
   wantsProblem,
-} from '../edge/dialects.ts';
-import type { StatusFor } from '../edge/legacy-status.ts';
-import type { WriteAnswer, WriteFault } from '../edge/write-answer.ts';
-import type { Exchange } from '../exchange.ts';
-import { upstreamUnreachable } from '../faults.ts';
+} from '../answer/dialects.ts';
+import type { StatusFor } from '../answer/legacy-status.ts';
+import type { WriteAnswer, WriteFault } from '../answer/write-answer.ts';
+import { upstreamUnreachable } from '../model/faults.ts';
+import { carriesBearer, challengeScheme } from '../request/carries-bearer.ts';
+import type { Exchange } from '../request/exchange.ts';
 import { denialReasonOf, type NoteDenial } from '../whoami/denial.ts';
 import { decodeBody } from './decode-body.ts';
 import type { ToPublicLocation } from './public-location.ts';

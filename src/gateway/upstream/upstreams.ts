@@ -1,5 +1,5 @@
 /** The services behind the gateway: their addresses, a bounded pool of connections for each, and which one is next. */
-import { addressesOf, type PolicySettings } from '../policy-config.ts';
+import { addressesOf, type PolicySettings } from '../policy/config.ts';
 import { createHealth, type Health, type HealthBounds, readinessOf } from './address-health.ts';
 import { type Connections, createConnections } from './connections.ts';
 import { createPublicLocation, type ToPublicLocation } from './public-location.ts';

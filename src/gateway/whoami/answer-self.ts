@@ -4,12 +4,12 @@
  */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
+import { jsonType } from '../answer/dialects.ts';
+import type { WriteAnswer } from '../answer/write-answer.ts';
 import { denialRoute, ownUpstream, type RouteTable } from '../config.ts';
-import { jsonType } from '../edge/dialects.ts';
-import type { WriteAnswer } from '../edge/write-answer.ts';
-import type { Exchange, Step } from '../exchange.ts';
 import type { RatePolicy } from '../limits/rate-window.ts';
-import type { Principal } from '../principal.ts';
+import type { Principal } from '../model/principal.ts';
+import type { Exchange, Step } from '../request/exchange.ts';
 import type { DenialLog } from './denial-log.ts';
 import { describeCredential } from './describe-credential.ts';
 

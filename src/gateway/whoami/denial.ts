@@ -1,7 +1,7 @@
 /** Pure: one refusal as its caller may read it later (interface 11.5). Ids and names only, never what was sent. */
 import type { Fault, FaultDetail } from '#src/contract/fault.ts';
-import { type DenialReason, isoSeconds, TracedFault } from '../access/traced-fault.ts';
-import type { Exchange } from '../exchange.ts';
+import { type DenialReason, isoSeconds, TracedFault } from '../model/traced-fault.ts';
+import type { Exchange } from '../request/exchange.ts';
 
 /** Who refused: the gateway, a service behind it in our words, or one that named no code of ours. */
 export type RefusedBy = 'gateway' | 'upstream' | 'foreign';

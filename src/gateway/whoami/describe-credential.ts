@@ -1,12 +1,12 @@
 /** What a credential is, for whoever presents it: what was granted, until when, and to which tenants it leads. */
 import { decodeJwt } from 'jose';
 import type { Kysely } from 'kysely';
-import { readCredential } from '../access/read-credential.ts';
-import { isoSeconds } from '../access/traced-fault.ts';
 import type { TenantWords } from '../config.ts';
-import type { Exchange } from '../exchange.ts';
-import { idOfValue } from '../ground/credential-values.ts';
-import type { Principal } from '../principal.ts';
+import { idOfValue } from '../model/credential-values.ts';
+import type { Principal } from '../model/principal.ts';
+import { isoSeconds } from '../model/traced-fault.ts';
+import type { Exchange } from '../request/exchange.ts';
+import { readCredential } from '../request/read-credential.ts';
 import { readClientName, readKeyFacts, readSecretFacts, readTenantFacts } from './credential-facts-store.ts';
 
 type DescribeDeps = { db: Kysely<unknown>; tenantWords: TenantWords };

@@ -1,6 +1,6 @@
 /** Lists and forms of support without a script and without a browser: plain requests, as the pages promise. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { denialReasons } from '#src/gateway/access/traced-fault.ts';
+import { denialReasons } from '#src/gateway/model/traced-fault.ts';
 import { textsOf } from '#src/panel/texts/texts.ts';
 import { type PanelStand, startPanelStand } from '../harness/panel-harness.ts';
 

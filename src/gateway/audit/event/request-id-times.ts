@@ -2,7 +2,7 @@
  * Ids of requests that the gateway makes tell when they were made, so an event is found by its time and none of them needs
  * a place in an index, which would cost more than all the rest of the audit. Events with other ids are indexed. Pure.
  */
-import { madeAtMs } from '../../edge/request-id.ts';
+import { madeAtMs } from '../../model/request-id.ts';
 
 /** A request is decided on within the time that its credential, or a body that may hold one, takes to arrive. */
 const decidedMsMax = 5 * 60_000;

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '#src/platform/clock.ts';
 import { createRecentMap } from '../../../platform/recent-map.ts';
-import type { Allowed, AllowedUse, GatheredToken, Group, Placed, SharedFacts } from '../../ground/allowed-use.ts';
+import type { Allowed, AllowedUse, GatheredToken, Group, Placed, SharedFacts } from '../../model/allowed-use.ts';
 import { type AuditEvent, completeEvent } from '../event/event.ts';
 import { isNear } from '../event/request-id-times.ts';
 import { nameUse } from '../event/token-uses.ts';

@@ -4,7 +4,7 @@ import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { isApiKey, isClientSecret } from '../../ground/credential-values.ts';
+import { isApiKey, isClientSecret } from '../../model/credential-values.ts';
 import { findEvent, listNewest } from '../chain/event-store.ts';
 import { markSigned } from '../chain/mark-signed.ts';
 import { toEcs } from '../event/event.ts';

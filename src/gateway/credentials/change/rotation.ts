@@ -5,7 +5,7 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import { Fault } from '#src/contract/fault.ts';
-import { newApiKey, newClientSecret } from '../../ground/credential-values.ts';
+import { newApiKey, newClientSecret } from '../../model/credential-values.ts';
 import * as store from '../lookup/credential-store.ts';
 import { adviceTexts } from '../show/retire-advice.ts';
 import { clientKeyName, credentialViews, type ShownSecret } from '../show/show-credentials.ts';

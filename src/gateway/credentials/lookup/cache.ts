@@ -16,7 +16,7 @@ import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { createRecentMap, type RecentMap } from '../../../platform/recent-map.ts';
-import { isApiKey, isClientId } from '../../ground/credential-values.ts';
+import { isApiKey, isClientId } from '../../model/credential-values.ts';
 import { answerInTime, LateAnswer } from './answer-in-time.ts';
 import { type Found as FoundRow, findApiKey, findClient } from './credential-store.ts';
 import { type Epoch, readEpoch, stateOf } from './epoch-store.ts';

@@ -1,0 +1,22 @@
+/** The last step before forwarding: a signed statement of who calls, for this upstream, method and target only. */
+import type { SignAssertion } from '#src/contract/assertion.ts';
+import type { Exchange, Step } from '../request/exchange.ts';
+
+type AssertIdentityDeps = { signers: ReadonlyMap<string, SignAssertion> };
+
+export type SignFor = (exchange: Exchange, method: string) => string;
+
+/** Throws when there is nothing to sign or nobody to sign for: a request without an assertion is never forwarded. */
+export const createSignFor = ({ signers }: AssertIdentityDeps): SignFor => {
+  return ({ route, principal, target }, method) => {
+    const sign = route === undefined ? undefined : signers.get(route.upstream);
+    if (sign === undefined || principal === undefined) throw new Error('cannot assert an identity');
+    return sign(principal.asserted, { method, target });
+  };
+};
+
+export const createAssertIdentity = (signFor: SignFor): Step => {
+  return (exchange) => {
+    exchange.assertion = signFor(exchange, exchange.method);
+  };
+};

@@ -1,0 +1,165 @@
+/**
+ * Interface 6.3, pure: one fault in its three dialects. The gateway's own refusals and those of an upstream go through
+ * here alike, so a caller cannot tell (and need not care) who refused.
+ */
+import { envelopeOf, type Fault, faultTitle } from '#src/contract/fault.ts';
+import { ProofFault } from '../dpop/proof-fault.ts';
+import { proofAlgorithms } from '../dpop/verify-proof.ts';
+import { CheckFault } from './check-fault.ts';
+
+/** `dpop`: tokens may be bound to keys (RFC 9449), so challenges offer that too. */
+export type DialectSettings = { origin: string; realm: string; dpop?: boolean };
+
+export type RenderedFault = {
+  contentType: string;
+  body: string;
+  /** WWW-Authenticate, where the answer needs one. */
+  challenge: string | undefined;
+};
+
+export const jsonType = 'application/json; charset=utf-8';
+const problemType = 'application/problem+json';
+
+const oauthErrors: Readonly<Record<number, string>> = {
+  400: 'invalid_request',
+  401: 'invalid_token',
+  403: 'insufficient_scope',
+};
+
+/** For descriptions that nothing sayable is left of. */
+export const fixedSentences: Readonly<Record<number, string>> = {
+  400: 'The request is not valid',
+  401: 'The access token is not accepted here',
+  403: 'This request is not allowed',
+};
+
+/** Dialect a answers these statuses and no others. */
+export const isOAuthStatus = (status: number): boolean => oauthErrors[status] !== undefined;
+
+/** RFC 9449 section 7.1. */
+const algs = `algs="${proofAlgorithms.join(' ')}"`;
+
+const descriptionCharactersMax = 512;
+const partsMax = 3;
+
+/**
+ * Text within %x20-21 / %x23-5B / %x5D-7E, the characters of RFC 6749 section 5.2 that are also safe inside a quoted
+ * string of a header: the same string goes into both, and no line break can ever reach a header.
+ */
+export const sanitiseDescription = (text: string): string => {
+  let clean = '';
+  for (const sign of text
+    .slice(0, descriptionCharactersMax * 4)
+    .normalize('NFD')
+    .replace(/\p{M}/gu, '')
+    .replace(/\r\n/g, '\n')) {
+    if (clean.length === descriptionCharactersMax) break;
+    if (sign === '"') clean += "'";
+    else if (sign === '\\') clean += '/';
+    else if (/^[\t\n\v\f\r\u0085\u2028\u2029]$/.test(sign)) clean += ' ';
+    else clean += /^[ -~]$/.test(sign) ? sign : '?';
+  }
+  return clean;
+};
+
+/** `pointer: message`, at most three, for faults that name what is wrong; else the message. */
+export const descriptionOf = (fault: Fault): string => {
+  const errors = fault.errors ?? [];
+  if (errors.length === 0) return fault.publicText;
+  return errors
+    .slice(0, partsMax)
+    .map(({ pointer, message }) => (pointer === '' ? message : `${pointer}: ${message}`))
+    .join('; ');
+};
+
+const metadataOf = ({ origin }: DialectSettings): string => `${origin}/.well-known/oauth-protected-resource`;
+
+const missingScopesOf = (fault: Fault): readonly string[] => {
+  const missing = fault.extra?.missing_scopes;
+  return fault.status === 403 && Array.isArray(missing) ? missing.filter((scope) => typeof scope === 'string') : [];
+};
+
+type OAuthRendering = {
+  /** False for a refusal of an upstream that named no code of this gateway: there is no page to point at and no `error_uri`. */
+  codeKnown?: boolean;
+  scheme?: 'Bearer' | 'DPoP';
+  /** What the refusal is called where it was made. Default: the code of the fault. */
+  code?: string;
+};
+
+/**
+ * Dialect a. RFC 6749 section 5.2 lets members stand beside its own: `code`, `errors` and `missing_scopes` are those of the
+ * other dialects, so that a program can tell refusals apart that share one `error`.
+ */
+export const renderOAuth = (
+  fault: Fault,
+  requestId: string,
+  settings: DialectSettings,
+  { codeKnown = true, scheme = 'Bearer', code = fault.code }: OAuthRendering = {},
+): RenderedFault => {
+  const error = oauthErrorOf(fault);
+  const sanitised = sanitiseDescription(descriptionOf(fault));
+  const description = sanitised.trim() === '' ? (fixedSentences[fault.status] ?? '') : sanitised;
+  const missing = missingScopesOf(fault);
+  const scope = missing.length > 0 ? `scope="${missing.join(' ')}", ` : '';
+  return {
+    contentType: jsonType,
+    body: JSON.stringify({
+      error,
+      error_description: description,
+      ...(codeKnown ? { error_uri: `${settings.origin}/docs/errors#${fault.code}` } : undefined),
+      code,
+      ...(fault.errors === undefined ? undefined : { errors: fault.errors }),
+      ...(missing.length > 0 ? { missing_scopes: missing } : undefined),
+      request_id: requestId,
+    }),
+    challenge: `${scheme} realm="${settings.realm}", error="${error}", error_description="${description}", ${scope}resource_metadata="${metadataOf(settings)}"${scheme === 'DPoP' ? `, ${algs}` : ''}`,
+  };
+};
+
+const oauthErrorOf = (fault: Fault): string => {
+  if (fault instanceof ProofFault || fault instanceof CheckFault) return fault.oauthError;
+  return oauthErrors[fault.status] ?? 'invalid_request';
+};
+
+/** A challenge without `error`: the request showed no token that could be judged (RFC 6750 section 3.1). */
+export const plainChallenge = (settings: DialectSettings): string =>
+  `Bearer realm="${settings.realm}", resource_metadata="${metadataOf(settings)}"${settings.dpop ? `, DPoP realm="${settings.realm}", ${algs}` : ''}`;
+
+const challengeFor = (status: number, settings: DialectSettings): string | undefined =>
+  status === 401 ? plainChallenge(settings) : undefined;
+
+/** Dialect b. */
+export const renderEnvelope = (fault: Fault, requestId: string, settings: DialectSettings): RenderedFault => ({
+  contentType: jsonType,
+  body: JSON.stringify(envelopeOf(fault, requestId)),
+  challenge: challengeFor(fault.status, settings),
+});
+
+/** Dialect c, RFC 9457. */
+export const renderProblem = (fault: Fault, requestId: string, settings: DialectSettings): RenderedFault => ({
+  contentType: problemType,
+  body: JSON.stringify({
+    type: `${settings.origin}/docs/errors#${fault.code}`,
+    title: faultTitle(fault.code),
+    status: fault.status,
+    detail: fault.publicText,
+    instance: `urn:orderpass:request:${requestId}`,
+    code: fault.code,
+    ...(fault.errors === undefined ? undefined : { errors: fault.errors }),
+    ...fault.extra,
+    request_id: requestId,
+  }),
+  challenge: challengeFor(fault.status, settings),
+});
+
+/** True when `Accept` names the problem type itself with a quality above zero; wildcards do not count. */
+export const wantsProblem = (accept: string | undefined): boolean => {
+  if (accept === undefined) return false;
+  return accept.split(',').some((range) => {
+    const [type, ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    if (type !== problemType) return false;
+    const quality = parameters.find((parameter) => parameter.startsWith('q='));
+    return quality === undefined || Number(quality.slice(2)) > 0;
+  });
+};

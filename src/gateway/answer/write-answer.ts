@@ -1,0 +1,158 @@
+/** Answers that the gateway makes itself: whole, with exact length, and readable even for a client that still sends. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Fault, internalFault } from '#src/contract/fault.ts';
+import type { Logger } from '#src/platform/log.ts';
+import { carriesBearer, challengeScheme } from '../request/carries-bearer.ts';
+import type { Asked, Exchange } from '../request/exchange.ts';
+import type { NoteDenial } from '../whoami/denial.ts';
+import {
+  type DialectSettings,
+  isOAuthStatus,
+  type RenderedFault,
+  renderEnvelope,
+  renderOAuth,
+  renderProblem,
+  wantsProblem,
+} from './dialects.ts';
+import type { StatusFor } from './legacy-status.ts';
+import type { EdgeHeaders } from './security-headers.ts';
+
+export type Answer = {
+  status: number;
+  /** Flat list of names and values, without length and connection. */
+  headers: string[];
+  /** Not sent for HEAD, but its length is told. Undefined: an answer without a body, 204. */
+  body: string | Buffer | undefined;
+};
+
+export type WriteAnswer = (exchange: Exchange, answer: Answer) => void;
+
+/** How much of an unwanted body is thrown away, and how long, before the connection is closed on a client that sends on. */
+const lingerBytesMax = 8 * 1024 * 1024;
+const lingerMs = 2_000;
+
+export const createWriteAnswer = (deps: {
+  edgeHeaders: EdgeHeaders;
+  /** Hears of each answer as its head is written. */
+  answered: (exchange: Exchange, status: number) => void;
+  /** The request is over for the audit, also when its client is gone. */
+  settle: (exchange: Exchange) => void;
+}): WriteAnswer => {
+  return (exchange, { status, headers, body }) => {
+    const { req, res } = exchange;
+    deps.settle(exchange);
+    if (res.headersSent || res.destroyed) {
+      // Half an answer is on its way; a second one inside it would look whole.
+      res.destroy();
+      return;
+    }
+    deps.answered(exchange, status);
+    const all = deps.edgeHeaders(exchange.requestId, exchange.rate?.headers, exchange.dpopNonce).concat(headers);
+    if (body !== undefined) all.push('content-length', String(Buffer.byteLength(body)));
+    const content = exchange.method === 'HEAD' ? undefined : body;
+    if (req.complete || !expectsMore(exchange)) {
+      res.writeHead(status, all).end(content);
+      return;
+    }
+    all.push('connection', 'close');
+    res.writeHead(status, all);
+    if (exchange.awaitsContinue) {
+      // The body was never invited, so nothing is on the way.
+      res.end(content);
+      return;
+    }
+    endAfterLinger(req, res, content);
+  };
+};
+
+const expectsMore = ({ req }: Exchange): boolean =>
+  req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
+
+/**
+ * Closing a socket with unread bytes sends a reset, and a reset can overtake the answer (RFC 9112 section 9.6). So the
+ * whole answer goes out first, what still comes is thrown away for a while, then the connection ends.
+ */
+const endAfterLinger = (req: IncomingMessage, res: ServerResponse, content: string | Buffer | undefined): void => {
+  if (content === undefined) res.flushHeaders();
+  else res.write(content);
+  let rest = lingerBytesMax;
+  const close = (): void => {
+    clearTimeout(timer);
+    req.off('data', onData).off('end', close).off('close', close);
+    res.end();
+  };
+  const onData = (chunk: Buffer): void => {
+    rest -= chunk.length;
+    if (rest < 0) close();
+  };
+  const timer = setTimeout(close, lingerMs);
+  req.on('data', onData).on('end', close).on('close', close);
+  req.resume();
+};
+
+export type WriteFault = (exchange: Exchange, thrown: unknown) => void;
+
+/** `isTransient` tells a store that is away from a defect; the first is 503 and worth a retry. */
+export const createWriteFault = (deps: {
+  write: WriteAnswer;
+  dialects: DialectSettings;
+  toFault: (thrown: unknown) => Fault | undefined;
+  log: Logger;
+  /** Whether old clients get old statuses. */
+  statusFor: StatusFor;
+  /** Keeps why somebody was refused, for that somebody. */
+  noteDenial: NoteDenial;
+  /** Writes the refusal to the audit; undefined when it is not one. Never rejects. */
+  auditRefusal: (exchange: Exchange, fault: Fault) => Promise<void> | undefined;
+  /** Counts refusals by their code. */
+  refused: (exchange: Exchange, code: string) => void;
+}): WriteFault => {
+  const answer = (exchange: Exchange, fault: Fault): void => {
+    const rendered = renderFault(exchange, fault, deps.dialects);
+    const status = deps.statusFor(exchange, fault.code, fault.status);
+    deps.write(exchange, { status, headers: faultHeaders(fault, rendered), body: rendered.body });
+  };
+  return (exchange, thrown) => {
+    const fault = deps.toFault(thrown) ?? internalFault(thrown);
+    exchange.refusal = fault.code;
+    deps.refused(exchange, fault.code);
+    deps.noteDenial(exchange, fault, 'gateway');
+    if (fault.status >= 500) {
+      deps.log.error(
+        {
+          request_id: exchange.requestId,
+          trace_id: exchange.span?.traceId,
+          code: fault.code,
+          err: fault.cause ?? fault,
+          detail: fault.internalText,
+        },
+        'request failed',
+      );
+    }
+    const audited = deps.auditRefusal(exchange, fault);
+    if (audited === undefined) answer(exchange, fault);
+    else {
+      audited
+        .then(() => answer(exchange, fault))
+        .catch((error: unknown) => {
+          deps.log.error({ request_id: exchange.requestId, err: error }, 'a refusal could not be written');
+          exchange.res.destroy();
+        });
+    }
+  };
+};
+
+export const renderFault = (exchange: Asked, fault: Fault, dialects: DialectSettings): RenderedFault => {
+  if (isOAuthStatus(fault.status) && carriesBearer(exchange)) {
+    return renderOAuth(fault, exchange.requestId, dialects, { scheme: challengeScheme(exchange) });
+  }
+  if (wantsProblem(exchange.req.headers.accept)) return renderProblem(fault, exchange.requestId, dialects);
+  return renderEnvelope(fault, exchange.requestId, dialects);
+};
+
+export const faultHeaders = (fault: Fault, rendered: RenderedFault): string[] => {
+  const headers = ['content-type', rendered.contentType, 'cache-control', 'no-store'];
+  if (rendered.challenge !== undefined) headers.push('www-authenticate', rendered.challenge);
+  for (const [name, value] of Object.entries(fault.headers ?? {})) headers.push(name, value);
+  return headers;
+};

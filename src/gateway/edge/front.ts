@@ -1,0 +1,163 @@
+/** From the listener to the part that answers: id, size of the head, then own paths or the pipeline. */
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Fault } from '#src/contract/fault.ts';
+import type { AuthCheck } from '../access/auth-check.ts';
+import type { WriteFault } from '../answer/write-answer.ts';
+import { expectationFailed } from '../model/faults.ts';
+import type { Pipeline } from '../pipeline.ts';
+import { createExchange, type Exchange, type Step } from '../request/exchange.ts';
+import type { WantsUpgrade } from '../upstream/upgrade.ts';
+import type { OnClientError } from './client-error.ts';
+import type { OwnPaths } from './own-paths.ts';
+import type { TraceRequest } from './trace-request.ts';
+
+type FrontDeps = {
+  requestIds: (given: string | undefined) => string;
+  recordDecision: (exchange: Exchange) => void;
+  /** Undefined: nothing is traced. */
+  traceRequest: TraceRequest | undefined;
+  checkRequestHead: Step;
+  /** See Exchange. */
+  dpop: boolean;
+  ownPaths: OwnPaths;
+  /** Undefined: not offered, and the path is one that does not exist. */
+  authCheck: AuthCheck | undefined;
+  pipeline: Pipeline;
+  writeFault: WriteFault;
+};
+
+export type Handler = (req: IncomingMessage, res: ServerResponse) => void;
+
+/** What a server of HTTP needs, so that Node answers nothing by itself; see attach-door. */
+export type DoorHandlers = {
+  handler: Handler;
+  /** For the server's `checkContinue` event: a body is invited only when it is wanted. */
+  continueHandler: Handler;
+  /** For the server's `checkExpectation` event: any other expectation. */
+  expectationHandler: Handler;
+  /** For the server's `connect` event: a tunnel to somewhere else, which there is none. */
+  connectHandler: UpgradeHandler;
+  /** For the server's `upgrade` event. */
+  upgradeHandler: UpgradeHandler;
+  /** For the server's `clientError` event: what is no request. */
+  clientErrorHandler: OnClientError;
+  /** For the server's option `shouldUpgradeCallback`; without it every wish for another protocol is granted an event. */
+  wantsUpgrade: WantsUpgrade;
+};
+
+/** `awaitsContinue`: this handler serves the server's `checkContinue` event. */
+export const createFront = (deps: FrontDeps, awaitsContinue: boolean): Handler => {
+  return (req, res) => {
+    const given = req.headers['x-request-id'];
+    const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
+    const exchange = createExchange(req, res, requestId, performance.now(), awaitsContinue, deps.dpop);
+    deps.recordDecision(exchange);
+    deps.traceRequest?.(exchange);
+    try {
+      deps.checkRequestHead(exchange);
+    } catch (thrown) {
+      deps.writeFault(exchange, thrown);
+      return;
+    }
+    if (deps.authCheck?.owns(exchange.path)) return deps.authCheck.serve(exchange);
+    if (!deps.ownPaths.owns(exchange)) return deps.pipeline(exchange);
+    if (awaitsContinue) res.writeContinue();
+    deps.ownPaths.serve(exchange);
+  };
+};
+
+/**
+ * For the server's `checkExpectation` event: something is expected that is not understood here (RFC 9110 section 10.1.1),
+ * whatever the path. The body was not invited.
+ */
+export const createExpectationFront = (deps: RefuseHeadDeps & Pick<FrontDeps, 'traceRequest'>): Handler => {
+  return (req, res) => {
+    const given = req.headers['x-request-id'];
+    const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
+    const exchange = createExchange(req, res, requestId, performance.now(), true, deps.dpop);
+    deps.recordDecision(exchange);
+    deps.traceRequest?.(exchange);
+    try {
+      deps.checkRequestHead(exchange);
+      throw expectationFailed();
+    } catch (thrown) {
+      deps.writeFault(exchange, thrown);
+    }
+  };
+};
+
+/** True: the head is refused and answered. */
+export type RefuseHead = (req: IncomingMessage, res: ServerResponse) => boolean;
+
+type RefuseHeadDeps = Pick<FrontDeps, 'requestIds' | 'recordDecision' | 'checkRequestHead' | 'dpop' | 'writeFault'>;
+
+/** For handlers that serve paths of the same listener beside the gateway: one bound on heads, and one answer, for all. */
+export const createRefuseHead = (deps: RefuseHeadDeps): RefuseHead => {
+  return (req, res) => {
+    const given = req.headers['x-request-id'];
+    const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
+    const exchange = createExchange(req, res, requestId, performance.now(), false, deps.dpop);
+    try {
+      deps.checkRequestHead(exchange);
+      return false;
+    } catch (thrown) {
+      deps.recordDecision(exchange);
+      deps.writeFault(exchange, thrown);
+      return true;
+    }
+  };
+};
+
+export type UpgradeHandler = (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+type UpgradeFrontDeps = Pick<
+  FrontDeps,
+  'requestIds' | 'recordDecision' | 'traceRequest' | 'checkRequestHead' | 'dpop' | 'writeFault'
+> & {
+  serve: (exchange: Exchange, socket: Socket, head: Buffer) => void;
+};
+
+/** Without a move on the connection: until it is handed on, and after a refusal was written. */
+const handshakeIdleMs = 30_000;
+const refusedMs = 2_000;
+
+/** A request that Node has taken off HTTP gets a response object again, so that it is refused like any other. */
+export const createUpgradeFront = (deps: UpgradeFrontDeps): UpgradeHandler => {
+  return (req, stream, head) => {
+    const socket = stream as Socket;
+    // Whoever breaks the connection off is gone; `close` follows and tidies up.
+    socket.on('error', () => undefined);
+    // Node watches over its own connections only, and this one has left it.
+    socket.on('timeout', () => socket.destroy());
+    socket.setTimeout(handshakeIdleMs);
+    const res = new ServerResponse(req);
+    res.shouldKeepAlive = false;
+    res.assignSocket(socket);
+    res.once('finish', () => {
+      socket.setTimeout(refusedMs);
+      socket.end();
+      socket.resume();
+    });
+    const given = req.headers['x-request-id'];
+    const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
+    const exchange = createExchange(req, res, requestId, performance.now(), false, deps.dpop);
+    deps.recordDecision(exchange);
+    deps.traceRequest?.(exchange);
+    try {
+      deps.checkRequestHead(exchange);
+    } catch (thrown) {
+      deps.writeFault(exchange, thrown);
+      return;
+    }
+    deps.serve(exchange, socket, head);
+  };
+};
+
+/** Of requests that Node has taken off HTTP, and that nothing serves: each is refused with its fault. */
+export const createRefuseUpgrade = (
+  deps: Omit<UpgradeFrontDeps, 'serve'>,
+  faultFor: (exchange: Exchange) => Fault,
+): UpgradeHandler =>
+  createUpgradeFront({ ...deps, serve: (exchange) => deps.writeFault(exchange, faultFor(exchange)) });

@@ -1,0 +1,125 @@
+/** What the gateway counts. */
+
+import type { KvHealth } from '#src/platform/kv/index.ts';
+import type { Metrics } from '#src/platform/telemetry/metrics.ts';
+import type { TokenCacheFigures } from '../access/bearer-tokens.ts';
+import type { CountAuthentication } from '../access/count-authentications.ts';
+import type { Exchange } from '../request/exchange.ts';
+import type { Readiness } from './readiness.ts';
+
+export type GatewayMetrics = {
+  /** When the status of an answer is written. */
+  answered(exchange: Pick<Exchange, 'route' | 'place' | 'startedAtMs'>, status: number): void;
+  refused(exchange: Pick<Exchange, 'rate'>, code: string): void;
+  authenticated: CountAuthentication;
+  /** `outcome`: issued, or the error of RFC 6749. */
+  token(outcome: string): void;
+  revocationLag(seconds: number): void;
+  /** Figures that are read when somebody looks. */
+  watch(sources: GatewaySources): void;
+};
+
+export type GatewaySources = {
+  auditWaiting: () => number;
+  /** Seconds. */
+  auditLag: () => number;
+  /** What was found changed in the audit. */
+  auditProblems: () => number;
+  storeWaiting: () => number;
+  upstreamsOut: () => number;
+  tokenCache: () => TokenCacheFigures;
+  sharedHealth: () => KvHealth;
+  readiness: () => Promise<Readiness>;
+};
+
+const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const lagBuckets = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 2, 5];
+
+export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): GatewayMetrics => {
+  const requests = metrics.counter('requests_total', 'Answers by route and class of status', ['route', 'status']);
+  const seconds = metrics.histogram(
+    'request_duration_seconds',
+    'From the head of a request to the head of its answer',
+    secondsBuckets,
+  );
+  const refusals = metrics.counter('refusals_total', 'Requests that the gateway refused, by code', ['code']);
+  const limited = metrics.counter('rate_limited_total', 'Requests refused with 429, by the limit that was reached', [
+    'limit',
+  ]);
+  const overUnits = limited.child({ limit: 'units' });
+  const overFailures = limited.child({ limit: 'failures' });
+  const authentications = metrics.counter(
+    'authentications_total',
+    'Requests by kind of credential and what became of it: ok, or why not',
+    ['kind', 'outcome'],
+  );
+  const tokens = metrics.counter('tokens_total', 'Answers of the token endpoint by outcome', ['outcome']);
+  const lag = metrics
+    .histogram(
+      'revocation_lag_seconds',
+      'From a revocation (token, secret, key, client, all tokens before a time) to its refusal here',
+      lagBuckets,
+    )
+    .child({});
+  const ofRoute = createChildren((route) => ({
+    duration: seconds.child({ route }),
+    byClass: [1, 2, 3, 4, 5].map((first) => requests.child({ route, status: `${first}xx` })),
+  }));
+  const ofKind = createChildren((kind) => createChildren((outcome) => authentications.child({ kind, outcome })));
+  const ofCode = createChildren((code) => refusals.child({ code }));
+  const ofOutcome = createChildren((outcome) => tokens.child({ outcome }));
+  return {
+    answered: ({ route, place, startedAtMs }, status) => {
+      const { duration, byClass } = ofRoute(route?.id ?? place ?? 'none');
+      byClass[Math.floor(status / 100) - 1]?.inc();
+      duration.observe((nowMs() - startedAtMs) / 1000);
+    },
+    refused: ({ rate }, code) => {
+      ofCode(code).inc();
+      if (code === 'RATE_LIMIT_EXCEEDED') (rate?.retryAfterSeconds === undefined ? overFailures : overUnits).inc();
+    },
+    authenticated: (kind, outcome) => ofKind(kind)(outcome).inc(),
+    token: (outcome) => {
+      ofOutcome(outcome).inc();
+      if (outcome === 'slow_down') overFailures.inc();
+    },
+    revocationLag: (value) => lag.observe(value),
+    watch: ({
+      auditWaiting,
+      auditLag,
+      auditProblems,
+      storeWaiting,
+      upstreamsOut,
+      tokenCache,
+      sharedHealth,
+      readiness,
+    }) => {
+      metrics.gauge('audit_waiting', 'Events of the audit that are not written yet', auditWaiting);
+      metrics.gauge('audit_problems', 'Places at which the audit was found changed or removed', auditProblems);
+      metrics.gauge('store_waiting', 'Statements that wait for a connection to the store', storeWaiting);
+      metrics.gauge('upstream_addresses_out', 'Addresses of upstreams that are left out for a while', upstreamsOut);
+      metrics.gauge('audit_lag_seconds', 'Age of the oldest event of the audit that is not written yet', auditLag);
+      metrics.gauge('token_cache_entries', 'Verified tokens that are remembered', () => tokenCache().entries);
+      metrics.total('token_cache_hits_total', 'Tokens that were remembered', () => tokenCache().hits);
+      metrics.total('token_cache_misses_total', 'Tokens that had to be verified', () => tokenCache().misses);
+      metrics.total('token_cache_evictions_total', 'Tokens forgotten for want of room', () => tokenCache().evictions);
+      metrics.gauge('shared_state_up', '0: limits are counted by each process alone, though a Redis is named', () =>
+        sharedHealth() === 'down' ? 0 : 1,
+      );
+      metrics.gauge('ready', '1: traffic may be sent here, as /readyz says', async () =>
+        (await readiness()).status === 'unavailable' ? 0 : 1,
+      );
+    },
+  };
+};
+
+const createChildren = <T>(make: (name: string) => T): ((name: string) => T) => {
+  const made = new Map<string, T>();
+  return (name) => {
+    const known = made.get(name);
+    if (known !== undefined) return known;
+    const child = make(name);
+    made.set(name, child);
+    return child;
+  };
+};

@@ -1,0 +1,34 @@
+/** One wide line per request, written when it is over. Paths without their query, ids, no credential, no payload. */
+import type { Logger } from '#src/platform/log.ts';
+import type { Exchange } from '../request/exchange.ts';
+
+type RecordDecisionDeps = { log: Logger; nowMs: () => number };
+
+export const createRecordDecision = ({ log, nowMs }: RecordDecisionDeps): ((exchange: Exchange) => void) => {
+  return (exchange) => {
+    // Asked for each request, since the level may be changed while the process runs.
+    if (!log.isLevelEnabled('info')) return;
+    const { req, res } = exchange;
+    const address = req.socket.remoteAddress;
+    res.once('close', () => {
+      log.info(
+        {
+          request_id: exchange.requestId,
+          trace_id: exchange.span?.traceId,
+          method: exchange.method,
+          path: exchange.path.slice(0, 256),
+          route: exchange.route?.id,
+          caller: exchange.principal?.id,
+          kind: exchange.principal?.kind,
+          // A WebSocket's 101 is written past the response object.
+          status: res.headersSent || res.statusCode === 101 ? res.statusCode : 0,
+          refusal: exchange.refusal,
+          complete: res.writableFinished,
+          address,
+          duration_ms: Math.round((nowMs() - exchange.startedAtMs) * 10) / 10,
+        },
+        'request',
+      );
+    });
+  };
+};

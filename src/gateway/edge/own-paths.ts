@@ -1,0 +1,109 @@
+/**
+ * Paths that the gateway answers by itself: health, the OAuth endpoints and the public documents. They go through Koa;
+ * comfort matters more than microseconds here.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import Koa, { type Middleware } from 'koa';
+import type { WriteFault } from '../answer/write-answer.ts';
+import { methodNotAllowed, noSuchOperation } from '../model/faults.ts';
+import type { Exchange } from '../request/exchange.ts';
+import { createServePages, type Page } from './pages.ts';
+import type { Readiness } from './readiness.ts';
+
+type OwnPathsDeps = {
+  /** Answers /api/oauth/* and /.well-known/*; passes on what it does not know. */
+  oauth: Middleware;
+  pages: ReadonlyMap<string, Page>;
+  readiness: () => Promise<Readiness>;
+  edgeHeaders: (requestId: string) => string[];
+  /** Hears of each answer that is made here. */
+  answered: (exchange: Exchange, status: number) => void;
+  writeFault: WriteFault;
+};
+
+export type OwnPaths = {
+  owns: (exchange: Exchange) => boolean;
+  serve: (exchange: Exchange) => void;
+};
+
+export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
+  const app = new Koa();
+  const exchanges = new WeakMap<IncomingMessage, Exchange>();
+  app.use(async (ctx, next) => {
+    const exchange = exchanges.get(ctx.req);
+    if (exchange === undefined) throw new Error('a request came past the gateway');
+    ctx.state.requestId = exchange.requestId;
+    ctx.state.span = exchange.span;
+    setHeaders(ctx.res, deps.edgeHeaders(exchange.requestId));
+    try {
+      await next();
+      if (ctx.status === 404 && ctx.body === undefined && !ctx.res.headersSent) throw noSuchOperation();
+      // Only paths that exist get here, so they are a bounded set.
+      exchange.place = exchange.path;
+      deps.answered(exchange, ctx.status);
+    } catch (thrown) {
+      ctx.respond = false;
+      for (const name of ctx.res.getHeaderNames()) if (!ctx.res.headersSent) ctx.res.removeHeader(name);
+      deps.writeFault(exchange, thrown);
+    }
+  });
+  app.use(createHealth(deps.readiness));
+  app.use(createLeadOn(deps.pages));
+  app.use(createServePages(deps.pages));
+  app.use(deps.oauth);
+  const handle = app.callback();
+  return {
+    owns: ({ path, req }) =>
+      path.startsWith('/api/oauth/') ||
+      path.startsWith('/.well-known/') ||
+      path === '/healthz' ||
+      path === '/readyz' ||
+      deps.pages.has(path) ||
+      leadOf(deps.pages, path, req) !== undefined,
+    serve: (exchange) => {
+      exchanges.set(exchange.req, exchange);
+      // The first middleware catches everything, so nothing is left to reject.
+      void handle(exchange.req, exchange.res);
+    },
+  };
+};
+
+const firstPage = '/docs';
+
+/**
+ * Where an address leads that people type by hand: `/` to the documents, for browsers only, since programs learn more from
+ * the 404 of an operation that does not exist; a page with a slash behind it to the page. Undefined: nowhere.
+ */
+const leadOf = (pages: OwnPathsDeps['pages'], path: string, req: IncomingMessage): string | undefined => {
+  if (req.method !== 'GET' && req.method !== 'HEAD') return undefined;
+  if (path === '/') return pages.has(firstPage) && req.headers.accept?.includes('text/html') ? firstPage : undefined;
+  const page = path.endsWith('/') ? path.slice(0, -1) : '';
+  return pages.has(page) ? page : undefined;
+};
+
+const createLeadOn = (pages: OwnPathsDeps['pages']): Middleware => {
+  return (ctx, next) => {
+    const lead = leadOf(pages, ctx.path, ctx.req);
+    if (lead === undefined) return next();
+    ctx.status = ctx.path === '/' ? 302 : 308;
+    ctx.set({ location: lead + ctx.search, 'cache-control': 'no-store', vary: 'accept' });
+    ctx.body = '';
+  };
+};
+
+const setHeaders = (res: ServerResponse, headers: readonly string[]): void => {
+  for (let i = 0; i + 1 < headers.length; i += 2) res.setHeader(headers[i] ?? '', headers[i + 1] ?? '');
+};
+
+/** `/healthz`: the process answers. `/readyz`: traffic may be sent to it. */
+const createHealth = (readiness: () => Promise<Readiness>): Middleware => {
+  return async (ctx, next) => {
+    if (ctx.path !== '/healthz' && ctx.path !== '/readyz') return next();
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed('GET, HEAD');
+    ctx.set('cache-control', 'no-store');
+    const found = ctx.path === '/healthz' ? ({ status: 'ok' } as const) : await readiness();
+    ctx.status = found.status === 'unavailable' ? 503 : 200;
+    if (ctx.status === 503) ctx.set('retry-after', '1');
+    ctx.body = found;
+  };
+};

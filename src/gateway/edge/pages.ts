@@ -1,0 +1,70 @@
+/** Public pages and documents that others give: the gateway serves them without a look at any credential (interface 4.3). */
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import zlib from 'node:zlib';
+import type { Context, Middleware } from 'koa';
+import { methodNotAllowed } from '../model/faults.ts';
+
+export type Page = { type: string; body: string | Buffer; headers?: Readonly<Record<string, string>> };
+
+const methods = 'GET, HEAD, OPTIONS';
+
+/** Serves the path that is asked for exactly; passes on what it does not know. */
+export const createServePages = (pages: ReadonlyMap<string, Page>): Middleware => {
+  const forms = new Map([...pages].map(([path, { body }]) => [path, createForms(body)]));
+  return async (ctx, next) => {
+    const page = pages.get(ctx.path);
+    const formIn = forms.get(ctx.path);
+    if (page === undefined || formIn === undefined) return next();
+    if (ctx.method === 'OPTIONS') {
+      ctx.status = 204;
+      ctx.set('allow', methods);
+      return;
+    }
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(methods);
+    const { encoding, body, tag } = await formIn(wishOf(ctx));
+    ctx.status = 200;
+    ctx.set({ 'content-type': page.type, 'cache-control': 'public, max-age=300', ...page.headers });
+    ctx.set({ etag: tag, vary: 'accept-encoding' });
+    if (encoding !== 'identity') ctx.set('content-encoding', encoding);
+    // A browser that has it asks again after five minutes and need not take megabytes once more.
+    if (ctx.fresh) ctx.status = 304;
+    else ctx.body = body;
+  };
+};
+
+type Encoding = 'br' | 'gzip' | 'identity';
+type Form = { encoding: Encoding; body: string | Buffer; tag: string };
+
+/** Whatever the caller would like best, the smallest that it takes at all. */
+const wishOf = (ctx: Context): Encoding =>
+  ctx.acceptsEncodings('br') === 'br' ? 'br' : ctx.acceptsEncodings('gzip') === 'gzip' ? 'gzip' : 'identity';
+
+/** Below it a compressed answer saves no packet. */
+const bytesMin = 1024;
+
+const compressors = {
+  // A step below the slowest, which takes seconds for the viewer and saves a few percent.
+  br: (body: Buffer): Promise<Buffer> =>
+    promisify(zlib.brotliCompress)(body, {
+      params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 9, [zlib.constants.BROTLI_PARAM_SIZE_HINT]: body.length },
+    }),
+  gzip: (body: Buffer): Promise<Buffer> => promisify(zlib.gzip)(body, { level: 9 }),
+};
+
+/** A page is compressed once for each encoding, when it is first asked for, beside the event loop. */
+const createForms = (body: string | Buffer): ((wish: Encoding) => Promise<Form>) => {
+  const plain: Form = { encoding: 'identity', body, tag: `"${tagOf(body)}"` };
+  const bytes = Buffer.from(body);
+  const made = new Map<Encoding, Promise<Form>>();
+  return (wish) => {
+    if (wish === 'identity' || bytes.length < bytesMin) return Promise.resolve(plain);
+    const form =
+      made.get(wish) ??
+      compressors[wish](bytes).then((packed) => ({ encoding: wish, body: packed, tag: `"${tagOf(body)}-${wish}"` }));
+    made.set(wish, form);
+    return form;
+  };
+};
+
+const tagOf = (body: string | Buffer): string => createHash('sha256').update(body).digest('base64url').slice(0, 22);

@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAssertionVerifier } from '#src/contract/assertion.ts';
+import { createSecretBox } from '#src/platform/secret-box.ts';
+import {
+  type Headers,
+  knock,
+  masterKey,
+  metadata,
+  openDoor,
+  type PublicDoor,
+  plainChallenge,
+  type Reply,
+  sendRaw,
+  startUpstream,
+  type TestUpstream,
+} from '../harness/public-door.ts';
+
+let upstream: TestUpstream;
+let door: PublicDoor;
+let handing: PublicDoor;
+let closed: PublicDoor;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  door = await openDoor(upstream.url, { settings: { auth_check: 'on', legacy_status: 'on' } });
+  handing = await openDoor(upstream.url, { settings: { auth_check: 'on', auth_check_audiences: 'ordering' } });
+  closed = await openDoor(upstream.url);
+});
+
+afterAll(async () => {
+  await door?.close();
+  await handing?.close();
+  await closed?.close();
+  await upstream?.close();
+});
+
+const read = '/api/orders/list';
+
+type Ask = (method: string, target: string, headers: Headers, at?: PublicDoor) => Promise<Reply>;
+
+const asNginx: Ask = (method, target, headers, at = door) =>
+  knock(at.url, 'GET', '/auth/check', {
+    headers: { ...headers, 'x-original-method': method, 'x-original-uri': target },
+  });
+const asTraefik: Ask = (method, target, headers, at = door) =>
+  knock(at.url, 'GET', '/auth/check', {
+    headers: { ...headers, 'x-forwarded-method': method, 'x-forwarded-uri': target },
+  });
+const asEnvoy: Ask = (method, target, headers, at = door) => knock(at.url, method, `/auth/check${target}`, { headers });
+
+const proxies: [string, Ask][] = [
+  ['nginx', asNginx],
+  ['Traefik', asTraefik],
+  ['Envoy', asEnvoy],
+];
+
+test.each(proxies)('%s: every kind of credential gets yes, with who it is and without a body', async (_name, ask) => {
+  for (const headers of [door.asKey, door.asClient, door.asBearer]) {
+    const answer = await ask('GET', `${read}?page=1`, headers);
+    expect([answer.status, answer.text, answer.headers['cache-control']]).toEqual([200, '', 'no-store']);
+    expect(answer.headers['x-orderpass-tenants']).toBe('rst_1');
+    expect(answer.headers['x-orderpass-scopes']).toContain('read:orders');
+    expect(answer.headers['x-orderpass-assertion']).toBeUndefined();
+  }
+  const kinds = await Promise.all(
+    [door.asKey, door.asClient, door.asBearer].map(async (one) => (await ask('GET', read, one)).headers),
+  );
+  expect(kinds.map((one) => one['x-orderpass-kind'])).toEqual(['api_key', 'api_client', 'bearer']);
+  expect(kinds[1]?.['x-orderpass-id']).toBe(door.asClient['x-client-id']);
+  expect(upstream.seen).toEqual([]);
+});
+
+test.each(proxies)('%s: the decision is that of the original method and route', async (_name, ask) => {
+  const reader = await door.bearerWith(['read:orders']);
+  expect((await ask('GET', read, reader)).status).toBe(200);
+  expect((await ask('HEAD', read, reader)).status).toBe(200);
+  const refused = await ask('POST', '/api/order/create', reader);
+  expect([refused.status, refused.json.error]).toEqual([403, 'insufficient_scope']);
+  expect(refused.headers['www-authenticate']).toBe(
+    `Bearer realm="orderpass", error="insufficient_scope", error_description="This operation needs the scope write:orders", scope="write:orders", resource_metadata="${metadata}"`,
+  );
+  expect((await ask('POST', '/api/order/create', door.asBearer)).status).toBe(200);
+  const byKey = await ask('POST', '/api/order/create', door.asKey);
+  expect([byKey.status, byKey.json.error, byKey.json.missing_scopes]).toEqual([
+    403,
+    'INSUFFICIENT_SCOPE',
+    ['write:orders'],
+  ]);
+});
+
+test.each(proxies)(
+  '%s: without a credential, or with a bad one, 401 in the dialect of the caller',
+  async (_name, ask) => {
+    const none = await ask('GET', read, {});
+    expect([none.status, none.json.error, none.headers['www-authenticate']]).toEqual([
+      401,
+      'INVALID_AUTH',
+      plainChallenge,
+    ]);
+    const bad = await ask('GET', read, door.asExpired);
+    expect([bad.status, bad.json.error]).toEqual([401, 'invalid_token']);
+    expect(bad.headers['www-authenticate']).toContain('error="invalid_token"');
+    const problem = await ask('GET', read, { accept: 'application/problem+json' });
+    expect([problem.status, problem.headers['content-type'], problem.json.code]).toEqual([
+      401,
+      'application/problem+json',
+      'INVALID_AUTH',
+    ]);
+    const inQuery = await ask('GET', `${read}?access_token=x`, {});
+    expect([inQuery.status, inQuery.json.error]).toEqual([403, 'invalid_request']);
+  },
+);
+
+test.each(proxies)(
+  '%s: what is no operation, or cannot be judged, is 403 even in legacy status mode',
+  async (_name, ask) => {
+    const cases: [string, string, Headers][] = [
+      ['GET', '/api/unknown', door.asKey],
+      ['GET', '/api/x/../orders/list', door.asKey],
+      ['GET', '/api/orders%2Flist', door.asKey],
+      ['GET', '//api/orders/list', door.asKey],
+      ['GET', '/auth/check', door.asKey],
+      ['GET', '/healthz', door.asKey],
+      ['PUT', read, door.asKey],
+      ['DELETE', read, door.asKey],
+      // Answered to anybody by the gateway itself, so it must not open another proxy.
+      ['OPTIONS', read, door.asKey],
+      ['OPTIONS', read, {}],
+      ['GET', read, { ...door.asKey, ...door.asBearer }],
+      ['GET', read, { ...door.asKey, 'x-api-version': '2' }],
+      ['POST', '/api/customer/create', { ...door.asKey, 'content-type': 'application/x-www-form-urlencoded' }],
+    ];
+    for (const [method, target, headers] of cases) {
+      const answer = await ask(method, target, headers);
+      expect([method, target, answer.status]).toEqual([method, target, 403]);
+    }
+    expect((await ask('POST', '/api/customer/create', door.asKey)).status).toBe(200);
+  },
+);
+
+test.each(proxies)(
+  'F-46 %s: what is no operation says so, and sends no caller for another token',
+  async (_name, ask) => {
+    const cases: [string, string, string][] = [
+      ['GET', '/api/unknown', 'INVALID_ACTION'],
+      ['PUT', read, 'METHOD_NOT_ALLOWED'],
+    ];
+    for (const [method, target, code] of cases) {
+      const bearer = await ask(method, target, door.asBearer);
+      expect([bearer.status, bearer.json.error, bearer.json.code]).toEqual([403, 'invalid_request', code]);
+      expect(bearer.json.error_uri).toMatch(new RegExp(`#${code}$`));
+      expect(bearer.headers['www-authenticate']).toContain('error="invalid_request"');
+      expect(bearer.headers['www-authenticate']).not.toContain('scope');
+      if (code === 'INVALID_ACTION')
+        expect(bearer.json.error_description).toBe('No such operation: the path is not in the route table');
+      const key = await ask(method, target, door.asKey);
+      expect([key.status, key.json.error]).toEqual([403, code]);
+    }
+    // A scope problem is still one.
+    const refused = await ask('POST', '/api/order/create', await door.bearerWith(['read:orders']));
+    expect([refused.status, refused.json.error]).toEqual([403, 'insufficient_scope']);
+  },
+);
+
+test('a check that says nothing, or says it in two ways, is refused whoever asks', async () => {
+  const pair = { 'x-original-method': 'GET', 'x-original-uri': read };
+  const other = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': read };
+  const cases: [string, Headers][] = [
+    ['/auth/check', {}],
+    ['/auth/check', { 'x-original-uri': read }],
+    ['/auth/check', { 'x-original-method': 'GET' }],
+    ['/auth/check', { ...pair, ...other }],
+    ['/auth/check', { ...pair, 'x-forwarded-uri': '/api/order/create' }],
+    ['/auth/check', { 'x-original-method': 'GET', 'x-forwarded-uri': read }],
+    ['/auth/check', { ...pair, 'x-original-uri': `http://x${read}` }],
+    ['/auth/check', { ...pair, 'x-original-uri': `${read}#x` }],
+    ['/auth/check', { ...pair, 'x-original-uri': `${read} x` }],
+    ['/auth/check', { ...pair, 'x-original-uri': '' }],
+    ['/auth/check', { ...pair, 'x-original-method': 'get' }],
+    ['/auth/check', { ...pair, 'x-original-uri': `${read}?${'x'.repeat(9_000)}` }],
+    ['/auth/check?x=1', pair],
+    ['/auth/check?', pair],
+    ['/auth/check/', pair],
+    [`/auth/check${read}`, pair],
+    [`/auth/check${read}`, { 'x-forwarded-uri': read }],
+    ['/auth/check/', {}],
+  ];
+  for (const [target, headers] of cases) {
+    const answer = await knock(door.url, 'GET', target, { headers: { ...door.asKey, ...headers } });
+    expect([target, headers, answer.status]).toEqual([target, headers, 403]);
+  }
+  const twice = await sendRaw(
+    door.port,
+    `GET /auth/check HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Api-Key: ${door.asKey['x-api-key']}\r\nX-Original-Method: GET\r\nX-Original-URI: ${read}\r\nX-Original-URI: ${read}\r\n\r\n`,
+  );
+  expect(twice).toContain('HTTP/1.1 403');
+  expect((await knock(door.url, 'GET', '/auth/check', { headers: { ...door.asKey, ...pair } })).status).toBe(200);
+  expect((await knock(door.url, 'POST', '/auth/check', { headers: { ...door.asKey, ...pair } })).status).toBe(405);
+  // The check is asked with HEAD, the question is about GET.
+  const head = await knock(door.url, 'HEAD', '/auth/check', { headers: pair });
+  expect([head.status, head.text, head.headers['www-authenticate']]).toEqual([401, '', plainChallenge]);
+});
+
+test('the assertion is handed out only for an audience that the operator named, and fits this request alone', async () => {
+  const target = `${read}?page=2`;
+  const verify = createAssertionVerifier({
+    key: createSecretBox(masterKey).derive('assertion'),
+    audience: 'ordering',
+    now: () => Date.now(),
+  });
+  for (const [, ask] of proxies) {
+    const given = (await ask('GET', target, handing.asBearer, handing)).headers['x-orderpass-assertion'];
+    expect(verify(String(given), { method: 'GET', target })).toMatchObject({ kind: 'bearer', tenants: ['rst_1'] });
+    expect(verify(String(given), { method: 'POST', target })).toBeUndefined();
+    expect(verify(String(given), { method: 'GET', target: read })).toBeUndefined();
+  }
+  const refused = await asNginx('GET', target, {}, handing);
+  expect([refused.status, refused.headers['x-orderpass-assertion']]).toEqual([401, undefined]);
+});
+
+test('off unless it is switched on: the path is one that does not exist', async () => {
+  for (const [, ask] of proxies) {
+    const answer = await ask('GET', read, closed.asKey, closed);
+    expect([answer.status, answer.json.error, answer.headers['x-orderpass-id']]).toEqual([
+      404,
+      'INVALID_ACTION',
+      undefined,
+    ]);
+  }
+  expect((await knock(closed.url, 'GET', read, { headers: closed.asKey })).status).toBe(200);
+});

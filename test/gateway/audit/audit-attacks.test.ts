@@ -1,0 +1,314 @@
+/** What somebody can do who may write every table and has not the master key, and how each of it is named for good. */
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { hashEvent } from '#src/gateway/audit/chain/chain.ts';
+import { insertEvents, listChainEvents } from '#src/gateway/audit/chain/event-store.ts';
+import { type ChainedEvent, completeEvent } from '#src/gateway/audit/event/event.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { type House, openHouse } from '../harness/audit-harness.ts';
+
+let house: House;
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+
+afterEach(async () => {
+  await house.close();
+  for (const name of ['heads', ...tables]) await database.pool.query(`drop table if exists kept_${name}`);
+});
+
+afterAll(() => database.drop());
+
+type Attack = {
+  title: string;
+  /** Default: F-21. */
+  id?: string;
+  /** What the attacker kept from before the last changes. */
+  before?: (house: House) => Promise<void>;
+  act: (house: House) => Promise<void>;
+  /** The chain and the seq that must be named. */
+  place: { chain: number; seq: number | null };
+  /** Nothing in the database contradicts: only what is kept beside it tells. */
+  consistent?: true;
+};
+
+const tables = ['audit_chains', 'audit_events', 'audit_sink_positions', 'audit_hours', 'audit_hour_positions'];
+
+const keep = async ({ attack }: House, condition = 'true'): Promise<void> => {
+  await attack(`create table kept_heads as select * from gateway.audit_chains where ${condition}`);
+};
+
+const putHeadsBack = async ({ attack }: House): Promise<void> => {
+  await attack('delete from gateway.audit_chains where chain in (select chain from kept_heads)');
+  await attack('insert into gateway.audit_chains select * from kept_heads');
+};
+
+/** Events of a chain with right hashes from `from` on, after `edit`. */
+const rehash = async (
+  { database, attack }: House,
+  chain: number,
+  edit: (event: ChainedEvent) => ChainedEvent,
+): Promise<string> => {
+  const events = await listChainEvents(database.db, chain, { seq: 0 }, 10_000);
+  let before = '0'.repeat(64);
+  for (const event of events.map(edit)) {
+    before = hashEvent(before, chain, event.seq, event);
+    await attack(`update gateway.audit_events set actor = $1, hash = decode($2, 'hex') where chain = $3 and seq = $4`, [
+      event.actor,
+      before,
+      chain,
+      event.seq,
+    ]);
+  }
+  return before;
+};
+
+const forge = async ({ database }: House, chain: number, seq: number, before: string): Promise<void> => {
+  const event = completeEvent({ action: 'key.revoked', actor: 'mallory' }, new Date());
+  await insertEvents(database.db, [{ ...event, chain, seq, hash: hashEvent(before, chain, seq, event) }]);
+};
+
+const endOf = async ({ attack }: House, chain: number): Promise<{ seq: number; hash: string }> => {
+  const [end] = await attack(
+    `select seq::int, encode(hash, 'hex') as hash from gateway.audit_events where chain = $1 order by seq desc limit 1`,
+    [chain],
+  );
+  return end as { seq: number; hash: string };
+};
+
+const attacks: Attack[] = [
+  {
+    title: 'an event of the chain of changes is changed',
+    act: async ({ attack }) =>
+      void (await attack("update gateway.audit_events set actor = 'x' where chain = 0 and seq = 3")),
+    place: { chain: 0, seq: 3 },
+  },
+  {
+    title: 'an event is changed, and every hash after it computed anew',
+    act: async (at) => void (await rehash(at, 0, (event) => (event.seq === 3 ? { ...event, actor: 'x' } : event))),
+    place: { chain: 0, seq: 6 },
+  },
+  {
+    title: 'the same, and the hash of the head too',
+    act: async (at) => {
+      const end = await rehash(at, 0, (event) => (event.seq === 3 ? { ...event, actor: 'x' } : event));
+      await at.attack("update gateway.audit_chains set hash = decode($1, 'hex') where chain = 0", [end]);
+    },
+    place: { chain: 0, seq: null },
+  },
+  {
+    title: 'an event in the middle is deleted',
+    act: async ({ attack }) => void (await attack('delete from gateway.audit_events where chain = 0 and seq = 3')),
+    place: { chain: 0, seq: 3 },
+  },
+  {
+    title: 'the last events are deleted',
+    act: async ({ attack }) => void (await attack('delete from gateway.audit_events where chain = 0 and seq > 4')),
+    place: { chain: 0, seq: 5 },
+  },
+  {
+    title: 'the last events of the chain of a process are deleted',
+    act: async ({ attack }) => void (await attack('delete from gateway.audit_events where chain = 1 and seq > 2')),
+    place: { chain: 1, seq: 3 },
+  },
+  {
+    title: 'the last events are deleted and an older signed head is put back',
+    before: (at) => keep(at, 'chain = 0'),
+    act: async (at) => {
+      await putHeadsBack(at);
+      await at.attack('delete from gateway.audit_events where chain = 0 and seq > 4');
+    },
+    place: { chain: 0, seq: 5 },
+  },
+  {
+    title: 'the same in the chain of a process',
+    before: (at) => keep(at, 'chain = 1'),
+    act: async (at) => {
+      await putHeadsBack(at);
+      await at.attack('delete from gateway.audit_events where chain = 1 and seq > (select seq from kept_heads)');
+    },
+    place: { chain: 1, seq: 3 },
+  },
+  {
+    title: 'two events change places',
+    act: async ({ attack }) =>
+      void (await attack('update gateway.audit_events set seq = 7 - seq where chain = 0 and seq in (3, 4)')),
+    place: { chain: 0, seq: 3 },
+  },
+  {
+    title: 'a second event stands at the number of another',
+    act: async ({ attack }) =>
+      void (await attack(`
+        create temp table twin as select * from gateway.audit_events where chain = 0 and seq = 3;
+        update twin set at = at + interval '1 second', actor = 'mallory';
+        insert into gateway.audit_events select * from twin; drop table twin`)),
+    place: { chain: 0, seq: 4 },
+  },
+  {
+    title: 'a chain is forged',
+    act: async (at) => {
+      await at.attack(`
+        insert into gateway.audit_chains
+        select 90, process, opened, 1, hash, signed, true, seen, mac, 0, anchor_hash, anchor_mac
+        from gateway.audit_chains where chain = 1`);
+      await forge(at, 90, 1, '0'.repeat(64));
+    },
+    place: { chain: 90, seq: null },
+  },
+  {
+    title: 'a chain of changes is forged',
+    act: async (at) => {
+      await at.attack(`
+        insert into gateway.audit_chains
+        select 91, process, opened, 0, hash, signed, false, '[]', mac, 0, anchor_hash, anchor_mac
+        from gateway.audit_chains where chain = 0`);
+    },
+    place: { chain: 91, seq: null },
+  },
+  {
+    id: 'F-24',
+    title: 'events stand in a chain without a head',
+    act: (at) => forge(at, 92, 1, '0'.repeat(64)),
+    place: { chain: 92, seq: 1 },
+  },
+  {
+    id: 'F-24',
+    title: 'an event with a right hash is appended to the chain of changes',
+    act: async (at) => {
+      const { seq, hash } = await endOf(at, 0);
+      await forge(at, 0, seq + 1, hash);
+    },
+    place: { chain: 0, seq: 7 },
+  },
+  {
+    id: 'F-24',
+    title: 'an event with a right hash is appended to the chain of a process',
+    act: async (at) => {
+      const { seq, hash } = await endOf(at, 1);
+      await forge(at, 1, seq + 1, hash);
+    },
+    place: { chain: 1, seq: 5 },
+  },
+  {
+    id: 'F-23',
+    title: 'both tables are emptied',
+    act: async ({ attack }) => void (await attack('truncate gateway.audit_chains, gateway.audit_events')),
+    place: { chain: 0, seq: null },
+    consistent: true,
+  },
+  {
+    id: 'F-23',
+    title: 'the heads are deleted',
+    act: async ({ attack }) => void (await attack('delete from gateway.audit_chains')),
+    place: { chain: 0, seq: null },
+  },
+  {
+    title: 'the chain of a process vanishes whole',
+    act: async ({ attack }) =>
+      void (await attack(
+        'with gone as (delete from gateway.audit_chains where chain = 1) delete from gateway.audit_events where chain = 1',
+      )),
+    place: { chain: 1, seq: null },
+  },
+  {
+    title: 'what a head vouches for is edited',
+    act: async ({ attack }) => void (await attack("update gateway.audit_chains set seen = '[]' where chain = 0")),
+    place: { chain: 0, seq: null },
+  },
+  {
+    id: 'F-37',
+    title: 'an event is hidden from the search for its request',
+    act: async ({ attack }) =>
+      void (await attack('update gateway.audit_events set ids_indexed = not ids_indexed where chain = 1 and seq = 2')),
+    place: { chain: 1, seq: 2 },
+  },
+  {
+    title: 'the time of an event is moved by less than the hash covers',
+    act: async ({ attack }) =>
+      void (await attack("update gateway.audit_events set at = at + interval '3 us' where chain = 0 and seq = 3")),
+    place: { chain: 0, seq: 3 },
+  },
+  {
+    title: 'the beginning of a chain is moved',
+    act: async ({ attack }) => void (await attack('update gateway.audit_chains set anchor_seq = 2 where chain = 0')),
+    place: { chain: 0, seq: null },
+  },
+  {
+    title: 'the chain of changes is given to another process',
+    act: async ({ attack }) => void (await attack("update gateway.audit_chains set process = 'x' where chain = 0")),
+    place: { chain: 0, seq: null },
+  },
+  {
+    id: 'F-23',
+    title: 'every table of the audit is set back to what it was',
+    before: async ({ attack }) => {
+      for (const name of tables) await attack(`create table kept_${name} as select * from gateway.${name}`);
+    },
+    act: async ({ attack }) => {
+      for (const name of tables) {
+        await attack(`delete from gateway.${name}`);
+        await attack(`insert into gateway.${name} select * from kept_${name}`);
+      }
+    },
+    place: { chain: 0, seq: 5 },
+    consistent: true,
+  },
+];
+
+const modes = ['running', 'stopped'] as const;
+
+const cases = attacks.flatMap((attack) =>
+  modes.map((mode): [string, Attack, string] => [
+    `${attack.id ?? 'F-21'} while the program is ${mode}, ${attack.title}`,
+    attack,
+    mode,
+  ]),
+);
+
+test.each(cases)(
+  '%s: it is named, also after work, a restart and more work',
+  async (_title, { before, act, place, consistent }, mode) => {
+    house = await openHouse(database);
+    await house.start();
+    // Chain 0: four changes, then two. Chain 1: two refusals, then two.
+    for (let i = 0; i < 4; i += 1) await house.changeHere();
+    for (let i = 0; i < 2; i += 1) await house.request();
+    await before?.(house);
+    await house.changeHere();
+    await house.change();
+    for (let i = 0; i < 2; i += 1) await house.request();
+    expect(await house.verify()).toMatchObject({ problems: [], unsigned: 0 });
+    if (mode === 'stopped') await house.stop();
+    await act(house);
+    const named = async (): Promise<void> => {
+      const expected = expect.arrayContaining([expect.objectContaining(place)]);
+      expect((await house.verify()).problems).toEqual(expected);
+      // What happened to a running program stands in the audit itself.
+      if (consistent !== true || mode === 'running') {
+        expect((await house.verify({ blind: true })).problems.length).toBeGreaterThan(0);
+      }
+    };
+    const work = async (): Promise<void> => {
+      await house.change();
+      await house.changeHere();
+      await house.request();
+      await house.retain(400);
+      await house.change();
+    };
+    if (mode === 'stopped') {
+      await house.change();
+      await house.start();
+    }
+    await work();
+    await named();
+    await house.stop();
+    await named();
+    await house.start();
+    await work();
+    await named();
+    await house.stop();
+    await named();
+  },
+);

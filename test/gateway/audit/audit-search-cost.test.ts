@@ -1,0 +1,184 @@
+import { createHash } from 'node:crypto';
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { AskedFilter } from '#src/gateway/audit/search/issued-use.ts';
+import { exportFound, searchAudit } from '#src/gateway/index.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { createSecretBox } from '#src/platform/secret-box.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { filtersOfAudit, growAudit } from '../../support/grown-audit.ts';
+import { statementsOf } from '../../support/statements-of.ts';
+
+/** Events of the small and of the large audit. */
+const sizes = [10_000, 50_000] as const;
+const restuid = 'rst_most';
+
+/** No gateway runs on them: the statements of its services would be counted with those of a search. */
+type Grown = { database: TestDatabase; now: Date };
+
+let audits: Grown[];
+
+beforeAll(async () => {
+  audits = [];
+  for (const rows of sizes) {
+    const database = await createTestDatabase();
+    const now = systemClock.now();
+    await growAudit(database.pool, { restuid, rows, now });
+    audits.push({ database, now });
+  }
+}, 240_000);
+afterAll(async () => {
+  for (const { database } of audits) await database.drop();
+});
+
+const box = createSecretBox(Buffer.alloc(32, 9));
+
+const deps = ({ database }: Grown) => ({ db: database.db, box, clock: systemClock, actor: 'cli:ada' });
+
+type Plan = {
+  'Node Type': string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Index Recheck'?: number;
+  Plans?: Plan[];
+};
+
+/** Rows that the statements of a search read: the same on a machine at rest and on a busy one, however far apart they lie. */
+const costOf = async (audit: Grown, filter: AskedFilter): Promise<number> => {
+  const sent = await statementsOf(() => searchAudit(deps(audit), { filter, limit: 50 }));
+  const client = await audit.database.pool.connect();
+  try {
+    let read = 0;
+    await client.query('begin');
+    for (const { text, values } of sent.filter(({ text }) => /^\s*(\/\*.*\*\/)?\s*(with|select)\b/i.test(text))) {
+      // What a search asks of the planner holds for the statements after it.
+      if (text.includes('set_config')) await client.query(text, values);
+      else if (text.includes('audit_events')) read += await rowsOf(client, text, values);
+    }
+    return read;
+  } finally {
+    await client.query('rollback');
+    client.release();
+  }
+};
+
+const rowsOf = async (client: pg.PoolClient, text: string, values: unknown[]): Promise<number> => {
+  const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
+    `explain (analyze, timing off, format json) ${text}`,
+    values,
+  );
+  const plan = rows[0]?.['QUERY PLAN'][0]?.Plan;
+  return plan === undefined ? 0 : readIn(plan);
+};
+
+const scans = new Set(['Seq Scan', 'Index Scan', 'Index Only Scan', 'Bitmap Heap Scan', 'Bitmap Index Scan']);
+
+const readIn = (plan: Plan): number => {
+  const { Plans = [], 'Actual Rows': rows, 'Actual Loops': loops } = plan;
+  const removed = (plan['Rows Removed by Filter'] ?? 0) + (plan['Rows Removed by Index Recheck'] ?? 0);
+  const own = scans.has(plan['Node Type']) ? (rows + removed) * loops : 0;
+  return Plans.reduce((sum, inner) => sum + readIn(inner), own);
+};
+
+/** A search looks at up to 1,000 events of each of two filters, and reads as many once more. */
+const bound = 3_000;
+const ratioMax = 1.3;
+
+test('F-09 a search of the audit costs the same with five times as many events, with every filter alone and in pairs', async () => {
+  const [small, large] = audits as [Grown, Grown];
+  const [few, many] = [small, large].map(({ now }) => filtersOfAudit({ restuid, now })) as [
+    AskedFilter[],
+    AskedFilter[],
+  ];
+  const dearer: unknown[] = [];
+  for (const [i, filter] of few.entries()) {
+    const [less, more] = [await costOf(small, filter), await costOf(large, many[i] ?? {})];
+    if (more > less * ratioMax + bound) dearer.push([filter, less, more]);
+  }
+  expect(dearer).toEqual([]);
+}, 240_000);
+
+/** What a search with this filter is to find, by a way of its own: a look at every event. */
+const fullScan = async ({ database }: Grown, filter: AskedFilter): Promise<string[]> => {
+  const { rows } = await database.pool.query(
+    `select chain || '-' || seq as id from gateway.audit_events where chain = 7
+       and ($1::text is null or client_id = $1) and ($2::text is null or credential_id = $2)
+       and ($3::text is null or $3 = any (tenants)) and ($4::text is null or action = $4)
+       and ($5::text is null or route_id = $5) and ($6::text is null or address = $6)
+       and ($7::text is null or outcome = $7) and ($8::timestamptz is null or at >= $8)
+       and ($9::timestamptz is null or at < $9) and ($10::text is null or fingerprint = $10 or strpos(uses, ';' || $10 || ' ') > 0)
+       and ($11::text is null or token_id = $11 or strpos(uses, ' ' || $11 || ' ') > 0) and ($12::text is null or $12 = any (request_ids))
+     order by at desc, chain desc, seq desc`,
+    [
+      ...[filter.client, filter.credential, filter.tenant, filter.action, filter.route, filter.address],
+      ...[filter.outcome, filter.since, filter.until, filter.fingerprint, filter.tokenId, filter.requestId],
+    ],
+  );
+  return rows.map(({ id }) => String(id));
+};
+
+const fingerprintOf = (text: string): string => createHash('md5').update(text).digest('hex');
+
+const isGrown = (id: string): boolean => id.startsWith('7-');
+
+test('F-09 pages of a search lead to exactly what a look at every event finds, however rare it is', async () => {
+  const [audit] = audits as [Grown];
+  const filters: AskedFilter[] = [
+    { tenant: 'rst_tenth', action: 'request.denied' },
+    { tenant: 'rst_tenth', outcome: 'failure' },
+    { client: 'opc_most', route: 'menu.import' },
+    { client: 'opc_most', tenant: 'rst_rare' },
+    { route: 'orders.get', address: '198.51.100.9' },
+    { action: 'request.allowed', client: 'opc_tenth' },
+    { action: 'request.denied', tenant: restuid },
+    { credential: 'opk_tenth', action: 'token.issued' },
+    { tokenId: 'jti_most', action: 'token.issued' },
+    { requestId: 'till-most', address: '198.51.100.8' },
+    { route: 'orders.list', address: '198.51.100.8' },
+    { fingerprint: fingerprintOf('many'), client: 'opc_most' },
+    { tokenId: 'jti_many', tenant: restuid },
+  ];
+  for (const filter of filters) {
+    const found: string[] = [];
+    for (let before: string | undefined; ; ) {
+      const page = await searchAudit(deps(audit), { filter, limit: 200, before });
+      expect(page.events.length).toBeLessThanOrEqual(200);
+      // A page that is not full says where the search stopped, unless it is the last.
+      expect(page.searched_to !== null, JSON.stringify(filter)).toBe(
+        page.next_cursor !== null && page.events.length < 200,
+      );
+      found.push(...page.events.map((event) => String(event['event.id']).split('-').slice(0, 2).join('-')));
+      if (page.next_cursor === null) break;
+      before = page.next_cursor;
+    }
+    expect(found.filter(isGrown), JSON.stringify(filter)).toEqual(await fullScan(audit, filter));
+  }
+}, 120_000);
+
+test('F-09 an export goes on where one search would stop, to the oldest event that fits', async () => {
+  const [, audit] = audits as [Grown, Grown];
+  // Three of the oldest events: each filter alone has thousands.
+  const filter: AskedFilter = { address: '198.51.100.8', route: 'orders.list' };
+  const first = await searchAudit(deps(audit), { filter, limit: 50 });
+  expect(first).toMatchObject({ events: [], next_cursor: expect.any(String), searched_to: expect.any(String) });
+  const pieces: string[] = [];
+  for await (const piece of await exportFound(deps(audit), { filter, format: 'jsonl' })) pieces.push(piece);
+  const lines = pieces.join('').trim().split('\n');
+  expect(lines.map((line) => (JSON.parse(line) as Record<string, unknown>)['event.id'])).toEqual(
+    await fullScan(audit, filter),
+  );
+  expect(lines).toHaveLength(3);
+});
+
+test('a cost that grows would be seen', async () => {
+  const [, { database }] = audits as [Grown, Grown];
+  const client = await database.pool.connect();
+  const read = (rows: number): Promise<number> =>
+    rowsOf(client, 'select details from gateway.audit_events order by at desc limit $1', [rows]);
+  try {
+    expect(await read(50_000)).toBeGreaterThan((await read(10_000)) * ratioMax + bound);
+  } finally {
+    client.release();
+  }
+});

@@ -1,0 +1,193 @@
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createEarlierFingerprint, createFingerprint } from '#src/gateway/audit/event/fingerprint.ts';
+import type { EventFilter } from '#src/gateway/audit/search/filter-store.ts';
+import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
+import { reportUnusedScopes, searchAudit, traceCredential } from '#src/gateway/index.ts';
+import { newId } from '#src/platform/ids.ts';
+import { until } from '../../support/until.ts';
+import { explainSearches } from '../harness/explain-searches.ts';
+import { bearer, openStand, pick, read, type Stand, tokenOf } from '../harness/gateway-harness.ts';
+import { knock } from '../harness/public-door.ts';
+
+let stand: Stand;
+let tenant: string;
+let client: { client_id: string; client_secret: string };
+let token: string;
+let requestId: string;
+
+beforeAll(async () => {
+  stand = await openStand();
+  tenant = await stand.createTenant();
+  client = pick(await stand.createClient([tenant], ['read:orders', 'read:menu']));
+  token = await tokenOf(stand.url, client);
+  await knock(stand.url, 'GET', read, { headers: bearer(token) });
+  const denied = await knock(stand.url, 'GET', '/api/account/subrestaurants', { headers: bearer(token) });
+  requestId = String(denied.headers['x-request-id']);
+  await until(async () => (await find({ action: 'request.allowed' })).length > 0);
+});
+
+afterAll(() => stand.close());
+
+const deps = () => ({ db: stand.database.db, box: stand.box, clock: stand.clock, actor: 'cli:ada' });
+const page = (filter: EventFilter, limit = 100, before?: string) => searchAudit(deps(), { filter, limit, before });
+const find = async (filter: EventFilter): Promise<string[]> =>
+  (await page(filter)).events.map((event) => String(event['event.action']));
+
+test('events are found by fingerprint, client, tenant, decision, action, request, token and time, under names of the ECS', async () => {
+  const fingerprint = createFingerprint(stand.box)(token);
+  expect(await find({ fingerprint })).toEqual(expect.arrayContaining(['request.denied', 'request.allowed']));
+  expect(await find({ client: client.client_id, action: 'client.created' })).toEqual(['client.created']);
+  expect(await find({ tenant, action: 'tenant.created' })).toEqual(['tenant.created']);
+  expect(await find({ fingerprint, outcome: 'failure' })).toEqual(['request.denied']);
+  expect(await find({ requestId })).toEqual(['request.denied']);
+  expect(await find({ tokenId: String(decodeJwt(token).jti), action: 'token.issued' })).toEqual(['token.issued']);
+  expect(await find({ fingerprint, until: new Date(Date.now() - 3_600_000) })).toEqual([]);
+  expect((await find({ fingerprint, since: new Date(Date.now() - 3_600_000) })).length).toBeGreaterThan(1);
+  const [event] = (await page({ requestId })).events;
+  expect(event).toMatchObject({
+    'event.action': 'request.denied',
+    'event.outcome': 'failure',
+    'http.request.id': [requestId],
+    'orderpass.client.id': client.client_id,
+  });
+});
+
+test('an allowed and a refused request are found by their ids, whoever chose these', async () => {
+  const other = await tokenOf(stand.url, pick(await stand.createClient([tenant], ['read:orders'])));
+  const hourAgo = newId('req', Date.now() - 3_600_000);
+  for (const id of ['pos-7.order-4711', hourAgo, newId('req')]) {
+    const headers = { ...bearer(other), 'x-request-id': id };
+    expect((await knock(stand.url, 'GET', read, { headers })).headers['x-request-id']).toBe(id);
+    await knock(stand.url, 'GET', '/api/account/subrestaurants', { headers });
+    await until(async () => (await find({ requestId: id })).length === 2);
+    expect((await find({ requestId: id })).toSorted()).toEqual(['request.allowed', 'request.denied']);
+  }
+  expect(await find({ requestId: newId('req') })).toEqual([]);
+});
+
+test('what was done with a value is found under fingerprints of earlier versions, too, by whoever holds the value', async () => {
+  const other = pick(await stand.createClient([tenant], ['read:orders']));
+  const { client_id, client_secret } = other;
+  await knock(stand.url, 'GET', read, { headers: { 'x-client-id': client_id, 'x-client-secret': client_secret } });
+  await until(async () => (await find({ client: client_id, action: 'request.allowed' })).length > 0);
+  const earlier = createEarlierFingerprint(stand.box)(client_secret);
+  const { rowCount } = await stand.database.pool.query(
+    'update gateway.audit_events set fingerprint = $1 where fingerprint = $2',
+    [earlier, createFingerprint(stand.box)(client_secret)],
+  );
+  expect(rowCount).toBe(1);
+  await stand.database.pool.query('update gateway.client_secrets set fingerprint = null where client_id = $1', [
+    client_id,
+  ]);
+  const denied = { 'x-client-id': client_id, 'x-client-secret': client_secret };
+  await knock(stand.url, 'GET', '/api/account/subrestaurants', { headers: denied });
+  const traced = await traceCredential({ db: stand.database.db, box: stand.box }, client_secret);
+  expect(traced).toMatchObject({ genuine: true, client_id, calls: 1, partial: false });
+  expect(await find({ fingerprint: [earlier] })).toEqual(['request.allowed']);
+  expect(traced.refusals).toMatchObject([{ 'event.action': 'request.denied' }]);
+});
+
+test('pages by cursor show each event once, newest first, while new ones are written', async () => {
+  const whole = (await page({ client: client.client_id })).events;
+  const seen: unknown[] = [];
+  let before: string | undefined;
+  for (;;) {
+    const { events, next_cursor } = await page({ client: client.client_id }, 1, before);
+    seen.push(...events.map((event) => event['event.id']));
+    if (next_cursor === null) break;
+    before = next_cursor;
+  }
+  expect(seen).toEqual(whole.map((event) => event['event.id']));
+  const times = whole.map((event) => String(event['@timestamp']));
+  expect(times).toEqual(times.toSorted().reverse());
+  await expect(page({}, 1, 'garbage')).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
+});
+
+test('who asked, and for what, is in the audit before the answer, and a credential in the filter is refused and written nowhere', async () => {
+  await page({ requestId });
+  const [, newest] = (await page({ action: 'audit.read' }, 2)).events;
+  expect(newest).toMatchObject({
+    'user.name': 'cli:ada',
+    'orderpass.details': { read: 'search', filter: { requestId } },
+  });
+  for (const value of [token, client.client_secret]) {
+    await expect(page({ tokenId: value })).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
+  }
+  const { rows } = await stand.database.pool.query('select 1 from gateway.audit_events where details like any ($1)', [
+    [`%${token}%`, `%${client.client_secret}%`],
+  ]);
+  expect(rows).toEqual([]);
+});
+
+test('unused scopes: granted against what the called routes required, and the grant that would have been enough', async () => {
+  const file = routesFileOf({});
+  const table = readRouteTable(file);
+  const idle = await stand.createClient([tenant]);
+  const exact = await stand.createClient([tenant], ['read:orders']);
+  await knock(stand.url, 'GET', read, { headers: bearer(await tokenOf(stand.url, exact)) });
+  await until(async () => (await find({ client: exact.client_id, action: 'request.allowed' })).length > 0);
+  const found = await reportUnusedScopes({ ...deps(), table }, { days: 30 });
+  expect(found.find(({ client_id }) => client_id === client.client_id)).toMatchObject({
+    calls: 1,
+    granted: ['read:orders', 'read:menu'],
+    used: { 'read:orders': 1 },
+    unused: ['read:menu'],
+    proposed: ['read:orders'],
+  });
+  expect(found.find(({ client_id }) => client_id === idle.client_id)).toMatchObject({
+    calls: 0,
+    granted: loadScopeNames(file),
+    proposed: [],
+  });
+  expect(found.some(({ client_id }) => client_id === exact.client_id)).toBe(false);
+});
+
+test('no search reads a whole table: every filter is answered by an index', async () => {
+  const { pool } = stand.database;
+  await pool.query(`
+    insert into gateway.audit_events
+    select 9, i, now() - make_interval(secs => i % 3600), case when i % 50 = 0 then 'request.denied' else 'request.allowed' end,
+      case when i % 50 = 0 then 'failure' else 'success' end, null, 1, array['req_' || i], md5((i % 500)::text), 'bearer',
+      'ops_' || i % 300, 'jti_' || i % 2000, 'client_' || i % 200, array['tenant_' || i % 400], 'route_' || i % 40,
+      '{read:orders}', '10.0.0.' || i % 200, null, '{}', '\\x00'
+    from generate_series(1, 60000) i`);
+  await pool.query('analyze gateway.audit_events');
+  const filters: EventFilter[] = [
+    {},
+    { fingerprint: 'c4ca4238a0b923820dcc509a6f75849b' },
+    { client: 'client_7' },
+    { credential: 'ops_7' },
+    { tenant: 'tenant_7' },
+    { outcome: 'failure' },
+    { outcome: 'success' },
+    { action: 'secret.retired' },
+    { action: 'request.denied' },
+    { action: 'request.allowed' },
+    { requestId: 'req_77' },
+    { requestId },
+    { tokenId: 'jti_7' },
+    { fingerprint: ['c4ca4238a0b923820dcc509a6f75849b', 'none'] },
+    { fingerprint: ['c4ca4238a0b923820dcc509a6f75849b', 'none'], outcome: 'failure' },
+    { credential: 'ops_7', action: 'token.issued' },
+    { route: 'route_7' },
+    { address: '10.0.0.7' },
+    { address: '10.0.0.7', outcome: 'failure' },
+    { since: new Date(Date.now() - 60_000) },
+    { until: new Date(Date.now() - 60_000) },
+    { client: 'client_7', outcome: 'failure', since: new Date(Date.now() - 600_000) },
+  ];
+  const { db, plans } = explainSearches(pool);
+  for (const filter of filters) {
+    plans.length = 0;
+    await searchAudit({ ...deps(), db }, { filter, limit: 50 });
+    // Beside the search itself: what is looked at before the reading is noted in the chain of changes.
+    expect(plans.length, JSON.stringify(filter)).toBeGreaterThanOrEqual(1);
+    // The partition of the next month is empty: PostgreSQL may well read all of nothing.
+    const scans = plans.join().match(/Seq Scan on audit_events_\d+/g) ?? [];
+    for (const scan of scans) {
+      const { rows } = await pool.query(`select 1 from gateway.${scan.slice('Seq Scan on '.length)} limit 1`);
+      expect(rows, `${JSON.stringify(filter)}\n${plans.join()}`).toEqual([]);
+    }
+  }
+});

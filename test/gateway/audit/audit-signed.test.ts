@@ -1,0 +1,145 @@
+/** What else rests on the audit: searches, exports, sinks and verdicts, and the audit of an installation of the first version. */
+import { createHmac } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { appendToChain, chainStart, headLabel, signAnchor, signHead } from '#src/gateway/audit/chain/chain.ts';
+import { insertChain, insertEvents } from '#src/gateway/audit/chain/event-store.ts';
+import { completeEvent } from '#src/gateway/audit/event/event.ts';
+import { createAuditSinks } from '#src/gateway/audit/sinks/feed-sinks.ts';
+import { exportAudit, listVerifications, searchAudit, startVerification } from '#src/gateway/index.ts';
+import { supervise } from '#src/platform/supervisor.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { until } from '../../support/until.ts';
+import { type House, openHouse } from '../harness/audit-harness.ts';
+
+let database: TestDatabase;
+let house: House;
+let folder: string;
+
+const log = pino({ level: 'silent' });
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'orderpass-'));
+  house = await openHouse(database);
+});
+
+afterEach(async () => {
+  await house.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+afterAll(() => database.drop());
+
+const deps = () => ({ db: database.db, box: house.boxOf(), clock: house.clock, actor: 'cli:ada' });
+
+test('F-24 search and export say of each event whether it is signed', async () => {
+  await house.start();
+  await house.changeHere();
+  await house.stop();
+  const [end] = await house.attack(
+    `select seq::int, encode(hash, 'hex') as hash from gateway.audit_events where chain = 0 order by seq desc limit 1`,
+  );
+  const made = completeEvent({ action: 'key.revoked', actor: 'mallory' }, house.clock.now());
+  const forged = appendToChain(0, end as { seq: number; hash: string }, [made]).events;
+  const headless = appendToChain(77, { seq: 0, hash: chainStart }, [made]).events;
+  await insertEvents(database.db, [...forged, ...headless]);
+  const { events } = await searchAudit(deps(), { filter: { action: 'key.revoked' }, limit: 10 });
+  expect(events.map((event) => [event['user.name'], event['orderpass.signed']])).toEqual([
+    ['mallory', false],
+    ['mallory', false],
+  ]);
+  const genuine = await searchAudit(deps(), { filter: { action: 'tenant.created' }, limit: 10 });
+  expect(genuine.events.map((event) => event['orderpass.signed'])).toEqual([true]);
+  const pieces: string[] = [];
+  await exportAudit(deps(), { format: 'csv', write: async (piece) => void pieces.push(piece) });
+  const [head = '', ...lines] = pieces.join('').trimEnd().split('\r\n');
+  expect(head.endsWith(',orderpass.signed')).toBe(true);
+  expect(lines.filter((line) => line.includes('mallory')).every((line) => line.endsWith(',false'))).toBe(true);
+  expect(lines.filter((line) => line.includes('tenant.created')).every((line) => line.endsWith(',true'))).toBe(true);
+});
+
+test('F-24 a position of a sink that somebody moved ahead is not believed: what it hid is sent', async () => {
+  const file = join(folder, 'audit.jsonl');
+  const settings = { audit_days: 365, audit_stdout: 'off' as const, audit_file: file };
+  const sinkDuring = async (work: () => Promise<void>): Promise<void> => {
+    const ended = new AbortController();
+    const sinks = createAuditSinks({ db: database.db, box: house.boxOf(), log, holder: 'test' }, settings);
+    const running = supervise(sinks, ended.signal, log);
+    await work();
+    ended.abort();
+    await running;
+  };
+  const taken = (): string => (existsSync(file) ? readFileSync(file, 'utf8') : '');
+  await house.change();
+  await sinkDuring(() => until(() => taken().includes('"event.id":"0-1"')));
+  await house.attack('update gateway.audit_sink_positions set seq = 100 where chain = 0');
+  await house.change();
+  await sinkDuring(() => until(() => taken().includes('"event.id":"0-2"')));
+});
+
+test('F-24 a verdict that somebody wrote into the table is not shown as one', async () => {
+  await house.start();
+  await house.changeHere();
+  const verdicts = async () => (await listVerifications(deps(), 5)).map(({ state }) => state);
+  await startVerification({ ...deps(), log }, { actor: 'ada', address: '127.0.0.1' });
+  await until(async () => (await verdicts())[0] === 'sound');
+  await house.attack('update gateway.audit_events set actor = $1 where chain = 0 and seq = 1', ['mallory']);
+  await startVerification({ ...deps(), log }, { actor: 'ada', address: '127.0.0.1' });
+  await until(async () => (await verdicts())[0] === 'broken');
+  await house.attack('update gateway.audit_verifications set problem = null, problem_chain = null, problem_seq = null');
+  expect(await verdicts()).toEqual(['interrupted', 'sound']);
+});
+
+/** A chain as the first version wrote it: signed each minute, `events` in all and `signed` of them before the head. */
+const oldChain = async (chain: number, process: string, { events, signed }: { events: number; signed: number }) => {
+  const key = house.boxOf({ blind: true }).derive(headLabel);
+  const now = house.clock.now();
+  const all = Array.from({ length: events }, () =>
+    completeEvent({ action: 'request.denied', outcome: 'failure' }, now),
+  );
+  const appended = appendToChain(chain, { seq: 0, hash: chainStart }, all).events;
+  const hash = appended[signed - 1]?.hash ?? chainStart;
+  const head = { chain, process, opened: now, seq: signed, hash, signed: now, closed: false, seen: '[[0,2]]' };
+  const start = { seq: 0, hash: chainStart };
+  await house.attack('select gateway.audit_partition($1)', [now]);
+  await insertChain(database.db, {
+    ...{ ...head, mac: signHead(key, head) },
+    ...{ anchorSeq: 0, anchorHash: chainStart, anchorMac: signAnchor(key, chain, start) },
+  });
+  await insertEvents(database.db, appended);
+};
+
+test('F-58 an audit of the first version verifies as before; the next start signs what its killed processes left', async () => {
+  await oldChain(0, 'changes', { events: 2, signed: 2 });
+  await oldChain(1, 'elsewhere:1', { events: 5, signed: 3 });
+  await oldChain(2, `${hostname()}:4194305`, { events: 5, signed: 3 });
+  expect(await house.verify()).toMatchObject({ problems: [], unsigned: 4, events: 12 });
+  const unsigned = await searchAudit(deps(), { filter: { action: 'request.denied' }, limit: 50 });
+  expect(unsigned.events.filter((event) => event['orderpass.signed'] === false)).toHaveLength(4);
+  await house.start();
+  const closed = () => house.attack('select chain from gateway.audit_chains where closed order by chain');
+  await until(async () => (await closed()).length === 1);
+  expect(await closed()).toEqual([{ chain: 2 }]);
+  expect(await house.verify()).toMatchObject({ problems: [], unsigned: 2 });
+  // One on another host is closed when it was silent for a while.
+  await until(async () => (await closed()).length === 2, 55_000);
+  expect(await house.verify()).toMatchObject({ problems: [], unsigned: 0 });
+  await house.attack('delete from gateway.audit_events where chain = 2 and seq = 5');
+  expect((await house.verify({ blind: true })).problems).toContainEqual(expect.objectContaining({ chain: 2, seq: 5 }));
+});
+
+test('F-21 a signature of another key is worth nothing', async () => {
+  await house.change();
+  await house.attack('update gateway.audit_chains set mac = $1 where chain = 0', [
+    createHmac('sha256', 'guessed').update('head').digest(),
+  ]);
+  await house.change();
+  expect((await house.verify({ blind: true })).first_problem).toMatchObject({ chain: 0, seq: null });
+});

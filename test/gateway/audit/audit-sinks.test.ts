@@ -1,0 +1,119 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
+import { openStand, read, type Stand } from '../harness/gateway-harness.ts';
+import { closeServer, knock, listen } from '../harness/public-door.ts';
+
+/** `answer`: a status, or undefined for none at all. */
+const startReceiver = async (options: { answer: number | undefined }) => {
+  const events: Record<string, unknown>[] = [];
+  const seen = { requests: 0, open: 0, openMax: 0, linesMax: 0, authorization: new Set<string | undefined>() };
+  const server = createServer(async (request, response) => {
+    seen.requests += 1;
+    seen.open += 1;
+    seen.openMax = Math.max(seen.openMax, seen.open);
+    response.on('close', () => {
+      seen.open -= 1;
+    });
+    const lines = (await text(request).catch(() => '')).trim().split('\n');
+    seen.linesMax = Math.max(seen.linesMax, lines.length);
+    seen.authorization.add(request.headers.authorization);
+    if (options.answer === undefined) return;
+    if (options.answer === 204) events.push(...lines.map((line) => JSON.parse(line) as Record<string, unknown>));
+    response.writeHead(options.answer, { location: '/elsewhere' }).end();
+  });
+  const url = await listen(server);
+  return { url, options, events, seen, close: () => closeServer(server) };
+};
+
+const idsOf = (events: readonly Record<string, unknown>[]): string[] =>
+  events.map((event) => String(event['event.id']));
+
+const stored = async (stand: Stand): Promise<string[]> =>
+  (await stand.database.pool.query("select chain || '-' || seq as id from gateway.audit_events")).rows.map(({ id }) =>
+    String(id),
+  );
+
+const hasAll = async (stand: Stand, ids: readonly string[]): Promise<boolean> => {
+  const got = new Set(ids);
+  return (await stored(stand)).every((id) => got.has(id));
+};
+
+test('a receiver that fails, is silent or sends elsewhere gets everything when it is back, and meanwhile no request waits', async () => {
+  const receiver = await startReceiver({ answer: 500 });
+  const stand = await openStand({
+    settings: { audit_http_url: receiver.url, audit_http_authorization: 'Bearer collector' },
+  });
+  await knock(stand.url, 'GET', read);
+  for (const answer of [500, 302, undefined]) {
+    receiver.options.answer = answer;
+    const before = receiver.seen.requests;
+    await until(() => receiver.seen.requests > before, 20_000);
+    const startedAt = performance.now();
+    expect((await knock(stand.url, 'GET', read)).status).toBe(401);
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+  }
+  expect(receiver.events).toEqual([]);
+  receiver.options.answer = 204;
+  await until(() => hasAll(stand, idsOf(receiver.events)), 40_000);
+  expect(receiver.seen.linesMax).toBeLessThanOrEqual(200);
+  expect([...receiver.seen.authorization]).toEqual(['Bearer collector']);
+  await stand.close();
+  await receiver.close();
+});
+
+test('of several gateways one sends at a time, another goes on where a killed one stopped, and the file gets the same events', async () => {
+  const receiver = await startReceiver({ answer: 204 });
+  const folder = mkdtempSync(join(tmpdir(), 'orderpass-'));
+  const file = join(folder, 'audit.jsonl');
+  const stand = await openStand({ settings: { audit_http_url: receiver.url, audit_file: file } });
+  const second = await stand.openDoor();
+  const third = await stand.openDoor();
+  for (let i = 0; i < 300; i += 1) await knock([stand.url, second.url, third.url][i % 3] ?? '', 'GET', read);
+  await until(() => hasAll(stand, idsOf(receiver.events)));
+  const holder = async (): Promise<string> =>
+    String(
+      (await stand.database.pool.query("select holder from gateway.audit_sinks where sink = 'http'")).rows[0]?.holder,
+    );
+  const first = await holder();
+  // The lease is given back by whoever stops: one of those that are left takes it.
+  await second.close();
+  await third.close();
+  await knock(stand.url, 'GET', read);
+  await until(() => hasAll(stand, idsOf(receiver.events)));
+  expect(receiver.seen.openMax).toBe(1);
+  const all = idsOf(receiver.events);
+  expect(new Set(all).size).toBe(all.length);
+  expect(first).not.toBe('undefined');
+  const lines = (): string[] => readFileSync(file, 'utf8').trim().split('\n');
+  await until(() => hasAll(stand, idsOf(lines().map((line) => JSON.parse(line) as Record<string, unknown>))));
+  // Another gateway cannot take a lease that runs, and takes one that ended: a sender that was killed.
+  await stand.database.pool.query(
+    "insert into gateway.audit_sinks values ('http', 'killed', now() + interval '1 hour') on conflict (sink) do update set holder = 'killed', leased_until = excluded.leased_until",
+  );
+  const inFile = (id: string): boolean =>
+    idsOf(lines().map((line) => JSON.parse(line) as Record<string, unknown>)).includes(id);
+  // A page that was on its way may still arrive, so the first of these events proves nothing. Each time the file has
+  // the next one, a sender with a lease would have looked as well.
+  const written: string[] = [];
+  for (let round = 0; round < 4; round += 1) {
+    await stand.createTenant();
+    const { rows } = await stand.database.pool.query(
+      'select max(seq) as seq from gateway.audit_events where chain = 0',
+    );
+    const id = `0-${String(rows[0].seq)}`;
+    await until(() => inFile(id));
+    written.push(id);
+  }
+  expect(idsOf(receiver.events)).not.toContain(written[1]);
+  expect(await hasAll(stand, idsOf(receiver.events))).toBe(false);
+  await stand.database.pool.query("update gateway.audit_sinks set leased_until = now() where sink = 'http'");
+  await until(() => hasAll(stand, idsOf(receiver.events)));
+  await stand.close();
+  await receiver.close();
+  rmSync(folder, { recursive: true, force: true });
+});

@@ -1,0 +1,112 @@
+/** What a credential that leaked was used for, itself and through everything that was issued for it. */
+import { createHash } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { searchAudit, traceCredential, traceHashed } from '#src/gateway/index.ts';
+import { until } from '../../support/until.ts';
+import { bearer, clientHeaders, openStand, pick, read, type Stand, tokenOf } from '../harness/gateway-harness.ts';
+import { knock } from '../harness/public-door.ts';
+
+let stand: Stand;
+let tenant: string;
+
+beforeAll(async () => {
+  stand = await openStand();
+  tenant = await stand.createTenant();
+});
+
+afterAll(() => stand.close());
+
+const forbidden = '/api/customerstats/customers';
+
+const call = async (
+  path: string,
+  headers: Record<string, string>,
+  times: number,
+  status: number,
+  url = stand.url,
+): Promise<void> => {
+  const replies = await Promise.all(Array.from({ length: times }, () => knock(url, 'GET', path, { headers })));
+  for (const reply of replies) expect(reply.status).toBe(status);
+};
+
+const deps = () => ({ db: stand.database.db, box: stand.box, clock: stand.clock, actor: 'cli:ada' });
+
+/** Requests that stand in the audit for a filter. */
+const countOf = async (filter: Parameters<typeof searchAudit>[1]['filter']): Promise<number> => {
+  const { events } = await searchAudit(deps(), { filter, limit: 1_000 });
+  return events.reduce((sum, event) => sum + Number(event['orderpass.count']), 0);
+};
+
+const written = (where: string, count: number): Promise<void> =>
+  until(async () => {
+    const text = `select coalesce(sum(count), 0)::int as n from gateway.audit_events where ${where}`;
+    return (await stand.database.pool.query(text)).rows[0].n === count;
+  });
+
+test('F-41 a secret that leaked tells what was let through and refused with every token that was issued for it, and leads to it', async () => {
+  const made = await stand.createClient([tenant], ['read:orders']);
+  const client = pick(made);
+  // More tokens than are looked for one by one; they fall into few events.
+  const tokens = await Promise.all(Array.from({ length: 24 }, () => tokenOf(stand.url, client)));
+  for (let i = 0; i < 2; i += 1) await Promise.all(tokens.map((token) => call(read, bearer(token), 2, 200)));
+  const [first = ''] = tokens;
+  await call(read, bearer(first), 60, 200);
+  await call(forbidden, bearer(first), 20, 403);
+  await call(read, clientHeaders(client), 3, 200);
+  await call(forbidden, clientHeaders(client), 2, 403);
+  // Of another secret of the same client: no part of what leaked.
+  const other = { ...client, client_secret: (await stand.credentials.addClientSecret(client.client_id)).client_secret };
+  await until(async () => (await knock(stand.url, 'GET', read, { headers: clientHeaders(other) })).status === 200);
+  const apart = await tokenOf(stand.url, other);
+  await call(read, bearer(apart), 5, 200);
+  await call(forbidden, bearer(apart), 4, 403);
+  await written(`client_id = '${client.client_id}' and action = 'request.allowed' and kind = 'bearer'`, 96 + 60 + 5);
+
+  const told = { calls: 3, refused: 2, partial: false, tokens: 24 };
+  const issued = { calls: 156, refused: 20, partial: false, addresses: ['127.0.0.1'] };
+  const traced = await traceCredential(deps(), client.client_secret);
+  expect(traced).toMatchObject({ ...told, genuine: true, issued_use: issued });
+  const { credential_id: id, fingerprint } = traced;
+  const sha256 = createHash('sha256').update(client.client_secret).digest('hex');
+  expect(await traceHashed(deps(), { kind: 'client_secret', id, sha256 })).toMatchObject({
+    ...{ ...told, issued_use: issued },
+  });
+  const sums = await Promise.all([
+    countOf({ issuedFor: id, action: 'request.allowed' }),
+    countOf({ issuedFor: id, action: 'request.denied' }),
+    countOf({ credential: id, action: 'request.allowed' }),
+    countOf({ fingerprint, action: 'request.denied' }),
+    countOf({ issuedFor: 'ops_000000000000', action: 'request.allowed' }),
+  ]);
+  expect(sums).toEqual([156, 20, 3, 2, 0]);
+});
+
+test('F-41 a token and an API key tell what was let through and what was refused, of a flood as well', async () => {
+  const client = pick(await stand.createClient([tenant], ['read:orders']));
+  const token = await tokenOf(stand.url, client);
+  await call(read, bearer(token), 7, 200);
+  // Those beyond the first hundred of a minute become one event when the minute, or the gateway, ends.
+  const door = await stand.openDoor();
+  await call(forbidden, bearer(token), 130, 403, door.url);
+  await door.close();
+  const key = await stand.credentials.createApiKey({ tenant, name: 'leaked' });
+  await until(
+    async () => (await knock(stand.url, 'GET', read, { headers: { 'x-api-key': key.api_key } })).status === 200,
+  );
+  await stand.credentials.quarantine('api_key', key.key_id, 'seen elsewhere');
+  // Within the second that a change may take, calls are still let through.
+  let allowed = 1;
+  await until(async () => {
+    const { status } = await knock(stand.url, 'GET', read, { headers: { 'x-api-key': key.api_key } });
+    if (status === 200) allowed += 1;
+    return status === 403;
+  });
+  await call(read, { 'x-api-key': key.api_key }, 8, 403);
+  await written(`token_id = '${decodeJwt(token).jti}' and action = 'request.allowed'`, 7);
+  const ofKey = await traceCredential(deps(), key.api_key);
+  expect(ofKey).toMatchObject({ calls: allowed, refused: 9, tokens: 0, issued_use: null });
+  const ofToken = await traceCredential(deps(), token);
+  expect(ofToken).toMatchObject({ calls: 7, refused: 130, issued_use: null });
+  expect(await countOf({ fingerprint: ofToken.fingerprint, action: 'request.denied' })).toBe(130);
+});

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
+import { reportClientUse, searchAudit, shrinkClientScopes } from '#src/gateway/index.ts';
+import { until } from '../../support/until.ts';
+import { clientHeaders, openStand, read, type Stand, scopes } from '../harness/gateway-harness.ts';
+import { knock } from '../harness/public-door.ts';
+
+let stand: Stand;
+
+beforeAll(async () => {
+  stand = await openStand();
+});
+
+afterAll(() => stand.close());
+
+const deps = () => ({
+  ...{ db: stand.database.db, box: stand.box, clock: stand.clock, actor: 'panel:usr_ada' },
+  table: readRouteTable(routesFileOf({})),
+});
+
+test('the use of a client names what it called and was refused, looks at no more entries than it may, and is noted in the audit', async () => {
+  const tenant = await stand.createTenant();
+  const client = await stand.createClient([tenant], ['read:orders', 'read:menu', 'write:orders']);
+  const other = await stand.createClient([tenant]);
+  const asked = { client_id: client.client_id, scopes: ['read:orders', 'read:menu', 'write:orders'] };
+  const call = async (path: string): Promise<void> => {
+    await knock(stand.url, 'GET', path, { headers: clientHeaders(client) });
+    stand.clock.move(1_000);
+  };
+  await call('/api/menu/categories');
+  await call('/api/menu/categories');
+  await call('/api/customerstats/customers');
+  await call(read);
+  const use = async (entriesMax?: number) =>
+    (
+      await reportClientUse(deps(), [asked], { days: 1, ...(entriesMax === undefined ? undefined : { entriesMax }) })
+    )[0];
+  await until(async () => (await use())?.routes.length === 2);
+  const found = await use();
+  expect(found).toMatchObject({
+    calls: 3,
+    routes: [
+      { route_id: 'orders.list', method: 'GET', path: '/api/orders/list', calls: 1 },
+      { route_id: 'menu.categories', calls: 2 },
+    ],
+    refusals: [{ route_id: 'customerstats.customers', calls: 1 }],
+    unused: ['write:orders'],
+    proposed: ['read:orders', 'read:menu'],
+  });
+  expect(found?.scopes.map(({ name, calls }) => [name, calls])).toEqual([
+    ['read:orders', 1],
+    ['read:menu', 2],
+    ['write:orders', 0],
+  ]);
+  // The newest entry alone: what is told holds from then on.
+  const newest = await use(1);
+  expect(newest).toMatchObject({ calls: 1, routes: [{ route_id: 'orders.list' }], since: newest?.routes[0]?.last });
+  const [idle] = await reportClientUse(deps(), [{ client_id: other.client_id, scopes: null }], { days: 1 });
+  expect(idle).toMatchObject({ calls: 0, routes: [], proposed: [] });
+  expect(idle?.unused).toEqual(scopes);
+  const reads = await searchAudit(deps(), { filter: { action: 'audit.read' }, limit: 50 });
+  expect(JSON.stringify(reads.events)).toContain(`client-use`);
+  expect(JSON.stringify(reads.events)).toContain('panel:usr_ada');
+});
+
+test('shrinking the scopes of a client never adds one, and gives one that held all exactly those that are kept', async () => {
+  const tenant = await stand.createTenant();
+  const some = await stand.createClient([tenant], ['read:menu', 'read:orders']);
+  const all = await stand.createClient([tenant]);
+  const shrink = (client: { client_id: string }, keep: string[]) =>
+    shrinkClientScopes({ ...deps(), scopes }, client.client_id, keep);
+  expect(await shrink(some, ['read:orders', 'write:orders'])).toEqual(['read:orders']);
+  expect(await shrink(some, ['read:menu', 'write:orders'])).toEqual([]);
+  expect(await shrink(all, ['write:menu', 'read:orders'])).toEqual(['read:orders', 'write:menu']);
+  expect((await stand.credentials.showClient(all.client_id)).scopes).toEqual(['read:orders', 'write:menu']);
+  await expect(shrink({ client_id: 'opc_none' }, ['read:orders'])).rejects.toMatchObject({ code: 'NOT_FOUND' });
+});

@@ -1,0 +1,103 @@
+/** What the holder of a credential that is over may still learn: why it was refused, and nothing else (interface 11.5). */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
+import { bearer, clientHeaders, openStand, read, type Stand, tokenOf } from '../harness/gateway-harness.ts';
+import { type Headers, knock, type Reply } from '../harness/public-door.ts';
+
+let stand: Stand;
+
+beforeAll(async () => {
+  stand = await openStand();
+});
+
+afterAll(() => stand.close());
+
+const get = (headers: Headers, target = read): Promise<Reply> => knock(stand.url, 'GET', target, { headers });
+
+const createKey = async (expires?: Date) => {
+  const tenant = await stand.createTenant();
+  const key = await stand.credentials.createApiKey({ tenant, name: 'till', ...(expires && { expires }) });
+  return { tenant, id: key.key_id, headers: { 'x-api-key': key.api_key } };
+};
+
+/** Asks until it is refused as expected, and returns the id of that request. */
+const refusedWith = async (headers: Headers, status: number, error: string): Promise<string> => {
+  let reply: Reply | undefined;
+  await until(async () => {
+    reply = await get(headers);
+    return reply.status === status && reply.json.error === error;
+  });
+  return String(reply?.headers['x-request-id']);
+};
+
+const denialFor = (headers: Headers, id: string): Promise<Reply> => get(headers, `/api/whoami/denials/${id}`);
+
+test('A-126 the holder of a revoked key reads with it that it was revoked; it opens nothing else and reads nothing of others', async () => {
+  const [key, other] = [await createKey(), await createKey()];
+  expect((await get(key.headers)).status).toBe(200);
+  await stand.credentials.revokeApiKey(key.id);
+  const id = await refusedWith(key.headers, 401, 'INVALID_KEY');
+  const told = await denialFor(key.headers, id);
+  expect([told.status, told.json.denial?.reason, told.json.denial?.status]).toEqual([200, 'key_revoked', 401]);
+  expect((await denialFor(other.headers, id)).status).toBe(404);
+  const ofOther = await get({ ...other.headers, ...bearer('beside') });
+  const otherId = String(ofOther.headers['x-request-id']);
+  expect((await denialFor(key.headers, otherId)).status).toBe(404);
+  expect((await denialFor(other.headers, otherId)).status).toBe(200);
+  for (const target of [read, '/api/whoami']) {
+    const reply = await get(key.headers, target);
+    expect([target, reply.status, reply.json.error]).toEqual([target, 401, 'INVALID_KEY']);
+  }
+});
+
+test('A-126 an expired key reads since when it is; a key whose restaurant is gone reads that', async () => {
+  const key = await createKey(new Date(stand.clock.now().getTime() + 60_000));
+  expect((await get(key.headers)).status).toBe(200);
+  stand.clock.move(72_000);
+  const id = await refusedWith(key.headers, 401, 'INVALID_KEY');
+  const { denial } = (await denialFor(key.headers, id)).json;
+  expect(denial).toMatchObject({ reason: 'key_expired', detail: { expired_seconds_ago: 12 } });
+  const orphan = await createKey();
+  expect((await get(orphan.headers)).status).toBe(200);
+  await stand.credentials.removeTenant(orphan.tenant);
+  const gone = await refusedWith(orphan.headers, 401, 'RESTAURANT_NOT_FOUND');
+  expect((await denialFor(orphan.headers, gone)).json.denial).toMatchObject({ reason: 'restaurant_gone' });
+});
+
+test('A-126 a disabled client reads with its own secret that it is disabled; a wrong secret reads nothing', async () => {
+  const client = await stand.createClient([await stand.createTenant()]);
+  const own = clientHeaders(client);
+  const token = await tokenOf(stand.url, client);
+  expect((await get(own)).status).toBe(200);
+  await stand.credentials.disableClient(client.client_id);
+  const id = await refusedWith(own, 401, 'INVALID_AUTH');
+  const ofToken = await refusedWith(bearer(token), 401, 'invalid_token');
+  for (const refused of [id, ofToken]) {
+    const told = await denialFor(own, refused);
+    expect([told.status, told.json.denial?.reason]).toEqual([200, 'client_disabled']);
+    const other = await stand.createClient([await stand.createTenant()]);
+    expect((await denialFor({ ...own, 'x-client-secret': other.client_secret }, refused)).status).toBe(401);
+    expect((await denialFor(clientHeaders(other), refused)).status).toBe(404);
+  }
+  expect((await get(own, '/api/whoami')).status).toBe(401);
+});
+
+test('A-126 two kinds of credential at once: the holder of the first reads why, if the first was right', async () => {
+  const key = await createKey();
+  const client = await stand.createClient([await stand.createTenant()]);
+  const token = await tokenOf(stand.url, client);
+  const cases: [Headers, Headers][] = [
+    [{ ...key.headers, ...clientHeaders(client) }, key.headers],
+    [{ ...key.headers, ...bearer(token) }, key.headers],
+    [{ ...clientHeaders(client), ...bearer('garbage') }, clientHeaders(client)],
+  ];
+  for (const [sent, holder] of cases) {
+    const reply = await get(sent);
+    expect(reply.status).toBe(400);
+    const told = await denialFor(holder, String(reply.headers['x-request-id']));
+    expect(told.json.denial).toMatchObject({ reason: 'credentials_ambiguous', status: 400 });
+  }
+  const guess = await get({ ...clientHeaders(client), 'x-client-secret': 'wrong', ...bearer(token) });
+  expect(guess.status).toBe(400);
+  expect((await denialFor(clientHeaders(client), String(guess.headers['x-request-id']))).status).toBe(404);
+});

@@ -1,0 +1,186 @@
+/** The store goes back in time under running gateways, and another change gets the number of one that is lost. */
+import { decodeJwt } from 'jose';
+import type { Kysely } from 'kysely';
+import type { Pool } from 'pg';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { createRevokeToken } from '#src/gateway/credentials/change/revoke-token.ts';
+import { createCredentials } from '#src/gateway/index.ts';
+import { createDatabase, createPool } from '#src/platform/db/pool.ts';
+import { databaseUrl, run } from '../../support/test-server.ts';
+import { until, withinASecond } from '../../support/until.ts';
+import { bearer, openStand, pick, postToken, read, type Stand, tokenOf } from '../harness/gateway-harness.ts';
+import { knock } from '../harness/public-door.ts';
+
+let stand: Stand;
+let doors: string[];
+
+beforeAll(async () => {
+  stand = await openStand();
+  // One that is notified of changes, and one that only polls.
+  doors = [stand.url, (await stand.openDoor()).url, (await stand.openDoor({ hears: false })).url];
+});
+
+afterAll(() => stand.close());
+
+const admin = (text: string): Promise<void> => run(inject('testServer').url, text);
+
+/** As a failover or a restore does it: every connection ends, and nothing connects while `work` runs. */
+const withoutConnections = async (name: string, work: () => Promise<void>): Promise<void> => {
+  await admin(`alter database ${name} allow_connections false`);
+  await admin(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+  await work();
+};
+
+const retried = async (text: string): Promise<void> => {
+  let last: unknown;
+  await until(async () => {
+    try {
+      await admin(text);
+      return true;
+    } catch (error) {
+      // An ended connection takes a moment to leave.
+      last = error;
+      return false;
+    }
+  }).catch(() => {
+    throw last;
+  });
+};
+
+const currentName = async (): Promise<string> =>
+  (await stand.database.pool.query('select current_database() as name')).rows[0].name;
+
+type Snapshot = { name: string; pool: Pool; db: Kysely<unknown> };
+
+const takeSnapshot = async (): Promise<Snapshot> => {
+  const name = await currentName();
+  const copy = `${name}_copy`;
+  await withoutConnections(name, async () => {
+    await retried(`create database ${copy} template ${name}`);
+    await admin(`alter database ${name} allow_connections true`);
+  });
+  const connection = databaseUrl(inject('testServer').url, copy);
+  const pool = createPool({ connection, applicationName: 'test-copy' }, pino({ level: 'silent' }));
+  return { name: copy, pool, db: createDatabase(pool) };
+};
+
+const restore = async (snapshot: Snapshot): Promise<void> => {
+  const name = await currentName();
+  await snapshot.pool.end();
+  await withoutConnections(name, async () => {
+    await retried(`alter database ${name} rename to ${name}_lost`);
+    await retried(`alter database ${snapshot.name} rename to ${name}`);
+  });
+  await admin(`drop database ${name}_lost with (force)`);
+};
+
+const byKey = async (url: string, key: string): Promise<number> =>
+  (await knock(url, 'GET', read, { headers: { 'x-api-key': key } })).status;
+const byToken = async (url: string, token: string): Promise<number> =>
+  (await knock(url, 'GET', read, { headers: bearer(token) })).status;
+const everywhere = (ask: (url: string) => Promise<number>): Promise<number[]> => Promise.all(doors.map(ask));
+const all = (status: number): number[] => doors.map(() => status);
+
+test('F-25 after a failover that lost the last change, every gateway refuses within a second what was revoked under the same number', async () => {
+  const tenant = await stand.createTenant();
+  const key = await stand.credentials.createApiKey({ tenant, name: 'revoked later' });
+  const client = pick(await stand.createClient([tenant]));
+  const tokens: string[] = [];
+  for (let i = 0; i < 4; i += 1) tokens.push(await tokenOf(stand.url, client));
+  const [lost = '', first = '', second = '', kept = ''] = tokens;
+  for (const token of tokens) expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
+  const snapshot = await takeSnapshot();
+  await expect.poll(() => everywhere((url) => byKey(url, key.api_key)), withinASecond).toEqual(all(200));
+
+  // What will be lost: one change of a credential, and one revocation of a token. All gateways see both.
+  const gone = await stand.credentials.createApiKey({ tenant, name: 'lost' });
+  await postToken(stand.url, { token: lost, ...client }, {}, '/api/oauth/revoke');
+  await expect.poll(() => everywhere((url) => byToken(url, lost)), withinASecond).toEqual(all(401));
+  expect(await everywhere((url) => byKey(url, gone.api_key))).toEqual(all(200));
+  expect(await everywhere((url) => byKey(url, key.api_key))).toEqual(all(200));
+
+  // The other history gives the same numbers to other changes.
+  const deps = { db: snapshot.db, box: stand.box, clock: stand.clock };
+  await createCredentials(deps).revokeApiKey(key.key_id);
+  const revokeToken = createRevokeToken(deps);
+  for (const token of [first, second]) {
+    const { jti = '', exp = 0 } = decodeJwt(token);
+    const asked = { jti, clientId: client.client_id, expiresMs: exp * 1000 };
+    await revokeToken(asked, { reason: 'test', actor: 'test' });
+  }
+  const numbers = 'select epoch, token_epoch from gateway.credential_epoch';
+  const before = (await stand.database.pool.query(numbers)).rows[0];
+  const after = (await snapshot.pool.query(numbers)).rows[0];
+  expect([after.epoch, after.token_epoch]).toEqual([before.epoch, before.token_epoch + 1]);
+  await restore(snapshot);
+
+  await expect.poll(() => everywhere((url) => byKey(url, key.api_key)), withinASecond).toEqual(all(401));
+  expect(await everywhere((url) => byKey(url, gone.api_key))).toEqual(all(401));
+  for (const token of [first, second]) expect(await everywhere((url) => byToken(url, token))).toEqual(all(401));
+  // The store knows nothing of the lost revocation, and so it is as if it had never been.
+  for (const token of [lost, kept]) expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
+});
+
+test('F-25 a snapshot that is restored over the rows, with every connection left alone and the same number, is seen within a second', async () => {
+  const { pool } = stand.database;
+  const tenant = await stand.createTenant();
+  const client = pick(await stand.createClient([tenant]));
+  const token = await tokenOf(stand.url, client);
+  const keys = [];
+  for (const name of ['one', 'two']) keys.push(await stand.credentials.createApiKey({ tenant, name }));
+  const [one, two] = keys;
+  await stand.credentials.quarantine('api_key', one?.key_id ?? '', 'seen elsewhere');
+  const row = (await pool.query('select * from gateway.credential_epoch')).rows[0];
+  await stand.credentials.reactivate('api_key', one?.key_id ?? '', 'found');
+  await expect.poll(() => everywhere((url) => byKey(url, one?.api_key ?? '')), withinASecond).toEqual(all(200));
+  expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
+
+  // In one transaction the number goes back, and on to where it was with another change.
+  const tx = await pool.connect();
+  await tx.query('begin');
+  await tx.query(`update gateway.api_keys set quarantined_reason = 'seen elsewhere' where key_id = $1`, [one?.key_id]);
+  await tx.query('update gateway.credential_epoch set epoch = $1, mark = $2', [row.epoch, row.mark]);
+  await tx.query('update gateway.credential_epoch set epoch = epoch + 1, mark = gen_random_uuid()');
+  await tx.query('commit');
+  tx.release();
+  await expect.poll(() => everywhere((url) => byKey(url, one?.api_key ?? '')), withinASecond).toEqual(all(403));
+  await stand.credentials.revokeApiKey(two?.key_id ?? '');
+  await expect.poll(() => everywhere((url) => byKey(url, two?.api_key ?? '')), withinASecond).toEqual(all(401));
+  expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
+});
+
+test('F-25 revoked tokens are read anew when the number of revocations goes back and on between two readings', async () => {
+  const { pool } = stand.database;
+  const tenant = await stand.createTenant();
+  const client = pick(await stand.createClient([tenant]));
+  const [lost, later, last] = [
+    await tokenOf(stand.url, client),
+    await tokenOf(stand.url, client),
+    await tokenOf(stand.url, client),
+  ];
+  const row = (await pool.query('select * from gateway.credential_epoch')).rows[0];
+  await postToken(stand.url, { token: lost, ...client }, {}, '/api/oauth/revoke');
+  await expect.poll(() => everywhere((url) => byToken(url, lost ?? '')), withinASecond).toEqual(all(401));
+  for (const token of [later, last]) expect(await everywhere((url) => byToken(url, token ?? ''))).toEqual(all(200));
+
+  const tx = await pool.connect();
+  await tx.query('begin');
+  await tx.query('delete from gateway.revoked_tokens where epoch > $1', [row.token_epoch]);
+  const set = 'update gateway.credential_epoch set token_epoch = $1, token_mark = $2';
+  await tx.query(set, [row.token_epoch, row.token_mark]);
+  for (const token of [later, last]) {
+    const { jti, exp } = decodeJwt(token ?? '');
+    await tx.query(set.replace('$1', 'token_epoch + 1').replace('$2', 'gen_random_uuid()'));
+    await tx.query(
+      `insert into gateway.revoked_tokens (jti, client_id, expires, revoked_at, epoch, mark)
+       select $1, $2, to_timestamp($3::int), now(), token_epoch, token_mark from gateway.credential_epoch`,
+      [jti, client.client_id, exp],
+    );
+  }
+  await tx.query('commit');
+  tx.release();
+  for (const token of [later, last])
+    await expect.poll(() => everywhere((url) => byToken(url, token ?? '')), withinASecond).toEqual(all(401));
+  expect(await everywhere((url) => byToken(url, lost ?? ''))).toEqual(all(200));
+});

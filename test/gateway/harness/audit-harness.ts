@@ -1,0 +1,111 @@
+/** A gateway with a data folder that is stopped and started again, and whose audit somebody without the master key attacks. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { dropOldAudit } from '#src/gateway/audit/retention/retention.ts';
+import {
+  createCredentials,
+  createGateway,
+  gatewayServerOptions,
+  gatewaySettings,
+  openWitness,
+  type VerifiedAudit,
+  verifyAudit,
+} from '#src/gateway/index.ts';
+import { createSecretBox, type SecretBox } from '#src/platform/secret-box.ts';
+import { supervise } from '#src/platform/supervisor.ts';
+import type { TestDatabase } from '../../support/database.ts';
+import { createMovableClock, type MovableClock, read } from './gateway-harness.ts';
+import { closeServer, knock, listen, startUpstream, unlimited } from './public-door.ts';
+
+const key = Buffer.alloc(32, 7);
+
+export type House = {
+  database: TestDatabase;
+  clock: MovableClock;
+  /** Runs SQL as somebody who may write any table. */
+  attack(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** A change, by the command line: with keys of its own, as another process. */
+  change(): Promise<void>;
+  /** A change by the running gateway's process. */
+  changeHere(): Promise<void>;
+  request(): Promise<void>;
+  retain(days: number): ReturnType<typeof dropOldAudit>;
+  /** By a process of its own. `blind`: without the data folder. */
+  verify(options?: { blind?: boolean }): Promise<VerifiedAudit>;
+  /** Keys of a process that begins now. */
+  boxOf(options?: { blind?: boolean }): SecretBox;
+  close(): Promise<void>;
+};
+
+/** `database`: one that is emptied afterwards, so that many houses need no more than one. */
+export const openHouse = async (database: TestDatabase): Promise<House> => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'orderpass-'));
+  const clock = createMovableClock();
+  const upstream = await startUpstream();
+  const log = pino({ level: process.env.TEST_LOG ?? 'silent' });
+  let box = createSecretBox(key);
+  let url = '';
+  let stop: (() => Promise<void>) | undefined;
+  let changes = 0;
+
+  const boxOf = ({ blind = false } = {}): SecretBox => {
+    const made = createSecretBox(key);
+    if (!blind) openWitness(made, { dataDir, database: 'house' });
+    return made;
+  };
+  const changeWith = async (by: SecretBox): Promise<void> => {
+    changes += 1;
+    await createCredentials({ db: database.db, box: by, clock }).createTenant(`tenant_${changes}`);
+  };
+  const start = async (): Promise<void> => {
+    box = boxOf();
+    const server = createServer(gatewayServerOptions);
+    url = await listen(server);
+    const settings = gatewaySettings.parse({ ...unlimited });
+    const { db, pool } = database;
+    const upstreams = { ordering: upstream.url };
+    const gateway = await createGateway({ settings, origin: url, db, pool, box, clock, log, upstreams });
+    server.on('request', gateway.handler);
+    const ended = new AbortController();
+    const services = supervise(gateway.services, ended.signal, log);
+    stop = async () => {
+      stop = undefined;
+      await closeServer(server);
+      ended.abort();
+      await services;
+      await gateway.close();
+      await openWitness(box).save();
+    };
+  };
+  return {
+    database,
+    clock,
+    boxOf,
+    attack: async (text, values) => (await database.pool.query(text, values)).rows as Record<string, unknown>[],
+    start,
+    stop: async () => stop?.(),
+    change: async () => {
+      const other = boxOf();
+      await changeWith(other);
+      await openWitness(other).save();
+    },
+    changeHere: () => changeWith(box),
+    request: async () => {
+      await knock(url, 'GET', read);
+    },
+    retain: (days) => dropOldAudit({ db: database.db, box, clock }, days),
+    verify: (options) => verifyAudit({ db: database.db, box: boxOf(options) }),
+    close: async () => {
+      await stop?.();
+      await upstream.close();
+      await database.pool.query(`truncate gateway.audit_chains, gateway.audit_events, gateway.audit_sink_positions,
+        gateway.audit_hours, gateway.audit_hour_positions, gateway.audit_verifications, gateway.tenants cascade`);
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+};

@@ -1,0 +1,174 @@
+import { request } from 'node:http';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createFailureBudget } from '#src/gateway/limits/failure-budget.ts';
+import { createSourceOf } from '#src/gateway/limits/source-address.ts';
+import { createMemoryKv } from '#src/platform/kv/index.ts';
+import {
+  basic,
+  clientHeaders,
+  openStand,
+  pick,
+  postToken,
+  read,
+  type Stand,
+  tokenOf,
+} from '../harness/gateway-harness.ts';
+import { knock, type Reply } from '../harness/public-door.ts';
+
+let stand: Stand;
+let tenant: string;
+
+beforeAll(async () => {
+  stand = await openStand({ settings: { rate_failures_max: 10, trusted_proxy_hops: 1 } });
+  tenant = await stand.createTenant();
+});
+
+afterAll(() => stand.close());
+
+type Client = { client_id: string; client_secret: string };
+
+/** Each test comes from an address of its own. */
+const from = (address: string) => ({ 'x-forwarded-for': address });
+
+const token = (client: Client, address: string): Promise<Reply> =>
+  postToken(stand.url, { grant_type: 'client_credentials', ...pick(client) }, from(address));
+
+const call = (client: Client, address: string): Promise<Reply> =>
+  knock(stand.url, 'GET', read, { headers: { ...clientHeaders(client), ...from(address) } });
+
+test('A-040 the 11th failed try of one client and address is slow_down, then the right secret too; elsewhere it works', async () => {
+  const client = await stand.createClient([tenant]);
+  const wrong = { ...client, client_secret: 'wrong' };
+  for (let i = 0; i < 10; i += 1) expect((await token(wrong, '192.0.2.1')).status).toBe(401);
+  for (const tried of [wrong, client]) {
+    const refused = await token(tried, '192.0.2.1');
+    expect([refused.status, refused.json.error]).toEqual([429, 'slow_down']);
+    expect(refused.json.retry_after).toBeGreaterThanOrEqual(1);
+    expect(refused.json.retry_after).toBeLessThanOrEqual(60);
+    expect(refused.headers['retry-after']).toBe(String(refused.json.retry_after));
+    expect(refused.headers['cache-control']).toBe('no-store');
+    expect(Object.keys(refused.json).sort()).toEqual([
+      'code',
+      'error',
+      'error_description',
+      'error_uri',
+      'request_id',
+      'retry_after',
+    ]);
+  }
+  expect((await token(client, '192.0.2.2')).status).toBe(200);
+  const other = await stand.createClient([tenant]);
+  expect((await token(other, '192.0.2.1')).status).toBe(200);
+});
+
+test('A-040 500 right requests in a minute from one address are all 200', async () => {
+  const client = await stand.createClient([tenant]);
+  for (let i = 0; i < 500; i += 25) {
+    const replies = await Promise.all(Array.from({ length: 25 }, () => token(client, '192.0.2.3')));
+    expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 25 }, () => 200));
+  }
+});
+
+test('A-124 after 11 wrong secrets by headers that pair gets 429, the client from another address 200', async () => {
+  const client = await stand.createClient([tenant]);
+  const wrong = { ...client, client_secret: 'wrong' };
+  for (let i = 0; i < 10; i += 1) expect((await call(wrong, '192.0.2.4')).status).toBe(401);
+  for (const tried of [wrong, client]) {
+    const refused = await call(tried, '192.0.2.4');
+    expect([refused.status, refused.json.error]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
+    expect(refused.json.retry_after).toBeGreaterThanOrEqual(1);
+    expect(refused.headers['retry-after']).toBe(String(refused.json.retry_after));
+  }
+  expect((await call(client, '192.0.2.5')).status).toBe(200);
+  // Its tokens are not what failed.
+  const headers = { authorization: `Bearer ${await tokenOf(stand.url, client)}`, ...from('192.0.2.4') };
+  expect((await knock(stand.url, 'GET', read, { headers })).status).toBe(200);
+});
+
+test('9.2 failures at the token endpoint, with form and Basic, and by headers count together', async () => {
+  const client = await stand.createClient([tenant]);
+  const wrong = { ...client, client_secret: 'wrong' };
+  const address = '192.0.2.6';
+  for (let i = 0; i < 4; i += 1) expect((await token(wrong, address)).status).toBe(401);
+  for (let i = 0; i < 3; i += 1) expect((await call(wrong, address)).status).toBe(401);
+  const byBasic = { ...basic(client.client_id, 'wrong'), ...from(address) };
+  for (let i = 0; i < 3; i += 1) {
+    expect((await postToken(stand.url, { grant_type: 'client_credentials' }, byBasic)).status).toBe(401);
+  }
+  expect((await token(client, address)).status).toBe(429);
+  expect((await call(client, address)).status).toBe(429);
+});
+
+test('9.2 an unknown client is stopped as a known one is, and guesses sent side by side get no further', async () => {
+  const invented = { client_id: 'opc_nobody', client_secret: 'x' };
+  for (let i = 0; i < 10; i += 1) expect((await call(invented, '192.0.2.7')).status).toBe(401);
+  expect((await call(invented, '192.0.2.7')).status).toBe(429);
+  const client = await stand.createClient([tenant]);
+  const replies = await Promise.all(
+    Array.from({ length: 60 }, (_, i) => token({ ...client, client_secret: `guess ${i}` }, '192.0.2.8')),
+  );
+  expect(replies.filter(({ status }) => status === 401)).toHaveLength(10);
+  expect(replies.filter(({ status }) => status === 429)).toHaveLength(50);
+});
+
+test('9.2 malformed requests are no failed authentications', async () => {
+  const client = await stand.createClient([tenant]);
+  for (let i = 0; i < 12; i += 1) {
+    const reply = await postToken(stand.url, { grant_type: 'password', ...pick(client) }, from('192.0.2.9'));
+    expect(reply.status).toBe(400);
+  }
+  expect((await token(client, '192.0.2.9')).status).toBe(200);
+});
+
+test('9.2 without trusted proxies the address of the socket counts, whatever X-Forwarded-For says', async () => {
+  const own = await openStand({ settings: { rate_failures_max: 10 } });
+  try {
+    const client = await own.createClient([await own.createTenant()]);
+    const knockFrom = (localAddress: string, secret: string, claimed: string): Promise<number> =>
+      new Promise((resolve, reject) => {
+        const headers = { ...clientHeaders({ ...client, client_secret: secret }), ...from(claimed) };
+        const { port } = new URL(own.url);
+        request({ host: '127.0.0.1', port, path: read, localAddress, headers, agent: false }, (res) => {
+          res.resume().on('end', () => resolve(res.statusCode ?? 0));
+        })
+          .on('error', reject)
+          .end();
+      });
+    for (let i = 0; i < 10; i += 1) expect(await knockFrom('127.0.0.2', 'wrong', `192.0.2.${i}`)).toBe(401);
+    expect(await knockFrom('127.0.0.2', client.client_secret, '192.0.2.99')).toBe(429);
+    expect(await knockFrom('127.0.0.3', client.client_secret, '192.0.2.1')).toBe(200);
+  } finally {
+    await own.close();
+  }
+});
+
+test('9.2 the failures of a pair end with their window', () => {
+  let nowMs = 0;
+  const budget = createFailureBudget({ kv: createMemoryKv(), failuresMax: 2, elapsedMs: () => nowMs });
+  expect([budget.countFailure('a', 's'), budget.countFailure('a', 's')]).toEqual([undefined, undefined]);
+  expect(budget.blockedSeconds('a', 's')).toBe(60);
+  expect(budget.countFailure('a', 's')).toBe(60);
+  nowMs = 59_999;
+  expect(budget.blockedSeconds('a', 's')).toBe(1);
+  nowMs = 60_000;
+  expect(budget.blockedSeconds('a', 's')).toBeUndefined();
+  expect(budget.countFailure('a', 's')).toBeUndefined();
+});
+
+test('the source of a request is the last address that a proxy of ours wrote; IPv6 counts by its network', () => {
+  const sourceOf = (hops: number, forwarded: string | undefined, remoteAddress = '10.0.0.1'): string =>
+    createSourceOf(hops)({ headers: { 'x-forwarded-for': forwarded }, socket: { remoteAddress } } as never);
+  expect(sourceOf(0, '192.0.2.1')).toBe('10.0.0.1');
+  expect(sourceOf(1, undefined)).toBe('10.0.0.1');
+  expect(sourceOf(1, 'forged, 192.0.2.1')).toBe('192.0.2.1');
+  expect(sourceOf(2, 'forged, 192.0.2.1, 10.1.1.1')).toBe('192.0.2.1');
+  expect(sourceOf(2, '192.0.2.1')).toBe('192.0.2.1');
+  expect(sourceOf(1, 'unknown')).toBe('10.0.0.1');
+  expect(sourceOf(1, '192.0.2.1:4711')).toBe('192.0.2.1');
+  expect(sourceOf(1, '[2001:db8:0:7::1]:4711')).toBe('2001:db8:0:7::/64');
+  expect(sourceOf(0, undefined, '2001:db8::7:ffff:ffff:ffff:ffff')).toBe('2001:db8:0:7::/64');
+  expect(sourceOf(0, undefined, '2001:db8:0:7:1:2:3:4')).toBe('2001:db8:0:7::/64');
+  expect(sourceOf(0, undefined, '::1')).toBe('0:0:0:0::/64');
+  expect(sourceOf(0, undefined, 'fe80::1%eth0')).toBe('fe80:0:0:0::/64');
+  expect(sourceOf(0, undefined, '::ffff:192.0.2.1')).toBe('192.0.2.1');
+});

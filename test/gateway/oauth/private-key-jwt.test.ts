@@ -1,0 +1,221 @@
+import { createHmac, generateKeyPair as generate, type KeyObject } from 'node:crypto';
+import { promisify } from 'node:util';
+import { type JWK, SignJWT } from 'jose';
+import * as oauth from 'oauth4webapi';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { withinASecond } from '../../support/until.ts';
+import { openStand, pick, postToken, type Stand, tokenOf } from '../harness/gateway-harness.ts';
+import type { Reply } from '../harness/public-door.ts';
+
+const generateKeyPair = promisify(generate);
+const grant = { grant_type: 'client_credentials' };
+const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+
+let stand: Stand;
+let tenant: string;
+let client: { client_id: string; client_secret: string };
+let privateKey: KeyObject;
+let publicKey: KeyObject;
+let count = 0;
+
+beforeAll(async () => {
+  stand = await openStand();
+  tenant = await stand.createTenant();
+  client = pick(await stand.createClient([tenant]));
+  ({ privateKey, publicKey } = await generateKeyPair('ec', { namedCurve: 'P-256' }));
+  await stand.credentials.addClientKey(client.client_id, publicKey.export({ format: 'jwk' }));
+});
+
+afterAll(() => stand.close());
+
+const seconds = (): number => Math.floor(stand.clock.now().getTime() / 1000);
+
+const sign = (
+  claims: Record<string, unknown> = {},
+  { alg = 'ES256', key = privateKey, id = client.client_id, header = {} } = {},
+): Promise<string> => {
+  count += 1;
+  return new SignJWT({
+    iss: id,
+    sub: id,
+    aud: stand.url,
+    jti: `assertion-${count}`,
+    iat: seconds(),
+    exp: seconds() + 240,
+    ...claims,
+  })
+    .setProtectedHeader({ alg, ...header })
+    .sign(key);
+};
+
+const send = (client_assertion: string, more: Record<string, string> = {}, url = stand.url): Promise<Reply> =>
+  postToken(url, { ...grant, client_assertion_type, client_assertion, ...more });
+
+const expectRefused = async (assertion: string | Promise<string>): Promise<void> => {
+  const { status, json } = await send(await assertion);
+  expect([status, json.error, json.error_description]).toEqual([401, 'invalid_client', 'Client authentication failed']);
+};
+
+test('A-032 private_key_jwt with ES256, EdDSA, PS256 and RS256 gets a token, addressed to issuer or token endpoint', async () => {
+  const rsa = await generateKeyPair('rsa', { modulusLength: 2048 });
+  const ed = await generateKeyPair('ed25519');
+  for (const [alg, keys] of [
+    ['EdDSA', ed],
+    ['Ed25519', ed],
+    ['RS256', rsa],
+    ['PS256', rsa],
+  ] as const) {
+    const own = pick(await stand.createClient([tenant]));
+    await stand.credentials.addClientKey(own.client_id, keys.publicKey.export({ format: 'jwk' }));
+    const reply = await send(await sign({}, { alg, key: keys.privateKey, id: own.client_id }));
+    expect([alg, reply.status]).toEqual([alg, 200]);
+  }
+  for (const aud of [stand.url, `${stand.url}/api/oauth/token`, [stand.url]]) {
+    expect((await send(await sign({ aud }))).status).toBe(200);
+  }
+  expect((await send(await sign(), { client_id: client.client_id, scope: 'read:orders' })).json.scope).toBe(
+    'read:orders',
+  );
+});
+
+test('A-038 a used jti, an end too far ahead, another audience and an unregistered key are invalid_client', async () => {
+  const once = await sign();
+  expect((await send(once)).status).toBe(200);
+  await expectRefused(once);
+  await expectRefused(sign({ exp: seconds() + 360 }));
+  for (const aud of ['https://other.example', `${stand.url}/`, [stand.url, 'https://other.example'], undefined]) {
+    await expectRefused(sign({ aud }));
+  }
+  const stranger = await generateKeyPair('ec', { namedCurve: 'P-256' });
+  await expectRefused(sign({}, { key: stranger.privateKey }));
+  expect((await send(await sign({ exp: seconds() + 290 }))).status).toBe(200);
+});
+
+test('an assertion is used once at all gateways together, also when both get it at the same moment', async () => {
+  const door = await stand.openDoor();
+  for (let round = 0; round < 5; round += 1) {
+    const assertion = await sign();
+    const replies = await Promise.all(
+      [stand.url, door.url, stand.url, door.url].map((url) => send(assertion, {}, url)),
+    );
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, 401, 401, 401]);
+  }
+  await door.close();
+});
+
+test('every claim and the algorithm must be right, and the named client must be the one that signed', async () => {
+  const other = pick(await stand.createClient([tenant]));
+  for (const claims of [
+    { iss: other.client_id },
+    { sub: other.client_id },
+    { iss: other.client_id, sub: other.client_id },
+    { exp: seconds() - 1 },
+    { exp: undefined },
+    { jti: undefined },
+    { jti: '' },
+    { jti: 'x'.repeat(256) },
+    { nbf: seconds() + 60 },
+  ]) {
+    await expectRefused(sign(claims));
+  }
+  const assertion = await sign();
+  const { json, status } = await send(assertion, { client_id: other.client_id });
+  expect([status, json.error]).toEqual([401, 'invalid_client']);
+  for (const text of ['x', 'a.b.c', `${assertion}x`, 'x'.repeat(20_000)]) await expectRefused(text);
+
+  const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const claims = { iss: client.client_id, sub: client.client_id, aud: stand.url, jti: 'swap', exp: seconds() + 60 };
+  const unsigned = `${encode({ alg: 'none' })}.${encode(claims)}`;
+  await expectRefused(`${unsigned}.`);
+  const swapped = `${encode({ alg: 'HS256' })}.${encode(claims)}`;
+  const mac = createHmac('sha256', publicKey.export({ type: 'spki', format: 'pem' })).update(swapped);
+  await expectRefused(`${swapped}.${mac.digest('base64url')}`);
+  // None of these has used up the assertion.
+  expect((await send(assertion)).status).toBe(200);
+});
+
+test('an assertion beside another method, or without its type, is invalid_request', async () => {
+  const assertion = await sign();
+  for (const reply of [
+    await send(assertion, { client_secret: client.client_secret, client_id: client.client_id }),
+    await send(assertion, { client_assertion_type: 'urn:other' }),
+    await postToken(stand.url, { ...grant, client_assertion: assertion }),
+  ]) {
+    expect([reply.status, reply.json.error]).toEqual([400, 'invalid_request']);
+  }
+});
+
+test('a client revokes and introspects by private_key_jwt; a revoked key proves nothing any more', async () => {
+  await stand.credentials.setClientMayIntrospect(client.client_id, true);
+  const token = await tokenOf(stand.url, client);
+  const post = async (path: string): Promise<Reply> =>
+    postToken(stand.url, { token, client_assertion_type, client_assertion: await sign() }, {}, path);
+  await expect.poll(async () => (await post('/api/oauth/introspect')).json?.active, withinASecond).toBe(true);
+  expect((await post('/api/oauth/revoke')).status).toBe(200);
+  expect((await post('/api/oauth/introspect')).json).toEqual({ active: false });
+
+  const own = pick(await stand.createClient([tenant]));
+  const jwk: JWK = { ...(publicKey.export({ format: 'jwk' }) as JWK), kid: 'till-1' };
+  await stand.credentials.addClientKey(own.client_id, jwk);
+  const next = (): Promise<string> => sign({}, { id: own.client_id, header: { kid: 'till-1' } });
+  expect((await send(await next())).status).toBe(200);
+  await stand.credentials.revokeClientKey(own.client_id, 'till-1');
+  await expect.poll(async () => (await send(await next())).status, withinASecond).toBe(401);
+});
+
+test('ended assertions leave the table bit by bit', async () => {
+  const { pool } = stand.database;
+  const counted = async (): Promise<number> =>
+    (await pool.query('select count(*)::int as n from gateway.used_assertions')).rows[0].n;
+  const before = await counted();
+  expect(before).toBeGreaterThan(3);
+  stand.clock.move(600_000);
+  const { status } = await send(await sign());
+  const after = await counted();
+  stand.clock.move(-600_000);
+  expect(status).toBe(200);
+  expect(after).toBeLessThan(before);
+});
+
+test('only public keys of the four algorithms are registered, each name once', async () => {
+  const add = (jwk: unknown): Promise<unknown> => stand.credentials.addClientKey(client.client_id, jwk);
+  const small = await generateKeyPair('rsa', { modulusLength: 1024 });
+  const p384 = await generateKeyPair('ec', { namedCurve: 'P-384' });
+  for (const jwk of [
+    'text',
+    {},
+    { kty: 'oct', k: 'AAAA' },
+    privateKey.export({ format: 'jwk' }),
+    small.publicKey.export({ format: 'jwk' }),
+    p384.publicKey.export({ format: 'jwk' }),
+    { ...publicKey.export({ format: 'jwk' }), kid: 'a b' },
+  ]) {
+    await expect(add(jwk)).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
+  }
+  await expect(add(publicKey.export({ format: 'jwk' }))).rejects.toMatchObject({ code: 'CONFLICT' });
+});
+
+test('oauth4webapi authenticates by private_key_jwt', async () => {
+  const insecure = { [oauth.allowInsecureRequests]: true };
+  const issuer = new URL(stand.url);
+  const as = await oauth.processDiscoveryResponse(
+    issuer,
+    await oauth.discoveryRequest(issuer, { ...insecure, algorithm: 'oauth2' }),
+  );
+  const { publicKey: web, privateKey: webPrivate } = await crypto.subtle.generateKey(
+    { name: 'ECDSA', namedCurve: 'P-256' },
+    true,
+    ['sign', 'verify'],
+  );
+  const own = await stand.createClient([tenant]);
+  await stand.credentials.addClientKey(own.client_id, await crypto.subtle.exportKey('jwk', web));
+  const caller = { client_id: own.client_id };
+  const response = await oauth.clientCredentialsGrantRequest(
+    as,
+    caller,
+    oauth.PrivateKeyJwt(webPrivate),
+    { scope: 'read:orders' },
+    insecure,
+  );
+  expect((await oauth.processClientCredentialsResponse(as, caller, response)).scope).toBe('read:orders');
+});

@@ -1,0 +1,104 @@
+import { decodeProtectedHeader } from 'jose';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { rotateSigningKey } from '#src/gateway/index.ts';
+import { openSigningKeys } from '#src/gateway/oauth/signing-keys.ts';
+import { withinASecond } from '../../support/until.ts';
+import { bearer, openStand, read, type Stand, tokenOf } from '../harness/gateway-harness.ts';
+import { knock } from '../harness/public-door.ts';
+
+let stand: Stand;
+let client: { client_id: string; client_secret: string };
+const minuteMs = 60_000;
+
+beforeAll(async () => {
+  stand = await openStand({ tokenLifetime: 3_600 });
+  client = await stand.createClient([await stand.createTenant()]);
+});
+
+afterAll(() => stand.close());
+
+const listed = async (url = stand.url): Promise<string[]> =>
+  (await knock(url, 'GET', '/api/oauth/jwks')).json.keys.map(({ kid }: { kid: string }) => kid);
+const kidOf = (token: string): string => decodeProtectedHeader(token).kid ?? '';
+const status = async (token: string): Promise<number> =>
+  (await knock(stand.url, 'GET', read, { headers: bearer(token) })).status;
+
+test('A-046 a new key is listed ten minutes before it signs; the old one stays until its last token has ended', async () => {
+  const { db } = stand.database;
+  const deps = { db, box: stand.box, clock: stand.clock };
+  const other = await stand.openDoor();
+  const old = kidOf(await tokenOf(stand.url, client));
+  const rotated = await rotateSigningKey(deps);
+  expect(rotated.kid).not.toBe(old);
+  const listedAt = stand.clock.now().getTime();
+  for (const url of [stand.url, other.url]) {
+    await expect.poll(() => listed(url), withinASecond).toEqual([rotated.kid, old]);
+    expect(kidOf(await tokenOf(url, client))).toBe(old);
+  }
+  expect(Math.round((Date.parse(rotated.signs_from) - listedAt) / minuteMs)).toBe(10);
+  await expect(rotateSigningKey(deps)).rejects.toMatchObject({ code: 'CONFLICT' });
+
+  stand.clock.move(9 * minuteMs);
+  const last = await tokenOf(stand.url, client);
+  expect(kidOf(last)).toBe(old);
+  stand.clock.move(2 * minuteMs);
+  for (const url of [stand.url, other.url]) expect(kidOf(await tokenOf(url, client))).toBe(rotated.kid);
+  expect([await status(last), await listed()]).toEqual([200, [rotated.kid, old]]);
+
+  // To the end of the longest token that could have been signed a moment before the change.
+  stand.clock.move(59 * minuteMs);
+  expect(await listed()).toEqual([rotated.kid, old]);
+  stand.clock.move(2 * minuteMs);
+  expect([await listed(), await listed(other.url)]).toEqual([[rotated.kid], [rotated.kid]]);
+  await other.close();
+});
+
+test('a key whose last token has ended verifies nothing and loses its private part with the next rotation', async () => {
+  const { db, pool } = stand.database;
+  await rotateSigningKey({ db, box: stand.box, clock: stand.clock });
+  const { rows } = await pool.query<{ retired: boolean; sealed: number }>(
+    'select retired_at is not null as retired, length(private_sealed) as sealed from gateway.signing_keys order by not_before',
+  );
+  expect(rows.map(({ retired, sealed }) => [retired, sealed === 0])).toEqual([
+    [true, true],
+    [false, false],
+    [false, false],
+  ]);
+});
+
+test('a key that is older than the operator wants is replaced by one of the gateways', async () => {
+  // From the store: the gateway may not have heard of the last rotation yet.
+  const { rows } = await stand.database.pool.query<{ kid: string }>('select kid from gateway.signing_keys');
+  const before = rows.map(({ kid }) => kid);
+  stand.clock.move(91 * 24 * 60 * minuteMs);
+  const doors = await Promise.all([stand.openDoor(), stand.openDoor(), stand.openDoor()]);
+  const after = await listed(doors[0]?.url);
+  expect(after.filter((kid) => !before.includes(kid))).toHaveLength(1);
+  for (const { url } of doors) await expect.poll(() => listed(url), withinASecond).toEqual(after);
+  for (const door of doors) await door.close();
+});
+
+test('a gateway with longer tokens keeps the old key listed for as long as these live', async () => {
+  const own = await openStand({ tokenLifetime: 60 });
+  try {
+    const { pool, db } = own.database;
+    const seconds = async (): Promise<number[]> =>
+      (await pool.query('select token_seconds_max as s from gateway.signing_keys order by not_before')).rows.map(
+        ({ s }) => s,
+      );
+    expect(await seconds()).toEqual([60]);
+
+    const deps = { db, box: own.box, clock: own.clock };
+    await openSigningKeys({ ...deps, settings: { token_lifetime: 7_200, signing_key_days: 90 } });
+    await openSigningKeys({ ...deps, settings: { token_lifetime: 60, signing_key_days: 90 } });
+    await rotateSigningKey(deps);
+    expect(await seconds()).toEqual([7_200, 7_200]);
+    await expect.poll(() => listed(own.url), withinASecond).toHaveLength(2);
+    own.clock.move(129 * minuteMs);
+    expect(await listed(own.url)).toHaveLength(2);
+    own.clock.move(3 * minuteMs);
+    expect(await listed(own.url)).toHaveLength(1);
+  } finally {
+    await own.close();
+  }
+});

@@ -1,0 +1,119 @@
+/** What callers claim in the words of a proxy: dropped on the way to an upstream unless the route table passes it on. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { loadRouteTable } from '#src/gateway/config.ts';
+import {
+  knock,
+  openDoor,
+  type PublicDoor,
+  routeFile,
+  startUpstream,
+  type TestUpstream,
+} from '../harness/public-door.ts';
+
+let upstream: TestUpstream;
+let door: PublicDoor;
+let passing: PublicDoor;
+
+const passed = ['x-http-method-override', 'x-auth-request-user', 'cf-connecting-ip', 'proxy'];
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  door = await openDoor(upstream.url);
+  passing = await openDoor(upstream.url, { table: { upstreams: { ordering: { passHeaders: passed } } } });
+});
+
+afterAll(async () => {
+  await door.close();
+  await passing.close();
+  await upstream.close();
+});
+
+const claims = [
+  ...[
+    'User',
+    'Email',
+    'Groups',
+    'Preferred-Username',
+    'Access-Token',
+    'Client-Cert',
+    'Tls-Client-Cert',
+    'Prefix',
+    'Uri',
+  ].map((name) => `X-Forwarded-${name}`),
+  ...['X-Auth-Request-User', 'X-Auth-Request-Email', 'X-Auth-Request-Groups', 'X-Auth-Request-Access-Token'],
+  ...['X-Remote-User', 'Remote-User', 'Remote-Groups', 'X-Remote-Group', 'X-WebAuth-User', 'X-Authenticated-User'],
+  ...['X-Original-URL', 'X-Original-URI', 'X-Original-Method', 'X-Original-Host', 'X-Rewrite-URL'],
+  ...['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'X-Host'],
+  ...['True-Client-IP', 'CF-Connecting-IP', 'CF-Access-Jwt-Assertion', 'X-Client-IP', 'Client-IP', 'X-Real-IP'],
+  ...['Fastly-Client-IP', 'X-Cluster-Client-IP', 'X-Envoy-External-Address', 'X-Azure-ClientIP', 'Forwarded', 'Proxy'],
+  ...['Client-Cert', 'Client-Cert-Chain', 'X-Client-Cert', 'SSL-Client-Cert', 'X-SSL-Client-S-DN'],
+  ...['X-Amzn-Oidc-Data', 'X-Goog-Authenticated-User-Email', 'X-Goog-IAP-JWT-Assertion', 'X-MS-Client-Principal'],
+];
+
+const marker = 'claimed-by-the-caller';
+
+/** What the upstream saw of fields that hold the marker. */
+const arrived = async (to: PublicDoor, headers: Record<string, string>): Promise<string[]> => {
+  const reply = await knock(to.url, 'GET', '/api/orders/list', {
+    headers: { ...to.asKey, ...headers, 'x-own': marker },
+  });
+  expect(reply.status).toBe(200);
+  return Object.entries(upstream.seen.at(-1)?.headers ?? {})
+    .filter(([, value]) => value === marker)
+    .map(([name]) => name)
+    .sort();
+};
+
+test('F-38 what a proxy would say of the caller never goes on from the caller, in any spelling', async () => {
+  for (const name of claims) {
+    const spellings = [name, name.toUpperCase(), name.replaceAll('-', '_'), name.replace('-', '_').toLowerCase()];
+    for (const spelling of spellings) {
+      expect([spelling, await arrived(door, { [spelling]: marker })]).toEqual([spelling, ['x-own']]);
+    }
+  }
+  // The gateway's own words have other spellings too, and so have credentials.
+  for (const name of [
+    'X_Forwarded_For',
+    'X_Forwarded_Host',
+    'X_Api_Key',
+    'X_Client_Secret',
+    'X_Request_Id',
+    'Transfer_Encoding',
+  ])
+    expect([name, await arrived(door, { [name]: marker })]).toEqual([name, ['x-own']]);
+});
+
+test('F-38 the route table passes single claims on to an upstream, in their own spelling only', async () => {
+  for (const name of claims) {
+    const wanted = passed.includes(name.toLowerCase()) ? [name.toLowerCase(), 'x-own'].sort() : ['x-own'];
+    expect([name, await arrived(passing, { [name]: marker })]).toEqual([name, wanted]);
+  }
+  expect(await arrived(passing, { x_http_method_override: marker })).toEqual(['x-own']);
+});
+
+test("F-38 a route table that would pass credentials or the gateway's own words on is refused", async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'orderpass-routes-'));
+  const file = join(folder, 'routes.json');
+  const load = async (upstreams: unknown) => {
+    await writeFile(file, JSON.stringify({ ...routeFile(), upstreams }));
+    return loadRouteTable(file, ['ordering']);
+  };
+  try {
+    for (const name of [
+      'authorization',
+      'x-forwarded-for',
+      'X-Forwarded-User',
+      'x-orderpass-assertion',
+      'cookie',
+      'x-own',
+    ])
+      await expect(load({ ordering: { passHeaders: [name] } })).rejects.toThrow('upstreams.ordering.passHeaders.0');
+    await expect(load({ elsewhere: { passHeaders: [] } })).rejects.toThrow('no route goes to this upstream');
+    expect((await load({ ordering: { passHeaders: passed } })).upstreams.ordering?.passHeaders).toEqual(passed);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import {
+  knock,
+  openDoor,
+  type PublicDoor,
+  sendRaw,
+  startRawUpstream,
+  startUpstream,
+  type TestUpstream,
+} from '../harness/public-door.ts';
+
+let upstream: TestUpstream;
+let door: PublicDoor;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  door = await openDoor(upstream.url);
+});
+
+afterAll(async () => {
+  await door.close();
+  await upstream.close();
+});
+
+beforeEach(() => {
+  upstream.seen.length = 0;
+});
+
+test('hop-by-hop headers and those named in Connection stay here; the others go on', async () => {
+  const headers = {
+    ...door.asKey,
+    connection: 'close, X-Private, TE , Keep-Alive',
+    'x-private': '1',
+    'keep-alive': 'timeout=9',
+    te: 'trailers',
+    'proxy-connection': 'keep-alive',
+    'http2-settings': 'AAMAAABk',
+    upgrade: 'h2c',
+    'x-public': '2',
+  };
+  const answer = await knock(door.url, 'GET', '/api/orders/list', { headers });
+  expect(answer.status).toBe(200);
+  const seen = upstream.seen[0]?.headers ?? {};
+  for (const name of ['x-private', 'te', 'proxy-connection', 'http2-settings', 'upgrade', 'keep-alive']) {
+    expect([name, seen[name]]).toEqual([name, undefined]);
+  }
+  expect([seen.connection, seen['x-public']]).toEqual(['keep-alive', '2']);
+});
+
+test('the upstream’s hop-by-hop headers, trailers and those named in its Connection stay behind', async () => {
+  const raw = await startRawUpstream((socket) => {
+    socket.end(
+      [
+        'HTTP/1.1 200 OK',
+        'Connection: close, X-Private',
+        'X-Private: 1',
+        'Keep-Alive: timeout=99',
+        'Proxy-Authenticate: Basic',
+        'Proxy-Connection: close',
+        'Trailer: X-After',
+        'Upgrade: h2c',
+        'X-Public: 2',
+        'Transfer-Encoding: chunked',
+        '',
+        '2\r\nok\r\n0\r\nX-After: 1\r\n\r\n',
+      ].join('\r\n'),
+    );
+  });
+  const own = await openDoor(raw.url);
+  const request = `GET /api/orders/list HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${own.asKey['x-api-key']}\r\n\r\n`;
+  const answer = await sendRaw(own.port, request, (text) => text.endsWith('0\r\n\r\n'));
+  expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect(answer).toContain('x-public: 2');
+  expect(answer).not.toMatch(/x-private|proxy-|trailer|upgrade|x-after|timeout=99/i);
+  await own.close();
+  await raw.close();
+});
+
+test('a wish to change the protocol is not granted: the request is answered as a plain one', async () => {
+  for (const wish of ['h2c', 'websocket']) {
+    const headers = {
+      ...door.asKey,
+      connection: 'Upgrade, HTTP2-Settings',
+      upgrade: wish,
+      'http2-settings': 'AAMAAABk',
+    };
+    const answer = await knock(door.url, 'GET', '/api/orders/list', { headers });
+    expect([answer.status, answer.headers.upgrade]).toEqual([200, undefined]);
+    expect(upstream.seen.at(-1)?.headers.upgrade).toBeUndefined();
+  }
+});
+
+/** What a second parser could take for a second request. */
+const smuggled = 'GET /api/orders/get HTTP/1.1\r\nHost: x\r\n\r\n';
+
+const shapes: [string, string][] = [
+  [
+    'a length and chunks',
+    `Content-Length: ${smuggled.length + 5}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`,
+  ],
+  ['chunks and a length', `Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n${smuggled}`],
+  ['two lengths', `Content-Length: 0\r\nContent-Length: ${smuggled.length}\r\n\r\n${smuggled}`],
+  ['two equal lengths', `Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}`],
+  ['a list of lengths', `Content-Length: 2, 2\r\n\r\n{}`],
+  ['a signed length', `Content-Length: +2\r\n\r\n{}`],
+  ['a hexadecimal length', `Content-Length: 0x2\r\n\r\n{}`],
+  ['an unknown coding', `Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${smuggled}`],
+  ['chunked and then another coding', `Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n${smuggled}`],
+  ['gzip and then chunked', `Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
+  ['chunked twice', `Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+  ['a space before the colon', `Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n${smuggled}`],
+  ['a folded header', `X-A: 1\r\n Transfer-Encoding: chunked\r\n\r\n`],
+  ['a vertical tab before the coding', `Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n`],
+  ['a line end of one sign', `X-A: 1\nContent-Length: 2\r\n\r\n{}`],
+  ['a chunk size that is no number', `Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n`],
+];
+
+test.each(shapes)('a request with %s is refused and never forwarded', async (_name, rest) => {
+  const head = `POST /api/customer/create HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${door.asKey['x-api-key']}\r\nContent-Type: application/json\r\n`;
+  const answer = await sendRaw(door.port, head + rest, (text) => text.includes('"request_id"'));
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+  expect(answer).toContain('"error":"VALIDATION_ERROR"');
+  expect(answer.toLowerCase()).toContain('x-api-version: 1.0.0');
+  expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
+  expect(upstream.seen.filter(({ method }) => method === 'GET')).toEqual([]);
+  expect((await knock(door.url, 'GET', '/api/orders/list', { headers: door.asKey })).status).toBe(200);
+});
+
+test('HTTP/1.0 with chunks is refused', async () => {
+  const head = `POST /api/customer/create HTTP/1.0\r\nX-Api-Key: ${door.asKey['x-api-key']}\r\n`;
+  const answer = await sendRaw(door.port, `${head}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`);
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+  expect(upstream.seen).toEqual([]);
+});
+
+test('HTTP/1.0 without chunks is served and its connection closed', async () => {
+  const answer = await sendRaw(
+    door.port,
+    `GET /api/orders/list HTTP/1.0\r\nX-Api-Key: ${door.asKey['x-api-key']}\r\n\r\n`,
+  );
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+  expect(answer.endsWith('{"success":true}')).toBe(true);
+});
+
+test('a body of GET stays behind and cannot become a second request', async () => {
+  const body = smuggled;
+  const head = `GET /api/orders/list HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${door.asKey['x-api-key']}\r\n`;
+  const answer = await sendRaw(
+    door.port,
+    `${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    (text) => text.includes('{"success":true}'),
+  );
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+  expect((await knock(door.url, 'GET', '/api/orders/list', { headers: door.asKey })).status).toBe(200);
+  expect(upstream.seen.map(({ target }) => target)).toEqual(['/api/orders/list', '/api/orders/list']);
+  expect(upstream.seen[0]?.headers['content-length']).toBeUndefined();
+});

@@ -1,0 +1,254 @@
+/** Requests that Node would refuse by itself, or let in though two readers differ about them: one refusal for all. */
+import type { AddressInfo } from 'node:net';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createCoreHandler, createInternalServer } from '#src/app/listeners.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { createSecretBox } from '#src/platform/secret-box.ts';
+import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
+import { until } from '../../support/until.ts';
+import {
+  closeServer,
+  knock,
+  listen,
+  masterKey,
+  metadata,
+  openDoor,
+  type PublicDoor,
+  sendRaw,
+  startUpstream,
+  type TestUpstream,
+} from '../harness/public-door.ts';
+
+let upstream: TestUpstream;
+let door: PublicDoor;
+let metrics: Metrics;
+const lines: Record<string, unknown>[] = [];
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  metrics = createMetrics({ process: false });
+  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  door = await openDoor(upstream.url, { log, metrics, settings: { legacy_status: 'on' } });
+});
+
+afterAll(async () => {
+  await door.close();
+  await upstream.close();
+});
+
+type Raw = { status: number; headers: Map<string, string>; body: string };
+
+const parse = (answer: string): Raw => {
+  const end = answer.indexOf('\r\n\r\n');
+  const [first = '', ...fields] = answer.slice(0, end).split('\r\n');
+  const headers = new Map(
+    fields.map((field) => [field.split(':', 1)[0]?.toLowerCase() ?? '', field.slice(field.indexOf(':') + 1).trim()]),
+  );
+  return { status: Number(first.split(' ')[1]), headers, body: answer.slice(end + 4) };
+};
+
+const send = async (lines: readonly string[], port = door.port): Promise<Raw> =>
+  parse(await sendRaw(port, `${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n`));
+
+/** How often it was counted, by the code. */
+const refusals = async (code: string): Promise<number> => {
+  const { text } = await metrics.render();
+  return Number(new RegExp(`^orderpass_refusals_total\\{code="${code}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
+};
+
+const expectOwn = async (raw: Raw, status: number, code: string): Promise<void> => {
+  expect(raw.status).toBe(status);
+  expect(Object.fromEntries(raw.headers)).toMatchObject({
+    'x-request-id': expect.stringMatching(/^[A-Za-z0-9._-]{1,64}$/),
+    'x-api-version': '1.0.0',
+    'x-content-type-options': 'nosniff',
+    'strict-transport-security': 'max-age=31536000',
+    'cache-control': 'no-store',
+    'content-type': expect.stringMatching(/json/),
+    date: expect.stringMatching(/ GMT$/),
+  });
+  const id = raw.headers.get('x-request-id');
+  if (raw.body !== '') expect(JSON.parse(raw.body).request_id).toBe(id);
+  await until(() =>
+    lines.some(
+      (line) => line.request_id === id && line.msg === 'request' && line.status === status && line.refusal === code,
+    ),
+  );
+};
+
+const wrongHosts: [string, string[]][] = [
+  ['two Host fields', ['Host: a.example', 'Host: a.example']],
+  ['two Host fields in different spelling', ['Host: a.example', 'hOsT: b.example']],
+  ['a blank in the middle', ['Host: a.example b.example']],
+  ['a tab in the middle', ['Host: a.example\tb']],
+  ['two names', ['Host: a.example,b.example']],
+  ['a path', ['Host: a.example/x']],
+  ['credentials', ['Host: user@a.example']],
+  ['a port that is none', ['Host: a.example:80a']],
+  ['two ports', ['Host: a.example:80:80']],
+  ['no name before the port', ['Host: :80']],
+  ['a broken percent sign', ['Host: a%2']],
+  ['signs that are not ASCII', ['Host: \u00e4.example']],
+  ['an open bracket', ['Host: [::1']],
+  ['an endless name', [`Host: ${'a'.repeat(400)}`]],
+  ['an empty Host', ['Host:']],
+  ['no Host', []],
+];
+
+const goodHosts = [
+  'a.example',
+  'A.EXAMPLE:8080',
+  '127.0.0.1',
+  '[::1]',
+  '[::1]:80',
+  'a_b.example',
+  'a.example.',
+  'xn--bcher-kva.example:',
+  'a%20b',
+];
+
+test.each(wrongHosts)(
+  'F-31 %s is 400 with our headers, log and count, on every path of the listener',
+  async (_name, hosts) => {
+    const before = await refusals('VALIDATION_ERROR');
+    const paths = ['/api/orders/list', '/api/oauth/jwks', '/healthz', '/nowhere'];
+    for (const path of paths) {
+      const raw = await send([`GET ${path} HTTP/1.1`, ...hosts]);
+      // Also in legacy status mode: a status that proxies read is no matter of old clients.
+      expect(JSON.parse(raw.body)).toMatchObject({
+        error: 'VALIDATION_ERROR',
+        errors: [{ pointer: 'Host', code: 'FORMAT' }],
+      });
+      await expectOwn(raw, 400, 'VALIDATION_ERROR');
+      const bearer = await send([`GET ${path} HTTP/1.1`, ...hosts, `Authorization: ${door.asBearer.authorization}`]);
+      expect(JSON.parse(bearer.body)).toMatchObject({ error: 'invalid_request', code: 'VALIDATION_ERROR' });
+      await expectOwn(bearer, 400, 'VALIDATION_ERROR');
+    }
+    expect(await refusals('VALIDATION_ERROR')).toBe(before + 2 * paths.length);
+    expect(upstream.seen).toEqual([]);
+  },
+);
+
+test('F-31 names, addresses and ports are taken, and HTTP/1.0 needs no Host but gives one at most', async () => {
+  for (const host of goodHosts)
+    expect([host, (await send(['GET /healthz HTTP/1.1', `Host: ${host}`])).status]).toEqual([host, 200]);
+  for (const hosts of [[], ['Host: a.example'], ['Host:']])
+    expect((await send(['GET /healthz HTTP/1.0', ...hosts])).status).toBe(200);
+  const twice = await send(['GET /healthz HTTP/1.0', 'Host: a', 'Host: a']);
+  expect(twice.status).toBe(400);
+});
+
+test('F-31 the internal listener refuses the same in its own words', async () => {
+  const log = pino({ level: 'silent' });
+  const { db } = door.database;
+  const box = createSecretBox(masterKey);
+  const server = createInternalServer(
+    createCoreHandler([], { db, box, clock: systemClock, log, assertionKey: box.derive('assertion') }),
+  );
+  await listen(server);
+  const { port } = server.address() as AddressInfo;
+  try {
+    for (const [name, hosts] of wrongHosts) {
+      const raw = await send(['GET /api/x HTTP/1.1', ...hosts], port);
+      expect([name, raw.status, JSON.parse(raw.body).error]).toEqual([name, 400, 'VALIDATION_ERROR']);
+      expect(raw.headers.get('x-request-id')).toBe(JSON.parse(raw.body).request_id);
+    }
+    expect((await send(['GET /api/x HTTP/1.1', 'Host: a.example:80'], port)).status).toBe(404);
+  } finally {
+    await closeServer(server);
+  }
+});
+
+test('F-36 an expectation that is not understood is 417 in our words, whatever the path', async () => {
+  const before = await refusals('VALIDATION_ERROR');
+  for (const path of ['/api/orders/list', '/api/oauth/token', '/healthz', '/nowhere']) {
+    for (const method of ['GET', 'POST', 'HEAD']) {
+      const body = method === 'POST' ? ['Content-Length: 5'] : [];
+      const raw = await send([
+        `${method} ${path} HTTP/1.1`,
+        'Host: x',
+        'Expect: foo',
+        'X-Request-Id: mine-417',
+        ...body,
+      ]);
+      expect(raw.headers.get('x-request-id')).toBe('mine-417');
+      if (method !== 'HEAD')
+        expect(JSON.parse(raw.body)).toMatchObject({ error: 'VALIDATION_ERROR', errors: [{ pointer: 'Expect' }] });
+      await expectOwn(raw, 417, 'VALIDATION_ERROR');
+    }
+  }
+  expect(await refusals('VALIDATION_ERROR')).toBe(before + 12);
+  const problem = await send(['GET /healthz HTTP/1.1', 'Host: x', 'Expect: foo', 'Accept: application/problem+json']);
+  expect([problem.status, problem.headers.get('content-type')]).toEqual([417, 'application/problem+json']);
+  // HTTP/1.0 knows no expectations (RFC 9110 section 10.1.1).
+  expect((await send(['GET /healthz HTTP/1.0', 'Expect: foo'])).status).toBe(200);
+});
+
+test('F-36 CONNECT is refused like an operation that does not exist', async () => {
+  for (const target of ['evil.example:443', '127.0.0.1:5432', 'x:1']) {
+    const raw = await send([`CONNECT ${target} HTTP/1.1`, `Host: ${target}`, 'Accept: application/problem+json']);
+    expect([raw.status, JSON.parse(raw.body).code]).toEqual([404, 'INVALID_ACTION']);
+    await expectOwn(raw, 404, 'INVALID_ACTION');
+  }
+  const wrong = await send(['CONNECT evil.example:443 HTTP/1.1', 'Host: a', 'Host: b']);
+  expect(wrong.status).toBe(400);
+  await expectOwn(wrong, 400, 'VALIDATION_ERROR');
+  // The door lives on.
+  expect((await knock(door.url, 'GET', '/healthz')).status).toBe(200);
+});
+
+const broken: [string, string, number, string][] = [
+  [
+    'two lengths',
+    'POST /api/order/create HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n',
+    400,
+    'VALIDATION_ERROR',
+  ],
+  [
+    'a length that is none',
+    'POST /api/order/create HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n',
+    400,
+    'VALIDATION_ERROR',
+  ],
+  ['a blank in a name', 'GET /api/orders/list HTTP/1.1\r\nHost: x\r\nX Y: z\r\n', 400, 'VALIDATION_ERROR'],
+  [
+    'headers above every bound',
+    `GET /api/orders/list HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(40_000)}\r\n`,
+    431,
+    'HEADERS_TOO_LARGE',
+  ],
+];
+
+test.each(broken)(
+  'F-36 %s is refused by the parser with our headers, log and count',
+  async (_name, head, status, code) => {
+    const before = await refusals(code);
+    const raw = parse(await sendRaw(door.port, `${head}\r\n`));
+    expect(JSON.parse(raw.body)).toMatchObject({ success: false, error: code });
+    await expectOwn(raw, status, code);
+    expect(await refusals(code)).toBe(before + 1);
+  },
+);
+
+test('F-36 what the parser refuses leaves in the dialect of its caller', async () => {
+  const bad = 'POST /api/order/create HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine-400\r\n';
+  const ending = 'Content-Length: x\r\n\r\n';
+  const bearer = parse(await sendRaw(door.port, `${bad}Authorization: Bearer abc\r\n${ending}`));
+  expect(JSON.parse(bearer.body)).toMatchObject({
+    error: 'invalid_request',
+    code: 'VALIDATION_ERROR',
+    request_id: 'mine-400',
+  });
+  expect(bearer.headers.get('www-authenticate')).toContain(`resource_metadata="${metadata}"`);
+  await expectOwn(bearer, 400, 'VALIDATION_ERROR');
+  const problem = parse(await sendRaw(door.port, `${bad}Accept: application/problem+json\r\n${ending}`));
+  expect([problem.headers.get('content-type'), JSON.parse(problem.body).status]).toEqual([
+    'application/problem+json',
+    400,
+  ]);
+  const head = parse(await sendRaw(door.port, `HEAD /x HTTP/1.1\r\nHost: x\r\n${ending}`));
+  expect([head.status, head.body]).toEqual([400, '']);
+  const nothing = parse(await sendRaw(door.port, '\u0016\u0003\u0001 no HTTP at all\r\n\r\n'));
+  await expectOwn(nothing, 400, 'VALIDATION_ERROR');
+});

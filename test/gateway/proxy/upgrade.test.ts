@@ -1,0 +1,368 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { createServer, type Server } from 'node:http';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
+import { createAssertionVerifier } from '#src/contract/assertion.ts';
+import { createSecretBox } from '#src/platform/secret-box.ts';
+import { startProgram } from '../../support/program.ts';
+import { until } from '../../support/until.ts';
+import {
+  closeServer,
+  type Headers,
+  knock,
+  listen,
+  masterKey,
+  metadata,
+  openDoor,
+  type PublicDoor,
+  plainChallenge,
+  routeFile,
+  sendRaw,
+} from '../harness/public-door.ts';
+
+const path = '/api/orders/list';
+
+let server: Server;
+let sockets: WebSocketServer;
+let url: string;
+let door: PublicDoor;
+let seen: IncomingMessage[];
+
+beforeEach(async () => {
+  seen = [];
+  server = createServer((_req, res) =>
+    res.writeHead(200, { 'content-type': 'application/json' }).end('{"success":true}'),
+  );
+  sockets = new WebSocketServer({ server, handleProtocols: (names) => [...names][0] ?? false });
+  sockets.on('headers', (headers) => headers.push('X-Powered-By: x', 'X-Orderpass-Id: forged', 'X-Kept: yes'));
+  sockets.on('connection', (socket, req) => {
+    seen.push(req);
+    socket.on('error', () => undefined);
+    socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
+  });
+  url = await listen(server);
+  door = await openDoor(url, onGetOnly);
+});
+
+afterEach(async () => {
+  for (const socket of sockets.clients) socket.terminate();
+  await door.close();
+  await closeServer(server);
+});
+
+/** The flag is for GET alone, so the routes of the table that are POST stay without it. */
+const onGetOnly = { perRoute: (route: Record<string, unknown>) => ({ ...route, upgrade: route.method === 'GET' }) };
+
+const open = (headers: Headers, target = path, protocols: string[] = [], at: { url: string } = door): WebSocket =>
+  new WebSocket(`${at.url.replace('http', 'ws')}${target}`, protocols, { headers });
+
+const opened = (socket: WebSocket): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    let answer: IncomingMessage | undefined;
+    socket.once('upgrade', (response) => {
+      answer = response;
+    });
+    socket.once('open', () => (answer === undefined ? reject(new Error('no answer')) : resolve(answer)));
+    socket.once('error', reject);
+  });
+
+type Refusal = { status: number; headers: IncomingMessage['headers']; json: Record<string, unknown> };
+
+const refusal = (socket: WebSocket): Promise<Refusal> =>
+  new Promise((resolve, reject) => {
+    socket.once('open', () => reject(new Error('it was opened')));
+    socket.once('error', reject);
+    socket.once('unexpected-response', (_request, response) => {
+      let text = '';
+      response.on('data', (chunk: Buffer) => {
+        text += chunk.toString();
+      });
+      response.once('end', () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, json: JSON.parse(text || 'null') }),
+      );
+    });
+  });
+
+const echo = (socket: WebSocket, data: string | Buffer): Promise<Buffer> =>
+  new Promise((resolve) => {
+    socket.once('message', (answer) => resolve(answer as Buffer));
+    socket.send(data);
+  });
+
+const closed = (socket: WebSocket): Promise<void> =>
+  new Promise((resolve) =>
+    socket.readyState === WebSocket.CLOSED ? resolve() : socket.once('close', () => resolve()),
+  );
+
+test('each kind of credential opens a WebSocket; the upstream gets the assertion instead of the credential', async () => {
+  const verify = createAssertionVerifier({
+    key: createSecretBox(masterKey).derive('assertion'),
+    audience: 'ordering',
+    now: () => Date.now(),
+  });
+  for (const headers of [door.asKey, door.asClient, door.asBearer]) {
+    const target = `${path}?a=//b&c=%2F`;
+    const socket = open({ ...headers, 'x-orderpass-id': 'forged', cookie: 'a=b', 'x-own': 'kept' }, target, ['chat']);
+    const answer = await opened(socket);
+    expect(socket.protocol).toBe('chat');
+    expect([answer.headers['x-powered-by'], answer.headers['x-orderpass-id'], answer.headers['x-kept']]).toEqual([
+      undefined,
+      undefined,
+      'yes',
+    ]);
+    expect(answer.headers['x-request-id']).toMatch(/^req_/);
+    const request = seen.at(-1);
+    expect(request?.url).toBe(target);
+    for (const name of ['authorization', 'x-api-key', 'x-client-id', 'x-client-secret', 'cookie', 'x-orderpass-id']) {
+      expect(request?.headers[name]).toBeUndefined();
+    }
+    expect(request?.headers['x-own']).toBe('kept');
+    expect(request?.headers['x-request-id']).toBe(answer.headers['x-request-id']);
+    const assertion = String(request?.headers['x-orderpass-assertion']);
+    expect(verify(assertion, { method: 'GET', target })).toMatchObject({ tenants: ['rst_1'] });
+    expect((await echo(socket, 'hello')).toString()).toBe('hello');
+    const large = Buffer.alloc(3 * 1024 * 1024, 7);
+    expect((await echo(socket, large)).equals(large)).toBe(true);
+    socket.close(1000);
+    await closed(socket);
+  }
+  await until(() => sockets.clients.size === 0);
+});
+
+test('refusals are HTTP on the socket, in the dialect of the caller, and reach no upstream', async () => {
+  const none = await refusal(open({}));
+  expect([none.status, none.json.error, none.headers['www-authenticate'], none.headers.connection]).toEqual([
+    401,
+    'INVALID_AUTH',
+    plainChallenge,
+    'close',
+  ]);
+  const bad = await refusal(open(door.asExpired));
+  expect([bad.status, bad.json.error]).toEqual([401, 'invalid_token']);
+  const scope = await refusal(open(await door.bearerWith(['read:menu'])));
+  expect([scope.status, scope.headers['www-authenticate']]).toEqual([
+    403,
+    `Bearer realm="orderpass", error="insufficient_scope", error_description="This operation needs the scope read:orders", scope="read:orders", resource_metadata="${metadata}"`,
+  ]);
+  const problem = await refusal(open({ accept: 'application/problem+json' }));
+  expect([problem.status, problem.headers['content-type'], problem.json.code]).toEqual([
+    401,
+    'application/problem+json',
+    'INVALID_AUTH',
+  ]);
+  const cases: [string, number][] = [
+    ['/api/unknown', 404],
+    ['/api/orders%2Flist', 404],
+    ['/auth/check', 404],
+    ['/api/order/create', 405],
+  ];
+  for (const [target, status] of cases) {
+    expect([target, (await refusal(open(door.asKey, target))).status]).toEqual([target, status]);
+  }
+  expect((await refusal(open({ ...door.asKey, 'x-long': 'x'.repeat(17_000) }))).status).toBe(431);
+  expect(seen).toEqual([]);
+  const socket = open(door.asKey);
+  await opened(socket);
+  socket.terminate();
+});
+
+test('on a route without the flag, and for another protocol, the wish to upgrade is ignored: an ordinary request', async () => {
+  await door.close();
+  door = await openDoor(url);
+  const answer = await refusal(open(door.asKey));
+  expect([answer.status, answer.json]).toEqual([200, { success: true }]);
+  expect((await refusal(open({}))).status).toBe(401);
+  expect(seen).toEqual([]);
+  await door.close();
+  door = await openDoor(url, onGetOnly);
+  const offer = await knock(door.url, 'GET', path, {
+    headers: { ...door.asKey, connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAMAAABk' },
+  });
+  expect([offer.status, offer.json.success]).toEqual([200, true]);
+});
+
+test('an upgrade with a body is refused, since its end could be understood in two ways', async () => {
+  const head = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nX-Api-Key: ${door.asKey['x-api-key']}\r\n`;
+  const answer = await sendRaw(door.port, `${head}Content-Length: 5\r\n\r\nhello`);
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+  expect(seen).toEqual([]);
+  const plain = await sendRaw(door.port, `${head}\r\n`, (text) => text.includes('\r\n\r\n'));
+  expect(plain).toMatch(/^HTTP\/1\.1 101 /);
+});
+
+test('an upstream that refuses, falls silent or is down is told in the dialect of the caller', async () => {
+  await door.close();
+  let onUpgrade: (socket: import('node:stream').Duplex) => void = () => undefined;
+  const refusing = createServer((_req, res) => res.end());
+  refusing.on('upgrade', (_req, socket) => {
+    socket.on('error', () => undefined).on('end', () => socket.end());
+    socket.resume();
+    onUpgrade(socket);
+  });
+  const place = await listen(refusing);
+  door = await openDoor(place, { routes: { answerTimeoutMs: 300 }, ...onGetOnly });
+  const say =
+    (status: string, body: string, headers = '') =>
+    (socket: import('node:stream').Duplex) =>
+      void socket.end(
+        `HTTP/1.1 ${status}\r\nContent-Type: text/plain\r\n${headers}Content-Length: ${body.length}\r\n\r\n${body}`,
+      );
+  onUpgrade = say('403 Forbidden', 'not you', 'WWW-Authenticate: Basic\r\nX-Powered-By: x\r\nSet-Cookie: a=b\r\n');
+  const bearer = await refusal(open(door.asBearer));
+  expect([bearer.status, bearer.json.error, bearer.json.error_description]).toEqual([
+    403,
+    'insufficient_scope',
+    'not you',
+  ]);
+  expect([bearer.headers['x-powered-by'], bearer.headers['set-cookie']]).toEqual([undefined, undefined]);
+  expect(bearer.headers['www-authenticate']).toMatch(/^Bearer /);
+  const key = await refusal(open(door.asKey));
+  expect([key.status, key.json.error, key.json.message]).toEqual([403, 'UNAUTHORIZED', 'not you']);
+  onUpgrade = say('200 OK', 'fine');
+  expect((await refusal(open(door.asKey))).status).toBe(502);
+  onUpgrade = (socket) => socket.destroy();
+  expect((await refusal(open(door.asKey))).status).toBe(502);
+  onUpgrade = () => undefined;
+  expect((await refusal(open(door.asKey))).status).toBe(504);
+  await closeServer(refusing);
+  const down = await refusal(open(door.asKey));
+  expect([down.status, down.json.error]).toEqual([502, 'UPSTREAM_UNREACHABLE']);
+});
+
+test('a dead address is passed over', async () => {
+  await door.close();
+  const dead = createServer();
+  const place = await listen(dead);
+  await closeServer(dead);
+  door = await openDoor(`${place}|${url}`, onGetOnly);
+  for (let i = 0; i < 4; i += 1) {
+    const socket = open(door.asKey);
+    await opened(socket);
+    socket.terminate();
+  }
+});
+
+test('a WebSocket ends when it is idle for too long, and not before', async () => {
+  await door.close();
+  door = await openDoor(url, { settings: { upgrade_idle_ms: 400 }, ...onGetOnly });
+  const socket = open(door.asKey);
+  await opened(socket);
+  const startedMs = performance.now();
+  let turns = 0;
+  await until(async () => {
+    await echo(socket, 'still here');
+    turns += 1;
+    return performance.now() - startedMs > 900;
+  });
+  expect(turns).toBeGreaterThan(5);
+  await closed(socket);
+  await until(() => sockets.clients.size === 0);
+});
+
+test('a WebSocket ends with the credential that opened it', async () => {
+  const staying = open(door.asClient);
+  const leaving = open(door.asKey);
+  await Promise.all([opened(staying), opened(leaving)]);
+  await door.revokeKey();
+  await closed(leaving);
+  expect((await echo(staying, 'yes')).toString()).toBe('yes');
+  expect((await refusal(open(door.asKey))).status).toBe(401);
+  staying.terminate();
+});
+
+test('more than the allowed number are refused with 503, and one that ends makes room', async () => {
+  await door.close();
+  door = await openDoor(url, { settings: { upgrades_max: 1 }, ...onGetOnly });
+  const first = open(door.asKey);
+  await opened(first);
+  const second = await refusal(open(door.asKey));
+  expect([second.status, second.json.error, second.headers['retry-after']]).toEqual([503, 'OVERLOADED', '1']);
+  first.terminate();
+  await until(() =>
+    opened(open(door.asKey)).then(
+      () => true,
+      () => false,
+    ),
+  );
+});
+
+test('when one side goes away, the other is let go, and closing the gateway ends every WebSocket', async () => {
+  const left = open(door.asKey);
+  await opened(left);
+  left.terminate();
+  await until(() => sockets.clients.size === 0);
+  const kept = open(door.asKey);
+  await opened(kept);
+  for (const socket of sockets.clients) socket.terminate();
+  await closed(kept);
+  const last = open(door.asKey);
+  await opened(last);
+  const ended = closed(last);
+  await door.close();
+  await ended;
+  await until(() => sockets.clients.size === 0);
+  door = await openDoor(url, onGetOnly);
+});
+
+test('a client that leaves during the handshake leaves nothing behind', async () => {
+  await door.close();
+  let waiting = 0;
+  let gone = 0;
+  const silent = createServer();
+  silent.on('upgrade', (_req, socket) => {
+    waiting += 1;
+    socket
+      .on('error', () => undefined)
+      .on('end', () => {
+        gone += 1;
+        socket.end();
+      });
+    socket.resume();
+  });
+  door = await openDoor(await listen(silent), onGetOnly);
+  const { port } = new URL(door.url);
+  const socket = connect(Number(port), '127.0.0.1');
+  socket.write(
+    `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Api-Key: ${door.asKey['x-api-key']}\r\n\r\n`,
+  );
+  await until(() => waiting === 1);
+  socket.destroy();
+  await until(() => gone === 1);
+  await closeServer(silent);
+});
+
+test('the program serves upgrades and ends them when it is stopped', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'orderpass-upgrade-'));
+  const file = join(folder, 'routes.json');
+  const table = routeFile();
+  writeFileSync(file, JSON.stringify({ ...table, routes: table.routes.map(onGetOnly.perRoute) }));
+  const program = await startProgram({
+    DATABASE_URL: door.database.url,
+    ORDERPASS_MASTER_KEY: door.masterKey,
+    ORDERPASS_ROLE: 'gateway',
+    ORDERPASS_ROUTES_FILE: file,
+    ORDERPASS_UPSTREAMS: `ordering=http://127.0.0.1:1|${url}`,
+  });
+  try {
+    const socket = open(door.asKey, path, [], program);
+    await opened(socket);
+    expect((await echo(socket, 'hello')).toString()).toBe('hello');
+    expect((await refusal(open({}, path, [], program))).status).toBe(401);
+    const stuck = open(door.asKey, path, [], program);
+    await opened(stuck);
+    stuck.pause();
+    const [first] = sockets.clients;
+    for (const client of sockets.clients) if (client !== first) client.send(Buffer.alloc(8 * 1024 * 1024));
+    const ended = closed(socket);
+    expect(await program.stop()).toBe(0);
+    await ended;
+    stuck.terminate();
+  } finally {
+    await program.kill();
+    rmSync(folder, { recursive: true });
+  }
+});
