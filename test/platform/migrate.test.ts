@@ -83,6 +83,16 @@ describe('migrations', () => {
     expect(await recorded()).toEqual(['kitchen/1', 'kitchen/2']);
   });
 
+  test('of another history are refused by both names, and nothing is changed', async () => {
+    await migrate(database.pool, [first, { ...second, number: 9 }], { log });
+    const other: Migration = { ...first, name: 'kitchen' };
+    await expect(migrate(database.pool, [other], { log })).rejects.toMatchObject({
+      code: 'MIGRATIONS_DIFFER',
+      message: expect.stringMatching(/made by other migrations.*kitchen\/0001-ovens.*kitchen\/0001-kitchen/),
+    });
+    expect(await recorded()).toEqual(['kitchen/1', 'kitchen/9']);
+  });
+
   test('that fail leave nothing half done, keep the ones before, and succeed once they are right', async () => {
     const broken = {
       ...second,

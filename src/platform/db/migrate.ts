@@ -7,7 +7,12 @@ import { allowSilence } from './pool.ts';
 
 export type Migration = { feature: string; number: number; name: string; sql: string };
 
-export type MigrationErrorCode = 'MIGRATION_CHANGED' | 'DATABASE_NEWER' | 'MIGRATION_FAILED' | 'MIGRATIONS_INVALID';
+export type MigrationErrorCode =
+  | 'DATABASE_NEWER'
+  | 'MIGRATIONS_DIFFER'
+  | 'MIGRATIONS_INVALID'
+  | 'MIGRATION_CHANGED'
+  | 'MIGRATION_FAILED';
 
 export class MigrationError extends Error {
   readonly code: MigrationErrorCode;
@@ -18,7 +23,7 @@ export class MigrationError extends Error {
   }
 }
 
-/** Any constant does, as long as no other lock of this product uses it. */
+/** Any constant works, as long as no other advisory lock of this product uses it. */
 const lockKey = 7203517000;
 const lockWait = '5min';
 
@@ -77,7 +82,7 @@ export const migrate = async (
     for (const migration of pending) await apply(client, migration, log);
     return pending;
   } finally {
-    // Closing the session gives the lock back and forgets the session's settings, whatever state it is in.
+    // Closing the session releases the lock and drops the session's settings, whatever state it is in.
     client.release(true);
   }
 };
@@ -87,6 +92,7 @@ const findPending = (migrations: readonly Migration[], applied: readonly Applied
   const known = new Map(migrations.map((migration) => [keyOf(migration), migration]));
   if (known.size !== migrations.length)
     throw new MigrationError('MIGRATIONS_INVALID', 'two migrations have the same feature and number');
+  refuseOtherMigrations(known, applied);
   const done = new Set<string>();
   for (const entry of applied) {
     const migration = known.get(keyOf(entry));
@@ -103,6 +109,18 @@ const findPending = (migrations: readonly Migration[], applied: readonly Applied
     done.add(keyOf(entry));
   }
   return migrations.filter((migration) => !done.has(keyOf(migration)));
+};
+
+/** A migration of another name under a known number: the database has another history, and its tables may be different. */
+const refuseOtherMigrations = (known: ReadonlyMap<string, Migration>, applied: readonly Applied[]): void => {
+  for (const entry of applied) {
+    const own = known.get(keyOf(entry));
+    if (own === undefined || own.name === entry.name) continue;
+    throw new MigrationError(
+      'MIGRATIONS_DIFFER',
+      `the database was made by other migrations: it has ${titleOf(entry)} where this version has ${titleOf(own)}. Start the version that made the database, or start this version with an empty database`,
+    );
+  }
 };
 
 /** The statements and the row that remembers them commit together, so a crash leaves either both or none. */
@@ -127,7 +145,7 @@ const apply = async (client: pg.PoolClient, migration: Migration, log: Logger): 
   log.info({ migration: titleOf(migration) }, 'migration applied');
 };
 
-/** PostgreSQL counts characters; whoever mends the file counts lines. */
+/** PostgreSQL reports the position as a number of characters; an editor shows lines. */
 const reasonOf = (error: unknown, migration: Migration): string => {
   if (!(error instanceof Error)) return `: ${String(error)}`;
   const position = error instanceof pg.DatabaseError ? Number(error.position) : Number.NaN;

@@ -1,75 +1,28 @@
 import { sql } from 'kysely';
-import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { allMigrations } from '#src/app/migrations.ts';
 import { readFeed } from '#src/platform/db/event-feed.ts';
-import { migrate } from '#src/platform/db/migrate.ts';
 import { recordEvent, recordEvents } from '#src/platform/db/outbox.ts';
 import { claimEvents, createQueueFloor, lockDispatch, markDispatched } from '#src/platform/db/outbox-queue.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
-import { createEmptyDatabase } from '../../support/database.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver } from '../../support/webhook-receiver.ts';
 import { draftOf, startEngine, tenant } from '../harness/engine.ts';
 
 const entitiesOf = (events: readonly { entity: string }[]): string[] => events.map(({ entity }) => entity);
 
-test('a store from before keeps its feed in its sequence, and what nobody had dispatched yet is dispatched', async () => {
-  const { db, pool, drop } = await createEmptyDatabase();
-  const log = pino({ level: 'silent' });
-  try {
-    await migrate(
-      pool,
-      allMigrations.filter(({ feature, number }) => feature !== 'platform' || number < 220),
-      { log },
-    );
-    const add = async (entity: string, place: number | null): Promise<void> => {
-      await sql`
-        insert into outbox.events (id, tenant, kind, event, entity, seq, created, body, dispatched_at, feed_position)
-        values (${newId('evt')}, ${tenant}, 'customers', 'customer.changed', ${entity}, 1, now(), '{}',
-          case when ${place}::bigint is null then null else now() end, ${place})`.execute(db);
-    };
-    await add('cus_third', 30);
-    await add('cus_waiting_1', null);
-    await add('cus_first', 10);
-    await add('cus_second', 20);
-    await add('cus_waiting_2', null);
-    await sql`select setval('outbox.feed_positions', 30)`.execute(db);
-    await migrate(pool, allMigrations, { log });
-
-    const feed = async (after: number) =>
-      (await readFeed(db, { tenant, kinds: ['customers'], after, limit: 100 })).events;
-    expect(entitiesOf(await feed(0))).toEqual(['cus_first', 'cus_second', 'cus_third']);
-    expect(entitiesOf(await feed(20))).toEqual(['cus_third']);
-    await inTransaction(db, async (tx) => {
-      expect(await lockDispatch(tx)).toBe(true);
-      const claimed = await claimEvents(tx, { limit: 100, floor: 0 });
-      expect(entitiesOf(claimed)).toEqual(['cus_waiting_1', 'cus_waiting_2']);
-      await markDispatched(
-        tx,
-        claimed.map(({ position }) => position),
-      );
-    });
-    expect(entitiesOf(await feed(30))).toEqual(['cus_waiting_1', 'cus_waiting_2']);
-  } finally {
-    await drop();
-  }
-});
-
-test('a process of the version before that still records while a newer one runs loses nothing', async () => {
+test('an event whose insert did not queue it is queued by the trigger and delivered', async () => {
   const engine = await startEngine();
   const receiver = await startReceiver();
   try {
     await engine.addEndpoint(receiver.url);
     engine.startWorker();
-    // The statement of that version.
     await sql`
       insert into outbox.events (id, tenant, kind, event, entity, seq, previous_seq, created, body)
-      values (${newId('evt')}, ${tenant}, 'customers', 'customer.changed', 'cus_1', 1, null, now(), '{"by":"before"}')
+      values (${newId('evt')}, ${tenant}, 'customers', 'customer.changed', 'cus_1', 1, null, now(), '{"by":"trigger"}')
       returning pg_notify('orderpass_outbox', '')`.execute(engine.db);
     await until(() => receiver.received.length === 1);
-    expect(receiver.received[0]?.body).toBe('{"by":"before"}');
+    expect(receiver.received[0]?.body).toBe('{"by":"trigger"}');
   } finally {
     await engine.close();
     await receiver.close();

@@ -1,5 +1,28 @@
--- Events are kept by week and dropped by week. An id begins with its time, so the week of an event is a range of ids, and
--- the id stays the key. Ids that belong to no week that was made go to the default partition.
+-- What every feature uses: receipts of idempotent requests, facts about the installation, and partitions by week. The schema
+-- itself is made by the migration runner, which keeps its list in it.
+
+-- One row per owner and idempotency key, kept 48 hours.
+create table platform.receipts (
+  owner text not null,
+  key text not null,
+  request_hash bytea not null,
+  request text,
+  status smallint not null,
+  body text not null,
+  headers jsonb not null,
+  expires timestamptz not null,
+  -- Body of a large request, canonical and deflated, so that the first difference of another request can be named. It is
+  -- compressed already, so the server does not try again.
+  request_body bytea storage external,
+  primary key (owner, key)
+);
+create index receipts_expires on platform.receipts (expires);
+
+-- Small facts about this installation, such as the check value of the master key.
+create table platform.facts (
+  name text primary key,
+  value text not null
+);
 
 -- The least id of a moment: `prefix_` and nine digits of time, as ids are made.
 create function platform.id_bound(prefix text, moment timestamptz) returns text
@@ -15,8 +38,10 @@ begin
   return prefix || '_' || digits;
 end $$;
 
--- Makes the partition of the week of `moment` of a table that is partitioned by ranges of ids. Not when rows of it lie in
--- the default partition already: they stay there. Attached, not created in place: that would lock out every reader.
+-- Makes the partition of the week of `moment` for a table that is partitioned by ranges of ids, unless it exists. An id
+-- begins with its time, so a week is a range of ids, and rows of a week are dropped together. Does nothing when the default
+-- partition already has rows of that week: they stay there. The partition is made first and attached then, because
+-- `create table ... partition of` would lock out every reader.
 create function platform.ensure_week(parent regclass, key_column text, prefix text, moment timestamptz, fillfactor integer)
 returns void language plpgsql as $$
 declare
@@ -43,19 +68,3 @@ begin
   execute format('create table %I.%I (like %s including all) with (fillfactor = %s)', schema_name, name, parent, fillfactor);
   execute format('alter table %s attach partition %I.%I for values from (%L) to (%L)', parent, schema_name, name, first, after);
 end $$;
-
-alter table outbox.events alter column id type text collate "C";
-alter table outbox.events drop constraint events_pkey;
-alter table outbox.events drop constraint events_id_key;
-create index events_position on outbox.events (position);
-alter table outbox.events alter column position drop identity;
-create sequence outbox.event_positions;
-select setval('outbox.event_positions', (select coalesce(max(position), 0) + 1 from outbox.events), false);
-alter table outbox.events alter column position set default nextval('outbox.event_positions');
-alter table outbox.events rename to events_whole;
-create table outbox.events (like outbox.events_whole including all, primary key (id)) partition by range (id);
-create table outbox.events_default partition of outbox.events default;
-select platform.ensure_week('outbox.events', 'id', 'evt', now() + week * interval '7 days', 100)
-from generate_series(-5, 1) as week;
-insert into outbox.events select * from outbox.events_whole;
-drop table outbox.events_whole;
