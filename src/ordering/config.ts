@@ -1,6 +1,6 @@
 /** Settings of the ordering core. What a restaurant may choose stands with the restaurant (interface 14), not here. */
 import { z } from 'zod';
-import { placeIdMark } from './orders/address-resolver.ts';
+import { placeIdMark } from './orders/address/address-resolver.ts';
 
 /** The place id may stand in the path or the query: never where it would say which host is asked. */
 const isResolver = (value: string): boolean => {

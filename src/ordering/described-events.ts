@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { customerAnswer } from './customers/customer-view.ts';
 import { loyaltyAnswer } from './loyalty/loyalty-view.ts';
-import { orderAnswer } from './orders/order-view.ts';
+import { orderAnswer } from './orders/order/order-view.ts';
 
 export type DescribedEvent = {
   event: string;

@@ -20,19 +20,19 @@ import type { Service } from '#src/platform/supervisor.ts';
 import { accountOperations } from './account/routes.ts';
 import type { OrderingSettings } from './config.ts';
 import { couponOperations } from './coupons/routes.ts';
-import { customerOperations } from './customers/routes.ts';
+import { customerOperations } from './customer-operations/routes.ts';
 import { createReceiptExpiry } from './expire-receipts.ts';
 import { loyaltyOperations } from './loyalty/routes.ts';
 import { menuOperations } from './menus/routes.ts';
-import { type AddressResolver, createAddressResolver } from './orders/address-resolver.ts';
-import { createOrderToken, type OrderToken } from './orders/order-token.ts';
+import { type AddressResolver, createAddressResolver } from './orders/address/address-resolver.ts';
+import { createOrderToken, type OrderToken } from './orders/order/order-token.ts';
 import { orderOperations } from './orders/routes.ts';
 import { createTimeOutOrders } from './orders/time-out-orders.ts';
 
 export { createGenerator, GeneratorRefused, generatorView, type NewGenerator } from './coupons/create-generator.ts';
 export { type DescribedEvent, describedEvents } from './described-events.ts';
 export { importMenu, MenuRefused, type MenuToImport } from './menus/import/import-menu.ts';
-export { listProducts } from './menus/list-store.ts';
+export { listProducts } from './menus/menu/menu-list-store.ts';
 export { createRestaurant, type NewRestaurant, RestaurantRefused } from './restaurants/create-restaurant.ts';
 export { type LocationTerms, locationSettings } from './restaurants/location-terms.ts';
 export { requireRestaurant } from './restaurants/require-restaurant.ts';
@@ -41,7 +41,7 @@ export { type FoundRestaurant, restaurantsByUid, searchRestaurants } from './res
 export { findRestaurant, hasRestaurants } from './restaurants/restaurant-store.ts';
 export { createLocation, type LocationAddress, setLocation } from './restaurants/save-location.ts';
 export { type RestaurantSettings, setRestaurant } from './restaurants/set-restaurant.ts';
-export { endOfDay, isoDate, legacyDate } from './venue-time.ts';
+export { endOfDay, isoDate, legacyDate } from './values/venue-time.ts';
 
 export const orderingMigrations = loadMigrations('ordering', new URL('./migrations/', import.meta.url));
 

@@ -4,11 +4,11 @@ import type { Clock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
+import type { RecordEvents } from './accounts/account-events.ts';
+import { notifyUsers } from './accounts/user-store.ts';
 import type { StaffSettings } from './config.ts';
-import type { RecordEvents } from './events.ts';
 import { createSecondFactor } from './second-factor/second-factor.ts';
 import { createSessions } from './sessions/sessions.ts';
-import { createUpkeep } from './sessions/upkeep.ts';
 import { createExternalProvider } from './sign-in/external-provider.ts';
 import { createPasswordHash } from './sign-in/password-hash.ts';
 import { passwordLengthMax, passwordLengthMin, problemOfPassword } from './sign-in/password-rule.ts';
@@ -16,8 +16,8 @@ import { createPendingSignIns } from './sign-in/pending-sign-in.ts';
 import { createSignIn } from './sign-in/sign-in.ts';
 import { createProviderSignIn } from './sign-in/sign-in-with-provider.ts';
 import { createThrottle } from './sign-in/throttle.ts';
+import { createUpkeep } from './upkeep/upkeep.ts';
 import { createOwnAccount } from './users/own-account.ts';
-import { notifyUsers } from './users/user-store.ts';
 import { createUsers } from './users/users.ts';
 
 export type StaffDeps = {

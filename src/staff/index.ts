@@ -13,10 +13,10 @@
  */
 import { loadMigrations } from '#src/platform/db/migrate.ts';
 
+export type { RecordEvents, StaffAction, StaffEvent } from './accounts/account-events.ts';
+export { roles } from './accounts/role.ts';
 export { type StaffSettings, staffSettings } from './config.ts';
 export { createStaff, type Staff, type StaffDeps } from './create-staff.ts';
-export type { RecordEvents, StaffAction, StaffEvent } from './events.ts';
-export { roles } from './users/role.ts';
 export { createUsers, type ShownUser, type Users } from './users/users.ts';
 
 /** Schema and recorded name are `panel`: stores that were made while the panel held the accounts go on as they are. */

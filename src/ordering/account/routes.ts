@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import { type Operation, operation } from '#src/platform/http/operation.ts';
 import { flag, withDefault } from '#src/platform/http/values.ts';
-import { toWire } from '../money.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import type { Location } from '../restaurants/restaurant.ts';
 import { listLocations } from '../restaurants/restaurant-store.ts';
+import { toWire } from '../values/money.ts';
 
 const text = z.string().nullable();
 

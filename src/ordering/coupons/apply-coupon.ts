@@ -1,9 +1,9 @@
 /** coupon/apply (interface 11.4): what a coupon takes off a total that somebody else has reckoned, and one use of it. */
 import type { Kysely } from 'kysely';
 import type { Restaurant } from '../restaurants/restaurant.ts';
+import { discountOf, judgeCoupon } from './check-coupon.ts';
 import type { Coupon } from './coupon.ts';
 import { findCoupon, lockCoupon, takeUse } from './coupon-store.ts';
-import { discountOf, judgeCoupon } from './judge-coupon.ts';
 
 export type ApplyResult =
   /** `discount` in hundredths. */

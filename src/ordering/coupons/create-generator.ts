@@ -1,7 +1,7 @@
 /** Makes a generator of coupons, for the panel's side of the house. */
 import type { Kysely } from 'kysely';
-import { isExpressible, toWire } from '../money.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
+import { isExpressible, toWire } from '../values/money.ts';
 import type { Generator } from './coupon.ts';
 import { insertGenerator } from './coupon-store.ts';
 

@@ -4,9 +4,9 @@ import type { Kysely } from 'kysely';
 import { lockCustomer } from '../customers/customer-store.ts';
 import { postEntry } from '../loyalty/ledger.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
+import { dayOf } from './check-coupon.ts';
 import type { Coupon, Generator } from './coupon.ts';
 import { findGenerator, insertCoupon } from './coupon-store.ts';
-import { dayOf } from './judge-coupon.ts';
 
 export type GenerateResult =
   | { kind: 'generated'; coupon: Coupon }

@@ -4,11 +4,11 @@
  */
 import type { Kysely } from 'kysely';
 import type { FaultDetail } from '#src/contract/fault.ts';
+import { type CouponUse, judgeCoupon } from './check-coupon.ts';
 import type { Coupon } from './coupon.ts';
 import { findCoupon, giveUseBack, takeUse } from './coupon-store.ts';
-import { type CouponUse, judgeCoupon } from './judge-coupon.ts';
 
-export { discountOf } from './judge-coupon.ts';
+export { discountOf } from './check-coupon.ts';
 
 export const couponFault = (message: string): FaultDetail => ({
   pointer: '/coupon/code',

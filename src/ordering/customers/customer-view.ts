@@ -1,8 +1,8 @@
 /** A customer as callers and receivers see it (interface 10.2). */
 import { z } from 'zod';
-import { toWire } from '../money.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
-import { isoDate, legacyDate } from '../venue-time.ts';
+import { toWire } from '../values/money.ts';
+import { isoDate, legacyDate } from '../values/venue-time.ts';
 import type { Customer } from './customer.ts';
 
 const text = z.string().nullable();

@@ -1,7 +1,7 @@
 /** The list of customers in PostgreSQL: filters, and the index that each of them goes by. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type Key, type Listed, type ListQuery, readList, type Way } from '#src/platform/db/bounded-list.ts';
-import { readTally } from '../tally-store.ts';
+import { readTally } from '../lists/tally-store.ts';
 import type { Customer } from './customer.ts';
 import { customerColumns, customerTables } from './customer-store.ts';
 

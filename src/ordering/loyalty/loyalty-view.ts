@@ -1,8 +1,8 @@
 /** A loyalty entry as callers and receivers see it (interface 10.4). */
 import { z } from 'zod';
-import { toWire, toWireOrNull } from '../money.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
-import { isoDate, legacyDate } from '../venue-time.ts';
+import { toWire, toWireOrNull } from '../values/money.ts';
+import { isoDate, legacyDate } from '../values/venue-time.ts';
 import { entryTypes, type ShownEntry } from './loyalty-entry.ts';
 
 const text = z.string().nullable();

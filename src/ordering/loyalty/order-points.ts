@@ -1,9 +1,9 @@
 /** What orders do to the ledger (interface 10.4): closing gives points, redeeming takes them, cancelling reverses both. */
 import type { Kysely } from 'kysely';
 import { lockCustomer } from '../customers/customer-store.ts';
-import { divideHalfUp, toScaled } from '../money.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
 import { findRestaurant } from '../restaurants/restaurant-store.ts';
+import { divideHalfUp, toScaled } from '../values/money.ts';
 import { findEntryByCause, listEntriesOfOrder } from './ledger-store.ts';
 import { type PostResult, postEntry } from './post-entry.ts';
 

@@ -17,10 +17,10 @@ import {
   uid,
   withDefault,
 } from '#src/platform/http/values.ts';
-import { isExpressible, toWire } from '../money.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
-import { endOfDay, startOfDay } from '../venue-time.ts';
+import { isExpressible, toWire } from '../values/money.ts';
+import { endOfDay, startOfDay } from '../values/venue-time.ts';
 import { createEntry, type MovementResult } from './create-entry.ts';
 import { findEntry } from './ledger-store.ts';
 import { type EntryFilter, listEntries } from './list-store.ts';

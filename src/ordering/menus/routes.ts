@@ -5,10 +5,10 @@ import type { Key } from '#src/platform/db/bounded-list.ts';
 import { type Operation, operation } from '#src/platform/http/operation.ts';
 import { type Cursors, cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
 import { flag, optional, text, uid, withDefault } from '#src/platform/http/values.ts';
-import { type ImportDeps, importOperations } from './import-routes.ts';
-import { listCategories, listProducts } from './list-store.ts';
-import { findCategory, loadProductsOnSale } from './menu-store.ts';
-import { categoryAnswer, categoryView, productAnswer, productView } from './menu-view.ts';
+import { type ImportDeps, importOperations } from './import/routes.ts';
+import { listCategories, listProducts } from './menu/menu-list-store.ts';
+import { findCategory, loadProductsOnSale } from './menu/menu-store.ts';
+import { categoryAnswer, categoryView, productAnswer, productView } from './menu/menu-view.ts';
 
 const listParams = { ...cursorParams, visible: withDefault(flag(), true), q: optional(text({ max: 100 })) };
 

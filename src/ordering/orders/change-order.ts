@@ -9,11 +9,11 @@ import { giveOrderCouponBack } from '../coupons/order-coupon.ts';
 import { uncountOrder } from '../customers/customer-statistics.ts';
 import { creditClosedOrder, reverseOrderPoints } from '../loyalty/ledger.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
-import type { Order } from './order.ts';
-import { lockCustomerOfOrder, lockOrder, remainingDates, updateOrderState } from './order-store.ts';
-import { type OrderToken, withToken } from './order-token.ts';
-import { eventOfMove, recordOrderEvents } from './record-order-events.ts';
-import { type IllegalMove, type Move, type MoveDetails, moveOrder } from './transitions.ts';
+import type { Order } from './order/order.ts';
+import { lockCustomerOfOrder, lockOrder, remainingDates, updateOrderState } from './order/order-store.ts';
+import { type OrderToken, withToken } from './order/order-token.ts';
+import { eventOfMove, recordOrderEvents } from './order/record-order-events.ts';
+import { type IllegalMove, type Move, type MoveDetails, moveOrder } from './order/transitions.ts';
 
 export type ChangeResult =
   | { kind: 'changed'; order: Order }

@@ -5,11 +5,11 @@ import { type Operation, operation } from '#src/platform/http/operation.ts';
 import { type Cursors, cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
 import { date, dateTime, flag, list, oneOf, optional, requirePeriods, text } from '#src/platform/http/values.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
-import { endOfDay, startOfDay } from '../venue-time.ts';
-import { listOrders, type OrderFilter } from './list-store.ts';
-import { type OrderToken, withToken } from './order-token.ts';
-import { orderAnswer, orderView } from './order-view.ts';
-import { statuses } from './transitions.ts';
+import { endOfDay, startOfDay } from '../values/venue-time.ts';
+import { statuses } from './order/order.ts';
+import { listOrders, type OrderFilter } from './order/order-list-store.ts';
+import { type OrderToken, withToken } from './order/order-token.ts';
+import { orderAnswer, orderView } from './order/order-view.ts';
 
 const listParams = requirePeriods(
   z.object({

@@ -10,41 +10,23 @@ import { newId } from '#src/platform/ids.ts';
 import { couponFault, takeOrderCoupon } from '../coupons/order-coupon.ts';
 import { matchOrCreateCustomer } from '../customers/match-customer.ts';
 import { redeemPoints } from '../loyalty/ledger.ts';
-import type { ProductOnSale } from '../menus/menu.ts';
-import { loadProductsOnSale } from '../menus/menu-store.ts';
+import type { ProductOnSale } from '../menus/menu/menu.ts';
+import { loadProductsOnSale } from '../menus/menu/menu-store.ts';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import type { Location, Restaurant } from '../restaurants/restaurant.ts';
 import { listLocations, nextOrderNumber } from '../restaurants/restaurant-store.ts';
-import type { Resolved } from './address-resolver.ts';
-import type { SentLine } from './choose-options.ts';
-import { judgeSent } from './judge-sent.ts';
-import type { Order, OrderAddress, OrderClient, PaymentMethod } from './order.ts';
-import { findOrderByExternalId, insertOrder, lockExternalId } from './order-store.ts';
-import { type OrderToken, withToken } from './order-token.ts';
-import { receiptView } from './order-view.ts';
-import { type PricedOrder, priceOrder } from './price-order.ts';
-import { completeAddress } from './read-place.ts';
-import { eventsOfCreation, hasOrderEvents, recordCreation } from './record-order-events.ts';
-import { type Refusal, refuse } from './refusal.ts';
-import { moveOrder } from './transitions.ts';
-
-export type SentOrder = {
-  client: OrderClient;
-  dmethod: string;
-  payment_method: PaymentMethod;
-  payment_method_sub: string | null;
-  details: SentLine[];
-  subrestaurant_uid: string | null;
-  pickup: { date: Date } | null;
-  delivery: { date: Date; address: OrderAddress | null; deliverypoint: { uid: string } | null } | null;
-  table: string | null;
-  coupon: { code: string } | null;
-  redeem_points: number | null;
-  language: string | null;
-  notes: string | null;
-  creator: 'customer' | 'restaurant';
-  external_id: string | null;
-};
+import type { Resolved } from './address/address-resolver.ts';
+import { completeAddress } from './address/read-place.ts';
+import type { Order } from './order/order.ts';
+import { findOrderByExternalId, insertOrder, lockExternalId } from './order/order-store.ts';
+import { type OrderToken, withToken } from './order/order-token.ts';
+import { receiptView } from './order/order-view.ts';
+import { eventsOfCreation, hasOrderEvents, recordCreation } from './order/record-order-events.ts';
+import { moveOrder } from './order/transitions.ts';
+import { judgeSent } from './price/check-sent-order.ts';
+import { type PricedOrder, priceOrder } from './price/price-order.ts';
+import { type Refusal, refuse } from './price/refusal.ts';
+import type { SentOrder } from './price/sent-order.ts';
 
 export type PlaceResult =
   | { kind: 'placed'; order: Order; receipt: Record<string, unknown> }

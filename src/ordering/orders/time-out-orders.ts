@@ -6,9 +6,9 @@ import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { findRestaurant } from '../restaurants/restaurant-store.ts';
 import { carryOut, lockForMove } from './change-order.ts';
-import { listOverdueOrders } from './order-store.ts';
-import type { OrderToken } from './order-token.ts';
-import { moveOrder } from './transitions.ts';
+import { listOverdueOrders } from './order/order-store.ts';
+import type { OrderToken } from './order/order-token.ts';
+import { moveOrder } from './order/transitions.ts';
 
 const pollMs = 1000;
 const batchMax = 50;

@@ -1,7 +1,7 @@
 /** Makes a restaurant with one location, ready to take orders. For the command line and the demo. */
 import type { Kysely } from 'kysely';
 import { newId } from '#src/platform/ids.ts';
-import { isTimeZone } from '../venue-time.ts';
+import { isTimeZone } from '../values/venue-time.ts';
 import type { DeliveryZone, Restaurant } from './restaurant.ts';
 import { createRestaurant as insertRestaurant, saveLocation } from './restaurant-store.ts';
 import { blankLocation } from './save-location.ts';

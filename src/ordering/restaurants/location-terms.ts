@@ -6,8 +6,8 @@ import { z } from 'zod';
 import { type FaultDetail, validationFault } from '#src/contract/fault.ts';
 import { detailsOf } from '#src/platform/http/validate.ts';
 import { decimal, list, money, optional, text, uid } from '#src/platform/http/values.ts';
-import { isExpressible } from '../money.ts';
-import { isTimeZone } from '../venue-time.ts';
+import { isExpressible } from '../values/money.ts';
+import { isTimeZone } from '../values/venue-time.ts';
 import { dmethod, dmethodNames } from './dmethod.ts';
 import type { Location, Restaurant } from './restaurant.ts';
 

@@ -1,6 +1,6 @@
 /** Changes the settings of a restaurant (interface 14). For the command line. */
 import type { Kysely } from 'kysely';
-import { isTimeZone } from '../venue-time.ts';
+import { isTimeZone } from '../values/venue-time.ts';
 import { RestaurantRefused } from './create-restaurant.ts';
 import type { Restaurant } from './restaurant.ts';
 import { findRestaurant, moveLocationsToZone, updateRestaurant } from './restaurant-store.ts';

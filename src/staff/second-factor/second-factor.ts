@@ -4,9 +4,9 @@ import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import type { RecordEvents } from '../events.ts';
+import type { RecordEvents } from '../accounts/account-events.ts';
+import { findUser, lockUser, type UserRow } from '../accounts/user-store.ts';
 import { deleteSessions } from '../sessions/session-store.ts';
-import { findUser, lockUser, type UserRow } from '../users/user-store.ts';
 import { base32, stepOfCode, totpAddress, totpSecretBytes } from './totp.ts';
 import {
   confirmTotp,

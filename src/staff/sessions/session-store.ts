@@ -1,7 +1,7 @@
 /** Sessions: found by the digest of what the browser holds. */
 import { type Kysely, sql } from 'kysely';
-import type { UserRow } from '../users/user-store.ts';
-import { findUser } from '../users/user-store.ts';
+import type { UserRow } from '../accounts/user-store.ts';
+import { findUser } from '../accounts/user-store.ts';
 
 export type SignInMethod = 'password' | 'totp' | 'recovery' | 'oidc' | 'link';
 
@@ -111,4 +111,15 @@ export const trimSessions = async (tx: Kysely<unknown>, userId: string, sessions
       select id from panel.sessions where user_id = ${userId} order by seen_at desc, id desc offset ${sessionsMax})`.execute(
     tx,
   );
+};
+
+/** Differs when a live session of the user came, was used or went, or the ways to sign in are others. */
+export const markOfUser = async (db: Kysely<unknown>, id: string, ends: Ends): Promise<string> => {
+  const { rows } = await sql<{ mark: string }>`
+    select concat_ws(' ', u.password is null, u.totp_since, u.email, u.role,
+      (select count(*) from panel.recovery_codes c where c.user_id = u.id),
+      (select concat_ws(' ', count(*), max(s.created_at), max(s.seen_at)) from panel.sessions s
+       where s.user_id = u.id and s.seen_at > ${ends.seenAfter} and s.created_at > ${ends.createdAfter})) as mark
+    from panel.users u where u.id = ${id}`.execute(db);
+  return rows[0]?.mark ?? '';
 };

@@ -7,7 +7,7 @@ import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { newId, newToken } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { type SignedInUser, signedInUser } from '../users/signed-in-user.ts';
+import { type SignedInUser, signedInUser } from '../accounts/signed-in-user.ts';
 import {
   type Ends,
   findSession,

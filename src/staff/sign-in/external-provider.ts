@@ -3,11 +3,18 @@
  * whether there is an account, and what it may do, is decided here.
  */
 import type { Configuration } from 'openid-client';
-import type { StaffSettings } from '../config.ts';
 import type { PendingProvider } from './pending-sign-in.ts';
 
 /** `email` only when the provider has verified it. */
 export type Identity = { issuer: string; subject: string; email: string | undefined };
+
+/** Settings of the provider, as they stand in the configuration; without issuer, id and secret there is no provider. */
+export type ProviderSettings = {
+  oidc_issuer?: string | undefined;
+  oidc_client_id?: string | undefined;
+  oidc_client_secret?: string | undefined;
+  oidc_label: string;
+};
 
 export type ExternalProvider = {
   label: string;
@@ -20,7 +27,10 @@ export type ExternalProvider = {
 const timeoutSeconds = 10;
 
 /** Undefined: none is configured. `redirectUri`: public address of ours that the provider sends the browser back to. */
-export const createExternalProvider = (settings: StaffSettings, redirectUri: string): ExternalProvider | undefined => {
+export const createExternalProvider = (
+  settings: ProviderSettings,
+  redirectUri: string,
+): ExternalProvider | undefined => {
   const { oidc_issuer: issuer, oidc_client_id: clientId, oidc_client_secret: secret } = settings;
   if (issuer === undefined || clientId === undefined || secret === undefined) return undefined;
   const configuration = createDiscovery({ issuer, clientId, secret });

@@ -1,6 +1,6 @@
 /** Which account belongs to whom at an external provider. */
 import { type Kysely, sql } from 'kysely';
-import { findUser, type UserRow } from '../users/user-store.ts';
+import { findUser, type UserRow } from '../accounts/user-store.ts';
 
 export const findUserByProvider = async (
   db: Kysely<unknown>,

@@ -2,15 +2,15 @@
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
-import type { RecordEvents } from '../events.ts';
+import type { RecordEvents } from '../accounts/account-events.ts';
+import { findUser, lockUser, setLanguage, type UserRow } from '../accounts/user-store.ts';
 import type { SecondFactor } from '../second-factor/second-factor.ts';
-import { deleteSession, deleteSessions, listSessions, type SessionRow } from '../sessions/session-store.ts';
+import { deleteSession, deleteSessions, listSessions, markOfUser, type SessionRow } from '../sessions/session-store.ts';
 import { endsAt } from '../sessions/sessions.ts';
 import { rememberBrowser } from '../sign-in/known-browser-store.ts';
 import type { PasswordHash } from '../sign-in/password-hash.ts';
 import { replacePassword, type Visitor } from '../sign-in/sign-in.ts';
 import type { Throttle } from '../sign-in/throttle.ts';
-import { findUser, lockUser, markOfUser, setLanguage, type UserRow } from './user-store.ts';
 
 type OwnAccountDeps = {
   db: Kysely<unknown>;

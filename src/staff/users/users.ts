@@ -5,11 +5,10 @@ import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId, newToken } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import type { RecordEvents, StaffEvent } from '../events.ts';
-import { removeTotp } from '../second-factor/totp-store.ts';
-import { deleteSessions } from '../sessions/session-store.ts';
-import { endLink, replaceLink } from './link-store.ts';
-import { isRole, type Role, roles } from './role.ts';
+import type { RecordEvents, StaffEvent } from '../accounts/account-events.ts';
+import { normalizeEmail } from '../accounts/email.ts';
+import { endLink, replaceLink } from '../accounts/link-store.ts';
+import { isRole, type Role, roles } from '../accounts/role.ts';
 import {
   findUser,
   findUserByEmail,
@@ -21,7 +20,9 @@ import {
   setRestaurants,
   setRole,
   type UserRow,
-} from './user-store.ts';
+} from '../accounts/user-store.ts';
+import { removeTotp } from '../second-factor/totp-store.ts';
+import { deleteSessions } from '../sessions/session-store.ts';
 
 type UsersDeps = {
   db: Kysely<unknown>;
@@ -177,8 +178,6 @@ export const showUser = (user: UserRow): ShownUser => ({
   totp: user.totpSince !== undefined,
   created: user.createdAt.toISOString(),
 });
-
-export const normalizeEmail = (text: string): string => text.trim().normalize('NFC').toLowerCase();
 
 const checkEmail = (text: string): string => {
   const email = normalizeEmail(text);

@@ -1,11 +1,18 @@
 /** Applies a plan that a dry run has kept: exactly what it showed, if the menu is still what it was made for. */
 import type { Kysely } from 'kysely';
-import { carryOut } from './carry-out.ts';
-import { lockMenu } from './import-store.ts';
 import { type Progress, stages, within } from './progress.ts';
-import { deletePlanParts, type ImportRecord, lockPlan, readPlanParts, readReport, saveImport } from './record-store.ts';
-import type { Finding } from './report.ts';
-import { historyOwner } from './undo-store.ts';
+import type { Finding } from './report/report.ts';
+import { lockMenu } from './write/import-store.ts';
+import {
+  deletePlanParts,
+  type ImportRecord,
+  lockPlan,
+  readPlanParts,
+  readReport,
+  saveImport,
+} from './write/record-store.ts';
+import { historyOwner } from './write/undo-store.ts';
+import { carryOut } from './write/write-changes.ts';
 
 export type ApplyPlanResult =
   | { kind: 'applied'; record: ImportRecord; report: string }

@@ -7,11 +7,11 @@ import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { createPace } from '#src/platform/pace.ts';
 import type { Progress } from './progress.ts';
-import { deleteImport, forgetOldImports, type ImportRecord, saveImport, saveReport } from './record-store.ts';
-import { noCounts } from './report.ts';
-import { reportText } from './report-text.ts';
+import { noCounts } from './report/report.ts';
+import { reportText } from './report/report-text.ts';
 import type { ImportOutcome } from './run-import.ts';
-import { forgetBefore, historyOwner, listRevertible, revertibleMax } from './undo-store.ts';
+import { deleteImport, forgetOldImports, type ImportRecord, saveImport, saveReport } from './write/record-store.ts';
+import { forgetBefore, historyOwner, listRevertible, revertibleMax } from './write/undo-store.ts';
 
 export type OpenImport = {
   progress: Progress;

@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import { Fault } from '#src/contract/fault.ts';
 import type { Restaurant } from '../../restaurants/restaurant.ts';
-import { isoDate, legacyDate } from '../../venue-time.ts';
-import { describedFindings, describedItems } from './described-elements.ts';
-import type { ImportRecord } from './record-store.ts';
-import type { Finding, ReportItem } from './report.ts';
+import { isoDate, legacyDate } from '../../values/venue-time.ts';
+import { describedFindings, describedItems } from './elements/described-elements.ts';
+import type { Finding, ReportItem } from './report/report.ts';
+import type { ImportRecord } from './write/record-store.ts';
 
 const actionCounts = z.object({ created: z.int(), updated: z.int(), unchanged: z.int(), removed: z.int() });
 

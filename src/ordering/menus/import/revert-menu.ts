@@ -1,14 +1,14 @@
 /** menu/revert (interface 11.3): the elements of a client as they were right after one of its versions, as a new version. */
 import type { Kysely } from 'kysely';
 import { createPace } from '#src/platform/pace.ts';
-import { carryOut } from './carry-out.ts';
-import { namesOfChanges } from './change-names.ts';
-import { batchesOf, loadSharedCategories, lockMenu } from './import-store.ts';
-import { planRevert } from './plan-revert.ts';
+import { namesOfChanges } from './plan/change-names.ts';
+import { planRevert } from './plan/plan-revert.ts';
 import { noProgress, stages, within } from './progress.ts';
-import { createLedger } from './report.ts';
+import { createLedger } from './report/report.ts';
 import type { ImportOutcome, ImportRequest } from './run-import.ts';
-import { countUnchanged, listRevertible, loadChangedSince } from './undo-store.ts';
+import { batchesOf, loadSharedCategories, lockMenu } from './write/import-store.ts';
+import { countUnchanged, listRevertible, loadChangedSince } from './write/undo-store.ts';
+import { carryOut } from './write/write-changes.ts';
 
 type Revert = Pick<ImportRequest, 'restuid' | 'owner' | 'progress' | 'now'> & { version: number };
 

@@ -5,15 +5,15 @@
 import type { Kysely } from 'kysely';
 import { newId } from '#src/platform/ids.ts';
 import { createPace } from '#src/platform/pace.ts';
-import { carryOut } from './carry-out.ts';
-import { type ChangeNames, namesOfChanges } from './change-names.ts';
-import { batchesOf, loadCurrentMenu, lockMenu } from './import-store.ts';
-import type { ImportTerms } from './import-terms.ts';
-import { planImport } from './plan-import.ts';
+import { type ChangeNames, namesOfChanges } from './plan/change-names.ts';
+import { planImport } from './plan/plan-import.ts';
 import { noProgress, type Progress, stages, within } from './progress.ts';
-import { readElements } from './read-elements.ts';
-import { savePlanPart } from './record-store.ts';
-import { type Counts, createFindings, createLedger, type Finding, noCounts, type ReportItem } from './report.ts';
+import type { ImportTerms } from './read/import-terms.ts';
+import { readElements } from './read/read-elements.ts';
+import { type Counts, createFindings, createLedger, type Finding, noCounts, type ReportItem } from './report/report.ts';
+import { batchesOf, loadCurrentMenu, lockMenu } from './write/import-store.ts';
+import { savePlanPart } from './write/record-store.ts';
+import { carryOut } from './write/write-changes.ts';
 
 export type ImportRequest = ImportTerms & {
   restuid: string;

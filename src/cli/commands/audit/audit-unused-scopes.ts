@@ -1,0 +1,40 @@
+import type { Command } from 'commander';
+import { type Output, UsageError } from '../../terminal/output.ts';
+import { withAdmin } from '../../terminal/with-admin.ts';
+
+const daysMax = 3_650;
+
+export const auditUnusedScopesCommand = (group: Command, output: Output): void => {
+  group
+    .command('unused-scopes')
+    .description('clients that were granted more than they used, with the command that leaves them what they used')
+    .option('--days <days>', 'used within so many days', '30')
+    .action(async (options: { days: string }, command: Command) => {
+      const days = Number(options.days);
+      if (!Number.isInteger(days) || days < 1 || days > daysMax) throw new UsageError(`--days is 1 to ${daysMax}`);
+      const found = await withAdmin(command, (admin) => admin.reportUnusedScopes({ days }));
+      const clients = found.map((client) => ({ ...client, command: commandOf(client, days) }));
+      if (output.json) return output.result({ days, clients });
+      if (clients.length === 0) {
+        return output.line(
+          `By its calls within ${days} days, no client that is not disabled holds more than it needs.`,
+        );
+      }
+      for (const client of clients) {
+        const used = Object.entries(client.used).map(([scope, calls]) => `${scope} (${calls})`);
+        output.line(`${client.client_id}  ${client.name}  ${client.calls} calls let through within ${days} days`);
+        output.line(`  used    ${used.join(', ') || 'none'}`);
+        output.line(`  unused  ${client.unused.join(' ')}`);
+        output.line(`  ${client.command}`);
+      }
+    });
+};
+
+/** A client without any scope cannot be; one that used none is stopped in a way that can be taken back. */
+const commandOf = (
+  { client_id, proposed }: { client_id: string; proposed: readonly string[] },
+  days: number,
+): string =>
+  proposed.length === 0
+    ? `orderpass client quarantine --client-id ${client_id} --reason "no scope used within ${days} days"`
+    : `orderpass client scopes --client-id ${client_id} --scope "${proposed.join(' ')}"`;

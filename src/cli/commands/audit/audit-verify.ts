@@ -1,0 +1,64 @@
+import { createReadStream, existsSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import type { Command } from 'commander';
+import { type Output, UsageError } from '../../terminal/output.ts';
+import { withAdmin } from '../../terminal/with-admin.ts';
+
+type Options = { against?: string };
+
+/** As many as a verification names. */
+const problemsMax = 100;
+
+/** Events that were cut off behind the last signature could not be missed. */
+const soundText = (unsigned: number): string =>
+  unsigned === 0
+    ? 'Nothing was changed or removed.'
+    : `Nothing was changed or removed up to the last signatures; ${unsigned} events are newer.`;
+
+export const auditVerifyCommand = (group: Command, output: Output): void => {
+  group
+    .command('verify')
+    .description(
+      'check that nothing of the audit was changed or removed; names the places, up to 100, exit code 1 when there is one',
+    )
+    .option('--against <file>', 'check also that each event of an earlier export, or of a sink, is still there')
+    .action(async ({ against }: Options, command: Command) => {
+      if (against !== undefined && !existsSync(against)) throw new UsageError(`There is no file ${against}`);
+      const shows = process.stderr.isTTY && !output.json;
+      const progress = (events: number): void => void (shows && process.stderr.write(`\r${events} events`));
+      const found = await withAdmin(command, async (admin) => ({
+        verified: await admin.verifyAudit(progress),
+        compared: against === undefined ? undefined : await admin.verifyAgainst(linesOf(against)),
+      }));
+      if (shows) process.stderr.write('\r\u001b[K');
+      const { first_problem: first, problems: verified, ...counts } = found.verified;
+      const problems = [...verified, ...(found.compared?.problems ?? [])];
+      const all = found.compared === undefined ? counts : { ...counts, compared: found.compared.compared };
+      if (output.json) {
+        output.result({ ok: problems.length === 0, ...all, first_problem: first ?? problems[0] ?? null, problems });
+      } else {
+        output.result(all);
+        if (problems.length === 0) output.line(`\n${soundText(found.verified.unsigned)}`);
+        for (const { chain, seq, problem } of problems) {
+          output.error(`${seq === null ? `chain ${chain}` : `event ${chain}-${seq}`}: ${problem}`);
+        }
+        if (verified.length >= problemsMax) output.error(`There may be more: at most ${problemsMax} are named.`);
+      }
+      if (problems.length > 0) output.fail();
+    });
+};
+
+/** Whole lines only: a crash may have left the beginning of one at the end of a sink's file. */
+async function* linesOf(file: string): AsyncGenerator<string, void, undefined> {
+  let ended = true;
+  const stream = createReadStream(file);
+  stream.on('data', (chunk) => {
+    ended = String(chunk).endsWith('\n');
+  });
+  let before: string | undefined;
+  for await (const line of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY })) {
+    if (before !== undefined) yield before;
+    before = line;
+  }
+  if (before !== undefined && ended) yield before;
+}

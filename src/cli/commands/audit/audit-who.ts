@@ -1,0 +1,26 @@
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { type Output, UsageError } from '../../terminal/output.ts';
+import { withAdmin } from '../../terminal/with-admin.ts';
+
+export const auditWhoCommand = (group: Command, output: Output): void => {
+  group
+    .command('who')
+    .description(
+      'what became of the API key, client secret or token on standard input; the value itself is kept nowhere',
+    )
+    .option('--revoke', 'revoke it and all that was issued for it, and show the proof')
+    .action(async ({ revoke = false }: { revoke?: boolean }, command: Command) => {
+      // Not an argument: those stand in the history of the shell and in the list of processes.
+      const value = (await text(process.stdin)).trim();
+      if (value === '') throw new UsageError('Give the value on standard input: … | orderpass audit who');
+      const { traced, proof } = await withAdmin(command, async (admin) => ({
+        traced: await admin.traceCredential(value),
+        proof: revoke ? await admin.revokeTraced(value) : undefined,
+      }));
+      if (output.json) output.result({ ...traced, ...(proof === undefined ? undefined : { proof }) });
+      else if (proof === undefined) {
+        output.result({ ...traced }, 'To revoke it and all that was issued for it: … | orderpass audit who --revoke');
+      } else output.result({ ...traced, proof }, 'Every gateway refuses it within a second.');
+    });
+};

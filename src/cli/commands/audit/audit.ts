@@ -1,0 +1,16 @@
+import type { Command } from 'commander';
+import type { Output } from '../../terminal/output.ts';
+import { auditExportCommand } from './audit-export.ts';
+import { auditSearchCommand } from './audit-search.ts';
+import { auditUnusedScopesCommand } from './audit-unused-scopes.ts';
+import { auditVerifyCommand } from './audit-verify.ts';
+import { auditWhoCommand } from './audit-who.ts';
+
+export const auditCommands = (program: Command, output: Output): void => {
+  const group = program.command('audit').description('who was issued what, who used it, who was refused and why');
+  auditSearchCommand(group, output);
+  auditExportCommand(group, output);
+  auditVerifyCommand(group, output);
+  auditWhoCommand(group, output);
+  auditUnusedScopesCommand(group, output);
+};

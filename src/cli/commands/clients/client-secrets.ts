@@ -1,0 +1,108 @@
+/** Secrets and keys of an API client: how they are used, replaced and ended. */
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { type Output, toLine, UsageError } from '../../terminal/output.ts';
+import { withAdmin } from '../../terminal/with-admin.ts';
+
+type ById = { clientId: string };
+
+export const overlapHours = (text: string): number => {
+  const hours = Number(text);
+  if (text.trim() === '' || !Number.isFinite(hours)) throw new UsageError('--overlap-hours takes a number');
+  return hours;
+};
+
+export const clientSecretCommands = (group: Command, output: Output): void => {
+  group
+    .command('list')
+    .description('every API client with its state')
+    .action(async (_options: unknown, command: Command) => {
+      const clients = await withAdmin(command, (admin) => admin.credentials.listClients());
+      output.list(
+        'clients',
+        clients.map(({ tenants, ...client }) => ({ ...client, restaurants: tenants })),
+      );
+    });
+  addShow(group, output);
+  group
+    .command('rotate-secret')
+    .description('make a new secret; the earlier ones end after the overlap')
+    .requiredOption('--client-id <id>', 'the client')
+    .option('--overlap-hours <hours>', 'how long the earlier secrets go on, 0 to 720', overlapHours, 168)
+    .action(async (options: ById & { overlapHours: number }, command: Command) => {
+      const made = await withAdmin(command, (admin) =>
+        admin.credentials.rotateClientSecret(options.clientId, options.overlapHours),
+      );
+      output.result(
+        { client_secret: made.client_secret, secret_id: made.secret_id },
+        'The secret is shown only now. `client show` tells when each one was used last.',
+      );
+    });
+  group
+    .command('retire-secret')
+    .description('end a secret now; refused unless it is known to be safe, with what is known')
+    .requiredOption('--client-id <id>', 'the client')
+    .requiredOption('--secret-id <id>', 'the secret, as `client show` names it')
+    .option('--force', 'in any case: also when it is used, or the last credential of the client')
+    .action(async (options: ById & { secretId: string; force?: boolean }, command: Command) => {
+      const { clientId, secretId, force } = options;
+      await withAdmin(command, (admin) => admin.credentials.retireClientSecret(clientId, secretId, force === true));
+      output.result({ client_id: clientId, secret_id: secretId, retired: true });
+    });
+  addKeys(group, output);
+};
+
+const addShow = (group: Command, output: Output): void => {
+  group
+    .command('show')
+    .description('one client: rights, secrets and keys, how they are used, and what is known about retiring each')
+    .requiredOption('--client-id <id>', 'the client')
+    .action(async (options: ById, command: Command) => {
+      const shown = await withAdmin(command, (admin) => admin.credentials.showClient(options.clientId));
+      const { tenants, secrets, keys, ...client } = shown;
+      if (output.json) return output.result({ ...client, restaurants: tenants, secrets, keys });
+      output.result({ ...client, restaurants: tenants });
+      for (const { safe_to_retire: _safe, advice, ...secret } of secrets) {
+        output.line(
+          `secret  ${toLine(secret)}${advice === null ? '' : `  ${advice === 'safe' ? 'safe to retire' : advice.replaceAll('_', ' ')}`}`,
+        );
+      }
+      for (const key of keys) output.line(`key     ${toLine(key)}`);
+    });
+};
+
+const addKeys = (group: Command, output: Output): void => {
+  group
+    .command('add-key')
+    .description('register a public key for private_key_jwt (RFC 7523)')
+    .requiredOption('--client-id <id>', 'the client')
+    .requiredOption('--jwk <file>', 'public JWK: P-256, Ed25519 or RSA')
+    .action(async (options: ById & { jwk: string }, command: Command) => {
+      const jwk = readJwk(options.jwk);
+      output.result(await withAdmin(command, (admin) => admin.credentials.addClientKey(options.clientId, jwk)));
+    });
+  group
+    .command('revoke-key')
+    .description('end a registered public key')
+    .requiredOption('--client-id <id>', 'the client')
+    .requiredOption('--key-id <id>', 'the key, as `client show` names it')
+    .action(async (options: ById & { keyId: string }, command: Command) => {
+      await withAdmin(command, (admin) => admin.credentials.revokeClientKey(options.clientId, options.keyId));
+      output.result({ client_id: options.clientId, key_id: options.keyId, revoked: true });
+    });
+};
+
+const readJwk = (file: string): unknown => {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    throw new Error(`${file} cannot be read`);
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser would quote from the file, which may hold a private key.
+    throw new Error(`${file} is not JSON`);
+  }
+};

@@ -1,0 +1,93 @@
+/** What an API client may do, and whether it may do anything. */
+import { type Command, Option } from 'commander';
+import { type Output, UsageError } from '../../terminal/output.ts';
+import { withAdmin } from '../../terminal/with-admin.ts';
+
+type ById = { clientId: string };
+
+export const clientStateCommands = (group: Command, output: Output): void => {
+  addStates(group, output);
+  addGrants(group, output);
+  group
+    .command('dpop')
+    .description(
+      'whether the tokens of the client must be bound to its key (RFC 9449); others are refused within a second then',
+    )
+    .requiredOption('--client-id <id>', 'the client')
+    .addOption(
+      new Option('--dpop <when>', 'required or optional').choices(['required', 'optional']).makeOptionMandatory(),
+    )
+    .action(async ({ clientId, dpop }: ById & { dpop: 'required' | 'optional' }, command: Command) => {
+      await withAdmin(command, (admin) => admin.credentials.setClientDpopRequired(clientId, dpop === 'required'));
+      output.result({ client_id: clientId, dpop });
+    });
+  group
+    .command('revoke-tokens')
+    .description('refuse every token of the client that was issued before a time')
+    .requiredOption('--client-id <id>', 'the client')
+    .option('--before <time>', 'ISO 8601 with offset (default now)', time)
+    .action(async (options: ById & { before?: Date }, command: Command) => {
+      const before = options.before ?? new Date();
+      await withAdmin(command, (admin) => admin.credentials.revokeClientTokens(options.clientId, before));
+      output.result({ client_id: options.clientId, tokens_not_before: before.toISOString() });
+    });
+};
+
+const time = (text: string): Date => {
+  const date = new Date(text);
+  if (!/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text) || Number.isNaN(date.getTime())) {
+    throw new UsageError('--before takes a time such as 2026-03-01T19:30:00+01:00');
+  }
+  return date;
+};
+
+const addStates = (group: Command, output: Output): void => {
+  for (const [name, description, state, why] of [
+    [
+      'quarantine',
+      'refuse the client with 403 and a reason until it is reactivated',
+      'quarantined',
+      'why; whoever is refused reads it',
+    ],
+    ['reactivate', 'end the quarantine of a client', 'active', 'why; kept with the client'],
+  ] as const) {
+    group
+      .command(name)
+      .description(description)
+      .requiredOption('--client-id <id>', 'the client')
+      .requiredOption('--reason <text>', why)
+      .action(async (options: ById & { reason: string }, command: Command) => {
+        await withAdmin(command, ({ credentials }) => credentials[name]('client', options.clientId, options.reason));
+        output.result({ client_id: options.clientId, state, reason: options.reason });
+      });
+  }
+};
+
+const addGrants = (group: Command, output: Output): void => {
+  for (const [name, change, description] of [
+    ['grant', 'grantTenant', 'let the client reach one more restaurant'],
+    ['withdraw', 'withdrawTenant', 'take a restaurant from the client and its tokens'],
+  ] as const) {
+    group
+      .command(name)
+      .description(description)
+      .requiredOption('--client-id <id>', 'the client')
+      .requiredOption('--restaurant <restuid>', 'the restaurant')
+      .action(async (options: ById & { restaurant: string }, command: Command) => {
+        await withAdmin(command, ({ credentials }) => credentials[change](options.clientId, options.restaurant));
+        output.result({ client_id: options.clientId, restaurant: options.restaurant, granted: name === 'grant' });
+      });
+  }
+  group
+    .command('scopes')
+    .description('set what the client may do; its tokens lose what it loses')
+    .requiredOption('--client-id <id>', 'the client')
+    .requiredOption('--scope <scopes>', 'space-separated scopes, or "all"')
+    .action(async (options: ById & { scope: string }, command: Command) => {
+      const named = options.scope.split(/\s+/).filter((scope) => scope !== '');
+      if (named.length === 0) throw new UsageError('--scope names at least one scope, or "all"');
+      const scopes = named.length === 1 && named[0] === 'all' ? null : named;
+      await withAdmin(command, ({ credentials }) => credentials.setClientScopes(options.clientId, scopes));
+      output.result({ client_id: options.clientId, scopes });
+    });
+};

@@ -1,0 +1,44 @@
+import { type Command, Option } from 'commander';
+import type { Output } from '../../terminal/output.ts';
+import { withAdmin } from '../../terminal/with-admin.ts';
+import { clientSecretCommands } from './client-secrets.ts';
+import { clientStateCommands } from './client-states.ts';
+
+type CreateOptions = { name: string; restaurant: string[]; scope?: string; introspect?: boolean; dpop?: 'required' };
+
+const append = (value: string, earlier: string[] | undefined): string[] => [...(earlier ?? []), value];
+
+export const clientCommands = (program: Command, output: Output): void => {
+  const group = program.command('client').description('API clients');
+  group
+    .command('create')
+    .description('create an API client; its secret is shown once')
+    .requiredOption('--name <name>', 'who the client is')
+    .requiredOption('--restaurant <restuid...>', 'restaurants that it may reach; give it once per restaurant', append)
+    .option('--scope <scopes>', 'space-separated scopes (default all)')
+    .option('--introspect', 'it may ask about tokens of everybody (RFC 7662)')
+    .addOption(new Option('--dpop <when>', 'its tokens must be bound to its key (RFC 9449)').choices(['required']))
+    .action(async (options: CreateOptions, command: Command) => {
+      const scopes = options.scope?.split(/\s+/).filter((scope) => scope !== '');
+      const made = await withAdmin(command, (admin) =>
+        admin.createClient({
+          name: options.name,
+          tenants: options.restaurant,
+          ...(options.introspect === true ? { mayIntrospect: true } : undefined),
+          ...(options.dpop === 'required' ? { dpopRequired: true } : undefined),
+          ...(scopes === undefined || scopes.length === 0 ? undefined : { scopes }),
+        }),
+      );
+      output.result({ client_id: made.client_id, client_secret: made.client_secret }, 'The secret is shown only now.');
+    });
+  group
+    .command('disable')
+    .description('disable an API client; its headers and tokens are refused within a second')
+    .requiredOption('--client-id <id>', 'the client')
+    .action(async (options: { clientId: string }, command: Command) => {
+      await withAdmin(command, (admin) => admin.disableClient(options.clientId));
+      output.result({ client_id: options.clientId, disabled: true });
+    });
+  clientSecretCommands(group, output);
+  clientStateCommands(group, output);
+};

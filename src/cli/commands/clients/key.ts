@@ -1,0 +1,85 @@
+import type { Command } from 'commander';
+import { type Output, UsageError } from '../../terminal/output.ts';
+import { withAdmin } from '../../terminal/with-admin.ts';
+import { overlapHours } from './client-secrets.ts';
+
+export const keyCommands = (program: Command, output: Output): void => {
+  const group = program.command('key').description('API keys of a restaurant');
+  group
+    .command('create')
+    .description('create an API key; it is shown once')
+    .requiredOption('--restaurant <restuid>', 'restaurant that the key belongs to')
+    .option('--name <name>', 'what the key is for', 'API key')
+    .action(async (options: { restaurant: string; name: string }, command: Command) => {
+      const made = await withAdmin(command, (admin) =>
+        admin.createKey({ tenant: options.restaurant, name: options.name }),
+      );
+      output.result({ api_key: made.api_key, key_id: made.key_id }, 'The key is shown only now.');
+    });
+  group
+    .command('list')
+    .description('the API keys of a restaurant with their state and use')
+    .requiredOption('--restaurant <restuid>', 'the restaurant')
+    .action(async (options: { restaurant: string }, command: Command) => {
+      const keys = await withAdmin(command, (admin) => admin.credentials.listApiKeys(options.restaurant));
+      output.list(
+        'keys',
+        keys.map(({ id, ...key }) => ({ key_id: id, ...key })),
+      );
+    });
+  group
+    .command('rotate')
+    .description('make a new API key of the same restaurant; the old one ends after the overlap')
+    .requiredOption('--key-id <id>', 'the old key')
+    .option('--overlap-hours <hours>', 'how long the old key goes on, 0 to 720', overlapHours, 168)
+    .action(async (options: { keyId: string; overlapHours: number }, command: Command) => {
+      const made = await withAdmin(command, (admin) =>
+        admin.credentials.rotateApiKey(options.keyId, options.overlapHours),
+      );
+      output.result({ api_key: made.api_key, key_id: made.key_id }, 'The key is shown only now.');
+    });
+  addRevoke(group, output);
+  addStates(group, output);
+};
+
+const addRevoke = (group: Command, output: Output): void => {
+  group
+    .command('revoke')
+    .description('revoke an API key, or all of a restaurant; every gateway refuses them within a second')
+    .option('--key-id <id>', 'id of the key, as shown when it was made')
+    .option('--restaurant <restuid>', 'revoke every key of this restaurant')
+    .action(async ({ keyId, restaurant }: { keyId?: string; restaurant?: string }, command: Command) => {
+      if ((keyId === undefined) === (restaurant === undefined)) {
+        throw new UsageError('Give --key-id or --restaurant, one of them');
+      }
+      if (keyId !== undefined) {
+        await withAdmin(command, (admin) => admin.revokeKey(keyId));
+        output.result({ key_id: keyId, revoked: true });
+      } else if (restaurant !== undefined) {
+        const ids = await withAdmin(command, (admin) => admin.credentials.revokeTenantKeys(restaurant));
+        output.result({ restaurant, key_ids: ids, revoked: true });
+      }
+    });
+};
+
+const addStates = (group: Command, output: Output): void => {
+  for (const [name, description, state, why] of [
+    [
+      'quarantine',
+      'refuse the key with 403 and a reason until it is reactivated',
+      'quarantined',
+      'why; whoever is refused reads it',
+    ],
+    ['reactivate', 'end the quarantine of a key', 'active', 'why; kept with the key'],
+  ] as const) {
+    group
+      .command(name)
+      .description(description)
+      .requiredOption('--key-id <id>', 'the key')
+      .requiredOption('--reason <text>', why)
+      .action(async (options: { keyId: string; reason: string }, command: Command) => {
+        await withAdmin(command, ({ credentials }) => credentials[name]('api_key', options.keyId, options.reason));
+        output.result({ key_id: options.keyId, state, reason: options.reason });
+      });
+  }
+};

@@ -1,0 +1,31 @@
+import type { Command } from 'commander';
+import { settingsProblems, unknownNames } from '#src/app/check-settings.ts';
+import { maskedSettings, processSettingsSource, SettingsError, settingsTable } from '#src/app/config.ts';
+import type { Output } from '../../terminal/output.ts';
+import { configFileOf } from '../../terminal/with-admin.ts';
+
+export const configCommands = (program: Command, output: Output): void => {
+  const group = program.command('config').description('settings');
+  group
+    .command('check')
+    .description('check every setting and the files that they name, as a start would; names all problems at once')
+    .action((_options: unknown, command: Command) => {
+      const source = processSettingsSource(configFileOf(command));
+      const problems = [...settingsProblems(source), ...unknownNames(source)];
+      if (problems.length > 0) throw new SettingsError(problems);
+      output.result({ valid: true });
+    });
+  group
+    .command('print')
+    .description('print the settings that are in force, secrets masked; works on settings that are not valid too')
+    .action((_options: unknown, command: Command) => {
+      output.result(maskedSettings(processSettingsSource(configFileOf(command))));
+    });
+  group
+    .command('table')
+    .description('print every setting as a Markdown table (the one in the README)')
+    .action(() => {
+      if (output.json) output.result({ table: settingsTable() });
+      else output.line(settingsTable());
+    });
+};

@@ -1,0 +1,126 @@
+import { once } from 'node:events';
+import type { Command } from 'commander';
+import { settingsProblems, unknownNames } from '#src/app/check-settings.ts';
+import { loadProcessSettings, processSettingsSource, type Settings, SettingsError } from '#src/app/config.ts';
+import type { DemoCredentials } from '#src/app/demo/demo.ts';
+import { type Program, startProgram } from '#src/app/run.ts';
+import { createLog, type Logger } from '#src/platform/log.ts';
+import { tuneMemory } from '#src/platform/tune-memory.ts';
+import type { Output } from '../../terminal/output.ts';
+import { configFileOf } from '../../terminal/with-admin.ts';
+
+export const startCommand = (program: Command, output: Output): void => {
+  program
+    .command('start', { isDefault: false })
+    .description('start the role of this process (default: everything) and run until it is told to stop')
+    .action(async (_options: unknown, command: Command) => {
+      const source = processSettingsSource(configFileOf(command));
+      const problems = settingsProblems(source);
+      if (problems.length > 0) throw new SettingsError(problems);
+      const settings = loadProcessSettings({ configFile: configFileOf(command) });
+      tuneMemory();
+      const log = createLog({ level: settings.log_level, role: settings.role });
+      // Not refused: a newer version may know the name, and one that is rolled back must start with the same environment.
+      for (const { path, message } of unknownNames(source)) log.warn(`${path} ${message}`);
+      const stopping = stopOnSignal();
+      ignoreHangUp(log);
+      const running = await startUnlessStopped(settings, log, stopping);
+      if (running === undefined) return;
+      const { demo, publicUrl, internalUrl } = running;
+      const where = publicUrl ?? internalUrl;
+      output.line(where === undefined ? `Orderpass runs as ${settings.role}` : `Orderpass listens on ${where}`);
+      for (const line of publicUrl === undefined ? [] : places(publicUrl, settings)) output.line(line);
+      if (demo?.fresh !== undefined && publicUrl !== undefined) {
+        for (const line of introduction(demo.fresh, publicUrl)) output.line(line);
+        await demo.markShown();
+      }
+      if (!stopping.aborted) await once(stopping, 'abort');
+      await running.stop();
+    });
+};
+
+/** Undefined: it was told to stop before it had begun. */
+const startUnlessStopped = async (
+  settings: Settings,
+  log: Logger,
+  stopping: AbortSignal,
+): Promise<Program | undefined> => {
+  try {
+    return await startProgram(settings, log, stopping);
+  } catch (error) {
+    if (stopping.aborted && error === stopping.reason) return undefined;
+    throw error;
+  }
+};
+
+/** Aborted by the first signal, which asks for a clean stop; a second one ends the process at once. */
+const stopOnSignal = (): AbortSignal => {
+  const stopping = new AbortController();
+  const onSignal = (): void => {
+    if (stopping.signal.aborted) process.exit(130);
+    stopping.abort();
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  return stopping.signal;
+};
+
+/**
+ * A closed terminal and a log rotation send SIGHUP, and neither means that the program is to end. What was written to is
+ * gone with a terminal; a line that nobody can read any more ends nothing either.
+ */
+const ignoreHangUp = (log: Logger): void => {
+  process.on('SIGHUP', () => log.warn('SIGHUP is ignored: settings and routes are read at the start only'));
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+};
+
+const places = (url: string, settings: Settings): string[] => [
+  `  Reference   ${url}/docs`,
+  ...(settings.panel.enabled === 'on'
+    ? [
+        `  Panel       ${url}/panel`,
+        '              first account: npm run -s cli -- user create --email YOU@EXAMPLE.COM --role admin',
+      ]
+    : []),
+];
+
+const introduction = (demo: DemoCredentials, url: string): string[] => {
+  const order = {
+    client: { first_name: 'Ada', email: 'ada@example.com' },
+    dmethod: '0t',
+    table: '7',
+    payment_method: 'cash',
+    payment_method_sub: 'cash',
+    creator: 'restaurant',
+    details: [
+      {
+        product: { uid: demo.productUid },
+        quantity: 2,
+        options: [{ uid: demo.sizeOption.uid, values: [{ uid: demo.sizeOption.valueUid }] }],
+      },
+    ],
+  };
+  return [
+    '',
+    `A demo restaurant was made, ${demo.restaurantName} (${demo.restuid}). Its credentials are shown only now:`,
+    '',
+    `  API key         ${demo.apiKey}`,
+    `  Client id       ${demo.clientId}`,
+    `  Client secret   ${demo.clientSecret}`,
+    `  Webhook secret  ${demo.webhookSecret}`,
+    '',
+    '1. Get a token',
+    '',
+    `curl -s ${url}/api/oauth/token -d grant_type=client_credentials -d client_id=${demo.clientId} -d client_secret=${demo.clientSecret}`,
+    '',
+    '2. Insert an order',
+    '',
+    `curl -s ${url}/api/order/create -H 'X-Client-Id: ${demo.clientId}' -H 'X-Client-Secret: ${demo.clientSecret}' -H 'Content-Type: application/json' -d '${JSON.stringify(order)}'`,
+    '',
+    '3. See the webhooks that it caused',
+    '',
+    `curl -s ${url}/demo/receiver/deliveries`,
+    '',
+    `The same in a browser: ${url}/demo/receiver`,
+  ];
+};

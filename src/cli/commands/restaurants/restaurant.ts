@@ -1,0 +1,73 @@
+import { type Command, Option } from 'commander';
+import type { Output } from '../../terminal/output.ts';
+import { toNumber } from '../../terminal/to-number.ts';
+import { withAdmin } from '../../terminal/with-admin.ts';
+
+type CreateOptions = { name: string; timeZone?: string; currency?: string };
+
+type SetOptions = {
+  restaurant: string;
+  apiEnabled?: 'on' | 'off';
+  confirmation?: 'on' | 'off';
+  countdownMinutes?: string;
+  pointsPerUnit?: string;
+  pointValue?: string;
+  signupPoints?: string;
+  timeZone?: string;
+  apiTimeZone?: string;
+};
+
+export const restaurantCommands = (program: Command, output: Output): void => {
+  const group = program.command('restaurant').description('restaurants');
+  group
+    .command('create')
+    .description('create a restaurant with one location')
+    .requiredOption('--name <name>', 'name that guests see')
+    .option('--time-zone <zone>', 'IANA zone, such as Europe/Rome (default UTC)')
+    .option('--currency <code>', 'ISO 4217 code (default EUR)')
+    .action(async (options: CreateOptions, command: Command) => {
+      const { name, timeZone, currency } = options;
+      const made = await withAdmin(command, (admin) =>
+        admin.createRestaurant({
+          name,
+          ...(timeZone === undefined ? undefined : { timeZone }),
+          ...(currency === undefined ? undefined : { currency }),
+        }),
+      );
+      output.result(made);
+    });
+  setCommand(group, output);
+};
+
+const onOff = (flags: string, description: string): Option => new Option(flags, description).choices(['on', 'off']);
+
+const setCommand = (group: Command, output: Output): void => {
+  group
+    .command('set')
+    .description('change settings of a restaurant; what is not named stays')
+    .requiredOption('--restaurant <restuid>', 'id of the restaurant')
+    .addOption(onOff('--api-enabled <on|off>', 'off: every operation answers API_DISABLED'))
+    .addOption(onOff('--confirmation <on|off>', 'off: new orders are confirmed at once'))
+    .option('--countdown-minutes <minutes>', '0 to 120 until an unconfirmed order times out; 0: never')
+    .option('--points-per-unit <points>', '0 to 1000 points that a currency unit earns; 0: none')
+    .option('--point-value <amount>', '0.0001 to 1000 currency units that a point is worth, or none')
+    .option('--signup-points <points>', 'points for signing up')
+    .option('--time-zone <zone>', 'IANA zone; locations and API zone that had the former one follow')
+    .option('--api-time-zone <zone>', 'IANA zone of legacy dates and date filters')
+    .action(async (options: SetOptions, command: Command) => {
+      const { restaurant, apiEnabled, confirmation, countdownMinutes, pointsPerUnit, pointValue, signupPoints } =
+        options;
+      const { timeZone, apiTimeZone } = options;
+      const settings = {
+        ...(apiEnabled && { apiEnabled: apiEnabled === 'on' }),
+        ...(confirmation && { confirmationRequired: confirmation === 'on' }),
+        ...(countdownMinutes && { countdownMinutes: toNumber('--countdown-minutes', countdownMinutes) }),
+        ...(pointsPerUnit && { pointsPerUnit: toNumber('--points-per-unit', pointsPerUnit) }),
+        ...(pointValue && { pointValue: pointValue === 'none' ? null : toNumber('--point-value', pointValue) }),
+        ...(signupPoints && { signupPoints: toNumber('--signup-points', signupPoints) }),
+        ...(timeZone && { timeZone }),
+        ...(apiTimeZone && { apiTimeZone }),
+      };
+      output.result(await withAdmin(command, (admin) => admin.setRestaurant(restaurant, settings)));
+    });
+};

@@ -1,0 +1,95 @@
+import { type Command, Option } from 'commander';
+import { roleNames } from '#src/app/admin.ts';
+import { type Output, UsageError } from '../../terminal/output.ts';
+import { withAdmin } from '../../terminal/with-admin.ts';
+
+type CreateOptions = { email: string; role: string; restaurant: string[] };
+
+export const userCommands = (program: Command, output: Output): void => {
+  const group = program.command('user').description('staff accounts of the panel');
+  group
+    .command('create')
+    .description('create an account; the one-time link sets its password')
+    .requiredOption('--email <email>', 'whose account it is')
+    .addOption(roleOption('what the account is for').makeOptionMandatory())
+    .option('--restaurant <restuid...>', 'restaurants of an owner; may be repeated', [])
+    .action(async ({ email, role, restaurant }: CreateOptions, command: Command) => {
+      const made = await withAdmin(command, (admin) => admin.users.create({ email, role, restaurants: restaurant }));
+      output.result(made, linkNote);
+    });
+  addLink(group, output);
+  addSet(group, output);
+  addStates(group, output);
+  addRemoveTotp(group, output);
+  group
+    .command('list')
+    .description('accounts by email')
+    .option('--after <email>', 'those behind this one')
+    .option('--limit <n>', `accounts to show, up to ${listLimitMax}`, String(listLimitMax))
+    .action(async ({ after, limit: text }: { after?: string; limit: string }, command: Command) => {
+      const limit = Number(text);
+      if (!Number.isInteger(limit) || limit < 1 || limit > listLimitMax)
+        throw new UsageError(`--limit is 1 to ${listLimitMax}`);
+      const found = await withAdmin(command, (admin) => admin.users.list(after, limit + 1));
+      const users = found.slice(0, limit);
+      const next_after = found.length > limit ? (users.at(-1)?.email ?? null) : null;
+      if (output.json) return output.result({ users, next_after });
+      output.list('users', users);
+      if (next_after !== null) output.line(`\nMore: --after ${next_after}`);
+    });
+};
+
+const listLimitMax = 100;
+
+const linkNote = 'The link works once, within a day, until a newer one is made, and is shown only now.';
+
+const roleOption = (description: string): Option => new Option('--role <role>', description).choices([...roleNames]);
+
+const addLink = (group: Command, output: Output): void => {
+  group
+    .command('link')
+    .description('a new one-time link to set the password; the former one ends')
+    .requiredOption('--email <email>', 'whose account it is')
+    .action(async ({ email }: { email: string }, command: Command) => {
+      output.result(await withAdmin(command, (admin) => admin.users.makeLink(email)), linkNote);
+    });
+};
+
+const addSet = (group: Command, output: Output): void => {
+  group
+    .command('set')
+    .description('change role or restaurants; what is not named stays')
+    .requiredOption('--email <email>', 'whose account it is')
+    .addOption(roleOption('the new role'))
+    .option('--restaurant <restuid...>', 'all restaurants that the owner has from now on')
+    .action(async (options: { email: string; role?: string; restaurant?: string[] }, command: Command) => {
+      const { email, role, restaurant } = options;
+      const given = { ...(role && { role }), ...(restaurant && { restaurants: restaurant }) };
+      output.result(await withAdmin(command, (admin) => admin.users.set(email, given)));
+    });
+};
+
+const addRemoveTotp = (group: Command, output: Output): void => {
+  group
+    .command('remove-totp')
+    .description('let somebody who lost the device and the recovery codes sign in with the password alone')
+    .requiredOption('--email <email>', 'whose account it is')
+    .action(async ({ email }: { email: string }, command: Command) => {
+      output.result(await withAdmin(command, (admin) => admin.users.removeTotp(email)));
+    });
+};
+
+const addStates = (group: Command, output: Output): void => {
+  for (const [name, description] of [
+    ['disable', 'end every session and the one-time link, and let nobody sign in to the account'],
+    ['enable', 'let the account sign in again; its former one-time link stays ended'],
+  ] as const) {
+    group
+      .command(name)
+      .description(description)
+      .requiredOption('--email <email>', 'whose account it is')
+      .action(async ({ email }: { email: string }, command: Command) => {
+        output.result(await withAdmin(command, (admin) => admin.users[name](email)));
+      });
+  }
+};

@@ -1,0 +1,171 @@
+/**
+ * `listen` and `replay`: webhooks of an endpoint on a developer's own machine, signed anew. From the installation here, or
+ * with `--url` from a server elsewhere.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { InvalidArgumentError } from 'commander';
+import { remoteCaller } from '#src/app/config.ts';
+import type { ForwardEvents } from '#src/app/forward-events.ts';
+import { createRemoteEvents, isSecret, secretRule } from '#src/app/remote-events.ts';
+import { type Output, UsageError } from '../../terminal/output.ts';
+import { withAdmin } from '../../terminal/with-admin.ts';
+
+type Options = { endpoint: string; forwardTo: string; allowRemote?: boolean; url?: string; restaurant?: string };
+type ForwardedEvent = { id: string; event: string; body: string };
+type Line = { time: string; event: string; id: string; status: number | null; failure: string | null; ms: number };
+
+const pollMs = 250;
+const lastMax = 100;
+
+export const forwardCommands = (program: Command, output: Output): void => {
+  forwarding(program, 'listen', 'forward webhooks of an endpoint, as they happen, to an address on this machine')
+    .addHelpText('after', '\nA line for each event; with --json a JSON object for each. Ends with Ctrl-C.')
+    .action((options: Options, command: Command) => {
+      assertTarget(options);
+      return withEvents(command, options, (events) => listen(events, options, output));
+    });
+  forwarding(program, 'replay', 'send the last webhooks of an endpoint once more, to an address on this machine')
+    .option('--last <n>', `how many, up to ${lastMax}`, count, 10)
+    .addHelpText('after', '\nOldest first. Exit code 1 when one was not answered with 2xx.')
+    .action((options: Options & { last: number }, command: Command) => {
+      assertTarget(options);
+      return withEvents(command, options, (events) => replay(events, options, output));
+    });
+};
+
+const forwarding = (program: Command, name: string, description: string): Command =>
+  program
+    .command(name)
+    .description(description)
+    .requiredOption('--endpoint <uid>', 'the endpoint (`webhook list` names them): its kinds, its secret')
+    .requiredOption('--forward-to <url>', 'where to send them, e.g. http://localhost:3000/hook')
+    .option('--allow-remote', 'the address may be another machine: events of customers leave this one')
+    .option('--url <url>', 'events of a server elsewhere, e.g. https://orders.example; see below')
+    .option('--restaurant <restuid>', 'with --url, for a caller of several restaurants')
+    .addHelpText('after', remoteHelp);
+
+const remoteHelp = `
+With --url the caller is ORDERPASS_API_KEY, or ORDERPASS_CLIENT_ID and ORDERPASS_CLIENT_SECRET of the environment. It
+needs read:webhooks and the read scopes of the endpoint's kinds. It cannot know the endpoint's secret: what is forwarded is
+signed with a secret that is made and printed for this run, or with ORDERPASS_WEBHOOK_SECRET (webhook-signature has v1 only).`;
+
+const withEvents = async (
+  command: Command,
+  options: Options,
+  run: (events: ForwardEvents) => Promise<void>,
+): Promise<void> => {
+  if (options.url === undefined) return withAdmin(command, (admin) => run(admin.forwardEvents));
+  const events = remoteEvents(options.url, options.restaurant);
+  try {
+    await run(events);
+  } finally {
+    await events.close();
+  }
+};
+
+const remoteEvents = (text: string, restuid: string | undefined): ForwardEvents => {
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
+    throw new UsageError('--url must be an http or https address');
+  const { protocol, hostname, origin, username, password } = new URL(text);
+  if (username !== '' || password !== '') throw new UsageError('--url must not hold credentials');
+  if (protocol === 'http:' && !isHere(hostname))
+    throw new UsageError(`--url must begin with https:// since ${hostname} is not this machine`);
+  const { credential, secret } = remoteCaller();
+  if (credential === undefined)
+    throw new UsageError('set ORDERPASS_API_KEY, or ORDERPASS_CLIENT_ID and ORDERPASS_CLIENT_SECRET');
+  if (secret !== undefined && !isSecret(secret)) throw new UsageError(`ORDERPASS_WEBHOOK_SECRET must be ${secretRule}`);
+  return createRemoteEvents({ url: origin, credential, secret, restuid });
+};
+
+const isHere = (hostname: string): boolean => /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+
+const count = (text: string): number => {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < 1 || value > lastMax) throw new InvalidArgumentError(`1 to ${lastMax}`);
+  return value;
+};
+
+const assertTarget = ({ forwardTo, allowRemote }: Options): void => {
+  if (!URL.canParse(forwardTo) || !/^https?:$/.test(new URL(forwardTo).protocol))
+    throw new UsageError('--forward-to must be an http or https address');
+  const { hostname } = new URL(forwardTo);
+  if (allowRemote === true || isHere(hostname)) return;
+  throw new UsageError(`${hostname} is not this machine; name it again with --allow-remote`);
+};
+
+const listen = async (events: ForwardEvents, { endpoint, forwardTo }: Options, output: Output): Promise<void> => {
+  const stop = new AbortController();
+  const onSignal = (): void => stop.abort();
+  process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
+  try {
+    const next = await events.follow(endpoint);
+    if (events.note !== undefined) output.error(events.note);
+    output.error(`Forwarding ${endpoint} to ${forwardTo} from now on. Ctrl-C ends it.`);
+    while (!stop.signal.aborted) {
+      const page = await through(next, events, stop.signal, output);
+      for (const event of page ?? []) {
+        const sending = (): Promise<Line> => send(events, { endpoint, forwardTo }, event, stop.signal);
+        const line = await through(sending, events, stop.signal, output);
+        if (stop.signal.aborted || line === undefined) return;
+        show(line, output);
+      }
+      if (page?.length === 0) await pause(pollMs, stop.signal);
+    }
+  } finally {
+    process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+  }
+};
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  wait(ms, undefined, { signal }).catch(() => undefined);
+
+/** Who has the events may be away for a moment: what was to be done is done then. Undefined: it ended before. */
+const through = async <T>(
+  action: () => Promise<T>,
+  { retryMs }: ForwardEvents,
+  signal: AbortSignal,
+  output: Output,
+): Promise<T | undefined> => {
+  for (let isKnown = false; !signal.aborted; isKnown = true) {
+    try {
+      return await action();
+    } catch (error) {
+      const ms = retryMs(error);
+      if (ms === undefined) throw error;
+      if (!isKnown) output.error('The events cannot be read now; going on when they can.');
+      await pause(ms, signal);
+    }
+  }
+  return undefined;
+};
+
+const replay = async (events: ForwardEvents, options: Options & { last: number }, output: Output): Promise<void> => {
+  const lines: Line[] = [];
+  const latest = await events.latest(options.endpoint, options.last);
+  if (events.note !== undefined) output.error(events.note);
+  for (const event of latest) {
+    const line = await send(events, options, event, new AbortController().signal);
+    lines.push(line);
+    if (!output.json) show(line, output);
+  }
+  if (lines.some(({ failure }) => failure !== null)) output.fail();
+  if (output.json) output.result({ forwarded: lines });
+  else if (lines.length === 0) output.line('There is no delivery of this endpoint to replay.');
+};
+
+const send = async (
+  events: ForwardEvents,
+  { endpoint, forwardTo }: Options,
+  event: ForwardedEvent,
+  signal: AbortSignal,
+): Promise<Line> => {
+  const time = new Date().toISOString();
+  const { status, failure, ms } = await events.send(endpoint, event, forwardTo, signal);
+  return { time, event: event.event, id: event.id, status, failure, ms };
+};
+
+const show = (line: Line, output: Output): void => {
+  const { time, event, id, status, failure, ms } = line;
+  output.line(output.json ? JSON.stringify(line) : `${time}  ${event}  ${id}  ${status ?? failure}  ${ms} ms`);
+};

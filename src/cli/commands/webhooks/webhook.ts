@@ -1,0 +1,125 @@
+/** Endpoints, deliveries and recorded events of a restaurant: the operations webhook/… and events/list of the interface. */
+import type { Command } from 'commander';
+import type { Output } from '../../terminal/output.ts';
+import { toLine } from '../../terminal/output.ts';
+import { withAdmin } from '../../terminal/with-admin.ts';
+import { callWebhook, type Item, nextTry, onEndpoint, pageNote } from './call-webhook.ts';
+import { deliveryCommands } from './webhook-deliveries.ts';
+
+export const webhookCommands = (program: Command, output: Output): void => {
+  const group = program.command('webhook').description('webhook endpoints, deliveries and recorded events');
+  listCommand(group, output);
+  showCommand(group, output);
+  testCommand(group, output);
+  rotateCommand(group, output);
+  rotateKeyCommand(group, output);
+  stateCommands(group, output);
+  deliveryCommands(group, output);
+};
+
+type OfEndpoint = { restaurant: string; endpoint: string };
+
+const listCommand = (group: Command, output: Output): void => {
+  group
+    .command('list')
+    .description('endpoints of a restaurant, newest first, and the kinds of events that are on')
+    .requiredOption('--restaurant <restuid>', 'the restaurant')
+    .option('--page <n>', 'page of 100')
+    .option('--cursor <cursor>', 'the page after the one that gave this cursor')
+    .action(
+      async (
+        { restaurant, page, cursor }: { restaurant: string; page?: string; cursor?: string },
+        command: Command,
+      ) => {
+        const found = await callWebhook(command, restaurant, '/webhook/endpoints', { page, cursor });
+        if (output.json) return output.result(found);
+        for (const endpoint of found.endpoints as Item[]) output.line(toLine(inShort(endpoint)));
+        const on = Object.entries(found.kinds_enabled as Item).filter(([, isOn]) => isOn === true);
+        output.line(`${pageNote(found)}; kinds that are on: ${on.map(([kind]) => kind).join(', ') || 'none'}`);
+      },
+    );
+};
+
+const inShort = (endpoint: Item): Item => ({
+  uid: endpoint.uid,
+  url: endpoint.url,
+  kinds: endpoint.kinds,
+  status: endpoint.status,
+  reason: endpoint.disabled_reason,
+  health: endpoint.health,
+  next_attempt: nextTry(endpoint),
+  description: endpoint.description,
+});
+
+const showCommand = (group: Command, output: Output): void => {
+  onEndpoint(group, 'show', 'one endpoint: settings, state and health').action(
+    async ({ restaurant, endpoint }: OfEndpoint, command: Command) => {
+      const found = await callWebhook(command, restaurant, '/webhook/endpoint', { uid: endpoint });
+      output.result(output.json ? found : (found.endpoint as Item));
+    },
+  );
+};
+
+const rotateKeyCommand = (group: Command, output: Output): void => {
+  group
+    .command('rotate-signing-key')
+    .description('make a new key for v1a signatures: listed at /.well-known/webhook-keys now, signing a day later')
+    .action(async (_options: unknown, command: Command) => {
+      output.result({ ...(await withAdmin(command, (admin) => admin.rotateWebhookKey())) });
+    });
+};
+
+const testCommand = (group: Command, output: Output): void => {
+  onEndpoint(group, 'test', 'one attempt now with the event webhook.test, also while disabled').action(
+    async ({ restaurant, endpoint }: OfEndpoint, command: Command) => {
+      const made = await callWebhook(command, restaurant, '/webhook/test', { uid: endpoint });
+      const attempt = made.attempt as Item;
+      output.result(output.json ? made : attempt);
+      if (attempt.failure !== null) output.fail();
+    },
+  );
+};
+
+const rotateCommand = (group: Command, output: Output): void => {
+  onEndpoint(group, 'rotate-secret', 'a new secret, shown once; the old one signs too until the overlap ends')
+    .option('--overlap-hours <n>', '0 to 168 (default 24)')
+    .option('--finish', 'make none: end a running overlap now')
+    .action(
+      async (
+        { restaurant, endpoint, ...options }: OfEndpoint & { overlapHours?: string; finish?: boolean },
+        command: Command,
+      ) => {
+        const made = await callWebhook(command, restaurant, '/webhook/rotate-secret', {
+          uid: endpoint,
+          overlap_hours: options.overlapHours,
+          finish: options.finish,
+        });
+        if (output.json) return output.result(made);
+        const { previous_secret_expires_iso: expires } = made.endpoint as Item;
+        if (made.secret === null) return output.line('Only the current secret signs now.');
+        output.result(
+          { secret: made.secret, previous_secret_expires: expires },
+          'The secret is shown only now. Deliveries are signed with both until the old one expires.',
+        );
+      },
+    );
+};
+
+const stateCommands = (group: Command, output: Output): void => {
+  const shown = ({ uid, status }: Item): Item => ({ endpoint_uid: uid, status });
+  for (const [name, enabled, description] of [
+    ['enable', true, 'enable an endpoint again; `webhook redeliver` brings back what it missed'],
+    ['disable', false, 'send nothing more; what was still to be sent is cancelled'],
+  ] as const) {
+    onEndpoint(group, name, description).action(async ({ restaurant, endpoint }: OfEndpoint, command: Command) => {
+      const made = await callWebhook(command, restaurant, '/webhook/update', { uid: endpoint, enabled });
+      output.result(output.json ? made : shown(made.endpoint as Item));
+    });
+  }
+  onEndpoint(group, 'remove', 'remove an endpoint; what was still to be sent is cancelled').action(
+    async ({ restaurant, endpoint }: OfEndpoint, command: Command) => {
+      await callWebhook(command, restaurant, '/webhook/remove', { uid: endpoint });
+      output.result({ endpoint_uid: endpoint, removed: true });
+    },
+  );
+};

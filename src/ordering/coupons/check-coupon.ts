@@ -1,0 +1,39 @@
+/** Whether a coupon holds for an order and what it takes off (interface 10.5, 11.4). Pure. */
+import { percentageOf, toWire } from '../values/money.ts';
+import { isoDate } from '../values/venue-time.ts';
+import type { Coupon } from './coupon.ts';
+
+export type CouponUse = {
+  /** Hundredths; undefined while it is not known: order_min is not judged then. */
+  total?: number;
+  email: string | null;
+  now: Date;
+  /** Zone in which the days of the coupon are meant. */
+  timeZone: string;
+};
+
+/** Why the coupon does not hold, in words for its user; undefined when it does. */
+export const judgeCoupon = (coupon: Coupon, use: CouponUse): string | undefined => {
+  const day = dayOf(use.now, use.timeZone);
+  if (coupon.quantity < 1) return 'The coupon is used up';
+  if (coupon.validFrom !== null && day < coupon.validFrom) return `The coupon is valid from ${coupon.validFrom}`;
+  if (coupon.validTo !== null && day > coupon.validTo)
+    return `The coupon has expired: it was valid to ${coupon.validTo}`;
+  if (coupon.validWeekdays.length > 0 && !coupon.validWeekdays.includes(weekdayOf(day)))
+    return 'The coupon is not valid on this day of the week';
+  // Whose it is stays untold: the address is the other customer's.
+  if (coupon.validEmail !== null && use.email?.toLowerCase() !== coupon.validEmail.toLowerCase())
+    return use.email === null ? 'The coupon needs the email of its customer' : 'The coupon is for another customer';
+  if (use.total !== undefined && use.total < coupon.orderMin)
+    return `The coupon is for orders of ${toWire(coupon.orderMin)} at least`;
+  return undefined;
+};
+
+/** Hundredths of the currency, half-up. */
+export const discountOf = (coupon: Coupon, total: number, currency: string): number =>
+  percentageOf(total, coupon.discountPerc / 100, currency);
+
+/** `YYYY-MM-DD` in a zone. */
+export const dayOf = (at: Date, timeZone: string): string => (isoDate(at, timeZone) ?? '').slice(0, 10);
+
+const weekdayOf = (day: string): number => new Date(`${day}T00:00:00Z`).getUTCDay();

@@ -1,0 +1,71 @@
+/** customer/update (interface 11.2): only the members that are named change; without effect nothing happens at all. */
+import type { Kysely } from 'kysely';
+import { type Customer, type NamedMembers, type WritableMembers, writableMembers } from '../customers/customer.ts';
+import { recordCustomerChange } from '../customers/customer-event.ts';
+import {
+  findCustomer,
+  findTakenMember,
+  lockCustomer,
+  updateCustomer as saveCustomer,
+} from '../customers/customer-store.ts';
+import { recordEntryCreated } from '../loyalty/ledger.ts';
+import { findLocation } from '../restaurants/restaurant-store.ts';
+import type { SaveRefusal } from './create-customer.ts';
+import { creditSignup } from './credit-signup.ts';
+
+export type UpdateResult =
+  | { kind: 'updated' | 'unchanged'; customer: Customer }
+  | { kind: 'not_found' }
+  /** Email and phone would both end empty. */
+  | { kind: 'unreachable' }
+  | SaveRefusal;
+
+/** `named`: undefined leaves a member as it is, null clears it. */
+export const updateCustomer = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  uid: string,
+  named: NamedMembers,
+  now: Date,
+): Promise<UpdateResult> => {
+  const before = await lockCustomer(tx, restuid, { uid });
+  if (before === undefined) return { kind: 'not_found' };
+  const members = Object.fromEntries(
+    writableMembers.map((name) => [name, named[name] === undefined ? before[name] : named[name]]),
+  ) as WritableMembers;
+  const changedFields = writableMembers.filter((name) => members[name] !== before[name]);
+  if (changedFields.length === 0) return { kind: 'unchanged', customer: before };
+  if (members.email === null && members.phone === null) return { kind: 'unreachable' };
+  const refusal = await checkReferences(tx, restuid, uid, before, members);
+  if (refusal !== undefined) return refusal;
+  const signupDeleted = signupDeletedAfter(before, members, now);
+  if (!(await saveCustomer(tx, restuid, uid, members, signupDeleted)))
+    return { kind: 'taken', member: members.email === before.email ? 'code' : 'email' };
+  const signup = members.signup_uid === null ? undefined : await creditSignup(tx, restuid, uid, now);
+  const seq = before.seq + 1;
+  await recordCustomerChange(tx, { restuid, customerUid: uid, seq, change: 'updated', changedFields, now });
+  if (signup !== undefined) await recordEntryCreated(tx, restuid, signup);
+  const customer = await findCustomer(tx, restuid, { uid });
+  if (customer === undefined) throw new Error('an updated customer is gone');
+  return { kind: 'updated', customer };
+};
+
+const checkReferences = async (
+  tx: Kysely<unknown>,
+  restuid: string,
+  uid: string,
+  before: Customer,
+  members: WritableMembers,
+): Promise<SaveRefusal | undefined> => {
+  const { subrestaurant_uid: location } = members;
+  if (location !== null && location !== before.subrestaurant_uid && !(await findLocation(tx, restuid, location)))
+    return { kind: 'no_location' };
+  const member = await findTakenMember(tx, restuid, uid, members);
+  return member === undefined ? undefined : { kind: 'taken', member };
+};
+
+/** Null while signup_uid is set; else the moment it was cleared. */
+const signupDeletedAfter = (before: Customer, members: WritableMembers, now: Date): Date | null => {
+  if (members.signup_uid !== null) return null;
+  return before.signup_uid === null ? before.signup_deleted : now;
+};

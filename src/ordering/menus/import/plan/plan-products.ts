@@ -1,0 +1,197 @@
+/** What was sent of the products, and how their options fit together with those of their category. Pure. */
+import { aliveOptions, inheritedOptions } from '../../menu/applying-options.ts';
+import type { Option } from '../../menu/menu.ts';
+import { type ProductMembers, productMembers } from '../elements/members.ts';
+import { type Drafted, type ImportTerms, posUidOf } from '../read/import-terms.ts';
+import type { SentCategory, SentMenu, SentProduct } from '../read/read-elements.ts';
+import type { FieldChange } from '../report/report.ts';
+import { isVisiblePrimary, type Planning, planOptions } from './plan-options.ts';
+import { changesOf, resolveMembers } from './resolve-members.ts';
+import type { CurrentMenu, StoredCategory, StoredProduct } from './stored-menu.ts';
+
+type CategoryDrafts = readonly Drafted<SentCategory, StoredCategory>[];
+type CategoryIndex = {
+  byExtId: ReadonlyMap<string | null, StoredCategory>;
+  byUid: ReadonlyMap<string, StoredCategory>;
+  /** Ext_ids also of categories that are removed, to name the one that a product leaves. */
+  extIds: ReadonlyMap<string, string | null>;
+};
+
+export const planProducts = async (
+  current: CurrentMenu,
+  sent: SentMenu,
+  categories: CategoryDrafts,
+  terms: ImportTerms,
+  planning: Planning,
+): Promise<Drafted<SentProduct, StoredProduct>[]> => {
+  const known = new Map(current.products.map((product) => [product.ext_id, product]));
+  const index = indexCategories(current, categories, terms);
+  const drafts: Drafted<SentProduct, StoredProduct>[] = [];
+  for (const each of sent.products) {
+    drafts.push(await planProduct(each, known.get(each.extId), index, terms, planning));
+    const pause = planning.pace();
+    if (pause !== undefined) await pause;
+  }
+  checkPrimaries(current, drafts, categories, planning);
+  return drafts;
+};
+
+/** Categories that a product may name: those sent, and of the present ones those that this import leaves. */
+const indexCategories = (current: CurrentMenu, drafts: CategoryDrafts, terms: ImportTerms): CategoryIndex => {
+  const sentIds = new Set(drafts.map(({ sent: { extId } }) => extId));
+  const staying = current.categories.filter(
+    (category) =>
+      !category.removed &&
+      !sentIds.has(category.ext_id ?? '') &&
+      (terms.mode === 'merge' || category.pos_uid !== terms.posUid),
+  );
+  const all = [...drafts.map(({ after }) => after), ...staying];
+  return {
+    byExtId: new Map(all.map((category) => [category.ext_id, category])),
+    byUid: new Map(all.map((category) => [category.uid, category])),
+    extIds: new Map([...current.categories, ...all].map((category) => [category.uid, category.ext_id])),
+  };
+};
+
+const planProduct = async (
+  sent: SentProduct,
+  before: StoredProduct | undefined,
+  index: CategoryIndex,
+  terms: ImportTerms,
+  planning: Planning,
+): Promise<Drafted<SentProduct, StoredProduct>> => {
+  const kept = terms.mode === 'merge' ? before : undefined;
+  const members = resolveMembers<ProductMembers>(productMembers, sent, kept, planning.findings);
+  const category = findCategory(sent, kept, index, planning);
+  const categoryUid = category?.uid ?? before?.category_uid ?? '';
+  const copied = copiedOptions(members, before, category?.options ?? [], planning);
+  const alive = before !== undefined && !before.removed;
+  const changes: FieldChange[] = alive ? changesOf<ProductMembers>(productMembers, before, members) : [];
+  if (alive && before.category_uid !== categoryUid)
+    changes.unshift({
+      field: 'category_ext_id',
+      from: index.extIds.get(before.category_uid) ?? null,
+      to: index.extIds.get(categoryUid) ?? null,
+    });
+  const uid = before?.uid ?? planning.newUid('prd');
+  const own = planning.ledger.note({
+    kind: 'product',
+    ext_id: sent.extId,
+    uid,
+    action: alive ? (changes.length > 0 ? 'updated' : 'unchanged') : 'created',
+    pointer: sent.pointer,
+    changes,
+  });
+  const sources = { inherits_options: members.inherits_options, copied_options: copied };
+  const inherited = aliveOptions(inheritedOptions(sources, category?.options ?? []));
+  const options = await planOptions(
+    { current: before?.options ?? [], alive, sent: sent.options ?? (kept ? undefined : []), inherited },
+    planning,
+  );
+  const after: StoredProduct = {
+    uid,
+    category_uid: categoryUid,
+    url: before?.url ?? null,
+    ext_id: sent.extId,
+    ...members,
+    options: options.options,
+    copied_options: copied,
+    pos_uid: posUidOf(before, terms),
+    removed: false,
+  };
+  checkOwnPrimaries(sent, after, inherited, planning);
+  return { sent, before, after, changed: own || options.changed };
+};
+
+const findCategory = (
+  sent: SentProduct,
+  kept: StoredProduct | undefined,
+  { byExtId, byUid }: CategoryIndex,
+  { findings }: Planning,
+): StoredCategory | undefined => {
+  if (sent.categoryFaulty) return undefined;
+  const pointer = `${sent.pointer}/category_ext_id`;
+  if (sent.categoryExtId === undefined) {
+    if (kept === undefined) {
+      findings.error(pointer, sent.extId, 'REQUIRED', 'is required');
+      return undefined;
+    }
+    const present = byUid.get(kept.category_uid);
+    // A product that comes back into a category that is gone, or that the panel has moved, would be found nowhere.
+    if (present === undefined) findings.error(pointer, sent.extId, 'CATEGORY_UNKNOWN', 'its category is gone');
+    return present;
+  }
+  const found = byExtId.get(sent.categoryExtId);
+  if (found === undefined) findings.error(pointer, sent.extId, 'CATEGORY_UNKNOWN', `no category ${sent.categoryExtId}`);
+  return found;
+};
+
+/** Copied once, when a product is made or begins to copy: later changes of the category leave it alone. */
+const copiedOptions = (
+  members: ProductMembers,
+  before: StoredProduct | undefined,
+  ofCategory: readonly Option[],
+  { newUid }: Planning,
+): Option[] | null => {
+  if (members.inherits_options !== 'copy') return null;
+  if (before?.inherits_options === 'copy' && before.copied_options !== null) return before.copied_options;
+  // A copy is an element of its own and a uid names one element, so everything gets a new one.
+  const uids = new Map<string, string>();
+  const copies = aliveOptions(ofCategory).map(
+    (option): Option => ({
+      ...option,
+      uid: newUid('opt'),
+      option_values: option.option_values.map((value) => {
+        const uid = newUid('opv');
+        uids.set(value.uid, uid);
+        return { ...value, uid };
+      }),
+    }),
+  );
+  for (const { option_values } of copies)
+    for (const value of option_values)
+      value.restrict_to_primary_value_uids = value.restrict_to_primary_value_uids.map((uid) => uids.get(uid) ?? uid);
+  return copies;
+};
+
+/** At most one visible option of a product is primary (interface 10.3). */
+const checkOwnPrimaries = (
+  sent: SentProduct,
+  after: StoredProduct,
+  inherited: readonly Option[],
+  { findings }: Planning,
+): void => {
+  const own = after.options.filter(isVisiblePrimary);
+  if (own.length === 0 || own.length + inherited.filter(isVisiblePrimary).length < 2) return;
+  const places = new Map(sent.options?.map((option) => [option.extId, option.pointer]));
+  const last = places.get(own.at(-1)?.ext_id ?? '');
+  const pointer = last === undefined ? sent.pointer : `${last}/primary`;
+  findings.error(pointer, sent.extId, 'TWO_PRIMARY', 'more than one visible option of the product is primary');
+};
+
+/** Categories that have two by themselves, or that bring a second one to a product that was not sent. */
+const checkPrimaries = (
+  current: CurrentMenu,
+  products: readonly Drafted<SentProduct, StoredProduct>[],
+  categories: CategoryDrafts,
+  { findings }: Planning,
+): void => {
+  const planned = new Set(products.map(({ after }) => after.uid));
+  const withPrimary = new Map<string, StoredProduct>();
+  for (const product of current.products)
+    if (!product.removed && !planned.has(product.uid) && product.inherits_options === 'sync')
+      if (product.options.some(isVisiblePrimary)) withPrimary.set(product.category_uid, product);
+  for (const { sent, after } of categories) {
+    const primaries = after.options.filter(isVisiblePrimary).length;
+    const clashing = primaries === 1 && sent.options !== undefined ? withPrimary.get(after.uid) : undefined;
+    if (primaries < 2 && clashing === undefined) continue;
+    const whose = clashing === undefined ? 'the category' : `product ${clashing.ext_id}`;
+    const place = sent.options?.findLast((option) => option.given.primary === true)?.pointer;
+    findings.error(
+      place === undefined ? sent.pointer : `${place}/primary`,
+      sent.extId,
+      'TWO_PRIMARY',
+      `more than one visible option of ${whose} is primary`,
+    );
+  }
+};

@@ -1,0 +1,74 @@
+/** Top-level parameters of menu/import (interface 11.3). What is inside categories and products is judged by the import. */
+import { z } from 'zod';
+import { boolean, integer, oneOf, optional, text, uid, withDefault } from '#src/platform/http/values.ts';
+import { describedCategories, describedProducts } from '../elements/described-elements.ts';
+
+const categoriesMax = 1_000;
+const productsMax = 5_000;
+const valuesMax = 50_000;
+
+/** A JSON array, taken as it is. */
+const rawArray = (max: number, described: Record<string, unknown>): z.ZodType<unknown[]> =>
+  z
+    .unknown()
+    .transform((input, ctx): unknown[] => {
+      const refuse = (code: string, message: string): void =>
+        ctx.addIssue({ code: 'custom', message, params: { code } });
+      if (!Array.isArray(input)) refuse('TYPE', 'must be an array in the body');
+      else if (input.length > max) refuse('LENGTH', `must have at most ${max} items`);
+      else return input;
+      return z.NEVER;
+    })
+    .meta({ ...described, maxItems: max }) as unknown as z.ZodType<unknown[]>;
+
+export const importShape = {
+  restuid: optional(uid()),
+  pos_uid: optional(text({ max: 64 })),
+  update_mode: optional(oneOf(['replace', 'merge'])),
+  categories: optional(rawArray(categoriesMax, describedCategories)),
+  products: optional(rawArray(productsMax, describedProducts)),
+  dry_run: withDefault(boolean(), false),
+  max_removal_percent: withDefault(integer({ min: 0, max: 100 }), 50),
+  confirm_removal: withDefault(boolean(), false),
+  plan_id: optional(text({ max: 64 })),
+};
+
+/** Loose, so that the report can name what means nothing. Judged also when members have faults, so that all come at once. */
+export const importParams = z.looseObject(importShape).superRefine(
+  (params, ctx) => {
+    const refuse = (name: string, code: string, message: string): void =>
+      ctx.addIssue({ code: 'custom', path: [name], message, params: { code } });
+    // A plan is applied as it was shown: whoever sends more with it may think that it changes something.
+    const withPlan = ['pos_uid', 'update_mode', 'categories', 'products', 'dry_run'] as const;
+    if (params.plan_id !== undefined)
+      for (const name of withPlan)
+        if (params[name] !== undefined && params[name] !== false)
+          refuse(name, 'CONFLICTING_VALUES', 'cannot be sent with plan_id');
+    const required: (keyof typeof importShape)[] = ['pos_uid', 'update_mode'];
+    if (params.update_mode === 'replace') required.push('categories', 'products');
+    if (params.plan_id === undefined)
+      for (const name of required) if (params[name] === undefined) refuse(name, 'REQUIRED', 'is required');
+    if (params.plan_id !== undefined) return;
+    const values = countValues(params.categories) + countValues(params.products);
+    if (values > valuesMax)
+      refuse('products', 'LENGTH', `there are ${values} option values, and at most ${valuesMax} may be sent`);
+  },
+  { when: () => true },
+);
+
+export type ImportParams = z.infer<typeof importParams>;
+
+export const unknownFieldsOf = (params: object): string[] =>
+  Object.keys(params).filter((name) => !Object.hasOwn(importShape, name));
+
+const countValues = (elements: unknown): number => {
+  let count = 0;
+  for (const element of Array.isArray(elements) ? elements : [])
+    for (const option of arrayIn(element, 'options')) count += arrayIn(option, 'option_values').length;
+  return count;
+};
+
+const arrayIn = (holder: unknown, name: string): unknown[] => {
+  const inner: unknown = typeof holder === 'object' && holder !== null ? Reflect.get(holder, name) : undefined;
+  return Array.isArray(inner) ? inner : [];
+};

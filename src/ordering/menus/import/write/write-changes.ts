@@ -1,0 +1,72 @@
+/**
+ * Writes the changes of an import, a kept plan or a revert to a locked menu: the version rises, what was before is kept
+ * for reverts, the elements are written in batches, the event is recorded. Runs in the caller's transaction.
+ */
+import type { Kysely } from 'kysely';
+import { recordEvent } from '#src/platform/db/outbox.ts';
+import { type ChangeNames, changedUids, changesMenu } from '../plan/change-names.ts';
+import { type Batch, moveElements, raiseVersion, removeElements, writeBatch } from './import-store.ts';
+import { keepForRevert } from './undo-store.ts';
+
+export type CarryOut = {
+  restuid: string;
+  /** The client whose elements these are; null: the panel. */
+  owner: string | null;
+  /** The point of sale that moved elements belong to from now on; null: none is moved. */
+  posUid: string | null;
+  cause: 'import' | 'revert';
+  baseVersion: number;
+  names: ChangeNames;
+  /** Categories first. */
+  batches: AsyncIterable<Batch> | Iterable<Batch>;
+  /** Called with the share that is written, 0 to 1. */
+  onWritten?: (share: number) => void;
+  now: Date;
+};
+
+/** Returns the version of the menu now: the same as before when nothing changes that a reader could see. */
+export const carryOut = async (tx: Kysely<unknown>, work: CarryOut): Promise<number> => {
+  const { restuid, owner, names, now } = work;
+  const total = names.categories.created.length + names.categories.updated.length + countOf(names.products);
+  if (!changesMenu(names)) {
+    if (work.posUid !== null) await moveElements(tx, restuid, work.posUid, names);
+    return work.baseVersion;
+  }
+  const version = await raiseVersion(tx, restuid);
+  await keepForRevert(tx, { restuid, owner, version }, [
+    { kind: 'category', uids: [...changedUids(names.categories), ...names.movedCategories] },
+    { kind: 'product', uids: [...changedUids(names.products), ...names.movedProducts] },
+  ]);
+  let written = 0;
+  for await (const batch of work.batches) {
+    await writeBatch(tx, { restuid, owner }, batch);
+    written += batch.count;
+    work.onWritten?.(written / Math.max(total, written));
+  }
+  await removeElements(tx, restuid, names, now);
+  if (work.posUid !== null) await moveElements(tx, restuid, work.posUid, names);
+  await recordMenuChange(tx, work, version);
+  return version;
+};
+
+const countOf = ({ created, updated }: ChangeNames['products']): number => created.length + updated.length;
+
+/** menu.changed (interface 12.1). The entity is the restaurant's menu, which has no uid but the restaurant's. */
+const recordMenuChange = async (tx: Kysely<unknown>, work: CarryOut, version: number): Promise<void> => {
+  await recordEvent(tx, {
+    tenant: work.restuid,
+    kind: 'menu',
+    event: 'menu.changed',
+    entity: work.restuid,
+    seq: version,
+    created: work.now,
+    object: 'menu',
+    value: () => ({
+      version,
+      previous_version: work.baseVersion,
+      cause: work.cause,
+      categories: work.names.categories,
+      products: work.names.products,
+    }),
+  });
+};

@@ -1,0 +1,129 @@
+/** Rows of panel.users with what an owner sees. */
+import { type Kysely, sql } from 'kysely';
+import type { Role } from './role.ts';
+
+export type UserRow = {
+  id: string;
+  email: string;
+  role: Role;
+  language: string | undefined;
+  restaurants: readonly string[];
+  password: string | undefined;
+  disabledAt: Date | undefined;
+  createdAt: Date;
+  /** Sealed. */
+  totpSecret: Buffer | undefined;
+  totpSince: Date | undefined;
+  oidcIssuer: string | undefined;
+  oidcSubject: string | undefined;
+};
+
+type Row = {
+  id: string;
+  email: string;
+  role: Role;
+  language: string | null;
+  restaurants: string[];
+  password: string | null;
+  disabled_at: Date | null;
+  created_at: Date;
+  totp_secret: Buffer | null;
+  totp_since: Date | null;
+  oidc_issuer: string | null;
+  oidc_subject: string | null;
+};
+
+const columns = sql`
+  u.id, u.email, u.role, u.language, u.password, u.disabled_at, u.created_at, u.totp_secret, u.totp_since,
+  u.oidc_issuer, u.oidc_subject,
+  array(select restuid from panel.user_restaurants r where r.user_id = u.id order by restuid) as restaurants`;
+
+const toUser = (row: Row): UserRow => ({
+  id: row.id,
+  email: row.email,
+  role: row.role,
+  language: row.language ?? undefined,
+  restaurants: row.restaurants,
+  password: row.password ?? undefined,
+  disabledAt: row.disabled_at ?? undefined,
+  createdAt: row.created_at,
+  totpSecret: row.totp_secret ?? undefined,
+  totpSince: row.totp_since ?? undefined,
+  oidcIssuer: row.oidc_issuer ?? undefined,
+  oidcSubject: row.oidc_subject ?? undefined,
+});
+
+/** False: there is a user with this email. */
+export const insertUser = async (
+  tx: Kysely<unknown>,
+  user: { id: string; email: string; role: Role; createdAt: Date },
+): Promise<boolean> => {
+  const { rows } = await sql`
+    insert into panel.users (id, email, role, created_at) values (${user.id}, ${user.email}, ${user.role}, ${user.createdAt})
+    on conflict (email) do nothing returning id`.execute(tx);
+  return rows.length > 0;
+};
+
+export const findUser = async (db: Kysely<unknown>, id: string): Promise<UserRow | undefined> => {
+  const { rows } = await sql<Row>`select ${columns} from panel.users u where u.id = ${id}`.execute(db);
+  return rows[0] && toUser(rows[0]);
+};
+
+/** `email` in lower case. */
+export const findUserByEmail = async (db: Kysely<unknown>, email: string): Promise<UserRow | undefined> => {
+  const { rows } = await sql<Row>`select ${columns} from panel.users u where u.email = ${email}`.execute(db);
+  return rows[0] && toUser(rows[0]);
+};
+
+/** Nobody else changes the user until the transaction ends. */
+export const lockUser = async (tx: Kysely<unknown>, id: string): Promise<UserRow | undefined> => {
+  await sql`select 1 from panel.users where id = ${id} for update`.execute(tx);
+  return findUser(tx, id);
+};
+
+/** By email, `after` the one named. */
+export const listUsers = async (db: Kysely<unknown>, after: string, limit: number): Promise<UserRow[]> => {
+  const { rows } = await sql<Row>`
+    select ${columns} from panel.users u where u.email > ${after} order by u.email limit ${limit}`.execute(db);
+  return rows.map(toUser);
+};
+
+/** Channel on which changes of accounts and sessions are told. */
+export const usersChannel = 'panel_users';
+
+/** When the transaction commits. */
+export const notifyUsers = async (tx: Kysely<unknown>): Promise<void> => {
+  await sql`select pg_notify(${usersChannel}, '')`.execute(tx);
+};
+
+/** Differs when an account or a session came, went or has another state. */
+export const markOfUsers = async (db: Kysely<unknown>): Promise<string> => {
+  const { rows } = await sql<{ mark: string }>`
+    select concat_ws(' ', count(*), count(disabled_at), count(password), count(oidc_subject), count(totp_since), max(created_at),
+      (select concat_ws(' ', count(*), max(created_at)) from panel.sessions)) as mark
+    from panel.users`.execute(db);
+  return rows[0]?.mark ?? '';
+};
+
+export const setPassword = async (tx: Kysely<unknown>, id: string, password: string): Promise<void> => {
+  await sql`update panel.users set password = ${password} where id = ${id}`.execute(tx);
+};
+
+export const setRole = async (tx: Kysely<unknown>, id: string, role: Role): Promise<void> => {
+  await sql`update panel.users set role = ${role} where id = ${id}`.execute(tx);
+};
+
+export const setLanguage = async (tx: Kysely<unknown>, id: string, language: string): Promise<void> => {
+  await sql`update panel.users set language = ${language} where id = ${id}`.execute(tx);
+};
+
+export const setDisabled = async (tx: Kysely<unknown>, id: string, at: Date | undefined): Promise<void> => {
+  await sql`update panel.users set disabled_at = ${at ?? null} where id = ${id}`.execute(tx);
+};
+
+export const setRestaurants = async (tx: Kysely<unknown>, id: string, restuids: readonly string[]): Promise<void> => {
+  await sql`delete from panel.user_restaurants where user_id = ${id}`.execute(tx);
+  await sql`
+    insert into panel.user_restaurants (user_id, restuid)
+    select distinct ${id}, restuid from unnest(${restuids}::text[]) as given (restuid)`.execute(tx);
+};

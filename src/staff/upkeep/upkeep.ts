@@ -1,0 +1,28 @@
+/** Forgets what has ended: links, sessions, attempts, browsers that did not come back. */
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import type { Logger } from '#src/platform/log.ts';
+import { pause, type Service } from '#src/platform/supervisor.ts';
+import { endsAt } from '../sessions/sessions.ts';
+import { browserDays } from '../sign-in/throttle.ts';
+import { dropEnded } from './upkeep-store.ts';
+
+const intervalMs = 10 * 60_000;
+
+export const createUpkeep = ({ db, clock, log }: { db: Kysely<unknown>; clock: Clock; log: Logger }): Service => ({
+  name: 'staff-upkeep',
+  run: async (signal) => {
+    while (!signal.aborted) {
+      const now = clock.now();
+      try {
+        await dropEnded(db, { now, sessions: endsAt(now), browsersSeenAfter: daysBefore(now, browserDays) });
+      } catch (error) {
+        // Nothing of it is taken for live meanwhile.
+        log.warn({ err: error }, 'sessions and links that have ended are still kept');
+      }
+      await pause(intervalMs, signal);
+    }
+  },
+});
+
+const daysBefore = (now: Date, days: number): Date => new Date(now.getTime() - days * 86_400_000);

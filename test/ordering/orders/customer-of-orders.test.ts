@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+
+let core: TestOrdering;
+let product: string;
+
+beforeAll(async () => {
+  core = await startOrdering({ signupPoints: 0, pointsPerUnit: 1 });
+  const menu = {
+    pos_uid: 'till-1',
+    update_mode: 'merge',
+    categories: [{ ext_id: 'C1', name: 'Pizza' }],
+    products: [{ ext_id: 'P1', category_ext_id: 'C1', name: 'Margherita', price: 7.5 }],
+  };
+  expect((await core.call('POST', '/menu/import', { body: menu })).json.success).toBe(true);
+  product = (await core.call('GET', '/menu/products')).json.products[0].uid;
+});
+afterAll(() => core.close());
+
+const order = async (client: Record<string, unknown>, quantity = 2): Promise<Json> => {
+  const body = {
+    client: { first_name: 'Ada', ...client },
+    dmethod: '0',
+    payment_method: 'cash',
+    payment_method_sub: 'cash',
+    pickup: { date: new Date(core.clock.now().getTime() + 3_600_000).toISOString() },
+    details: [{ product: { uid: product }, quantity }],
+  };
+  const answer = await core.call('POST', '/order/create', { body });
+  expect(answer.text).toContain('"success":true');
+  return answer.json.order;
+};
+
+const act = async (action: string, { uid, token }: Json): Promise<void> => {
+  const answer = await core.call('POST', `/order/${action}`, { body: { uid, token } });
+  expect(answer.text).toContain('"success":true');
+};
+
+const customerOf = async (email: string): Promise<Json> =>
+  (await core.call('GET', '/customerstats/customer', { query: { email } })).json.customer;
+
+const changesOf = (uid: string): Promise<Json[]> => core.events({ kind: 'customers', entity: uid });
+
+test('A-075 an order by a new email makes the customer, and customer.changed shows what commits with it', async () => {
+  await order({ email: 'new@example.com', phone: '+39 1' });
+  const customer = await customerOf('NEW@example.com');
+  expect(customer).toMatchObject({ first_name: 'Ada', phone: '+39 1', orders_count: 1, pickup_orders_count: 1 });
+  const events = await changesOf(customer.uid);
+  expect(events.map(({ seq, change }) => [seq, change])).toEqual([[1, 'created']]);
+  expect(events[0].customer).toEqual(customer);
+});
+
+test('A-074 orders of a known customer change statistics and balance at once and never announce the customer', async () => {
+  const { customer: made } = (await core.call('POST', '/customer/create', { body: { email: 'known@example.com' } }))
+    .json;
+  const placed = await order({ email: 'Known@example.com', first_name: 'Other' });
+  expect(await customerOf('known@example.com')).toMatchObject({
+    first_name: null,
+    orders_count: 1,
+    orders_total: 15,
+    first_order: '2026-03-01 12:00:00',
+    last_order: '2026-03-01 12:00:00',
+    last_offline_order: null,
+  });
+  await act('confirm', placed);
+  await act('close', placed);
+  expect(await customerOf('known@example.com')).toMatchObject({ loyalty_points: 15, loyalty_seq: 1 });
+  await core.call('POST', '/customer/update', { body: { uid: made.uid, city: 'Pisa' } });
+  const events = await changesOf(made.uid);
+  expect(events.map(({ seq, change }) => [seq, change])).toEqual([
+    [1, 'created'],
+    [2, 'updated'],
+  ]);
+  expect(events[1].customer).toMatchObject({ orders_count: 1, loyalty_points: 15 });
+});
+
+test('A-076 cancelled orders leave counts, total, first and last dates and points as if they never were', async () => {
+  const first = await order({ email: 'cancel@example.com' });
+  core.clock.advance(60_000);
+  const second = await order({ email: 'cancel@example.com' }, 1);
+  const both = await customerOf('cancel@example.com');
+  expect(both).toMatchObject({ orders_count: 2, orders_total: 22.5, last_order: '2026-03-01 12:01:00' });
+  await act('confirm', first);
+  await act('close', first);
+  await act('cancel', first);
+  const one = await customerOf('cancel@example.com');
+  expect(one).toMatchObject({ orders_count: 1, orders_total: 7.5, first_order: '2026-03-01 12:01:00' });
+  expect(one).toMatchObject({ loyalty_points: 0, loyalty_seq: 2 });
+  await act('cancel', second);
+  expect(await customerOf('cancel@example.com')).toMatchObject({
+    orders_count: 0,
+    pickup_orders_count: 0,
+    orders_total: 0,
+    first_order: null,
+    last_order: null,
+  });
+  core.clock.advance(-60_000);
+});
+
+test('A-073 orders and ledger of a removed customer keep client.uid alone, and closing credits nobody', async () => {
+  const placed = await order({ email: 'gone@example.com', last_name: 'Lovelace', phone: '73' });
+  const { uid } = await customerOf('gone@example.com');
+  await act('confirm', placed);
+  await core.call('POST', '/customer/remove', { body: { uid } });
+  await act('close', placed);
+  const read = await core.call('GET', '/orders/get', { query: { uid: placed.uid } });
+  expect(read.json.order.client).toEqual({ uid, first_name: null, last_name: null, phone: null, email: null });
+  expect(read.text).not.toContain('Lovelace');
+  expect((await core.call('GET', '/loyaltylog/list', { query: { client_uid: uid } })).json.total_count).toBe(0);
+  const again = await order({ email: 'gone@example.com' });
+  expect(again.uid).not.toBe(placed.uid);
+  expect((await customerOf('gone@example.com')).uid).not.toBe(uid);
+});

@@ -1,0 +1,46 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createOrderToken } from '#src/ordering/orders/order/order-token.ts';
+import { timeOutOnce } from '#src/ordering/orders/time-out-orders.ts';
+import { createOrderModel } from '../../support/order-model.ts';
+import { command, compare, play, type Stage } from '../../support/order-play.ts';
+import { openShop } from '../../support/order-sender.ts';
+import { startOrdering, type TestOrdering } from '../../support/ordering.ts';
+
+let core: TestOrdering;
+
+beforeAll(async () => {
+  core = await startOrdering();
+});
+afterAll(() => core.close());
+
+const openStage = async (): Promise<Stage> => {
+  const shop = await openShop(core, { pointValue: 0.1, countdownMinutes: 10 });
+  const events = async () => (await core.events()).filter(({ restuid }) => restuid === shop.restuid);
+  return { call: shop.call, productUid: shop.product('P1').uid, events };
+};
+
+test('whatever parallel clients do with orders, points and customers, answers, statistics, balances, sequences and events are those of a simple model, also when countdowns end under three workers', async () => {
+  const clients = fc.array(fc.array(command, { minLength: 4, maxLength: 16 }), { minLength: 2, maxLength: 5 });
+  await fc.assert(
+    fc.asyncProperty(clients, async (plans) => {
+      const stage = await openStage();
+      const model = createOrderModel(850);
+      const placed = await Promise.all(plans.map((plan, index) => play(stage, model, `c${index}`, plan)));
+      const orders = placed.flat();
+      await compare(stage, model, orders);
+      core.clock.advance(10 * 60_000);
+      const step = async (): Promise<number> => {
+        let count = 0;
+        for (let found = 1; found > 0; count += found)
+          found = await timeOutOnce(core.db, core.clock.now(), createOrderToken(core.orderTokenKey));
+        return count;
+      };
+      const counts = await Promise.all([step(), step(), step()]);
+      const late = orders.filter(({ model: order }) => model.timeOut(order));
+      expect(counts.reduce((sum, count) => sum + count, 0)).toBe(late.length);
+      await compare(stage, model, orders);
+    }),
+    { numRuns: 20, endOnFailure: true },
+  );
+});
