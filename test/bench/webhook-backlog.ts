@@ -1,7 +1,7 @@
 /** Deliveries that wait, in the proportions of a bad day. */
 import { sql } from 'kysely';
 import { idFloor, newId } from '#src/platform/ids.ts';
-import type { Stand } from './webhook-stand.ts';
+import type { Harness } from './webhook-harness.ts';
 
 const chunkMax = 100_000;
 const endpointsCount = 100;
@@ -10,21 +10,26 @@ const endpointsCount = 100;
  * Four in ten wait behind an earlier event of their entity, four in ten for their next attempt in an hour, at 100 endpoints
  * that fail. Two in ten are due now, at an endpoint that takes 5 s for each answer.
  */
-export const addBacklog = async (stand: Stand, slowUrl: string, count: number): Promise<void> => {
+export const addBacklog = async (harness: Harness, slowUrl: string, count: number): Promise<void> => {
   const failing = await Promise.all(
-    Array.from({ length: endpointsCount }, (_, number) => stand.addEndpoint(`rst_failing_${number}`, slowUrl)),
+    Array.from({ length: endpointsCount }, (_, number) => harness.addEndpoint(`rst_failing_${number}`, slowUrl)),
   );
-  const slow = await stand.addEndpoint('rst_slow', slowUrl);
+  const slow = await harness.addEndpoint('rst_slow', slowUrl);
   const failingUids = failing.map(({ uid }) => uid);
   for (let done = 0; done < count; done += chunkMax)
-    await insertDeliveries(stand, { failingUids, slowUid: slow.uid, from: done, to: Math.min(count, done + chunkMax) });
-  await sql`analyze webhooks.deliveries`.execute(stand.db);
+    await insertDeliveries(harness, {
+      failingUids,
+      slowUid: slow.uid,
+      from: done,
+      to: Math.min(count, done + chunkMax),
+    });
+  await sql`analyze webhooks.deliveries`.execute(harness.db);
 };
 
 type Chunk = { failingUids: string[]; slowUid: string; from: number; to: number };
 
 /** Ids of this moment, so that they lie where today's deliveries lie. The first of ten of an entity is the one that is tried. */
-const insertDeliveries = async ({ db }: Stand, { failingUids, slowUid, from, to }: Chunk): Promise<void> => {
+const insertDeliveries = async ({ db }: Harness, { failingUids, slowUid, from, to }: Chunk): Promise<void> => {
   const [eventStem, deliveryStem] = [idFloor('evt', Date.now()), newId('dlv').slice(0, 18)];
   await sql`
     insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, body, state,

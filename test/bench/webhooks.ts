@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './parts.ts';
 import { addBacklog } from './webhook-backlog.ts';
-import { eventBody, openStand, type Stand } from './webhook-stand.ts';
+import { eventBody, type Harness, openHarness } from './webhook-harness.ts';
 
 const goals = { ratioMin: 0.5, idleP50MsMax: 20, idleP99MsMax: 50, backlogCostMax: 1.3 };
 
@@ -28,10 +28,12 @@ const probed = 'rst_probed';
 
 type Parts = { receivers: Part; loop: Part; ports: number[] };
 
-const addReceivers = async (stand: Stand, ports: readonly number[]): Promise<void> => {
-  await Promise.all(many.map((tenant, number) => stand.addEndpoint(tenant, `http://127.0.0.1:${ports[number]}/hook`)));
-  await stand.addEndpoint('rst_one', `http://127.0.0.1:${ports[0]}/hook`);
-  await stand.addEndpoint(probed, `http://127.0.0.1:${ports[1]}/probe`);
+const addReceivers = async (harness: Harness, ports: readonly number[]): Promise<void> => {
+  await Promise.all(
+    many.map((tenant, number) => harness.addEndpoint(tenant, `http://127.0.0.1:${ports[number]}/hook`)),
+  );
+  await harness.addEndpoint('rst_one', `http://127.0.0.1:${ports[0]}/hook`);
+  await harness.addEndpoint(probed, `http://127.0.0.1:${ports[1]}/probe`);
 };
 
 const measure = async ({ receivers }: Parts, count: number, start: () => Promise<unknown>): Promise<number> => {
@@ -41,8 +43,8 @@ const measure = async ({ receivers }: Parts, count: number, start: () => Promise
   return Number((await arrived).rate);
 };
 
-const engineRate = (parts: Parts, stand: Stand, tenants: readonly string[]): Promise<number> =>
-  measure(parts, eventsPerRound, () => stand.record(tenants, eventsPerRound));
+const engineRate = (parts: Parts, harness: Harness, tenants: readonly string[]): Promise<number> =>
+  measure(parts, eventsPerRound, () => harness.record(tenants, eventsPerRound));
 
 const loopRate = (parts: Parts, receiversUsed: number): Promise<number> => {
   const urls = parts.ports.slice(0, receiversUsed).map((port) => `http://127.0.0.1:${port}/hook`);
@@ -51,11 +53,11 @@ const loopRate = (parts: Parts, receiversUsed: number): Promise<number> => {
 };
 
 /** Milliseconds from the commit to the arrival of events that are recorded at a steady pace. */
-const probe = async ({ receivers }: Parts, stand: Stand): Promise<number[]> => {
+const probe = async ({ receivers }: Parts, harness: Harness): Promise<number[]> => {
   await receivers.ask({ forget: true });
   const sent = new Map<string, number>();
   for (let count = 0; count < probesPerRound; count += 1) {
-    const { id, at } = await stand.recordOne(probed);
+    const { id, at } = await harness.recordOne(probed);
     sent.set(id, at);
     await sleep(probeGapMs);
   }
@@ -68,13 +70,13 @@ const probe = async ({ receivers }: Parts, stand: Stand): Promise<number[]> => {
 };
 
 /** Records events of the 1,000 at a steady pace while `during` runs. */
-const underLoad = async <T>(stand: Stand, perSecond: number, during: () => Promise<T>): Promise<T> => {
+const underLoad = async <T>(harness: Harness, perSecond: number, during: () => Promise<T>): Promise<T> => {
   const gapMs = 50;
   let over = false;
   const feeding = (async () => {
     const startedAt = performance.now();
     for (let turn = 0; !over; turn += 1) {
-      await stand.record(many, Math.max(1, Math.round((perSecond * gapMs) / 1000)));
+      await harness.record(many, Math.max(1, Math.round((perSecond * gapMs) / 1000)));
       await sleep(Math.max(0, startedAt + (turn + 1) * gapMs - performance.now()));
     }
   })();
@@ -100,15 +102,15 @@ const atLeast = (value: number, goal: number) => ({ text: `${goal} at least`, he
 const atMost = (value: number, goal: number) => ({ text: `${goal} at most`, held: value <= goal });
 
 /** Returns deliveries per second to the 1,000. */
-const benchRate = async (parts: Parts, stand: Stand): Promise<number> => {
+const benchRate = async (parts: Parts, harness: Harness): Promise<number> => {
   const rates: Record<string, number[]> = { one: [], oneLoop: [], many: [], manyLoop: [] };
   // The first rounds open connections and warm both sides; they do not count.
   for (let round = 1 - warmUpRounds; round <= rounds; round += 1) {
     const measured = {
       oneLoop: await loopRate(parts, 1),
-      one: await engineRate(parts, stand, one),
+      one: await engineRate(parts, harness, one),
       manyLoop: await loopRate(parts, receiversCount),
-      many: await engineRate(parts, stand, many),
+      many: await engineRate(parts, harness, many),
     };
     if (round > 0) for (const [name, rate] of Object.entries(measured)) rates[name]?.push(rate);
   }
@@ -124,13 +126,13 @@ const benchRate = async (parts: Parts, stand: Stand): Promise<number> => {
   return median(rates.many ?? []);
 };
 
-const benchLatency = async (parts: Parts, stand: Stand, fullRate: number | undefined): Promise<void> => {
-  const rate = fullRate ?? median([await engineRate(parts, stand, many), await engineRate(parts, stand, many)]);
+const benchLatency = async (parts: Parts, harness: Harness, fullRate: number | undefined): Promise<void> => {
+  const rate = fullRate ?? median([await engineRate(parts, harness, many), await engineRate(parts, harness, many)]);
   const [idle, loaded]: [number[], number[]] = [[], []];
-  await probe(parts, stand);
+  await probe(parts, harness);
   for (let round = 0; round < rounds; round += 1) {
-    idle.push(...(await probe(parts, stand)));
-    loaded.push(...(await underLoad(stand, rate / 2, () => probe(parts, stand))));
+    idle.push(...(await probe(parts, harness)));
+    loaded.push(...(await underLoad(harness, rate / 2, () => probe(parts, harness))));
   }
   const [p50, p99] = [percentile(idle, 0.5), percentile(idle, 0.99)];
   figure('idle: commit to arrival, p50, ms', p50, atMost(p50, goals.idleP50MsMax));
@@ -139,21 +141,21 @@ const benchLatency = async (parts: Parts, stand: Stand, fullRate: number | undef
   figure(`half load (${Math.round(rate / 2)}/s): commit to arrival, p99, ms`, percentile(loaded, 0.99));
 };
 
-const benchBacklog = async (parts: Parts, without: Stand, loaded: Stand): Promise<void> => {
+const benchBacklog = async (parts: Parts, without: Harness, loaded: Harness): Promise<void> => {
   const slow = `http://127.0.0.1:${parts.ports[2]}/slow`;
   print(`adding ${backlogCount} waiting deliveries …`);
   await addBacklog(loaded, slow, backlogCount);
   const rates: Record<'clean' | 'beside', number[]> = { clean: [], beside: [] };
   const latencies: Record<'clean' | 'beside', number[]> = { clean: [], beside: [] };
   for (let round = 0; round <= rounds; round += 1) {
-    for (const [name, stand] of [
+    for (const [name, harness] of [
       ['clean', without],
       ['beside', loaded],
     ] as const) {
-      const rate = await engineRate(parts, stand, many);
+      const rate = await engineRate(parts, harness, many);
       // What arrived last is still being written down.
       await sleep(1_000);
-      const probes = await probe(parts, stand);
+      const probes = await probe(parts, harness);
       if (round === 0) continue;
       rates[name].push(rate);
       latencies[name].push(...probes);
@@ -182,23 +184,23 @@ try {
     () => stopPart(loop),
   );
   const parts: Parts = { receivers, loop, ports: receivers.ready.ports as number[] };
-  const standOf = async (name: string): Promise<Stand> => {
-    const stand = await openStand(String(store.ready.url), name);
-    await addReceivers(stand, parts.ports);
-    const worker = await stand.startWorker();
+  const harnessOf = async (name: string): Promise<Harness> => {
+    const harness = await openHarness(String(store.ready.url), name);
+    await addReceivers(harness, parts.ports);
+    const worker = await harness.startWorker();
     closers.push(
-      () => stand.close(),
+      () => harness.close(),
       () => worker.stop(),
     );
-    return stand;
+    return harness;
   };
   print(
     `${rounds} rounds, ${eventsPerRound} deliveries each; worker and bare loop beside receivers and store, ${pinned}`,
   );
-  const stand = await standOf('bench');
-  const fullRate = wants('rate') ? await benchRate(parts, stand) : undefined;
-  if (wants('latency')) await benchLatency(parts, stand, fullRate);
-  if (wants('backlog')) await benchBacklog(parts, stand, await standOf('bench_backlog'));
+  const harness = await harnessOf('bench');
+  const fullRate = wants('rate') ? await benchRate(parts, harness) : undefined;
+  if (wants('latency')) await benchLatency(parts, harness, fullRate);
+  if (wants('backlog')) await benchBacklog(parts, harness, await harnessOf('bench_backlog'));
 } finally {
   for (const close of closers.reverse()) await close().catch(() => undefined);
 }

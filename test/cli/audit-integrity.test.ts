@@ -42,7 +42,7 @@ const verify = async (...more: string[]): Promise<Verified & { code: number }> =
 const query = async (text: string, values: unknown[] = []) =>
   (await database.pool.query(text, values)).rows as Record<string, unknown>[];
 
-const knock = (url: string): Promise<number> => fetch(`${url}/api/orders/list`).then(({ status }) => status);
+const sendRequest = (url: string): Promise<number> => fetch(`${url}/api/orders/list`).then(({ status }) => status);
 
 const newest = async (): Promise<{ chain: number; seq: number }> => {
   const [row] = await query('select chain, seq::int as seq from gateway.audit_chains order by chain desc limit 1');
@@ -61,7 +61,7 @@ test('F-37 what is set of a restaurant is in the audit, with who set it', async 
 
 test('F-58 a killed process leaves nothing unsigned, the next start closes its chain, and what is cut off it is named', async () => {
   program = await startProgram(env);
-  for (let i = 0; i < 5; i += 1) expect(await knock(program.url)).toBe(401);
+  for (let i = 0; i < 5; i += 1) expect(await sendRequest(program.url)).toBe(401);
   await program.kill();
   const dead = await newest();
   expect(dead.seq).toBeGreaterThanOrEqual(5);
@@ -79,7 +79,7 @@ test('F-58 a killed process leaves nothing unsigned, the next start closes its c
 });
 
 test('F-58 the chain of a killed process whose end was cut off is not closed, and is named', async () => {
-  for (let i = 0; i < 5; i += 1) expect(await knock(program?.url ?? '')).toBe(401);
+  for (let i = 0; i < 5; i += 1) expect(await sendRequest(program?.url ?? '')).toBe(401);
   await program?.kill();
   const dead = await newest();
   await query('delete from gateway.audit_events where chain = $1 and seq > $2', [dead.chain, dead.seq - 2]);
@@ -143,7 +143,7 @@ test('F-23 an emptied audit is named by the heads in the data folder, for good, 
   await query('truncate gateway.audit_chains, gateway.audit_events');
   expect((await verify()).problems).toContainEqual({ chain: 0, seq: null, problem: 'the chain is missing' });
   program = await startProgram(env);
-  await knock(program.url);
+  await sendRequest(program.url);
   await runJson(['restaurant', 'set', '--restaurant', restuid, '--countdown-minutes', '8'], env);
   await program.stop();
   program = undefined;

@@ -6,22 +6,22 @@ import { readTarget } from '../rfc/rfc-harness.ts';
 import {
   expectBoundedMemory,
   expectNoFault,
-  type FuzzStand,
+  type FuzzHarness,
   fuzz,
   longText,
   nastyText,
-  openFuzzStand,
+  openFuzzHarness,
   sendBytes,
 } from './fuzz-harness.ts';
 
-let stand: FuzzStand;
+let harness: FuzzHarness;
 /** Holds read:orders and nothing else. */
 let reader: string;
 let allowed: ReadonlySet<string>;
 
 beforeAll(async () => {
-  stand = await openFuzzStand({ auth_check: 'on' });
-  reader = await stand.tokenOf(stand.client, { scope: 'read:orders' });
+  harness = await openFuzzHarness({ auth_check: 'on' });
+  reader = await harness.tokenOf(harness.client, { scope: 'read:orders' });
   const open = routeFile().routes.filter(({ scopes }) => (scopes as string[]).every((one) => one === 'read:orders'));
   allowed = new Set(
     open.flatMap(({ method, path }) => (method === 'GET' ? [`GET ${path}`, `HEAD ${path}`] : [`${method} ${path}`])),
@@ -29,21 +29,21 @@ beforeAll(async () => {
   expect(allowed).toContain(`GET ${readTarget}`);
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 type Line = readonly [name: string, value: string];
 
 const ask = async (lines: readonly Line[], target = '/auth/check', method = 'GET'): Promise<number | undefined> => {
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  const before = stand.passed();
+  const before = harness.passed();
   const { statuses } = await sendBytes(
-    stand.door.port,
+    harness.door.port,
     `${method} ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${head}\r\n`,
   );
   expectNoFault(statuses);
   expect(statuses).toHaveLength(1);
   // A check is no request: nothing ever goes on from here.
-  expect(stand.passed()).toBe(before);
+  expect(harness.passed()).toBe(before);
   return statuses[0];
 };
 
@@ -61,7 +61,7 @@ const expectOpen = async (): Promise<void> => {
     ['X-Original-URI', `${readTarget}?page=1`],
   ];
   expect(await ask([asReader(), ...pair])).toBe(200);
-  await stand.expectOpen();
+  await harness.expectOpen();
 };
 
 const methodName = fc.oneof(

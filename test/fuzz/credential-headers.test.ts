@@ -5,21 +5,21 @@ import { readTarget } from '../rfc/rfc-harness.ts';
 import {
   expectBoundedMemory,
   expectNoFault,
-  type FuzzStand,
+  type FuzzHarness,
   fuzz,
   longText,
   nastyText,
-  openFuzzStand,
+  openFuzzHarness,
   sendBytes,
 } from './fuzz-harness.ts';
 
-let stand: FuzzStand;
+let harness: FuzzHarness;
 
 beforeAll(async () => {
-  stand = await openFuzzStand();
+  harness = await openFuzzHarness();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 type Line = readonly [name: string, value: string];
 
@@ -32,14 +32,14 @@ const request = (lines: readonly Line[], method = 'GET'): string =>
 const refused = [400, 401, 403, 431];
 
 const expectRefused = async (lines: readonly Line[]): Promise<void> => {
-  const before = stand.passed();
+  const before = harness.passed();
   for (const method of ['GET', 'HEAD']) {
-    const { statuses } = await sendBytes(stand.door.port, request(lines, method));
+    const { statuses } = await sendBytes(harness.door.port, request(lines, method));
     expectNoFault(statuses);
     expect(statuses).toHaveLength(1);
     expect(refused).toContain(statuses[0]);
   }
-  expect(stand.passed()).toBe(before);
+  expect(harness.passed()).toBe(before);
 };
 
 const scheme = fc.oneof(
@@ -68,20 +68,20 @@ test('no Authorization header of any scheme, blanks and bytes opens anything', a
   await fuzz(fc.tuple(blank, scheme, blank, value, blank), (parts) =>
     expectRefused([['Authorization', parts.join('')]]),
   );
-  await stand.expectOpen();
+  await harness.expectOpen();
 });
 
 test('no spoilt token opens anything, whichever character is changed or cut off', async () => {
   await fuzz(
-    spoilt(() => stand.token),
+    spoilt(() => harness.token),
     (text) => expectRefused([['Authorization', ` Bearer ${text}`]]),
   );
-  await stand.expectOpen();
+  await harness.expectOpen();
 });
 
 test('no API key and no pair of client headers opens anything but the right one', async () => {
-  const { client } = stand;
-  const key = String(stand.door.asKey['x-api-key']);
+  const { client } = harness;
+  const key = String(harness.door.asKey['x-api-key']);
   const lines = fc.oneof(
     fc.tuple(
       fc.constant('X-Api-Key'),
@@ -106,15 +106,15 @@ test('no API key and no pair of client headers opens anything but the right one'
       ['X-Client-Secret', secret],
     ]),
   );
-  const { statuses } = await sendBytes(stand.door.port, request([['X-Api-Key', key]]));
+  const { statuses } = await sendBytes(harness.door.port, request([['X-Api-Key', key]]));
   expect(statuses).toEqual([200]);
-  await stand.expectOpen();
+  await harness.expectOpen();
 });
 
 test('a good credential beside another one, or twice, in any spelling and sequence, opens nothing', async () => {
   const good: Line[] = [
-    ['Authorization', ` Bearer ${stand.token}`],
-    ['X-Api-Key', String(stand.door.asKey['x-api-key'])],
+    ['Authorization', ` Bearer ${harness.token}`],
+    ['X-Api-Key', String(harness.door.asKey['x-api-key'])],
   ];
   const other = fc.oneof(
     fc.tuple(fc.constantFrom('Authorization', 'AUTHORIZATION', 'X-Api-Key', 'X-Client-Id', 'x-client-SECRET'), value),
@@ -125,7 +125,7 @@ test('a good credential beside another one, or twice, in any spelling and sequen
     .filter(([, others]) => others.some(([, text]) => text.trim() !== ''))
     .map(([first, others, place]) => others.toSpliced(place % (others.length + 1), 0, first));
   await fuzz(lines, expectRefused);
-  await stand.expectOpen();
+  await harness.expectOpen();
 });
 
 test('headers that only look like those of a credential are none', async () => {
@@ -142,9 +142,9 @@ test('headers that only look like those of a credential are none', async () => {
     'X-Client_Id',
   );
   await fuzz(fc.array(name, { minLength: 1, maxLength: 5 }), (names) =>
-    expectRefused(names.map((each) => [each, ` Bearer ${stand.token}`])),
+    expectRefused(names.map((each) => [each, ` Bearer ${harness.token}`])),
   );
-  await stand.expectOpen();
+  await harness.expectOpen();
 });
 
 test('headers of up to 64 KiB are refused, and nothing of them is kept', async () => {
@@ -156,5 +156,5 @@ test('headers of up to 64 KiB are refused, and nothing of them is kept', async (
   await expectBoundedMemory(() =>
     fuzz(long, ([name, length, start]) => expectRefused([[name, ` ${start}${'x'.repeat(length)}`]]), 60),
   );
-  await stand.expectOpen();
+  await harness.expectOpen();
 });

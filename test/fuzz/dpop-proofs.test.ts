@@ -8,30 +8,30 @@ import { athOf, makeProof, newProofKey } from '../support/proofs.ts';
 import {
   expectBoundedMemory,
   expectNoFault,
-  type FuzzStand,
+  type FuzzHarness,
   fuzz,
   longText,
   nastyText,
-  openFuzzStand,
+  openFuzzHarness,
   sendBytes,
 } from './fuzz-harness.ts';
 
 const key = newProofKey();
 const stranger = newProofKey();
-let stand: FuzzStand;
+let harness: FuzzHarness;
 let token: string;
 
 const now = (): Date => new Date();
 
 beforeAll(async () => {
-  stand = await openFuzzStand({ dpop: 'on', auth_check: 'on' });
+  harness = await openFuzzHarness({ dpop: 'on', auth_check: 'on' });
   const dpop = await makeProof(key, { method: 'POST', url: `${origin}/api/oauth/token`, now: now() });
-  const { json } = await stand.post('token', { grant_type: 'client_credentials', ...stand.client }, { dpop });
+  const { json } = await harness.post('token', { grant_type: 'client_credentials', ...harness.client }, { dpop });
   expect(json.token_type).toBe('DPoP');
   token = json.access_token;
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 type Change = Parameters<typeof makeProof>[2];
 
@@ -43,7 +43,7 @@ type Line = readonly [name: string, value: string];
 const send = async (lines: readonly Line[], target: string): Promise<number[]> => {
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   const { statuses } = await sendBytes(
-    stand.door.port,
+    harness.door.port,
     `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${head}\r\n`,
   );
   return statuses;
@@ -61,12 +61,12 @@ const both = async (lines: readonly Line[], scheme = 'DPoP'): Promise<number[]> 
 };
 
 const expectRefused = async (lines: readonly Line[], scheme?: string): Promise<void> => {
-  const before = stand.passed();
+  const before = harness.passed();
   const statuses = await both(lines, scheme);
   expectNoFault(statuses);
   expect(statuses).toHaveLength(2);
   for (const status of statuses) expect([400, 401, 403, 431]).toContain(status);
-  expect(stand.passed()).toBe(before);
+  expect(harness.passed()).toBe(before);
 };
 
 /** The right proof passes, once at each door. */

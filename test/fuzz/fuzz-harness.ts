@@ -4,9 +4,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { bearer, openRfcStand, type RfcStand } from '../rfc/rfc-harness.ts';
+import { bearer, openRfcHarness, type RfcHarness } from '../rfc/rfc-harness.ts';
 
-export type FuzzStand = RfcStand & {
+export type FuzzHarness = RfcHarness & {
   /** A token that opens everything; the fuzzers must never find another way. */
   token: string;
   /** Requests that reached the upstream. */
@@ -15,25 +15,25 @@ export type FuzzStand = RfcStand & {
   expectOpen(): Promise<void>;
 };
 
-export const openFuzzStand = async (
+export const openFuzzHarness = async (
   settings: Record<string, unknown> = {},
-  perRoute?: Parameters<typeof openRfcStand>[1],
-): Promise<FuzzStand> => {
-  const stand = await openRfcStand({ rate_failures_max: 1_000_000, ...settings }, perRoute);
-  stand.upstream.answer = (req, res) => {
+  perRoute?: Parameters<typeof openRfcHarness>[1],
+): Promise<FuzzHarness> => {
+  const harness = await openRfcHarness({ rate_failures_max: 1_000_000, ...settings }, perRoute);
+  harness.upstream.answer = (req, res) => {
     req.resume();
     res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ success: true, target: req.url }));
   };
-  const token = await stand.tokenOf(stand.client);
+  const token = await harness.tokenOf(harness.client);
   let count = 0;
   return {
-    ...stand,
+    ...harness,
     token,
-    passed: () => stand.upstream.seen.length,
+    passed: () => harness.upstream.seen.length,
     expectOpen: async () => {
       count += 1;
       const target = `/api/orders/list?control=${count}`;
-      const reply = await stand.read(bearer(token), target);
+      const reply = await harness.read(bearer(token), target);
       expect([reply.status, reply.json?.target]).toEqual([200, target]);
     },
   };

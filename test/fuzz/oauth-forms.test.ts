@@ -1,28 +1,28 @@
 /** Forms of the three OAuth endpoints in any bytes: no token and no answer about one without a proven client, no fault. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { knock, type Reply } from '../gateway/harness/public-door.ts';
+import { type Reply, sendRequest } from '../gateway/harness/public-door.ts';
 import { formType } from '../rfc/rfc-harness.ts';
 import {
   expectBoundedMemory,
   expectNoFault,
-  type FuzzStand,
+  type FuzzHarness,
   fuzz,
   littlePatienceMs,
   longText,
   nastyByte,
   nastyText,
-  openFuzzStand,
+  openFuzzHarness,
   sendBytes,
 } from './fuzz-harness.ts';
 
-let stand: FuzzStand;
+let harness: FuzzHarness;
 
 beforeAll(async () => {
-  stand = await openFuzzStand();
+  harness = await openFuzzHarness();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 const endpoint = fc.constantFrom('token', 'revoke', 'introspect');
 
@@ -36,13 +36,16 @@ const expectRefusal = ({ status, json, text }: Reply): void => {
 };
 
 const send = (name: string, body: Buffer | string, headers: Record<string, string> = {}): Promise<Reply> =>
-  knock(stand.door.url, 'POST', `/api/oauth/${name}`, { headers: { 'content-type': formType, ...headers }, body });
+  sendRequest(harness.door.url, 'POST', `/api/oauth/${name}`, {
+    headers: { 'content-type': formType, ...headers },
+    body,
+  });
 
 /** After everything: the right form is taken, and the token of this file was not ended by anybody. */
 const expectWorking = async (): Promise<void> => {
-  await stand.tokenOf(stand.client);
-  await stand.expectOpen();
-  const { json } = await stand.post('introspect', { token: stand.token, ...stand.service });
+  await harness.tokenOf(harness.client);
+  await harness.expectOpen();
+  const { json } = await harness.post('introspect', { token: harness.token, ...harness.service });
   expect(json.active).toBe(true);
 };
 
@@ -99,8 +102,8 @@ const strangersForm = fc
     const own = asClient
       ? [
           ['grant_type', 'client_credentials'],
-          ['client_id', stand.client.client_id],
-          ['token', stand.token],
+          ['client_id', harness.client.client_id],
+          ['token', harness.token],
         ]
       : [];
     return [...own, ...fields].map((pair) => pair.join(equals)).join(between);
@@ -152,7 +155,7 @@ test('bodies of any bytes and content types prove no client', async () => {
 });
 
 test('Authorization in any bytes and base64 proves no client', async () => {
-  const { client_id, client_secret } = stand.client;
+  const { client_id, client_secret } = harness.client;
   const pair = fc.oneof(
     fc.tuple(nastyText(20), nastyText(20)).map((parts) => parts.join(':')),
     nastyText(20).map((text) => `${client_id}:${text}`),
@@ -175,16 +178,16 @@ test('Authorization in any bytes and base64 proves no client', async () => {
     pair.map((text) => `Basic ${Buffer.from(text, 'latin1').toString('base64')}`),
     pair.map((text) => `Basic ${Buffer.from(text).toString('base64url')}`),
     pair.map((text) => `basic  ${Buffer.from(text).toString('base64')}`),
-    fc.constant(`Bearer ${stand.token}`),
+    fc.constant(`Bearer ${harness.token}`),
     fc.tuple(fc.constantFrom('Basic ', 'basic', 'Digest ', ''), nastyText(40)).map((parts) => parts.join('')),
   );
   const good = Buffer.from(`${client_id}:${client_secret}`).toString('base64');
   await fuzz(
     fc.tuple(endpoint, value).filter(([, text]) => text.replace(/^basic +/i, '').trim() !== good),
     async ([name, authorization]) => {
-      const form = new URLSearchParams({ grant_type: 'client_credentials', token: stand.token }).toString();
+      const form = new URLSearchParams({ grant_type: 'client_credentials', token: harness.token }).toString();
       const { text, statuses } = await sendBytes(
-        stand.door.port,
+        harness.door.port,
         `POST /api/oauth/${name} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: ${formType}\r\n` +
           `Content-Length: ${form.length}\r\nAuthorization: ${authorization}\r\n\r\n${form}`,
       );
@@ -218,7 +221,7 @@ test('what a proven client sends beside its secret is answered without a fault, 
   await fuzz(
     fc.tuple(endpoint, form),
     async ([name, fields]) => {
-      const own = new URLSearchParams({ grant_type: 'client_credentials', ...stand.service }).toString();
+      const own = new URLSearchParams({ grant_type: 'client_credentials', ...harness.service }).toString();
       const body = `${own}&${fields.map((pair) => pair.join('=')).join('&')}`;
       const { status, text } = await send(name, Buffer.from(body, 'latin1'));
       expect([200, 400]).toContain(status);
@@ -231,7 +234,7 @@ test('what a proven client sends beside its secret is answered without a fault, 
 });
 
 test('lengths and chunks that lie, break off or never end are answered or closed', async () => {
-  const own = (): string => `grant_type=client_credentials&client_id=${stand.client.client_id}`;
+  const own = (): string => `grant_type=client_credentials&client_id=${harness.client.client_id}`;
   const framing = fc.oneof(
     fc.constantFrom(
       'Content-Length: 0',
@@ -283,7 +286,7 @@ test('lengths and chunks that lie, break off or never end are answered or closed
     fc.tuple(endpoint, fc.array(framing, { minLength: 1, maxLength: 2 }), body),
     async ([name, lines, text]) => {
       const { statuses, text: said } = await sendBytes(
-        stand.door.port,
+        harness.door.port,
         `POST /api/oauth/${name} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: ${formType}\r\n` +
           `${lines.join('\r\n')}\r\n\r\n${text}`,
         littlePatienceMs,
@@ -308,7 +311,7 @@ test('forms around and far above their bound are refused, and nothing of them is
           ? `Transfer-Encoding: chunked\r\n\r\n${length.toString(16)}\r\n`
           : `Content-Length: ${length}\r\n\r\n`;
         const { statuses } = await sendBytes(
-          stand.door.port,
+          harness.door.port,
           `POST /api/oauth/${name} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: ${formType}\r\n${lead}${body}`,
           littlePatienceMs,
         );

@@ -8,20 +8,20 @@ import { assertionHeader } from '#src/contract/headers.ts';
 import {
   expectBoundedMemory,
   expectNoFault,
-  type FuzzStand,
+  type FuzzHarness,
   fuzz,
   littlePatienceMs,
-  openFuzzStand,
+  openFuzzHarness,
   sendBytes,
 } from './fuzz-harness.ts';
 
-let stand: FuzzStand;
+let harness: FuzzHarness;
 
 beforeAll(async () => {
-  stand = await openFuzzStand();
+  harness = await openFuzzHarness();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 const lengths = fc.constantFrom(
   ...['Content-Length: 0', 'Content-Length: 2', 'Content-Length: 5', 'Content-Length: 60', 'Content-Length: 6000'],
@@ -235,30 +235,30 @@ test('without a credential nothing reaches the upstream, however requests are fr
   await fuzz(
     attack,
     async (each) => {
-      const before = stand.passed();
-      const { statuses } = await sendBytes(stand.door.port, written(each, []), littlePatienceMs);
+      const before = harness.passed();
+      const { statuses } = await sendBytes(harness.door.port, written(each, []), littlePatienceMs);
       expectNoFault(statuses);
-      expect(stand.passed()).toBe(before);
+      expect(harness.passed()).toBe(before);
       for (const status of statuses)
         expect([204, 400, 401, 404, 405, 408, 413, 414, 415, 417, 431, 100, 501]).toContain(status);
     },
     300,
   );
-  await stand.expectOpen();
+  await harness.expectOpen();
 });
 
 test('with a credential at most the request that carries it reaches the upstream, never one that hides behind it', async () => {
   await fuzz(
     attack,
     async (each) => {
-      const before = stand.passed();
+      const before = harness.passed();
       const { statuses } = await sendBytes(
-        stand.door.port,
-        written(each, [`Authorization: Bearer ${stand.token}`]),
+        harness.door.port,
+        written(each, [`Authorization: Bearer ${harness.token}`]),
         littlePatienceMs,
       );
       expectNoFault(statuses);
-      const seen = stand.upstream.seen.slice(before);
+      const seen = harness.upstream.seen.slice(before);
       expect(seen.length).toBeLessThanOrEqual(1);
       for (const { target, headers } of seen) {
         expect(target).toMatch(/^\/api\/(?:order\/create|orders\/list)(?:\?|$)/);
@@ -270,17 +270,17 @@ test('with a credential at most the request that carries it reaches the upstream
         ]);
       }
       // Connections to the upstream are shared: what was left on one would be the answer of the next request.
-      await stand.expectOpen();
+      await harness.expectOpen();
     },
     300,
   );
-  await stand.expectOpen();
+  await harness.expectOpen();
 });
 
 test('framing that others could read otherwise is refused with a good credential too', async () => {
-  const start = `POST /api/order/create HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${stand.token}\r\nContent-Type: application/json\r\n`;
+  const start = `POST /api/order/create HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${harness.token}\r\nContent-Type: application/json\r\n`;
   const chunked = '2\r\n{}\r\n0\r\n\r\n';
-  const before = stand.passed();
+  const before = harness.passed();
   for (const lines of [
     ...['Transfer-Encoding: x, chunked', 'Transfer-Encoding: gzip, chunked', 'Transfer-Encoding: chunked, chunked'],
     ...['Transfer-Encoding: chunked, identity', 'Transfer-Encoding: identity', 'Transfer-Encoding: "chunked"'],
@@ -300,24 +300,24 @@ test('framing that others could read otherwise is refused with a good credential
   ]) {
     for (const text of [chunked, '{}']) {
       const { statuses } = await sendBytes(
-        stand.door.port,
+        harness.door.port,
         `${start}${lines}\r\n\r\n${text}${smuggled}`,
         littlePatienceMs,
       );
       expect(statuses, lines).toEqual([400]);
     }
   }
-  expect(stand.passed()).toBe(before);
+  expect(harness.passed()).toBe(before);
   const { statuses } = await sendBytes(
-    stand.door.port,
+    harness.door.port,
     `${start}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n${chunked}`,
   );
-  expect([statuses, stand.passed()]).toEqual([[200], before + 1]);
-  await stand.expectOpen();
+  expect([statuses, harness.passed()]).toEqual([[200], before + 1]);
+  await harness.expectOpen();
 });
 
 test('pipelined requests are answered in turn, each for its own credential', async () => {
-  const good = `Authorization: Bearer ${stand.token}\r\n`;
+  const good = `Authorization: Bearer ${harness.token}\r\n`;
   const piece = fc.record({
     credential: fc.constantFrom('', '', good, 'Authorization: Bearer x\r\n', 'X-Api-Key: x\r\n'),
     ending: fc.constantFrom('', 'Content-Length: 0\r\n'),
@@ -326,7 +326,7 @@ test('pipelined requests are answered in turn, each for its own credential', asy
   await fuzz(
     fc.array(piece, { minLength: 2, maxLength: 8 }),
     async (pieces) => {
-      const before = stand.passed();
+      const before = harness.passed();
       const targets = pieces.map(() => {
         count += 1;
         return `/api/orders/list?turn=${count}`;
@@ -335,12 +335,12 @@ test('pipelined requests are answered in turn, each for its own credential', asy
         ({ credential, ending }, i) =>
           `GET ${targets[i]} HTTP/1.1\r\nHost: x\r\n${credential}${ending}${i === pieces.length - 1 ? 'Connection: close\r\n' : ''}\r\n`,
       );
-      const { statuses, text } = await sendBytes(stand.door.port, bytes.join(''));
+      const { statuses, text } = await sendBytes(harness.door.port, bytes.join(''));
       expect(statuses).toEqual(pieces.map(({ credential }) => (credential === good ? 200 : 401)));
       const allowed = targets.filter((_, i) => pieces[i]?.credential === good);
       expect([...text.matchAll(/"target":"([^"]+)"/g)].map(([, target]) => target)).toEqual(allowed);
       expect(
-        stand.upstream.seen
+        harness.upstream.seen
           .slice(before)
           .map(({ target }) => target)
           .sort(),
@@ -348,7 +348,7 @@ test('pipelined requests are answered in turn, each for its own credential', asy
     },
     80,
   );
-  await stand.expectOpen();
+  await harness.expectOpen();
 });
 
 test('bytes that are no HTTP, and requests that break off anywhere, are answered or closed and leave nothing behind', async () => {
@@ -372,13 +372,13 @@ test('bytes that are no HTTP, and requests that break off anywhere, are answered
     fuzz(
       bytes,
       async (each) => {
-        const before = stand.passed();
-        const { statuses } = await sendBytes(stand.door.port, each, littlePatienceMs);
+        const before = harness.passed();
+        const { statuses } = await sendBytes(harness.door.port, each, littlePatienceMs);
         expectNoFault(statuses);
-        expect(stand.passed()).toBe(before);
+        expect(harness.passed()).toBe(before);
       },
       60,
     ),
   );
-  await stand.expectOpen();
+  await harness.expectOpen();
 });

@@ -4,25 +4,25 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { origin, type Reply } from '../gateway/harness/public-door.ts';
 import { bearer, nowSeconds, strangersKey } from '../rfc/rfc-harness.ts';
-import { expectBoundedMemory, type FuzzStand, fuzz, nastyText, openFuzzStand } from './fuzz-harness.ts';
+import { expectBoundedMemory, type FuzzHarness, fuzz, nastyText, openFuzzHarness } from './fuzz-harness.ts';
 
-let stand: FuzzStand;
+let harness: FuzzHarness;
 let stranger: KeyObject;
 
 beforeAll(async () => {
-  stand = await openFuzzStand();
+  harness = await openFuzzHarness();
   stranger = strangersKey();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 const encode = (text: string): string => Buffer.from(text).toString('base64url');
 
 const claims = (change: Record<string, unknown> = {}): Record<string, unknown> => ({
   iss: origin,
   aud: origin,
-  sub: stand.client.client_id,
-  client_id: stand.client.client_id,
+  sub: harness.client.client_id,
+  client_id: harness.client.client_id,
   scope: 'read:orders write:orders',
   iat: nowSeconds(),
   exp: nowSeconds() + 600,
@@ -33,7 +33,7 @@ const claims = (change: Record<string, unknown> = {}): Record<string, unknown> =
 const header = (change: Record<string, unknown> = {}): Record<string, unknown> => ({
   alg: 'ES256',
   typ: 'at+jwt',
-  kid: stand.key.kid,
+  kid: harness.key.kid,
   ...change,
 });
 
@@ -49,33 +49,33 @@ let asked = 0;
 
 const introspect = async (token: string): Promise<Reply> => {
   if (asked % 500 === 0) {
-    const made = await stand.credentials.createClient({ name: 'asker', tenants: ['rst_1'], mayIntrospect: true });
+    const made = await harness.credentials.createClient({ name: 'asker', tenants: ['rst_1'], mayIntrospect: true });
     asker = { client_id: made.client_id, client_secret: made.client_secret };
   }
   asked += 1;
-  return stand.post('introspect', { token, ...asker });
+  return harness.post('introspect', { token, ...asker });
 };
 
 const expectNothing = async (token: string): Promise<void> => {
-  const before = stand.passed();
-  const reply = await stand.read(bearer(token));
+  const before = harness.passed();
+  const reply = await harness.read(bearer(token));
   expect([400, 401, 431]).toContain(reply.status);
-  expect(stand.passed()).toBe(before);
+  expect(harness.passed()).toBe(before);
   const told = await introspect(token);
   expect(token === '' ? told.status : told.json).toEqual(token === '' ? 400 : { active: false });
 };
 
 /** That the forger of this file is one: what it makes with the right parts is good. */
 const expectForgerWorks = async (): Promise<void> => {
-  const good = signed(JSON.stringify(header()), JSON.stringify(claims()), stand.key.privateKey);
-  expect((await stand.read(bearer(good))).status).toBe(200);
-  await stand.expectOpen();
+  const good = signed(JSON.stringify(header()), JSON.stringify(claims()), harness.key.privateKey);
+  expect((await harness.read(bearer(good))).status).toBe(200);
+  await harness.expectOpen();
 };
 
 /** Every way of ending a token by somebody who does not have the key. */
 const endings = (head: string, body: string): fc.Arbitrary<string> => {
   const input = `${encode(head)}.${encode(body)}`;
-  const published = createPublicKey(stand.key.privateKey);
+  const published = createPublicKey(harness.key.privateKey);
   const secrets = [
     published.export({ type: 'spki', format: 'pem' }),
     published.export({ type: 'spki', format: 'der' }),
@@ -88,7 +88,7 @@ const endings = (head: string, body: string): fc.Arbitrary<string> => {
     fc
       .constantFrom(...secrets)
       .map((secret) => `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`),
-    fc.constant(`${input}.${stand.token.split('.')[2]}`),
+    fc.constant(`${input}.${harness.token.split('.')[2]}`),
     // Zero for r and s satisfies verifiers that do not check their range.
     fc.constant(`${input}.${Buffer.alloc(64).toString('base64url')}`),
     fc
@@ -118,14 +118,14 @@ test('no kid and no key that the token brings along is believed', async () => {
     ),
     nastyText(40),
     fc.integer({ min: 1, max: 1_500 }).map((length) => 'k'.repeat(length)),
-    fc.constant([stand.key.kid]),
-    fc.constant(stand.key.kid),
-    fc.constantFrom(` ${stand.key.kid}`, `${stand.key.kid}\u0000`, stand.key.kid.toUpperCase()),
+    fc.constant([harness.key.kid]),
+    fc.constant(harness.key.kid),
+    fc.constantFrom(` ${harness.key.kid}`, `${harness.key.kid}\u0000`, harness.key.kid.toUpperCase()),
   );
   const brought = fc.record(
     {
       jwk: fc.constantFrom<unknown>(jwk, { kty: 'oct', k: 'AA' }, 'x', null),
-      jku: fc.constantFrom(`${stand.door.url}/api/oauth/jwks`, 'https://evil.example/jwks', 'file:///dev/zero'),
+      jku: fc.constantFrom(`${harness.door.url}/api/oauth/jwks`, 'https://evil.example/jwks', 'file:///dev/zero'),
       x5u: fc.constant('https://evil.example/cert'),
       x5c: fc.constantFrom<unknown>([], ['AAAA'], 'x'),
       crit: fc.constantFrom<unknown>(['b64'], ['exp'], [], 'b64', [1], ['alg']),
@@ -147,7 +147,7 @@ test('no kid and no key that the token brings along is believed', async () => {
 
 test('even what our key signed is refused with a kid that is not its own, unknown critical members or another typ', async () => {
   const wrong = fc.constantFrom<Record<string, unknown>>(
-    ...[{ kid: 'unknown' }, { kid: [stand.key.kid] }, { kid: null }, { kid: { toString: stand.key.kid } }],
+    ...[{ kid: 'unknown' }, { kid: [harness.key.kid] }, { kid: null }, { kid: { toString: harness.key.kid } }],
     ...[
       { crit: ['b64'], b64: false },
       { crit: ['unknown'], unknown: 1 },
@@ -167,7 +167,7 @@ test('even what our key signed is refused with a kid that is not its own, unknow
   );
   await fuzz(
     wrong,
-    (change) => expectNothing(signed(JSON.stringify(header(change)), JSON.stringify(claims()), stand.key.privateKey)),
+    (change) => expectNothing(signed(JSON.stringify(header(change)), JSON.stringify(claims()), harness.key.privateKey)),
     60,
   );
   await expectForgerWorks();
@@ -195,7 +195,9 @@ test('claims of the wrong type, another issuer or audience, or ended are refused
   await fuzz(
     wrong,
     ([name, given]) =>
-      expectNothing(signed(JSON.stringify(header()), JSON.stringify(claims({ [name]: given })), stand.key.privateKey)),
+      expectNothing(
+        signed(JSON.stringify(header()), JSON.stringify(claims({ [name]: given })), harness.key.privateKey),
+      ),
     150,
   );
   await expectForgerWorks();
@@ -242,46 +244,46 @@ test('a claim that comes twice under our signature never counts as its better ha
   const wrongLast = signed(
     JSON.stringify(header()),
     doubled(claims(), 'aud', 'https://other.example', false),
-    stand.key.privateKey,
+    harness.key.privateKey,
   );
   await expectNothing(wrongLast);
-  const endedLast = signed(JSON.stringify(header()), doubled(claims(), 'exp', 1, false), stand.key.privateKey);
+  const endedLast = signed(JSON.stringify(header()), doubled(claims(), 'exp', 1, false), harness.key.privateKey);
   await expectNothing(endedLast);
   await expectForgerWorks();
 });
 
 test('no other spelling of a good token is good: padding, other alphabets, spare bits, blanks, nesting, other parts', async () => {
-  const [head = '', body = '', signature = ''] = stand.token.split('.');
+  const [head = '', body = '', signature = ''] = harness.token.split('.');
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   const last = alphabet.indexOf(signature.at(-1) ?? '');
   const spare = [1, 2, 3].map((bit) => `${head}.${body}.${signature.slice(0, -1)}${alphabet[last ^ bit]}`);
   const inputs = fc.oneof(
     fc.constantFrom(...spare),
     fc.constantFrom(
-      ...[`${stand.token}=`, `${stand.token}==`, `${head}=.${body}.${signature}`, `${head}.${body}=.${signature}`],
+      ...[`${harness.token}=`, `${harness.token}==`, `${head}=.${body}.${signature}`, `${head}.${body}=.${signature}`],
       ...[
-        `${stand.token}.`,
-        `.${stand.token}`,
-        `${stand.token}.${signature}`,
+        `${harness.token}.`,
+        `.${harness.token}`,
+        `${harness.token}.${signature}`,
         `${head}..${signature}`,
         `..${signature}`,
       ],
       ...[`${head}.${body}.${signature}.x.y`, `${head}.${body}`, head, '.', '..', '...', '....', ''],
       ...[
-        stand.token.toUpperCase(),
-        encodeURIComponent(`${stand.token} `),
-        Buffer.from(stand.token).toString('base64'),
+        harness.token.toUpperCase(),
+        encodeURIComponent(`${harness.token} `),
+        Buffer.from(harness.token).toString('base64'),
       ],
-      ...[signed(JSON.stringify(header({ cty: 'JWT' })), JSON.stringify(stand.token), stranger)],
+      ...[signed(JSON.stringify(header({ cty: 'JWT' })), JSON.stringify(harness.token), stranger)],
       ...[encode(JSON.stringify({ payload: body, protected: head, signature }))],
     ),
-    fc.nat(stand.token.length - 1).map((length) => stand.token.slice(0, length)),
+    fc.nat(harness.token.length - 1).map((length) => harness.token.slice(0, length)),
     fc
-      .tuple(fc.nat(stand.token.length - 1), fc.constantFrom('.', '=', '%2e', '+', '/', '~', '-', 'A', '"', ',', ';'))
-      .map(([place, sign]) => `${stand.token.slice(0, place)}${sign}${stand.token.slice(place)}`),
+      .tuple(fc.nat(harness.token.length - 1), fc.constantFrom('.', '=', '%2e', '+', '/', '~', '-', 'A', '"', ',', ';'))
+      .map(([place, sign]) => `${harness.token.slice(0, place)}${sign}${harness.token.slice(place)}`),
   );
   await fuzz(
-    inputs.filter((text) => text.trim() !== stand.token),
+    inputs.filter((text) => text.trim() !== harness.token),
     expectNothing,
     200,
   );
@@ -306,15 +308,15 @@ test('deep, long and countless content is refused, and nothing of it is kept', a
 
 test('client assertions of a stranger prove no client, whatever they say', async () => {
   const own = createPrivateKey(strangersKey().export({ type: 'pkcs8', format: 'pem' }));
-  await stand.credentials.addClientKey(stand.client.client_id, createPublicKey(own).export({ format: 'jwk' }));
+  await harness.credentials.addClientKey(harness.client.client_id, createPublicKey(own).export({ format: 'jwk' }));
   let count = 0;
   const said = (change: Record<string, unknown> = {}): Record<string, unknown> => {
     count += 1;
-    const { client_id: id } = stand.client;
+    const { client_id: id } = harness.client;
     return { iss: id, sub: id, aud: origin, iat: nowSeconds(), exp: nowSeconds() + 60, jti: `a${count}`, ...change };
   };
   const send = (client_assertion: string) =>
-    stand.post('token', {
+    harness.post('token', {
       grant_type: 'client_credentials',
       client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
       client_assertion,
@@ -322,7 +324,7 @@ test('client assertions of a stranger prove no client, whatever they say', async
   const inputs = algorithm.chain((alg) =>
     fc.oneof(
       endings(JSON.stringify({ alg, kid: 'x' }), JSON.stringify(said())),
-      fc.constant(stand.token),
+      fc.constant(harness.token),
       claimValue.map((given) =>
         signed(JSON.stringify({ alg: 'ES256' }), JSON.stringify(said({ sub: given, iss: given })), own),
       ),

@@ -5,21 +5,21 @@ import { bearer, readTarget } from '../rfc/rfc-harness.ts';
 import {
   expectBoundedMemory,
   expectNoFault,
-  type FuzzStand,
+  type FuzzHarness,
   fuzz,
   littlePatienceMs,
   longText,
   nastyText,
-  openFuzzStand,
+  openFuzzHarness,
   sendBytes,
 } from './fuzz-harness.ts';
 
-let stand: FuzzStand;
+let harness: FuzzHarness;
 
 beforeAll(async () => {
-  stand = await openFuzzStand({}, (route) => ({ ...route, upgrade: route.method === 'GET' }));
+  harness = await openFuzzHarness({}, (route) => ({ ...route, upgrade: route.method === 'GET' }));
   // A service that knows WebSockets and refuses each; on one that was opened nothing could be told apart any more.
-  stand.upstream.answer = (req, res) => {
+  harness.upstream.answer = (req, res) => {
     req.resume();
     const status = req.headers.upgrade === undefined ? 200 : 426;
     res
@@ -28,7 +28,7 @@ beforeAll(async () => {
   };
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 type Line = readonly [name: string, value: string];
 
@@ -68,26 +68,26 @@ const credential: fc.Arbitrary<Line[]> = fc.oneof(
 test('no handshake opens anything without a good credential, wherever else a token may stand', async () => {
   const target = fc.oneof(
     fc.constant(readTarget),
-    fc.constantFrom('?access_token=', '?token=', '?api_key=').map((query) => `${readTarget}${query}${stand.token}`),
+    fc.constantFrom('?access_token=', '?token=', '?api_key=').map((query) => `${readTarget}${query}${harness.token}`),
   );
   const hidden = fc.constantFrom<Line[]>(
     [],
-    [['Sec-WebSocket-Protocol', stand.token]],
-    [['Sec-WebSocket-Key', stand.token]],
-    [['Cookie', `access_token=${stand.token}`]],
+    [['Sec-WebSocket-Protocol', harness.token]],
+    [['Sec-WebSocket-Key', harness.token]],
+    [['Cookie', `access_token=${harness.token}`]],
   );
   await fuzz(fc.tuple(lines, credential, hidden, target), async ([some, presented, elsewhere, where]) => {
-    const before = stand.passed();
+    const before = harness.passed();
     const { statuses } = await sendBytes(
-      stand.door.port,
+      harness.door.port,
       handshake([...some, ...presented, ...elsewhere, ['Connection', 'close']], where),
       littlePatienceMs,
     );
     expectNoFault(statuses);
     for (const status of statuses) expect([400, 401, 403, 426, 431]).toContain(status);
-    expect(stand.passed()).toBe(before);
+    expect(harness.passed()).toBe(before);
   });
-  await stand.expectOpen();
+  await harness.expectOpen();
 });
 
 test('with a good credential a handshake is one request to the upstream, whatever follows it on the connection', async () => {
@@ -103,15 +103,15 @@ test('with a good credential a handshake is one request to the upstream, whateve
   );
   let reached = 0;
   await fuzz(fc.tuple(lines, follower), async ([some, after]) => {
-    const before = stand.passed();
+    const before = harness.passed();
     const { statuses, text } = await sendBytes(
-      stand.door.port,
-      handshake([['Authorization', `Bearer ${stand.token}`], ...some]) + after,
+      harness.door.port,
+      handshake([['Authorization', `Bearer ${harness.token}`], ...some]) + after,
       littlePatienceMs,
     );
     expectNoFault(statuses);
     expect(text).not.toContain('HTTP/1.1 101');
-    const seen = stand.upstream.seen.slice(before);
+    const seen = harness.upstream.seen.slice(before);
     expect(seen.length).toBeLessThanOrEqual(1);
     for (const { target, headers } of seen) {
       expect(target).toBe(readTarget);
@@ -120,7 +120,7 @@ test('with a good credential a handshake is one request to the upstream, whateve
     reached += seen.length;
   });
   expect(reached).toBeGreaterThan(0);
-  await stand.expectOpen();
+  await harness.expectOpen();
 });
 
 test('a handshake is for GET alone, without a body, and for an address that offers it', async () => {
@@ -139,22 +139,22 @@ test('a handshake is for GET alone, without a body, and for an address that offe
     body.map((some) => ({ some: [...good, ...some], how: 'GET', where: readTarget })),
   );
   await fuzz(request, async ({ some, how, where }) => {
-    const before = stand.passed();
+    const before = harness.passed();
     const { statuses, text } = await sendBytes(
-      stand.door.port,
-      `${handshake([...some, ['X-Api-Key', String(stand.door.asKey['x-api-key'])]], where, how)}hello`,
+      harness.door.port,
+      `${handshake([...some, ['X-Api-Key', String(harness.door.asKey['x-api-key'])]], where, how)}hello`,
       littlePatienceMs,
     );
     expectNoFault(statuses);
     expect(text).not.toContain('HTTP/1.1 101');
     // HEAD wherever GET (interface 1): an ordinary request.
-    expect(stand.upstream.seen.slice(before).every((seen) => seen.method === 'HEAD')).toBe(true);
+    expect(harness.upstream.seen.slice(before).every((seen) => seen.method === 'HEAD')).toBe(true);
   });
-  await stand.expectOpen();
+  await harness.expectOpen();
 });
 
 test('long handshakes that lead nowhere, and those that break off, leave nothing behind', async () => {
-  const head = handshake([...good, ['Authorization', `Bearer ${stand.token}`]]);
+  const head = handshake([...good, ['Authorization', `Bearer ${harness.token}`]]);
   const bytes = fc.oneof(
     fc.nat(head.length - 1).map((length) => head.slice(0, length)),
     longText(20_000).map((text) => handshake([...good, ['Sec-WebSocket-Protocol', text]])),
@@ -164,13 +164,13 @@ test('long handshakes that lead nowhere, and those that break off, leave nothing
     fuzz(
       bytes,
       async (each) => {
-        const before = stand.passed();
-        expectNoFault((await sendBytes(stand.door.port, each, littlePatienceMs)).statuses);
-        expect(stand.passed()).toBe(before);
+        const before = harness.passed();
+        expectNoFault((await sendBytes(harness.door.port, each, littlePatienceMs)).statuses);
+        expect(harness.passed()).toBe(before);
       },
       60,
     ),
   );
-  const { status } = await stand.read(bearer(stand.token));
+  const { status } = await harness.read(bearer(harness.token));
   expect(status).toBe(200);
 });

@@ -13,7 +13,7 @@ import {
   describedOperations as describedWebhookOperations,
   describedEvents as ownWebhookEvents,
 } from '#src/webhooks/index.ts';
-import { knock } from '../gateway/harness/public-door.ts';
+import { sendRequest } from '../gateway/harness/public-door.ts';
 import { startGatewayAlone } from './gateway-alone.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is read member by member, and a wrong shape fails the assertion.
@@ -58,7 +58,7 @@ test('A-047 a gateway without a core gives a valid OpenAPI 3.1 document of versi
 
 test('a document that was read before is not sent again, and other methods are refused', async () => {
   const url = `${gateway.url}/api/openapi.json`;
-  const again = await knock(gateway.url, 'GET', '/api/openapi.json', {
+  const again = await sendRequest(gateway.url, 'GET', '/api/openapi.json', {
     headers: { 'if-none-match': answer.headers.get('etag') ?? '' },
   });
   expect(again.status).toBe(304);

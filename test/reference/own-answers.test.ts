@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { describedSelfOperations } from '#src/gateway/index.ts';
-import { knock, openDoor, type PublicDoor, startUpstream, type TestUpstream } from '../gateway/harness/public-door.ts';
+import {
+  openDoor,
+  type PublicDoor,
+  sendRequest,
+  startUpstream,
+  type TestUpstream,
+} from '../gateway/harness/public-door.ts';
 
 const described = describedSelfOperations(readRouteTable(routesFileOf({})).tenantWords);
 let upstream: TestUpstream;
@@ -20,7 +26,7 @@ afterAll(async () => {
 test('A-047 A-125 what the gateway answers about a caller is exactly what the reference describes, for each kind', async () => {
   const type = described.find(({ id }) => id === 'whoami')?.answer;
   for (const headers of [door.asKey, door.asClient, door.asBearer]) {
-    const { status, json } = await knock(door.url, 'GET', '/api/whoami', { headers });
+    const { status, json } = await sendRequest(door.url, 'GET', '/api/whoami', { headers });
     expect(status).toBe(200);
     const { success, ...members } = json;
     expect(success).toBe(true);
@@ -30,10 +36,10 @@ test('A-047 A-125 what the gateway answers about a caller is exactly what the re
 
 test('A-047 A-126 a denial is exactly what the reference describes', async () => {
   const headers = await door.clientWith(['read:orders']);
-  const refused = await knock(door.url, 'GET', '/api/menu/categories', { headers });
+  const refused = await sendRequest(door.url, 'GET', '/api/menu/categories', { headers });
   expect(refused.status).toBe(403);
   const type = described.find(({ id }) => id === 'whoami.denial')?.answer;
-  const { json } = await knock(door.url, 'GET', `/api/whoami/denials/${refused.json.request_id}`, { headers });
+  const { json } = await sendRequest(door.url, 'GET', `/api/whoami/denials/${refused.json.request_id}`, { headers });
   const { success, ...members } = json;
   expect(success).toBe(true);
   expect(type?.parse(members)).toEqual(members);

@@ -2,26 +2,26 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { type JWTPayload, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { knock, origin } from '../gateway/harness/public-door.ts';
-import { bearer, nowSeconds, openRfcStand, type RfcStand } from '../rfc/rfc-harness.ts';
+import { origin, sendRequest } from '../gateway/harness/public-door.ts';
+import { bearer, nowSeconds, openRfcHarness, type RfcHarness } from '../rfc/rfc-harness.ts';
 
-let stand: RfcStand;
+let harness: RfcHarness;
 
 beforeAll(async () => {
-  stand = await openRfcStand({ rate_failures_max: 1_000 });
+  harness = await openRfcHarness({ rate_failures_max: 1_000 });
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 test('an assertion whose subject is no text names no client: 401, not 500, though anybody can send it', async () => {
-  const { client_id } = stand.client;
+  const { client_id } = harness.client;
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  await stand.credentials.addClientKey(client_id, publicKey.export({ format: 'jwk' }));
+  await harness.credentials.addClientKey(client_id, publicKey.export({ format: 'jwk' }));
   let count = 0;
   const send = async (sub: unknown) => {
     count += 1;
     const claims = { iss: client_id, sub, aud: origin, exp: nowSeconds() + 60, jti: `a${count}` };
-    return stand.post('token', {
+    return harness.post('token', {
       grant_type: 'client_credentials',
       client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
       client_assertion: await new SignJWT(claims as JWTPayload).setProtectedHeader({ alg: 'ES256' }).sign(privateKey),
@@ -50,35 +50,35 @@ test('F-36 a token signed with the key of the server and any odd claim is invali
   // A scope that names nothing is well-formed and allows nothing; a binding that is off counts as none.
   const harmless = [JSON.stringify({ scope: '' })];
   for (const claims of odd) {
-    const token = await stand.forge({ claims: claims as JWTPayload });
+    const token = await harness.forge({ claims: claims as JWTPayload });
     const said = JSON.stringify(claims);
-    const read = await stand.read(bearer(token));
+    const read = await harness.read(bearer(token));
     expect([said, read.status < 500]).toEqual([said, true]);
     if (/"(exp|iat|nbf|jti)":/.test(said))
       expect([said, read.status, read.json.error]).toEqual([said, 401, 'invalid_token']);
     else if (!harmless.includes(said)) expect([said, [401, 403].includes(read.status)]).toEqual([said, true]);
-    const told = await stand.post('introspect', { token, ...stand.service });
+    const told = await harness.post('introspect', { token, ...harness.service });
     expect([said, told.status]).toEqual([said, 200]);
     // A token that is bound to some key counts, but not for who shows it as Bearer.
     if (read.status === 401 && claims.cnf === undefined) expect(told.json).toEqual({ active: false });
-    expect([said, (await stand.post('revoke', { token, ...stand.other })).status < 500]).toEqual([said, true]);
+    expect([said, (await harness.post('revoke', { token, ...harness.other })).status < 500]).toEqual([said, true]);
   }
   // What was refused is written, and the audit goes on.
-  expect((await stand.read(bearer(await stand.forge()))).status).toBe(200);
-  expect((await knock(stand.door.url, 'GET', '/readyz')).json).toMatchObject({ status: 'ok', audit: 'ok' });
+  expect((await harness.read(bearer(await harness.forge()))).status).toBe(200);
+  expect((await sendRequest(harness.door.url, 'GET', '/readyz')).json).toMatchObject({ status: 'ok', audit: 'ok' });
 });
 
 test('F-36 an assertion with any odd claim proves no client: 401, not 500', async () => {
-  const { client_id } = stand.client;
+  const { client_id } = harness.client;
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  await stand.credentials.addClientKey(client_id, publicKey.export({ format: 'jwk' }));
+  await harness.credentials.addClientKey(client_id, publicKey.export({ format: 'jwk' }));
   const odd = [
     ...[1e300, -1e300, 'x', {}, null].flatMap((value) => [{ exp: value }, { nbf: value }]),
     ...['nul\u0000', '\ud800', '', 7, {}].map((jti) => ({ jti })),
   ].filter((claims) => JSON.stringify(claims) !== JSON.stringify({ nbf: -1e300 }));
   const send = async (claims: object) => {
     const whole = { iss: client_id, sub: client_id, aud: origin, exp: nowSeconds() + 60, jti: 'odd', ...claims };
-    return stand.post('token', {
+    return harness.post('token', {
       grant_type: 'client_credentials',
       client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
       client_assertion: await new SignJWT(whole as JWTPayload).setProtectedHeader({ alg: 'ES256' }).sign(privateKey),
@@ -93,8 +93,8 @@ test('F-36 an assertion with any odd claim proves no client: 401, not 500', asyn
 
 test('a token whose nbf or exp is no time is invalid_token, not 500', async () => {
   for (const claims of [{ nbf: {} }, { nbf: 'x' }, { nbf: 1e308 }, { nbf: 1e13 }, { exp: -1e308 }, { exp: -1e13 }]) {
-    const { status, json } = await stand.read(bearer(await stand.forge({ claims: claims as JWTPayload })));
+    const { status, json } = await harness.read(bearer(await harness.forge({ claims: claims as JWTPayload })));
     expect([status, json.error]).toEqual([401, 'invalid_token']);
   }
-  expect((await stand.read(bearer(await stand.forge()))).status).toBe(200);
+  expect((await harness.read(bearer(await harness.forge()))).status).toBe(200);
 });

@@ -7,12 +7,12 @@ import { systemClock } from '#src/platform/clock.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import {
   type Headers,
-  knock,
   masterKey,
   openDoor,
   origin,
   type PublicDoor,
   type Reply,
+  sendRequest,
   startUpstream,
   type TestUpstream,
 } from '../gateway/harness/public-door.ts';
@@ -26,7 +26,7 @@ export type Forgery = {
   without?: string;
 };
 
-export type RfcStand = {
+export type RfcHarness = {
   door: PublicDoor;
   upstream: TestUpstream;
   credentials: ReturnType<typeof createCredentials>;
@@ -62,16 +62,16 @@ export const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 type PerRoute = (route: Record<string, unknown>) => Record<string, unknown>;
 
 /** `perRoute`: what becomes of each route. */
-export const openRfcStand = async (
+export const openRfcHarness = async (
   settings: Record<string, unknown> = {},
   perRoute: PerRoute = (route) => route,
-): Promise<RfcStand> => {
+): Promise<RfcHarness> => {
   const upstream = await startUpstream();
   const door = await openDoor(upstream.url, { settings: { rate_failures_max: 10, ...settings }, perRoute });
   const { db } = door.database;
   const box = createSecretBox(masterKey);
   const credentials = createCredentials({ db, box, clock: systemClock });
-  const createClient: RfcStand['createClient'] = async (change = {}) => {
+  const createClient: RfcHarness['createClient'] = async (change = {}) => {
     const { client_id, client_secret } = await credentials.createClient({
       name: 'test',
       tenants: ['rst_1'],
@@ -83,8 +83,8 @@ export const openRfcStand = async (
   const client = await createClient();
   const signing = { token_lifetime: 3_600, signing_key_days: 90 };
   const key = (await openSigningKeys({ db, box, clock: systemClock, settings: signing })).current();
-  const post: RfcStand['post'] = (endpoint, form, headers = {}) =>
-    knock(door.url, 'POST', `/api/oauth/${endpoint}`, {
+  const post: RfcHarness['post'] = (endpoint, form, headers = {}) =>
+    sendRequest(door.url, 'POST', `/api/oauth/${endpoint}`, {
       headers: { 'content-type': formType, ...headers },
       body: typeof form === 'string' ? form : new URLSearchParams(form).toString(),
     });
@@ -103,7 +103,7 @@ export const openRfcStand = async (
       if (reply.status !== 200) throw new Error(`no token: ${reply.text}`);
       return String(reply.json.access_token);
     },
-    read: (headers = {}, target = readTarget) => knock(door.url, 'GET', target, { headers }),
+    read: (headers = {}, target = readTarget) => sendRequest(door.url, 'GET', target, { headers }),
     forge: ({ claims = {}, header = {}, by = key.privateKey, without } = {}) => {
       const payload: JWTPayload = {
         iss: origin,

@@ -9,20 +9,20 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { knock, origin, type Reply } from '../gateway/harness/public-door.ts';
-import { basic, formType, nowSeconds, openRfcStand, type RfcStand } from './rfc-harness.ts';
+import { origin, type Reply, sendRequest } from '../gateway/harness/public-door.ts';
+import { basic, formType, nowSeconds, openRfcHarness, type RfcHarness } from './rfc-harness.ts';
 
-let stand: RfcStand;
+let harness: RfcHarness;
 
 beforeAll(async () => {
-  stand = await openRfcStand();
+  harness = await openRfcHarness();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 const grant = { grant_type: 'client_credentials' };
-const ask = (form: Parameters<RfcStand['post']>[1], headers?: Record<string, string>): Promise<Reply> =>
-  stand.post('token', form, headers);
+const ask = (form: Parameters<RfcHarness['post']>[1], headers?: Record<string, string>): Promise<Reply> =>
+  harness.post('token', form, headers);
 
 const expectError = (reply: Reply, status: number, error: string): void =>
   expect([reply.status, reply.json?.error]).toEqual([status, error]);
@@ -33,7 +33,7 @@ const assertion = (id: string, key: Parameters<SignJWT['sign']>[0], jti: string)
     .sign(key);
 
 test('RFC 6749 2.3: two methods of client authentication in one request are refused, in every combination', async () => {
-  const { client } = stand;
+  const { client } = harness;
   const asserted = { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' };
   const header = basic(client.client_id, client.client_secret);
   for (const [form, headers] of [
@@ -47,15 +47,15 @@ test('RFC 6749 2.3: two methods of client authentication in one request are refu
 });
 
 test('RFC 6749 2.3.1: HTTP Basic works for every client that has a secret, at all three endpoints', async () => {
-  const { service } = stand;
+  const { service } = harness;
   const header = basic(service.client_id, service.client_secret);
   expect((await ask(grant, header)).status).toBe(200);
-  expect((await stand.post('revoke', { token: 'unknown' }, header)).status).toBe(200);
-  expect((await stand.post('introspect', { token: 'unknown' }, header)).status).toBe(200);
+  expect((await harness.post('revoke', { token: 'unknown' }, header)).status).toBe(200);
+  expect((await harness.post('introspect', { token: 'unknown' }, header)).status).toBe(200);
 });
 
 test('RFC 6749 2.3.1: both parts of Basic are form-encoded before they are joined, and are decoded here', async () => {
-  const { client_id, client_secret } = stand.client;
+  const { client_id, client_secret } = harness.client;
   const encodeAll = (text: string): string =>
     [...text].map((sign) => `%${sign.charCodeAt(0).toString(16).padStart(2, '0')}`).join('');
   const pair = `${encodeAll(client_id)}:${encodeAll(client_secret)}`;
@@ -64,36 +64,36 @@ test('RFC 6749 2.3.1: both parts of Basic are form-encoded before they are joine
 });
 
 test('RFC 6749 2.3.1: in the body both client_id and client_secret are needed', async () => {
-  const { client_id, client_secret } = stand.client;
+  const { client_id, client_secret } = harness.client;
   expect((await ask({ ...grant, client_id })).status).toBe(401);
   expect((await ask({ ...grant, client_secret })).status).toBe(401);
   expect((await ask({ ...grant, client_id, client_secret })).status).toBe(200);
 });
 
 test('RFC 6749 2.3.1: client credentials in the request URI are refused, also the right ones', async () => {
-  const { client } = stand;
+  const { client } = harness;
   const query = new URLSearchParams(client).toString();
   expectError(
-    await knock(stand.door.url, 'POST', `/api/oauth/token?${query}`, {
+    await sendRequest(harness.door.url, 'POST', `/api/oauth/token?${query}`, {
       headers: { 'content-type': formType },
       body: 'grant_type=client_credentials',
     }),
     400,
     'invalid_request',
   );
-  expectError(await stand.post(`token?${query}`, { ...grant, ...client }), 400, 'invalid_request');
+  expectError(await harness.post(`token?${query}`, { ...grant, ...client }), 400, 'invalid_request');
   expect((await ask({ ...grant, ...client })).status).toBe(200);
 });
 
 test('RFC 6749 2.3.1: guessing a password is stopped after ten failures, at whichever endpoint and by whichever method', async () => {
-  const client = await stand.createClient();
+  const client = await harness.createClient();
   const wrong = `${client.client_secret.slice(0, -1)}_`;
   const tries = [
     () => ask({ ...grant, client_id: client.client_id, client_secret: wrong }),
     () => ask(grant, basic(client.client_id, wrong)),
-    () => stand.post('revoke', { token: 'x', client_id: client.client_id, client_secret: wrong }),
-    () => stand.post('introspect', { token: 'x' }, basic(client.client_id, wrong)),
-    () => stand.read({ 'x-client-id': client.client_id, 'x-client-secret': wrong }),
+    () => harness.post('revoke', { token: 'x', client_id: client.client_id, client_secret: wrong }),
+    () => harness.post('introspect', { token: 'x' }, basic(client.client_id, wrong)),
+    () => harness.read({ 'x-client-id': client.client_id, 'x-client-secret': wrong }),
   ];
   for (let i = 0; i < 10; i += 1) expect((await tries[i % tries.length]?.())?.status).toBe(401);
   for (const attempt of tries) expect((await attempt()).status).toBe(429);
@@ -103,13 +103,13 @@ test('RFC 6749 2.3.1: guessing a password is stopped after ten failures, at whic
     'slow_down',
     right.json.retry_after,
   ]);
-  expect((await ask({ ...grant, ...stand.client })).status).toBe(200);
+  expect((await ask({ ...grant, ...harness.client })).status).toBe(200);
 });
 
 test('RFC 6749 2.3.2: another method maps an identifier to its registered key; a key proves no other client', async () => {
-  const [client, victim] = [await stand.createClient(), await stand.createClient()];
+  const [client, victim] = [await harness.createClient(), await harness.createClient()];
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  await stand.credentials.addClientKey(client.client_id, publicKey.export({ format: 'jwk' }));
+  await harness.credentials.addClientKey(client.client_id, publicKey.export({ format: 'jwk' }));
   const send = async (id: string, jti: string, more: Record<string, string> = {}): Promise<Reply> =>
     ask({
       ...grant,
@@ -123,9 +123,9 @@ test('RFC 6749 2.3.2: another method maps an identifier to its registered key; a
 });
 
 test('RFC 6749 3.2: tokens are given for POST only', async () => {
-  const { client } = stand;
+  const { client } = harness;
   for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
-    const reply = await knock(stand.door.url, method, '/api/oauth/token', {
+    const reply = await sendRequest(harness.door.url, method, '/api/oauth/token', {
       headers: basic(client.client_id, client.client_secret),
     });
     expect([reply.status, reply.headers.allow, reply.text.includes('access_token')]).toEqual([405, 'POST', false]);
@@ -133,7 +133,7 @@ test('RFC 6749 3.2: tokens are given for POST only', async () => {
 });
 
 test('RFC 6749 3.2: a parameter without a value counts as omitted, an unknown one is ignored, a known one comes once', async () => {
-  const { client } = stand;
+  const { client } = harness;
   const plain = Object.entries({ ...grant, ...client });
   expect((await ask([...plain, ['scope', ''], ['client_assertion', ''], ['resource', '']])).status).toBe(200);
   expect((await ask([...plain, ['colour', 'red'], ['colour', 'blue']])).status).toBe(200);
@@ -145,7 +145,7 @@ test('RFC 6749 3.2: a parameter without a value counts as omitted, an unknown on
 });
 
 test('RFC 6749 3.3: scope names are case-sensitive, their sequence does not matter, and without scope all are granted and told', async () => {
-  const { client } = stand;
+  const { client } = harness;
   expectError(await ask({ ...grant, ...client, scope: 'READ:ORDERS' }), 400, 'invalid_scope');
   const one = await ask({ ...grant, ...client, scope: 'read:menu read:orders' });
   const other = await ask({ ...grant, ...client, scope: 'read:orders read:menu' });
@@ -155,14 +155,14 @@ test('RFC 6749 3.3: scope names are case-sensitive, their sequence does not matt
 });
 
 test('RFC 6749 3.3: a scope that differs from the requested one is told; one that cannot be granted is invalid_scope', async () => {
-  const narrow = await stand.createClient({ scopes: ['read:orders'] });
+  const narrow = await harness.createClient({ scopes: ['read:orders'] });
   expectError(await ask({ ...grant, ...narrow, scope: 'read:orders write:orders' }), 400, 'invalid_scope');
   const { json } = await ask({ ...grant, ...narrow });
   expect(json.scope).toBe('read:orders');
 });
 
 test('RFC 6749 4.4: only a client that proves its secret uses the grant; a public client has no way in', async () => {
-  const { client_id } = stand.client;
+  const { client_id } = harness.client;
   for (const form of [
     { ...grant, client_id },
     { ...grant, client_id, client_secret: '' },
@@ -174,7 +174,7 @@ test('RFC 6749 4.4: only a client that proves its secret uses the grant; a publi
 });
 
 test('RFC 6749 4.4.2: grant_type is needed and must be client_credentials, exactly', async () => {
-  const { client } = stand;
+  const { client } = harness;
   expectError(await ask(client), 400, 'invalid_request');
   for (const grant_type of ['Client_Credentials', 'client_credentials ', 'client-credentials', 'password']) {
     expectError(await ask({ ...client, grant_type }), 400, 'unsupported_grant_type');
@@ -186,7 +186,7 @@ test('F-32 RFC 6749 4.4.2: the client authenticates; without credentials there i
 });
 
 test('RFC 6749 4.4.2: parameters come as application/x-www-form-urlencoded in UTF-8, nothing else is read', async () => {
-  const { client } = stand;
+  const { client } = harness;
   const form = new URLSearchParams({ ...grant, ...client }).toString();
   for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x', `x${formType}`]) {
     expectError(await ask(form, { 'content-type': type }), 400, 'invalid_request');
@@ -195,7 +195,7 @@ test('RFC 6749 4.4.2: parameters come as application/x-www-form-urlencoded in UT
 });
 
 test('RFC 6749 5.1: a token answer has access_token, token_type, the whole seconds that it lives and its scope, and no refresh token (4.4.3)', async () => {
-  const { status, json } = await ask({ ...grant, ...stand.client, scope: 'read:orders' });
+  const { status, json } = await ask({ ...grant, ...harness.client, scope: 'read:orders' });
   expect([status, Object.keys(json).sort()]).toEqual([200, ['access_token', 'expires_in', 'scope', 'token_type']]);
   expect([typeof json.access_token, json.token_type, json.expires_in, json.scope]).toEqual([
     'string',
@@ -206,17 +206,17 @@ test('RFC 6749 5.1: a token answer has access_token, token_type, the whole secon
 });
 
 test('RFC 6749 5.1: the parameters are one JSON object of type application/json, numbers as numbers', async () => {
-  const { headers, text } = await ask({ ...grant, ...stand.client });
+  const { headers, text } = await ask({ ...grant, ...harness.client });
   expect(headers['content-type']).toMatch(/^application\/json\b/);
   expect(text).toMatch(/^\{.*"expires_in":\d+[,}]/);
 });
 
 test('RFC 6749 5.1: answers with tokens or about them carry Cache-Control: no-store and Pragma: no-cache', async () => {
-  const { client, service } = stand;
+  const { client, service } = harness;
   const issued = await ask({ ...grant, ...client });
   const token = String(issued.json.access_token);
-  const told = await stand.post('introspect', { token, ...service });
-  const ended = await stand.post('revoke', { token, ...client });
+  const told = await harness.post('introspect', { token, ...service });
+  const ended = await harness.post('revoke', { token, ...client });
   const refused = await ask({ ...grant, client_id: client.client_id, client_secret: 'ops_wrong' });
   for (const { headers } of [issued, told, ended, refused]) {
     expect([headers['cache-control'], headers.pragma]).toEqual(['no-store', 'no-cache']);
@@ -224,7 +224,7 @@ test('RFC 6749 5.1: answers with tokens or about them carry Cache-Control: no-st
 });
 
 test('RFC 6749 5.2: invalid_request names what is missing, repeated, of an unsupported kind or malformed', async () => {
-  const { client } = stand;
+  const { client } = harness;
   const header = { authorization: 'Basic not-base64!' };
   const replies = [
     await ask(client),
@@ -237,8 +237,12 @@ test('RFC 6749 5.2: invalid_request names what is missing, repeated, of an unsup
 });
 
 test('RFC 6749 5.2: invalid_client for an unknown client and a failed authentication, told apart by nothing', async () => {
-  const unknown = await ask({ ...grant, client_id: 'opc_unknown', client_secret: stand.client.client_secret });
-  const wrong = await ask({ ...grant, client_id: stand.client.client_id, client_secret: stand.other.client_secret });
+  const unknown = await ask({ ...grant, client_id: 'opc_unknown', client_secret: harness.client.client_secret });
+  const wrong = await ask({
+    ...grant,
+    client_id: harness.client.client_id,
+    client_secret: harness.other.client_secret,
+  });
   for (const reply of [unknown, wrong]) expectError(reply, 401, 'invalid_client');
   expect({ ...unknown.json, request_id: '' }).toEqual({ ...wrong.json, request_id: '' });
 });
@@ -247,7 +251,7 @@ test('RFC 6749 5.2: a client that tried the Authorization header gets 401 with a
   for (const endpoint of ['token', 'revoke', 'introspect']) {
     for (const scheme of ['Basic', 'basic', 'BASIC']) {
       const header = basic('opc_nobody', 'ops_nothing', scheme);
-      const reply = await stand.post(endpoint, { ...grant, token: 'x' }, header);
+      const reply = await harness.post(endpoint, { ...grant, token: 'x' }, header);
       expectError(reply, 401, 'invalid_client');
       expect(reply.headers['www-authenticate']).toMatch(/^Basic realm="[^"]+"/);
     }
@@ -255,18 +259,18 @@ test('RFC 6749 5.2: a client that tried the Authorization header gets 401 with a
 });
 
 test('RFC 6749 5.2: invalid_grant when nothing of the grant is left', async () => {
-  expectError(await ask({ ...grant, ...(await stand.createClient({ tenants: [] })) }), 400, 'invalid_grant');
+  expectError(await ask({ ...grant, ...(await harness.createClient({ tenants: [] })) }), 400, 'invalid_grant');
 });
 
 test('RFC 6749 5.2: unauthorized_client for a client that may not use the grant', async () => {
-  const client = await stand.createClient();
-  await stand.credentials.setClientMayUseTokens(client.client_id, false);
+  const client = await harness.createClient();
+  await harness.credentials.setClientMayUseTokens(client.client_id, false);
   expectError(await ask({ ...grant, ...client }), 400, 'unauthorized_client');
 });
 
 test('RFC 6749 5.2: unsupported_grant_type before anything is said about the client', async () => {
   for (const grant_type of ['password', 'authorization_code', 'refresh_token', 'urn:example:other']) {
-    expectError(await ask({ grant_type, ...stand.client }), 400, 'unsupported_grant_type');
+    expectError(await ask({ grant_type, ...harness.client }), 400, 'unsupported_grant_type');
     expectError(await ask({ grant_type }), 400, 'unsupported_grant_type');
   }
 });
@@ -282,12 +286,12 @@ test('RFC 6749 5.2: invalid_scope for unknown, malformed and exceeding scopes', 
     '\\',
     '\n',
   ]) {
-    expectError(await ask({ ...grant, ...stand.client, scope }), 400, 'invalid_scope');
+    expectError(await ask({ ...grant, ...harness.client, scope }), 400, 'invalid_scope');
   }
 });
 
 test('RFC 6749 5.2: errors are JSON objects; error, error_description and error_uri keep to their characters', async () => {
-  const { client } = stand;
+  const { client } = harness;
   const nasty = '"\\\r\nè\u0000😀<script>';
   const replies = [
     await ask({ grant_type: nasty, ...client }),
@@ -295,9 +299,9 @@ test('RFC 6749 5.2: errors are JSON objects; error, error_description and error_
     await ask({ ...grant, ...client, scope: nasty }),
     await ask({ ...grant, ...client, resource: nasty }),
     await ask({ ...grant, client_assertion: nasty, client_assertion_type: nasty }),
-    await stand.post('revoke', { ...client, [nasty]: nasty }),
-    await stand.post('introspect', { ...client, token: nasty }),
-    await stand.post(`token?${encodeURIComponent(nasty)}`, grant),
+    await harness.post('revoke', { ...client, [nasty]: nasty }),
+    await harness.post('introspect', { ...client, token: nasty }),
+    await harness.post(`token?${encodeURIComponent(nasty)}`, grant),
   ];
   for (const { status, headers, json } of replies) {
     expect(status).toBeGreaterThanOrEqual(400);

@@ -8,18 +8,18 @@
  */
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { knock, origin, type Reply } from '../gateway/harness/public-door.ts';
-import { basic, bearer, nowSeconds, openRfcStand, type RfcStand, strangersKey } from './rfc-harness.ts';
+import { origin, type Reply, sendRequest } from '../gateway/harness/public-door.ts';
+import { basic, bearer, nowSeconds, openRfcHarness, type RfcHarness, strangersKey } from './rfc-harness.ts';
 
-let stand: RfcStand;
+let harness: RfcHarness;
 
 beforeAll(async () => {
-  stand = await openRfcStand();
+  harness = await openRfcHarness();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
-const ask = (token: string, as = stand.service): Promise<Reply> => stand.post('introspect', { token, ...as });
+const ask = (token: string, as = harness.service): Promise<Reply> => harness.post('introspect', { token, ...as });
 
 const expectInactive = async (token: string): Promise<void> => {
   const { status, json } = await ask(token);
@@ -32,14 +32,14 @@ const expectActive = async (token: string): Promise<void> => {
 };
 
 test('RFC 7662 2.1: the question is a form by POST with the parameter token; a GET, which would be logged, is refused', async () => {
-  const token = await stand.tokenOf(stand.client);
-  const header = basic(stand.service.client_id, stand.service.client_secret);
-  const get = await knock(stand.door.url, 'GET', `/api/oauth/introspect?token=${token}`, { headers: header });
+  const token = await harness.tokenOf(harness.client);
+  const header = basic(harness.service.client_id, harness.service.client_secret);
+  const get = await sendRequest(harness.door.url, 'GET', `/api/oauth/introspect?token=${token}`, { headers: header });
   expect([get.status, get.json.active]).toEqual([405, undefined]);
   for (const reply of [
-    await stand.post('introspect', {}, header),
-    await stand.post('introspect', { token: '' }, header),
-    await stand.post(
+    await harness.post('introspect', {}, header),
+    await harness.post('introspect', { token: '' }, header),
+    await harness.post(
       'introspect',
       [
         ['token', token],
@@ -47,7 +47,7 @@ test('RFC 7662 2.1: the question is a form by POST with the parameter token; a G
       ],
       header,
     ),
-    await stand.post(`introspect?token=${token}`, {}, header),
+    await harness.post(`introspect?token=${token}`, {}, header),
   ]) {
     expect([reply.status, reply.json.error]).toEqual([400, 'invalid_request']);
   }
@@ -55,15 +55,15 @@ test('RFC 7662 2.1: the question is a form by POST with the parameter token; a G
 });
 
 test('F-32 RFC 7662 2.1: who asks is authenticated and holds the right to ask, against scanning for tokens', async () => {
-  const token = await stand.tokenOf(stand.client);
-  const { client_id } = stand.service;
+  const token = await harness.tokenOf(harness.client);
+  const { client_id } = harness.service;
   const replies = [
-    await stand.post('introspect', { token }),
-    await stand.post('introspect', { token, client_id }),
-    await stand.post('introspect', { token }, bearer(token)),
-    await stand.post('introspect', { token, client_id, client_secret: 'ops_wrong' }),
-    await ask(token, stand.client),
-    await ask('garbage', stand.client),
+    await harness.post('introspect', { token }),
+    await harness.post('introspect', { token, client_id }),
+    await harness.post('introspect', { token }, bearer(token)),
+    await harness.post('introspect', { token, client_id, client_secret: 'ops_wrong' }),
+    await ask(token, harness.client),
+    await ask('garbage', harness.client),
   ];
   expect(replies.map(({ status, json }) => [status, json.error, json.active])).toEqual([
     [401, 'invalid_client', undefined],
@@ -76,19 +76,19 @@ test('F-32 RFC 7662 2.1: who asks is authenticated and holds the right to ask, a
 });
 
 test('RFC 7662 2.1: the hint is a hint: with a wrong or unknown type the token is found all the same', async () => {
-  const token = await stand.tokenOf(stand.client);
+  const token = await harness.tokenOf(harness.client);
   for (const token_type_hint of ['access_token', 'refresh_token', 'something_else', '']) {
-    const { json } = await stand.post('introspect', { token, token_type_hint, ...stand.service });
+    const { json } = await harness.post('introspect', { token, token_type_hint, ...harness.service });
     expect(json.active).toBe(true);
   }
 });
 
 test('RFC 7662 2.2: the answer is JSON with the boolean active, and what it tells is what the token says, in its types', async () => {
-  const token = await stand.tokenOf(stand.client, { scope: 'read:orders read:menu' });
+  const token = await harness.tokenOf(harness.client, { scope: 'read:orders read:menu' });
   const { headers, json } = await ask(token);
   expect(headers['content-type']).toMatch(/^application\/json\b/);
   const { iat, exp, jti } = decodeJwt(token);
-  const { client_id } = stand.client;
+  const { client_id } = harness.client;
   expect(json).toEqual({
     active: true,
     scope: 'read:orders read:menu',
@@ -103,53 +103,53 @@ test('RFC 7662 2.2: the answer is JSON with the boolean active, and what it tell
 });
 
 test('RFC 7662 2.2: what is not an active token here is exactly {"active":false}, and that is no error', async () => {
-  for (const token of ['garbage', 'a.b.c', '\u0000', 'è', 'x'.repeat(50_000), stand.client.client_secret]) {
+  for (const token of ['garbage', 'a.b.c', '\u0000', 'è', 'x'.repeat(50_000), harness.client.client_secret]) {
     await expectInactive(token);
   }
 });
 
 test('RFC 7662 2.3: failed authentication is 401 invalid_client as in RFC 6749 section 5.2', async () => {
-  const reply = await stand.post('introspect', { token: 'x' }, basic(stand.service.client_id, 'ops_wrong'));
+  const reply = await harness.post('introspect', { token: 'x' }, basic(harness.service.client_id, 'ops_wrong'));
   expect([reply.status, reply.json.error]).toEqual([401, 'invalid_client']);
   expect(reply.headers['www-authenticate']).toMatch(/^Basic realm=/);
 });
 
 test('RFC 7662 4: whether the token has expired is looked at', async () => {
-  await expectActive(await stand.forge({ claims: { jti: 'lives', exp: nowSeconds() + 60 } }));
-  await expectInactive(await stand.forge({ claims: { jti: 'over', exp: nowSeconds() } }));
+  await expectActive(await harness.forge({ claims: { jti: 'lives', exp: nowSeconds() + 60 } }));
+  await expectInactive(await harness.forge({ claims: { jti: 'over', exp: nowSeconds() } }));
 });
 
 test('RFC 7662 4: whether the token is valid already is looked at', async () => {
-  await expectActive(await stand.forge({ claims: { jti: 'begun', nbf: nowSeconds() - 1 } }));
-  await expectInactive(await stand.forge({ claims: { jti: 'later', nbf: nowSeconds() + 30 } }));
+  await expectActive(await harness.forge({ claims: { jti: 'begun', nbf: nowSeconds() - 1 } }));
+  await expectInactive(await harness.forge({ claims: { jti: 'later', nbf: nowSeconds() + 30 } }));
 });
 
 test('RFC 7662 4: whether the token was revoked is looked at', async () => {
-  const token = await stand.tokenOf(stand.client);
+  const token = await harness.tokenOf(harness.client);
   await expectActive(token);
-  await stand.post('revoke', { token, ...stand.client });
+  await harness.post('revoke', { token, ...harness.client });
   await expectInactive(token);
 });
 
 test('RFC 7662 4: the signature is checked', async () => {
-  await expectInactive(await stand.forge({ by: strangersKey() }));
-  const token = await stand.tokenOf(stand.client);
+  await expectInactive(await harness.forge({ by: strangersKey() }));
+  const token = await harness.tokenOf(harness.client);
   await expectInactive(`${token.slice(0, token.lastIndexOf('.'))}.`);
 });
 
 test('RFC 7662 4: whether the token may be used at this resource is looked at', async () => {
-  await expectInactive(await stand.forge({ claims: { aud: 'https://other.example' } }));
-  await expectInactive(await stand.forge({ claims: { iss: 'https://other.example' } }));
+  await expectInactive(await harness.forge({ claims: { aud: 'https://other.example' } }));
+  await expectInactive(await harness.forge({ claims: { iss: 'https://other.example' } }));
 });
 
 test('RFC 7662 4: answers may not be stored', async () => {
-  for (const { headers } of [await ask('garbage'), await ask(await stand.tokenOf(stand.client))]) {
+  for (const { headers } of [await ask('garbage'), await ask(await harness.tokenOf(harness.client))]) {
     expect(headers['cache-control']).toBe('no-store');
   }
 });
 
 test('RFC 7662 4: more than 600 questions a minute of one asker are refused', async () => {
-  const made = await stand.credentials.createClient({ name: 'busy', tenants: ['rst_1'], mayIntrospect: true });
+  const made = await harness.credentials.createClient({ name: 'busy', tenants: ['rst_1'], mayIntrospect: true });
   const busy = { client_id: made.client_id, client_secret: made.client_secret };
   let refused: Reply | undefined;
   let answered = 0;
@@ -161,5 +161,5 @@ test('RFC 7662 4: more than 600 questions a minute of one asker are refused', as
   expect([refused?.status, refused?.json.error]).toEqual([429, 'slow_down']);
   expect(Number(refused?.headers['retry-after'])).toBeGreaterThanOrEqual(1);
   expect(answered).toBeGreaterThanOrEqual(600);
-  await expectActive(await stand.tokenOf(stand.client));
+  await expectActive(await harness.tokenOf(harness.client));
 });

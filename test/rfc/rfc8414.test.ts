@@ -10,20 +10,20 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { knock, origin, type Reply } from '../gateway/harness/public-door.ts';
-import { basic, nowSeconds, openRfcStand, type RfcStand } from './rfc-harness.ts';
+import { origin, type Reply, sendRequest } from '../gateway/harness/public-door.ts';
+import { basic, nowSeconds, openRfcHarness, type RfcHarness } from './rfc-harness.ts';
 
-let stand: RfcStand;
+let harness: RfcHarness;
 let reply: Reply;
 
 const path = '/.well-known/oauth-authorization-server';
 
 beforeAll(async () => {
-  stand = await openRfcStand();
-  reply = await knock(stand.door.url, 'GET', path);
+  harness = await openRfcHarness();
+  reply = await sendRequest(harness.door.url, 'GET', path);
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 const endpoints = ['token', 'revocation', 'introspection'] as const;
 
@@ -35,9 +35,9 @@ test('RFC 8414 2: issuer is an https address without query and fragment', () => 
 test('RFC 8414 2: token_endpoint is there, and issues tokens', async () => {
   const { pathname, origin: at } = new URL(reply.json.token_endpoint);
   expect(at).toBe(origin);
-  const form = new URLSearchParams({ grant_type: 'client_credentials', ...stand.client }).toString();
+  const form = new URLSearchParams({ grant_type: 'client_credentials', ...harness.client }).toString();
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-  expect((await knock(stand.door.url, 'POST', pathname, { headers, body: form })).status).toBe(200);
+  expect((await sendRequest(harness.door.url, 'POST', pathname, { headers, body: form })).status).toBe(200);
 });
 
 test('RFC 8414 2: response_types_supported is there', () => {
@@ -47,9 +47,9 @@ test('RFC 8414 2: response_types_supported is there', () => {
 test('RFC 8414 2: what would else count by default is said: the grant types, and the methods of each endpoint, which all work', async () => {
   expect(reply.json.grant_types_supported).toEqual(['client_credentials']);
   const methods = ['client_secret_post', 'client_secret_basic', 'private_key_jwt'];
-  const { client_id, client_secret } = stand.service;
+  const { client_id, client_secret } = harness.service;
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  await stand.credentials.addClientKey(client_id, publicKey.export({ format: 'jwk' }));
+  await harness.credentials.addClientKey(client_id, publicKey.export({ format: 'jwk' }));
   for (const endpoint of endpoints) {
     expect(reply.json[`${endpoint}_endpoint_auth_methods_supported`]).toEqual(methods);
     const name = new URL(reply.json[`${endpoint}_endpoint`]).pathname.split('/').at(-1) ?? '';
@@ -60,10 +60,10 @@ test('RFC 8414 2: what would else count by default is said: the grant types, and
       .sign(privateKey);
     const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
     const replies = [
-      await stand.post(name, { ...form, client_id, client_secret }),
-      await stand.post(name, form, basic(client_id, client_secret)),
-      await stand.post(name, { ...form, client_assertion, client_assertion_type }),
-      await stand.post(name, { ...form, client_id }),
+      await harness.post(name, { ...form, client_id, client_secret }),
+      await harness.post(name, form, basic(client_id, client_secret)),
+      await harness.post(name, { ...form, client_assertion, client_assertion_type }),
+      await harness.post(name, { ...form, client_id }),
     ];
     expect([endpoint, ...replies.map(({ status }) => status)]).toEqual([endpoint, 200, 200, 200, 401]);
   }
@@ -72,7 +72,7 @@ test('RFC 8414 2: what would else count by default is said: the grant types, and
 test('RFC 8414 2: jwks_uri is an https address whose keys all say what they are for', async () => {
   const { protocol, pathname } = new URL(reply.json.jwks_uri);
   expect(protocol).toBe('https:');
-  const { json } = await knock(stand.door.url, 'GET', pathname);
+  const { json } = await sendRequest(harness.door.url, 'GET', pathname);
   expect(json.keys.length).toBeGreaterThan(0);
   for (const key of json.keys) expect([key.use, key.kty, 'd' in key]).toEqual(['sig', 'EC', false]);
 });
@@ -90,7 +90,7 @@ test('RFC 8414 2: every address in the document is https and of this origin, and
   for (const endpoint of endpoints) {
     const url = new URL(reply.json[`${endpoint}_endpoint`]);
     expect([url.origin, url.hash]).toEqual([origin, '']);
-    expect((await knock(stand.door.url, 'POST', url.pathname)).status).toBe(400);
+    expect((await sendRequest(harness.door.url, 'POST', url.pathname)).status).toBe(400);
   }
 });
 
@@ -101,7 +101,7 @@ test('RFC 8414 3: the document is at the well-known place between host and path 
 
 test('RFC 8414 3.1: it is asked for by GET; writing methods are refused', async () => {
   for (const method of ['POST', 'PUT', 'DELETE']) {
-    expect((await knock(stand.door.url, method, path)).status).toBe(405);
+    expect((await sendRequest(harness.door.url, method, path)).status).toBe(405);
   }
 });
 
@@ -120,7 +120,7 @@ test('RFC 8414 3.2: no member has an empty list but the required one', () => {
 
 test('RFC 8414 3.3: issuer is the identifier that the address of the document was made from, and that of the tokens', async () => {
   expect(reply.json.issuer).toBe(origin);
-  const token = await stand.tokenOf(stand.client);
+  const token = await harness.tokenOf(harness.client);
   const { iss } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
   expect(iss).toBe(reply.json.issuer);
 });

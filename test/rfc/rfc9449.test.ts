@@ -4,35 +4,35 @@ import { calculateJwkThumbprint, decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   bearer,
-  openStand,
+  type Harness,
+  openHarness,
   pick,
   postToken,
   rawHeaders,
   read,
-  type Stand,
   tokenOf,
 } from '../gateway/harness/gateway-harness.ts';
-import { knock, type Reply } from '../gateway/harness/public-door.ts';
+import { type Reply, sendRequest } from '../gateway/harness/public-door.ts';
 import { athOf, makeProof, newProofKey, type ProofChange, type ProofKey } from '../support/proofs.ts';
 
 type Client = { client_id: string; client_secret: string };
-type Place = { stand: Stand; client: Client; token: string };
+type Place = { harness: Harness; client: Client; token: string };
 
 const key = newProofKey();
 let plain: Place;
 let strict: Place;
 
-const tokenProof = ({ stand }: { stand: Stand }, change?: ProofChange, own: ProofKey = key): Promise<string> =>
-  makeProof(own, { method: 'POST', url: `${stand.url}/api/oauth/token`, now: stand.clock.now() }, change);
+const tokenProof = ({ harness }: { harness: Harness }, change?: ProofChange, own: ProofKey = key): Promise<string> =>
+  makeProof(own, { method: 'POST', url: `${harness.url}/api/oauth/token`, now: harness.clock.now() }, change);
 
-const askToken = ({ stand, client }: Omit<Place, 'token'>, dpop?: string): Promise<Reply> =>
-  postToken(stand.url, { grant_type: 'client_credentials', ...client }, dpop === undefined ? {} : { dpop });
+const askToken = ({ harness, client }: Omit<Place, 'token'>, dpop?: string): Promise<Reply> =>
+  postToken(harness.url, { grant_type: 'client_credentials', ...client }, dpop === undefined ? {} : { dpop });
 
 const openPlace = async (dpop: 'on' | 'nonce'): Promise<Place> => {
-  const stand = await openStand({ settings: { dpop, rate_failures_max: 1_000_000 } });
-  const tenants = [await stand.createTenant()];
-  const made = await stand.credentials.createClient({ name: 'test', tenants, mayIntrospect: true });
-  const place = { stand, client: pick(made) };
+  const harness = await openHarness({ settings: { dpop, rate_failures_max: 1_000_000 } });
+  const tenants = [await harness.createTenant()];
+  const made = await harness.credentials.createClient({ name: 'test', tenants, mayIntrospect: true });
+  const place = { harness, client: pick(made) };
   const nonce = (await askToken(place, await tokenProof(place))).headers['dpop-nonce'];
   const { json } = await askToken(place, await tokenProof(place, { claims: { nonce } }));
   return { ...place, token: String(json.access_token) };
@@ -44,15 +44,15 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await plain?.stand.close();
-  await strict?.stand.close();
+  await plain?.harness.close();
+  await strict?.harness.close();
 });
 
-const proofFor = ({ stand, token }: Place, change?: ProofChange, own: ProofKey = key): Promise<string> =>
-  makeProof(own, { method: 'GET', url: stand.url + read, now: stand.clock.now(), token }, change);
+const proofFor = ({ harness, token }: Place, change?: ProofChange, own: ProofKey = key): Promise<string> =>
+  makeProof(own, { method: 'GET', url: harness.url + read, now: harness.clock.now(), token }, change);
 
-const use = ({ stand, token }: Place, dpop: string): Promise<Reply> =>
-  knock(stand.url, 'GET', read, { headers: { authorization: `DPoP ${token}`, dpop } });
+const use = ({ harness, token }: Place, dpop: string): Promise<Reply> =>
+  sendRequest(harness.url, 'GET', read, { headers: { authorization: `DPoP ${token}`, dpop } });
 
 /** At both servers the changed proof is refused; without the change it would pass, which the last call shows. */
 const expectRefused = async (change: ProofChange, own: ProofKey = key): Promise<void> => {
@@ -63,17 +63,19 @@ const expectRefused = async (change: ProofChange, own: ProofKey = key): Promise<
   expect((await use(plain, await proofFor(plain))).status).toBe(200);
 };
 
-const seconds = (): number => Math.floor(plain.stand.clock.now().getTime() / 1000);
+const seconds = (): number => Math.floor(plain.harness.clock.now().getTime() / 1000);
 
 test('RFC 9449 4.3: there is not more than one DPoP header field', async () => {
-  const { stand, client, token } = plain;
+  const { harness, client, token } = plain;
   const [one, two] = [await proofFor(plain), await proofFor(plain)];
   const pairs = ['authorization', `DPoP ${token}`, 'dpop', one, 'dpop', two];
-  expect((await knock(stand.url, 'GET', read, { headers: rawHeaders(stand.url, ...pairs) })).status).toBe(400);
+  expect((await sendRequest(harness.url, 'GET', read, { headers: rawHeaders(harness.url, ...pairs) })).status).toBe(
+    400,
+  );
   const type = ['content-type', 'application/x-www-form-urlencoded'];
   const both = ['dpop', await tokenProof(plain), 'dpop', await tokenProof(plain)];
-  const reply = await knock(stand.url, 'POST', '/api/oauth/token', {
-    headers: rawHeaders(stand.url, ...type, ...both),
+  const reply = await sendRequest(harness.url, 'POST', '/api/oauth/token', {
+    headers: rawHeaders(harness.url, ...type, ...both),
     body: new URLSearchParams({ grant_type: 'client_credentials', ...client }).toString(),
   });
   expect([reply.status, reply.json.error]).toEqual([400, 'invalid_dpop_proof']);
@@ -97,7 +99,7 @@ test('RFC 9449 4.3: the typ is dpop+jwt', async () => {
 
 test('RFC 9449 4.3: the alg is asymmetric, not none, and one that is supported', async () => {
   const iat = seconds();
-  const claims = { jti: randomUUID(), htm: 'GET', htu: plain.stand.url + read, iat, ath: athOf(plain.token) };
+  const claims = { jti: randomUUID(), htm: 'GET', htu: plain.harness.url + read, iat, ath: athOf(plain.token) };
   const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
   const none = `${encode({ typ: 'dpop+jwt', alg: 'none', jwk: key.jwk })}.${encode(claims)}.`;
   const text = `${encode({ typ: 'dpop+jwt', alg: 'HS256', jwk: { kty: 'oct', k: 'AAAA' } })}.${encode(claims)}`;
@@ -118,13 +120,13 @@ test('RFC 9449 4.3: the jwk header holds no private key', async () => {
 test('RFC 9449 4.3: htm is the method of the request', async () => {
   await expectRefused({ claims: { htm: 'DELETE' } });
   const head = await proofFor(plain);
-  const { stand, token } = plain;
+  const { harness, token } = plain;
   const headers = { authorization: `DPoP ${token}`, dpop: head };
-  expect((await knock(stand.url, 'HEAD', read, { headers })).status).toBe(401);
+  expect((await sendRequest(harness.url, 'HEAD', read, { headers })).status).toBe(401);
 });
 
 test('RFC 9449 4.3: htu is the address of the request, without its query and fragment', async () => {
-  const { url } = plain.stand;
+  const { url } = plain.harness;
   for (const htu of [`${url}/`, `https://other.example${read}`, read, `${url}${read}/`])
     await expectRefused({ claims: { htu } });
   expect((await use(plain, await proofFor(plain, { claims: { htu: `${url}${read}?page=2#x` } }))).status).toBe(200);
@@ -179,29 +181,29 @@ test('RFC 9449 5: a wrong proof is answered with the error response of RFC 6749 
 });
 
 test('RFC 9449 5.1: the metadata of the server names the algorithms, none of them symmetric', async () => {
-  const { json } = await knock(plain.stand.url, 'GET', '/.well-known/oauth-authorization-server');
+  const { json } = await sendRequest(plain.harness.url, 'GET', '/.well-known/oauth-authorization-server');
   expect(json.dpop_signing_alg_values_supported).toEqual(['ES256', 'EdDSA', 'PS256', 'RS256']);
 });
 
 test('RFC 9449 5.2: a client that must use DPoP gets no token without a proof', async () => {
-  const { stand } = plain;
-  const tenants = [await stand.createTenant()];
-  const client = pick(await stand.credentials.createClient({ name: 'bound', tenants, dpopRequired: true }));
-  expect((await askToken({ stand, client })).status).toBe(400);
-  expect((await askToken({ stand, client }, await tokenProof(plain))).status).toBe(200);
+  const { harness } = plain;
+  const tenants = [await harness.createTenant()];
+  const client = pick(await harness.credentials.createClient({ name: 'bound', tenants, dpopRequired: true }));
+  expect((await askToken({ harness, client })).status).toBe(400);
+  expect((await askToken({ harness, client }, await tokenProof(plain))).status).toBe(200);
 });
 
 test('RFC 9449 6: the binding can be read from the token and by introspection alike', async () => {
   const cnf = { jkt: await calculateJwkThumbprint(key.jwk) };
   expect([decodeProtectedHeader(plain.token).typ, decodeJwt(plain.token).cnf]).toEqual(['at+jwt', cnf]);
-  const { stand, client, token } = plain;
-  const { json } = await postToken(stand.url, { ...client, token }, {}, '/api/oauth/introspect');
+  const { harness, client, token } = plain;
+  const { json } = await postToken(harness.url, { ...client, token }, {}, '/api/oauth/introspect');
   expect([json.cnf, json.token_type]).toEqual([cnf, 'DPoP']);
 });
 
 test('RFC 9449 7.1: a bound token is not taken without a proof', async () => {
-  const { stand, token } = plain;
-  const reply = await knock(stand.url, 'GET', read, { headers: { authorization: `DPoP ${token}` } });
+  const { harness, token } = plain;
+  const reply = await sendRequest(harness.url, 'GET', read, { headers: { authorization: `DPoP ${token}` } });
   expect([reply.status, reply.json.error]).toEqual([401, 'invalid_dpop_proof']);
 });
 
@@ -215,7 +217,7 @@ test('RFC 9449 7.1: the challenge has the scheme DPoP, the error and the algorit
 test('RFC 9449 7.1: a challenge names error, realm, scope and algorithms once at most', async () => {
   const narrow = { ...plain, token: '' };
   const form = { grant_type: 'client_credentials', scope: 'read:menu', ...plain.client };
-  const { json } = await postToken(plain.stand.url, form, { dpop: await tokenProof(plain) });
+  const { json } = await postToken(plain.harness.url, form, { dpop: await tokenProof(plain) });
   narrow.token = String(json.access_token);
   const lacking = await use(narrow, await proofFor(narrow));
   expect([lacking.status, lacking.json.error]).toEqual([403, 'insufficient_scope']);
@@ -231,18 +233,18 @@ test('RFC 9449 7.1: a challenge names error, realm, scope and algorithms once at
 });
 
 test('RFC 9449 7.2: a bound token that comes as a Bearer token is rejected', async () => {
-  const { stand, token } = plain;
-  const reply = await knock(stand.url, 'GET', read, { headers: bearer(token) });
+  const { harness, token } = plain;
+  const reply = await sendRequest(harness.url, 'GET', read, { headers: bearer(token) });
   expect([reply.status, reply.json.error]).toEqual([401, 'invalid_token']);
 });
 
 test('RFC 9449 7.2: whoever takes both offers both schemes', async () => {
-  const challenge = (await knock(plain.stand.url, 'GET', read)).headers['www-authenticate'];
+  const challenge = (await sendRequest(plain.harness.url, 'GET', read)).headers['www-authenticate'];
   expect(challenge).toMatch(/^Bearer .*, DPoP realm="orderpass", algs="/);
 });
 
 test('RFC 9449 7.1: a token that is bound to no key is not taken under the scheme DPoP', async () => {
-  const token = await tokenOf(plain.stand.url, plain.client);
+  const token = await tokenOf(plain.harness.url, plain.client);
   const other = { ...plain, token };
   expect((await use(other, await proofFor(other))).json.error).toBe('invalid_token');
 });
@@ -272,7 +274,7 @@ test('RFC 9449 8.2: with its answer the server tells the nonce of the next reque
 });
 
 test('RFC 9449 8.2: an answer holds at most one DPoP-Nonce and may not be stored, at both servers, refused or not', async () => {
-  const { url } = strict.stand;
+  const { url } = strict.harness;
   const form = { 'content-type': 'application/x-www-form-urlencoded' };
   const body = new URLSearchParams({ grant_type: 'client_credentials', ...strict.client });
   let nonce: string | undefined;

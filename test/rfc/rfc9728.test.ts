@@ -7,20 +7,20 @@
  * interface names one resource for all operations, the origin.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { knock, origin, type Reply } from '../gateway/harness/public-door.ts';
-import { bearer, openRfcStand, type RfcStand } from './rfc-harness.ts';
+import { origin, type Reply, sendRequest } from '../gateway/harness/public-door.ts';
+import { bearer, openRfcHarness, type RfcHarness } from './rfc-harness.ts';
 
-let stand: RfcStand;
+let harness: RfcHarness;
 let reply: Reply;
 
 const path = '/.well-known/oauth-protected-resource';
 
 beforeAll(async () => {
-  stand = await openRfcStand();
-  reply = await knock(stand.door.url, 'GET', path);
+  harness = await openRfcHarness();
+  reply = await sendRequest(harness.door.url, 'GET', path);
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 test('RFC 9728 2: resource is there, an https address without fragment', () => {
   const { protocol, hash } = new URL(reply.json.resource);
@@ -30,23 +30,23 @@ test('RFC 9728 2: resource is there, an https address without fragment', () => {
 test('RFC 9728 2: authorization_servers are issuers, and their document is found and names the same issuer', async () => {
   const servers: string[] = reply.json.authorization_servers;
   expect(servers).toEqual([origin]);
-  const { json } = await knock(stand.door.url, 'GET', '/.well-known/oauth-authorization-server');
+  const { json } = await sendRequest(harness.door.url, 'GET', '/.well-known/oauth-authorization-server');
   expect(json.issuer).toBe(servers[0]);
 });
 
 test('RFC 9728 2: bearer_methods_supported names the header, and the others do not work', async () => {
   expect(reply.json.bearer_methods_supported).toEqual(['header']);
-  const token = await stand.tokenOf(stand.client);
-  expect((await stand.read(bearer(token))).status).toBe(200);
-  expect((await stand.read({}, `/api/orders/list?access_token=${token}`)).status).toBe(400);
+  const token = await harness.tokenOf(harness.client);
+  expect((await harness.read(bearer(token))).status).toBe(200);
+  expect((await harness.read({}, `/api/orders/list?access_token=${token}`)).status).toBe(400);
 });
 
 test('RFC 9728 2: scopes_supported are names that tokens can have, each once', async () => {
   const scopes: string[] = reply.json.scopes_supported;
   expect([scopes.length, new Set(scopes).size]).toEqual([13, 13]);
-  const { status, json } = await stand.post('token', {
+  const { status, json } = await harness.post('token', {
     grant_type: 'client_credentials',
-    ...stand.client,
+    ...harness.client,
     scope: scopes.join(' '),
   });
   expect([status, json.scope]).toEqual([200, scopes.join(' ')]);
@@ -58,7 +58,7 @@ test('RFC 9728 3: the document is at the well-known place between host and path 
 
 test('RFC 9728 3.1: it is asked for by GET; writing methods are refused', async () => {
   for (const method of ['POST', 'PUT', 'DELETE']) {
-    expect((await knock(stand.door.url, method, path)).status).toBe(405);
+    expect((await sendRequest(harness.door.url, method, path)).status).toBe(405);
   }
 });
 
@@ -80,19 +80,19 @@ test('RFC 9728 3.3: resource is the identifier that the address of the document 
 });
 
 test('RFC 9728 5.1: the challenge of a missing scope names the document too, and success names none', async () => {
-  const token = await stand.tokenOf(stand.client, { scope: 'read:menu' });
-  const lacking = await stand.read(bearer(token));
+  const token = await harness.tokenOf(harness.client, { scope: 'read:menu' });
+  const lacking = await harness.read(bearer(token));
   expect([lacking.status, lacking.headers['www-authenticate']]).toEqual([
     403,
     expect.stringContaining(`resource_metadata="${origin}${path}"`),
   ]);
-  const fine = await stand.read(bearer(await stand.tokenOf(stand.client)));
+  const fine = await harness.read(bearer(await harness.tokenOf(harness.client)));
   expect([fine.status, fine.headers['www-authenticate']]).toEqual([200, undefined]);
 });
 
 test('RFC 9728 5.1: a refused request is told where the document is, by resource_metadata', async () => {
   for (const headers of [{}, bearer('garbage'), { 'x-api-key': 'opk_wrong' }]) {
-    const { status, headers: answered } = await stand.read(headers);
+    const { status, headers: answered } = await harness.read(headers);
     expect(status).toBe(401);
     expect(answered['www-authenticate']).toContain(`resource_metadata="${origin}${path}"`);
   }

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readPidFile } from '#src/platform/db/embedded/pid-file.ts';
 import { connectionUrl } from '#src/platform/db/pool.ts';
 import { createOrderModel } from '../support/order-model.ts';
-import { command, compare, type Placed, play, type Stage } from '../support/order-play.ts';
+import { command, compare, type OrderHarness, type Placed, play } from '../support/order-play.ts';
 import { type Answer, type CallOptions, type Json, request } from '../support/ordering.ts';
 import { type RunningProgram, runJson, startProgram } from '../support/program.ts';
 import { type Folder, makeFolder, query, type StoreOwner, startOwner } from '../support/store-owner.ts';
@@ -127,7 +127,7 @@ const insist = async (
 
 const rows = (statement: string): Promise<Json[]> => query(store.connection, statement) as Promise<Json[]>;
 
-const openStage = async (): Promise<Stage> => {
+const openOrderHarness = async (): Promise<OrderHarness> => {
   const { restuid } = await runJson(['restaurant', 'create', '--name', 'Da Ada'], env);
   const of = ['--restaurant', String(restuid)];
   await runJson(['restaurant', 'set', ...of, '--point-value', '0.1'], env);
@@ -158,7 +158,7 @@ const crash = fc.record({
 });
 
 test('A-090 A-091 A-120 whatever is killed while parallel clients work and countdowns end, what was answered holds, and all is as in the model', async () => {
-  const stage = await openStage();
+  const harness = await openOrderHarness();
   const model = createOrderModel(850);
   const orders: Placed[] = [];
   let round = 0;
@@ -172,7 +172,7 @@ test('A-090 A-091 A-120 whatever is killed while parallel clients work and count
         ...(round === 1 ? [{ after: 14, delayMs: 2, what: 'database' as const }] : []),
       ];
       crashes = [...always, ...moments].map((each) => ({ ...each, after: sent + each.after }));
-      const placed = await Promise.all(commands.map((plan, index) => play(stage, model, `r${round}c${index}`, plan)));
+      const placed = await Promise.all(commands.map((plan, index) => play(harness, model, `r${round}c${index}`, plan)));
       orders.push(...placed.flat());
       crashes = [];
       // Both that run time out orders; their time is brought here, and they are killed while they do it.
@@ -183,7 +183,7 @@ test('A-090 A-091 A-120 whatever is killed while parallel clients work and count
       await until(async () => late === 0 || (await rows(newOrders)).length < late, 60_000);
       await kill(round % 2 === 0 ? 'worker' : 'program');
       await until(async () => (await rows(newOrders).catch(() => [1])).length === 0, 60_000);
-      await compare(stage, model, orders);
+      await compare(harness, model, orders);
     }),
     { numRuns: 3, endOnFailure: true },
   );

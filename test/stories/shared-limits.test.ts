@@ -79,7 +79,7 @@ describe.skipIf(!hasRedis)('two gateway processes, one PostgreSQL, one Redis', (
     };
   };
 
-  const knock = async (url: string, headers: Record<string, string>): Promise<number> => {
+  const sendRequest = async (url: string, headers: Record<string, string>): Promise<number> => {
     const response = await fetch(`${url}/api/orders/list`, { headers });
     await response.arrayBuffer();
     return response.status;
@@ -88,7 +88,7 @@ describe.skipIf(!hasRedis)('two gateway processes, one PostgreSQL, one Redis', (
   /** A gateway that waited for Redis would need `redisWaitMs` each time; a busy machine takes as long only now and then. */
   const isAnsweredBeforeRedisCould = async (url: string, headers: Record<string, string>): Promise<boolean> => {
     const startedAt = performance.now();
-    expect(await knock(url, headers)).toBe(200);
+    expect(await sendRequest(url, headers)).toBe(200);
     return performance.now() - startedAt < redisWaitMs / 2;
   };
 
@@ -96,7 +96,7 @@ describe.skipIf(!hasRedis)('two gateway processes, one PostgreSQL, one Redis', (
   const countPassed = async ({ headers, token }: Caller, calls: number): Promise<number> => {
     let passed = 0;
     for (let i = 0; i < calls; i += 1) {
-      const status = await knock(urlOf(i), i % 3 === 0 ? token : headers);
+      const status = await sendRequest(urlOf(i), i % 3 === 0 ? token : headers);
       if (status === 200) passed += 1;
       else expect(status).toBe(429);
     }
@@ -108,7 +108,7 @@ describe.skipIf(!hasRedis)('two gateway processes, one PostgreSQL, one Redis', (
     const token = String(headers.authorization).slice('Bearer '.length);
     let refusedAt = 0;
     const refused = until(async () => {
-      const statuses = await Promise.all([knock(urlOf(0), headers), knock(urlOf(1), headers)]);
+      const statuses = await Promise.all([sendRequest(urlOf(0), headers), sendRequest(urlOf(1), headers)]);
       refusedAt = performance.now();
       return statuses.every((status) => status === 401);
     });
@@ -138,10 +138,10 @@ describe.skipIf(!hasRedis)('two gateway processes, one PostgreSQL, one Redis', (
     await redis.kill();
     await until(() => allSay('down'));
     // Used up is used up, at whichever gateway; wrong credentials stay wrong; everybody else goes on.
-    for (let i = 0; i < 4; i += 1) expect(await knock(urlOf(i), used.headers)).toBe(429);
+    for (let i = 0; i < 4; i += 1) expect(await sendRequest(urlOf(i), used.headers)).toBe(429);
     for (const url of [urlOf(0), urlOf(1)]) {
-      expect(await knock(url, { ...before.headers, 'x-client-secret': 'wrong' })).toBe(401);
-      expect(await knock(url, { authorization: 'Bearer garbage' })).toBe(401);
+      expect(await sendRequest(url, { ...before.headers, 'x-client-secret': 'wrong' })).toBe(401);
+      expect(await sendRequest(url, { authorization: 'Bearer garbage' })).toBe(401);
       await until(() => isAnsweredBeforeRedisCould(url, before.headers));
     }
     await revokeEverywhere((await newCaller()).token);
@@ -150,8 +150,8 @@ describe.skipIf(!hasRedis)('two gateway processes, one PostgreSQL, one Redis', (
     expect(passed).toBe(2 * quota);
     await redis.start();
     await until(() => allSay('up'));
-    for (let i = 0; i < 2; i += 1) expect(await knock(urlOf(i), alone.headers)).toBe(429);
-    expect(await knock(urlOf(0), before.headers)).toBe(200);
+    for (let i = 0; i < 2; i += 1) expect(await sendRequest(urlOf(i), alone.headers)).toBe(429);
+    expect(await sendRequest(urlOf(0), before.headers)).toBe(200);
     expect(await countPassed(await newCaller(), quota + 40)).toBe(quota);
     // Five commands and 600 requests: some seconds of work, of which a neighbour may leave a tenth.
   }, 180_000);

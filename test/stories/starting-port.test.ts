@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Headers, knock, sendRaw } from '../gateway/harness/public-door.ts';
+import { type Headers, sendRaw, sendRequest } from '../gateway/harness/public-door.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
 import { type RunningProgram, startProgram } from '../support/program.ts';
@@ -16,7 +16,7 @@ let starting: Promise<RunningProgram>;
 
 const answers = async (): Promise<boolean> => {
   try {
-    await knock(url, 'GET', '/healthz');
+    await sendRequest(url, 'GET', '/healthz');
     return true;
   } catch {
     return false;
@@ -47,7 +47,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-const expectStarting = (reply: Awaited<ReturnType<typeof knock>>, type: RegExp): void => {
+const expectStarting = (reply: Awaited<ReturnType<typeof sendRequest>>, type: RegExp): void => {
   expect(reply.status).toBe(503);
   expect(reply.headers).toMatchObject({
     'retry-after': expect.stringMatching(/^[1-9]\d?$/),
@@ -63,7 +63,7 @@ const expectStarting = (reply: Awaited<ReturnType<typeof knock>>, type: RegExp):
 
 test('F-63 while it starts, the port answers 503 in the dialect of the caller, then the gateway takes over', async () => {
   const get = (path: string, headers: Headers = {}, method = 'GET') =>
-    knock(url, method, path, { headers: { 'x-request-id': 'mine', ...headers } });
+    sendRequest(url, method, path, { headers: { 'x-request-id': 'mine', ...headers } });
   for (const headers of [{}, { 'x-api-key': 'opk_x' }, { authorization: 'Bearer abc' }] as Headers[]) {
     for (const path of ['/api/orders/list', '/healthz', '/panel', '/docs', '/nowhere']) {
       const reply = await get(path, headers);

@@ -8,7 +8,7 @@ export type Model = ReturnType<typeof createOrderModel>;
 export type Placed = { receipt: Json; model: ModelOrder };
 
 /** A restaurant as its clients reach it: ten minutes of countdown, a point per unit, 0.1 for a point. */
-export type Stage = {
+export type OrderHarness = {
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   productUid: string;
   /** Bodies of all events of the restaurant, oldest first. */
@@ -37,14 +37,14 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
 
 /** One client's commands one after another; each answer must be what the model says. */
 export const play = async (
-  stage: Stage,
+  harness: OrderHarness,
   model: Model,
   name: string,
   commands: readonly Command[],
 ): Promise<Placed[]> => {
   const orders: Placed[] = [];
   const emailOf = (who: string): string => `${who === 'shared' ? 'all' : name}-${who}@example.com`;
-  const post = async (path: string, body: Json): Promise<Json> => (await stage.call('POST', path, { body })).json;
+  const post = async (path: string, body: Json): Promise<Json> => (await harness.call('POST', path, { body })).json;
   for (const step of commands) {
     if (step.type === 'order') {
       const { order: receipt, error } = await post('/order/create', {
@@ -53,7 +53,7 @@ export const play = async (
         table: '7',
         payment_method: 'cash',
         payment_method_sub: 'pos',
-        details: [{ product: { uid: stage.productUid }, quantity: step.quantity }],
+        details: [{ product: { uid: harness.productUid }, quantity: step.quantity }],
         ...(step.redeem === undefined ? undefined : { redeem_points: step.redeem }),
       });
       const made = model.order(emailOf(step.who), step.quantity, step.redeem ?? 0);
@@ -79,12 +79,12 @@ export const play = async (
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
 
-const read = async (stage: Stage, path: string, query: Record<string, string>): Promise<Json> =>
-  (await stage.call('GET', path, { query })).json;
+const read = async (harness: OrderHarness, path: string, query: Record<string, string>): Promise<Json> =>
+  (await harness.call('GET', path, { query })).json;
 
-const compareCustomer = async (stage: Stage, model: ModelCustomer, events: Json[]): Promise<void> => {
+const compareCustomer = async (harness: OrderHarness, model: ModelCustomer, events: Json[]): Promise<void> => {
   const { email, totals, balance, entries } = model;
-  const { customer } = await read(stage, '/customerstats/customer', { email });
+  const { customer } = await read(harness, '/customerstats/customer', { email });
   expect(customer).toMatchObject({
     orders_count: totals.size,
     orders_total: [...totals.values()].reduce((sum, total) => sum + total, 0) / 100,
@@ -101,10 +101,10 @@ const compareCustomer = async (stage: Stage, model: ModelCustomer, events: Json[
   }
 };
 
-/** Statistics, balances, sequences, numbers and events of everything that was ever done on the stage. */
-export const compare = async (stage: Stage, model: Model, orders: readonly Placed[]): Promise<void> => {
-  const events = await stage.events();
-  for (const customer of model.customers) if (!customer.removed) await compareCustomer(stage, customer, events);
+/** Statistics, balances, sequences, numbers and events of everything that was ever done in the harness. */
+export const compare = async (harness: OrderHarness, model: Model, orders: readonly Placed[]): Promise<void> => {
+  const events = await harness.events();
+  for (const customer of model.customers) if (!customer.removed) await compareCustomer(harness, customer, events);
   const changes = events
     .filter(({ event }) => event === 'customer.changed')
     .map(({ seq, change }) => `${seq} ${change}`);
@@ -118,7 +118,7 @@ export const compare = async (stage: Stage, model: Model, orders: readonly Place
   expect(recorded.size).toBe(orders.length);
   const numbers: number[] = [];
   for (const { receipt, model: order } of orders) {
-    const { order: shown } = await read(stage, '/orders/get', { uid: receipt.uid });
+    const { order: shown } = await read(harness, '/orders/get', { uid: receipt.uid });
     numbers.push(shown.number);
     expect(shown).toMatchObject({ status: order.status, total: order.total / 100, token: receipt.token });
     const ofOrder = recorded.get(receipt.uid) ?? [];
@@ -128,7 +128,7 @@ export const compare = async (stage: Stage, model: Model, orders: readonly Place
   }
   expect(numbers.sort((a, b) => a - b)).toEqual(upTo(orders.length));
   for (const status of ['new', 'confirmed', 'timed_out', 'closed', 'cancelled']) {
-    const { total_count } = await read(stage, '/orders/list', { status, pagesize: '1' });
+    const { total_count } = await read(harness, '/orders/list', { status, pagesize: '1' });
     expect([status, total_count]).toEqual([
       status,
       orders.filter(({ model: order }) => order.status === status).length,

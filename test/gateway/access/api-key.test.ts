@@ -4,39 +4,39 @@ import { withinASecond } from '../../support/until.ts';
 import {
   bearer,
   clientHeaders,
-  openStand,
+  type Harness,
+  openHarness,
   rawHeaders,
   read,
-  type Stand,
   scopes,
   tokenOf,
   withoutRequestId,
 } from '../harness/gateway-harness.ts';
-import { knock, type Reply } from '../harness/public-door.ts';
+import { type Reply, sendRequest } from '../harness/public-door.ts';
 import { openStoreLine } from '../harness/store-line.ts';
 
-let stand: Stand;
+let harness: Harness;
 let tenant: string;
 
 beforeAll(async () => {
-  stand = await openStand();
-  tenant = await stand.createTenant();
+  harness = await openHarness();
+  tenant = await harness.createTenant();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 const createKey = (expires?: Date) =>
-  stand.credentials.createApiKey({ tenant, name: 'test', ...(expires === undefined ? undefined : { expires }) });
+  harness.credentials.createApiKey({ tenant, name: 'test', ...(expires === undefined ? undefined : { expires }) });
 
-const get = (key: string, url = stand.url): Promise<Reply> =>
-  knock(url, 'GET', read, { headers: { 'x-api-key': key } });
+const get = (key: string, url = harness.url): Promise<Reply> =>
+  sendRequest(url, 'GET', read, { headers: { 'x-api-key': key } });
 
 const plainChallenge = (): string =>
-  `Bearer realm="orderpass", resource_metadata="${stand.url}/.well-known/oauth-protected-resource"`;
+  `Bearer realm="orderpass", resource_metadata="${harness.url}/.well-known/oauth-protected-resource"`;
 
 test('A-013 no credential is INVALID_AUTH with a challenge that names no error', async () => {
   for (const headers of [{}, { 'x-api-key': '' }, { authorization: '', 'x-client-id': '', 'x-client-secret': '' }]) {
-    const reply = await knock(stand.url, 'GET', read, { headers: headers as Record<string, string> });
+    const reply = await sendRequest(harness.url, 'GET', read, { headers: headers as Record<string, string> });
     expect([reply.status, reply.json.success, reply.json.error]).toEqual([401, false, 'INVALID_AUTH']);
     expect(reply.headers['www-authenticate']).toBe(plainChallenge());
   }
@@ -58,7 +58,7 @@ test('A-049 an API key holds its fixed scopes and no other', async () => {
     ['write:orders', 'POST', '/api/order/create'],
     ['write:menu', 'POST', '/api/menu/import'],
   ] as const) {
-    const reply = await knock(stand.url, method, path, { headers: { 'x-api-key': api_key } });
+    const reply = await sendRequest(harness.url, method, path, { headers: { 'x-api-key': api_key } });
     if (reply.status === 200) open.push(scope);
     else expect([reply.status, reply.json.missing_scopes]).toEqual([403, [scope]]);
   }
@@ -67,8 +67,8 @@ test('A-049 an API key holds its fixed scopes and no other', async () => {
 
 test('unknown, revoked, expired and malformed keys are one INVALID_KEY', async () => {
   const revoked = await createKey();
-  await stand.credentials.revokeApiKey(revoked.key_id);
-  const ended = await createKey(new Date(stand.clock.now().getTime() - 1));
+  await harness.credentials.revokeApiKey(revoked.key_id);
+  const ended = await createKey(new Date(harness.clock.now().getTime() - 1));
   const replies = [];
   for (const key of [
     newApiKey().value,
@@ -88,9 +88,9 @@ test('unknown, revoked, expired and malformed keys are one INVALID_KEY', async (
 });
 
 test('a key ends when it expires, also one that is in use', async () => {
-  const { api_key } = await createKey(new Date(stand.clock.now().getTime() + 60_000));
+  const { api_key } = await createKey(new Date(harness.clock.now().getTime() + 60_000));
   expect((await get(api_key)).status).toBe(200);
-  stand.clock.move(60_000);
+  harness.clock.move(60_000);
   expect((await get(api_key)).status).toBe(401);
 });
 
@@ -107,64 +107,69 @@ test('a value that was mistyped or cut is told from a real one without a look-up
 
 test('A-015 an API key beside client headers, or sent twice, is ambiguous and the header is named', async () => {
   const { api_key } = await createKey();
-  const client = await stand.createClient([tenant]);
-  const both = await knock(stand.url, 'GET', read, { headers: { 'x-api-key': api_key, ...clientHeaders(client) } });
+  const client = await harness.createClient([tenant]);
+  const both = await sendRequest(harness.url, 'GET', read, {
+    headers: { 'x-api-key': api_key, ...clientHeaders(client) },
+  });
   expect([both.status, both.json.error]).toEqual([400, 'VALIDATION_ERROR']);
   expect(both.json.errors.map(({ pointer, code }: { pointer: string; code: string }) => [pointer, code])).toEqual([
     ['X-Api-Key', 'AMBIGUOUS_CREDENTIALS'],
     ['X-Client-Id', 'AMBIGUOUS_CREDENTIALS'],
   ]);
-  const twice = await knock(stand.url, 'GET', read, {
-    headers: rawHeaders(stand.url, 'x-api-key', api_key, 'X-API-KEY', api_key),
+  const twice = await sendRequest(harness.url, 'GET', read, {
+    headers: rawHeaders(harness.url, 'x-api-key', api_key, 'X-API-KEY', api_key),
   });
   expect([twice.status, twice.json.errors[0].pointer, twice.json.errors[0].code]).toEqual([
     400,
     'X-Api-Key',
     'AMBIGUOUS_CREDENTIALS',
   ]);
-  const scheme = await knock(stand.url, 'GET', read, {
+  const scheme = await sendRequest(harness.url, 'GET', read, {
     headers: { 'x-api-key': api_key, authorization: 'Basic eDp5' },
   });
   expect([scheme.status, scheme.json.error]).toEqual([400, 'VALIDATION_ERROR']);
   expect(
-    (await knock(stand.url, 'GET', read, { headers: rawHeaders(stand.url, 'x-api-key', '', 'x-api-key', api_key) }))
-      .status,
+    (
+      await sendRequest(harness.url, 'GET', read, {
+        headers: rawHeaders(harness.url, 'x-api-key', '', 'x-api-key', api_key),
+      })
+    ).status,
   ).toBe(200);
 });
 
 test('A-020 another Authorization scheme alone is INVALID_AUTH with the Bearer challenge', async () => {
   for (const authorization of ['Basic eDp5', 'Bearerx abc', 'Negotiate x', 'x']) {
-    const reply = await knock(stand.url, 'GET', read, { headers: { authorization } });
+    const reply = await sendRequest(harness.url, 'GET', read, { headers: { authorization } });
     expect([authorization, reply.status, reply.json.error]).toEqual([authorization, 401, 'INVALID_AUTH']);
     expect(reply.headers['www-authenticate']).toBe(plainChallenge());
   }
 });
 
 test('A-022 a key revoked anywhere is refused by every gateway within 1 s, and stays refused', async () => {
-  const other = await stand.openDoor();
+  const other = await harness.openDoor();
   const { api_key, key_id } = await createKey();
   const kept = await createKey();
-  for (const url of [stand.url, other.url]) expect((await get(api_key, url)).status).toBe(200);
-  await stand.credentials.revokeApiKey(key_id);
-  for (const url of [stand.url, other.url]) {
+  for (const url of [harness.url, other.url]) expect((await get(api_key, url)).status).toBe(200);
+  await harness.credentials.revokeApiKey(key_id);
+  for (const url of [harness.url, other.url]) {
     await expect.poll(async () => (await get(api_key, url)).status, withinASecond).toBe(401);
     expect((await get(kept.api_key, url)).status).toBe(200);
   }
 });
 
 test('A-022 a gateway that hears nothing of changes refuses a revoked key within 1 s all the same', async () => {
-  const deaf = await stand.openDoor({ hears: false });
+  const deaf = await harness.openDoor({ hears: false });
   const { api_key, key_id } = await createKey();
   expect((await get(api_key, deaf.url)).status).toBe(200);
-  await stand.credentials.revokeApiKey(key_id);
+  await harness.credentials.revokeApiKey(key_id);
   await expect.poll(async () => (await get(api_key, deaf.url)).status, withinASecond).toBe(401);
 });
 
 test('a store that is cut off or silent lets known keys in for 1 s at most, then nobody; it recovers alone', async () => {
-  const line = await openStoreLine(stand.database.url);
-  const door = await stand.openDoor({ pool: line.pool });
+  const line = await openStoreLine(harness.database.url);
+  const door = await harness.openDoor({ pool: line.pool });
   const { api_key } = await createKey();
-  const client = await stand.createClient([tenant]);
+  const client = await harness.createClient([tenant]);
   const token = await tokenOf(door.url, client);
   const callers: Record<string, string>[] = [{ 'x-api-key': api_key }, clientHeaders(client), bearer(token)];
   try {
@@ -178,14 +183,14 @@ test('a store that is cut off or silent lets known keys in for 1 s at most, then
         .poll(async () => (await get(api_key, door.url)).status, { timeout: refusedWithinMs, interval: 10 })
         .toBe(503);
       for (const headers of [...callers, { 'x-api-key': newApiKey().value }]) {
-        const reply = await knock(door.url, 'GET', read, { headers });
+        const reply = await sendRequest(door.url, 'GET', read, { headers });
         expect([reply.status, reply.json.error, reply.headers['retry-after']]).toEqual([503, 'OVERLOADED', '2']);
       }
       expect((await get('garbage', door.url)).status).toBe(401);
       await line.restore();
     }
     for (const headers of callers) {
-      const status = async () => (await knock(door.url, 'GET', read, { headers })).status;
+      const status = async () => (await sendRequest(door.url, 'GET', read, { headers })).status;
       await expect.poll(status, { timeout: 10_000 }).toBe(200);
     }
   } finally {
@@ -195,16 +200,16 @@ test('a store that is cut off or silent lets known keys in for 1 s at most, then
 });
 
 test('A-025 A-026 the key of a tenant that is gone is RESTAURANT_NOT_FOUND, of one with API access off API_DISABLED', async () => {
-  const own = await stand.createTenant();
-  const { api_key } = await stand.credentials.createApiKey({ tenant: own, name: 'test' });
-  await stand.credentials.setTenantApiEnabled(own, false);
+  const own = await harness.createTenant();
+  const { api_key } = await harness.credentials.createApiKey({ tenant: own, name: 'test' });
+  await harness.credentials.setTenantApiEnabled(own, false);
   expect([(await get(api_key)).status, (await get(api_key)).json.error]).toEqual([403, 'API_DISABLED']);
-  await stand.credentials.removeTenant(own);
+  await harness.credentials.removeTenant(own);
   await expect.poll(async () => (await get(api_key)).json.error, withinASecond).toBe('RESTAURANT_NOT_FOUND');
   expect((await get(api_key)).status).toBe(401);
 });
 
 test('the scopes of the table are what the tests name', async () => {
-  const { json } = await knock(stand.url, 'GET', '/.well-known/oauth-protected-resource');
+  const { json } = await sendRequest(harness.url, 'GET', '/.well-known/oauth-protected-resource');
   expect(json.scopes_supported).toEqual(scopes);
 });

@@ -3,7 +3,6 @@ import { createAssertionVerifier } from '#src/contract/assertion.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import {
   type Headers,
-  knock,
   masterKey,
   metadata,
   openDoor,
@@ -11,6 +10,7 @@ import {
   plainChallenge,
   type Reply,
   sendRaw,
+  sendRequest,
   startUpstream,
   type TestUpstream,
 } from '../harness/public-door.ts';
@@ -39,14 +39,15 @@ const read = '/api/orders/list';
 type Ask = (method: string, target: string, headers: Headers, at?: PublicDoor) => Promise<Reply>;
 
 const asNginx: Ask = (method, target, headers, at = door) =>
-  knock(at.url, 'GET', '/auth/check', {
+  sendRequest(at.url, 'GET', '/auth/check', {
     headers: { ...headers, 'x-original-method': method, 'x-original-uri': target },
   });
 const asTraefik: Ask = (method, target, headers, at = door) =>
-  knock(at.url, 'GET', '/auth/check', {
+  sendRequest(at.url, 'GET', '/auth/check', {
     headers: { ...headers, 'x-forwarded-method': method, 'x-forwarded-uri': target },
   });
-const asEnvoy: Ask = (method, target, headers, at = door) => knock(at.url, method, `/auth/check${target}`, { headers });
+const asEnvoy: Ask = (method, target, headers, at = door) =>
+  sendRequest(at.url, method, `/auth/check${target}`, { headers });
 
 const proxies: [string, Ask][] = [
   ['nginx', asNginx],
@@ -186,7 +187,7 @@ test('a check that says nothing, or says it in two ways, is refused whoever asks
     ['/auth/check/', {}],
   ];
   for (const [target, headers] of cases) {
-    const answer = await knock(door.url, 'GET', target, { headers: { ...door.asKey, ...headers } });
+    const answer = await sendRequest(door.url, 'GET', target, { headers: { ...door.asKey, ...headers } });
     expect([target, headers, answer.status]).toEqual([target, headers, 403]);
   }
   const twice = await sendRaw(
@@ -194,10 +195,12 @@ test('a check that says nothing, or says it in two ways, is refused whoever asks
     `GET /auth/check HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Api-Key: ${door.asKey['x-api-key']}\r\nX-Original-Method: GET\r\nX-Original-URI: ${read}\r\nX-Original-URI: ${read}\r\n\r\n`,
   );
   expect(twice).toContain('HTTP/1.1 403');
-  expect((await knock(door.url, 'GET', '/auth/check', { headers: { ...door.asKey, ...pair } })).status).toBe(200);
-  expect((await knock(door.url, 'POST', '/auth/check', { headers: { ...door.asKey, ...pair } })).status).toBe(405);
+  expect((await sendRequest(door.url, 'GET', '/auth/check', { headers: { ...door.asKey, ...pair } })).status).toBe(200);
+  expect((await sendRequest(door.url, 'POST', '/auth/check', { headers: { ...door.asKey, ...pair } })).status).toBe(
+    405,
+  );
   // The check is asked with HEAD, the question is about GET.
-  const head = await knock(door.url, 'HEAD', '/auth/check', { headers: pair });
+  const head = await sendRequest(door.url, 'HEAD', '/auth/check', { headers: pair });
   expect([head.status, head.text, head.headers['www-authenticate']]).toEqual([401, '', plainChallenge]);
 });
 
@@ -227,5 +230,5 @@ test('off unless it is switched on: the path is one that does not exist', async 
       undefined,
     ]);
   }
-  expect((await knock(closed.url, 'GET', read, { headers: closed.asKey })).status).toBe(200);
+  expect((await sendRequest(closed.url, 'GET', read, { headers: closed.asKey })).status).toBe(200);
 });

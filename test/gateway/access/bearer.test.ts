@@ -6,40 +6,40 @@ import { withinASecond } from '../../support/until.ts';
 import {
   bearer,
   clientHeaders,
-  openStand,
+  type Harness,
+  openHarness,
   rawHeaders,
   read,
-  type Stand,
   scopes,
   tokenOf,
   withoutRequestId,
 } from '../harness/gateway-harness.ts';
-import { knock, type Reply } from '../harness/public-door.ts';
+import { type Reply, sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 let tenant: string;
 let client: { client_id: string; client_secret: string };
 let key: SigningKey;
 
 beforeAll(async () => {
-  stand = await openStand();
-  tenant = await stand.createTenant();
-  client = await stand.createClient([tenant]);
+  harness = await openHarness();
+  tenant = await harness.createTenant();
+  client = await harness.createClient([tenant]);
   key = (
     await openSigningKeys({
-      db: stand.database.db,
-      box: stand.box,
-      clock: stand.clock,
+      db: harness.database.db,
+      box: harness.box,
+      clock: harness.clock,
       settings: { token_lifetime: 3_600, signing_key_days: 90 },
     })
   ).current();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
-const get = (headers: Record<string, string>): Promise<Reply> => knock(stand.url, 'GET', read, { headers });
+const get = (headers: Record<string, string>): Promise<Reply> => sendRequest(harness.url, 'GET', read, { headers });
 
-const metadata = (): string => `resource_metadata="${stand.url}/.well-known/oauth-protected-resource"`;
+const metadata = (): string => `resource_metadata="${harness.url}/.well-known/oauth-protected-resource"`;
 
 const expectInvalidToken = (reply: Reply, description = 'The access token is not valid'): void => {
   expect([reply.status, reply.json?.error, reply.json?.error_description]).toEqual([401, 'invalid_token', description]);
@@ -48,7 +48,7 @@ const expectInvalidToken = (reply: Reply, description = 'The access token is not
   );
 };
 
-const seconds = (): number => Math.floor(stand.clock.now().getTime() / 1000);
+const seconds = (): number => Math.floor(harness.clock.now().getTime() / 1000);
 
 type Forgery = {
   claims?: JWTPayload;
@@ -60,8 +60,8 @@ type Forgery = {
 /** A token as the gateway would sign it, but for what is changed. */
 const forge = ({ claims = {}, header = {}, by = key.privateKey, without }: Forgery = {}): Promise<string> => {
   const payload: JWTPayload = {
-    iss: stand.url,
-    aud: stand.url,
+    iss: harness.url,
+    aud: harness.url,
     sub: client.client_id,
     client_id: client.client_id,
     scope: scopes.join(' '),
@@ -75,14 +75,14 @@ const forge = ({ claims = {}, header = {}, by = key.privateKey, without }: Forge
 };
 
 test('A-014 A-019 a Bearer token opens a read operation, whatever the case of the scheme', async () => {
-  const token = await tokenOf(stand.url, client);
+  const token = await tokenOf(harness.url, client);
   for (const authorization of [`Bearer ${token}`, `bearer ${token}`, `BEARER   ${token}`]) {
     expect((await get({ authorization })).status).toBe(200);
   }
 });
 
 test('A-019 Bearer followed by nothing or by more than one word is invalid_request', async () => {
-  const token = await tokenOf(stand.url, client);
+  const token = await tokenOf(harness.url, client);
   for (const authorization of [
     'Bearer',
     'bearer ',
@@ -102,10 +102,10 @@ test('A-021 a token of our own key is refused when it is of another type, audien
     { header: { typ: 'dpop+jwt' } },
     { header: { kid: 'other' } },
     { claims: { aud: 'https://other.example' } },
-    { claims: { aud: [stand.url, 'https://other.example'] } },
-    { claims: { aud: `${stand.url}/` } },
+    { claims: { aud: [harness.url, 'https://other.example'] } },
+    { claims: { aud: `${harness.url}/` } },
     { claims: { iss: 'https://other.example' } },
-    { claims: { iss: `${stand.url}/` } },
+    { claims: { iss: `${harness.url}/` } },
     { claims: { nbf: seconds() + 60 } },
     { claims: { sub: 'opc_other' } },
     { claims: { scope: [...scopes] } },
@@ -137,13 +137,13 @@ test('A-021 the key comes from our own set: alg none, HMAC by the public key, an
   const own = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const jwk = createPublicKey(own.privateKey).export({ format: 'jwk' });
   const kid = await calculateJwkThumbprint(jwk as never);
-  for (const header of [{}, { kid }, { jwk: jwk as never }, { kid, jku: `${stand.url}/api/oauth/jwks` }]) {
+  for (const header of [{}, { kid }, { jwk: jwk as never }, { kid, jku: `${harness.url}/api/oauth/jwks` }]) {
     expectInvalidToken(await get(bearer(await forge({ by: own.privateKey, header }))));
   }
 });
 
 test('A-021 a token with any one character changed is refused', async () => {
-  const token = await tokenOf(stand.url, client);
+  const token = await tokenOf(harness.url, client);
   expect((await get(bearer(token))).status).toBe(200);
   const places = [
     0,
@@ -172,42 +172,45 @@ test('A-021 a token with any one character changed is refused', async () => {
 });
 
 test('A-021 a token is refused from the second on in which it expires, used before or not', async () => {
-  const [used, unused] = [await tokenOf(stand.url, client), await tokenOf(stand.url, client, { scope: 'read:orders' })];
+  const [used, unused] = [
+    await tokenOf(harness.url, client),
+    await tokenOf(harness.url, client, { scope: 'read:orders' }),
+  ];
   expect((await get(bearer(used))).status).toBe(200);
-  const left = (decodeJwt(used).exp ?? 0) * 1000 - stand.clock.now().getTime();
-  stand.clock.move(left - 500);
+  const left = (decodeJwt(used).exp ?? 0) * 1000 - harness.clock.now().getTime();
+  harness.clock.move(left - 500);
   expect((await get(bearer(used))).status).toBe(200);
-  stand.clock.move(1_500);
+  harness.clock.move(1_500);
   expectInvalidToken(await get(bearer(used)), 'The access token expired');
   expectInvalidToken(await get(bearer(unused)), 'The access token expired');
-  const head = await knock(stand.url, 'HEAD', read, { headers: bearer(used) });
+  const head = await sendRequest(harness.url, 'HEAD', read, { headers: bearer(used) });
   expect([head.status, head.body.length]).toEqual([401, 0]);
   expect(head.headers['www-authenticate']).toContain('error="invalid_token"');
-  stand.clock.move(-left - 1_000);
+  harness.clock.move(-left - 1_000);
   expect((await get(bearer(await forge()))).status).toBe(200);
 });
 
 test('A-016 a token in the query is refused and never used, however its name is written', async () => {
-  const token = await tokenOf(stand.url, client);
+  const token = await tokenOf(harness.url, client);
   for (const name of ['access_token', 'access%5Ftoken', '%61ccess_token']) {
-    const before = stand.upstream.seen.length;
+    const before = harness.upstream.seen.length;
     for (const headers of [{}, bearer(token), clientHeaders(client)] as Record<string, string>[]) {
-      const reply = await knock(stand.url, 'GET', `${read}?page=1&${name}=${token}`, { headers });
+      const reply = await sendRequest(harness.url, 'GET', `${read}?page=1&${name}=${token}`, { headers });
       expect([reply.status, reply.json.error]).toEqual([400, 'invalid_request']);
       expect(reply.headers['www-authenticate']).toMatch(/^Bearer .*error="invalid_request"/);
     }
-    expect(stand.upstream.seen.length).toBe(before);
+    expect(harness.upstream.seen.length).toBe(before);
   }
-  expect((await knock(stand.url, 'GET', `${read}?access_token=`, { headers: bearer(token) })).status).toBe(200);
+  expect((await sendRequest(harness.url, 'GET', `${read}?access_token=`, { headers: bearer(token) })).status).toBe(200);
 });
 
 test('A-022 tokens of a disabled client, and of one that may not use tokens any more, are invalid_token within 1 s', async () => {
   for (const end of [
-    (id: string) => stand.credentials.disableClient(id),
-    (id: string) => stand.credentials.setClientMayUseTokens(id, false),
+    (id: string) => harness.credentials.disableClient(id),
+    (id: string) => harness.credentials.setClientMayUseTokens(id, false),
   ]) {
-    const own = await stand.createClient([tenant]);
-    const token = await tokenOf(stand.url, own);
+    const own = await harness.createClient([tenant]);
+    const token = await tokenOf(harness.url, own);
     expect((await get(bearer(token))).status).toBe(200);
     await end(own.client_id);
     await expect.poll(async () => (await get(bearer(token))).status, withinASecond).toBe(401);
@@ -216,33 +219,33 @@ test('A-022 tokens of a disabled client, and of one that may not use tokens any 
 });
 
 test('A-025 a Bearer token of a client whose only tenant is gone is invalid_token', async () => {
-  const own = await stand.createTenant();
-  const token = await tokenOf(stand.url, await stand.createClient([own]));
+  const own = await harness.createTenant();
+  const token = await tokenOf(harness.url, await harness.createClient([own]));
   expect((await get(bearer(token))).status).toBe(200);
-  await stand.credentials.removeTenant(own);
+  await harness.credentials.removeTenant(own);
   await expect.poll(async () => (await get(bearer(token))).status, withinASecond).toBe(401);
   expectInvalidToken(await get(bearer(token)));
 });
 
 test('A-026 API access off is insufficient_scope without scope for a Bearer token', async () => {
-  const own = await stand.createTenant();
-  const token = await tokenOf(stand.url, await stand.createClient([own]));
-  await stand.credentials.setTenantApiEnabled(own, false);
+  const own = await harness.createTenant();
+  const token = await tokenOf(harness.url, await harness.createClient([own]));
+  await harness.credentials.setTenantApiEnabled(own, false);
   await expect.poll(async () => (await get(bearer(token))).status, withinASecond).toBe(403);
   const reply = await get(bearer(token));
   expect(reply.json.error).toBe('insufficient_scope');
   expect(reply.headers['www-authenticate']).toMatch(/error="insufficient_scope"/);
   expect(reply.headers['www-authenticate']).not.toMatch(/ scope=/);
-  await stand.credentials.setTenantApiEnabled(own, true);
+  await harness.credentials.setTenantApiEnabled(own, true);
   await expect.poll(async () => (await get(bearer(token))).status, withinASecond).toBe(200);
 });
 
 test('A-051 a scope that the client has lost since is missing from its tokens', async () => {
-  const own = await stand.createClient([tenant], ['read:orders', 'read:menu']);
-  const token = await tokenOf(stand.url, own);
-  const menu = () => knock(stand.url, 'GET', '/api/menu/categories', { headers: bearer(token) });
+  const own = await harness.createClient([tenant], ['read:orders', 'read:menu']);
+  const token = await tokenOf(harness.url, own);
+  const menu = () => sendRequest(harness.url, 'GET', '/api/menu/categories', { headers: bearer(token) });
   expect((await menu()).status).toBe(200);
-  await stand.credentials.setClientScopes(own.client_id, ['read:orders', 'write:menu']);
+  await harness.credentials.setClientScopes(own.client_id, ['read:orders', 'write:menu']);
   await expect.poll(async () => (await menu()).status, withinASecond).toBe(403);
   const reply = await menu();
   expect(reply.headers['www-authenticate']).toContain('scope="read:menu"');
@@ -250,19 +253,19 @@ test('A-051 a scope that the client has lost since is missing from its tokens', 
 });
 
 test('A-015 a Bearer token beside another credential is ambiguous and answered in the OAuth dialect', async () => {
-  const token = await tokenOf(stand.url, client);
-  const { api_key } = await stand.credentials.createApiKey({ tenant, name: 'test' });
+  const token = await tokenOf(harness.url, client);
+  const { api_key } = await harness.credentials.createApiKey({ tenant, name: 'test' });
   const sent: (string[] | Record<string, string>)[] = [
     { ...bearer(token), 'x-api-key': api_key },
     { ...bearer(token), ...clientHeaders(client) },
     { ...bearer(token), 'x-client-secret': 'x' },
     { authorization: 'Bearer', 'x-api-key': 'x' },
-    rawHeaders(stand.url, 'authorization', `Bearer ${token}`, 'authorization', `Bearer ${token}`),
-    rawHeaders(stand.url, 'authorization', 'Basic eDp5', 'authorization', `Bearer ${token}`),
-    rawHeaders(stand.url, 'authorization', `Bearer ${token}`, 'authorization', 'Basic eDp5'),
+    rawHeaders(harness.url, 'authorization', `Bearer ${token}`, 'authorization', `Bearer ${token}`),
+    rawHeaders(harness.url, 'authorization', 'Basic eDp5', 'authorization', `Bearer ${token}`),
+    rawHeaders(harness.url, 'authorization', `Bearer ${token}`, 'authorization', 'Basic eDp5'),
   ];
   for (const headers of sent) {
-    const reply = await knock(stand.url, 'GET', read, { headers });
+    const reply = await sendRequest(harness.url, 'GET', read, { headers });
     expect([headers, reply.status, reply.json.error]).toEqual([headers, 400, 'invalid_request']);
     expect(reply.json.error_description).toMatch(/Authorization: (more than one kind|sent twice)/);
   }

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommand } from '../../support/program.ts';
 import { until } from '../../support/until.ts';
 import {
-  knock,
   openDoor,
   type PublicDoor,
   routeFile,
+  sendRequest,
   startUpstream,
   type TestUpstream,
 } from '../harness/public-door.ts';
@@ -64,7 +64,7 @@ const written = async (): Promise<number> => {
 
 test('scopes that a route tries out refuse nobody; who would be refused is counted by route, caller and scopes', async () => {
   const get = (headers: Record<string, string>, target = read, method = 'GET') =>
-    knock(door.url, method, target, { headers });
+    sendRequest(door.url, method, target, { headers });
   const reader = await door.clientWith(['read:orders', 'write:menu']);
   const full = await door.clientWith(routeFile().scopes.map(({ name }) => name));
   const calls: [Record<string, string>, number][] = [
@@ -81,7 +81,7 @@ test('scopes that a route tries out refuse nobody; who would be refused is count
   // What is refused anyway tells nothing about the new scopes.
   expect((await get({ 'x-api-key': 'wrong' })).status).toBe(401);
   expect((await get(await door.clientWith(['read:menu']))).status).toBe(403);
-  const asked = await knock(door.url, 'GET', `/auth/check${read}`, { headers: door.asKey });
+  const asked = await sendRequest(door.url, 'GET', `/auth/check${read}`, { headers: door.asKey });
   expect(asked.status).toBe(200);
   await until(async () => (await written()) === 8);
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
-  knock,
   metadata,
   openDoor,
   origin,
   type PublicDoor,
   plainChallenge,
+  sendRequest,
   startUpstream,
   type TestUpstream,
 } from '../harness/public-door.ts';
@@ -39,7 +39,7 @@ test('F-47 A-052 400, 401 and 403 of the gateway to a Bearer caller are OAuth er
   ];
   for (const [target, headers, status, error, code] of cases) {
     for (const accept of ['*/*', 'application/problem+json']) {
-      const answer = await knock(door.url, 'GET', target, { headers: { ...headers, accept } });
+      const answer = await sendRequest(door.url, 'GET', target, { headers: { ...headers, accept } });
       expect([answer.status, answer.json.error]).toEqual([status, error]);
       const more = status === 400 ? ['errors'] : status === 403 ? ['missing_scopes'] : [];
       const members = ['error', 'error_description', 'error_uri', 'code', ...more, 'request_id'];
@@ -59,8 +59,8 @@ test('F-47 A-052 400, 401 and 403 of the gateway to a Bearer caller are OAuth er
 test('A-054 HEAD gives the same status and headers as GET, with no body', async () => {
   const same = { 'x-request-id': 'same' };
   for (const headers of [{ ...door.asExpired, ...same }, { ...same }, { ...same, ...problem }]) {
-    const get = await knock(door.url, 'GET', '/api/orders/list', { headers });
-    const head = await knock(door.url, 'HEAD', '/api/orders/list', { headers });
+    const get = await sendRequest(door.url, 'GET', '/api/orders/list', { headers });
+    const head = await sendRequest(door.url, 'HEAD', '/api/orders/list', { headers });
     expect([get.status, head.status, head.text]).toEqual([401, 401, '']);
     expect({ ...head.headers, date: '' }).toEqual({ ...get.headers, date: '' });
     expect(head.headers['content-length']).toBe(String(get.body.length));
@@ -80,7 +80,7 @@ test('A-016 an access token in the query, a form body or a JSON body is refused 
     ['POST', '/api/order/create', json, big],
   ];
   for (const [method, target, headers, body] of cases) {
-    const answer = await knock(door.url, method, target, body === undefined ? { headers } : { headers, body });
+    const answer = await sendRequest(door.url, method, target, body === undefined ? { headers } : { headers, body });
     expect([target, body?.slice(0, 40), answer.status, answer.json.error]).toEqual([
       target,
       body?.slice(0, 40),
@@ -100,22 +100,22 @@ test('A-016 the same name in another place is no credential', async () => {
     '',
   ];
   for (const body of bodies) {
-    const answer = await knock(door.url, 'POST', '/api/order/create', { headers: json, body });
+    const answer = await sendRequest(door.url, 'POST', '/api/order/create', { headers: json, body });
     expect([body, answer.status, answer.json.error]).toEqual([body, 401, 'INVALID_AUTH']);
   }
-  const asForm = await knock(door.url, 'POST', '/api/order/create', { headers: form, body: 'access_token=&a=1' });
+  const asForm = await sendRequest(door.url, 'POST', '/api/order/create', { headers: form, body: 'access_token=&a=1' });
   expect([asForm.status, asForm.json.error]).toEqual([401, 'INVALID_AUTH']);
 });
 
 test('A-013 A-063 without a credential the answer is 401 with a challenge that names no error', async () => {
-  const envelope = await knock(door.url, 'GET', '/api/orders/list');
+  const envelope = await sendRequest(door.url, 'GET', '/api/orders/list');
   expect(envelope.status).toBe(401);
   expect(envelope.headers['www-authenticate']).toBe(plainChallenge);
   expect(envelope.json).toMatchObject({ success: false, error: 'INVALID_AUTH' });
-  const asked = await knock(door.url, 'GET', '/api/orders/list', { headers: problem });
+  const asked = await sendRequest(door.url, 'GET', '/api/orders/list', { headers: problem });
   expect(asked.headers['www-authenticate']).toBe(plainChallenge);
   expect(asked.json).toMatchObject({ status: 401, code: 'INVALID_AUTH' });
-  const wrongKey = await knock(door.url, 'GET', '/api/orders/list', { headers: { 'x-api-key': 'opk_wrong' } });
+  const wrongKey = await sendRequest(door.url, 'GET', '/api/orders/list', { headers: { 'x-api-key': 'opk_wrong' } });
   expect([wrongKey.status, wrongKey.json.error]).toEqual([401, 'INVALID_KEY']);
   expect(wrongKey.headers['www-authenticate']).toBe(plainChallenge);
 });
@@ -134,7 +134,7 @@ test('A-058 only an Accept that names the problem type itself changes the dialec
   ];
   for (const [accept, wanted] of cases) {
     const headers = { ...door.asKey, accept };
-    const answer = await knock(door.url, 'POST', '/api/order/create', { headers });
+    const answer = await sendRequest(door.url, 'POST', '/api/order/create', { headers });
     const { request_id } = answer.json;
     expect([accept, answer.headers['content-type']]).toEqual([
       accept,
@@ -167,7 +167,7 @@ test('A-057 a Bearer caller gets other statuses as envelope, or as problem when 
   ];
   for (const [method, target, more, body, status, code] of cases) {
     const send = (extra: Record<string, string>) =>
-      knock(door.url, method, target, {
+      sendRequest(door.url, method, target, {
         headers: { ...door.asBearer, ...more, ...extra },
         ...(body === undefined ? undefined : { body }),
       });
@@ -185,7 +185,7 @@ test('A-057 a Bearer caller gets other statuses as envelope, or as problem when 
 
 test('an empty body counts as no body, whatever its type', async () => {
   for (const headers of [form, { 'content-type': 'text/plain' }, { ...form, 'transfer-encoding': 'chunked' }]) {
-    const answer = await knock(door.url, 'POST', '/api/customer/create', {
+    const answer = await sendRequest(door.url, 'POST', '/api/customer/create', {
       headers: { ...door.asBearer, ...headers },
       body: '',
     });

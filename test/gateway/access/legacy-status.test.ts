@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
-  knock,
   openDoor,
   type PublicDoor,
   plainChallenge,
+  sendRequest,
   startUpstream,
   type TestUpstream,
 } from '../harness/public-door.ts';
@@ -84,18 +84,18 @@ test.each(table)('A-060 %s, in itself %i, is told with %i and the same envelope'
   const body = envelope(code, code === 'RATE_LIMIT_EXCEEDED' ? { retry_after: 7 } : {});
   answerWith(own, body, code === 'RATE_LIMIT_EXCEEDED' ? { 'retry-after': '7' } : {});
   for (const headers of [legacy.asKey, legacy.asClient]) {
-    const answer = await knock(legacy.url, 'GET', read, { headers });
+    const answer = await sendRequest(legacy.url, 'GET', read, { headers });
     expect([answer.status, answer.text]).toEqual([old, body]);
     expect(answer.headers['retry-after']).toBe(
       code === 'RATE_LIMIT_EXCEEDED' ? '7' : code === 'OVERLOADED' ? '1' : undefined,
     );
   }
-  const head = await knock(legacy.url, 'HEAD', read, { headers: legacy.asKey });
+  const head = await sendRequest(legacy.url, 'HEAD', read, { headers: legacy.asKey });
   expect([head.status, head.text]).toEqual([old, '']);
-  const asked = await knock(legacy.url, 'GET', read, { headers: { ...legacy.asKey, ...problem } });
+  const asked = await sendRequest(legacy.url, 'GET', read, { headers: { ...legacy.asKey, ...problem } });
   expect([asked.status, asked.json.code]).toEqual([own, code]);
-  expect((await knock(legacy.url, 'GET', read, { headers: legacy.asBearer })).status).toBe(own);
-  expect((await knock(honest.url, 'GET', read, { headers: honest.asKey })).status).toBe(own);
+  expect((await sendRequest(legacy.url, 'GET', read, { headers: legacy.asBearer })).status).toBe(own);
+  expect((await sendRequest(honest.url, 'GET', read, { headers: honest.asKey })).status).toBe(own);
 });
 
 test('A-060 refusals of the gateway itself: unknown path and a bad version 200, no credential 401, scope 403', async () => {
@@ -110,7 +110,7 @@ test('A-060 refusals of the gateway itself: unknown path and a bad version 200, 
     ['POST', '/api/order/create', legacy.asKey, 403, 'INSUFFICIENT_SCOPE'],
   ];
   for (const [method, target, headers, status, code] of cases) {
-    const answer = await knock(legacy.url, method, target, { headers });
+    const answer = await sendRequest(legacy.url, method, target, { headers });
     expect([method, target, answer.status, answer.json.success, answer.json.error]).toEqual([
       method,
       target,
@@ -126,9 +126,9 @@ test('A-060 refusals of the gateway itself: unknown path and a bad version 200, 
     [{ ...legacy.asKey, ...problem }, 404],
   ];
   for (const [headers, status] of honestly) {
-    expect((await knock(legacy.url, 'GET', '/api/unknown', { headers })).status).toBe(status);
+    expect((await sendRequest(legacy.url, 'GET', '/api/unknown', { headers })).status).toBe(status);
   }
-  const ambiguous = await knock(legacy.url, 'GET', read, { headers: { ...legacy.asKey, ...legacy.asBearer } });
+  const ambiguous = await sendRequest(legacy.url, 'GET', read, { headers: { ...legacy.asKey, ...legacy.asBearer } });
   expect([ambiguous.status, ambiguous.json.error]).toEqual([400, 'invalid_request']);
 });
 
@@ -144,7 +144,7 @@ test('A-060 an upstream that knows no envelope gets one with its code, told by t
   ];
   for (const [status, type, code, old] of cases) {
     answerWith(status, gzipSync('<b>no</b>'), { 'content-type': type, 'content-encoding': 'gzip' });
-    const answer = await knock(legacy.url, 'GET', read, { headers: legacy.asKey });
+    const answer = await sendRequest(legacy.url, 'GET', read, { headers: legacy.asKey });
     expect([answer.status, answer.json.success, answer.json.error]).toEqual([old, false, code]);
   }
 });
@@ -152,7 +152,7 @@ test('A-060 an upstream that knows no envelope gets one with its code, told by t
 test('A-060 a status that decides about access is never hidden behind a code that could be', async () => {
   for (const status of [401, 403]) {
     answerWith(status, envelope('VALIDATION_ERROR'));
-    expect((await knock(legacy.url, 'GET', read, { headers: legacy.asKey })).status).toBe(status);
+    expect((await sendRequest(legacy.url, 'GET', read, { headers: legacy.asKey })).status).toBe(status);
   }
 });
 
@@ -168,18 +168,18 @@ test('A-060 a refusal too long to be read is told by the code in front of it', a
   ] as const) {
     const body = envelope(code, { errors: items });
     answerWith(own, body);
-    const answer = await knock(legacy.url, 'GET', read, { headers: legacy.asKey });
+    const answer = await sendRequest(legacy.url, 'GET', read, { headers: legacy.asKey });
     expect([answer.status, answer.text === body]).toEqual([old, true]);
-    expect((await knock(legacy.url, 'GET', read, { headers: legacy.asBearer })).status).toBe(own);
+    expect((await sendRequest(legacy.url, 'GET', read, { headers: legacy.asBearer })).status).toBe(own);
   }
 });
 
 test('A-060 success and the paths of other protocols are what they are', async () => {
   answerWith(201, '{"success":true}');
-  expect((await knock(legacy.url, 'GET', read, { headers: legacy.asKey })).status).toBe(201);
-  expect((await knock(legacy.url, 'GET', '/api/oauth/unknown')).status).toBe(404);
-  expect((await knock(legacy.url, 'GET', '/.well-known/unknown')).status).toBe(404);
-  const token = await knock(legacy.url, 'POST', '/api/oauth/token', {
+  expect((await sendRequest(legacy.url, 'GET', read, { headers: legacy.asKey })).status).toBe(201);
+  expect((await sendRequest(legacy.url, 'GET', '/api/oauth/unknown')).status).toBe(404);
+  expect((await sendRequest(legacy.url, 'GET', '/.well-known/unknown')).status).toBe(404);
+  const token = await sendRequest(legacy.url, 'POST', '/api/oauth/token', {
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: 'grant_type=client_credentials&client_id=a&client_secret=b',
   });

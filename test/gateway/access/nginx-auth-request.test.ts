@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import {
-  knock,
   listen,
   metadata,
   openDoor,
   type PublicDoor,
   plainChallenge,
+  sendRequest,
   startUpstream,
   type TestUpstream,
 } from '../harness/public-door.ts';
@@ -39,7 +39,7 @@ describe.skipIf(!present)('nginx with auth_request, as configured in config/ngin
     writeFileSync(join(folder, 'site.conf'), example);
     writeFileSync(join(folder, 'nginx.conf'), mainConfig(folder));
     child = spawn(nginx, ['-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log')], { stdio: 'inherit' });
-    await until(async () => (await knock(url, 'GET', '/').catch(() => undefined)) !== undefined);
+    await until(async () => (await sendRequest(url, 'GET', '/').catch(() => undefined)) !== undefined);
   });
 
   afterAll(async () => {
@@ -59,7 +59,7 @@ describe.skipIf(!present)('nginx with auth_request, as configured in config/ngin
     ] as const;
     for (const [headers, kind] of cases) {
       upstream.seen.length = 0;
-      const answer = await knock(url, 'GET', '/api/orders/list?page=1&x=%2F', {
+      const answer = await sendRequest(url, 'GET', '/api/orders/list?page=1&x=%2F', {
         headers: { ...headers, 'x-orderpass-id': 'forged', 'x-orderpass-tenants': 'rst_other' },
       });
       expect([answer.status, answer.text]).toEqual([200, '{"success":true}']);
@@ -76,7 +76,7 @@ describe.skipIf(!present)('nginx with auth_request, as configured in config/ngin
 
   test('carries the body of what is allowed, and judges the original method', async () => {
     const send = (headers: Record<string, string>) =>
-      knock(url, 'POST', '/api/order/create', {
+      sendRequest(url, 'POST', '/api/order/create', {
         headers: { ...headers, 'content-type': 'application/json' },
         body: '{"a":1}',
       });
@@ -94,22 +94,22 @@ describe.skipIf(!present)('nginx with auth_request, as configured in config/ngin
 
   test('answers refusals with the challenge and the body of the gateway', async () => {
     upstream.seen.length = 0;
-    const none = await knock(url, 'GET', '/api/orders/list');
+    const none = await sendRequest(url, 'GET', '/api/orders/list');
     expect([none.status, none.headers['www-authenticate'], none.json.error]).toEqual([
       401,
       plainChallenge,
       'INVALID_AUTH',
     ]);
-    const bad = await knock(url, 'GET', '/api/orders/list', { headers: door.asExpired });
+    const bad = await sendRequest(url, 'GET', '/api/orders/list', { headers: door.asExpired });
     expect([bad.status, bad.json.error]).toEqual([401, 'invalid_token']);
     expect(bad.headers['www-authenticate']).toContain('error="invalid_token"');
-    const scoped = await knock(url, 'GET', '/api/orders/list', { headers: await door.bearerWith(['read:menu']) });
+    const scoped = await sendRequest(url, 'GET', '/api/orders/list', { headers: await door.bearerWith(['read:menu']) });
     expect([scoped.status, scoped.json.error, scoped.headers['www-authenticate']]).toEqual([
       403,
       'insufficient_scope',
       `Bearer realm="orderpass", error="insufficient_scope", error_description="This operation needs the scope read:orders", scope="read:orders", resource_metadata="${metadata}"`,
     ]);
-    const head = await knock(url, 'HEAD', '/api/orders/list', { headers: door.asExpired });
+    const head = await sendRequest(url, 'HEAD', '/api/orders/list', { headers: door.asExpired });
     expect([head.status, head.text]).toEqual([401, '']);
     expect(upstream.seen).toEqual([]);
   });
@@ -127,11 +127,11 @@ describe.skipIf(!present)('nginx with auth_request, as configured in config/ngin
       ['GET', '/api/unknown', { 'x-forwarded-uri': '/api/orders/list', 'x-forwarded-method': 'GET' }],
     ];
     for (const [method, target, headers] of tries) {
-      const answer = await knock(url, method, target, { headers: { ...door.asKey, ...headers } });
+      const answer = await sendRequest(url, method, target, { headers: { ...door.asKey, ...headers } });
       expect([method, target, answer.status >= 400]).toEqual([method, target, true]);
     }
     expect(upstream.seen).toEqual([]);
-    expect((await knock(url, 'GET', '/api/orders/list', { headers: door.asKey })).status).toBe(200);
+    expect((await sendRequest(url, 'GET', '/api/orders/list', { headers: door.asKey })).status).toBe(200);
     expect(upstream.seen.length).toBe(1);
   });
 });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
-  knock,
   metadata,
   openDoor,
   type PublicDoor,
   routeFile,
+  sendRequest,
   startUpstream,
   type TestUpstream,
 } from '../harness/public-door.ts';
@@ -43,7 +43,7 @@ test.each(operations)(
     const message = `This operation needs the scope ${scope}`;
     const before = upstream.seen.length;
 
-    const byClient = await knock(door.url, method, path, { headers: await door.clientWith(others) });
+    const byClient = await sendRequest(door.url, method, path, { headers: await door.clientWith(others) });
     expect(byClient.status).toBe(403);
     expect(byClient.json).toEqual({
       success: false,
@@ -53,7 +53,7 @@ test.each(operations)(
       request_id: byClient.headers['x-request-id'],
     });
 
-    const byBearer = await knock(door.url, method, path, { headers: await door.bearerWith(others) });
+    const byBearer = await sendRequest(door.url, method, path, { headers: await door.bearerWith(others) });
     expect(byBearer.status).toBe(403);
     expect(byBearer.headers['www-authenticate']).toBe(
       `Bearer realm="orderpass", error="insufficient_scope", error_description="${message}", scope="${scope}", resource_metadata="${metadata}"`,
@@ -68,7 +68,7 @@ test.each(operations)(
     });
     expect(upstream.seen.length).toBe(before);
 
-    expect((await knock(door.url, method, path, { headers: await door.bearerWith([scope]) })).status).toBe(200);
+    expect((await sendRequest(door.url, method, path, { headers: await door.bearerWith([scope]) })).status).toBe(200);
     expect(upstream.seen.length).toBe(before + 1);
   },
 );
@@ -79,7 +79,7 @@ test('A-049 an API key lacks the scopes of inserting, importing and managing web
     webhooks.map((name) => `/api/webhook/${name}`),
   );
   for (const { method, path, scopes } of operations) {
-    const answer = await knock(door.url, method, path, { headers: door.asKey });
+    const answer = await sendRequest(door.url, method, path, { headers: door.asKey });
     expect([path, answer.status]).toEqual([path, closed.includes(path) ? 403 : 200]);
     if (answer.status === 403) {
       expect(answer.json).toMatchObject({ error: 'INSUFFICIENT_SCOPE', missing_scopes: scopes });
@@ -89,6 +89,6 @@ test('A-049 an API key lacks the scopes of inserting, importing and managing web
 
 test('A-064 a missing scope is told before anything about the body', async () => {
   const headers = { ...door.asKey, 'content-type': 'text/plain' };
-  const answer = await knock(door.url, 'POST', '/api/order/create', { headers, body: 'x'.repeat(100) });
+  const answer = await sendRequest(door.url, 'POST', '/api/order/create', { headers, body: 'x'.repeat(100) });
   expect(answer.json.error).toBe('INSUFFICIENT_SCOPE');
 });

@@ -1,18 +1,18 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until, withinASecond } from '../../support/until.ts';
-import { bearer, clientHeaders, openStand, read, type Stand, scopes, tokenOf } from '../harness/gateway-harness.ts';
-import { knock, type Reply } from '../harness/public-door.ts';
+import { bearer, clientHeaders, type Harness, openHarness, read, scopes, tokenOf } from '../harness/gateway-harness.ts';
+import { type Reply, sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 
 const facts = { name: 'Osteria', time_zone: 'Europe/Rome', currency: 'EUR' };
 
 beforeAll(async () => {
-  stand = await openStand({ settings: { rate_failures_max: 10 } });
+  harness = await openHarness({ settings: { rate_failures_max: 10 } });
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 type Headers = Record<string, string>;
 
@@ -20,11 +20,12 @@ let tenants = 0;
 const createTenant = async (): Promise<string> => {
   tenants += 1;
   const id = `rst_${String(tenants).padStart(4, '0')}`;
-  await stand.credentials.createTenant(id, undefined, facts);
+  await harness.credentials.createTenant(id, undefined, facts);
   return id;
 };
 
-const get = (headers: Headers, target = '/api/whoami'): Promise<Reply> => knock(stand.url, 'GET', target, { headers });
+const get = (headers: Headers, target = '/api/whoami'): Promise<Reply> =>
+  sendRequest(harness.url, 'GET', target, { headers });
 
 const denialOf = (requestId: string, headers: Headers): Promise<Reply> =>
   get(headers, `/api/whoami/denials/${requestId}`);
@@ -45,7 +46,7 @@ const isoNear = (text: string, time: number): void => {
 test('A-125 a key learns its kind, id, name, fixed scopes, its one restaurant and its end', async () => {
   const tenant = await createTenant();
   const expires = new Date(Date.now() + 86_400_000);
-  const { key_id, api_key } = await stand.credentials.createApiKey({ tenant, name: 'Till 1', expires });
+  const { key_id, api_key } = await harness.credentials.createApiKey({ tenant, name: 'Till 1', expires });
   const { status, json, headers } = await get({ 'x-api-key': api_key });
   expect([status, headers['cache-control']]).toEqual([200, 'no-store']);
   expect(Object.keys(json)).toEqual(['success', 'credential', 'rate']);
@@ -66,7 +67,7 @@ test('A-125 a key learns its kind, id, name, fixed scopes, its one restaurant an
 
 test('A-125 a client learns what is granted to it, and of a secret in rotation when that ends', async () => {
   const granted = [await createTenant(), await createTenant()];
-  const client = await stand.createClient(granted, ['write:orders', 'read:orders']);
+  const client = await harness.createClient(granted, ['write:orders', 'read:orders']);
   const { json } = await get(clientHeaders(client));
   expect(json.credential).toMatchObject({
     kind: 'api_client',
@@ -79,15 +80,15 @@ test('A-125 a client learns what is granted to it, and of a secret in rotation w
   });
   expect(json.credential.restaurants.map(({ uid }: { uid: string }) => uid)).toEqual(granted);
   const ends = new Date(Date.now() + 3_600_000);
-  const retiring = await stand.credentials.addClientSecret(client.client_id, ends);
+  const retiring = await harness.credentials.addClientSecret(client.client_id, ends);
   const again = { client_id: client.client_id, client_secret: retiring.client_secret };
   await until(async () => (await get(clientHeaders(again))).status === 200);
   isoNear((await get(clientHeaders(again))).json.credential.retiring_iso, ends.getTime());
 });
 
 test('A-125 a token learns its own scopes and its own end', async () => {
-  const client = await stand.createClient([await createTenant()]);
-  const token = await tokenOf(stand.url, client, { scope: 'read:menu read:orders' });
+  const client = await harness.createClient([await createTenant()]);
+  const token = await tokenOf(harness.url, client, { scope: 'read:menu read:orders' });
   const { json } = await get(bearer(token));
   expect(json.credential).toMatchObject({
     kind: 'bearer',
@@ -102,27 +103,27 @@ test('A-125 a token learns its own scopes and its own end', async () => {
 test('A-125 of many restaurants the first hundred are listed and all are counted', async () => {
   const many = [];
   for (let i = 0; i < 101; i += 1) many.push(await createTenant());
-  const { json } = await get(clientHeaders(await stand.createClient(many)));
+  const { json } = await get(clientHeaders(await harness.createClient(many)));
   expect(json.credential.restaurants_count).toBe(101);
   expect(json.credential.restaurants.map(({ uid }: { uid: string }) => uid)).toEqual(many.slice(0, 100));
 });
 
 test('A-125 HEAD has the status and length of GET; without a credential it is 401; POST is not offered', async () => {
-  const headers = clientHeaders(await stand.createClient([await createTenant()]));
+  const headers = clientHeaders(await harness.createClient([await createTenant()]));
   const whole = await get(headers);
-  const head = await knock(stand.url, 'HEAD', '/api/whoami', { headers });
+  const head = await sendRequest(harness.url, 'HEAD', '/api/whoami', { headers });
   expect([head.status, head.text]).toEqual([200, '']);
   expect(Number(head.headers['content-length'])).toBeGreaterThan(whole.body.length - 8);
   expect((await get({})).status).toBe(401);
-  expect((await knock(stand.url, 'POST', '/api/whoami', { headers })).headers.allow).toBe('GET, HEAD, OPTIONS');
+  expect((await sendRequest(harness.url, 'POST', '/api/whoami', { headers })).headers.allow).toBe('GET, HEAD, OPTIONS');
 });
 
 test('A-026 with API access off /whoami is 200 and says so, and everything else stays API_DISABLED', async () => {
   const tenant = await createTenant();
-  const client = await stand.createClient([tenant]);
-  const { api_key } = await stand.credentials.createApiKey({ tenant, name: 'key' });
-  const token = await tokenOf(stand.url, client);
-  await stand.credentials.setTenantApiEnabled(tenant, false);
+  const client = await harness.createClient([tenant]);
+  const { api_key } = await harness.credentials.createApiKey({ tenant, name: 'key' });
+  const token = await tokenOf(harness.url, client);
+  await harness.credentials.setTenantApiEnabled(tenant, false);
   for (const headers of [{ 'x-api-key': api_key }, clientHeaders(client), bearer(token)] as Headers[]) {
     await until(async () => (await get(headers, read)).status === 403);
     const refused = await get(headers, read);
@@ -134,22 +135,22 @@ test('A-026 with API access off /whoami is 200 and says so, and everything else 
 });
 
 test('A-126 the client of an expired token learns by its headers that and when it ended; another client nothing', async () => {
-  const short = await openStand({ tokenLifetime: 60 });
+  const short = await openHarness({ tokenLifetime: 60 });
   try {
     const tenant = await short.createTenant();
     const client = await short.createClient([tenant]);
     const other = await short.createClient([tenant]);
     const headers = bearer(await tokenOf(short.url, client));
-    expect((await knock(short.url, 'GET', read, { headers })).status).toBe(200);
+    expect((await sendRequest(short.url, 'GET', read, { headers })).status).toBe(200);
     short.clock.move(72_000);
     const second = await short.openDoor();
     // Remembered by the first gateway, verified anew by the other.
     for (const url of [short.url, second.url]) {
-      const refused = await knock(url, 'GET', `${read}?page=2`, { headers });
+      const refused = await sendRequest(url, 'GET', `${read}?page=2`, { headers });
       expect(refused.status).toBe(401);
       const requestId = refused.json.request_id;
       const path = `/api/whoami/denials/${requestId}`;
-      const reply = await knock(url, 'GET', path, { headers: clientHeaders(client) });
+      const reply = await sendRequest(url, 'GET', path, { headers: clientHeaders(client) });
       const { at_iso, detail } = reply.json.denial;
       expect(reply.json).toEqual({
         success: true,
@@ -173,9 +174,9 @@ test('A-126 the client of an expired token learns by its headers that and when i
       expect(Math.abs(Date.parse(at_iso) - ended)).toBeLessThanOrEqual(1_000);
       // At every gateway, once it is written.
       const fresh = clientHeaders(client);
-      await until(async () => (await knock(second.url, 'GET', path, { headers: fresh })).status === 200);
-      const foreign = await knock(url, 'GET', path, { headers: clientHeaders(other) });
-      const invented = await knock(url, 'GET', '/api/whoami/denials/req_none', { headers: clientHeaders(other) });
+      await until(async () => (await sendRequest(second.url, 'GET', path, { headers: fresh })).status === 200);
+      const foreign = await sendRequest(url, 'GET', path, { headers: clientHeaders(other) });
+      const invented = await sendRequest(url, 'GET', '/api/whoami/denials/req_none', { headers: clientHeaders(other) });
       expect([foreign.status, foreign.json.error]).toEqual([404, 'NOT_FOUND']);
       const withoutId = (found: Reply) => ({ ...found.json, request_id: '' });
       expect(withoutId(foreign)).toEqual(withoutId(invented));
@@ -186,9 +187,9 @@ test('A-126 the client of an expired token learns by its headers that and when i
 });
 
 test('A-126 a forged token that names a client leaves nothing for that client to read', async () => {
-  const client = await stand.createClient([await createTenant()]);
+  const client = await harness.createClient([await createTenant()]);
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const [header = '', payload = ''] = (await tokenOf(stand.url, client)).split('.');
+  const [header = '', payload = ''] = (await tokenOf(harness.url, client)).split('.');
   const ended = { ...JSON.parse(Buffer.from(payload, 'base64url').toString()), exp: 1 };
   const text = `${header}.${Buffer.from(JSON.stringify(ended)).toString('base64url')}`;
   const signature = sign('sha256', Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' });
@@ -198,10 +199,10 @@ test('A-126 a forged token that names a client leaves nothing for that client to
 });
 
 test('reasons: scopes that are missing, parameters, restaurants that are not granted, foreign refusals, secrets', async () => {
-  const client = await stand.createClient([await createTenant()], ['read:orders']);
+  const client = await harness.createClient([await createTenant()], ['read:orders']);
   const mine = clientHeaders(client);
   const envelope = (status: number, body: unknown) => {
-    stand.upstream.answer = (_req, res) => {
+    harness.upstream.answer = (_req, res) => {
       res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     };
   };
@@ -211,7 +212,7 @@ test('reasons: scopes that are missing, parameters, restaurants that are not gra
   };
   // A token of the client reads what its headers were refused.
   const refused = await get(mine, '/api/menu/categories');
-  const byToken = bearer(await tokenOf(stand.url, client));
+  const byToken = bearer(await tokenOf(harness.url, client));
   expect(await readDenial(refused.json.request_id, byToken)).toMatchObject({
     reason: 'scope_missing',
     code: 'INSUFFICIENT_SCOPE',
@@ -228,7 +229,10 @@ test('reasons: scopes that are missing, parameters, restaurants that are not gra
   envelope(403, { message: 'go away' });
   expect(await reasonAfter(mine)).toMatchObject({ reason: 'upstream', status: 403 });
   expect(await reasonAfter({ ...mine, 'x-client-secret': 'wrong' })).toMatchObject({ reason: 'secret_wrong' });
-  const ended = await stand.credentials.addClientSecret(client.client_id, new Date(stand.clock.now().getTime() - 1));
+  const ended = await harness.credentials.addClientSecret(
+    client.client_id,
+    new Date(harness.clock.now().getTime() - 1),
+  );
   await until(async () => {
     const found = await reasonAfter({ ...mine, 'x-client-secret': ended.client_secret });
     return found.reason === 'secret_ended';
@@ -236,21 +240,21 @@ test('reasons: scopes that are missing, parameters, restaurants that are not gra
 });
 
 test('of two denials with one id the newer is read, and after 7 days it is gone', async () => {
-  const own = await openStand();
+  const own = await openHarness();
   try {
     const client = await own.createClient([await own.createTenant()], ['read:orders', 'read:menu']);
     const mine = { ...clientHeaders(client), 'x-request-id': 'mine' };
     const path = '/api/whoami/denials/mine';
     for (const target of ['/api/loyaltylog/list', '/api/account/subrestaurants']) {
-      expect((await knock(own.url, 'GET', target, { headers: mine })).status).toBe(403);
+      expect((await sendRequest(own.url, 'GET', target, { headers: mine })).status).toBe(403);
       await until(async () => {
-        const reply = await knock(own.url, 'GET', path, { headers: clientHeaders(client) });
+        const reply = await sendRequest(own.url, 'GET', path, { headers: clientHeaders(client) });
         return reply.json.denial?.path === target;
       });
     }
     // Read by another gateway, so from the store.
     const other = await own.openDoor();
-    const readOther = () => knock(other.url, 'GET', path, { headers: clientHeaders(client) });
+    const readOther = () => sendRequest(other.url, 'GET', path, { headers: clientHeaders(client) });
     await until(async () => (await readOther()).json.denial?.path === '/api/account/subrestaurants');
     own.clock.move(7 * 24 * 60 * 60 * 1000 - 60_000);
     expect((await readOther()).status).toBe(200);
@@ -270,7 +274,7 @@ test('of two denials with one id the newer is read, and after 7 days it is gone'
 });
 
 test('a denial id is one well-formed segment; anything else is no operation', async () => {
-  const headers = clientHeaders(await stand.createClient([await createTenant()]));
+  const headers = clientHeaders(await harness.createClient([await createTenant()]));
   for (const target of ['a%2Fb', 'a/b', '', '{}', '{request_id}', 'x'.repeat(65)]) {
     const reply = await get(headers, `/api/whoami/denials/${target}`);
     expect([target, reply.status, reply.json.error]).toEqual([target, 404, 'INVALID_ACTION']);

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { appendChange, type ExportRequest, exportAudit } from '#src/gateway/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
-import { openStand, read, type Stand } from '../harness/gateway-harness.ts';
-import { knock } from '../harness/public-door.ts';
+import { type Harness, openHarness, read } from '../harness/gateway-harness.ts';
+import { sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 
 beforeAll(async () => {
-  stand = await openStand();
+  harness = await openHarness();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
-const deps = () => ({ db: stand.database.db, box: stand.box, clock: stand.clock, actor: 'cli:ada' });
+const deps = () => ({ db: harness.database.db, box: harness.box, clock: harness.clock, actor: 'cli:ada' });
 
 const take = async (after?: string, format: ExportRequest['format'] = 'jsonl') => {
   const pieces: string[] = [];
@@ -24,17 +24,17 @@ const idsOf = (lines: readonly string[]): string[] =>
   lines.map((line) => String((JSON.parse(line) as Record<string, unknown>)['event.id']));
 
 const stored = async (): Promise<string[]> =>
-  (await stand.database.pool.query("select chain || '-' || seq as id from gateway.audit_events order by 1")).rows.map(
+  (await harness.database.pool.query("select chain || '-' || seq as id from gateway.audit_events order by 1")).rows.map(
     ({ id }) => String(id),
   );
 
 test('export after export, every event comes out, of every gateway, and none twice', async () => {
-  const second = await stand.openDoor();
-  for (const url of [stand.url, second.url, stand.url]) await knock(url, 'GET', read);
+  const second = await harness.openDoor();
+  for (const url of [harness.url, second.url, harness.url]) await sendRequest(url, 'GET', read);
   const first = await take();
-  for (let i = 0; i < 250; i += 1) await knock(i % 2 === 0 ? stand.url : second.url, 'GET', read);
-  const third = await stand.openDoor();
-  await knock(third.url, 'GET', read);
+  for (let i = 0; i < 250; i += 1) await sendRequest(i % 2 === 0 ? harness.url : second.url, 'GET', read);
+  const third = await harness.openDoor();
+  await sendRequest(third.url, 'GET', read);
   const next = await take(first.cursor);
   const all = [...idsOf(first.lines), ...idsOf(next.lines)];
   expect(all.toSorted()).toEqual((await stored()).toSorted());
@@ -48,8 +48,8 @@ test('export after export, every event comes out, of every gateway, and none twi
 });
 
 test('an event that is committed after younger ones were exported is not passed over', async () => {
-  const second = await stand.openDoor();
-  const pool = stand.database.pool;
+  const second = await harness.openDoor();
+  const pool = harness.database.pool;
   const late = await pool.connect();
   const { rows } = await pool.query('select max(chain) as chain from gateway.audit_chains');
   const chain = Number(rows[0].chain);
@@ -60,7 +60,7 @@ test('an event that is committed after younger ones were exported is not passed 
      from gateway.audit_events where chain = 0 and seq = 1`,
     [chain],
   );
-  await knock(stand.url, 'GET', read);
+  await sendRequest(harness.url, 'GET', read);
   const before = await take();
   await late.query('commit');
   late.release();
@@ -74,7 +74,7 @@ test('an event that is committed after younger ones were exported is not passed 
 test('the next page is read only when the one before was taken, and what was not taken is exported again', async () => {
   const start = (await take()).cursor;
   const events = Array.from({ length: 700 }, () => ({ action: 'audit.read' as const, actor: 'filler' }));
-  await inTransaction(stand.database.db, (tx) => appendChange(tx, stand.box, stand.clock.now(), ...events));
+  await inTransaction(harness.database.db, (tx) => appendChange(tx, harness.box, harness.clock.now(), ...events));
   let [open, openMax] = [0, 0];
   const sizes: number[] = [];
   const write = async (text: string): Promise<void> => {
@@ -92,9 +92,9 @@ test('the next page is read only when the one before was taken, and what was not
 test('events that the retention dropped before the cursor reached them are told as a gap', async () => {
   const { cursor } = await take();
   const at = Number(/(?:^|[.~])0-(\d+)/.exec(cursor)?.[1]);
-  await stand.createTenant();
-  await stand.createTenant();
-  const { pool } = stand.database;
+  await harness.createTenant();
+  await harness.createTenant();
+  const { pool } = harness.database;
   await pool.query('delete from gateway.audit_events where chain = 0 and seq between $1 and $2', [at + 1, at + 2]);
   await pool.query('update gateway.audit_chains set anchor_seq = $1 where chain = 0', [at + 2]);
   expect((await take(cursor)).gaps).toEqual([{ chain: 0, from: at + 1, to: at + 2 }]);
@@ -103,7 +103,7 @@ test('events that the retention dropped before the cursor reached them are told 
 });
 
 test('chains that are over and read leave the cursor, so it stays short; nothing is lost or comes twice for it', async () => {
-  const { pool } = stand.database;
+  const { pool } = harness.database;
   const seen: string[] = [];
   let cursor = (await take()).cursor;
   const next = async (): Promise<void> => {
@@ -116,14 +116,14 @@ test('chains that are over and read leave the cursor, so it stays short; nothing
   await next();
   const before = chainsIn(cursor);
   const started = seen.length;
-  let running = await stand.openDoor();
+  let running = await harness.openDoor();
   for (let i = 0; i < 6; i += 1) {
-    await knock(running.url, 'GET', read);
+    await sendRequest(running.url, 'GET', read);
     // Its chain is read half, then closed with one more event, then read to its end.
     await next();
-    await knock(running.url, 'GET', read);
+    await sendRequest(running.url, 'GET', read);
     await running.close();
-    running = await stand.openDoor();
+    running = await harness.openDoor();
     await next();
     expect(chainsIn(cursor)).toBe(before + 1);
   }
@@ -141,14 +141,14 @@ test('chains that are over and read leave the cursor, so it stays short; nothing
   await pool.query('update gateway.audit_chains set closed = false where chain = $1', [rows[0].chain]);
   const all = await take();
   expect(chainsIn(all.cursor)).toBe(before + 1);
-  stand.clock.move(31 * 86_400_000);
+  harness.clock.move(31 * 86_400_000);
   expect(chainsIn((await take(all.cursor)).cursor)).toBeLessThan(before + 1);
 });
 
 test('a cursor of an earlier version, with every chain and no end, goes on being taken', async () => {
   const { cursor } = await take();
-  await stand.createTenant();
-  const { rows } = await stand.database.pool.query(
+  await harness.createTenant();
+  const { rows } = await harness.database.pool.query(
     `select c.chain, coalesce(max(e.seq), 0) as seq from gateway.audit_chains c
      left join gateway.audit_events e on e.chain = c.chain group by c.chain order by c.chain`,
   );
@@ -170,7 +170,7 @@ test('a cursor of an earlier version, with every chain and no end, goes on being
 test('CSV has one line for each event, quotes what must be quoted, and no cell is a formula', async () => {
   const { cursor } = await take();
   const event = { action: 'audit.read' as const, actor: '=cmd("x"),1', reason: 'a,"b"' };
-  await inTransaction(stand.database.db, (tx) => appendChange(tx, stand.box, stand.clock.now(), event));
+  await inTransaction(harness.database.db, (tx) => appendChange(tx, harness.box, harness.clock.now(), event));
   const { pieces } = await take(cursor, 'csv');
   const [names, ...lines] = pieces.join('').split('\r\n');
   expect(names?.split(',').slice(0, 4)).toEqual(['@timestamp', 'event.id', 'event.hash', 'event.action']);

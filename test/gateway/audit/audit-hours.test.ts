@@ -2,18 +2,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { chartAudit } from '#src/gateway/audit/search/chart-audit.ts';
 import { countAudit } from '#src/gateway/audit/search/hours.ts';
 import { until } from '../../support/until.ts';
-import { bearer, openStand, pick, read, type Stand, tokenOf } from '../harness/gateway-harness.ts';
-import { knock } from '../harness/public-door.ts';
+import { bearer, type Harness, openHarness, pick, read, tokenOf } from '../harness/gateway-harness.ts';
+import { sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 
 beforeAll(async () => {
-  stand = await openStand();
+  harness = await openHarness();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
-const deps = () => ({ db: stand.database.db, box: stand.box, clock: stand.clock, actor: 'panel:ada' });
+const deps = () => ({ db: harness.database.db, box: harness.box, clock: harness.clock, actor: 'panel:ada' });
 const sum = (numbers: readonly number[] = []): number => numbers.reduce((total, number) => total + number, 0);
 
 const count = async (): Promise<void> => {
@@ -22,7 +22,7 @@ const count = async (): Promise<void> => {
 
 /** What the events themselves say. */
 const eventsBy = async (column: string, action: string): Promise<Record<string, number>> => {
-  const { rows } = await stand.database.pool.query(
+  const { rows } = await harness.database.pool.query(
     `select coalesce(${column}, '') as value, sum(count)::int as n from gateway.audit_events where action = $1 group by 1`,
     [action],
   );
@@ -30,15 +30,15 @@ const eventsBy = async (column: string, action: string): Promise<Record<string, 
 };
 
 test('charts count issue, use and refusal as the events do, by client, reason, route and address, however often and by whom it is counted', async () => {
-  const tenant = await stand.createTenant();
-  const client = pick(await stand.createClient([tenant], ['read:orders']));
-  const token = await tokenOf(stand.url, client);
-  const second = await stand.openDoor();
+  const tenant = await harness.createTenant();
+  const client = pick(await harness.createClient([tenant], ['read:orders']));
+  const token = await tokenOf(harness.url, client);
+  const second = await harness.openDoor();
   for (let i = 0; i < 30; i += 1)
-    await knock(i % 2 === 0 ? stand.url : second.url, 'GET', read, { headers: bearer(token) });
+    await sendRequest(i % 2 === 0 ? harness.url : second.url, 'GET', read, { headers: bearer(token) });
   for (let i = 0; i < 5; i += 1)
-    await knock(second.url, 'GET', '/api/account/subrestaurants', { headers: bearer(token) });
-  for (let i = 0; i < 3; i += 1) await knock(stand.url, 'GET', read);
+    await sendRequest(second.url, 'GET', '/api/account/subrestaurants', { headers: bearer(token) });
+  for (let i = 0; i < 3; i += 1) await sendRequest(harness.url, 'GET', read);
   await until(async () => (await eventsBy("'all'", 'request.allowed')).all === 30);
   await Promise.all([count(), count(), count()]);
   await count();
@@ -61,14 +61,14 @@ test('charts count issue, use and refusal as the events do, by client, reason, r
   await expect(chartAudit(deps(), { days: 2, dimension: 'client' })).rejects.toMatchObject({
     code: 'VALIDATION_ERROR',
   });
-  const { rows } = await stand.database.pool.query(
+  const { rows } = await harness.database.pool.query(
     "select details from gateway.audit_events where action = 'audit.read' order by at desc limit 1",
   );
   expect(JSON.parse(rows[0].details)).toMatchObject({ read: 'chart', days: 30, value: client.client_id });
 });
 
-test('however many addresses knock, an hour keeps 200 of them and counts the rest together; what is old goes', async () => {
-  const { pool } = stand.database;
+test('an hour keeps 200 addresses and counts the rest together, and old hours are deleted', async () => {
+  const { pool } = harness.database;
   const { rows } = await pool.query('select max(chain) as chain from gateway.audit_chains');
   await pool.query(
     `insert into gateway.audit_events (chain, seq, at, action, outcome, count, request_ids, tenants, scopes, address, details, hash)
@@ -93,7 +93,7 @@ test('however many addresses knock, an hour keeps 200 of them and counts the res
 });
 
 test('a chart reads only the hours of its window and dimension', async () => {
-  const { pool } = stand.database;
+  const { pool } = harness.database;
   await pool.query(
     `insert into gateway.audit_hours select d, date_trunc('hour', now()) - make_interval(hours => h), 'used', 'v' || v, 1
      from unnest('{client,route,address}'::text[]) d, generate_series(1, 700) h, generate_series(1, 20) v on conflict do nothing`,

@@ -17,13 +17,13 @@ import {
 } from '#src/gateway/index.ts';
 import { until } from '../../support/until.ts';
 import { explainSearches } from '../harness/explain-searches.ts';
-import { bearer, openStand, pick, read, type Stand, tokenOf } from '../harness/gateway-harness.ts';
-import { knock } from '../harness/public-door.ts';
+import { bearer, type Harness, openHarness, pick, read, tokenOf } from '../harness/gateway-harness.ts';
+import { sendRequest } from '../harness/public-door.ts';
 
 type Used = { token: string; tokenId: string; ids: string[] };
 type Event = Record<string, unknown>;
 
-let stand: Stand;
+let harness: Harness;
 let folder: string;
 let tenant: string;
 let clientId: string;
@@ -37,7 +37,7 @@ const file = (): string => join(folder, 'audit.jsonl');
 const issue = async (client: { client_id: string; client_secret: string }, count: number): Promise<Used[]> =>
   Promise.all(
     Array.from({ length: count }, async () => {
-      const token = await tokenOf(stand.url, client);
+      const token = await tokenOf(harness.url, client);
       return { token, tokenId: String(decodeJwt(token).jti), ids: [] };
     }),
   );
@@ -54,7 +54,7 @@ const use = async (
     calls.map(async (one) => {
       n += 1;
       const headers = { ...bearer(one.token), ...(id === undefined ? undefined : { 'x-request-id': id(n) }) };
-      const reply = await knock(stand.url, 'GET', read, { headers });
+      const reply = await sendRequest(harness.url, 'GET', read, { headers });
       expect(reply.status).toBe(200);
       one.ids.push(String(reply.headers['x-request-id']));
     }),
@@ -73,16 +73,16 @@ const written = async (client: string, all: readonly Used[]): Promise<void> => {
 };
 
 const query = async (text: string, ...values: unknown[]): Promise<Event[]> =>
-  (await stand.database.pool.query<Event>(text, values)).rows;
+  (await harness.database.pool.query<Event>(text, values)).rows;
 
 const sharedRows = (): Promise<Event[]> =>
   query('select * from gateway.audit_events where uses is not null order by chain, seq');
 
-const deps = () => ({ db: stand.database.db, box: stand.box, clock: stand.clock, actor: 'cli:ada' });
+const deps = () => ({ db: harness.database.db, box: harness.box, clock: harness.clock, actor: 'cli:ada' });
 const find = async (filter: EventFilter): Promise<Event[]> => [
   ...(await searchAudit(deps(), { filter, limit: 1_000 })).events,
 ];
-const verify = () => verifyAudit({ db: stand.database.db, box: stand.box });
+const verify = () => verifyAudit({ db: harness.database.db, box: harness.box });
 
 const idsOf = (events: readonly Event[]): string[] => events.flatMap((event) => event['http.request.id'] as string[]);
 const countOf = (events: readonly Event[]): number =>
@@ -90,10 +90,10 @@ const countOf = (events: readonly Event[]): number =>
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'orderpass-uses-'));
-  stand = await openStand({ settings: { audit_file: file() } });
-  tenant = await stand.createTenant();
-  const client = pick(await stand.createClient([tenant], ['read:orders', 'read:menu']));
-  const other = pick(await stand.createClient([tenant], ['read:orders', 'read:menu']));
+  harness = await openHarness({ settings: { audit_file: file() } });
+  tenant = await harness.createTenant();
+  const client = pick(await harness.createClient([tenant], ['read:orders', 'read:menu']));
+  const other = pick(await harness.createClient([tenant], ['read:orders', 'read:menu']));
   [clientId, otherId] = [client.client_id, other.client_id];
   used = await issue(client, 40);
   others = await issue(other, 20);
@@ -101,7 +101,7 @@ beforeAll(async () => {
   await use(both, () => 1);
   await use(both, (index) => 1 + (index % 3));
   // Everything that is remembered of credentials is read anew, in the middle of it.
-  await Promise.all([use(both, () => 2), stand.createTenant().then(() => use(both, () => 2))]);
+  await Promise.all([use(both, () => 2), harness.createTenant().then(() => use(both, () => 2))]);
   // Ids that callers choose, and that tell no time.
   await use(
     both,
@@ -113,7 +113,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await stand.close();
+  await harness.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -139,7 +139,7 @@ test('many tokens stand in few events, never those of two clients in one', async
 
 test('each token is found with exactly its own requests: by its id, its fingerprint, both, and by each request', async () => {
   for (const [index, { token, tokenId, ids }] of [...used, ...others].entries()) {
-    const fingerprint = createFingerprint(stand.box)(token);
+    const fingerprint = createFingerprint(harness.box)(token);
     for (const filter of [
       { tokenId },
       { fingerprint },
@@ -164,7 +164,7 @@ test('each token is found with exactly its own requests: by its id, its fingerpr
     }
   }
   const [{ token = '', tokenId = '' } = {}, second] = used;
-  const mixed = { tokenId, fingerprint: createFingerprint(stand.box)(second?.token ?? '') };
+  const mixed = { tokenId, fingerprint: createFingerprint(harness.box)(second?.token ?? '') };
   expect(await find(mixed)).toEqual([]);
   for (const fingerprint of ['nonsense', token.slice(-32), 'a'.repeat(32)])
     expect(await find({ fingerprint })).toEqual([]);
@@ -182,7 +182,7 @@ test('who tells of each token its calls, scopes, addresses and times, from its v
       scopes_used: ['read:orders'],
       addresses: ['127.0.0.1'],
     };
-    const traced = await traceCredential({ db: stand.database.db, box: stand.box }, token);
+    const traced = await traceCredential({ db: harness.database.db, box: harness.box }, token);
     expect(traced).toMatchObject(told);
     const times = (await find({ tokenId, action: 'request.allowed' })).map((event) => String(event['@timestamp']));
     expect([traced.first_used, traced.last_used]).toEqual([times.at(-1), times[0]]);
@@ -235,7 +235,7 @@ test('exports and sinks have a line for each token, with the names and single va
     expect(countOf(own)).toBe(ids.length);
     for (const event of own) {
       expect(Object.keys(event)).toEqual(names);
-      expect(event['orderpass.credential.fingerprint']).toBe(createFingerprint(stand.box)(token));
+      expect(event['orderpass.credential.fingerprint']).toBe(createFingerprint(harness.box)(token));
     }
   }
   const csv = await take('csv');
@@ -314,7 +314,7 @@ test('events that were written before there were such ones keep their hash', () 
 });
 
 test('a token among millions of uses is looked up and not searched for', async () => {
-  const { pool } = stand.database;
+  const { pool } = harness.database;
   await pool.query(`
     insert into gateway.audit_events
       (chain, seq, at, action, outcome, count, request_ids, tenants, scopes, details, hash, client_id, uses, use_keys)
@@ -325,8 +325,8 @@ test('a token among millions of uses is looked up and not searched for', async (
   const { db, plans } = explainSearches(pool);
   const [{ token = '', tokenId = '' } = {}] = used;
   await searchAudit({ ...deps(), db }, { filter: { tokenId }, limit: 50 });
-  await searchAudit({ ...deps(), db }, { filter: { fingerprint: createFingerprint(stand.box)(token) }, limit: 50 });
-  await traceCredential({ db, box: stand.box }, token);
+  await searchAudit({ ...deps(), db }, { filter: { fingerprint: createFingerprint(harness.box)(token) }, limit: 50 });
+  await traceCredential({ db, box: harness.box }, token);
   const ofUses = plans.filter((plan) => plan.includes('use_keys'));
   expect(ofUses).toHaveLength(3);
   for (const plan of ofUses) expect(plan).toMatch(/Bitmap Index Scan on audit_events_\d+_use_keys_idx/);
@@ -334,7 +334,7 @@ test('a token among millions of uses is looked up and not searched for', async (
 });
 
 test('a page of an export is bounded however many tokens stand in its events, and none is passed over', async () => {
-  const { rows: chains } = await stand.database.pool.query('select max(chain) + 1 as next from gateway.audit_chains');
+  const { rows: chains } = await harness.database.pool.query('select max(chain) + 1 as next from gateway.audit_chains');
   const chain = Number(chains[0].next);
   await query(
     `insert into gateway.audit_chains

@@ -7,35 +7,35 @@ import { reportUnusedScopes, searchAudit, traceCredential } from '#src/gateway/i
 import { newId } from '#src/platform/ids.ts';
 import { until } from '../../support/until.ts';
 import { explainSearches } from '../harness/explain-searches.ts';
-import { bearer, openStand, pick, read, type Stand, tokenOf } from '../harness/gateway-harness.ts';
-import { knock } from '../harness/public-door.ts';
+import { bearer, type Harness, openHarness, pick, read, tokenOf } from '../harness/gateway-harness.ts';
+import { sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 let tenant: string;
 let client: { client_id: string; client_secret: string };
 let token: string;
 let requestId: string;
 
 beforeAll(async () => {
-  stand = await openStand();
-  tenant = await stand.createTenant();
-  client = pick(await stand.createClient([tenant], ['read:orders', 'read:menu']));
-  token = await tokenOf(stand.url, client);
-  await knock(stand.url, 'GET', read, { headers: bearer(token) });
-  const denied = await knock(stand.url, 'GET', '/api/account/subrestaurants', { headers: bearer(token) });
+  harness = await openHarness();
+  tenant = await harness.createTenant();
+  client = pick(await harness.createClient([tenant], ['read:orders', 'read:menu']));
+  token = await tokenOf(harness.url, client);
+  await sendRequest(harness.url, 'GET', read, { headers: bearer(token) });
+  const denied = await sendRequest(harness.url, 'GET', '/api/account/subrestaurants', { headers: bearer(token) });
   requestId = String(denied.headers['x-request-id']);
   await until(async () => (await find({ action: 'request.allowed' })).length > 0);
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
-const deps = () => ({ db: stand.database.db, box: stand.box, clock: stand.clock, actor: 'cli:ada' });
+const deps = () => ({ db: harness.database.db, box: harness.box, clock: harness.clock, actor: 'cli:ada' });
 const page = (filter: EventFilter, limit = 100, before?: string) => searchAudit(deps(), { filter, limit, before });
 const find = async (filter: EventFilter): Promise<string[]> =>
   (await page(filter)).events.map((event) => String(event['event.action']));
 
 test('events are found by fingerprint, client, tenant, decision, action, request, token and time, under names of the ECS', async () => {
-  const fingerprint = createFingerprint(stand.box)(token);
+  const fingerprint = createFingerprint(harness.box)(token);
   expect(await find({ fingerprint })).toEqual(expect.arrayContaining(['request.denied', 'request.allowed']));
   expect(await find({ client: client.client_id, action: 'client.created' })).toEqual(['client.created']);
   expect(await find({ tenant, action: 'tenant.created' })).toEqual(['tenant.created']);
@@ -54,12 +54,12 @@ test('events are found by fingerprint, client, tenant, decision, action, request
 });
 
 test('an allowed and a refused request are found by their ids, whoever chose these', async () => {
-  const other = await tokenOf(stand.url, pick(await stand.createClient([tenant], ['read:orders'])));
+  const other = await tokenOf(harness.url, pick(await harness.createClient([tenant], ['read:orders'])));
   const hourAgo = newId('req', Date.now() - 3_600_000);
   for (const id of ['pos-7.order-4711', hourAgo, newId('req')]) {
     const headers = { ...bearer(other), 'x-request-id': id };
-    expect((await knock(stand.url, 'GET', read, { headers })).headers['x-request-id']).toBe(id);
-    await knock(stand.url, 'GET', '/api/account/subrestaurants', { headers });
+    expect((await sendRequest(harness.url, 'GET', read, { headers })).headers['x-request-id']).toBe(id);
+    await sendRequest(harness.url, 'GET', '/api/account/subrestaurants', { headers });
     await until(async () => (await find({ requestId: id })).length === 2);
     expect((await find({ requestId: id })).toSorted()).toEqual(['request.allowed', 'request.denied']);
   }
@@ -67,22 +67,24 @@ test('an allowed and a refused request are found by their ids, whoever chose the
 });
 
 test('what was done with a value is found under fingerprints of earlier versions, too, by whoever holds the value', async () => {
-  const other = pick(await stand.createClient([tenant], ['read:orders']));
+  const other = pick(await harness.createClient([tenant], ['read:orders']));
   const { client_id, client_secret } = other;
-  await knock(stand.url, 'GET', read, { headers: { 'x-client-id': client_id, 'x-client-secret': client_secret } });
+  await sendRequest(harness.url, 'GET', read, {
+    headers: { 'x-client-id': client_id, 'x-client-secret': client_secret },
+  });
   await until(async () => (await find({ client: client_id, action: 'request.allowed' })).length > 0);
-  const earlier = createEarlierFingerprint(stand.box)(client_secret);
-  const { rowCount } = await stand.database.pool.query(
+  const earlier = createEarlierFingerprint(harness.box)(client_secret);
+  const { rowCount } = await harness.database.pool.query(
     'update gateway.audit_events set fingerprint = $1 where fingerprint = $2',
-    [earlier, createFingerprint(stand.box)(client_secret)],
+    [earlier, createFingerprint(harness.box)(client_secret)],
   );
   expect(rowCount).toBe(1);
-  await stand.database.pool.query('update gateway.client_secrets set fingerprint = null where client_id = $1', [
+  await harness.database.pool.query('update gateway.client_secrets set fingerprint = null where client_id = $1', [
     client_id,
   ]);
   const denied = { 'x-client-id': client_id, 'x-client-secret': client_secret };
-  await knock(stand.url, 'GET', '/api/account/subrestaurants', { headers: denied });
-  const traced = await traceCredential({ db: stand.database.db, box: stand.box }, client_secret);
+  await sendRequest(harness.url, 'GET', '/api/account/subrestaurants', { headers: denied });
+  const traced = await traceCredential({ db: harness.database.db, box: harness.box }, client_secret);
   expect(traced).toMatchObject({ genuine: true, client_id, calls: 1, partial: false });
   expect(await find({ fingerprint: [earlier] })).toEqual(['request.allowed']);
   expect(traced.refusals).toMatchObject([{ 'event.action': 'request.denied' }]);
@@ -114,7 +116,7 @@ test('who asked, and for what, is in the audit before the answer, and a credenti
   for (const value of [token, client.client_secret]) {
     await expect(page({ tokenId: value })).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
   }
-  const { rows } = await stand.database.pool.query('select 1 from gateway.audit_events where details like any ($1)', [
+  const { rows } = await harness.database.pool.query('select 1 from gateway.audit_events where details like any ($1)', [
     [`%${token}%`, `%${client.client_secret}%`],
   ]);
   expect(rows).toEqual([]);
@@ -123,9 +125,9 @@ test('who asked, and for what, is in the audit before the answer, and a credenti
 test('unused scopes: granted against what the called routes required, and the grant that would have been enough', async () => {
   const file = routesFileOf({});
   const table = readRouteTable(file);
-  const idle = await stand.createClient([tenant]);
-  const exact = await stand.createClient([tenant], ['read:orders']);
-  await knock(stand.url, 'GET', read, { headers: bearer(await tokenOf(stand.url, exact)) });
+  const idle = await harness.createClient([tenant]);
+  const exact = await harness.createClient([tenant], ['read:orders']);
+  await sendRequest(harness.url, 'GET', read, { headers: bearer(await tokenOf(harness.url, exact)) });
   await until(async () => (await find({ client: exact.client_id, action: 'request.allowed' })).length > 0);
   const found = await reportUnusedScopes({ ...deps(), table }, { days: 30 });
   expect(found.find(({ client_id }) => client_id === client.client_id)).toMatchObject({
@@ -144,7 +146,7 @@ test('unused scopes: granted against what the called routes required, and the gr
 });
 
 test('no search reads a whole table: every filter is answered by an index', async () => {
-  const { pool } = stand.database;
+  const { pool } = harness.database;
   await pool.query(`
     insert into gateway.audit_events
     select 9, i, now() - make_interval(secs => i % 3600), case when i % 50 = 0 then 'request.denied' else 'request.allowed' end,

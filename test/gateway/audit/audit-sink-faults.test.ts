@@ -8,19 +8,19 @@ import { createAuditSinks } from '#src/gateway/audit/sinks/feed-sinks.ts';
 import { createFileSink, createStreamSink } from '#src/gateway/audit/sinks/sinks.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { until } from '../../support/until.ts';
-import { openStand, read, type Stand } from '../harness/gateway-harness.ts';
-import { knock } from '../harness/public-door.ts';
+import { type Harness, openHarness, read } from '../harness/gateway-harness.ts';
+import { sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 let folder: string;
 
 beforeAll(async () => {
-  stand = await openStand();
+  harness = await openHarness();
   folder = mkdtempSync(join(tmpdir(), 'orderpass-sinks-'));
 });
 
 afterAll(async () => {
-  await stand?.close();
+  await harness?.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -33,7 +33,7 @@ const startSink = (file: string) => {
   const logged: Logged[] = [];
   const log = pino({}, { write: (line: string) => void logged.push(JSON.parse(line) as Logged) });
   const settings = { audit_days: 365, audit_stdout: 'off' as const, audit_file: file };
-  const services = createAuditSinks({ db: stand.database.db, box: stand.box, log, holder: 'test' }, settings);
+  const services = createAuditSinks({ db: harness.database.db, box: harness.box, log, holder: 'test' }, settings);
   const ended = new AbortController();
   const running = supervise(services, ended.signal, log);
   const close = async (): Promise<Logged[]> => {
@@ -59,17 +59,19 @@ const linesOf = (file: string): Record<string, unknown>[] => {
 const has = (file: string, id: string): boolean => linesOf(file).some((event) => event['event.id'] === id);
 
 const lastChange = async (): Promise<string> => {
-  await stand.createTenant();
-  const { rows } = await stand.database.pool.query('select max(seq) as seq from gateway.audit_events where chain = 0');
+  await harness.createTenant();
+  const { rows } = await harness.database.pool.query(
+    'select max(seq) as seq from gateway.audit_events where chain = 0',
+  );
   return `0-${String(rows[0].seq)}`;
 };
 
 /** A gateway that wrote some events and ended; the retention dropped them all. */
 const droppedChain = async (): Promise<{ chain: number; from: number; to: number }> => {
-  const door = await stand.openDoor();
-  for (let i = 0; i < 3; i += 1) await knock(door.url, 'GET', read);
+  const door = await harness.openDoor();
+  for (let i = 0; i < 3; i += 1) await sendRequest(door.url, 'GET', read);
   await door.close();
-  const { pool } = stand.database;
+  const { pool } = harness.database;
   const { rows } = await pool.query('select chain, seq from gateway.audit_chains order by chain desc limit 1');
   const [chain, seq] = [Number(rows[0].chain), Number(rows[0].seq)];
   await pool.query('delete from gateway.audit_events where chain = $1', [chain]);
@@ -141,7 +143,7 @@ test('a reader of standard output that stands still is waited for, so that no mo
   });
   await until(() => reader.stdin.writableLength > 0);
   // Something that takes its time, and nothing of the batch is taken meanwhile.
-  for (let i = 0; i < 5; i += 1) await stand.database.pool.query('select pg_sleep(0.05)');
+  for (let i = 0; i < 5; i += 1) await harness.database.pool.query('select pg_sleep(0.05)');
   expect([taken, reader.stdin.writableNeedDrain]).toEqual([false, true]);
   reader.kill('SIGCONT');
   await sending;

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
-import { openStand, read, type Stand } from '../harness/gateway-harness.ts';
-import { closeServer, knock, listen } from '../harness/public-door.ts';
+import { type Harness, openHarness, read } from '../harness/gateway-harness.ts';
+import { closeServer, listen, sendRequest } from '../harness/public-door.ts';
 
 /** `answer`: a status, or undefined for none at all. */
 const startReceiver = async (options: { answer: number | undefined }) => {
@@ -33,36 +33,36 @@ const startReceiver = async (options: { answer: number | undefined }) => {
 const idsOf = (events: readonly Record<string, unknown>[]): string[] =>
   events.map((event) => String(event['event.id']));
 
-const stored = async (stand: Stand): Promise<string[]> =>
-  (await stand.database.pool.query("select chain || '-' || seq as id from gateway.audit_events")).rows.map(({ id }) =>
+const stored = async (harness: Harness): Promise<string[]> =>
+  (await harness.database.pool.query("select chain || '-' || seq as id from gateway.audit_events")).rows.map(({ id }) =>
     String(id),
   );
 
-const hasAll = async (stand: Stand, ids: readonly string[]): Promise<boolean> => {
+const hasAll = async (harness: Harness, ids: readonly string[]): Promise<boolean> => {
   const got = new Set(ids);
-  return (await stored(stand)).every((id) => got.has(id));
+  return (await stored(harness)).every((id) => got.has(id));
 };
 
 test('a receiver that fails, is silent or sends elsewhere gets everything when it is back, and meanwhile no request waits', async () => {
   const receiver = await startReceiver({ answer: 500 });
-  const stand = await openStand({
+  const harness = await openHarness({
     settings: { audit_http_url: receiver.url, audit_http_authorization: 'Bearer collector' },
   });
-  await knock(stand.url, 'GET', read);
+  await sendRequest(harness.url, 'GET', read);
   for (const answer of [500, 302, undefined]) {
     receiver.options.answer = answer;
     const before = receiver.seen.requests;
     await until(() => receiver.seen.requests > before, 20_000);
     const startedAt = performance.now();
-    expect((await knock(stand.url, 'GET', read)).status).toBe(401);
+    expect((await sendRequest(harness.url, 'GET', read)).status).toBe(401);
     expect(performance.now() - startedAt).toBeLessThan(2_000);
   }
   expect(receiver.events).toEqual([]);
   receiver.options.answer = 204;
-  await until(() => hasAll(stand, idsOf(receiver.events)), 40_000);
+  await until(() => hasAll(harness, idsOf(receiver.events)), 40_000);
   expect(receiver.seen.linesMax).toBeLessThanOrEqual(200);
   expect([...receiver.seen.authorization]).toEqual(['Bearer collector']);
-  await stand.close();
+  await harness.close();
   await receiver.close();
 });
 
@@ -70,29 +70,29 @@ test('of several gateways one sends at a time, another goes on where a killed on
   const receiver = await startReceiver({ answer: 204 });
   const folder = mkdtempSync(join(tmpdir(), 'orderpass-'));
   const file = join(folder, 'audit.jsonl');
-  const stand = await openStand({ settings: { audit_http_url: receiver.url, audit_file: file } });
-  const second = await stand.openDoor();
-  const third = await stand.openDoor();
-  for (let i = 0; i < 300; i += 1) await knock([stand.url, second.url, third.url][i % 3] ?? '', 'GET', read);
-  await until(() => hasAll(stand, idsOf(receiver.events)));
+  const harness = await openHarness({ settings: { audit_http_url: receiver.url, audit_file: file } });
+  const second = await harness.openDoor();
+  const third = await harness.openDoor();
+  for (let i = 0; i < 300; i += 1) await sendRequest([harness.url, second.url, third.url][i % 3] ?? '', 'GET', read);
+  await until(() => hasAll(harness, idsOf(receiver.events)));
   const holder = async (): Promise<string> =>
     String(
-      (await stand.database.pool.query("select holder from gateway.audit_sinks where sink = 'http'")).rows[0]?.holder,
+      (await harness.database.pool.query("select holder from gateway.audit_sinks where sink = 'http'")).rows[0]?.holder,
     );
   const first = await holder();
   // The lease is given back by whoever stops: one of those that are left takes it.
   await second.close();
   await third.close();
-  await knock(stand.url, 'GET', read);
-  await until(() => hasAll(stand, idsOf(receiver.events)));
+  await sendRequest(harness.url, 'GET', read);
+  await until(() => hasAll(harness, idsOf(receiver.events)));
   expect(receiver.seen.openMax).toBe(1);
   const all = idsOf(receiver.events);
   expect(new Set(all).size).toBe(all.length);
   expect(first).not.toBe('undefined');
   const lines = (): string[] => readFileSync(file, 'utf8').trim().split('\n');
-  await until(() => hasAll(stand, idsOf(lines().map((line) => JSON.parse(line) as Record<string, unknown>))));
+  await until(() => hasAll(harness, idsOf(lines().map((line) => JSON.parse(line) as Record<string, unknown>))));
   // Another gateway cannot take a lease that runs, and takes one that ended: a sender that was killed.
-  await stand.database.pool.query(
+  await harness.database.pool.query(
     "insert into gateway.audit_sinks values ('http', 'killed', now() + interval '1 hour') on conflict (sink) do update set holder = 'killed', leased_until = excluded.leased_until",
   );
   const inFile = (id: string): boolean =>
@@ -101,8 +101,8 @@ test('of several gateways one sends at a time, another goes on where a killed on
   // the next one, a sender with a lease would have looked as well.
   const written: string[] = [];
   for (let round = 0; round < 4; round += 1) {
-    await stand.createTenant();
-    const { rows } = await stand.database.pool.query(
+    await harness.createTenant();
+    const { rows } = await harness.database.pool.query(
       'select max(seq) as seq from gateway.audit_events where chain = 0',
     );
     const id = `0-${String(rows[0].seq)}`;
@@ -110,10 +110,10 @@ test('of several gateways one sends at a time, another goes on where a killed on
     written.push(id);
   }
   expect(idsOf(receiver.events)).not.toContain(written[1]);
-  expect(await hasAll(stand, idsOf(receiver.events))).toBe(false);
-  await stand.database.pool.query("update gateway.audit_sinks set leased_until = now() where sink = 'http'");
-  await until(() => hasAll(stand, idsOf(receiver.events)));
-  await stand.close();
+  expect(await hasAll(harness, idsOf(receiver.events))).toBe(false);
+  await harness.database.pool.query("update gateway.audit_sinks set leased_until = now() where sink = 'http'");
+  await until(() => hasAll(harness, idsOf(receiver.events)));
+  await harness.close();
   await receiver.close();
   rmSync(folder, { recursive: true, force: true });
 });

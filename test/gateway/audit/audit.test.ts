@@ -7,31 +7,31 @@ import { until } from '../../support/until.ts';
 import {
   bearer,
   clientHeaders,
-  openStand,
+  type Harness,
+  openHarness,
   pick,
   postToken,
   read,
-  type Stand,
   tokenOf,
 } from '../harness/gateway-harness.ts';
-import { knock, type Reply } from '../harness/public-door.ts';
+import { type Reply, sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 let tenant: string;
 let client: { client_id: string; client_secret: string };
 
 beforeAll(async () => {
-  stand = await openStand();
-  tenant = await stand.createTenant();
-  client = pick(await stand.createClient([tenant], ['read:orders']));
+  harness = await openHarness();
+  tenant = await harness.createTenant();
+  client = pick(await harness.createClient([tenant], ['read:orders']));
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 type Row = Record<string, unknown> & { action: string; request_ids: string[]; count: number };
 
 const rows = async (where: string, ...values: unknown[]): Promise<Row[]> =>
-  (await stand.database.pool.query<Row>(`select * from gateway.audit_events where ${where} order by at, seq`, values))
+  (await harness.database.pool.query<Row>(`select * from gateway.audit_events where ${where} order by at, seq`, values))
     .rows;
 
 const ofRequest = (id: unknown): Promise<Row[]> => rows('request_ids @> array[$1]::text[]', id);
@@ -48,10 +48,10 @@ const rowsWhen = async (read: () => Promise<Row[]>, enough: (all: Row[]) => bool
 
 const some = (all: Row[]): boolean => all.length > 0;
 
-const verify = () => verifyAudit({ db: stand.database.db, box: stand.box });
+const verify = () => verifyAudit({ db: harness.database.db, box: harness.box });
 
 test('a token is in the audit before it is given out: who got it, by which secret, with which scopes', async () => {
-  const reply = await postToken(stand.url, { grant_type: 'client_credentials', ...client });
+  const reply = await postToken(harness.url, { grant_type: 'client_credentials', ...client });
   const [row, ...more] = await ofRequest(reply.headers['x-request-id']);
   expect(more).toEqual([]);
   expect(row).toMatchObject({
@@ -67,29 +67,29 @@ test('a token is in the audit before it is given out: who got it, by which secre
 });
 
 test('each refusal is in the audit before its answer: no credential, garbage, wrong secret, scope, token endpoint', async () => {
-  const token = await tokenOf(stand.url, client);
+  const token = await tokenOf(harness.url, client);
   const wrong = { ...client, client_secret: altered(client.client_secret) };
   const cases = [
-    [await knock(stand.url, 'GET', read), 'request.denied', 'invalid_auth', null],
-    [await knock(stand.url, 'GET', read, { headers: bearer('a.b.c') }), 'request.denied', 'invalid_auth', null],
+    [await sendRequest(harness.url, 'GET', read), 'request.denied', 'invalid_auth', null],
+    [await sendRequest(harness.url, 'GET', read, { headers: bearer('a.b.c') }), 'request.denied', 'invalid_auth', null],
     [
-      await knock(stand.url, 'GET', read, { headers: clientHeaders(wrong) }),
+      await sendRequest(harness.url, 'GET', read, { headers: clientHeaders(wrong) }),
       ...['request.denied', 'secret_wrong', client.client_id],
     ],
     [
-      await knock(stand.url, 'POST', '/api/order/create', { headers: bearer(token) }),
+      await sendRequest(harness.url, 'POST', '/api/order/create', { headers: bearer(token) }),
       ...['request.denied', 'insufficient_scope', client.client_id],
     ],
     [
-      await knock(stand.url, 'GET', read, { headers: { ...bearer(token), 'x-api-key': 'opk_x' } }),
+      await sendRequest(harness.url, 'GET', read, { headers: { ...bearer(token), 'x-api-key': 'opk_x' } }),
       ...['request.denied', 'validation_error', null],
     ],
     [
-      await postToken(stand.url, { grant_type: 'client_credentials', ...wrong }),
+      await postToken(harness.url, { grant_type: 'client_credentials', ...wrong }),
       ...['token.refused', 'invalid_client', client.client_id],
     ],
     [
-      await postToken(stand.url, { grant_type: 'client_credentials', client_id: 'x', client_secret: 'y' }),
+      await postToken(harness.url, { grant_type: 'client_credentials', client_id: 'x', client_secret: 'y' }),
       ...['token.refused', 'invalid_client', null],
     ],
   ] as const;
@@ -101,7 +101,7 @@ test('each refusal is in the audit before its answer: no credential, garbage, wr
 });
 
 test('while the audit cannot be written, no token and no refusal is answered; after 2 s no token, and the refusal', async () => {
-  const { pool } = stand.database;
+  const { pool } = harness.database;
   const holder = await pool.connect();
   const settled: string[] = [];
   const noting = (name: string, reply: Promise<Reply>): Promise<Reply> => {
@@ -109,8 +109,8 @@ test('while the audit cannot be written, no token and no refusal is answered; af
     return reply;
   };
   const ask = (): Promise<Reply>[] => [
-    noting('token', postToken(stand.url, { grant_type: 'client_credentials', ...client })),
-    noting('refusal', knock(stand.url, 'GET', read, { headers: bearer('a.b.c') })),
+    noting('token', postToken(harness.url, { grant_type: 'client_credentials', ...client })),
+    noting('refusal', sendRequest(harness.url, 'GET', read, { headers: bearer('a.b.c') })),
   ];
   const isWaiting = async (): Promise<boolean> =>
     (await pool.query("select 1 from pg_locks where relation = 'gateway.audit_events'::regclass and not granted")).rows
@@ -137,9 +137,11 @@ test('while the audit cannot be written, no token and no refusal is answered; af
 });
 
 test('allowed requests follow within moments: each id once, those of one caller to one route together', async () => {
-  const key = await stand.credentials.createApiKey({ tenant, name: 'till' });
+  const key = await harness.credentials.createApiKey({ tenant, name: 'till' });
   const headers = { 'x-api-key': key.api_key };
-  const replies = await Promise.all(Array.from({ length: 40 }, () => knock(stand.url, 'GET', read, { headers })));
+  const replies = await Promise.all(
+    Array.from({ length: 40 }, () => sendRequest(harness.url, 'GET', read, { headers })),
+  );
   const ids = replies.map(({ status, headers: answered }) => {
     expect(status).toBe(200);
     return String(answered['x-request-id']);
@@ -160,11 +162,13 @@ test('allowed requests follow within moments: each id once, those of one caller 
 });
 
 test('a flood of equal refusals becomes a hundred events and one with the count of the rest', async () => {
-  const door = await stand.openDoor();
-  const flood = pick(await stand.createClient([tenant]));
+  const door = await harness.openDoor();
+  const flood = pick(await harness.createClient([tenant]));
   const headers = clientHeaders({ ...flood, client_secret: `${flood.client_secret.slice(0, -1)}!` });
   for (let count = 0; count < 5; count += 1) {
-    const replies = await Promise.all(Array.from({ length: 50 }, () => knock(door.url, 'GET', read, { headers })));
+    const replies = await Promise.all(
+      Array.from({ length: 50 }, () => sendRequest(door.url, 'GET', read, { headers })),
+    );
     for (const { status } of replies) expect(status).toBe(401);
   }
   // What was counted is written when its minute is over, and when the gateway stops.
@@ -176,10 +180,10 @@ test('a flood of equal refusals becomes a hundred events and one with the count 
 });
 
 test('one value has one fingerprint, whatever was done with it', async () => {
-  const own = pick(await stand.createClient([tenant]));
-  const ok = await knock(stand.url, 'GET', read, { headers: clientHeaders(own) });
+  const own = pick(await harness.createClient([tenant]));
+  const ok = await sendRequest(harness.url, 'GET', read, { headers: clientHeaders(own) });
   expect(ok.status).toBe(200);
-  const issued = await postToken(stand.url, { grant_type: 'client_credentials', ...own });
+  const issued = await postToken(harness.url, { grant_type: 'client_credentials', ...own });
   const [first] = await rowsWhen(() => ofRequest(ok.headers['x-request-id']), some);
   const [second] = await ofRequest(issued.headers['x-request-id']);
   expect(second?.fingerprint).toBe(first?.fingerprint);
@@ -187,7 +191,7 @@ test('one value has one fingerprint, whatever was done with it', async () => {
 });
 
 test('every change of a credential is in the audit with who made it, in the transaction of the change', async () => {
-  const { credentials } = stand;
+  const { credentials } = harness;
   const made = await credentials.createClient({ name: 'x', tenants: [tenant] });
   const id = made.client_id;
   await credentials.setClientScopes(id, ['read:menu']);
@@ -218,14 +222,14 @@ test('every change of a credential is in the audit with who made it, in the tran
 });
 
 test('no secret and no token is in any column of the audit', async () => {
-  const token = await tokenOf(stand.url, client);
-  await knock(stand.url, 'GET', `${read}?access_token=${token}`);
-  await knock(stand.url, 'GET', read, { headers: bearer(token) });
+  const token = await tokenOf(harness.url, client);
+  await sendRequest(harness.url, 'GET', `${read}?access_token=${token}`);
+  await sendRequest(harness.url, 'GET', read, { headers: bearer(token) });
   await rowsWhen(
     () => rows("action = 'request.allowed' and token_id = $1", decodeJwt(token).jti),
     (all) => all.length > 0,
   );
-  const { rows: all } = await stand.database.pool.query('select e::text as text from gateway.audit_events e');
+  const { rows: all } = await harness.database.pool.query('select e::text as text from gateway.audit_events e');
   const text = all.map((row) => row.text).join('\n');
   for (const value of [token, token.slice(-40), client.client_secret, client.client_secret.slice(-40)]) {
     expect(text.includes(value)).toBe(false);
@@ -233,10 +237,10 @@ test('no secret and no token is in any column of the audit', async () => {
 });
 
 test('two gateways write side by side, and the whole verifies', async () => {
-  const second = await stand.openDoor();
-  const token = await tokenOf(stand.url, client);
+  const second = await harness.openDoor();
+  const token = await tokenOf(harness.url, client);
   const calls = Array.from({ length: 30 }, (_, index) =>
-    knock(index % 2 === 0 ? stand.url : second.url, 'GET', index % 3 === 0 ? '/api/menu/list' : read, {
+    sendRequest(index % 2 === 0 ? harness.url : second.url, 'GET', index % 3 === 0 ? '/api/menu/list' : read, {
       headers: bearer(index % 5 === 0 ? 'x.y.z' : token),
     }),
   );
@@ -248,7 +252,7 @@ test('two gateways write side by side, and the whole verifies', async () => {
 });
 
 test('a changed, removed, swapped or cut off event is named', async () => {
-  const { pool } = stand.database;
+  const { pool } = harness.database;
   const [made] = await rows("chain = 0 and action = 'client.created'");
   const last = (await rows('chain = 0')).at(-1);
   const restoring = async (damage: string, values: unknown[], problem: unknown): Promise<void> => {
@@ -278,12 +282,12 @@ test('a changed, removed, swapped or cut off event is named', async () => {
 });
 
 test('months beyond the retention are dropped as a whole, and what is left still verifies', async () => {
-  const { database, box, clock } = stand;
-  const old = await stand.createTenant();
+  const { database, box, clock } = harness;
+  const old = await harness.createTenant();
   const month = clock.now().toISOString().slice(0, 7).replace('-', '');
   clock.move(40 * 86_400_000);
-  const young = await stand.createTenant();
-  await knock(stand.url, 'GET', read);
+  const young = await harness.createTenant();
+  await sendRequest(harness.url, 'GET', read);
   const drop = (): Promise<string[]> =>
     dropOldAudit({ db: database.db, box, clock }, 5).then(({ dropped: names }) => names);
   const dropped = (await Promise.all([drop(), drop(), drop()])).flat();

@@ -4,18 +4,18 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { searchAudit, traceCredential, traceHashed } from '#src/gateway/index.ts';
 import { until } from '../../support/until.ts';
-import { bearer, clientHeaders, openStand, pick, read, type Stand, tokenOf } from '../harness/gateway-harness.ts';
-import { knock } from '../harness/public-door.ts';
+import { bearer, clientHeaders, type Harness, openHarness, pick, read, tokenOf } from '../harness/gateway-harness.ts';
+import { sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 let tenant: string;
 
 beforeAll(async () => {
-  stand = await openStand();
-  tenant = await stand.createTenant();
+  harness = await openHarness();
+  tenant = await harness.createTenant();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 const forbidden = '/api/customerstats/customers';
 
@@ -24,13 +24,13 @@ const call = async (
   headers: Record<string, string>,
   times: number,
   status: number,
-  url = stand.url,
+  url = harness.url,
 ): Promise<void> => {
-  const replies = await Promise.all(Array.from({ length: times }, () => knock(url, 'GET', path, { headers })));
+  const replies = await Promise.all(Array.from({ length: times }, () => sendRequest(url, 'GET', path, { headers })));
   for (const reply of replies) expect(reply.status).toBe(status);
 };
 
-const deps = () => ({ db: stand.database.db, box: stand.box, clock: stand.clock, actor: 'cli:ada' });
+const deps = () => ({ db: harness.database.db, box: harness.box, clock: harness.clock, actor: 'cli:ada' });
 
 /** Requests that stand in the audit for a filter. */
 const countOf = async (filter: Parameters<typeof searchAudit>[1]['filter']): Promise<number> => {
@@ -41,14 +41,14 @@ const countOf = async (filter: Parameters<typeof searchAudit>[1]['filter']): Pro
 const written = (where: string, count: number): Promise<void> =>
   until(async () => {
     const text = `select coalesce(sum(count), 0)::int as n from gateway.audit_events where ${where}`;
-    return (await stand.database.pool.query(text)).rows[0].n === count;
+    return (await harness.database.pool.query(text)).rows[0].n === count;
   });
 
 test('F-41 a secret that leaked tells what was let through and refused with every token that was issued for it, and leads to it', async () => {
-  const made = await stand.createClient([tenant], ['read:orders']);
+  const made = await harness.createClient([tenant], ['read:orders']);
   const client = pick(made);
   // More tokens than are looked for one by one; they fall into few events.
-  const tokens = await Promise.all(Array.from({ length: 24 }, () => tokenOf(stand.url, client)));
+  const tokens = await Promise.all(Array.from({ length: 24 }, () => tokenOf(harness.url, client)));
   for (let i = 0; i < 2; i += 1) await Promise.all(tokens.map((token) => call(read, bearer(token), 2, 200)));
   const [first = ''] = tokens;
   await call(read, bearer(first), 60, 200);
@@ -56,9 +56,14 @@ test('F-41 a secret that leaked tells what was let through and refused with ever
   await call(read, clientHeaders(client), 3, 200);
   await call(forbidden, clientHeaders(client), 2, 403);
   // Of another secret of the same client: no part of what leaked.
-  const other = { ...client, client_secret: (await stand.credentials.addClientSecret(client.client_id)).client_secret };
-  await until(async () => (await knock(stand.url, 'GET', read, { headers: clientHeaders(other) })).status === 200);
-  const apart = await tokenOf(stand.url, other);
+  const other = {
+    ...client,
+    client_secret: (await harness.credentials.addClientSecret(client.client_id)).client_secret,
+  };
+  await until(
+    async () => (await sendRequest(harness.url, 'GET', read, { headers: clientHeaders(other) })).status === 200,
+  );
+  const apart = await tokenOf(harness.url, other);
   await call(read, bearer(apart), 5, 200);
   await call(forbidden, bearer(apart), 4, 403);
   await written(`client_id = '${client.client_id}' and action = 'request.allowed' and kind = 'bearer'`, 96 + 60 + 5);
@@ -83,22 +88,22 @@ test('F-41 a secret that leaked tells what was let through and refused with ever
 });
 
 test('F-41 a token and an API key tell what was let through and what was refused, of a flood as well', async () => {
-  const client = pick(await stand.createClient([tenant], ['read:orders']));
-  const token = await tokenOf(stand.url, client);
+  const client = pick(await harness.createClient([tenant], ['read:orders']));
+  const token = await tokenOf(harness.url, client);
   await call(read, bearer(token), 7, 200);
   // Those beyond the first hundred of a minute become one event when the minute, or the gateway, ends.
-  const door = await stand.openDoor();
+  const door = await harness.openDoor();
   await call(forbidden, bearer(token), 130, 403, door.url);
   await door.close();
-  const key = await stand.credentials.createApiKey({ tenant, name: 'leaked' });
+  const key = await harness.credentials.createApiKey({ tenant, name: 'leaked' });
   await until(
-    async () => (await knock(stand.url, 'GET', read, { headers: { 'x-api-key': key.api_key } })).status === 200,
+    async () => (await sendRequest(harness.url, 'GET', read, { headers: { 'x-api-key': key.api_key } })).status === 200,
   );
-  await stand.credentials.quarantine('api_key', key.key_id, 'seen elsewhere');
+  await harness.credentials.quarantine('api_key', key.key_id, 'seen elsewhere');
   // Within the second that a change may take, calls are still let through.
   let allowed = 1;
   await until(async () => {
-    const { status } = await knock(stand.url, 'GET', read, { headers: { 'x-api-key': key.api_key } });
+    const { status } = await sendRequest(harness.url, 'GET', read, { headers: { 'x-api-key': key.api_key } });
     if (status === 200) allowed += 1;
     return status === 403;
   });

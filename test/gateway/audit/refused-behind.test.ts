@@ -2,27 +2,27 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { searchAudit } from '#src/gateway/index.ts';
 import { until } from '../../support/until.ts';
-import { bearer, clientHeaders, openStand, pick, read, type Stand, tokenOf } from '../harness/gateway-harness.ts';
-import { knock, type Reply } from '../harness/public-door.ts';
+import { bearer, clientHeaders, type Harness, openHarness, pick, read, tokenOf } from '../harness/gateway-harness.ts';
+import { type Reply, sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 let tenant: string;
-let good: Stand['upstream']['answer'];
+let good: Harness['upstream']['answer'];
 
 beforeAll(async () => {
-  stand = await openStand();
-  tenant = await stand.createTenant();
-  good = stand.upstream.answer;
+  harness = await openHarness();
+  tenant = await harness.createTenant();
+  good = harness.upstream.answer;
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 type Event = Record<string, unknown>;
 
 const find = async (filter: Parameters<typeof searchAudit>[1]['filter']): Promise<Event[]> => [
   ...(
     await searchAudit(
-      { db: stand.database.db, box: stand.box, clock: stand.clock, actor: 'cli:ada' },
+      { db: harness.database.db, box: harness.box, clock: harness.clock, actor: 'cli:ada' },
       { filter, limit: 1_000 },
     )
   ).events,
@@ -45,16 +45,16 @@ const eventsOf = async (reply: Reply): Promise<unknown[]> => {
 
 const answerWith = (status: number, error: string): void => {
   const body = JSON.stringify({ success: false, error, description: 'no' });
-  stand.upstream.answer = (request, response) => {
+  harness.upstream.answer = (request, response) => {
     request.resume();
     response.writeHead(status, { 'content-type': 'application/json' }).end(body);
   };
 };
 
 test('F-26 a 401 or 403 of the service behind is request.denied with reason and status, written before the answer', async () => {
-  const client = pick(await stand.createClient([tenant]));
-  const token = await tokenOf(stand.url, client);
-  const key = await stand.credentials.createApiKey({ tenant, name: 'key' });
+  const client = pick(await harness.createClient([tenant]));
+  const token = await tokenOf(harness.url, client);
+  const key = await harness.credentials.createApiKey({ tenant, name: 'key' });
   const callers = [bearer(token), clientHeaders(client), { 'x-api-key': key.api_key }];
   for (const [status, code, reason] of [
     [401, 'UNAUTHORIZED', 'restaurant_not_granted'],
@@ -63,7 +63,7 @@ test('F-26 a 401 or 403 of the service behind is request.denied with reason and 
   ] as const) {
     answerWith(status, code);
     for (const headers of callers) {
-      const reply = await knock(stand.url, 'GET', read, { headers });
+      const reply = await sendRequest(harness.url, 'GET', read, { headers });
       expect(reply.status).toBe(status);
       // At once: it was written before the answer.
       const [event, ...more] = await find({ requestId: idOf(reply) });
@@ -75,14 +75,14 @@ test('F-26 a 401 or 403 of the service behind is request.denied with reason and 
       });
     }
   }
-  stand.upstream.answer = good;
-  const allowed = await knock(stand.url, 'GET', read, { headers: bearer(token) });
+  harness.upstream.answer = good;
+  const allowed = await sendRequest(harness.url, 'GET', read, { headers: bearer(token) });
   expect(await eventsOf(allowed)).toEqual([['request.allowed', 'success', null]]);
 });
 
 test('F-26 another refusal of the service behind is no success, once for each request', async () => {
-  const client = pick(await stand.createClient([tenant]));
-  const token = await tokenOf(stand.url, client);
+  const client = pick(await harness.createClient([tenant]));
+  const token = await tokenOf(harness.url, client);
   for (const [status, code] of [
     [400, 'VALIDATION_ERROR'],
     [404, 'NOT_FOUND'],
@@ -90,21 +90,21 @@ test('F-26 another refusal of the service behind is no success, once for each re
     [415, 'UNSUPPORTED_MEDIA_TYPE'],
   ] as const) {
     answerWith(status, code);
-    const reply = await knock(stand.url, 'GET', read, { headers: bearer(token) });
+    const reply = await sendRequest(harness.url, 'GET', read, { headers: bearer(token) });
     expect(reply.status).toBe(status);
     expect(await eventsOf(reply)).toEqual([['request.allowed', 'failure', code.toLowerCase()]]);
   }
   expect(await find({ client: client.client_id, outcome: 'failure' })).toHaveLength(4);
-  stand.upstream.answer = good;
+  harness.upstream.answer = good;
 });
 
 test('F-26 404 and 405 of known callers are counted with who sent them, many in few events', async () => {
-  const client = pick(await stand.createClient([tenant]));
-  const token = await tokenOf(stand.url, client);
-  const key = await stand.credentials.createApiKey({ tenant, name: 'prober' });
+  const client = pick(await harness.createClient([tenant]));
+  const token = await tokenOf(harness.url, client);
+  const key = await harness.credentials.createApiKey({ tenant, name: 'prober' });
   const times = 200;
   const ask = (headers: Record<string, string>, method: string, path: string): Promise<Reply[]> =>
-    Promise.all(Array.from({ length: 20 }, () => knock(stand.url, method, path, { headers })));
+    Promise.all(Array.from({ length: 20 }, () => sendRequest(harness.url, method, path, { headers })));
   for (let i = 0; i < times / 20; i += 1) {
     for (const reply of await ask(bearer(token), 'GET', '/api/admin/tenants')) expect(reply.status).toBe(404);
     for (const reply of await ask({ 'x-api-key': key.api_key }, 'DELETE', read)) expect(reply.status).toBe(405);
@@ -123,11 +123,11 @@ test('F-26 404 and 405 of known callers are counted with who sent them, many in 
     'event.outcome': 'failure',
   });
   // Invented credentials belong to no caller, so no event names one.
-  const stranger = await knock(stand.url, 'GET', '/api/admin/tenants', {
+  const stranger = await sendRequest(harness.url, 'GET', '/api/admin/tenants', {
     headers: bearer(`${token.slice(0, -4)}AAAA`),
   });
   expect(stranger.status).toBe(404);
-  const last = await knock(stand.url, 'GET', '/api/admin/tenants', { headers: bearer(token) });
+  const last = await sendRequest(harness.url, 'GET', '/api/admin/tenants', { headers: bearer(token) });
   expect(await eventsOf(last)).toEqual([['request.denied', 'failure', 'invalid_action']]);
   expect(await find({ requestId: idOf(stranger) })).toEqual([]);
 });

@@ -2,30 +2,30 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { reportClientUse, searchAudit, shrinkClientScopes } from '#src/gateway/index.ts';
 import { until } from '../../support/until.ts';
-import { clientHeaders, openStand, read, type Stand, scopes } from '../harness/gateway-harness.ts';
-import { knock } from '../harness/public-door.ts';
+import { clientHeaders, type Harness, openHarness, read, scopes } from '../harness/gateway-harness.ts';
+import { sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 
 beforeAll(async () => {
-  stand = await openStand();
+  harness = await openHarness();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 const deps = () => ({
-  ...{ db: stand.database.db, box: stand.box, clock: stand.clock, actor: 'panel:usr_ada' },
+  ...{ db: harness.database.db, box: harness.box, clock: harness.clock, actor: 'panel:usr_ada' },
   table: readRouteTable(routesFileOf({})),
 });
 
 test('the use of a client names what it called and was refused, looks at no more entries than it may, and is noted in the audit', async () => {
-  const tenant = await stand.createTenant();
-  const client = await stand.createClient([tenant], ['read:orders', 'read:menu', 'write:orders']);
-  const other = await stand.createClient([tenant]);
+  const tenant = await harness.createTenant();
+  const client = await harness.createClient([tenant], ['read:orders', 'read:menu', 'write:orders']);
+  const other = await harness.createClient([tenant]);
   const asked = { client_id: client.client_id, scopes: ['read:orders', 'read:menu', 'write:orders'] };
   const call = async (path: string): Promise<void> => {
-    await knock(stand.url, 'GET', path, { headers: clientHeaders(client) });
-    stand.clock.move(1_000);
+    await sendRequest(harness.url, 'GET', path, { headers: clientHeaders(client) });
+    harness.clock.move(1_000);
   };
   await call('/api/menu/categories');
   await call('/api/menu/categories');
@@ -64,14 +64,14 @@ test('the use of a client names what it called and was refused, looks at no more
 });
 
 test('shrinking the scopes of a client never adds one, and gives one that held all exactly those that are kept', async () => {
-  const tenant = await stand.createTenant();
-  const some = await stand.createClient([tenant], ['read:menu', 'read:orders']);
-  const all = await stand.createClient([tenant]);
+  const tenant = await harness.createTenant();
+  const some = await harness.createClient([tenant], ['read:menu', 'read:orders']);
+  const all = await harness.createClient([tenant]);
   const shrink = (client: { client_id: string }, keep: string[]) =>
     shrinkClientScopes({ ...deps(), scopes }, client.client_id, keep);
   expect(await shrink(some, ['read:orders', 'write:orders'])).toEqual(['read:orders']);
   expect(await shrink(some, ['read:menu', 'write:orders'])).toEqual([]);
   expect(await shrink(all, ['write:menu', 'read:orders'])).toEqual(['read:orders', 'write:menu']);
-  expect((await stand.credentials.showClient(all.client_id)).scopes).toEqual(['read:orders', 'write:menu']);
+  expect((await harness.credentials.showClient(all.client_id)).scopes).toEqual(['read:orders', 'write:menu']);
   await expect(shrink({ client_id: 'opc_none' }, ['read:orders'])).rejects.toMatchObject({ code: 'NOT_FOUND' });
 });

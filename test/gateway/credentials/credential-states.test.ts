@@ -3,35 +3,35 @@ import { withinASecond } from '../../support/until.ts';
 import {
   bearer,
   clientHeaders,
-  openStand,
+  type Harness,
+  openHarness,
   pick,
   postToken,
   read,
-  type Stand,
   tokenOf,
 } from '../harness/gateway-harness.ts';
-import { knock, type Reply } from '../harness/public-door.ts';
+import { type Reply, sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 let tenant: string;
 const grant = { grant_type: 'client_credentials' };
 
 beforeAll(async () => {
-  stand = await openStand();
-  tenant = await stand.createTenant();
+  harness = await openHarness();
+  tenant = await harness.createTenant();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
-const get = (headers: Record<string, string>): Promise<Reply> => knock(stand.url, 'GET', read, { headers });
+const get = (headers: Record<string, string>): Promise<Reply> => sendRequest(harness.url, 'GET', read, { headers });
 const becomes = (headers: Record<string, string>, status: number): Promise<void> =>
   expect.poll(async () => (await get(headers)).status, withinASecond).toBe(status);
 
 test('A-024 A-039 a quarantined client is refused by headers, by Bearer and at the token endpoint, with reason and remedy', async () => {
-  const client = pick(await stand.createClient([tenant]));
-  const token = await tokenOf(stand.url, client);
+  const client = pick(await harness.createClient([tenant]));
+  const token = await tokenOf(harness.url, client);
   expect((await get(clientHeaders(client))).status).toBe(200);
-  await stand.credentials.quarantine('client', client.client_id, 'the secret was seen in a public repository');
+  await harness.credentials.quarantine('client', client.client_id, 'the secret was seen in a public repository');
   await becomes(clientHeaders(client), 403);
 
   const byHeaders = await get(clientHeaders(client));
@@ -39,7 +39,7 @@ test('A-024 A-039 a quarantined client is refused by headers, by Bearer and at t
   const byToken = await get(bearer(token));
   expect([byToken.status, byToken.json.error]).toEqual([403, 'insufficient_scope']);
   expect(byToken.headers['www-authenticate']).not.toMatch(/ scope=/);
-  const atEndpoint = await postToken(stand.url, { ...grant, ...client });
+  const atEndpoint = await postToken(harness.url, { ...grant, ...client });
   expect([atEndpoint.status, atEndpoint.json.error]).toEqual([400, 'unauthorized_client']);
   for (const text of [byHeaders.json.message, byToken.json.error_description, atEndpoint.json.error_description]) {
     expect(text).toContain('the secret was seen in a public repository');
@@ -47,70 +47,72 @@ test('A-024 A-039 a quarantined client is refused by headers, by Bearer and at t
   }
   // Only who proves to be the client learns of it.
   expect((await get(clientHeaders({ ...client, client_secret: 'wrong' }))).status).toBe(401);
-  const wrong = await postToken(stand.url, { ...grant, ...client, client_secret: 'wrong' });
+  const wrong = await postToken(harness.url, { ...grant, ...client, client_secret: 'wrong' });
   expect([wrong.status, wrong.json.error]).toEqual([401, 'invalid_client']);
 
-  await stand.credentials.reactivate('client', client.client_id, 'the secret was changed');
+  await harness.credentials.reactivate('client', client.client_id, 'the secret was changed');
   await becomes(clientHeaders(client), 200);
   expect((await get(bearer(token))).status).toBe(200);
-  expect((await postToken(stand.url, { ...grant, ...client })).status).toBe(200);
+  expect((await postToken(harness.url, { ...grant, ...client })).status).toBe(200);
 });
 
 test('A-024 one secret, or one API key, is quarantined without the others', async () => {
-  const made = await stand.createClient([tenant]);
+  const made = await harness.createClient([tenant]);
   const { client_id, secret_id } = made as typeof made & { secret_id: string };
-  const second = { client_id, client_secret: (await stand.credentials.addClientSecret(client_id)).client_secret };
-  await stand.credentials.quarantine('secret', secret_id, 'laptop lost');
+  const second = { client_id, client_secret: (await harness.credentials.addClientSecret(client_id)).client_secret };
+  await harness.credentials.quarantine('secret', secret_id, 'laptop lost');
   await becomes(clientHeaders(made), 403);
-  const atEndpoint = await postToken(stand.url, { ...grant, ...pick(made) });
+  const atEndpoint = await postToken(harness.url, { ...grant, ...pick(made) });
   expect([atEndpoint.status, atEndpoint.json.error]).toEqual([400, 'unauthorized_client']);
   expect((await get(clientHeaders(second))).status).toBe(200);
-  expect((await postToken(stand.url, { ...grant, ...second })).status).toBe(200);
+  expect((await postToken(harness.url, { ...grant, ...second })).status).toBe(200);
 
-  const key = await stand.credentials.createApiKey({ tenant, name: 'till' });
-  const other = await stand.credentials.createApiKey({ tenant, name: 'printer' });
+  const key = await harness.credentials.createApiKey({ tenant, name: 'till' });
+  const other = await harness.credentials.createApiKey({ tenant, name: 'printer' });
   expect((await get({ 'x-api-key': key.api_key })).status).toBe(200);
-  await stand.credentials.quarantine('api_key', key.key_id, 'used from an unknown address');
+  await harness.credentials.quarantine('api_key', key.key_id, 'used from an unknown address');
   await becomes({ 'x-api-key': key.api_key }, 403);
   const refused = await get({ 'x-api-key': key.api_key });
   expect(refused.json.error).toBe('UNAUTHORIZED');
   expect(refused.json.message).toContain('used from an unknown address');
   expect((await get({ 'x-api-key': other.api_key })).status).toBe(200);
-  await stand.credentials.reactivate('api_key', key.key_id, 'checked');
+  await harness.credentials.reactivate('api_key', key.key_id, 'checked');
   await becomes({ 'x-api-key': key.api_key }, 200);
 });
 
 test('each state is kept with reason, actor and time, and what was disabled stays so', async () => {
-  const { client_id } = await stand.createClient([tenant]);
-  const shown = () => stand.credentials.showClient(client_id);
+  const { client_id } = await harness.createClient([tenant]);
+  const shown = () => harness.credentials.showClient(client_id);
   expect(await shown()).toMatchObject({ state: 'active', reason: null, actor: null, changed: null });
-  await stand.credentials.quarantine('client', client_id, 'under review');
+  await harness.credentials.quarantine('client', client_id, 'under review');
   const { changed, ...rest } = await shown();
   expect(rest).toMatchObject({ state: 'quarantined', reason: 'under review', actor: 'system' });
   expect(Math.abs(Date.parse(changed ?? '') - Date.now())).toBeLessThan(5_000);
-  await stand.credentials.reactivate('client', client_id, 'cleared');
+  await harness.credentials.reactivate('client', client_id, 'cleared');
   expect(await shown()).toMatchObject({ state: 'active', reason: 'cleared' });
-  await stand.credentials.disableClient(client_id, undefined, 'contract ended');
+  await harness.credentials.disableClient(client_id, undefined, 'contract ended');
   expect(await shown()).toMatchObject({ state: 'revoked', reason: 'contract ended' });
-  await expect(stand.credentials.reactivate('client', client_id, 'x')).rejects.toMatchObject({ code: 'CONFLICT' });
-  await expect(stand.credentials.quarantine('client', client_id, ' ')).rejects.toMatchObject({
+  await expect(harness.credentials.reactivate('client', client_id, 'x')).rejects.toMatchObject({ code: 'CONFLICT' });
+  await expect(harness.credentials.quarantine('client', client_id, ' ')).rejects.toMatchObject({
     code: 'VALIDATION_ERROR',
   });
-  await expect(stand.credentials.quarantine('client', 'opc_absent', 'x')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  await expect(harness.credentials.quarantine('client', 'opc_absent', 'x')).rejects.toMatchObject({
+    code: 'NOT_FOUND',
+  });
 
-  const key = await stand.credentials.createApiKey({ tenant, name: 'old', expires: new Date(Date.now() - 1_000) });
-  const [entry] = (await stand.credentials.listApiKeys(tenant)).filter(({ id }) => id === key.key_id);
+  const key = await harness.credentials.createApiKey({ tenant, name: 'old', expires: new Date(Date.now() - 1_000) });
+  const [entry] = (await harness.credentials.listApiKeys(tenant)).filter(({ id }) => id === key.key_id);
   expect(entry).toMatchObject({ state: 'expired', name: 'old' });
 });
 
 test('A-022 all keys of a tenant are revoked at once, those of another go on', async () => {
-  const [one, two] = [await stand.createTenant(), await stand.createTenant()];
+  const [one, two] = [await harness.createTenant(), await harness.createTenant()];
   const keys: { key_id: string; api_key: string }[] = [];
-  for (const of of [one, one, two]) keys.push(await stand.credentials.createApiKey({ tenant: of, name: 'k' }));
+  for (const of of [one, one, two]) keys.push(await harness.credentials.createApiKey({ tenant: of, name: 'k' }));
   const status = (): Promise<number[]> =>
     Promise.all(keys.map(async ({ api_key }) => (await get({ 'x-api-key': api_key })).status));
   expect(await status()).toEqual([200, 200, 200]);
-  expect((await stand.credentials.revokeTenantKeys(one)).sort()).toEqual(
+  expect((await harness.credentials.revokeTenantKeys(one)).sort()).toEqual(
     keys
       .slice(0, 2)
       .map(({ key_id }) => key_id)
@@ -120,16 +122,16 @@ test('A-022 all keys of a tenant are revoked at once, those of another go on', a
 });
 
 test('the last use of a secret, a key and a token is known by count, time and address, and written in batches', async () => {
-  const client = await stand.createClient([tenant]);
-  const key = await stand.credentials.createApiKey({ tenant, name: 'meter' });
-  const { pool } = stand.database;
-  const door = await stand.openDoor();
+  const client = await harness.createClient([tenant]);
+  const key = await harness.credentials.createApiKey({ tenant, name: 'meter' });
+  const { pool } = harness.database;
+  const door = await harness.openDoor();
   const token = await tokenOf(door.url, client);
   for (const headers of [clientHeaders(client), clientHeaders(client), { 'x-api-key': key.api_key }, bearer(token)]) {
-    expect((await knock(door.url, 'GET', read, { headers })).status).toBe(200);
+    expect((await sendRequest(door.url, 'GET', read, { headers })).status).toBe(200);
   }
   expect(
-    (await knock(door.url, 'GET', read, { headers: clientHeaders({ ...client, client_secret: 'x' }) })).status,
+    (await sendRequest(door.url, 'GET', read, { headers: clientHeaders({ ...client, client_secret: 'x' }) })).status,
   ).toBe(401);
   // No request has written anything; a gateway that stops writes what it has counted.
   expect((await pool.query('select 1 from gateway.credential_use where credential = $1', [key.key_id])).rows).toEqual(
@@ -137,12 +139,12 @@ test('the last use of a secret, a key and a token is known by count, time and ad
   );
   await door.close();
 
-  const { secrets } = await stand.credentials.showClient(client.client_id);
+  const { secrets } = await harness.credentials.showClient(client.client_id);
   expect(secrets).toHaveLength(1);
   expect(secrets[0]).toMatchObject({ calls_5m: 3, state: 'active', safe_to_retire: false });
   expect(secrets[0]?.last_address).toMatch(/127\.0\.0\.1$/);
   expect(Math.abs(Date.parse(secrets[0]?.last_used ?? '') - Date.now())).toBeLessThan(5_000);
-  const shownKey = (await stand.credentials.listApiKeys(tenant)).find(({ id }) => id === key.key_id);
+  const shownKey = (await harness.credentials.listApiKeys(tenant)).find(({ id }) => id === key.key_id);
   expect(shownKey).toMatchObject({ calls_5m: 1, last_used: expect.any(String) });
   const tokens = await pool.query('select calls from gateway.credential_calls where credential = $1', [
     client.client_id,
@@ -150,12 +152,12 @@ test('the last use of a secret, a key and a token is known by count, time and ad
   expect(tokens.rows).toEqual([{ calls: 1 }]);
 
   // Two gateways add up, and what is older than five minutes is not among the calls.
-  const again = await stand.openDoor();
-  await knock(again.url, 'GET', read, { headers: clientHeaders(client) });
+  const again = await harness.openDoor();
+  await sendRequest(again.url, 'GET', read, { headers: clientHeaders(client) });
   await again.close();
-  expect((await stand.credentials.showClient(client.client_id)).secrets[0]?.calls_5m).toBe(4);
-  stand.clock.move(6 * 60_000);
-  const later = (await stand.credentials.showClient(client.client_id)).secrets[0];
+  expect((await harness.credentials.showClient(client.client_id)).secrets[0]?.calls_5m).toBe(4);
+  harness.clock.move(6 * 60_000);
+  const later = (await harness.credentials.showClient(client.client_id)).secrets[0];
   expect([later?.calls_5m, later?.last_used !== null]).toEqual([0, true]);
-  stand.clock.move(-6 * 60_000);
+  harness.clock.move(-6 * 60_000);
 });

@@ -1,22 +1,22 @@
 /** What the holder of a credential that is over may still learn: why it was refused, and nothing else (interface 11.5). */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
-import { bearer, clientHeaders, openStand, read, type Stand, tokenOf } from '../harness/gateway-harness.ts';
-import { type Headers, knock, type Reply } from '../harness/public-door.ts';
+import { bearer, clientHeaders, type Harness, openHarness, read, tokenOf } from '../harness/gateway-harness.ts';
+import { type Headers, type Reply, sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 
 beforeAll(async () => {
-  stand = await openStand();
+  harness = await openHarness();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
-const get = (headers: Headers, target = read): Promise<Reply> => knock(stand.url, 'GET', target, { headers });
+const get = (headers: Headers, target = read): Promise<Reply> => sendRequest(harness.url, 'GET', target, { headers });
 
 const createKey = async (expires?: Date) => {
-  const tenant = await stand.createTenant();
-  const key = await stand.credentials.createApiKey({ tenant, name: 'till', ...(expires && { expires }) });
+  const tenant = await harness.createTenant();
+  const key = await harness.credentials.createApiKey({ tenant, name: 'till', ...(expires && { expires }) });
   return { tenant, id: key.key_id, headers: { 'x-api-key': key.api_key } };
 };
 
@@ -35,7 +35,7 @@ const denialFor = (headers: Headers, id: string): Promise<Reply> => get(headers,
 test('A-126 the holder of a revoked key reads with it that it was revoked; it opens nothing else and reads nothing of others', async () => {
   const [key, other] = [await createKey(), await createKey()];
   expect((await get(key.headers)).status).toBe(200);
-  await stand.credentials.revokeApiKey(key.id);
+  await harness.credentials.revokeApiKey(key.id);
   const id = await refusedWith(key.headers, 401, 'INVALID_KEY');
   const told = await denialFor(key.headers, id);
   expect([told.status, told.json.denial?.reason, told.json.denial?.status]).toEqual([200, 'key_revoked', 401]);
@@ -51,31 +51,31 @@ test('A-126 the holder of a revoked key reads with it that it was revoked; it op
 });
 
 test('A-126 an expired key reads since when it is; a key whose restaurant is gone reads that', async () => {
-  const key = await createKey(new Date(stand.clock.now().getTime() + 60_000));
+  const key = await createKey(new Date(harness.clock.now().getTime() + 60_000));
   expect((await get(key.headers)).status).toBe(200);
-  stand.clock.move(72_000);
+  harness.clock.move(72_000);
   const id = await refusedWith(key.headers, 401, 'INVALID_KEY');
   const { denial } = (await denialFor(key.headers, id)).json;
   expect(denial).toMatchObject({ reason: 'key_expired', detail: { expired_seconds_ago: 12 } });
   const orphan = await createKey();
   expect((await get(orphan.headers)).status).toBe(200);
-  await stand.credentials.removeTenant(orphan.tenant);
+  await harness.credentials.removeTenant(orphan.tenant);
   const gone = await refusedWith(orphan.headers, 401, 'RESTAURANT_NOT_FOUND');
   expect((await denialFor(orphan.headers, gone)).json.denial).toMatchObject({ reason: 'restaurant_gone' });
 });
 
 test('A-126 a disabled client reads with its own secret that it is disabled; a wrong secret reads nothing', async () => {
-  const client = await stand.createClient([await stand.createTenant()]);
+  const client = await harness.createClient([await harness.createTenant()]);
   const own = clientHeaders(client);
-  const token = await tokenOf(stand.url, client);
+  const token = await tokenOf(harness.url, client);
   expect((await get(own)).status).toBe(200);
-  await stand.credentials.disableClient(client.client_id);
+  await harness.credentials.disableClient(client.client_id);
   const id = await refusedWith(own, 401, 'INVALID_AUTH');
   const ofToken = await refusedWith(bearer(token), 401, 'invalid_token');
   for (const refused of [id, ofToken]) {
     const told = await denialFor(own, refused);
     expect([told.status, told.json.denial?.reason]).toEqual([200, 'client_disabled']);
-    const other = await stand.createClient([await stand.createTenant()]);
+    const other = await harness.createClient([await harness.createTenant()]);
     expect((await denialFor({ ...own, 'x-client-secret': other.client_secret }, refused)).status).toBe(401);
     expect((await denialFor(clientHeaders(other), refused)).status).toBe(404);
   }
@@ -84,8 +84,8 @@ test('A-126 a disabled client reads with its own secret that it is disabled; a w
 
 test('A-126 two kinds of credential at once: the holder of the first reads why, if the first was right', async () => {
   const key = await createKey();
-  const client = await stand.createClient([await stand.createTenant()]);
-  const token = await tokenOf(stand.url, client);
+  const client = await harness.createClient([await harness.createTenant()]);
+  const token = await tokenOf(harness.url, client);
   const cases: [Headers, Headers][] = [
     [{ ...key.headers, ...clientHeaders(client) }, key.headers],
     [{ ...key.headers, ...bearer(token) }, key.headers],

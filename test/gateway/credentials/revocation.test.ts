@@ -8,40 +8,40 @@ import {
   basic,
   bearer,
   type Door,
-  openStand,
+  type Harness,
+  openHarness,
   pick,
   postToken,
   read,
-  type Stand,
   tokenOf,
 } from '../harness/gateway-harness.ts';
-import { knock, type Reply } from '../harness/public-door.ts';
+import { type Reply, sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 let tenant: string;
 let client: { client_id: string; client_secret: string };
 
 beforeAll(async () => {
-  stand = await openStand();
-  tenant = await stand.createTenant();
-  client = pick(await stand.createClient([tenant]));
+  harness = await openHarness();
+  tenant = await harness.createTenant();
+  client = pick(await harness.createClient([tenant]));
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 const path = '/api/oauth/revoke';
-const revoke = (fields: Record<string, string> | [string, string][], headers = {}, url = stand.url): Promise<Reply> =>
+const revoke = (fields: Record<string, string> | [string, string][], headers = {}, url = harness.url): Promise<Reply> =>
   postToken(url, fields, headers, path);
-const use = async (token: string, url = stand.url): Promise<number> =>
-  (await knock(url, 'GET', read, { headers: bearer(token) })).status;
+const use = async (token: string, url = harness.url): Promise<number> =>
+  (await sendRequest(url, 'GET', read, { headers: bearer(token) })).status;
 
 test('A-042 a client revokes its token: 200 without a body, refused at once, and 200 again', async () => {
-  const [token, other] = [await tokenOf(stand.url, client), await tokenOf(stand.url, client)];
+  const [token, other] = [await tokenOf(harness.url, client), await tokenOf(harness.url, client)];
   expect(await use(token)).toBe(200);
   const reply = await revoke({ token, ...client });
   expect([reply.status, reply.body.length, reply.headers['cache-control']]).toEqual([200, 0, 'no-store']);
   expect(reply.headers['content-type']).toBeUndefined();
-  const refused = await knock(stand.url, 'GET', read, { headers: bearer(token) });
+  const refused = await sendRequest(harness.url, 'GET', read, { headers: bearer(token) });
   expect([refused.status, refused.json.error]).toEqual([401, 'invalid_token']);
   expect((await revoke({ token, ...client })).status).toBe(200);
   expect((await revoke({ token, ...client, token_type_hint: 'refresh_token' })).status).toBe(200);
@@ -49,23 +49,23 @@ test('A-042 a client revokes its token: 200 without a body, refused at once, and
 });
 
 test('A-042 what is no token, was changed or has ended is 200 as well', async () => {
-  const token = await tokenOf(stand.url, client);
+  const token = await tokenOf(harness.url, client);
   for (const value of ['x', 'a.b.c', token.slice(0, -8), 'x'.repeat(10_000)]) {
     expect((await revoke({ token: value, ...client })).status).toBe(200);
   }
   expect(await use(token)).toBe(200);
-  stand.clock.move(3_601_000);
+  harness.clock.move(3_601_000);
   expect((await revoke({ token, ...client })).status).toBe(200);
-  const { rows } = await stand.database.pool.query('select 1 from gateway.revoked_tokens where jti = $1', [
+  const { rows } = await harness.database.pool.query('select 1 from gateway.revoked_tokens where jti = $1', [
     decodeJwt(token).jti,
   ]);
   expect(rows).toHaveLength(0);
-  stand.clock.move(-3_601_000);
+  harness.clock.move(-3_601_000);
 });
 
 test('A-043 a live token of another client is refused and stays alive; one that is over is 200', async () => {
-  const other = pick(await stand.createClient([tenant]));
-  const token = await tokenOf(stand.url, client);
+  const other = pick(await harness.createClient([tenant]));
+  const token = await tokenOf(harness.url, client);
   const reply = await revoke({ token, ...other });
   expect([reply.status, reply.json.error]).toEqual([400, 'invalid_request']);
   expect(await use(token)).toBe(200);
@@ -76,14 +76,14 @@ test('A-043 a live token of another client is refused and stays alive; one that 
 
 test('A-022 a revoked token, and all tokens of a client from before a time, are refused by every gateway within 1 s', async () => {
   const doors: Door[] = [];
-  for (const hears of [true, true, false]) doors.push(await stand.openDoor({ hears }));
-  const own = pick(await stand.createClient([tenant]));
+  for (const hears of [true, true, false]) doors.push(await harness.openDoor({ hears }));
+  const own = pick(await harness.createClient([tenant]));
   const ends: ((token: string) => Promise<unknown>)[] = [
     (token) => revoke({ token, ...own }),
-    () => stand.credentials.revokeClientTokens(own.client_id),
+    () => harness.credentials.revokeClientTokens(own.client_id),
   ];
   for (const end of ends) {
-    const token = await tokenOf(stand.url, own);
+    const token = await tokenOf(harness.url, own);
     for (const { url } of doors) expect(await use(token, url)).toBe(200);
     await end(token);
     const endedAt = performance.now();
@@ -95,7 +95,7 @@ test('A-022 a revoked token, and all tokens of a client from before a time, are 
     // One from the second of the end is refused too, as its claims do not tell which was first.
     let next = '';
     const isTaken = async (): Promise<number> => {
-      next = await tokenOf(stand.url, own);
+      next = await tokenOf(harness.url, own);
       return use(next);
     };
     await expect.poll(isTaken, { timeout: 3_000 }).toBe(200);
@@ -105,24 +105,24 @@ test('A-022 a revoked token, and all tokens of a client from before a time, are 
 });
 
 test('a gateway that starts later refuses what was revoked before', async () => {
-  const token = await tokenOf(stand.url, client);
+  const token = await tokenOf(harness.url, client);
   expect((await revoke({ token, ...client })).status).toBe(200);
-  const door = await stand.openDoor();
+  const door = await harness.openDoor();
   expect(await use(token, door.url)).toBe(401);
   expect(await use(await tokenOf(door.url, client), door.url)).toBe(200);
   await door.close();
 });
 
 test('revoking a token forgets no key and no client that the gateways remember', async () => {
-  const { pool } = stand.database;
+  const { pool } = harness.database;
   const epoch = async () => (await pool.query('select epoch, token_epoch from gateway.credential_epoch')).rows[0];
   const before = await epoch();
-  await revoke({ token: await tokenOf(stand.url, client), ...client });
+  await revoke({ token: await tokenOf(harness.url, client), ...client });
   expect(await epoch()).toEqual({ epoch: before.epoch, token_epoch: before.token_epoch + 1 });
 });
 
 test('client authentication and its refusals are those of the token endpoint', async () => {
-  const token = await tokenOf(stand.url, client);
+  const token = await tokenOf(harness.url, client);
   const cases: [Promise<Reply>, number, string][] = [
     [revoke({ token }), 401, 'invalid_client'],
     [revoke({ ...client }), 400, 'invalid_request'],
@@ -130,8 +130,8 @@ test('client authentication and its refusals are those of the token endpoint', a
     [revoke({ token, ...client, client_secret: 'wrong' }), 401, 'invalid_client'],
     [revoke({ token }, basic(client.client_id, 'wrong')), 401, 'invalid_client'],
     [revoke({ token, ...client }, basic(client.client_id, client.client_secret)), 400, 'invalid_request'],
-    [knock(stand.url, 'GET', path), 405, 'invalid_request'],
-    [knock(stand.url, 'POST', `${path}?token=${token}`), 400, 'invalid_request'],
+    [sendRequest(harness.url, 'GET', path), 405, 'invalid_request'],
+    [sendRequest(harness.url, 'POST', `${path}?token=${token}`), 400, 'invalid_request'],
   ];
   for (const [answer, status, error] of cases) {
     const reply = await answer;
@@ -147,14 +147,14 @@ test('client authentication and its refusals are those of the token endpoint', a
 });
 
 test('with more revoked tokens than fit into memory the store is asked, and none gets in', async () => {
-  const { db } = stand.database;
-  const revokeToken = createRevokeToken({ db, box: stand.box, clock: stand.clock });
-  const expiresMs = stand.clock.now().getTime() + 60_000;
+  const { db } = harness.database;
+  const revokeToken = createRevokeToken({ db, box: harness.box, clock: harness.clock });
+  const expiresMs = harness.clock.now().getTime() + 60_000;
   const lags: number[] = [];
   const observeLag = (seconds: number): unknown => lags.push(seconds);
-  const revoked = createRevokedTokens({ db, clock: stand.clock, entriesMax: 2, observeLag });
+  const revoked = createRevokedTokens({ db, clock: harness.clock, entriesMax: 2, observeLag });
   const load = async (): Promise<void> => revoked.load((await readEpoch(db)).tokens);
-  await stand.database.pool.query('delete from gateway.revoked_tokens');
+  await harness.database.pool.query('delete from gateway.revoked_tokens');
   await load();
   for (const jti of ['one', 'two', 'three']) {
     await revokeToken({ jti, clientId: client.client_id, expiresMs }, { reason: 'test', actor: 'test' });
@@ -165,12 +165,12 @@ test('with more revoked tokens than fit into memory the store is asked, and none
   expect(lags).toHaveLength(3);
 
   // They end, and there is room again.
-  stand.clock.move(61_000);
+  harness.clock.move(61_000);
   await revokeToken(
     { jti: 'five', clientId: client.client_id, expiresMs: expiresMs + 120_000 },
     { reason: 'test', actor: 'test' },
   );
   await load();
   expect([revoked.has('five'), revoked.has('three')]).toEqual([true, false]);
-  stand.clock.move(-61_000);
+  harness.clock.move(-61_000);
 });

@@ -1,84 +1,84 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createKeyViews } from '#src/gateway/index.ts';
 import { withinASecond } from '../../support/until.ts';
-import { clientHeaders, openStand, postToken, read, type Stand } from '../harness/gateway-harness.ts';
-import { knock } from '../harness/public-door.ts';
+import { clientHeaders, type Harness, openHarness, postToken, read } from '../harness/gateway-harness.ts';
+import { sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 let tenant: string;
 const hourMs = 3_600_000;
 
 beforeAll(async () => {
-  stand = await openStand();
-  tenant = await stand.createTenant();
+  harness = await openHarness();
+  tenant = await harness.createTenant();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
-const status = async (headers: Record<string, string>, url = stand.url): Promise<number> =>
-  (await knock(url, 'GET', read, { headers })).status;
+const status = async (headers: Record<string, string>, url = harness.url): Promise<number> =>
+  (await sendRequest(url, 'GET', read, { headers })).status;
 
 test('A-023 after a rotation both secrets work by headers and at the token endpoint, until the overlap ends the old one', async () => {
-  const old = await stand.createClient([tenant]);
+  const old = await harness.createClient([tenant]);
   const { client_id } = old;
   expect(await status(clientHeaders(old))).toBe(200);
-  const made = await stand.credentials.rotateClientSecret(client_id, 2);
+  const made = await harness.credentials.rotateClientSecret(client_id, 2);
   const fresh = { client_id, client_secret: made.client_secret };
   for (const one of [old, fresh]) {
     await expect.poll(() => status(clientHeaders(one)), withinASecond).toBe(200);
     const { client_secret } = one;
-    const reply = await postToken(stand.url, { grant_type: 'client_credentials', client_id, client_secret });
+    const reply = await postToken(harness.url, { grant_type: 'client_credentials', client_id, client_secret });
     expect(reply.status).toBe(200);
   }
-  stand.clock.move(2 * hourMs - 10_000);
+  harness.clock.move(2 * hourMs - 10_000);
   expect([await status(clientHeaders(old)), await status(clientHeaders(fresh))]).toEqual([200, 200]);
-  stand.clock.move(11_000);
+  harness.clock.move(11_000);
   expect([await status(clientHeaders(old)), await status(clientHeaders(fresh))]).toEqual([401, 200]);
-  const { secrets } = await stand.credentials.showClient(client_id);
+  const { secrets } = await harness.credentials.showClient(client_id);
   expect(secrets.map(({ state }) => state)).toEqual(['expired', 'active']);
   expect(secrets[0]?.reason).toMatch(/^rotated; ends /);
-  stand.clock.move(-2 * hourMs - 1_000);
+  harness.clock.move(-2 * hourMs - 1_000);
 });
 
 test('an overlap is 0 to 30 days; with 0 the old secret ends within 1 s; a longer one does not revive an earlier end', async () => {
-  const old = await stand.createClient([tenant]);
+  const old = await harness.createClient([tenant]);
   const { client_id } = old;
   for (const hours of [-1, 721, Number.NaN]) {
-    await expect(stand.credentials.rotateClientSecret(client_id, hours)).rejects.toMatchObject({
+    await expect(harness.credentials.rotateClientSecret(client_id, hours)).rejects.toMatchObject({
       code: 'VALIDATION_ERROR',
     });
   }
-  await stand.credentials.rotateClientSecret(client_id, 1);
-  await stand.credentials.rotateClientSecret(client_id, 720);
-  const ends = (await stand.credentials.showClient(client_id)).secrets.map(({ expires }) =>
+  await harness.credentials.rotateClientSecret(client_id, 1);
+  await harness.credentials.rotateClientSecret(client_id, 720);
+  const ends = (await harness.credentials.showClient(client_id)).secrets.map(({ expires }) =>
     expires === null ? null : Math.round((Date.parse(expires) - Date.now()) / hourMs),
   );
   expect(ends).toEqual([1, 720, null]);
   expect(await status(clientHeaders(old))).toBe(200);
-  const last = await stand.credentials.rotateClientSecret(client_id, 0);
+  const last = await harness.credentials.rotateClientSecret(client_id, 0);
   await expect.poll(() => status(clientHeaders(old)), withinASecond).toBe(401);
   expect(await status(clientHeaders({ client_id, client_secret: last.client_secret }))).toBe(200);
 });
 
 /** Calls through a gateway of its own, which has written the use when it is closed. */
 const useAll = async (...credentials: Record<string, string>[]): Promise<void> => {
-  const door = await stand.openDoor();
+  const door = await harness.openDoor();
   for (const headers of credentials) expect(await status(headers, door.url)).toBe(200);
   await door.close();
 };
 
 test('F-40 a secret is safe to retire only when a newer one was used and it was silent longer than a day and its longest pause', async () => {
-  const old = await stand.createClient([tenant]);
+  const old = await harness.createClient([tenant]);
   const { client_id, secret_id } = old as typeof old & { secret_id: string };
   const retire = (id: string, force = false): Promise<void> =>
-    stand.credentials.retireClientSecret(client_id, id, force);
+    harness.credentials.retireClientSecret(client_id, id, force);
   const advice = async (): Promise<unknown[]> =>
-    (await stand.credentials.showClient(client_id)).secrets.map((secret) => secret.advice);
+    (await harness.credentials.showClient(client_id)).secrets.map((secret) => secret.advice);
   const refused = (text: RegExp) => ({ code: 'CONFLICT', publicText: expect.stringMatching(text) });
   expect(await advice()).toEqual(['not_used_yet']);
   await expect(retire(secret_id)).rejects.toMatchObject(refused(/not used yet/));
 
-  const made = await stand.credentials.rotateClientSecret(client_id, 720);
+  const made = await harness.credentials.rotateClientSecret(client_id, 720);
   const fresh = { client_id, client_secret: made.client_secret };
   expect(await advice()).toEqual(['not_used_yet', 'not_used_yet']);
   await useAll(clientHeaders(old));
@@ -86,18 +86,18 @@ test('F-40 a secret is safe to retire only when a newer one was used and it was 
   await expect(retire(made.secret_id)).rejects.toMatchObject(refused(/not used yet/));
 
   // However long it is silent: nothing shows that anybody has changed to the new one.
-  stand.clock.move(72 * hourMs);
+  harness.clock.move(72 * hourMs);
   expect(await advice()).toEqual(['successor_not_used', 'not_used_yet']);
   await useAll(clientHeaders(old), clientHeaders(fresh));
   expect(await advice()).toEqual(['used_lately', 'newest']);
-  stand.clock.move(25 * hourMs);
+  harness.clock.move(25 * hourMs);
   expect(await advice()).toEqual(['used_lately', 'newest']);
   await expect(retire(secret_id)).rejects.toMatchObject(refused(/last used at .* longest pause .* 2592\d\d seconds/));
   await expect(retire(made.secret_id)).rejects.toMatchObject(refused(/the newest credential/));
-  const { secrets } = await stand.credentials.showClient(client_id);
+  const { secrets } = await harness.credentials.showClient(client_id);
   expect(secrets.map(({ safe_to_retire }) => safe_to_retire)).toEqual([false, false]);
 
-  stand.clock.move(49 * hourMs);
+  harness.clock.move(49 * hourMs);
   expect(await advice()).toEqual(['safe', 'newest']);
   await retire(secret_id);
   await expect.poll(() => status(clientHeaders(old)), withinASecond).toBe(401);
@@ -107,33 +107,33 @@ test('F-40 a secret is safe to retire only when a newer one was used and it was 
   await retire(made.secret_id, true);
   await expect.poll(() => status(clientHeaders(fresh)), withinASecond).toBe(401);
   await expect(retire('ops_absent')).rejects.toMatchObject({ code: 'NOT_FOUND' });
-  stand.clock.move(-146 * hourMs);
+  harness.clock.move(-146 * hourMs);
 });
 
 test('F-40 an API key is safe to retire only when its successor was used and it was silent longer than ever before', async () => {
-  const views = createKeyViews({ db: stand.database.db, clock: stand.clock });
-  const old = await stand.credentials.createApiKey({ tenant, name: 'kitchen' });
-  const fresh = await stand.credentials.rotateApiKey(old.key_id, 720);
-  const other = await stand.credentials.createApiKey({ tenant, name: 'another' });
+  const views = createKeyViews({ db: harness.database.db, clock: harness.clock });
+  const old = await harness.credentials.createApiKey({ tenant, name: 'kitchen' });
+  const fresh = await harness.credentials.rotateApiKey(old.key_id, 720);
+  const other = await harness.credentials.createApiKey({ tenant, name: 'another' });
   const safe = async (): Promise<unknown[]> =>
     Promise.all([old, fresh].map(async ({ key_id }) => (await views.find(tenant, key_id))?.safe_to_retire));
   expect(await safe()).toEqual([false, false]);
   await useAll({ 'x-api-key': old.api_key }, { 'x-api-key': other.api_key });
-  stand.clock.move(30 * hourMs);
+  harness.clock.move(30 * hourMs);
   expect(await safe()).toEqual([false, false]);
   await useAll({ 'x-api-key': old.api_key }, { 'x-api-key': fresh.api_key });
-  stand.clock.move(29 * hourMs);
+  harness.clock.move(29 * hourMs);
   expect(await safe()).toEqual([false, false]);
-  stand.clock.move(2 * hourMs);
+  harness.clock.move(2 * hourMs);
   expect(await safe()).toEqual([true, false]);
-  stand.clock.move(-61 * hourMs);
+  harness.clock.move(-61 * hourMs);
 });
 
 test('an API key is rotated with the same tenant, name and overlap; an ended key is not', async () => {
-  const old = await stand.credentials.createApiKey({ tenant, name: 'till' });
-  const fresh = await stand.credentials.rotateApiKey(old.key_id, 1);
+  const old = await harness.credentials.createApiKey({ tenant, name: 'till' });
+  const fresh = await harness.credentials.rotateApiKey(old.key_id, 1);
   const shown = async () =>
-    (await stand.credentials.listApiKeys(tenant)).filter(({ id }) => [old.key_id, fresh.key_id].includes(id));
+    (await harness.credentials.listApiKeys(tenant)).filter(({ id }) => [old.key_id, fresh.key_id].includes(id));
   expect((await shown()).map(({ name, state }) => [name, state])).toEqual([
     ['till', 'active'],
     ['till', 'active'],
@@ -143,8 +143,8 @@ test('an API key is rotated with the same tenant, name and overlap; an ended key
     await status({ 'x-api-key': fresh.api_key }),
   ];
   expect(await both()).toEqual([200, 200]);
-  stand.clock.move(hourMs + 1_000);
+  harness.clock.move(hourMs + 1_000);
   expect(await both()).toEqual([401, 200]);
-  await expect(stand.credentials.rotateApiKey(old.key_id, 1)).rejects.toMatchObject({ code: 'NOT_FOUND' });
-  stand.clock.move(-hourMs - 1_000);
+  await expect(harness.credentials.rotateApiKey(old.key_id, 1)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  harness.clock.move(-hourMs - 1_000);
 });

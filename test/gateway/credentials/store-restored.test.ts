@@ -9,19 +9,19 @@ import { createCredentials } from '#src/gateway/index.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { databaseUrl, run } from '../../support/test-server.ts';
 import { until, withinASecond } from '../../support/until.ts';
-import { bearer, openStand, pick, postToken, read, type Stand, tokenOf } from '../harness/gateway-harness.ts';
-import { knock } from '../harness/public-door.ts';
+import { bearer, type Harness, openHarness, pick, postToken, read, tokenOf } from '../harness/gateway-harness.ts';
+import { sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 let doors: string[];
 
 beforeAll(async () => {
-  stand = await openStand();
+  harness = await openHarness();
   // One that is notified of changes, and one that only polls.
-  doors = [stand.url, (await stand.openDoor()).url, (await stand.openDoor({ hears: false })).url];
+  doors = [harness.url, (await harness.openDoor()).url, (await harness.openDoor({ hears: false })).url];
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 const admin = (text: string): Promise<void> => run(inject('testServer').url, text);
 
@@ -49,7 +49,7 @@ const retried = async (text: string): Promise<void> => {
 };
 
 const currentName = async (): Promise<string> =>
-  (await stand.database.pool.query('select current_database() as name')).rows[0].name;
+  (await harness.database.pool.query('select current_database() as name')).rows[0].name;
 
 type Snapshot = { name: string; pool: Pool; db: Kysely<unknown> };
 
@@ -76,32 +76,32 @@ const restore = async (snapshot: Snapshot): Promise<void> => {
 };
 
 const byKey = async (url: string, key: string): Promise<number> =>
-  (await knock(url, 'GET', read, { headers: { 'x-api-key': key } })).status;
+  (await sendRequest(url, 'GET', read, { headers: { 'x-api-key': key } })).status;
 const byToken = async (url: string, token: string): Promise<number> =>
-  (await knock(url, 'GET', read, { headers: bearer(token) })).status;
+  (await sendRequest(url, 'GET', read, { headers: bearer(token) })).status;
 const everywhere = (ask: (url: string) => Promise<number>): Promise<number[]> => Promise.all(doors.map(ask));
 const all = (status: number): number[] => doors.map(() => status);
 
 test('F-25 after a failover that lost the last change, every gateway refuses within a second what was revoked under the same number', async () => {
-  const tenant = await stand.createTenant();
-  const key = await stand.credentials.createApiKey({ tenant, name: 'revoked later' });
-  const client = pick(await stand.createClient([tenant]));
+  const tenant = await harness.createTenant();
+  const key = await harness.credentials.createApiKey({ tenant, name: 'revoked later' });
+  const client = pick(await harness.createClient([tenant]));
   const tokens: string[] = [];
-  for (let i = 0; i < 4; i += 1) tokens.push(await tokenOf(stand.url, client));
+  for (let i = 0; i < 4; i += 1) tokens.push(await tokenOf(harness.url, client));
   const [lost = '', first = '', second = '', kept = ''] = tokens;
   for (const token of tokens) expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
   const snapshot = await takeSnapshot();
   await expect.poll(() => everywhere((url) => byKey(url, key.api_key)), withinASecond).toEqual(all(200));
 
   // What will be lost: one change of a credential, and one revocation of a token. All gateways see both.
-  const gone = await stand.credentials.createApiKey({ tenant, name: 'lost' });
-  await postToken(stand.url, { token: lost, ...client }, {}, '/api/oauth/revoke');
+  const gone = await harness.credentials.createApiKey({ tenant, name: 'lost' });
+  await postToken(harness.url, { token: lost, ...client }, {}, '/api/oauth/revoke');
   await expect.poll(() => everywhere((url) => byToken(url, lost)), withinASecond).toEqual(all(401));
   expect(await everywhere((url) => byKey(url, gone.api_key))).toEqual(all(200));
   expect(await everywhere((url) => byKey(url, key.api_key))).toEqual(all(200));
 
   // The other history gives the same numbers to other changes.
-  const deps = { db: snapshot.db, box: stand.box, clock: stand.clock };
+  const deps = { db: snapshot.db, box: harness.box, clock: harness.clock };
   await createCredentials(deps).revokeApiKey(key.key_id);
   const revokeToken = createRevokeToken(deps);
   for (const token of [first, second]) {
@@ -110,7 +110,7 @@ test('F-25 after a failover that lost the last change, every gateway refuses wit
     await revokeToken(asked, { reason: 'test', actor: 'test' });
   }
   const numbers = 'select epoch, token_epoch from gateway.credential_epoch';
-  const before = (await stand.database.pool.query(numbers)).rows[0];
+  const before = (await harness.database.pool.query(numbers)).rows[0];
   const after = (await snapshot.pool.query(numbers)).rows[0];
   expect([after.epoch, after.token_epoch]).toEqual([before.epoch, before.token_epoch + 1]);
   await restore(snapshot);
@@ -123,16 +123,16 @@ test('F-25 after a failover that lost the last change, every gateway refuses wit
 });
 
 test('F-25 a snapshot that is restored over the rows, with every connection left alone and the same number, is seen within a second', async () => {
-  const { pool } = stand.database;
-  const tenant = await stand.createTenant();
-  const client = pick(await stand.createClient([tenant]));
-  const token = await tokenOf(stand.url, client);
+  const { pool } = harness.database;
+  const tenant = await harness.createTenant();
+  const client = pick(await harness.createClient([tenant]));
+  const token = await tokenOf(harness.url, client);
   const keys = [];
-  for (const name of ['one', 'two']) keys.push(await stand.credentials.createApiKey({ tenant, name }));
+  for (const name of ['one', 'two']) keys.push(await harness.credentials.createApiKey({ tenant, name }));
   const [one, two] = keys;
-  await stand.credentials.quarantine('api_key', one?.key_id ?? '', 'seen elsewhere');
+  await harness.credentials.quarantine('api_key', one?.key_id ?? '', 'seen elsewhere');
   const row = (await pool.query('select * from gateway.credential_epoch')).rows[0];
-  await stand.credentials.reactivate('api_key', one?.key_id ?? '', 'found');
+  await harness.credentials.reactivate('api_key', one?.key_id ?? '', 'found');
   await expect.poll(() => everywhere((url) => byKey(url, one?.api_key ?? '')), withinASecond).toEqual(all(200));
   expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
 
@@ -145,22 +145,22 @@ test('F-25 a snapshot that is restored over the rows, with every connection left
   await tx.query('commit');
   tx.release();
   await expect.poll(() => everywhere((url) => byKey(url, one?.api_key ?? '')), withinASecond).toEqual(all(403));
-  await stand.credentials.revokeApiKey(two?.key_id ?? '');
+  await harness.credentials.revokeApiKey(two?.key_id ?? '');
   await expect.poll(() => everywhere((url) => byKey(url, two?.api_key ?? '')), withinASecond).toEqual(all(401));
   expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
 });
 
 test('F-25 revoked tokens are read anew when the number of revocations goes back and on between two readings', async () => {
-  const { pool } = stand.database;
-  const tenant = await stand.createTenant();
-  const client = pick(await stand.createClient([tenant]));
+  const { pool } = harness.database;
+  const tenant = await harness.createTenant();
+  const client = pick(await harness.createClient([tenant]));
   const [lost, later, last] = [
-    await tokenOf(stand.url, client),
-    await tokenOf(stand.url, client),
-    await tokenOf(stand.url, client),
+    await tokenOf(harness.url, client),
+    await tokenOf(harness.url, client),
+    await tokenOf(harness.url, client),
   ];
   const row = (await pool.query('select * from gateway.credential_epoch')).rows[0];
-  await postToken(stand.url, { token: lost, ...client }, {}, '/api/oauth/revoke');
+  await postToken(harness.url, { token: lost, ...client }, {}, '/api/oauth/revoke');
   await expect.poll(() => everywhere((url) => byToken(url, lost ?? '')), withinASecond).toEqual(all(401));
   for (const token of [later, last]) expect(await everywhere((url) => byToken(url, token ?? ''))).toEqual(all(200));
 

@@ -18,7 +18,7 @@ import { createSecretBox, type SecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import type { TestDatabase } from '../../support/database.ts';
 import { createMovableClock, type MovableClock, read } from './gateway-harness.ts';
-import { closeServer, knock, listen, startUpstream, unlimited } from './public-door.ts';
+import { closeServer, listen, sendRequest, startUpstream, unlimited } from './public-door.ts';
 
 const key = Buffer.alloc(32, 7);
 
@@ -96,7 +96,7 @@ export const openHouse = async (database: TestDatabase): Promise<House> => {
     },
     changeHere: () => changeWith(box),
     request: async () => {
-      await knock(url, 'GET', read);
+      await sendRequest(url, 'GET', read);
     },
     retain: (days) => dropOldAudit({ db: database.db, box, clock }, days),
     verify: (options) => verifyAudit({ db: database.db, box: boxOf(options) }),

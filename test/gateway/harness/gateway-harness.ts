@@ -12,9 +12,9 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 import {
   closeServer,
   type Headers,
-  knock,
   listen,
   type Reply,
+  sendRequest,
   startUpstream,
   type TestUpstream,
   unlimited,
@@ -56,7 +56,7 @@ export type DoorOptions = {
   pool?: Pool;
   /** Default: its own memory. */
   kv?: Kv;
-  /** Over those of the stand. */
+  /** Added to the settings of the harness. */
   settings?: Record<string, unknown>;
 };
 
@@ -64,10 +64,10 @@ export type Door = { url: string; close(): Promise<void> };
 
 type Client = { client_id: string; client_secret: string };
 
-export type Stand = {
+export type Harness = {
   database: TestDatabase;
   box: SecretBox;
-  /** Of every gateway of the stand. */
+  /** Of every gateway of the harness. */
   clock: MovableClock;
   credentials: ReturnType<typeof createCredentials>;
   upstream: TestUpstream;
@@ -81,9 +81,9 @@ export type Stand = {
   close(): Promise<void>;
 };
 
-export const openStand = async (
+export const openHarness = async (
   options: { tokenLifetime?: number; settings?: Record<string, unknown> } = {},
-): Promise<Stand> => {
+): Promise<Harness> => {
   const database = await createTestDatabase();
   const box = createSecretBox(Buffer.alloc(32, 9));
   const clock = createMovableClock();
@@ -165,7 +165,7 @@ export const postToken = (
   headers: Headers = {},
   target = '/api/oauth/token',
 ): Promise<Reply> =>
-  knock(url, 'POST', target, {
+  sendRequest(url, 'POST', target, {
     headers: { 'content-type': form, ...headers },
     body: typeof fields === 'string' ? fields : new URLSearchParams(fields).toString(),
   });

@@ -1,4 +1,4 @@
-/** The public door in front of upstreams that a test makes itself, and plain ways to knock. */
+/** Opens the public door in front of upstreams that a test makes itself, and sends plain requests to it. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -51,7 +51,7 @@ export type PublicDoor = {
   close(): Promise<void>;
 };
 
-/** For tests of everything but limits: they knock often. */
+/** For tests of everything but limits, which send many requests. */
 export const unlimited = { rate_minute_units: 1_000_000, rate_burst_units: 1_000_000, rate_failures_max: 1_000_000 };
 
 type RouteFile = { scopes: { name: string }[]; apiKeyScopes: string[]; routes: Record<string, unknown>[] };
@@ -118,7 +118,7 @@ export const openDoor = async (
   };
   const asClient = await clientWith();
   const tokenFor = async (scopes?: readonly string[]): Promise<Headers> => {
-    const answer = await knock(url, 'POST', '/api/oauth/token', {
+    const answer = await sendRequest(url, 'POST', '/api/oauth/token', {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({
         grant_type: 'client_credentials',
@@ -231,14 +231,14 @@ type Json = any;
 
 export type Reply = { status: number; headers: IncomingHttpHeaders; body: Buffer; text: string; json: Json };
 
-export type Knock = { headers?: Headers | string[]; body?: string | Buffer };
+export type RequestOptions = { headers?: Headers | string[]; body?: string | Buffer };
 
 /** One request with exactly this target; rejects when the answer is cut. */
-export const knock = (
+export const sendRequest = (
   url: string,
   method: string,
   target: string,
-  { headers = {}, body }: Knock = {},
+  { headers = {}, body }: RequestOptions = {},
 ): Promise<Reply> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);

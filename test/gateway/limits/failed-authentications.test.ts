@@ -6,24 +6,24 @@ import { createMemoryKv } from '#src/platform/kv/index.ts';
 import {
   basic,
   clientHeaders,
-  openStand,
+  type Harness,
+  openHarness,
   pick,
   postToken,
   read,
-  type Stand,
   tokenOf,
 } from '../harness/gateway-harness.ts';
-import { knock, type Reply } from '../harness/public-door.ts';
+import { type Reply, sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 let tenant: string;
 
 beforeAll(async () => {
-  stand = await openStand({ settings: { rate_failures_max: 10, trusted_proxy_hops: 1 } });
-  tenant = await stand.createTenant();
+  harness = await openHarness({ settings: { rate_failures_max: 10, trusted_proxy_hops: 1 } });
+  tenant = await harness.createTenant();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 type Client = { client_id: string; client_secret: string };
 
@@ -31,13 +31,13 @@ type Client = { client_id: string; client_secret: string };
 const from = (address: string) => ({ 'x-forwarded-for': address });
 
 const token = (client: Client, address: string): Promise<Reply> =>
-  postToken(stand.url, { grant_type: 'client_credentials', ...pick(client) }, from(address));
+  postToken(harness.url, { grant_type: 'client_credentials', ...pick(client) }, from(address));
 
 const call = (client: Client, address: string): Promise<Reply> =>
-  knock(stand.url, 'GET', read, { headers: { ...clientHeaders(client), ...from(address) } });
+  sendRequest(harness.url, 'GET', read, { headers: { ...clientHeaders(client), ...from(address) } });
 
 test('A-040 the 11th failed try of one client and address is slow_down, then the right secret too; elsewhere it works', async () => {
-  const client = await stand.createClient([tenant]);
+  const client = await harness.createClient([tenant]);
   const wrong = { ...client, client_secret: 'wrong' };
   for (let i = 0; i < 10; i += 1) expect((await token(wrong, '192.0.2.1')).status).toBe(401);
   for (const tried of [wrong, client]) {
@@ -57,12 +57,12 @@ test('A-040 the 11th failed try of one client and address is slow_down, then the
     ]);
   }
   expect((await token(client, '192.0.2.2')).status).toBe(200);
-  const other = await stand.createClient([tenant]);
+  const other = await harness.createClient([tenant]);
   expect((await token(other, '192.0.2.1')).status).toBe(200);
 });
 
 test('A-040 500 right requests in a minute from one address are all 200', async () => {
-  const client = await stand.createClient([tenant]);
+  const client = await harness.createClient([tenant]);
   for (let i = 0; i < 500; i += 25) {
     const replies = await Promise.all(Array.from({ length: 25 }, () => token(client, '192.0.2.3')));
     expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 25 }, () => 200));
@@ -70,7 +70,7 @@ test('A-040 500 right requests in a minute from one address are all 200', async 
 });
 
 test('A-124 after 11 wrong secrets by headers that pair gets 429, the client from another address 200', async () => {
-  const client = await stand.createClient([tenant]);
+  const client = await harness.createClient([tenant]);
   const wrong = { ...client, client_secret: 'wrong' };
   for (let i = 0; i < 10; i += 1) expect((await call(wrong, '192.0.2.4')).status).toBe(401);
   for (const tried of [wrong, client]) {
@@ -81,19 +81,19 @@ test('A-124 after 11 wrong secrets by headers that pair gets 429, the client fro
   }
   expect((await call(client, '192.0.2.5')).status).toBe(200);
   // Its tokens are not what failed.
-  const headers = { authorization: `Bearer ${await tokenOf(stand.url, client)}`, ...from('192.0.2.4') };
-  expect((await knock(stand.url, 'GET', read, { headers })).status).toBe(200);
+  const headers = { authorization: `Bearer ${await tokenOf(harness.url, client)}`, ...from('192.0.2.4') };
+  expect((await sendRequest(harness.url, 'GET', read, { headers })).status).toBe(200);
 });
 
 test('9.2 failures at the token endpoint, with form and Basic, and by headers count together', async () => {
-  const client = await stand.createClient([tenant]);
+  const client = await harness.createClient([tenant]);
   const wrong = { ...client, client_secret: 'wrong' };
   const address = '192.0.2.6';
   for (let i = 0; i < 4; i += 1) expect((await token(wrong, address)).status).toBe(401);
   for (let i = 0; i < 3; i += 1) expect((await call(wrong, address)).status).toBe(401);
   const byBasic = { ...basic(client.client_id, 'wrong'), ...from(address) };
   for (let i = 0; i < 3; i += 1) {
-    expect((await postToken(stand.url, { grant_type: 'client_credentials' }, byBasic)).status).toBe(401);
+    expect((await postToken(harness.url, { grant_type: 'client_credentials' }, byBasic)).status).toBe(401);
   }
   expect((await token(client, address)).status).toBe(429);
   expect((await call(client, address)).status).toBe(429);
@@ -103,7 +103,7 @@ test('9.2 an unknown client is stopped as a known one is, and guesses sent side 
   const invented = { client_id: 'opc_nobody', client_secret: 'x' };
   for (let i = 0; i < 10; i += 1) expect((await call(invented, '192.0.2.7')).status).toBe(401);
   expect((await call(invented, '192.0.2.7')).status).toBe(429);
-  const client = await stand.createClient([tenant]);
+  const client = await harness.createClient([tenant]);
   const replies = await Promise.all(
     Array.from({ length: 60 }, (_, i) => token({ ...client, client_secret: `guess ${i}` }, '192.0.2.8')),
   );
@@ -112,19 +112,19 @@ test('9.2 an unknown client is stopped as a known one is, and guesses sent side 
 });
 
 test('9.2 malformed requests are no failed authentications', async () => {
-  const client = await stand.createClient([tenant]);
+  const client = await harness.createClient([tenant]);
   for (let i = 0; i < 12; i += 1) {
-    const reply = await postToken(stand.url, { grant_type: 'password', ...pick(client) }, from('192.0.2.9'));
+    const reply = await postToken(harness.url, { grant_type: 'password', ...pick(client) }, from('192.0.2.9'));
     expect(reply.status).toBe(400);
   }
   expect((await token(client, '192.0.2.9')).status).toBe(200);
 });
 
 test('9.2 without trusted proxies the address of the socket counts, whatever X-Forwarded-For says', async () => {
-  const own = await openStand({ settings: { rate_failures_max: 10 } });
+  const own = await openHarness({ settings: { rate_failures_max: 10 } });
   try {
     const client = await own.createClient([await own.createTenant()]);
-    const knockFrom = (localAddress: string, secret: string, claimed: string): Promise<number> =>
+    const sendRequestFrom = (localAddress: string, secret: string, claimed: string): Promise<number> =>
       new Promise((resolve, reject) => {
         const headers = { ...clientHeaders({ ...client, client_secret: secret }), ...from(claimed) };
         const { port } = new URL(own.url);
@@ -134,9 +134,9 @@ test('9.2 without trusted proxies the address of the socket counts, whatever X-F
           .on('error', reject)
           .end();
       });
-    for (let i = 0; i < 10; i += 1) expect(await knockFrom('127.0.0.2', 'wrong', `192.0.2.${i}`)).toBe(401);
-    expect(await knockFrom('127.0.0.2', client.client_secret, '192.0.2.99')).toBe(429);
-    expect(await knockFrom('127.0.0.3', client.client_secret, '192.0.2.1')).toBe(200);
+    for (let i = 0; i < 10; i += 1) expect(await sendRequestFrom('127.0.0.2', 'wrong', `192.0.2.${i}`)).toBe(401);
+    expect(await sendRequestFrom('127.0.0.2', client.client_secret, '192.0.2.99')).toBe(429);
+    expect(await sendRequestFrom('127.0.0.3', client.client_secret, '192.0.2.1')).toBe(200);
   } finally {
     await own.close();
   }

@@ -1,34 +1,34 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createRateLimits } from '#src/gateway/limits/rate-limits.ts';
 import { createMemoryKv } from '#src/platform/kv/index.ts';
-import { bearer, clientHeaders, openStand, read, type Stand, tokenOf } from '../harness/gateway-harness.ts';
-import { knock, type Reply } from '../harness/public-door.ts';
+import { bearer, clientHeaders, type Harness, openHarness, read, tokenOf } from '../harness/gateway-harness.ts';
+import { type Reply, sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 let tenant: string;
 
 beforeAll(async () => {
   // The window of a second would stop a test long before that of a minute does.
-  stand = await openStand({ settings: { rate_minute_units: 600, rate_burst_units: 10_000 } });
-  tenant = await stand.createTenant();
+  harness = await openHarness({ settings: { rate_minute_units: 600, rate_burst_units: 10_000 } });
+  tenant = await harness.createTenant();
 });
 
 afterEach(() => {
-  stand.upstream.answer = (req, res) => {
+  harness.upstream.answer = (req, res) => {
     req.resume();
     res.writeHead(200, { 'content-type': 'application/json' }).end('{"success":true}');
   };
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 type Headers = Record<string, string>;
 
-const get = (headers: Headers, target = read, url = stand.url): Promise<Reply> =>
-  knock(url, 'GET', target, { headers });
+const get = (headers: Headers, target = read, url = harness.url): Promise<Reply> =>
+  sendRequest(url, 'GET', target, { headers });
 
 const importMenu = (headers: Headers): Promise<Reply> =>
-  knock(stand.url, 'POST', '/api/menu/import', {
+  sendRequest(harness.url, 'POST', '/api/menu/import', {
     headers: { ...headers, 'content-type': 'application/json' },
     body: '{}',
   });
@@ -52,21 +52,21 @@ const memberOf = (field: unknown, name: string): Record<string, number> => {
 const leftOf = (reply: Reply): number | undefined => memberOf(reply.headers.ratelimit, 'minute').r;
 
 test('A-121 the 601st read in a minute is refused with Retry-After and retry_after, and nothing of it reaches the upstream', async () => {
-  const headers = clientHeaders(await stand.createClient([tenant]));
+  const headers = clientHeaders(await harness.createClient([tenant]));
   for (let i = 0; i < 600; i += 1) expect((await get(headers)).status).toBe(200);
-  const seen = stand.upstream.seen.length;
+  const seen = harness.upstream.seen.length;
   const refused = await get(headers);
   expect([refused.status, refused.json.error]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
   expect(refused.json.retry_after).toBeGreaterThanOrEqual(1);
   expect(refused.json.retry_after).toBeLessThanOrEqual(60);
   expect(refused.headers['retry-after']).toBe(String(refused.json.retry_after));
   expect(memberOf(refused.headers.ratelimit, 'minute')).toEqual({ r: 0, t: refused.json.retry_after });
-  expect(stand.upstream.seen.length).toBe(seen);
-  expect((await get(clientHeaders(await stand.createClient([tenant])))).status).toBe(200);
+  expect(harness.upstream.seen.length).toBe(seen);
+  expect((await get(clientHeaders(await harness.createClient([tenant])))).status).toBe(200);
 });
 
 test('A-121 an import costs 20, so the 31st in a minute is refused; what does not fit is not charged', async () => {
-  const headers = clientHeaders(await stand.createClient([tenant]));
+  const headers = clientHeaders(await harness.createClient([tenant]));
   expect(leftOf(await get(headers))).toBe(599);
   for (let i = 0; i < 29; i += 1) expect((await importMenu(headers)).status).toBe(200);
   expect((await importMenu(headers)).status).toBe(429);
@@ -75,11 +75,11 @@ test('A-121 an import costs 20, so the 31st in a minute is refused; what does no
 });
 
 test('a write costs 2, and the window of a second stops by itself and opens again', async () => {
-  const door = await openStand({ settings: { rate_minute_units: 600, rate_burst_units: 20 } });
+  const door = await openHarness({ settings: { rate_minute_units: 600, rate_burst_units: 20 } });
   try {
     const headers = clientHeaders(await door.createClient([await door.createTenant()]));
     const create = (): Promise<Reply> =>
-      knock(door.url, 'POST', '/api/order/create', {
+      sendRequest(door.url, 'POST', '/api/order/create', {
         headers: { ...headers, 'content-type': 'application/json' },
         body: '{}',
       });
@@ -94,19 +94,19 @@ test('a write costs 2, and the window of a second stops by itself and opens agai
 });
 
 test('A-122 headers and tokens of one client use one budget, and a key has its own', async () => {
-  const client = await stand.createClient([tenant]);
-  const tokens = [await tokenOf(stand.url, client), await tokenOf(stand.url, client, { scope: 'read:orders' })];
+  const client = await harness.createClient([tenant]);
+  const tokens = [await tokenOf(harness.url, client), await tokenOf(harness.url, client, { scope: 'read:orders' })];
   const left = [];
   for (const headers of [clientHeaders(client), ...tokens.map(bearer), clientHeaders(client)]) {
     left.push(leftOf(await get(headers)));
   }
   expect(left).toEqual([599, 598, 597, 596]);
-  const { api_key } = await stand.credentials.createApiKey({ tenant, name: 'till' });
+  const { api_key } = await harness.credentials.createApiKey({ tenant, name: 'till' });
   expect(leftOf(await get({ 'x-api-key': api_key }))).toBe(599);
 });
 
 test('A-123 every answer from the charge on carries both fields as structured fields that agree with /whoami', async () => {
-  const headers = clientHeaders(await stand.createClient([tenant]));
+  const headers = clientHeaders(await harness.createClient([tenant]));
   const [first, whoami] = [await get(headers), await get(headers, '/api/whoami')];
   // RFC 9651: a list of strings with integer parameters.
   for (const reply of [first, whoami]) {
@@ -126,32 +126,32 @@ test('A-123 every answer from the charge on carries both fields as structured fi
 });
 
 test('A-123 refusals after the charge, errors of the upstream and streamed answers carry the fields too, once', async () => {
-  const client = await stand.createClient([tenant]);
+  const client = await harness.createClient([tenant]);
   const headers = clientHeaders(client);
-  const unwanted = await knock(stand.url, 'POST', '/api/order/create', {
+  const unwanted = await sendRequest(harness.url, 'POST', '/api/order/create', {
     headers: { ...headers, 'content-type': 'text/plain' },
     body: 'x',
   });
   expect([unwanted.status, leftOf(unwanted)]).toEqual([415, 598]);
-  stand.upstream.answer = (_req, res) => {
+  harness.upstream.answer = (_req, res) => {
     res.writeHead(404, { 'content-type': 'text/plain', ratelimit: '"foreign";r=1;t=1', 'ratelimit-policy': 'x' });
     res.end('no');
   };
   const missing = await get(headers);
   expect([missing.status, leftOf(missing)]).toEqual([404, 597]);
   expect(missing.headers.ratelimit).not.toContain('foreign');
-  stand.upstream.answer = (_req, res) => {
+  harness.upstream.answer = (_req, res) => {
     res.writeHead(200, { 'content-type': 'text/plain', ratelimit: '"foreign";r=1;t=1' });
     res.write('one ');
     setImmediate(() => res.end('two'));
   };
-  const streamed = await get(bearer(await tokenOf(stand.url, client)));
+  const streamed = await get(bearer(await tokenOf(harness.url, client)));
   expect([streamed.status, streamed.text, leftOf(streamed)]).toEqual([200, 'one two', 596]);
   expect(streamed.headers.ratelimit).not.toContain('foreign');
 });
 
 test('what fails before step 8 is not charged and carries no fields', async () => {
-  const client = await stand.createClient([tenant], ['read:orders']);
+  const client = await harness.createClient([tenant], ['read:orders']);
   const headers = clientHeaders(client);
   const wrong = { ...headers, 'x-client-secret': 'wrong' };
   const version = { ...headers, 'x-api-version': '2' };
@@ -168,7 +168,7 @@ test('what fails before step 8 is not charged and carries no fields', async () =
 });
 
 test('A-057 429 is an envelope, or a problem when asked for, for Bearer callers as well', async () => {
-  const door = await openStand({ settings: { rate_minute_units: 20, rate_burst_units: 20 } });
+  const door = await openHarness({ settings: { rate_minute_units: 20, rate_burst_units: 20 } });
   try {
     const client = await door.createClient([await door.createTenant()]);
     const headers = bearer(await tokenOf(door.url, client));

@@ -4,30 +4,30 @@ import { withinASecond } from '../../support/until.ts';
 import {
   basic,
   bearer,
-  openStand,
+  type Harness,
+  openHarness,
   pick,
   postToken,
   read,
-  type Stand,
   scopes,
   tokenOf,
 } from '../harness/gateway-harness.ts';
-import { knock } from '../harness/public-door.ts';
+import { sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 let tenant: string;
 const grant = { grant_type: 'client_credentials' };
 
 beforeAll(async () => {
-  stand = await openStand();
-  tenant = await stand.createTenant();
+  harness = await openHarness();
+  tenant = await harness.createTenant();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 test('A-030 the right form gets exactly a Bearer token, its lifetime and its scope, and nobody may store the answer', async () => {
-  const client = await stand.createClient([tenant]);
-  const reply = await postToken(stand.url, { ...grant, ...pick(client), scope: 'write:orders read:orders' });
+  const client = await harness.createClient([tenant]);
+  const reply = await postToken(harness.url, { ...grant, ...pick(client), scope: 'write:orders read:orders' });
   expect(reply.status).toBe(200);
   expect(reply.headers['cache-control']).toBe('no-store');
   expect(reply.headers['content-type']).toMatch(/^application\/json/);
@@ -42,17 +42,17 @@ test('A-030 the right form gets exactly a Bearer token, its lifetime and its sco
 });
 
 test('A-031 the token is an ES256 JWT of type at+jwt with exactly the claims of the contract and a key of the JWKS', async () => {
-  const client = await stand.createClient([tenant]);
-  const [one, two] = [await tokenOf(stand.url, client), await tokenOf(stand.url, client)];
+  const client = await harness.createClient([tenant]);
+  const [one, two] = [await tokenOf(harness.url, client), await tokenOf(harness.url, client)];
   const header = decodeProtectedHeader(one);
   expect(header).toEqual({ alg: 'ES256', typ: 'at+jwt', kid: expect.any(String) });
-  const { json } = await knock(stand.url, 'GET', '/api/oauth/jwks');
+  const { json } = await sendRequest(harness.url, 'GET', '/api/oauth/jwks');
   expect(json.keys.map((key: { kid: string }) => key.kid)).toContain(header.kid);
   const claims = decodeJwt(one);
   expect(Object.keys(claims).sort()).toEqual(['aud', 'client_id', 'exp', 'iat', 'iss', 'jti', 'scope', 'sub']);
   expect(claims).toMatchObject({
-    iss: stand.url,
-    aud: stand.url,
+    iss: harness.url,
+    aud: harness.url,
     sub: client.client_id,
     client_id: client.client_id,
     scope: scopes.join(' '),
@@ -62,32 +62,32 @@ test('A-031 the token is an ES256 JWT of type at+jwt with exactly the claims of 
 });
 
 test('every signature has the form of a JWS, also the one in a hundred whose numbers are short', async () => {
-  const client = await stand.createClient([tenant]);
-  const keys = createLocalJWKSet((await knock(stand.url, 'GET', '/api/oauth/jwks')).json);
+  const client = await harness.createClient([tenant]);
+  const keys = createLocalJWKSet((await sendRequest(harness.url, 'GET', '/api/oauth/jwks')).json);
   for (let round = 0; round < 20; round += 1) {
-    const tokens = await Promise.all(Array.from({ length: 20 }, () => tokenOf(stand.url, client)));
-    for (const token of tokens) await jwtVerify(token, keys, { issuer: stand.url, audience: stand.url });
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => tokenOf(harness.url, client)));
+    for (const token of tokens) await jwtVerify(token, keys, { issuer: harness.url, audience: harness.url });
   }
 });
 
 test('A-032 HTTP Basic is taken, with characters form-encoded and with an equal client_id in the body', async () => {
-  const client = await stand.createClient([tenant]);
+  const client = await harness.createClient([tenant]);
   const encode = (text: string): string => text.replaceAll('_', '%5F').replaceAll('o', '%6f');
   const encoded = basic(encode(client.client_id), encode(client.client_secret));
-  expect((await postToken(stand.url, grant, encoded)).status).toBe(200);
+  expect((await postToken(harness.url, grant, encoded)).status).toBe(200);
   const plain = basic(client.client_id, client.client_secret);
-  expect((await postToken(stand.url, { ...grant, client_id: client.client_id }, plain)).status).toBe(200);
-  const reply = await postToken(stand.url, { ...grant, client_id: 'opc_other' }, plain);
+  expect((await postToken(harness.url, { ...grant, client_id: client.client_id }, plain)).status).toBe(200);
+  const reply = await postToken(harness.url, { ...grant, client_id: 'opc_other' }, plain);
   expect([reply.status, reply.json.error]).toEqual([400, 'invalid_request']);
 });
 
 test('A-033 a subset of the scopes is granted exactly, an empty scope means all, an unknown or foreign one is refused', async () => {
-  const client = await stand.createClient([tenant], ['write:menu', 'read:orders', 'read:menu']);
-  const ask = (scope: string) => postToken(stand.url, { ...grant, ...pick(client), scope });
+  const client = await harness.createClient([tenant], ['write:menu', 'read:orders', 'read:menu']);
+  const ask = (scope: string) => postToken(harness.url, { ...grant, ...pick(client), scope });
   expect((await ask('write:menu read:menu')).json.scope).toBe('read:menu write:menu');
   expect((await ask('read:menu read:menu')).json.scope).toBe('read:menu');
   expect((await ask('')).json.scope).toBe('read:orders read:menu write:menu');
-  expect((await postToken(stand.url, { ...grant, ...pick(client) })).json.scope).toBe(
+  expect((await postToken(harness.url, { ...grant, ...pick(client) })).json.scope).toBe(
     'read:orders read:menu write:menu',
   );
   for (const scope of [
@@ -105,18 +105,18 @@ test('A-033 a subset of the scopes is granted exactly, an empty scope means all,
 });
 
 test('resource may name this server, and nothing else', async () => {
-  const client = await stand.createClient([tenant]);
-  const ask = (resource: string) => postToken(stand.url, { ...grant, ...pick(client), resource });
-  for (const resource of [stand.url, `${stand.url}/api`, '']) expect((await ask(resource)).status).toBe(200);
-  for (const resource of ['https://other.example', `${stand.url}/`, 'api', `${stand.url}/api#x`]) {
+  const client = await harness.createClient([tenant]);
+  const ask = (resource: string) => postToken(harness.url, { ...grant, ...pick(client), resource });
+  for (const resource of [harness.url, `${harness.url}/api`, '']) expect((await ask(resource)).status).toBe(200);
+  for (const resource of ['https://other.example', `${harness.url}/`, 'api', `${harness.url}/api#x`]) {
     const reply = await ask(resource);
     expect([resource, reply.status, reply.json.error]).toEqual([resource, 400, 'invalid_target']);
   }
 });
 
 test('unknown fields are ignored and fields without a value count as absent', async () => {
-  const client = await stand.createClient([tenant]);
-  const reply = await postToken(stand.url, [
+  const client = await harness.createClient([tenant]);
+  const reply = await postToken(harness.url, [
     ...Object.entries({ ...grant, ...pick(client) }),
     ['audience', 'x'],
     ['audience', 'y'],
@@ -130,33 +130,33 @@ test('unknown fields are ignored and fields without a value count as absent', as
 });
 
 test('A-023 two live secrets of one client both work until the first ends', async () => {
-  const client = await stand.credentials.createClient({ name: 'rotating', tenants: [tenant] });
-  const ends = new Date(stand.clock.now().getTime() + 60_000);
-  const second = await stand.credentials.addClientSecret(client.client_id, ends);
-  const third = await stand.credentials.addClientSecret(client.client_id);
+  const client = await harness.credentials.createClient({ name: 'rotating', tenants: [tenant] });
+  const ends = new Date(harness.clock.now().getTime() + 60_000);
+  const second = await harness.credentials.addClientSecret(client.client_id, ends);
+  const third = await harness.credentials.addClientSecret(client.client_id);
   const ask = async (client_secret: string) =>
-    (await postToken(stand.url, { ...grant, client_id: client.client_id, client_secret })).status;
+    (await postToken(harness.url, { ...grant, client_id: client.client_id, client_secret })).status;
   for (const secret of [client, second, third]) expect(await ask(secret.client_secret)).toBe(200);
-  stand.clock.move(60_000);
+  harness.clock.move(60_000);
   expect(await ask(second.client_secret)).toBe(401);
-  await stand.credentials.revokeClientSecret(client.secret_id);
+  await harness.credentials.revokeClientSecret(client.secret_id);
   await expect.poll(() => ask(client.client_secret), withinASecond).toBe(401);
   expect(await ask(third.client_secret)).toBe(200);
 });
 
 test('a token opens an operation, with the scopes that it names and no others', async () => {
-  const client = await stand.createClient([tenant]);
-  const token = await tokenOf(stand.url, client, { scope: 'read:orders' });
-  expect((await knock(stand.url, 'GET', read, { headers: bearer(token) })).status).toBe(200);
-  const refused = await knock(stand.url, 'GET', '/api/menu/categories', { headers: bearer(token) });
+  const client = await harness.createClient([tenant]);
+  const token = await tokenOf(harness.url, client, { scope: 'read:orders' });
+  expect((await sendRequest(harness.url, 'GET', read, { headers: bearer(token) })).status).toBe(200);
+  const refused = await sendRequest(harness.url, 'GET', '/api/menu/categories', { headers: bearer(token) });
   expect([refused.status, refused.json.error]).toEqual([403, 'insufficient_scope']);
 });
 
 test('no secret is stored, neither as it is nor as a plain hash', async () => {
   const { createHash } = await import('node:crypto');
-  const client = await stand.createClient([tenant]);
-  await tokenOf(stand.url, client);
-  const { rows } = await stand.database.pool.query<{ line: string }>(
+  const client = await harness.createClient([tenant]);
+  await tokenOf(harness.url, client);
+  const { rows } = await harness.database.pool.query<{ line: string }>(
     `select s::text as line from gateway.client_secrets s where client_id = $1
      union all select c::text from gateway.clients c where client_id = $1`,
     [client.client_id],
@@ -171,8 +171,8 @@ test('no secret is stored, neither as it is nor as a plain hash', async () => {
 
 test('starting a gateway and issuing tokens prints nothing', async () => {
   const spies = (['log', 'info', 'warn', 'error'] as const).map((name) => vi.spyOn(console, name));
-  const door = await stand.openDoor();
-  await tokenOf(door.url, await stand.createClient([tenant]));
+  const door = await harness.openDoor();
+  await tokenOf(door.url, await harness.createClient([tenant]));
   await postToken(door.url, { ...grant, client_id: 'x', client_secret: 'y' });
   for (const spy of spies) expect(spy).not.toHaveBeenCalled();
   vi.restoreAllMocks();

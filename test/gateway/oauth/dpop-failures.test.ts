@@ -1,31 +1,31 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeProof, newProofKey, type ProofChange } from '../../support/proofs.ts';
-import { clientHeaders, openStand, pick, postToken, read, type Stand } from '../harness/gateway-harness.ts';
-import { knock, type Reply } from '../harness/public-door.ts';
+import { clientHeaders, type Harness, openHarness, pick, postToken, read } from '../harness/gateway-harness.ts';
+import { type Reply, sendRequest } from '../harness/public-door.ts';
 
 const failuresMax = 5;
 const key = newProofKey();
-let stand: Stand;
+let harness: Harness;
 let tenant: string;
 
 beforeAll(async () => {
-  stand = await openStand({
+  harness = await openHarness({
     settings: { dpop: 'nonce', auth_check: 'on', rate_failures_max: failuresMax, trusted_proxy_hops: 1 },
   });
-  tenant = await stand.createTenant();
+  tenant = await harness.createTenant();
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 type Client = { client_id: string; client_secret: string };
 
 const from = (address: string) => ({ 'x-forwarded-for': address });
 
 const ask = async (client: Client, address: string, change?: ProofChange, more = {}): Promise<Reply> => {
-  const url = `${stand.url}/api/oauth/token`;
-  const dpop = await makeProof(key, { method: 'POST', url, now: stand.clock.now() }, change);
+  const url = `${harness.url}/api/oauth/token`;
+  const dpop = await makeProof(key, { method: 'POST', url, now: harness.clock.now() }, change);
   const form = { grant_type: 'client_credentials', ...pick(client), ...more };
-  return postToken(stand.url, form, { dpop, ...from(address) });
+  return postToken(harness.url, form, { dpop, ...from(address) });
 };
 
 const call = async (
@@ -34,9 +34,9 @@ const call = async (
   change?: ProofChange,
   { method = 'GET', path = read, target }: { method?: string; path?: string; target?: string } = {},
 ): Promise<Reply> => {
-  const proof = { method, url: stand.url + path, now: stand.clock.now(), token };
+  const proof = { method, url: harness.url + path, now: harness.clock.now(), token };
   const dpop = await makeProof(key, proof, change);
-  return knock(stand.url, method, target ?? path, {
+  return sendRequest(harness.url, method, target ?? path, {
     headers: {
       authorization: `DPoP ${token}`,
       dpop,
@@ -67,7 +67,7 @@ const boundToken = async (client: Client, good: ProofChange): Promise<string> =>
 };
 
 test('RFC 9449 8.2: whatever a caller with a bound token is answered, it is told the nonce of its next proof', async () => {
-  const client = await stand.createClient([tenant], ['read:orders']);
+  const client = await harness.createClient([tenant], ['read:orders']);
   const token = await boundToken(client, await live(client));
   const address = '192.0.2.1';
   let nonce = '';
@@ -80,23 +80,23 @@ test('RFC 9449 8.2: whatever a caller with a bound token is answered, it is told
   // Each proof holds what the answer before told; the clock moves, so an old one would not do for ever.
   for (let i = 0; i < 4; i += 1) {
     await go(200);
-    stand.clock.move(100_000);
+    harness.clock.move(100_000);
   }
   await go(200, { method: 'HEAD' });
   await go(200, { path: '/api/whoami' });
   await go(403, { path: '/api/menu/categories' });
   await go(401, {}, { claims: { htm: 'PUT' } });
   await go(200, { target: '/auth/check' });
-  const noProof = await knock(stand.url, 'GET', read, { headers: { authorization: `DPoP ${token}` } });
+  const noProof = await sendRequest(harness.url, 'GET', read, { headers: { authorization: `DPoP ${token}` } });
   expect([noProof.status, nonceOf(noProof).length]).toEqual([401, 24]);
   // Others have nothing to do with it.
-  expect((await knock(stand.url, 'GET', read, { headers: clientHeaders(client) })).headers['dpop-nonce']).toBe(
+  expect((await sendRequest(harness.url, 'GET', read, { headers: clientHeaders(client) })).headers['dpop-nonce']).toBe(
     undefined,
   );
 });
 
 test('RFC 9449 8.2: the token endpoint tells the next nonce with tokens and with refusals', async () => {
-  const client = await stand.createClient([tenant], ['read:orders']);
+  const client = await harness.createClient([tenant], ['read:orders']);
   let good = await live(client);
   const granted = await ask(client, '192.0.2.2', good);
   expect(granted.status).toBe(200);
@@ -110,7 +110,7 @@ test('RFC 9449 8.2: the token endpoint tells the next nonce with tokens and with
 });
 
 test('9.2 wrong proofs use up the failures of that token and address; other tokens, addresses and the secret work on', async () => {
-  const client = await stand.createClient([tenant]);
+  const client = await harness.createClient([tenant]);
   const good = await live(client);
   const [token, second] = [await boundToken(client, good), await boundToken(client, good)];
   const address = '192.0.2.3';
@@ -123,11 +123,11 @@ test('9.2 wrong proofs use up the failures of that token and address; other toke
   expect((await call(token, '192.0.2.4', good)).status).toBe(200);
   expect((await call(second, address, good)).status).toBe(200);
   const headers = { ...clientHeaders(client), ...from(address) };
-  expect((await knock(stand.url, 'GET', read, { headers })).status).toBe(200);
+  expect((await sendRequest(harness.url, 'GET', read, { headers })).status).toBe(200);
 });
 
 test('9.2 to be asked for a nonce is no failure, nor is a proof that is missing; wrong secrets stop no bound token', async () => {
-  const client = await stand.createClient([tenant]);
+  const client = await harness.createClient([tenant]);
   const good = await live(client);
   const token = await boundToken(client, good);
   const address = '192.0.2.5';
@@ -136,7 +136,7 @@ test('9.2 to be asked for a nonce is no failure, nor is a proof that is missing;
     expect((await call(token, address, stale)).json.error).toBe('use_dpop_nonce');
     expect((await ask(client, address, stale)).json.error).toBe('use_dpop_nonce');
     const headers = { authorization: `DPoP ${token}`, ...from(address) };
-    expect((await knock(stand.url, 'GET', read, { headers })).status).toBe(401);
+    expect((await sendRequest(harness.url, 'GET', read, { headers })).status).toBe(401);
   }
   expect((await call(token, address, good)).status).toBe(200);
   expect((await ask(client, address, good)).status).toBe(200);
@@ -146,7 +146,7 @@ test('9.2 to be asked for a nonce is no failure, nor is a proof that is missing;
 });
 
 test('9.2 wrong proofs of a client at the token endpoint count as its failures, and nobody else can make them', async () => {
-  const client = await stand.createClient([tenant]);
+  const client = await harness.createClient([tenant]);
   const good = await live(client);
   const address = '192.0.2.6';
   for (let i = 0; i < failuresMax; i += 1) expect((await ask(client, address, wrong(good))).status).toBe(400);
@@ -154,6 +154,6 @@ test('9.2 wrong proofs of a client at the token endpoint count as its failures, 
   expect([refused.status, refused.json.error]).toEqual([429, 'slow_down']);
   expect((await ask(client, '192.0.2.7', good)).status).toBe(200);
   // Another client from the same address, with the first one's id in nothing but its proof.
-  const other = await stand.createClient([tenant]);
+  const other = await harness.createClient([tenant]);
   expect((await ask(other, address, good)).status).toBe(200);
 });

@@ -2,7 +2,15 @@ import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { makeProof, newProofKey } from '../../support/proofs.ts';
-import { closeServer, type Headers, knock, listen, openDoor, origin, type PublicDoor } from '../harness/public-door.ts';
+import {
+  closeServer,
+  type Headers,
+  listen,
+  openDoor,
+  origin,
+  type PublicDoor,
+  sendRequest,
+} from '../harness/public-door.ts';
 
 const path = '/api/orders/list';
 const key = newProofKey();
@@ -25,7 +33,7 @@ beforeAll(async () => {
     settings: { dpop: 'on' },
     perRoute: (route) => ({ ...route, upgrade: route.method === 'GET' }),
   });
-  const { json } = await knock(door.url, 'POST', '/api/oauth/token', {
+  const { json } = await sendRequest(door.url, 'POST', '/api/oauth/token', {
     headers: {
       'content-type': form,
       dpop: await makeProof(key, { method: 'POST', url: `${origin}/api/oauth/token`, now: new Date() }),
@@ -69,7 +77,7 @@ test('a bound token opens a WebSocket with a proof for its https address, once, 
   const other = open('', door.asBearer);
   expect(await statusOf(other)).toBe(101);
   const ended = new Promise((resolve) => other.once('close', resolve));
-  await knock(door.url, 'POST', '/api/oauth/revoke', {
+  await sendRequest(door.url, 'POST', '/api/oauth/revoke', {
     headers: { 'content-type': form },
     body: new URLSearchParams({ ...client(), token: door.asBearer.authorization?.slice(7) ?? '' }).toString(),
   });

@@ -10,38 +10,38 @@ import { hasRedis, startRedis } from '../../support/redis.ts';
 import { until, withinASecond } from '../../support/until.ts';
 import {
   bearer,
-  openStand,
+  type Harness,
+  openHarness,
   pick,
   postToken,
   rawHeaders,
   read,
-  type Stand,
   tokenOf,
 } from '../harness/gateway-harness.ts';
-import { type Headers, knock, type Reply } from '../harness/public-door.ts';
+import { type Headers, type Reply, sendRequest } from '../harness/public-door.ts';
 
 type Client = { client_id: string; client_secret: string };
-type Caller = { stand: Stand; client: Client; key: ProofKey };
+type Caller = { harness: Harness; client: Client; key: ProofKey };
 
 const grant = { grant_type: 'client_credentials' };
 const key = newProofKey();
 const stranger = newProofKey();
-let stand: Stand;
-let off: Stand;
-let strict: Stand;
+let harness: Harness;
+let off: Harness;
+let strict: Harness;
 let caller: Caller;
 let token: string;
 
-const callerOf = async (of: Stand, dpopRequired = false): Promise<Caller> => {
+const callerOf = async (of: Harness, dpopRequired = false): Promise<Caller> => {
   const tenants = [await of.createTenant()];
   const made = await of.credentials.createClient({ name: 'test', tenants, dpopRequired });
-  return { stand: of, client: pick(made), key };
+  return { harness: of, client: pick(made), key };
 };
 
-const tokenProof = ({ stand: at, key: own }: Caller, change?: ProofChange): Promise<string> =>
+const tokenProof = ({ harness: at, key: own }: Caller, change?: ProofChange): Promise<string> =>
   makeProof(own, { method: 'POST', url: `${at.url}/api/oauth/token`, now: at.clock.now() }, change);
 
-const ask = (of: Caller, proof: string | undefined, url = of.stand.url): Promise<Reply> =>
+const ask = (of: Caller, proof: string | undefined, url = of.harness.url): Promise<Reply> =>
   postToken(url, { ...grant, ...of.client }, proof === undefined ? {} : { dpop: proof });
 
 const boundToken = async (of: Caller, change?: ProofChange): Promise<string> => {
@@ -51,10 +51,10 @@ const boundToken = async (of: Caller, change?: ProofChange): Promise<string> => 
 };
 
 const useProof = (change?: ProofChange, { method = 'GET', path = read, of = caller, use = token } = {}) =>
-  makeProof(of.key, { method, url: of.stand.url + path, now: of.stand.clock.now(), token: use }, change);
+  makeProof(of.key, { method, url: of.harness.url + path, now: of.harness.clock.now(), token: use }, change);
 
-const call = (proof: string | undefined, headers: Headers = {}, url = stand.url, target = read): Promise<Reply> =>
-  knock(url, 'GET', target, {
+const call = (proof: string | undefined, headers: Headers = {}, url = harness.url, target = read): Promise<Reply> =>
+  sendRequest(url, 'GET', target, {
     headers: { authorization: `DPoP ${token}`, ...(proof === undefined ? undefined : { dpop: proof }), ...headers },
   });
 
@@ -68,15 +68,15 @@ const refusedProof = [401, 'invalid_dpop_proof', ['DPoP', 'invalid_dpop_proof']]
 
 beforeAll(async () => {
   // Most proofs in here are wrong, and all come from one address; how many may be is a test of its own.
-  stand = await openStand({ settings: { dpop: 'on', auth_check: 'on', rate_failures_max: 1_000_000 } });
-  off = await openStand();
-  strict = await openStand({ settings: { dpop: 'nonce' } });
-  caller = await callerOf(stand);
+  harness = await openHarness({ settings: { dpop: 'on', auth_check: 'on', rate_failures_max: 1_000_000 } });
+  off = await openHarness();
+  strict = await openHarness({ settings: { dpop: 'nonce' } });
+  caller = await callerOf(harness);
   token = await boundToken(caller);
 });
 
 afterAll(async () => {
-  await stand?.close();
+  await harness?.close();
   await off?.close();
   await strict?.close();
 });
@@ -86,7 +86,7 @@ test('a client that sends a proof gets a token of type DPoP with the thumbprint 
   expect((await call(await useProof())).status).toBe(200);
   const plain = await ask(caller, undefined);
   expect([plain.json.token_type, decodeJwt(plain.json.access_token).cnf]).toEqual(['Bearer', undefined]);
-  expect((await knock(stand.url, 'GET', read, { headers: bearer(plain.json.access_token) })).status).toBe(200);
+  expect((await sendRequest(harness.url, 'GET', read, { headers: bearer(plain.json.access_token) })).status).toBe(200);
 });
 
 test.each(['ES256', 'EdDSA', 'PS256', 'RS256'])(
@@ -100,11 +100,11 @@ test.each(['ES256', 'EdDSA', 'PS256', 'RS256'])(
 );
 
 test('a client that must use DPoP gets no token without a proof', async () => {
-  const required = await callerOf(stand, true);
+  const required = await callerOf(harness, true);
   const refused = await ask(required, undefined);
   expect([refused.status, refused.json.error]).toEqual([400, 'invalid_dpop_proof']);
   expect((await ask(required, await tokenProof(required))).json.token_type).toBe('DPoP');
-  const shown = await stand.credentials.showClient(required.client.client_id);
+  const shown = await harness.credentials.showClient(required.client.client_id);
   expect(shown.dpop).toBe('required');
 });
 
@@ -125,51 +125,51 @@ const badProofs: [string, () => ProofChange][] = [
   ['a small htm', () => ({ claims: { htm: 'get' } })],
   ['no htu', () => ({ claims: { htu: undefined } })],
   ['another host', () => ({ claims: { htu: `http://evil.example${read}` } })],
-  ['another path', () => ({ claims: { htu: `${stand.url}/api/orders` } })],
-  ['another scheme', () => ({ claims: { htu: stand.url.replace('http', 'https') + read } })],
+  ['another path', () => ({ claims: { htu: `${harness.url}/api/orders` } })],
+  ['another scheme', () => ({ claims: { htu: harness.url.replace('http', 'https') + read } })],
   ['no iat', () => ({ claims: { iat: undefined } })],
   ['an iat of words', () => ({ claims: { iat: 'now' } })],
-  ['an old iat', () => ({ claims: { iat: Math.floor(stand.clock.now().getTime() / 1000) - 62 } })],
-  ['an iat to come', () => ({ claims: { iat: Math.floor(stand.clock.now().getTime() / 1000) + 62 } })],
-  ['an end that is over', () => ({ claims: { exp: Math.floor(stand.clock.now().getTime() / 1000) - 1 } })],
+  ['an old iat', () => ({ claims: { iat: Math.floor(harness.clock.now().getTime() / 1000) - 62 } })],
+  ['an iat to come', () => ({ claims: { iat: Math.floor(harness.clock.now().getTime() / 1000) + 62 } })],
+  ['an end that is over', () => ({ claims: { exp: Math.floor(harness.clock.now().getTime() / 1000) - 1 } })],
 ];
 
 test('a client that must use DPoP now loses the Bearer tokens that it had', async () => {
-  const own = await callerOf(stand);
-  const use = await tokenOf(stand.url, own.client);
-  await stand.database.pool.query('update gateway.clients set dpop_required = true where client_id = $1', [
+  const own = await callerOf(harness);
+  const use = await tokenOf(harness.url, own.client);
+  await harness.database.pool.query('update gateway.clients set dpop_required = true where client_id = $1', [
     own.client.client_id,
   ]);
-  const fresh = await stand.openDoor();
-  expect((await knock(fresh.url, 'GET', read, { headers: bearer(use) })).status).toBe(401);
+  const fresh = await harness.openDoor();
+  expect((await sendRequest(fresh.url, 'GET', read, { headers: bearer(use) })).status).toBe(401);
 });
 
 test('requiring DPoP of a client reaches a running gateway within a second, and so does ceasing to', async () => {
-  const own = await callerOf(stand);
+  const own = await callerOf(harness);
   const { client_id } = own.client;
-  const [plain, bound] = [await tokenOf(stand.url, own.client), await boundToken(own)];
+  const [plain, bound] = [await tokenOf(harness.url, own.client), await boundToken(own)];
   const statuses = async (): Promise<string> => {
-    const asBearer = await knock(stand.url, 'GET', read, { headers: bearer(plain) });
+    const asBearer = await sendRequest(harness.url, 'GET', read, { headers: bearer(plain) });
     const proof = await useProof({}, { of: own, use: bound });
     return `${asBearer.status} ${(await call(proof, { authorization: `DPoP ${bound}` })).status}`;
   };
   expect(await statuses()).toBe('200 200');
-  await stand.credentials.setClientDpopRequired(client_id, true);
+  await harness.credentials.setClientDpopRequired(client_id, true);
   await until(async () => (await statuses()) === '401 200', withinASecond.timeout);
   expect((await ask(own, undefined)).json.error).toBe('invalid_dpop_proof');
-  await stand.credentials.setClientDpopRequired(client_id, false);
+  await harness.credentials.setClientDpopRequired(client_id, false);
   await until(async () => (await statuses()) === '200 200', withinASecond.timeout);
-  await expect(stand.credentials.setClientDpopRequired('opc_nobody', true)).rejects.toMatchObject({
+  await expect(harness.credentials.setClientDpopRequired('opc_nobody', true)).rejects.toMatchObject({
     code: 'NOT_FOUND',
   });
 });
 
 test('a bound token stays bound when the operator switches DPoP off', async () => {
-  const without = await stand.openDoor({ settings: { dpop: 'off' } });
+  const without = await harness.openDoor({ settings: { dpop: 'off' } });
   const dpop = await useProof();
   for (const scheme of ['Bearer', 'DPoP']) {
     const headers = { authorization: `${scheme} ${token}`, dpop };
-    expect((await knock(without.url, 'GET', read, { headers })).status).toBe(401);
+    expect((await sendRequest(without.url, 'GET', read, { headers })).status).toBe(401);
   }
   expect((await call(dpop)).status).toBe(200);
 });
@@ -202,8 +202,8 @@ test('a proof for another token, without a token, by another key or that is no J
 });
 
 const unsigned = (header: object): string => {
-  const iat = Math.floor(stand.clock.now().getTime() / 1000);
-  const claims = { jti: randomUUID(), htm: 'GET', htu: stand.url + read, iat, ath: athOf(token) };
+  const iat = Math.floor(harness.clock.now().getTime() / 1000);
+  const claims = { jti: randomUUID(), htm: 'GET', htu: harness.url + read, iat, ath: athOf(token) };
   return [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
 };
 const noneProof = (): string => `${unsigned({ typ: 'dpop+jwt', alg: 'none', jwk: key.jwk })}.`;
@@ -218,16 +218,16 @@ const hmacProof = (): string => {
 };
 
 test('htu is compared without query and fragment, and after normalisation', async () => {
-  const upper = stand.url.replace('http:', 'HTTP:');
-  for (const htu of [`${stand.url}${read}?a=b#c`, upper + read, `${stand.url}/api/x/../orders/list`])
-    expect((await call(await useProof({ claims: { htu } }), {}, stand.url, `${read}?page=1`)).status).toBe(200);
+  const upper = harness.url.replace('http:', 'HTTP:');
+  for (const htu of [`${harness.url}${read}?a=b#c`, upper + read, `${harness.url}/api/x/../orders/list`])
+    expect((await call(await useProof({ claims: { htu } }), {}, harness.url, `${read}?page=1`)).status).toBe(200);
 });
 
 test('a bound token is no Bearer token, and an unbound one is none for DPoP, right proof or not', async () => {
   const dpop = await useProof();
-  const asBearer = await knock(stand.url, 'GET', read, { headers: { ...bearer(token), dpop } });
+  const asBearer = await sendRequest(harness.url, 'GET', read, { headers: { ...bearer(token), dpop } });
   expect(refusalOf(asBearer)).toEqual([401, 'invalid_token', ['Bearer', 'invalid_token']]);
-  const use = await tokenOf(stand.url, caller.client);
+  const use = await tokenOf(harness.url, caller.client);
   const proof = await useProof({}, { use });
   const asDpop = await call(proof, { authorization: `DPoP ${use}` });
   expect(refusalOf(asDpop)).toEqual([401, 'invalid_token', ['DPoP', 'invalid_token']]);
@@ -246,12 +246,12 @@ test('two DPoP headers, two schemes, or DPoP beside a key are ambiguous', async 
     ['authorization', `DPoP ${token} ${token}`, 'dpop', one],
   ];
   for (const pairs of cases) {
-    const reply = await knock(stand.url, 'GET', read, { headers: rawHeaders(stand.url, ...pairs) });
+    const reply = await sendRequest(harness.url, 'GET', read, { headers: rawHeaders(harness.url, ...pairs) });
     expect([reply.status, reply.json.error]).toEqual([400, 'invalid_request']);
   }
-  const forToken = await knock(stand.url, 'POST', '/api/oauth/token', {
+  const forToken = await sendRequest(harness.url, 'POST', '/api/oauth/token', {
     headers: rawHeaders(
-      stand.url,
+      harness.url,
       ...['content-type', 'application/x-www-form-urlencoded'],
       ...['dpop', await tokenProof(caller), 'dpop', await tokenProof(caller)],
     ),
@@ -262,18 +262,18 @@ test('two DPoP headers, two schemes, or DPoP beside a key are ambiguous', async 
 });
 
 test('a missing scope is told under the scheme DPoP, and nobody without a credential misses the offer', async () => {
-  const tenants = [await stand.createTenant()];
-  const reader = { ...caller, client: pick(await stand.createClient(tenants, ['read:menu'])) };
+  const tenants = [await harness.createTenant()];
+  const reader = { ...caller, client: pick(await harness.createClient(tenants, ['read:menu'])) };
   const use = await boundToken(reader);
   const reply = await call(await useProof({}, { use }), { authorization: `DPoP ${use}` });
   expect(refusalOf(reply)).toEqual([403, 'insufficient_scope', ['DPoP', 'insufficient_scope']]);
   expect(reply.headers['www-authenticate']).toContain('scope="read:orders"');
-  const nobody = await knock(stand.url, 'GET', read);
+  const nobody = await sendRequest(harness.url, 'GET', read);
   expect(nobody.headers['www-authenticate']).toMatch(/^Bearer realm=.*, DPoP realm="orderpass", algs="ES256/);
 });
 
 test('a proof is used once, at all gateways together, also when both get it at the same moment', async () => {
-  const second = await stand.openDoor();
+  const second = await harness.openDoor();
   const proof = await useProof();
   const replies = await Promise.all([
     call(proof),
@@ -292,7 +292,7 @@ describe.skipIf(!hasRedis)('gateways that share a Redis', () => {
     const redis = await startRedis();
     const kvs = [1, 2].map(() => createRedisKv({ url: redis.url, log: pino({ level: 'silent' }), waitMsMax: 1_000 }));
     await until(() => kvs.every((kv) => kv.health() === 'up'));
-    const [first, second] = await Promise.all(kvs.map((kv) => stand.openDoor({ kv })));
+    const [first, second] = await Promise.all(kvs.map((kv) => harness.openDoor({ kv })));
     if (first === undefined || second === undefined) throw new Error('no gateways');
     const proof = await useProof();
     expect((await call(proof, {}, first.url)).status).toBe(200);
@@ -307,7 +307,7 @@ describe.skipIf(!hasRedis)('gateways that share a Redis', () => {
 
 test('/auth/check judges the proof by the original method and address', async () => {
   const check = (proof: string): Promise<Reply> =>
-    knock(stand.url, 'GET', '/auth/check', {
+    sendRequest(harness.url, 'GET', '/auth/check', {
       headers: { authorization: `DPoP ${token}`, dpop: proof, 'x-original-method': 'HEAD', 'x-original-uri': read },
     });
   expect((await check(await useProof({}, { path: '/auth/check' }))).status).toBe(401);
@@ -346,7 +346,7 @@ test('off unless the operator wants it: a proof changes nothing, the scheme is a
   const use = String(reply.json.access_token);
   const dpop = await useProof({}, { of: own, use });
   const headers = { authorization: `DPoP ${use}`, dpop };
-  const refused = await knock(off.url, 'GET', read, { headers });
+  const refused = await sendRequest(off.url, 'GET', read, { headers });
   expect([refused.status, refused.json.error, refused.headers['www-authenticate']]).toEqual([
     401,
     'INVALID_AUTH',
@@ -354,17 +354,17 @@ test('off unless the operator wants it: a proof changes nothing, the scheme is a
   ]);
   const required = await callerOf(off, true);
   expect((await ask(required, await tokenProof(required))).json.error).toBe('invalid_request');
-  expect((await knock(off.url, 'GET', '/.well-known/oauth-protected-resource')).text).not.toContain('dpop');
+  expect((await sendRequest(off.url, 'GET', '/.well-known/oauth-protected-resource')).text).not.toContain('dpop');
 });
 
 test('metadata names the algorithms; introspection tells binding and type', async () => {
   for (const path of ['oauth-authorization-server', 'oauth-protected-resource']) {
-    const { json } = await knock(stand.url, 'GET', `/.well-known/${path}`);
+    const { json } = await sendRequest(harness.url, 'GET', `/.well-known/${path}`);
     expect(json.dpop_signing_alg_values_supported).toEqual(['ES256', 'EdDSA', 'PS256', 'RS256']);
   }
-  const tenants = [await stand.createTenant()];
-  const asker = pick(await stand.credentials.createClient({ name: 'asker', tenants, mayIntrospect: true }));
-  const { json } = await postToken(stand.url, { ...asker, token }, {}, '/api/oauth/introspect');
+  const tenants = [await harness.createTenant()];
+  const asker = pick(await harness.credentials.createClient({ name: 'asker', tenants, mayIntrospect: true }));
+  const { json } = await postToken(harness.url, { ...asker, token }, {}, '/api/oauth/introspect');
   expect([json.active, json.token_type, json.cnf]).toEqual([true, 'DPoP', decodeJwt(token).cnf]);
 });
 
@@ -378,7 +378,7 @@ test('ended proofs leave the table bit by bit', async () => {
 });
 
 test.each(['on', 'nonce'])('oauth4webapi gets and uses a bound token (%s)', async (mode) => {
-  const at = mode === 'on' ? stand : strict;
+  const at = mode === 'on' ? harness : strict;
   const { client } = await callerOf(at);
   const insecure = { [oauth.allowInsecureRequests]: true };
   const as = await oauth.processDiscoveryResponse(

@@ -2,25 +2,25 @@ import { decodeJwt } from 'jose';
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { withinASecond } from '../../support/until.ts';
-import { openStand, pick, postToken, type Stand, tokenOf } from '../harness/gateway-harness.ts';
+import { type Harness, openHarness, pick, postToken, tokenOf } from '../harness/gateway-harness.ts';
 import type { Reply } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 let tenant: string;
 let service: { client_id: string; client_secret: string };
 let client: { client_id: string; client_secret: string };
 
 beforeAll(async () => {
-  stand = await openStand();
-  tenant = await stand.createTenant();
-  client = pick(await stand.createClient([tenant]));
-  service = pick(await stand.credentials.createClient({ name: 'service', tenants: [tenant], mayIntrospect: true }));
+  harness = await openHarness();
+  tenant = await harness.createTenant();
+  client = pick(await harness.createClient([tenant]));
+  service = pick(await harness.credentials.createClient({ name: 'service', tenants: [tenant], mayIntrospect: true }));
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 const ask = (token: string, as = service): Promise<Reply> =>
-  postToken(stand.url, { token, ...as }, {}, '/api/oauth/introspect');
+  postToken(harness.url, { token, ...as }, {}, '/api/oauth/introspect');
 
 const inactive = async (token: string): Promise<void> => {
   const { status, json, headers } = await ask(token);
@@ -28,7 +28,7 @@ const inactive = async (token: string): Promise<void> => {
 };
 
 test('A-044 a live token is told with its claims; an expired, a revoked and a garbage one are exactly inactive', async () => {
-  const token = await tokenOf(stand.url, client, { scope: 'write:orders read:orders' });
+  const token = await tokenOf(harness.url, client, { scope: 'write:orders read:orders' });
   const { exp, iat, jti } = decodeJwt(token);
   const { status, json } = await ask(token);
   expect([status, json]).toEqual([
@@ -41,61 +41,61 @@ test('A-044 a live token is told with its claims; an expired, a revoked and a ga
       token_type: 'Bearer',
       exp,
       iat,
-      iss: stand.url,
-      aud: stand.url,
+      iss: harness.url,
+      aud: harness.url,
       jti,
     },
   ]);
   await inactive('garbage');
   await inactive(`${token.slice(0, -4)}AAAA`);
-  const revoked = await tokenOf(stand.url, client);
-  await postToken(stand.url, { token: revoked, ...client }, {}, '/api/oauth/revoke');
+  const revoked = await tokenOf(harness.url, client);
+  await postToken(harness.url, { token: revoked, ...client }, {}, '/api/oauth/revoke');
   await inactive(revoked);
-  stand.clock.move(3_601_000);
+  harness.clock.move(3_601_000);
   await inactive(token);
-  stand.clock.move(-3_601_000);
+  harness.clock.move(-3_601_000);
   expect((await ask(token)).json.active).toBe(true);
 });
 
 test('whatever the operations refuse is inactive: disabled or quarantined client, tenant gone; lost scopes are not told', async () => {
   const cases: ((id: string, own: string) => Promise<unknown>)[] = [
-    (id) => stand.credentials.disableClient(id),
-    (id) => stand.credentials.quarantine('client', id, 'leaked'),
-    (id) => stand.credentials.setClientMayUseTokens(id, false),
-    (_id, own) => stand.credentials.removeTenant(own),
+    (id) => harness.credentials.disableClient(id),
+    (id) => harness.credentials.quarantine('client', id, 'leaked'),
+    (id) => harness.credentials.setClientMayUseTokens(id, false),
+    (_id, own) => harness.credentials.removeTenant(own),
   ];
   for (const end of cases) {
-    const own = await stand.createTenant();
-    const other = pick(await stand.createClient([own]));
-    const token = await tokenOf(stand.url, other);
+    const own = await harness.createTenant();
+    const other = pick(await harness.createClient([own]));
+    const token = await tokenOf(harness.url, other);
     expect((await ask(token)).json.active).toBe(true);
     await end(other.client_id, own);
     await expect.poll(async () => (await ask(token)).json, withinASecond).toEqual({ active: false });
   }
-  const less = pick(await stand.createClient([tenant]));
-  const token = await tokenOf(stand.url, less);
-  await stand.credentials.setClientScopes(less.client_id, ['read:menu']);
+  const less = pick(await harness.createClient([tenant]));
+  const token = await tokenOf(harness.url, less);
+  await harness.credentials.setClientScopes(less.client_id, ['read:menu']);
   await expect.poll(async () => (await ask(token)).json.scope, withinASecond).toBe('read:menu');
 });
 
 test('A-045 without the right it is unauthorized_client, also for the own token', async () => {
-  const token = await tokenOf(stand.url, client);
+  const token = await tokenOf(harness.url, client);
   const reply = await ask(token, client);
   expect([reply.status, reply.json.error]).toEqual([400, 'unauthorized_client']);
   expect((await ask(token, { ...service, client_secret: 'wrong' })).status).toBe(401);
-  expect((await postToken(stand.url, service, {}, '/api/oauth/introspect')).status).toBe(400);
-  await stand.credentials.setClientMayIntrospect(client.client_id, true);
+  expect((await postToken(harness.url, service, {}, '/api/oauth/introspect')).status).toBe(400);
+  await harness.credentials.setClientMayIntrospect(client.client_id, true);
   await expect.poll(async () => (await ask(token, client)).json.active, withinASecond).toBe(true);
 });
 
 test('oauth4webapi finds both endpoints in the metadata, introspects and revokes', async () => {
   const insecure = { [oauth.allowInsecureRequests]: true };
-  const issuer = new URL(stand.url);
+  const issuer = new URL(harness.url);
   const as = await oauth.processDiscoveryResponse(
     issuer,
     await oauth.discoveryRequest(issuer, { ...insecure, algorithm: 'oauth2' }),
   );
-  const token = await tokenOf(stand.url, client);
+  const token = await tokenOf(harness.url, client);
   const introspect = async (): Promise<boolean> => {
     const caller = { client_id: service.client_id };
     const answer = await oauth.introspectionRequest(

@@ -4,14 +4,14 @@ import { type JWK, SignJWT } from 'jose';
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { withinASecond } from '../../support/until.ts';
-import { openStand, pick, postToken, type Stand, tokenOf } from '../harness/gateway-harness.ts';
+import { type Harness, openHarness, pick, postToken, tokenOf } from '../harness/gateway-harness.ts';
 import type { Reply } from '../harness/public-door.ts';
 
 const generateKeyPair = promisify(generate);
 const grant = { grant_type: 'client_credentials' };
 const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-let stand: Stand;
+let harness: Harness;
 let tenant: string;
 let client: { client_id: string; client_secret: string };
 let privateKey: KeyObject;
@@ -19,16 +19,16 @@ let publicKey: KeyObject;
 let count = 0;
 
 beforeAll(async () => {
-  stand = await openStand();
-  tenant = await stand.createTenant();
-  client = pick(await stand.createClient([tenant]));
+  harness = await openHarness();
+  tenant = await harness.createTenant();
+  client = pick(await harness.createClient([tenant]));
   ({ privateKey, publicKey } = await generateKeyPair('ec', { namedCurve: 'P-256' }));
-  await stand.credentials.addClientKey(client.client_id, publicKey.export({ format: 'jwk' }));
+  await harness.credentials.addClientKey(client.client_id, publicKey.export({ format: 'jwk' }));
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
-const seconds = (): number => Math.floor(stand.clock.now().getTime() / 1000);
+const seconds = (): number => Math.floor(harness.clock.now().getTime() / 1000);
 
 const sign = (
   claims: Record<string, unknown> = {},
@@ -38,7 +38,7 @@ const sign = (
   return new SignJWT({
     iss: id,
     sub: id,
-    aud: stand.url,
+    aud: harness.url,
     jti: `assertion-${count}`,
     iat: seconds(),
     exp: seconds() + 240,
@@ -48,7 +48,7 @@ const sign = (
     .sign(key);
 };
 
-const send = (client_assertion: string, more: Record<string, string> = {}, url = stand.url): Promise<Reply> =>
+const send = (client_assertion: string, more: Record<string, string> = {}, url = harness.url): Promise<Reply> =>
   postToken(url, { ...grant, client_assertion_type, client_assertion, ...more });
 
 const expectRefused = async (assertion: string | Promise<string>): Promise<void> => {
@@ -65,12 +65,12 @@ test('A-032 private_key_jwt with ES256, EdDSA, PS256 and RS256 gets a token, add
     ['RS256', rsa],
     ['PS256', rsa],
   ] as const) {
-    const own = pick(await stand.createClient([tenant]));
-    await stand.credentials.addClientKey(own.client_id, keys.publicKey.export({ format: 'jwk' }));
+    const own = pick(await harness.createClient([tenant]));
+    await harness.credentials.addClientKey(own.client_id, keys.publicKey.export({ format: 'jwk' }));
     const reply = await send(await sign({}, { alg, key: keys.privateKey, id: own.client_id }));
     expect([alg, reply.status]).toEqual([alg, 200]);
   }
-  for (const aud of [stand.url, `${stand.url}/api/oauth/token`, [stand.url]]) {
+  for (const aud of [harness.url, `${harness.url}/api/oauth/token`, [harness.url]]) {
     expect((await send(await sign({ aud }))).status).toBe(200);
   }
   expect((await send(await sign(), { client_id: client.client_id, scope: 'read:orders' })).json.scope).toBe(
@@ -83,7 +83,7 @@ test('A-038 a used jti, an end too far ahead, another audience and an unregister
   expect((await send(once)).status).toBe(200);
   await expectRefused(once);
   await expectRefused(sign({ exp: seconds() + 360 }));
-  for (const aud of ['https://other.example', `${stand.url}/`, [stand.url, 'https://other.example'], undefined]) {
+  for (const aud of ['https://other.example', `${harness.url}/`, [harness.url, 'https://other.example'], undefined]) {
     await expectRefused(sign({ aud }));
   }
   const stranger = await generateKeyPair('ec', { namedCurve: 'P-256' });
@@ -92,11 +92,11 @@ test('A-038 a used jti, an end too far ahead, another audience and an unregister
 });
 
 test('an assertion is used once at all gateways together, also when both get it at the same moment', async () => {
-  const door = await stand.openDoor();
+  const door = await harness.openDoor();
   for (let round = 0; round < 5; round += 1) {
     const assertion = await sign();
     const replies = await Promise.all(
-      [stand.url, door.url, stand.url, door.url].map((url) => send(assertion, {}, url)),
+      [harness.url, door.url, harness.url, door.url].map((url) => send(assertion, {}, url)),
     );
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 401, 401, 401]);
   }
@@ -104,7 +104,7 @@ test('an assertion is used once at all gateways together, also when both get it 
 });
 
 test('every claim and the algorithm must be right, and the named client must be the one that signed', async () => {
-  const other = pick(await stand.createClient([tenant]));
+  const other = pick(await harness.createClient([tenant]));
   for (const claims of [
     { iss: other.client_id },
     { sub: other.client_id },
@@ -124,7 +124,7 @@ test('every claim and the algorithm must be right, and the named client must be 
   for (const text of ['x', 'a.b.c', `${assertion}x`, 'x'.repeat(20_000)]) await expectRefused(text);
 
   const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const claims = { iss: client.client_id, sub: client.client_id, aud: stand.url, jti: 'swap', exp: seconds() + 60 };
+  const claims = { iss: client.client_id, sub: client.client_id, aud: harness.url, jti: 'swap', exp: seconds() + 60 };
   const unsigned = `${encode({ alg: 'none' })}.${encode(claims)}`;
   await expectRefused(`${unsigned}.`);
   const swapped = `${encode({ alg: 'HS256' })}.${encode(claims)}`;
@@ -139,46 +139,46 @@ test('an assertion beside another method, or without its type, is invalid_reques
   for (const reply of [
     await send(assertion, { client_secret: client.client_secret, client_id: client.client_id }),
     await send(assertion, { client_assertion_type: 'urn:other' }),
-    await postToken(stand.url, { ...grant, client_assertion: assertion }),
+    await postToken(harness.url, { ...grant, client_assertion: assertion }),
   ]) {
     expect([reply.status, reply.json.error]).toEqual([400, 'invalid_request']);
   }
 });
 
 test('a client revokes and introspects by private_key_jwt; a revoked key proves nothing any more', async () => {
-  await stand.credentials.setClientMayIntrospect(client.client_id, true);
-  const token = await tokenOf(stand.url, client);
+  await harness.credentials.setClientMayIntrospect(client.client_id, true);
+  const token = await tokenOf(harness.url, client);
   const post = async (path: string): Promise<Reply> =>
-    postToken(stand.url, { token, client_assertion_type, client_assertion: await sign() }, {}, path);
+    postToken(harness.url, { token, client_assertion_type, client_assertion: await sign() }, {}, path);
   await expect.poll(async () => (await post('/api/oauth/introspect')).json?.active, withinASecond).toBe(true);
   expect((await post('/api/oauth/revoke')).status).toBe(200);
   expect((await post('/api/oauth/introspect')).json).toEqual({ active: false });
 
-  const own = pick(await stand.createClient([tenant]));
+  const own = pick(await harness.createClient([tenant]));
   const jwk: JWK = { ...(publicKey.export({ format: 'jwk' }) as JWK), kid: 'till-1' };
-  await stand.credentials.addClientKey(own.client_id, jwk);
+  await harness.credentials.addClientKey(own.client_id, jwk);
   const next = (): Promise<string> => sign({}, { id: own.client_id, header: { kid: 'till-1' } });
   expect((await send(await next())).status).toBe(200);
-  await stand.credentials.revokeClientKey(own.client_id, 'till-1');
+  await harness.credentials.revokeClientKey(own.client_id, 'till-1');
   await expect.poll(async () => (await send(await next())).status, withinASecond).toBe(401);
 });
 
 test('ended assertions leave the table bit by bit', async () => {
-  const { pool } = stand.database;
+  const { pool } = harness.database;
   const counted = async (): Promise<number> =>
     (await pool.query('select count(*)::int as n from gateway.used_assertions')).rows[0].n;
   const before = await counted();
   expect(before).toBeGreaterThan(3);
-  stand.clock.move(600_000);
+  harness.clock.move(600_000);
   const { status } = await send(await sign());
   const after = await counted();
-  stand.clock.move(-600_000);
+  harness.clock.move(-600_000);
   expect(status).toBe(200);
   expect(after).toBeLessThan(before);
 });
 
 test('only public keys of the four algorithms are registered, each name once', async () => {
-  const add = (jwk: unknown): Promise<unknown> => stand.credentials.addClientKey(client.client_id, jwk);
+  const add = (jwk: unknown): Promise<unknown> => harness.credentials.addClientKey(client.client_id, jwk);
   const small = await generateKeyPair('rsa', { modulusLength: 1024 });
   const p384 = await generateKeyPair('ec', { namedCurve: 'P-384' });
   for (const jwk of [
@@ -197,7 +197,7 @@ test('only public keys of the four algorithms are registered, each name once', a
 
 test('oauth4webapi authenticates by private_key_jwt', async () => {
   const insecure = { [oauth.allowInsecureRequests]: true };
-  const issuer = new URL(stand.url);
+  const issuer = new URL(harness.url);
   const as = await oauth.processDiscoveryResponse(
     issuer,
     await oauth.discoveryRequest(issuer, { ...insecure, algorithm: 'oauth2' }),
@@ -207,8 +207,8 @@ test('oauth4webapi authenticates by private_key_jwt', async () => {
     true,
     ['sign', 'verify'],
   );
-  const own = await stand.createClient([tenant]);
-  await stand.credentials.addClientKey(own.client_id, await crypto.subtle.exportKey('jwk', web));
+  const own = await harness.createClient([tenant]);
+  await harness.credentials.addClientKey(own.client_id, await crypto.subtle.exportKey('jwk', web));
   const caller = { client_id: own.client_id };
   const response = await oauth.clientCredentialsGrantRequest(
     as,

@@ -3,59 +3,59 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rotateSigningKey } from '#src/gateway/index.ts';
 import { openSigningKeys } from '#src/gateway/oauth/signing-keys.ts';
 import { withinASecond } from '../../support/until.ts';
-import { bearer, openStand, read, type Stand, tokenOf } from '../harness/gateway-harness.ts';
-import { knock } from '../harness/public-door.ts';
+import { bearer, type Harness, openHarness, read, tokenOf } from '../harness/gateway-harness.ts';
+import { sendRequest } from '../harness/public-door.ts';
 
-let stand: Stand;
+let harness: Harness;
 let client: { client_id: string; client_secret: string };
 const minuteMs = 60_000;
 
 beforeAll(async () => {
-  stand = await openStand({ tokenLifetime: 3_600 });
-  client = await stand.createClient([await stand.createTenant()]);
+  harness = await openHarness({ tokenLifetime: 3_600 });
+  client = await harness.createClient([await harness.createTenant()]);
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
-const listed = async (url = stand.url): Promise<string[]> =>
-  (await knock(url, 'GET', '/api/oauth/jwks')).json.keys.map(({ kid }: { kid: string }) => kid);
+const listed = async (url = harness.url): Promise<string[]> =>
+  (await sendRequest(url, 'GET', '/api/oauth/jwks')).json.keys.map(({ kid }: { kid: string }) => kid);
 const kidOf = (token: string): string => decodeProtectedHeader(token).kid ?? '';
 const status = async (token: string): Promise<number> =>
-  (await knock(stand.url, 'GET', read, { headers: bearer(token) })).status;
+  (await sendRequest(harness.url, 'GET', read, { headers: bearer(token) })).status;
 
 test('A-046 a new key is listed ten minutes before it signs; the old one stays until its last token has ended', async () => {
-  const { db } = stand.database;
-  const deps = { db, box: stand.box, clock: stand.clock };
-  const other = await stand.openDoor();
-  const old = kidOf(await tokenOf(stand.url, client));
+  const { db } = harness.database;
+  const deps = { db, box: harness.box, clock: harness.clock };
+  const other = await harness.openDoor();
+  const old = kidOf(await tokenOf(harness.url, client));
   const rotated = await rotateSigningKey(deps);
   expect(rotated.kid).not.toBe(old);
-  const listedAt = stand.clock.now().getTime();
-  for (const url of [stand.url, other.url]) {
+  const listedAt = harness.clock.now().getTime();
+  for (const url of [harness.url, other.url]) {
     await expect.poll(() => listed(url), withinASecond).toEqual([rotated.kid, old]);
     expect(kidOf(await tokenOf(url, client))).toBe(old);
   }
   expect(Math.round((Date.parse(rotated.signs_from) - listedAt) / minuteMs)).toBe(10);
   await expect(rotateSigningKey(deps)).rejects.toMatchObject({ code: 'CONFLICT' });
 
-  stand.clock.move(9 * minuteMs);
-  const last = await tokenOf(stand.url, client);
+  harness.clock.move(9 * minuteMs);
+  const last = await tokenOf(harness.url, client);
   expect(kidOf(last)).toBe(old);
-  stand.clock.move(2 * minuteMs);
-  for (const url of [stand.url, other.url]) expect(kidOf(await tokenOf(url, client))).toBe(rotated.kid);
+  harness.clock.move(2 * minuteMs);
+  for (const url of [harness.url, other.url]) expect(kidOf(await tokenOf(url, client))).toBe(rotated.kid);
   expect([await status(last), await listed()]).toEqual([200, [rotated.kid, old]]);
 
   // To the end of the longest token that could have been signed a moment before the change.
-  stand.clock.move(59 * minuteMs);
+  harness.clock.move(59 * minuteMs);
   expect(await listed()).toEqual([rotated.kid, old]);
-  stand.clock.move(2 * minuteMs);
+  harness.clock.move(2 * minuteMs);
   expect([await listed(), await listed(other.url)]).toEqual([[rotated.kid], [rotated.kid]]);
   await other.close();
 });
 
 test('a key whose last token has ended verifies nothing and loses its private part with the next rotation', async () => {
-  const { db, pool } = stand.database;
-  await rotateSigningKey({ db, box: stand.box, clock: stand.clock });
+  const { db, pool } = harness.database;
+  await rotateSigningKey({ db, box: harness.box, clock: harness.clock });
   const { rows } = await pool.query<{ retired: boolean; sealed: number }>(
     'select retired_at is not null as retired, length(private_sealed) as sealed from gateway.signing_keys order by not_before',
   );
@@ -68,10 +68,10 @@ test('a key whose last token has ended verifies nothing and loses its private pa
 
 test('a key that is older than the operator wants is replaced by one of the gateways', async () => {
   // From the store: the gateway may not have heard of the last rotation yet.
-  const { rows } = await stand.database.pool.query<{ kid: string }>('select kid from gateway.signing_keys');
+  const { rows } = await harness.database.pool.query<{ kid: string }>('select kid from gateway.signing_keys');
   const before = rows.map(({ kid }) => kid);
-  stand.clock.move(91 * 24 * 60 * minuteMs);
-  const doors = await Promise.all([stand.openDoor(), stand.openDoor(), stand.openDoor()]);
+  harness.clock.move(91 * 24 * 60 * minuteMs);
+  const doors = await Promise.all([harness.openDoor(), harness.openDoor(), harness.openDoor()]);
   const after = await listed(doors[0]?.url);
   expect(after.filter((kid) => !before.includes(kid))).toHaveLength(1);
   for (const { url } of doors) await expect.poll(() => listed(url), withinASecond).toEqual(after);
@@ -79,7 +79,7 @@ test('a key that is older than the operator wants is replaced by one of the gate
 });
 
 test('a gateway with longer tokens keeps the old key listed for as long as these live', async () => {
-  const own = await openStand({ tokenLifetime: 60 });
+  const own = await openHarness({ tokenLifetime: 60 });
   try {
     const { pool, db } = own.database;
     const seconds = async (): Promise<number[]> =>

@@ -4,22 +4,22 @@ import { openSigningKeys } from '#src/gateway/oauth/signing-keys.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { withinASecond } from '../../support/until.ts';
-import { bearer, openStand, read, type Stand, tokenOf } from '../harness/gateway-harness.ts';
-import { knock } from '../harness/public-door.ts';
+import { bearer, type Harness, openHarness, read, tokenOf } from '../harness/gateway-harness.ts';
+import { sendRequest } from '../harness/public-door.ts';
 
 const settings = { token_lifetime: 3_600, signing_key_days: 90 };
-let stand: Stand;
+let harness: Harness;
 
 beforeAll(async () => {
-  stand = await openStand();
+  harness = await openHarness();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 test('processes that start together on an empty store agree on one key', async () => {
   const database = await createTestDatabase();
   try {
-    const deps = { db: database.db, box: stand.box, clock: stand.clock, settings };
+    const deps = { db: database.db, box: harness.box, clock: harness.clock, settings };
     const opened = await Promise.all(Array.from({ length: 8 }, () => openSigningKeys(deps)));
     expect(new Set(opened.map((keys) => keys.current().kid)).size).toBe(1);
     const { rows } = await database.pool.query('select kid from gateway.signing_keys');
@@ -30,22 +30,22 @@ test('processes that start together on an empty store agree on one key', async (
 });
 
 test('the private key is kept sealed: another master key cannot open it', async () => {
-  const { rows } = await stand.database.pool.query<{ text: string; sealed: Buffer }>(
+  const { rows } = await harness.database.pool.query<{ text: string; sealed: Buffer }>(
     'select k::text as text, private_sealed as sealed from gateway.signing_keys k',
   );
   expect(rows).toHaveLength(1);
-  const { db } = stand.database;
-  const keys = await openSigningKeys({ db, box: stand.box, clock: stand.clock, settings });
+  const { db } = harness.database;
+  const keys = await openSigningKeys({ db, box: harness.box, clock: harness.clock, settings });
   const { d } = keys.current().privateKey.export({ format: 'jwk' });
   expect(d).toBeTypeOf('string');
   expect(rows[0]?.text).not.toContain(d);
   expect(rows[0]?.sealed.toString('latin1')).not.toContain(d);
   const other = createSecretBox(Buffer.alloc(32, 1));
-  await expect(openSigningKeys({ db, box: other, clock: stand.clock, settings })).rejects.toThrow();
+  await expect(openSigningKeys({ db, box: other, clock: harness.clock, settings })).rejects.toThrow();
 });
 
 test('the published set names use, algorithm and thumbprint, and nothing private', async () => {
-  const { json, headers } = await knock(stand.url, 'GET', '/api/oauth/jwks');
+  const { json, headers } = await sendRequest(harness.url, 'GET', '/api/oauth/jwks');
   expect(headers['cache-control']).toBe('public, max-age=300');
   expect(json.keys).toHaveLength(1);
   const [key] = json.keys;
@@ -55,28 +55,29 @@ test('the published set names use, algorithm and thumbprint, and nothing private
 });
 
 test('a second gateway signs with the same key, and each takes the tokens of the other', async () => {
-  const other = await stand.openDoor();
-  const tenant = await stand.createTenant();
-  const client = await stand.createClient([tenant]);
-  const [one, two] = [await tokenOf(stand.url, client), await tokenOf(other.url, client)];
+  const other = await harness.openDoor();
+  const tenant = await harness.createTenant();
+  const client = await harness.createClient([tenant]);
+  const [one, two] = [await tokenOf(harness.url, client), await tokenOf(other.url, client)];
   expect(decodeProtectedHeader(one).kid).toBe(decodeProtectedHeader(two).kid);
-  expect((await knock(other.url, 'GET', read, { headers: bearer(one) })).status).toBe(200);
-  expect((await knock(stand.url, 'GET', read, { headers: bearer(two) })).status).toBe(200);
+  expect((await sendRequest(other.url, 'GET', read, { headers: bearer(one) })).status).toBe(200);
+  expect((await sendRequest(harness.url, 'GET', read, { headers: bearer(two) })).status).toBe(200);
 });
 
 test('a new key signs without a restart, tokens of the old one work until it is retired, and then no longer', async () => {
-  const tenant = await stand.createTenant();
-  const client = await stand.createClient([tenant]);
-  const old = await tokenOf(stand.url, client);
-  const status = async (token: string) => (await knock(stand.url, 'GET', read, { headers: bearer(token) })).status;
+  const tenant = await harness.createTenant();
+  const client = await harness.createClient([tenant]);
+  const old = await tokenOf(harness.url, client);
+  const status = async (token: string) =>
+    (await sendRequest(harness.url, 'GET', read, { headers: bearer(token) })).status;
   expect(await status(old)).toBe(200);
 
   // What a rotation does: another store makes the key, the row is added, the epoch is raised.
   const elsewhere = await createTestDatabase();
-  const made = await openSigningKeys({ db: elsewhere.db, box: stand.box, clock: stand.clock, settings });
+  const made = await openSigningKeys({ db: elsewhere.db, box: harness.box, clock: harness.clock, settings });
   const { rows } = await elsewhere.pool.query('select * from gateway.signing_keys');
   const [row] = rows;
-  const { pool } = stand.database;
+  const { pool } = harness.database;
   await pool.query(
     `insert into gateway.signing_keys (kid, public_jwk, private_sealed, created, not_before)
      values ($1, $2, $3, $4, $5)`,
@@ -86,9 +87,9 @@ test('a new key signs without a restart, tokens of the old one work until it is 
   const raise = () => pool.query('update gateway.credential_epoch set epoch = epoch + 1');
   await raise();
   await expect
-    .poll(async () => decodeProtectedHeader(await tokenOf(stand.url, client)).kid, withinASecond)
+    .poll(async () => decodeProtectedHeader(await tokenOf(harness.url, client)).kid, withinASecond)
     .toBe(made.current().kid);
-  expect((await knock(stand.url, 'GET', '/api/oauth/jwks')).json.keys).toHaveLength(2);
+  expect((await sendRequest(harness.url, 'GET', '/api/oauth/jwks')).json.keys).toHaveLength(2);
   expect(await status(old)).toBe(200);
 
   await pool.query('update gateway.signing_keys set retired_at = now() where kid = $1', [
@@ -96,5 +97,5 @@ test('a new key signs without a restart, tokens of the old one work until it is 
   ]);
   await raise();
   await expect.poll(() => status(old), withinASecond).toBe(401);
-  expect(await status(await tokenOf(stand.url, client))).toBe(200);
+  expect(await status(await tokenOf(harness.url, client))).toBe(200);
 });

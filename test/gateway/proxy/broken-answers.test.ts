@@ -2,11 +2,11 @@
 import { get as httpGet, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
-  knock,
   openDoor,
   origin,
   type PublicDoor,
   type RawUpstream,
+  sendRequest,
   startRawUpstream,
 } from '../harness/public-door.ts';
 
@@ -55,21 +55,21 @@ test.each(broken)('F-12 an answer with %s is 502 in the dialect of the caller', 
   answerWith(...pieces);
   for (const method of ['GET', 'POST']) {
     const path = method === 'GET' ? '/api/orders/list' : '/api/customer/create';
-    const key = await knock(door.url, method, path, { headers: door.asKey });
+    const key = await sendRequest(door.url, method, path, { headers: door.asKey });
     expect([key.status, key.json.success, key.json.error]).toEqual([502, false, 'UPSTREAM_UNREACHABLE']);
     expect(key.json.request_id).toBe(key.headers['x-request-id']);
-    const problem = await knock(door.url, method, path, {
+    const problem = await sendRequest(door.url, method, path, {
       headers: { ...door.asBearer, accept: 'application/problem+json' },
     });
     expect([problem.status, problem.json.code]).toEqual([502, 'UPSTREAM_UNREACHABLE']);
   }
   answerWith(good);
-  expect((await knock(door.url, 'GET', '/api/orders/list', { headers: door.asKey })).status).toBe(200);
+  expect((await sendRequest(door.url, 'GET', '/api/orders/list', { headers: door.asKey })).status).toBe(200);
 });
 
 test('F-12 an answer that breaks after its first bytes is cut, never a whole one', async () => {
   answerWith(`${chunked}2\r\n{}\r\n`, 'ZZ\r\n');
-  await expect(knock(door.url, 'GET', '/api/orders/list', { headers: door.asKey })).rejects.toThrow();
+  await expect(sendRequest(door.url, 'GET', '/api/orders/list', { headers: door.asKey })).rejects.toThrow();
 });
 
 test('F-12 a stream that sends its head alone is begun all the same', async () => {
@@ -113,7 +113,7 @@ test('F-12 a Location of any address of the upstream leaves with the public one,
   for (const [sent, left] of inner) {
     for (const status of ['302 Found', '201 Created', '404 Not Found']) {
       answerWith(`HTTP/1.1 ${status}\r\nLocation: ${sent}\r\nContent-Location: ${sent}\r\nContent-Length: 0\r\n\r\n`);
-      const { headers } = await knock(door.url, 'GET', '/api/orders/list', { headers: door.asKey });
+      const { headers } = await sendRequest(door.url, 'GET', '/api/orders/list', { headers: door.asKey });
       expect([sent, status, headers.location]).toEqual([sent, status, left]);
       // The body of a refusal is the gateway's own, so nothing is said of where it is.
       expect(headers['content-location']).toBe(status.startsWith('404') ? undefined : left);

@@ -5,13 +5,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import {
   type Headers,
-  knock,
   metadata,
   openDoor,
   origin,
   type PublicDoor,
   plainChallenge,
   sendRaw,
+  sendRequest,
   startUpstream,
   type TestUpstream,
 } from '../harness/public-door.ts';
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const target = '/api/orders/list';
 const problem = { accept: 'application/problem+json' };
-const get = (headers: Headers, method = 'GET', at = door) => knock(at.url, method, target, { headers });
+const get = (headers: Headers, method = 'GET', at = door) => sendRequest(at.url, method, target, { headers });
 
 const answers =
   (status: number, headers: Record<string, string>, body: string | Buffer): RequestListener =>

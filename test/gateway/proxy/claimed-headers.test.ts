@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadRouteTable } from '#src/gateway/config.ts';
 import {
-  knock,
   openDoor,
   type PublicDoor,
   routeFile,
+  sendRequest,
   startUpstream,
   type TestUpstream,
 } from '../harness/public-door.ts';
@@ -57,7 +57,7 @@ const marker = 'claimed-by-the-caller';
 
 /** What the upstream saw of fields that hold the marker. */
 const arrived = async (to: PublicDoor, headers: Record<string, string>): Promise<string[]> => {
-  const reply = await knock(to.url, 'GET', '/api/orders/list', {
+  const reply = await sendRequest(to.url, 'GET', '/api/orders/list', {
     headers: { ...to.asKey, ...headers, 'x-own': marker },
   });
   expect(reply.status).toBe(200);

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseChallenges } from '#src/gateway/upstream/parse-challenges.ts';
 import {
-  knock,
   metadata,
   openDoor,
   type PublicDoor,
+  sendRequest,
   startUpstream,
   type TestUpstream,
 } from '../harness/public-door.ts';
@@ -23,7 +23,7 @@ afterAll(async () => {
   await upstream.close();
 });
 
-const get = (headers: Record<string, string>) => knock(door.url, 'GET', '/api/orders/list', { headers });
+const get = (headers: Record<string, string>) => sendRequest(door.url, 'GET', '/api/orders/list', { headers });
 
 const answerWith = (status: number, headers: Record<string, string | string[]>, body: unknown): void => {
   upstream.answer = (_req, res) => {

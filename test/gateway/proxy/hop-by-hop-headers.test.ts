@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import {
-  knock,
   openDoor,
   type PublicDoor,
   sendRaw,
+  sendRequest,
   startRawUpstream,
   startUpstream,
   type TestUpstream,
@@ -38,7 +38,7 @@ test('hop-by-hop headers and those named in Connection stay here; the others go 
     upgrade: 'h2c',
     'x-public': '2',
   };
-  const answer = await knock(door.url, 'GET', '/api/orders/list', { headers });
+  const answer = await sendRequest(door.url, 'GET', '/api/orders/list', { headers });
   expect(answer.status).toBe(200);
   const seen = upstream.seen[0]?.headers ?? {};
   for (const name of ['x-private', 'te', 'proxy-connection', 'http2-settings', 'upgrade', 'keep-alive']) {
@@ -84,7 +84,7 @@ test('a wish to change the protocol is not granted: the request is answered as a
       upgrade: wish,
       'http2-settings': 'AAMAAABk',
     };
-    const answer = await knock(door.url, 'GET', '/api/orders/list', { headers });
+    const answer = await sendRequest(door.url, 'GET', '/api/orders/list', { headers });
     expect([answer.status, answer.headers.upgrade]).toEqual([200, undefined]);
     expect(upstream.seen.at(-1)?.headers.upgrade).toBeUndefined();
   }
@@ -123,7 +123,7 @@ test.each(shapes)('a request with %s is refused and never forwarded', async (_na
   expect(answer.toLowerCase()).toContain('x-api-version: 1.0.0');
   expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
   expect(upstream.seen.filter(({ method }) => method === 'GET')).toEqual([]);
-  expect((await knock(door.url, 'GET', '/api/orders/list', { headers: door.asKey })).status).toBe(200);
+  expect((await sendRequest(door.url, 'GET', '/api/orders/list', { headers: door.asKey })).status).toBe(200);
 });
 
 test('HTTP/1.0 with chunks is refused', async () => {
@@ -151,7 +151,7 @@ test('a body of GET stays behind and cannot become a second request', async () =
     (text) => text.includes('{"success":true}'),
   );
   expect(answer).toMatch(/^HTTP\/1\.1 200 /);
-  expect((await knock(door.url, 'GET', '/api/orders/list', { headers: door.asKey })).status).toBe(200);
+  expect((await sendRequest(door.url, 'GET', '/api/orders/list', { headers: door.asKey })).status).toBe(200);
   expect(upstream.seen.map(({ target }) => target)).toEqual(['/api/orders/list', '/api/orders/list']);
   expect(upstream.seen[0]?.headers['content-length']).toBeUndefined();
 });

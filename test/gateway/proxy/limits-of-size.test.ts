@@ -3,7 +3,14 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
-import { knock, openDoor, type PublicDoor, sendRaw, startUpstream, type TestUpstream } from '../harness/public-door.ts';
+import {
+  openDoor,
+  type PublicDoor,
+  sendRaw,
+  sendRequest,
+  startUpstream,
+  type TestUpstream,
+} from '../harness/public-door.ts';
 
 let upstream: TestUpstream;
 /** Waits a second for a body. */
@@ -46,7 +53,10 @@ const json = { 'content-type': 'application/json' };
 const chunked = { 'transfer-encoding': 'chunked' };
 
 const post = (to: PublicDoor, path: string, size: number, headers: Record<string, string> = {}) =>
-  knock(to.url, 'POST', path, { headers: { ...to.asClient, ...json, ...headers }, body: Buffer.alloc(size, 'x') });
+  sendRequest(to.url, 'POST', path, {
+    headers: { ...to.asClient, ...json, ...headers },
+    body: Buffer.alloc(size, 'x'),
+  });
 
 test('A-009 a body of exactly the limit passes, one byte more is 413, declared or in chunks', async () => {
   for (const [path, limit] of [
@@ -129,7 +139,7 @@ test('A-009 a client that sends without end gets its 413, and its upstream reque
 
 test('A-010 a request target over 8 KiB is 414, up to any length', async () => {
   const target = (length: number) => `/api/orders/list?${'x'.repeat(length - '/api/orders/list?'.length)}`;
-  const get = (length: number) => knock(door.url, 'GET', target(length), { headers: door.asKey });
+  const get = (length: number) => sendRequest(door.url, 'GET', target(length), { headers: door.asKey });
   expect((await get(8 * 1024)).status).toBe(200);
   for (const length of [8 * 1024 + 1, 20 * 1024]) {
     const answer = await get(length);
@@ -142,13 +152,13 @@ test('A-010 a request target over 8 KiB is 414, up to any length', async () => {
 });
 
 test('A-010 headers over 16 KiB are 431, in one field or many, up to any size', async () => {
-  const big = await knock(door.url, 'GET', '/api/orders/list', {
+  const big = await sendRequest(door.url, 'GET', '/api/orders/list', {
     headers: { ...door.asKey, 'x-a': 'x'.repeat(15_000) },
   });
   expect(big.status).toBe(200);
   const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`x-${index}`, 'x'.repeat(30)]));
   for (const headers of [{ 'x-a': 'x'.repeat(16_400) }, many]) {
-    const answer = await knock(door.url, 'GET', '/api/orders/list', { headers: { ...door.asKey, ...headers } });
+    const answer = await sendRequest(door.url, 'GET', '/api/orders/list', { headers: { ...door.asKey, ...headers } });
     expect([answer.status, answer.json.error]).toEqual([431, 'HEADERS_TOO_LARGE']);
   }
   const huge = await sendRaw(
@@ -161,7 +171,7 @@ test('A-010 headers over 16 KiB are 431, in one field or many, up to any size', 
 });
 
 test('a path that does not exist is 404 only after the head was found good', async () => {
-  expect((await knock(door.url, 'GET', `/api/${'x'.repeat(9_000)}`)).status).toBe(414);
+  expect((await sendRequest(door.url, 'GET', `/api/${'x'.repeat(9_000)}`)).status).toBe(414);
 });
 
 test('a body that comes too slowly is 408 and never looks whole to the upstream', async () => {

@@ -1,15 +1,15 @@
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { altered } from '../../support/altered.ts';
-import { bearer, clientHeaders, openStand, read, type Stand, tokenOf } from '../harness/gateway-harness.ts';
+import { bearer, clientHeaders, type Harness, openHarness, read, tokenOf } from '../harness/gateway-harness.ts';
 
-let stand: Stand;
+let harness: Harness;
 
 beforeAll(async () => {
-  stand = await openStand();
+  harness = await openHarness();
 });
 
-afterAll(() => stand.close());
+afterAll(() => harness.close());
 
 type Heard = { status: number; id: string | undefined; kind: string | undefined; connection: number };
 
@@ -19,7 +19,7 @@ const openConnection = (): { ask(headers: Record<string, string>, path?: string)
   return {
     ask: (headers, path = '/api/whoami') =>
       new Promise((resolve, reject) => {
-        const outgoing = request(`${stand.url}${path}`, { headers, agent }, (res) => {
+        const outgoing = request(`${harness.url}${path}`, { headers, agent }, (res) => {
           const connection = outgoing.socket?.localPort ?? 0;
           let text = '';
           res.setEncoding('utf8');
@@ -38,13 +38,13 @@ const openConnection = (): { ask(headers: Record<string, string>, path?: string)
 };
 
 test('callers that share a connection are told apart on every request, whatever came before theirs', async () => {
-  const tenant = await stand.createTenant();
-  const first = await stand.createClient([tenant]);
-  const second = await stand.createClient([tenant]);
-  const key = await stand.credentials.createApiKey({ tenant, name: 'till' });
+  const tenant = await harness.createTenant();
+  const first = await harness.createClient([tenant]);
+  const second = await harness.createClient([tenant]);
+  const key = await harness.credentials.createApiKey({ tenant, name: 'till' });
   const callers = [
-    { headers: bearer(await tokenOf(stand.url, first)), id: first.client_id, kind: 'bearer' },
-    { headers: bearer(await tokenOf(stand.url, second)), id: second.client_id, kind: 'bearer' },
+    { headers: bearer(await tokenOf(harness.url, first)), id: first.client_id, kind: 'bearer' },
+    { headers: bearer(await tokenOf(harness.url, second)), id: second.client_id, kind: 'bearer' },
     { headers: clientHeaders(first), id: first.client_id, kind: 'api_client' },
     { headers: clientHeaders(second), id: second.client_id, kind: 'api_client' },
     { headers: { 'x-api-key': key.api_key }, id: key.key_id, kind: 'api_key' },
@@ -78,13 +78,13 @@ test('callers that share a connection are told apart on every request, whatever 
 });
 
 test('a credential that ends while its connection stays open is refused on the next request', async () => {
-  const tenant = await stand.createTenant();
-  const client = await stand.createClient([tenant]);
-  const token = bearer(await tokenOf(stand.url, client));
+  const tenant = await harness.createTenant();
+  const client = await harness.createClient([tenant]);
+  const token = bearer(await tokenOf(harness.url, client));
   const connection = openConnection();
   try {
     expect((await connection.ask(token, read)).status).toBe(200);
-    await stand.credentials.disableClient(client.client_id);
+    await harness.credentials.disableClient(client.client_id);
     await expect.poll(async () => (await connection.ask(token, read)).status, { timeout: 5_000 }).toBe(401);
   } finally {
     connection.close();

@@ -3,7 +3,14 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
-import { knock, openDoor, type PublicDoor, sendRaw, startUpstream, type TestUpstream } from '../harness/public-door.ts';
+import {
+  openDoor,
+  type PublicDoor,
+  sendRaw,
+  sendRequest,
+  startUpstream,
+  type TestUpstream,
+} from '../harness/public-door.ts';
 
 let upstream: TestUpstream;
 let door: PublicDoor;
@@ -87,7 +94,7 @@ test('a large upload and a large download arrive byte for byte', async () => {
     req.on('end', () => res.writeHead(200, { 'x-digest': hash.digest('hex') }).end(body));
   };
   for (const headers of [{ 'content-length': String(body.length) }, { 'transfer-encoding': 'chunked' }]) {
-    const answer = await knock(door.url, 'POST', '/api/menu/import', {
+    const answer = await sendRequest(door.url, 'POST', '/api/menu/import', {
       headers: { ...door.asClient, 'content-type': 'application/json', ...headers },
       body,
     });
@@ -191,14 +198,14 @@ test('204, 304 and an empty 200 arrive as they are', async () => {
     upstream.answer = (_req, res) => {
       res.writeHead(status, { etag: '"7"' }).end();
     };
-    const answer = await knock(door.url, 'GET', '/api/orders/list', { headers: door.asKey });
+    const answer = await sendRequest(door.url, 'GET', '/api/orders/list', { headers: door.asKey });
     expect([answer.status, answer.text, answer.headers.etag]).toEqual([status, '', '"7"']);
   }
 });
 
 test('the query reaches the upstream exactly as it was sent', async () => {
   const query = "?q=%C3%A9+%2F&list=a,b&empty=&'=*(~)!&x=%zz&%61=1&&a[]=1";
-  await knock(door.url, 'GET', `/api/orders/list${query}`, { headers: door.asKey });
+  await sendRequest(door.url, 'GET', `/api/orders/list${query}`, { headers: door.asKey });
   expect(upstream.seen.map(({ target }) => target)).toEqual([`/api/orders/list${query}`]);
 });
 
@@ -206,7 +213,7 @@ test('compressed answers pass through untouched', async () => {
   const bytes = randomBytes(2000);
   upstream.answer = (_req, res) =>
     void res.writeHead(200, { 'content-encoding': 'br', vary: 'accept-encoding' }).end(bytes);
-  const answer = await knock(door.url, 'GET', '/api/orders/list', {
+  const answer = await sendRequest(door.url, 'GET', '/api/orders/list', {
     headers: { ...door.asKey, 'accept-encoding': 'br' },
   });
   expect([answer.headers['content-encoding'], answer.headers.vary]).toEqual(['br', 'accept-encoding']);

@@ -9,13 +9,13 @@ import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts'
 import { until } from '../../support/until.ts';
 import {
   closeServer,
-  knock,
   listen,
   masterKey,
   metadata,
   openDoor,
   type PublicDoor,
   sendRaw,
+  sendRequest,
   startUpstream,
   type TestUpstream,
 } from '../harness/public-door.ts';
@@ -195,7 +195,7 @@ test('F-36 CONNECT is refused like an operation that does not exist', async () =
   expect(wrong.status).toBe(400);
   await expectOwn(wrong, 400, 'VALIDATION_ERROR');
   // The door lives on.
-  expect((await knock(door.url, 'GET', '/healthz')).status).toBe(200);
+  expect((await sendRequest(door.url, 'GET', '/healthz')).status).toBe(200);
 });
 
 const broken: [string, string, number, string][] = [

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createAssertionVerifier } from '#src/contract/assertion.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import {
-  knock,
   masterKey,
   openDoor,
   type PublicDoor,
+  sendRequest,
   startUpstream,
   type TestUpstream,
 } from '../harness/public-door.ts';
@@ -50,7 +50,7 @@ test('the upstream learns who calls from a signed assertion for this method and 
       ['HEAD', '/api/orders/list?page=2'],
       ['POST', '/api/customer/create?x=1'],
     ] as const) {
-      await knock(door.url, method, target, { headers });
+      await sendRequest(door.url, method, target, { headers });
       const caller = verify(assertionOf(last()), { method, target });
       expect(caller).toMatchObject({ kind, id: expect.stringMatching(id), tenants: ['rst_1'], tenants_disabled: [] });
       expect(caller?.scopes.includes('write:orders')).toBe(kind !== 'api_key');
@@ -61,7 +61,7 @@ test('the upstream learns who calls from a signed assertion for this method and 
 });
 
 test('the scopes of a token, not those of its client, are asserted', async () => {
-  await knock(door.url, 'GET', '/api/orders/list', { headers: await door.bearerWith(['read:orders']) });
+  await sendRequest(door.url, 'GET', '/api/orders/list', { headers: await door.bearerWith(['read:orders']) });
   expect(verify(assertionOf(last()), { method: 'GET', target: '/api/orders/list' })?.scopes).toEqual(['read:orders']);
 });
 
@@ -74,7 +74,7 @@ test('reserved headers of the client never reach the upstream, in any spelling',
     'x-orderpass_assertion': 'forged',
     'x-orderly': 'stays',
   };
-  await knock(door.url, 'GET', '/api/orders/list', { headers: { ...door.asKey, ...forged } });
+  await sendRequest(door.url, 'GET', '/api/orders/list', { headers: { ...door.asKey, ...forged } });
   const names = Object.keys(last().headers).filter((name) => /^x[-_]order/.test(name));
   expect(names.sort()).toEqual(['x-orderly', 'x-orderpass-assertion']);
   expect(verify(assertionOf(last()), { method: 'GET', target: '/api/orders/list' })).toBeDefined();
@@ -82,7 +82,9 @@ test('reserved headers of the client never reach the upstream, in any spelling',
 
 test('a client cannot have the assertion or the request id dropped by naming it in Connection', async () => {
   const connection = 'close, x-orderpass-assertion, x-request-id, x-forwarded-for, host';
-  await knock(door.url, 'GET', '/api/orders/list', { headers: { ...door.asKey, connection, 'x-request-id': 'mine' } });
+  await sendRequest(door.url, 'GET', '/api/orders/list', {
+    headers: { ...door.asKey, connection, 'x-request-id': 'mine' },
+  });
   expect(verify(assertionOf(last()), { method: 'GET', target: '/api/orders/list' })).toBeDefined();
   expect(last().headers['x-request-id']).toBe('mine');
   expect(last().headers['x-forwarded-for']).toBe('127.0.0.1');
@@ -91,7 +93,7 @@ test('a client cannot have the assertion or the request id dropped by naming it 
 test('credentials and cookies stop at the gateway', async () => {
   for (const as of [door.asKey, door.asClient, door.asBearer]) {
     const headers = { ...as, cookie: 'session=1', 'proxy-authorization': 'Basic x', 'proxy-anything': 'x', dpop: 'x' };
-    await knock(door.url, 'GET', '/api/orders/list', { headers });
+    await sendRequest(door.url, 'GET', '/api/orders/list', { headers });
     const sent = JSON.stringify(last().headers);
     for (const value of Object.values(as)) expect(sent).not.toContain(value.replace('Bearer ', ''));
     for (const name of [...Object.keys(as), 'cookie', 'proxy-authorization', 'proxy-anything', 'dpop']) {
@@ -111,7 +113,7 @@ test('what a client claims about its way here is replaced by what the gateway kn
     via: '1.1 evil',
     host: 'evil.example',
   };
-  await knock(door.url, 'GET', '/api/orders/list', { headers: { ...door.asKey, ...claims } });
+  await sendRequest(door.url, 'GET', '/api/orders/list', { headers: { ...door.asKey, ...claims } });
   const { headers } = last();
   expect(headers).toMatchObject({
     'x-forwarded-for': '127.0.0.1',
@@ -124,7 +126,7 @@ test('what a client claims about its way here is replaced by what the gateway kn
 
 test('Idempotency-Key, Accept and unknown headers go on', async () => {
   const kept = { 'idempotency-key': 'k-1', accept: 'application/json', 'accept-language': 'it', 'x-own': 'yes' };
-  await knock(door.url, 'POST', '/api/customer/create', { headers: { ...door.asKey, ...kept } });
+  await sendRequest(door.url, 'POST', '/api/customer/create', { headers: { ...door.asKey, ...kept } });
   expect(last().headers).toMatchObject(kept);
 });
 
@@ -144,7 +146,7 @@ test('reserved and own headers of the upstream never reach the client', async ()
     };
     res.writeHead(200, headers).end('{}');
   };
-  const { headers } = await knock(door.url, 'GET', '/api/orders/list', {
+  const { headers } = await sendRequest(door.url, 'GET', '/api/orders/list', {
     headers: { ...door.asKey, 'x-request-id': 'mine' },
   });
   expect(Object.keys(headers).filter((name) => name.startsWith('x-orderpass'))).toEqual([]);

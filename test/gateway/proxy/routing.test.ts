@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { knock, openDoor, type PublicDoor, sendRaw, startUpstream, type TestUpstream } from '../harness/public-door.ts';
+import {
+  openDoor,
+  type PublicDoor,
+  sendRaw,
+  sendRequest,
+  startUpstream,
+  type TestUpstream,
+} from '../harness/public-door.ts';
 
 let upstream: TestUpstream;
 let door: PublicDoor;
@@ -41,7 +48,7 @@ const strangePaths = [
 
 test.each(strangePaths)('A-001 %s is no operation, whoever asks, and nothing reaches an upstream', async (target) => {
   for (const headers of [{}, door.asKey, door.asBearer, door.asExpired]) {
-    const answer = await knock(door.url, 'GET', target, { headers });
+    const answer = await sendRequest(door.url, 'GET', target, { headers });
     expect(answer.status).toBe(404);
     expect(answer.json).toEqual({
       success: false,
@@ -52,14 +59,14 @@ test.each(strangePaths)('A-001 %s is no operation, whoever asks, and nothing rea
     expect(answer.headers['www-authenticate']).toBeUndefined();
   }
   expect(upstream.seen).toEqual([]);
-  expect((await knock(door.url, 'GET', '/api/orders/list', { headers: door.asKey })).status).toBe(200);
+  expect((await sendRequest(door.url, 'GET', '/api/orders/list', { headers: door.asKey })).status).toBe(200);
   expect(upstream.seen).toHaveLength(1);
 });
 
 test('A-001 push/send is not offered, and a problem document says so when it is asked for', async () => {
-  const answer = await knock(door.url, 'POST', '/api/push/send', { headers: door.asKey });
+  const answer = await sendRequest(door.url, 'POST', '/api/push/send', { headers: door.asKey });
   expect([answer.status, answer.json.error]).toEqual([404, 'INVALID_ACTION']);
-  const problem = await knock(door.url, 'GET', '/api/nothing', {
+  const problem = await sendRequest(door.url, 'GET', '/api/nothing', {
     headers: { ...door.asBearer, accept: 'application/problem+json' },
   });
   expect(problem.status).toBe(404);
@@ -79,7 +86,7 @@ test('A-002 a wrong method is refused before any credential is looked at, and Al
   ];
   for (const [method, target, allow] of cases) {
     for (const headers of [{}, door.asBearer]) {
-      const answer = await knock(door.url, method, target, { headers });
+      const answer = await sendRequest(door.url, method, target, { headers });
       expect([method, answer.status, answer.headers.allow]).toEqual([method, 405, allow]);
       if (method !== 'HEAD') expect(answer.json.error).toBe('METHOD_NOT_ALLOWED');
     }
@@ -97,8 +104,8 @@ test('A-002 HEAD gives status and headers of GET and no body', async () => {
     res.end('{"success":true}');
   };
   const headers = { ...door.asKey, 'x-request-id': 'same' };
-  const get = await knock(door.url, 'GET', '/api/orders/list', { headers });
-  const head = await knock(door.url, 'HEAD', '/api/orders/list', { headers });
+  const get = await sendRequest(door.url, 'GET', '/api/orders/list', { headers });
+  const head = await sendRequest(door.url, 'HEAD', '/api/orders/list', { headers });
   expect(head.status).toBe(200);
   expect(head.text).toBe('');
   // The upstream itself frames a body that it does not send in its own way.
@@ -108,17 +115,19 @@ test('A-002 HEAD gives status and headers of GET and no body', async () => {
 });
 
 test('OPTIONS is answered without a credential, with Allow and no CORS headers', async () => {
-  const answer = await knock(door.url, 'OPTIONS', '/api/orders/list', { headers: { origin: 'https://shop.example' } });
+  const answer = await sendRequest(door.url, 'OPTIONS', '/api/orders/list', {
+    headers: { origin: 'https://shop.example' },
+  });
   expect([answer.status, answer.headers.allow, answer.text]).toEqual([204, 'GET, HEAD, OPTIONS', '']);
   expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
-  expect((await knock(door.url, 'OPTIONS', '/api/nothing')).status).toBe(404);
+  expect((await sendRequest(door.url, 'OPTIONS', '/api/nothing')).status).toBe(404);
   expect(upstream.seen).toEqual([]);
 });
 
 test('A-003 the request id is the caller’s when it is well-formed, else a new one; on every answer and in error bodies', async () => {
   const made = /^req_[0-9a-z]{10,}$/;
   const idOf = async (headers: Record<string, string>, target = '/api/orders/list') => {
-    const answer = await knock(door.url, 'GET', target, { headers });
+    const answer = await sendRequest(door.url, 'GET', target, { headers });
     const id = String(answer.headers['x-request-id']);
     if (answer.status >= 400) expect(answer.json.request_id).toBe(id);
     return id;
@@ -153,7 +162,7 @@ test('A-004 versions 1, 1.x and 1.x.y pass, others are refused; every answer say
     ['10', 400],
   ];
   for (const [version, status] of cases) {
-    const answer = await knock(door.url, 'GET', '/api/orders/list', {
+    const answer = await sendRequest(door.url, 'GET', '/api/orders/list', {
       headers: { ...door.asKey, 'x-api-version': version },
     });
     expect([version, answer.status, answer.headers['x-api-version']]).toEqual([version, status, '1.0.0']);
@@ -164,20 +173,22 @@ test('A-004 versions 1, 1.x and 1.x.y pass, others are refused; every answer say
       });
     }
   }
-  const refused = await knock(door.url, 'GET', '/api/orders/list', {
+  const refused = await sendRequest(door.url, 'GET', '/api/orders/list', {
     headers: { ...door.asBearer, 'x-api-version': '2' },
   });
   expect([refused.status, refused.json.error]).toEqual([400, 'invalid_request']);
   for (const target of ['/api/nothing', '/healthz', '/api/oauth/token', '/.well-known/oauth-protected-resource']) {
-    expect((await knock(door.url, 'GET', target)).headers['x-api-version']).toBe('1.0.0');
+    expect((await sendRequest(door.url, 'GET', target)).headers['x-api-version']).toBe('1.0.0');
   }
 });
 
 test('a wrong version is refused before a missing credential, and a wrong method before both', async () => {
   const version = { 'x-api-version': '2' };
-  expect((await knock(door.url, 'GET', '/api/orders/list', { headers: version })).json.error).toBe('VALIDATION_ERROR');
-  expect((await knock(door.url, 'DELETE', '/api/orders/list', { headers: version })).status).toBe(405);
-  expect((await knock(door.url, 'DELETE', '/api/nothing', { headers: version })).status).toBe(404);
+  expect((await sendRequest(door.url, 'GET', '/api/orders/list', { headers: version })).json.error).toBe(
+    'VALIDATION_ERROR',
+  );
+  expect((await sendRequest(door.url, 'DELETE', '/api/orders/list', { headers: version })).status).toBe(405);
+  expect((await sendRequest(door.url, 'DELETE', '/api/nothing', { headers: version })).status).toBe(404);
 });
 
 test('health needs no credential: the process lives, the store is reachable', async () => {
@@ -186,10 +197,10 @@ test('health needs no credential: the process lives, the store is reachable', as
     '/readyz': { status: 'ok', store: 'ok', writes: 'ok', shared_state: 'local', audit: 'ok' },
   };
   for (const [target, body] of Object.entries(bodies)) {
-    const answer = await knock(door.url, 'GET', target);
+    const answer = await sendRequest(door.url, 'GET', target);
     expect([answer.status, answer.json]).toEqual([200, body]);
-    expect((await knock(door.url, 'HEAD', target)).text).toBe('');
-    expect((await knock(door.url, 'POST', target)).status).toBe(405);
+    expect((await sendRequest(door.url, 'HEAD', target)).text).toBe('');
+    expect((await sendRequest(door.url, 'POST', target)).status).toBe(405);
   }
 });
 

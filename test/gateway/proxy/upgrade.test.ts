@@ -13,7 +13,6 @@ import { until } from '../../support/until.ts';
 import {
   closeServer,
   type Headers,
-  knock,
   listen,
   masterKey,
   metadata,
@@ -22,6 +21,7 @@ import {
   plainChallenge,
   routeFile,
   sendRaw,
+  sendRequest,
 } from '../harness/public-door.ts';
 
 const path = '/api/orders/list';
@@ -179,7 +179,7 @@ test('on a route without the flag, and for another protocol, the wish to upgrade
   expect(seen).toEqual([]);
   await door.close();
   door = await openDoor(url, onGetOnly);
-  const offer = await knock(door.url, 'GET', path, {
+  const offer = await sendRequest(door.url, 'GET', path, {
     headers: { ...door.asKey, connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAMAAABk' },
   });
   expect([offer.status, offer.json.success]).toEqual([200, true]);

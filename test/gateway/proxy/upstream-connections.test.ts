@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
-import { knock, openDoor, type PublicDoor, type RawUpstream, startRawUpstream } from '../harness/public-door.ts';
+import { openDoor, type PublicDoor, type RawUpstream, sendRequest, startRawUpstream } from '../harness/public-door.ts';
 
 let upstream: RawUpstream;
 let door: PublicDoor;
@@ -34,7 +34,7 @@ afterEach(async () => {
   await upstream.close();
 });
 
-const get = (query: string) => knock(door.url, 'GET', `/api/orders/list?${query}`, { headers: door.asKey });
+const get = (query: string) => sendRequest(door.url, 'GET', `/api/orders/list?${query}`, { headers: door.asKey });
 
 /** Its body is invited when the gateway is about to send it on. */
 const announce = (query: string) => {

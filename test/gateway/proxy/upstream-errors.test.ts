@@ -2,12 +2,12 @@ import type { RequestListener } from 'node:http';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import {
-  knock,
   metadata,
   openDoor,
   origin,
   type PublicDoor,
   plainChallenge,
+  sendRequest,
   startUpstream,
   type TestUpstream,
 } from '../harness/public-door.ts';
@@ -38,7 +38,7 @@ const answers =
   };
 
 const get = (headers: Record<string, string>, method = 'GET') =>
-  knock(door.url, method, '/api/orders/list', { headers });
+  sendRequest(door.url, method, '/api/orders/list', { headers });
 
 const errors: Record<number, string> = { 400: 'invalid_request', 401: 'invalid_token', 403: 'insufficient_scope' };
 const fixed: Record<number, string> = {

@@ -2,11 +2,11 @@ import { connect, createServer } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import {
-  knock,
   openDoor,
   type PublicDoor,
   type RawUpstream,
   sendRaw,
+  sendRequest,
   startRawUpstream,
 } from '../harness/public-door.ts';
 
@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 
 const get = (headers: Record<string, string>, method = 'GET') =>
-  knock(door.url, method, '/api/orders/list', { headers });
+  sendRequest(door.url, method, '/api/orders/list', { headers });
 
 test('A-061 an upstream that is down is 502, and works again as soon as it is back', async () => {
   const { port } = new URL(upstream.url);
@@ -50,7 +50,7 @@ test('A-061 a silent upstream is 504 after the time of the route, before and aft
   upstream.onData = () => undefined;
   const answer = await get(door.asKey);
   expect([answer.status, answer.json.error]).toEqual([504, 'UPSTREAM_TIMEOUT']);
-  const posted = await knock(door.url, 'POST', '/api/order/create', {
+  const posted = await sendRequest(door.url, 'POST', '/api/order/create', {
     headers: { ...door.asClient, 'content-type': 'application/json' },
     body: '{}',
   });
@@ -119,7 +119,7 @@ test('a connection that was lost before any answer: GET is tried once more, POST
   expect(requests).toBe(2);
 
   requests = 0;
-  const posted = await knock(door.url, 'POST', '/api/customer/create', { headers: door.asKey });
+  const posted = await sendRequest(door.url, 'POST', '/api/customer/create', { headers: door.asKey });
   expect([posted.status, posted.json.error]).toEqual([502, 'UPSTREAM_UNREACHABLE']);
   expect(requests).toBe(1);
 
@@ -136,7 +136,7 @@ test('a connection that was lost before any answer: GET is tried once more, POST
 test('an idle connection that the upstream closes is noticed, and the next request takes another', async () => {
   upstream.onData = (socket) => void socket.end(ok);
   for (let i = 0; i < 20; i += 1) {
-    const answer = await knock(door.url, 'POST', '/api/customer/create', { headers: door.asKey });
+    const answer = await sendRequest(door.url, 'POST', '/api/customer/create', { headers: door.asKey });
     expect(answer.status).toBe(200);
   }
   expect(upstream.connections()).toBe(20);
@@ -179,7 +179,7 @@ test('a request that gets no connection in time is refused with 503 and never se
   };
   const first = get(door.asKey);
   await until(() => seen.length === 1);
-  const late = await knock(door.url, 'POST', '/api/customer/create', { headers: door.asKey });
+  const late = await sendRequest(door.url, 'POST', '/api/customer/create', { headers: door.asKey });
   expect([late.status, late.json.error]).toEqual([503, 'OVERLOADED']);
   release();
   expect((await first).status).toBe(200);

@@ -2,7 +2,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { gatewaySettings } from '#src/gateway/index.ts';
 import { until } from '../../support/until.ts';
-import { knock, openDoor, type PublicDoor } from '../harness/public-door.ts';
+import { openDoor, type PublicDoor, sendRequest } from '../harness/public-door.ts';
 
 type Place = {
   url: string;
@@ -79,9 +79,9 @@ afterEach(async () => {
   await b.die();
 });
 
-const get = () => knock(door.url, 'GET', '/api/orders/list', { headers: door.asKey });
+const get = () => sendRequest(door.url, 'GET', '/api/orders/list', { headers: door.asKey });
 const post = (body: string) =>
-  knock(door.url, 'POST', '/api/order/create', {
+  sendRequest(door.url, 'POST', '/api/order/create', {
     headers: { ...door.asClient, 'content-type': 'application/json' },
     body,
   });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createOrderToken } from '#src/ordering/orders/order/order-token.ts';
 import { timeOutOnce } from '#src/ordering/orders/time-out-orders.ts';
 import { createOrderModel } from '../../support/order-model.ts';
-import { command, compare, play, type Stage } from '../../support/order-play.ts';
+import { command, compare, type OrderHarness, play } from '../../support/order-play.ts';
 import { openShop } from '../../support/order-sender.ts';
 import { startOrdering, type TestOrdering } from '../../support/ordering.ts';
 
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => core.close());
 
-const openStage = async (): Promise<Stage> => {
+const openOrderHarness = async (): Promise<OrderHarness> => {
   const shop = await openShop(core, { pointValue: 0.1, countdownMinutes: 10 });
   const events = async () => (await core.events()).filter(({ restuid }) => restuid === shop.restuid);
   return { call: shop.call, productUid: shop.product('P1').uid, events };
@@ -24,11 +24,11 @@ test('whatever parallel clients do with orders, points and customers, answers, s
   const clients = fc.array(fc.array(command, { minLength: 4, maxLength: 16 }), { minLength: 2, maxLength: 5 });
   await fc.assert(
     fc.asyncProperty(clients, async (plans) => {
-      const stage = await openStage();
+      const harness = await openOrderHarness();
       const model = createOrderModel(850);
-      const placed = await Promise.all(plans.map((plan, index) => play(stage, model, `c${index}`, plan)));
+      const placed = await Promise.all(plans.map((plan, index) => play(harness, model, `c${index}`, plan)));
       const orders = placed.flat();
-      await compare(stage, model, orders);
+      await compare(harness, model, orders);
       core.clock.advance(10 * 60_000);
       const step = async (): Promise<number> => {
         let count = 0;
@@ -39,7 +39,7 @@ test('whatever parallel clients do with orders, points and customers, answers, s
       const counts = await Promise.all([step(), step(), step()]);
       const late = orders.filter(({ model: order }) => model.timeOut(order));
       expect(counts.reduce((sum, count) => sum + count, 0)).toBe(late.length);
-      await compare(stage, model, orders);
+      await compare(harness, model, orders);
     }),
     { numRuns: 20, endOnFailure: true },
   );

@@ -17,7 +17,7 @@ export const browserBinary = ['/usr/bin/chromium', '/usr/bin/chromium-browser', 
 
 export type Role = 'owner' | 'support' | 'security' | 'admin';
 
-export type StandUser = { userId: string; email: string; password: string; link: string };
+export type HarnessUser = { userId: string; email: string; password: string; link: string };
 
 export type SignedInBrowser = {
   context: BrowserContext;
@@ -26,12 +26,12 @@ export type SignedInBrowser = {
   problems: string[];
 };
 
-export type PanelStand = Awaited<ReturnType<typeof startPanelStand>>;
+export type PanelHarness = Awaited<ReturnType<typeof startPanelHarness>>;
 
 export const passwordOf = (email: string): string => `a long password of ${email}`;
 
 /** One database, one program; `restaurants` lists two restaurants, of which owners made by `user` have the first. */
-export const startPanelStand = async (env: Record<string, string> = {}) => {
+export const startPanelHarness = async (env: Record<string, string> = {}) => {
   const database: TestDatabase = await createTestDatabase();
   const data = makeDataDir();
   const settings = {
@@ -51,7 +51,7 @@ export const startPanelStand = async (env: Record<string, string> = {}) => {
   let count = 0;
 
   /** A user with a password, made as people make them: command line, then one-time link. */
-  const user = async (role: Role, of: readonly string[] = restaurants.slice(0, 1)): Promise<StandUser> => {
+  const user = async (role: Role, of: readonly string[] = restaurants.slice(0, 1)): Promise<HarnessUser> => {
     count += 1;
     const email = `${role}${count}@example.com`;
     const owned = role === 'owner' ? of.flatMap((restuid) => ['--restaurant', restuid]) : [];
@@ -69,7 +69,7 @@ export const startPanelStand = async (env: Record<string, string> = {}) => {
   };
 
   /** Session cookie of a user, for calls without a browser. */
-  const cookieOf = async ({ email, password }: Pick<StandUser, 'email' | 'password'>): Promise<string> => {
+  const cookieOf = async ({ email, password }: Pick<HarnessUser, 'email' | 'password'>): Promise<string> => {
     const answer = await fetch(`${program.url}/panel/sign-in`, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded', origin: program.url },
@@ -116,7 +116,7 @@ export const startPanelStand = async (env: Record<string, string> = {}) => {
   };
 
   /** A new browser profile in which the user is signed in. */
-  const signIn = async (who: Pick<StandUser, 'email' | 'password'>, options: Parameters<typeof open>[0] = {}) => {
+  const signIn = async (who: Pick<HarnessUser, 'email' | 'password'>, options: Parameters<typeof open>[0] = {}) => {
     const opened = await open(options);
     await opened.page.goto(`${program.url}/panel/sign-in`);
     await opened.page.getByLabel('Email').fill(who.email);

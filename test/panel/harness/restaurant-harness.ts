@@ -1,34 +1,34 @@
 /** A panel with an owner in front of it, a receiver of webhooks behind it, and a program that makes events through the API. */
 import { expect } from 'vitest';
 import { startReceiver } from '../../support/webhook-receiver.ts';
-import { type StandUser, startPanelStand } from './panel-harness.ts';
+import { type HarnessUser, startPanelHarness } from './panel-harness.ts';
 
-export type RestaurantStand = Awaited<ReturnType<typeof startRestaurantStand>>;
+export type RestaurantHarness = Awaited<ReturnType<typeof startRestaurantHarness>>;
 
-export const startRestaurantStand = async () => {
-  const stand = await startPanelStand();
+export const startRestaurantHarness = async () => {
+  const harness = await startPanelHarness();
   const receiver = await startReceiver();
-  const [restuid = '', others = ''] = stand.restaurants;
-  const owner: StandUser = await stand.user('owner');
-  const base = `${stand.url}/panel/restaurants/${restuid}`;
-  const cookie = await stand.cookieOf(owner);
+  const [restuid = '', others = ''] = harness.restaurants;
+  const owner: HarnessUser = await harness.user('owner');
+  const base = `${harness.url}/panel/restaurants/${restuid}`;
+  const cookie = await harness.cookieOf(owner);
   const first = await (await fetch(base, { headers: { cookie } })).text();
   const token = /name="csrf" value="([^"]+)"/.exec(first)?.[1] ?? '';
   const send = async (method: 'GET' | 'POST', path: string, fields: Record<string, string>) => {
     const answer = await fetch(`${base}${path}`, {
       method,
       redirect: 'manual',
-      headers: { cookie, origin: stand.url, 'x-csrf-token': token },
+      headers: { cookie, origin: harness.url, 'x-csrf-token': token },
       ...(method === 'POST' ? { body: new URLSearchParams(fields) } : undefined),
     });
     return { status: answer.status, text: await answer.text() };
   };
   const made = await send('POST', '/keys', { name: 'events' });
   const key = /opk_\w+/.exec(made.text)?.[0] ?? '';
-  const { page, problems } = await stand.signIn(owner);
+  const { page, problems } = await harness.signIn(owner);
   let count = 0;
   return {
-    ...stand,
+    ...harness,
     receiver,
     /** Who is signed in on the page. */
     owner,
@@ -42,7 +42,7 @@ export const startRestaurantStand = async () => {
     createCustomer: async (): Promise<string> => {
       count += 1;
       const email = `guest${count}@example.com`;
-      const answer = await fetch(`${stand.url}/api/customer/create`, {
+      const answer = await fetch(`${harness.url}/api/customer/create`, {
         method: 'POST',
         headers: { 'x-api-key': key, 'content-type': 'application/json' },
         body: JSON.stringify({ email }),
@@ -68,7 +68,7 @@ export const startRestaurantStand = async () => {
       return { status, text: text.replaceAll(differing, '') };
     },
     close: async (): Promise<void> => {
-      await stand.close();
+      await harness.close();
       await receiver.close();
     },
   };

@@ -4,23 +4,23 @@ import { altered } from '../../support/altered.ts';
 import {
   browserBinary,
   expectAccessible,
-  type PanelStand,
-  startPanelStand,
+  type PanelHarness,
+  startPanelHarness,
   takeScreenshots,
 } from '../harness/panel-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('explain-page: skipped, no Chromium is installed\n');
 
-let stand: PanelStand;
+let harness: PanelHarness;
 
 beforeAll(async () => {
-  if (browserBinary !== undefined) stand = await startPanelStand();
+  if (browserBinary !== undefined) harness = await startPanelHarness();
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 const requestIdOf = async (path: string, headers: Record<string, string>, status: number): Promise<string> => {
-  const answer = await fetch(`${stand.url}${path}`, { headers });
+  const answer = await fetch(`${harness.url}${path}`, { headers });
   expect(answer.status).toBe(status);
   return answer.headers.get('x-request-id') ?? '';
 };
@@ -28,11 +28,11 @@ const requestIdOf = async (path: string, headers: Record<string, string>, status
 test.skipIf(browserBinary === undefined)(
   'whoever holds the credential reads why its request was refused, in plain words and two languages; nobody else learns anything',
   async () => {
-    const [restuid = ''] = stand.restaurants;
-    const client = await stand.command(
+    const [restuid = ''] = harness.restaurants;
+    const client = await harness.command(
       ...['client', 'create', '--name', 'Ada', '--restaurant', restuid, '--scope', 'read:orders'],
     );
-    const { api_key = '', key_id = '' } = await stand.command(
+    const { api_key = '', key_id = '' } = await harness.command(
       'key',
       'create',
       '--restaurant',
@@ -49,10 +49,12 @@ test.skipIf(browserBinary === undefined)(
       'x-client-secret': altered(client_secret),
     };
 
-    const { page, problems, context } = await stand.open({ locale: 'en' });
+    const { page, problems, context } = await harness.open({ locale: 'en' });
     page.setDefaultTimeout(20_000);
-    const link = /<a href="([^"]+)">Why was a request refused\?</.exec(await (await fetch(`${stand.url}/docs`)).text());
-    await page.goto(stand.url + (link?.[1] ?? ''));
+    const link = /<a href="([^"]+)">Why was a request refused\?</.exec(
+      await (await fetch(`${harness.url}/docs`)).text(),
+    );
+    await page.goto(harness.url + (link?.[1] ?? ''));
     const told = page.locator('#explanation');
     await expectAccessible(page);
 
@@ -101,9 +103,9 @@ test.skipIf(browserBinary === undefined)(
     expect(await told.innerText()).toBe(foreign);
 
     // The holder of an ended credential may still know why it is refused.
-    await stand.command('key', 'revoke', '--key-id', key_id);
+    await harness.command('key', 'revoke', '--key-id', key_id);
     await expect
-      .poll(async () => (await fetch(`${stand.url}/api/whoami`, { headers: { 'x-api-key': api_key } })).status)
+      .poll(async () => (await fetch(`${harness.url}/api/whoami`, { headers: { 'x-api-key': api_key } })).status)
       .toBe(401);
     const revoked = await requestIdOf('/api/whoami', { 'x-api-key': api_key }, 401);
     await page.getByLabel('Request id').fill(revoked);
@@ -122,10 +124,10 @@ test.skipIf(browserBinary === undefined)(
     await context.close();
 
     // Without script nothing can be sent; with an account the panel leads there.
-    const plain = await stand.open({ javaScriptEnabled: false, locale: 'en' });
-    await plain.page.goto(`${stand.url}/panel/explain`);
+    const plain = await harness.open({ javaScriptEnabled: false, locale: 'en' });
+    await plain.page.goto(`${harness.url}/panel/explain`);
     expect(await plain.page.getByRole('button', { name: 'Explain' }).isDisabled()).toBe(true);
-    const owner = await stand.signIn(await stand.user('owner'));
+    const owner = await harness.signIn(await harness.user('owner'));
     await owner.page.getByRole('link', { name: 'For integrators' }).first().click();
     await expectAccessible(owner.page);
     await owner.page.getByRole('link', { name: /Why was a request refused/ }).click();

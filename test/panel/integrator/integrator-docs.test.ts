@@ -3,17 +3,17 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { root } from '../../support/program.ts';
-import { browserBinary, type PanelStand, startPanelStand } from '../harness/panel-harness.ts';
+import { browserBinary, type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('integrator-docs: skipped, no Chromium is installed\n');
 
-let stand: PanelStand;
+let harness: PanelHarness;
 
 beforeAll(async () => {
-  if (browserBinary !== undefined) stand = await startPanelStand();
+  if (browserBinary !== undefined) harness = await startPanelHarness();
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 const tryOut = async (page: Page, path: string): Promise<string> => {
   const operation = page.locator('.opblock', { has: page.locator(`[data-path="${path}"]`) });
@@ -40,8 +40,8 @@ const tryOut = async (page: Page, path: string): Promise<string> => {
 test.skipIf(browserBinary === undefined)(
   'whoever has a credential tries operations with it in the reference: an API key, and a token that the page gets for a client',
   async () => {
-    const [restuid = ''] = stand.restaurants;
-    const { api_key = '', key_id = '' } = await stand.command(
+    const [restuid = ''] = harness.restaurants;
+    const { api_key = '', key_id = '' } = await harness.command(
       'key',
       'create',
       '--restaurant',
@@ -49,12 +49,12 @@ test.skipIf(browserBinary === undefined)(
       '--name',
       'Try',
     );
-    const { client_id = '', client_secret = '' } = await stand.command(
+    const { client_id = '', client_secret = '' } = await harness.command(
       ...['client', 'create', '--name', 'Ada', '--restaurant', restuid, '--scope', 'read:orders'],
     );
-    const { page, problems } = await stand.open();
+    const { page, problems } = await harness.open();
     page.setDefaultTimeout(40_000);
-    await page.goto(`${stand.url.replace('127.0.0.1', 'localhost')}/docs`);
+    await page.goto(`${harness.url.replace('127.0.0.1', 'localhost')}/docs`);
     await page.locator('.opblock').first().waitFor();
     expect(await tryOut(page, '/api/whoami')).toContain('INVALID_AUTH');
 

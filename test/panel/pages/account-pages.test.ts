@@ -4,28 +4,28 @@ import { until } from '../../support/until.ts';
 import {
   browserBinary,
   expectAccessible,
-  type PanelStand,
-  startPanelStand,
+  type PanelHarness,
+  startPanelHarness,
   takeScreenshots,
 } from '../harness/panel-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('account-pages: skipped, no Chromium is installed\n');
 
-let stand: PanelStand;
+let harness: PanelHarness;
 
 beforeAll(async () => {
-  if (browserBinary !== undefined) stand = await startPanelStand();
+  if (browserBinary !== undefined) harness = await startPanelHarness();
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 const inBrowser = test.skipIf(browserBinary === undefined);
 
 inBrowser(
   'the pages of the account are accessible, fit 360 and 1440 pixels and break no rule of their policy',
   async () => {
-    const user = await stand.user('support');
-    const { page, problems } = await stand.signIn(user);
+    const user = await harness.user('support');
+    const { page, problems } = await harness.signIn(user);
     await page.getByRole('link', { name: 'support1@example.com' }).click();
     await expectAccessible(page);
     await takeScreenshots(page, 'account');
@@ -37,7 +37,7 @@ inBrowser(
     });
     await expectAccessible(page);
     await takeScreenshots(page, 'add-codes');
-    await page.goto(`${stand.url}/panel/nothing-here`);
+    await page.goto(`${harness.url}/panel/nothing-here`);
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Page not found');
     await expectAccessible(page);
     expect(problems).toEqual([]);
@@ -48,8 +48,8 @@ inBrowser(
 );
 
 inBrowser('the keyboard alone signs in, skips to the content, changes the password and signs out', async () => {
-  const { email, password } = await stand.user('security');
-  const { page } = await stand.open();
+  const { email, password } = await harness.user('security');
+  const { page } = await harness.open();
   const press = async (...keys: readonly string[]): Promise<void> => {
     for (const key of keys) await page.keyboard.press(key);
   };
@@ -59,7 +59,7 @@ inBrowser('the keyboard alone signs in, skips to the content, changes the passwo
     for (let i = 0; i < 40 && (await focused()) !== text; i += 1) await press('Tab');
     expect(await focused()).toBe(text);
   };
-  await page.goto(`${stand.url}/panel`);
+  await page.goto(`${harness.url}/panel`);
   await press('Tab');
   expect(await focused()).toBe('Skip to content');
   await press('Enter');
@@ -68,10 +68,10 @@ inBrowser('the keyboard alone signs in, skips to the content, changes the passwo
   await tabTo('password');
   await page.keyboard.type(password);
   await press('Enter');
-  await page.waitForURL(`${stand.url}/panel`);
+  await page.waitForURL(`${harness.url}/panel`);
   await tabTo(email);
   await press('Enter');
-  await page.waitForURL(`${stand.url}/panel/account`);
+  await page.waitForURL(`${harness.url}/panel/account`);
   await tabTo('current');
   await page.keyboard.type(password);
   await press('Tab');
@@ -82,31 +82,31 @@ inBrowser('the keyboard alone signs in, skips to the content, changes the passwo
   await page.getByRole('status').filter({ hasText: 'The password was changed' }).waitFor();
   await tabTo('Sign out');
   await press('Enter');
-  await page.waitForURL(`${stand.url}/panel/sign-in`);
+  await page.waitForURL(`${harness.url}/panel/sign-in`);
 });
 
 inBrowser('the language follows the browser, then what somebody chose, also on another browser', async () => {
-  const user = await stand.user('owner');
-  const { page } = await stand.open({ locale: 'it-IT' });
-  await page.goto(`${stand.url}/panel/sign-in`);
+  const user = await harness.user('owner');
+  const { page } = await harness.open({ locale: 'it-IT' });
+  await page.goto(`${harness.url}/panel/sign-in`);
   expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Accedi');
   expect(await page.evaluate('document.documentElement.lang')).toBe('it');
-  const english = await stand.signIn(user);
-  await english.page.goto(`${stand.url}/panel/account`);
+  const english = await harness.signIn(user);
+  await english.page.goto(`${harness.url}/panel/account`);
   await english.page.getByRole('button', { name: 'Italiano' }).click();
   await english.page.getByRole('heading', { name: 'Cambia password' }).waitFor();
-  expect(english.page.url()).toBe(`${stand.url}/panel/account`);
-  const again = await stand.signIn(user);
+  expect(english.page.url()).toBe(`${harness.url}/panel/account`);
+  const again = await harness.signIn(user);
   expect(await again.page.getByRole('button', { name: 'Esci' }).count()).toBe(1);
 });
 
 inBrowser('moments are shown in the zone of the viewer', async () => {
-  const user = await stand.user('support');
+  const user = await harness.user('support');
   const zones = ['Pacific/Auckland', 'America/Los_Angeles'];
   const shown: string[] = [];
   for (const timezoneId of zones) {
-    const { page } = await stand.signIn(user, { timezoneId });
-    await page.goto(`${stand.url}/panel/account`);
+    const { page } = await harness.signIn(user, { timezoneId });
+    await page.goto(`${harness.url}/panel/account`);
     shown.push(await page.locator('td[data-label="Since"] time').last().innerText());
   }
   expect(shown[0]).not.toContain('UTC');
@@ -116,17 +116,17 @@ inBrowser('moments are shown in the zone of the viewer', async () => {
 inBrowser(
   'the list of users follows what happens elsewhere, without a reload, and an administrator ends a session',
   async () => {
-    const admin = await stand.signIn(await stand.user('admin'));
+    const admin = await harness.signIn(await harness.user('admin'));
     const { page, problems } = admin;
-    await page.goto(`${stand.url}/panel/users`);
+    await page.goto(`${harness.url}/panel/users`);
     await page.evaluate('window.untouched = true');
     await expectAccessible(page);
     await takeScreenshots(page, 'users');
-    const late = await stand.user('support');
+    const late = await harness.user('support');
     await page.getByRole('link', { name: late.email }).waitFor();
     expect(await page.evaluate('window.untouched')).toBe(true);
     await page.getByRole('link', { name: late.email }).click();
-    const other = await stand.signIn(late);
+    const other = await harness.signIn(late);
     await until(async () => (await page.getByRole('link', { name: 'End…', exact: true }).count()) === 2);
     await expectAccessible(page);
     await takeScreenshots(page, 'user');
@@ -138,7 +138,7 @@ inBrowser(
       .getByRole('status')
       .filter({ hasText: `Every session of ${late.email} has ended` })
       .waitFor();
-    await other.page.goto(`${stand.url}/panel/account`);
+    await other.page.goto(`${harness.url}/panel/account`);
     expect(other.page.url()).toContain('/panel/sign-in');
     expect(problems).toEqual([]);
   },
@@ -147,13 +147,13 @@ inBrowser(
 inBrowser(
   'the list of the own sessions follows what happens elsewhere, and leaves a form alone that is being filled in',
   async () => {
-    const user = await stand.user('owner');
-    const { page, problems } = await stand.signIn(user);
-    await page.goto(`${stand.url}/panel/account`);
+    const user = await harness.user('owner');
+    const { page, problems } = await harness.signIn(user);
+    await page.goto(`${harness.url}/panel/account`);
     const rows = page.locator('#own tbody tr');
     const before = await rows.count();
     await page.getByLabel('Current password').fill('half of it');
-    const elsewhere = await stand.signIn(user);
+    const elsewhere = await harness.signIn(user);
     await until(async () => (await rows.count()) === before + 1);
     await elsewhere.page.getByRole('button', { name: 'Sign out' }).click();
     await until(async () => (await rows.count()) === before);
@@ -164,7 +164,7 @@ inBrowser(
 );
 
 inBrowser('a tab in the background gives its connection back, and catches up when somebody looks again', async () => {
-  const { page } = await stand.signIn(await stand.user('admin'));
+  const { page } = await harness.signIn(await harness.user('admin'));
   await page.clock.install();
   let ended = 0;
   const streams: string[] = [];
@@ -172,7 +172,7 @@ inBrowser('a tab in the background gives its connection back, and catches up whe
   page.on('requestfailed', (request) => {
     if (request.url().includes('/panel/events')) ended += 1;
   });
-  await page.goto(`${stand.url}/panel/users`);
+  await page.goto(`${harness.url}/panel/users`);
   await until(() => streams.length === 1);
   const turn = (state: string) =>
     page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true });
@@ -180,22 +180,22 @@ inBrowser('a tab in the background gives its connection back, and catches up whe
   await turn('hidden');
   await page.clock.fastForward(11_000);
   await until(() => ended === 1);
-  const late = await stand.user('support');
+  const late = await harness.user('support');
   await turn('visible');
   await page.getByRole('link', { name: late.email }).waitFor();
   expect(streams).toHaveLength(2);
 });
 
 inBrowser('pages work without script: signing in, changing something, reading what happened', async () => {
-  const user = await stand.user('support');
-  const { page } = await stand.signIn(user, { javaScriptEnabled: false });
-  await page.goto(`${stand.url}/panel/account`);
+  const user = await harness.user('support');
+  const { page } = await harness.signIn(user, { javaScriptEnabled: false });
+  await page.goto(`${harness.url}/panel/account`);
   await page.getByRole('button', { name: 'Italiano' }).click();
   await page.getByRole('button', { name: 'Esci' }).waitFor();
 });
 
 inBrowser('the first page takes less than 150 kB compressed and is ready within a second', async () => {
-  const { page, context } = await stand.open();
+  const { page, context } = await harness.open();
   const session = await context.newCDPSession(page);
   let bytes = 0;
   await session.send('Network.enable');
@@ -209,10 +209,10 @@ inBrowser('the first page takes less than 150 kB compressed and is ready within 
   for (let i = 0; i < 3; i += 1) {
     await session.send('Network.clearBrowserCache');
     bytes = 0;
-    await page.goto(`${stand.url}/panel/sign-in`, { waitUntil: 'load' });
+    await page.goto(`${harness.url}/panel/sign-in`, { waitUntil: 'load' });
     ready.push(await page.evaluate('performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd'));
   }
-  expect(hosts).toEqual(new Set([new URL(stand.url).host]));
+  expect(hosts).toEqual(new Set([new URL(harness.url).host]));
   expect(bytes).toBeGreaterThan(10_000);
   expect(bytes).toBeLessThan(150_000);
   expect(Math.min(...ready)).toBeLessThan(1_000);

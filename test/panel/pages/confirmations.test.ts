@@ -2,13 +2,13 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allPages, allPublicPages } from '#src/panel/pages.ts';
-import { type PanelStand, startPanelStand } from '../harness/panel-harness.ts';
+import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
 const url = 'http://127.0.0.1:59999/hooks';
 const name = 'Ada Delivery';
 const restaurant = 'Osteria Uno';
 
-let stand: PanelStand;
+let harness: PanelHarness;
 let cookie: string;
 let csrf: string;
 /** Of paths; a session is a parameter of the address. */
@@ -135,8 +135,8 @@ const filled = (path: string): string =>
 type Shown = { status: number; path: string; main: string };
 
 const ask = async (path: string, fields?: URLSearchParams, who = cookie): Promise<Shown> => {
-  const answer = await fetch(`${stand.url}/panel${path}`, {
-    headers: { cookie: who, ...(fields === undefined ? undefined : { origin: stand.url }) },
+  const answer = await fetch(`${harness.url}/panel${path}`, {
+    headers: { cookie: who, ...(fields === undefined ? undefined : { origin: harness.url }) },
     ...(fields === undefined ? undefined : { method: 'POST', body: fields }),
   });
   const text = (await answer.text()).replaceAll('&#39;', "'");
@@ -166,22 +166,22 @@ const formsOf = ({ main }: Shown): Form[] =>
   });
 
 beforeAll(async () => {
-  stand = await startPanelStand();
-  const [restuid = ''] = stand.restaurants;
-  const admin = await stand.user('admin');
-  cookie = await stand.cookieOf(admin);
+  harness = await startPanelHarness();
+  const [restuid = ''] = harness.restaurants;
+  const admin = await harness.user('admin');
+  cookie = await harness.cookieOf(admin);
   csrf =
     formsOf(await ask('/account'))
       .find(({ fields }) => fields.has('csrf'))
       ?.fields.get('csrf') ?? '';
-  const user = await stand.user('support');
+  const user = await harness.user('support');
   email = user.email;
-  const client = await stand.command(
-    ...['client', 'create', '--name', name, '--restaurant', restuid, '--restaurant', stand.restaurants[1] ?? ''],
+  const client = await harness.command(
+    ...['client', 'create', '--name', name, '--restaurant', restuid, '--restaurant', harness.restaurants[1] ?? ''],
     ...['--scope', 'read:orders read:menu read:loyalty'],
   );
-  const leaked = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Leaked');
-  const key = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Till');
+  const leaked = await harness.command('key', 'create', '--restaurant', restuid, '--name', 'Leaked');
+  const key = await harness.command('key', 'create', '--restaurant', restuid, '--name', 'Till');
   apiKey = leaked.api_key ?? '';
   const made = await post(`/restaurants/${restuid}/webhooks`, { url, kinds: 'orders' });
   Object.assign(ids, {
@@ -191,15 +191,15 @@ beforeAll(async () => {
   });
   const { client_id = '', client_secret = '' } = client;
   for (const path of ['orders/list', 'loyaltylog/list'])
-    await fetch(`${stand.url}/api/${path}?restuid=${restuid}`, {
+    await fetch(`${harness.url}/api/${path}?restuid=${restuid}`, {
       headers: { 'x-client-id': client_id, 'x-client-secret': client_secret },
     });
-  await stand.database.pool.query(`update panel.users set totp_since = now(), totp_secret = 'x' where id = $1`, [
+  await harness.database.pool.query(`update panel.users set totp_since = now(), totp_secret = 'x' where id = $1`, [
     user.userId,
   ]);
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 test('F-44 every action of the panel is known to take nothing away, or has a page that asks', () => {
   const posts = [...allPages, ...allPublicPages].filter(({ method }) => method === 'POST').map(({ path }) => path);
@@ -244,7 +244,7 @@ test('F-44 what withdraws access names what and whom before it does, and again w
 const renewSessions = async (): Promise<void> => {
   const sessions = (main: string): string[] => [...main.matchAll(/\?session=([\w-]+)/g)].map(([, id = '']) => id);
   if (sessions((await ask('/account')).main).length === 0)
-    await stand.cookieOf({ email: 'admin1@example.com', password: 'a long password of admin1@example.com' });
+    await harness.cookieOf({ email: 'admin1@example.com', password: 'a long password of admin1@example.com' });
   ids.own = sessions((await ask('/account')).main)[0] ?? '';
   ids.session = sessions((await ask(`/users/${ids.user}`)).main)[0] ?? ids.session ?? '';
 };

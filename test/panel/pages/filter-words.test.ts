@@ -1,23 +1,23 @@
 /** Words of filters in addresses: one vocabulary with the API, and none that is not known is passed over. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allPages } from '#src/panel/pages.ts';
-import { type PanelStand, startPanelStand } from '../harness/panel-harness.ts';
+import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
-let stand: PanelStand;
+let harness: PanelHarness;
 let cookie: string;
 let key: string;
 const ids: Record<string, string> = {};
 
 beforeAll(async () => {
-  stand = await startPanelStand();
-  const [restuid = ''] = stand.restaurants;
-  cookie = await stand.cookieOf(await stand.user('admin'));
-  key = (await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Till')).api_key ?? '';
-  const client = await stand.command('client', 'create', '--name', 'Ada', '--restaurant', restuid);
+  harness = await startPanelHarness();
+  const [restuid = ''] = harness.restaurants;
+  cookie = await harness.cookieOf(await harness.user('admin'));
+  key = (await harness.command('key', 'create', '--restaurant', restuid, '--name', 'Till')).api_key ?? '';
+  const client = await harness.command('client', 'create', '--name', 'Ada', '--restaurant', restuid);
   const csrf = /name="csrf" value="([^"]+)"/.exec((await ask('/account')).text)?.[1] ?? '';
-  const endpoint = await fetch(`${stand.url}/panel/restaurants/${restuid}/webhooks`, {
+  const endpoint = await fetch(`${harness.url}/panel/restaurants/${restuid}/webhooks`, {
     method: 'POST',
-    headers: { cookie, origin: stand.url },
+    headers: { cookie, origin: harness.url },
     body: new URLSearchParams({ csrf, url: 'http://127.0.0.1:59999/hooks', kinds: 'orders' }),
   });
   Object.assign(ids, {
@@ -25,19 +25,19 @@ beforeAll(async () => {
   });
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 const filled = (path: string): string => path.replaceAll(/:([a-z]+)/g, (_whole, name: string) => ids[name] ?? 'none');
 
 const ask = async (path: string) => {
-  const answer = await fetch(`${stand.url}/panel${path}`, { headers: { cookie } });
+  const answer = await fetch(`${harness.url}/panel${path}`, { headers: { cookie } });
   return { status: answer.status, text: await answer.text() };
 };
 
 test('F-56 the states of deliveries in the address of the panel are those of the API, and each of them filters', async () => {
   const log = `/restaurants/${ids.restaurant}/deliveries`;
   const api = async (state: string): Promise<number> =>
-    (await fetch(`${stand.url}/api/webhook/deliveries?state=${state}`, { headers: { 'x-api-key': key } })).status;
+    (await fetch(`${harness.url}/api/webhook/deliveries?state=${state}`, { headers: { 'x-api-key': key } })).status;
   for (const state of ['pending', 'waiting', 'succeeded', 'exhausted', 'cancelled']) {
     expect(await api(state), state).toBe(200);
     const shown = await ask(`${log}?state=${state}`);

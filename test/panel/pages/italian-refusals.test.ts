@@ -3,16 +3,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { faultCodes, faultStatus } from '#src/contract/fault.ts';
 import { auditProblems } from '#src/gateway/audit/chain/problem.ts';
 import { textsOf } from '#src/panel/texts/texts.ts';
-import { type PanelStand, type StandUser, startPanelStand } from '../harness/panel-harness.ts';
+import { type HarnessUser, type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
-let stand: PanelStand;
-let admin: StandUser;
+let harness: PanelHarness;
+let admin: HarnessUser;
 let cookie: string;
 let token: string;
 
 const ask = async (path: string, init: RequestInit = {}) => {
-  const headers = { cookie, origin: stand.url, 'x-csrf-token': token, ...(init.headers as Record<string, string>) };
-  const answer = await fetch(`${stand.url}/panel${path}`, { ...init, headers, redirect: 'manual' });
+  const headers = { cookie, origin: harness.url, 'x-csrf-token': token, ...(init.headers as Record<string, string>) };
+  const answer = await fetch(`${harness.url}/panel${path}`, { ...init, headers, redirect: 'manual' });
   const text = (await answer.text()).replaceAll('&#39;', "'");
   return { status: answer.status, main: /<main[\s\S]*<\/main>/.exec(text)?.[0] ?? '' };
 };
@@ -21,16 +21,16 @@ const post = (path: string, fields: Record<string, string> = {}, headers: Record
   ask(path, { method: 'POST', body: new URLSearchParams(fields), headers });
 
 beforeAll(async () => {
-  stand = await startPanelStand();
-  admin = await stand.user('admin');
-  cookie = await stand.cookieOf(admin);
+  harness = await startPanelHarness();
+  admin = await harness.user('admin');
+  cookie = await harness.cookieOf(admin);
   token = '';
-  const first = await fetch(`${stand.url}/panel/account`, { headers: { cookie } });
+  const first = await fetch(`${harness.url}/panel/account`, { headers: { cookie } });
   token = /name="csrf" value="([^"]+)"/.exec(await first.text())?.[1] ?? '';
   expect((await post('/language', { language: 'it', csrf: token })).status).toBe(303);
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 /** Words that only an English sentence has. */
 const english = /\b(the|is|are|not|must|was|already|disabled|field|form|choose|there)\b/i;
@@ -40,13 +40,13 @@ const wordsOf = (main: string): string =>
   main.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\b(req|rst|usr|whe)_\w+|https?:\/\/\w\S*/g, '');
 
 test('what is refused is said in Italian, with what the page knows better than the code', async () => {
-  const [restuid = ''] = stand.restaurants;
+  const [restuid = ''] = harness.restaurants;
   const of = `/restaurants/${restuid}`;
   const made = await post(`${of}/webhooks`, { url: 'http://127.0.0.1:2/hook', kinds: 'orders' });
   const endpoint = /whe_\w+/.exec(made.main)?.[0] ?? '';
   const rotate = { overlap: '24' };
   expect((await post(`${of}/webhooks/${endpoint}/rotate`, rotate)).status).toBe(200);
-  const invited = await stand.command('user', 'create', '--email', 'invited@example.com', '--role', 'support');
+  const invited = await harness.command('user', 'create', '--email', 'invited@example.com', '--role', 'support');
   const { frame, users, restaurant } = textsOf.it;
   const refused = (code: Parameters<typeof frame.refused>[0]) => frame.refused(code, '');
   for (const [asked, status, text] of [
@@ -70,8 +70,8 @@ test('what is refused is said in Italian, with what the page knows better than t
 
 test('whatever a verification finds is said in Italian, also words that nobody knows', async () => {
   const show = async (problem: string, chain: number, seq: number | null): Promise<string> => {
-    await stand.database.pool.query('delete from gateway.audit_verifications');
-    await stand.database.pool.query(
+    await harness.database.pool.query('delete from gateway.audit_verifications');
+    await harness.database.pool.query(
       `insert into gateway.audit_verifications (actor, started, touched, finished, problem, problem_chain, problem_seq)
        values ('cli:test', now(), now(), now(), $1, $2, $3)`,
       [problem, chain, seq],

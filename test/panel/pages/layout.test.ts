@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allPages, allPublicPages } from '#src/panel/pages.ts';
 import { until } from '../../support/until.ts';
-import { browserBinary, type PanelStand, startPanelStand } from '../harness/panel-harness.ts';
+import { browserBinary, type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('layout: skipped, no Chromium is installed\n');
 
@@ -14,19 +14,19 @@ const long = (text: string, length: number): string => text.repeat(Math.ceil(len
 const url = `http://127.0.0.1:59999/${long('receiver-of-the-webhooks-of-a-restaurant/', 240)}`;
 const probe = readFileSync(join(import.meta.dirname, '../harness/layout-probe.js'), 'utf8');
 
-let stand: PanelStand;
+let harness: PanelHarness;
 let page: Page;
 const ids: Record<string, string> = {};
 
 /** As a browser without pages would, with the session of the open one. */
 const post = async (path: string, form: Record<string, string>): Promise<string> => {
   const csrf = await page.locator('input[name=csrf]').first().inputValue();
-  const headers = { origin: stand.url };
-  return (await page.request.post(`${stand.url}/panel${path}`, { form: { csrf, ...form }, headers })).text();
+  const headers = { origin: harness.url };
+  return (await page.request.post(`${harness.url}/panel${path}`, { form: { csrf, ...form }, headers })).text();
 };
 
 const call = (key: string, path: string, body: unknown): Promise<Response> =>
-  fetch(`${stand.url}/api/${path}`, {
+  fetch(`${harness.url}/api/${path}`, {
     method: 'POST',
     headers: { 'x-api-key': key, 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -34,8 +34,8 @@ const call = (key: string, path: string, body: unknown): Promise<Response> =>
 
 beforeAll(async () => {
   if (browserBinary === undefined) return;
-  stand = await startPanelStand();
-  const create = (...args: string[]) => stand.command(...args);
+  harness = await startPanelHarness();
+  const create = (...args: string[]) => harness.command(...args);
   const { restuid = '' } = await create('restaurant', 'create', '--name', long('Osteria-della-Buona-Forchetta', 120));
   const client = await create('client', 'create', '--name', long('DeliveryIntegration', 100), '--restaurant', restuid);
   const key = await create('key', 'create', '--restaurant', restuid, '--name', long('CassaAlBancoDelBar', 100));
@@ -43,27 +43,27 @@ beforeAll(async () => {
     ...['user', 'create', '--email', `${long('a.long.name', 60)}@${long('subdomain.', 120)}example.com`],
     ...['--role', 'owner', '--restaurant', restuid],
   );
-  ({ page } = await stand.signIn(await stand.user('admin')));
+  ({ page } = await harness.signIn(await harness.user('admin')));
   const description = long('AccountingOfTheWholeRestaurant', 190);
   const made = await post(`/restaurants/${restuid}/webhooks`, { url, kinds: 'customers', description });
   expect(made).toMatch(/whe_\w+/);
   await post(`/restaurants/${restuid}/webhooks`, { url: `${url}2`, kinds: 'customers' });
   await post(`/restaurants/${restuid}/notifications`, { kind: 'customers', on: '1' });
-  expect(await (await page.request.get(`${stand.url}/panel/restaurants/${restuid}/notifications`)).text()).toMatch(
+  expect(await (await page.request.get(`${harness.url}/panel/restaurants/${restuid}/notifications`)).text()).toMatch(
     /checked="true"/,
   );
   expect((await call(key.api_key ?? '', 'customer/create', { email: 'guest@example.com' })).status).toBe(200);
   const { client_id = '', client_secret = '' } = client;
   const headers = { 'x-client-id': client_id, 'x-client-secret': client_secret };
-  for (const path of ['orders/list', 'none']) await fetch(`${stand.url}/api/${path}?restuid=${restuid}`, { headers });
-  const deliveries = `${stand.url}/panel/restaurants/${restuid}/deliveries`;
+  for (const path of ['orders/list', 'none']) await fetch(`${harness.url}/api/${path}?restuid=${restuid}`, { headers });
+  const deliveries = `${harness.url}/panel/restaurants/${restuid}/deliveries`;
   await until(async () => {
     const text = await (await page.request.get(deliveries)).text();
     ids.delivery = /deliveries\/([a-z]+_\w+)"/.exec(text)?.[1] ?? '';
     return ids.delivery !== '';
   });
-  const shown = await (await page.request.get(`${stand.url}/panel/clients/${client_id}`)).text();
-  const audit = await (await page.request.get(`${stand.url}/panel/security/audit`)).text();
+  const shown = await (await page.request.get(`${harness.url}/panel/clients/${client_id}`)).text();
+  const audit = await (await page.request.get(`${harness.url}/panel/security/audit`)).text();
   Object.assign(ids, {
     ...{ restaurant: restuid, client: client_id, key: key.key_id, user: user.user_id, link: user.link },
     endpoint: /whe_\w+/.exec(made)?.[0],
@@ -73,7 +73,7 @@ beforeAll(async () => {
   });
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 const filled = (path: string): string =>
   `/panel${path.replaceAll(/:([a-z]+)/g, (_whole, name: string) => encodeURIComponent(ids[name] ?? 'none'))}`;
@@ -93,7 +93,7 @@ const isShown = ({ method, path }: { method: string; path: string }): boolean =>
 const lookAt = async (paths: readonly string[], wrong: string[], language: string): Promise<void> => {
   for (const path of paths) {
     await page.setViewportSize({ width: widths[0] ?? 320, height: 900 });
-    await page.goto(`${stand.url}${filled(path)}${queries[path]?.() ?? ''}`);
+    await page.goto(`${harness.url}${filled(path)}${queries[path]?.() ?? ''}`);
     expect(await page.locator('html').getAttribute('lang')).toBe(language);
     for (const width of widths) {
       await page.setViewportSize({ width, height: 900 });

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { root } from '../../support/program.ts';
-import { type PanelStand, startPanelStand } from '../harness/panel-harness.ts';
+import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
-let stand: PanelStand;
+let harness: PanelHarness;
 let folder: string;
 const id = `lpad(n::text, 6, '0')`;
 
 const fill = async (statement: string, values: readonly unknown[] = []): Promise<void> => {
-  await stand.database.pool.query(statement, [...values]);
+  await harness.database.pool.query(statement, [...values]);
 };
 
 /** What `entry` finds on each page, following `next`; the last page has no such link. */
@@ -20,7 +20,7 @@ const walk = async (cookie: string, first: string, entry: RegExp): Promise<strin
   let path: string | undefined = first;
   while (path !== undefined) {
     expect(pages.length, first).toBeLessThan(10);
-    const answer: Response = await fetch(stand.url + path, { headers: { cookie }, redirect: 'manual' });
+    const answer: Response = await fetch(harness.url + path, { headers: { cookie }, redirect: 'manual' });
     expect(answer.status, path).toBe(200);
     const main: string = /<main[\s\S]*<\/main>/.exec(await answer.text())?.[0] ?? '';
     pages.push([...main.matchAll(entry)].map((match) => match[1] ?? ''));
@@ -43,8 +43,8 @@ beforeAll(async () => {
     route.id === 'orders.list' ? { ...route, dryRun: { scopes: ['write:menu'] } } : route,
   );
   writeFileSync(join(folder, 'routes.json'), JSON.stringify({ ...table, routes }));
-  stand = await startPanelStand({ ORDERPASS_ROUTES_FILE: join(folder, 'routes.json') });
-  const [restuid = ''] = stand.restaurants;
+  harness = await startPanelHarness({ ORDERPASS_ROUTES_FILE: join(folder, 'routes.json') });
+  const [restuid = ''] = harness.restaurants;
   await fill(`insert into panel.users (id, email, role, created_at)
     select 'usr_' || ${id}, 'staff' || ${id} || '@example.com', 'support', now() from generate_series(1, 120) n`);
   await fill(
@@ -68,12 +68,12 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await stand?.close();
+  await harness?.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
 test('staff, clients without use, what clients reach, dry runs and signed heads are read by cursor', async () => {
-  const admin = await stand.cookieOf(await stand.user('admin'));
+  const admin = await harness.cookieOf(await harness.user('admin'));
   expectEachOnce(await walk(admin, '/panel/users', /href="\/panel\/users\/(\w+)"/g), 121);
   expectEachOnce(await walk(admin, '/panel/clients/unused-scopes', /href="\/panel\/clients\/(opc_\w+)\/use"/g), 60);
   expectEachOnce(
@@ -86,9 +86,9 @@ test('staff, clients without use, what clients reach, dry runs and signed heads 
 });
 
 test('keys of a restaurant and restaurants of an owner are read by cursor', async () => {
-  const [restuid = ''] = stand.restaurants;
-  const owner = await stand.user('owner', [restuid]);
-  const cookie = await stand.cookieOf(owner);
+  const [restuid = ''] = harness.restaurants;
+  const owner = await harness.user('owner', [restuid]);
+  const cookie = await harness.cookieOf(owner);
   expectEachOnce(await walk(cookie, `/panel/restaurants/${restuid}/keys`, /<code[^>]*>(key_\d+)<\/code>/g), 120);
   await fill(
     `insert into panel.user_restaurants (restuid, user_id) select 'rst_' || ${id}, $1 from generate_series(1, 60) n`,

@@ -1,29 +1,29 @@
 /** Who may open what, over the list of all pages: whatever is added to it is tested here without a word. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allPages, allTopics } from '#src/panel/pages.ts';
-import { type PanelStand, type Role, startPanelStand } from '../harness/panel-harness.ts';
+import { type PanelHarness, type Role, startPanelHarness } from '../harness/panel-harness.ts';
 
 const roles: readonly Role[] = ['owner', 'support', 'security', 'admin'];
 
-let stand: PanelStand;
+let harness: PanelHarness;
 const cookies = new Map<Role, string>();
 
 beforeAll(async () => {
-  stand = await startPanelStand();
-  for (const role of roles) cookies.set(role, await stand.cookieOf(await stand.user(role)));
+  harness = await startPanelHarness();
+  for (const role of roles) cookies.set(role, await harness.cookieOf(await harness.user(role)));
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 type Asked = { method: string; path: string; cookie?: string; headers?: Record<string, string> };
 
 const ask = async ({ method, path, cookie, headers }: Asked) => {
-  const answer = await fetch(`${stand.url}${path}`, {
+  const answer = await fetch(`${harness.url}${path}`, {
     method,
     redirect: 'manual',
     headers: {
       ...(cookie === undefined ? undefined : { cookie }),
-      ...(method === 'POST' ? { origin: stand.url, 'content-type': 'application/x-www-form-urlencoded' } : undefined),
+      ...(method === 'POST' ? { origin: harness.url, 'content-type': 'application/x-www-form-urlencoded' } : undefined),
       ...headers,
     },
     ...(method === 'POST' ? { body: 'any=thing' } : undefined),
@@ -39,7 +39,7 @@ const withoutIds = (text: string): string => text.replaceAll(/req_\w+/g, 'req').
 
 test('each page and each call leads whoever is not signed in to the sign-in', async () => {
   for (const page of allPages) {
-    const answer = await ask({ method: page.method, path: filled(page.path, stand.restaurants[0] ?? '') });
+    const answer = await ask({ method: page.method, path: filled(page.path, harness.restaurants[0] ?? '') });
     expect(answer, `${page.method} ${page.path}`).toMatchObject({ status: 303, text: '' });
     expect(answer.location, `${page.method} ${page.path}`).toMatch(/^\/panel\/sign-in/);
   }
@@ -49,7 +49,7 @@ test('each page and each call leads whoever is not signed in to the sign-in', as
 test('each page and each call is refused for each role that must not have it', async () => {
   for (const page of allPages) {
     for (const role of roles.filter((other) => !page.roles.includes(other))) {
-      const path = filled(page.path, stand.restaurants[0] ?? '');
+      const path = filled(page.path, harness.restaurants[0] ?? '');
       const answer = await ask({ method: page.method, path, cookie: cookies.get(role) ?? '' });
       expect(answer.status, `${role}: ${page.method} ${page.path}`).toBe(403);
       expect(answer.text, `${role}: ${page.method} ${page.path}`).toContain('Not for your role');
@@ -64,7 +64,7 @@ test('each call is refused without the token of the session, and with one of ano
   expect(other).toMatch(/^[\w-]{43}$/);
   for (const page of allPages.filter(({ method }) => method === 'POST')) {
     const role = page.roles.find((one) => one === 'admin') ?? page.roles[0] ?? 'admin';
-    const path = filled(page.path, stand.restaurants[0] ?? '');
+    const path = filled(page.path, harness.restaurants[0] ?? '');
     for (const headers of [{}, { 'x-csrf-token': other ?? '' }, { 'x-csrf-token': '' }]) {
       const answer = await ask({ method: 'POST', path, cookie: cookies.get(role) ?? '', headers });
       expect(answer, `${role}: POST ${page.path}`).toMatchObject({ status: 403 });
@@ -93,7 +93,7 @@ test('each topic is refused for each role that must not watch it, and for owners
       path: `/panel/events?topic=${name}~&restaurant=${restaurant}`,
       cookie: cookies.get(role) ?? '',
     });
-  const [own = '', others = ''] = stand.restaurants;
+  const [own = '', others = ''] = harness.restaurants;
   for (const { name, roles: may, about } of allTopics) {
     for (const role of roles.filter((other) => !may.includes(other))) {
       const [refused, absent] = [await watch(role, name, own), await watch(role, 'none', own)];
@@ -108,7 +108,7 @@ test('each topic is refused for each role that must not watch it, and for owners
 });
 
 test('an owner is answered about a restaurant of others as about one that does not exist', async () => {
-  const [, others = ''] = stand.restaurants;
+  const [, others = ''] = harness.restaurants;
   for (const page of allPages.filter(
     ({ path, roles: may }) => path.includes('/:restaurant') && may.includes('owner'),
   )) {

@@ -1,22 +1,22 @@
 /** Sentences of the panel that depend on what is known: each says no more than that. */
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type PanelStand, startPanelStand } from '../harness/panel-harness.ts';
+import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 import { type PanelInProcess, startPanel } from '../harness/panel-in-process.ts';
 
 const password = 'seven unlikely words';
 
 let panel: PanelInProcess;
-let stand: PanelStand;
+let harness: PanelHarness;
 
 beforeAll(async () => {
   panel = await startPanel();
-  stand = await startPanelStand();
+  harness = await startPanelHarness();
 }, 60_000);
 
 afterAll(async () => {
   await panel?.close();
-  await stand?.close();
+  await harness?.close();
 });
 
 const tokenOf = (link: string): string => new URL(link).searchParams.get('token') ?? '';
@@ -86,9 +86,9 @@ test('F-40 an account that never had a password is not said to sign in again whe
 });
 
 test('F-40 F-56 a restaurant list that ends says so, and a search or cursor that cannot be used whole is refused', async () => {
-  const cookie = await stand.cookieOf(await stand.user('owner', stand.restaurants));
+  const cookie = await harness.cookieOf(await harness.user('owner', harness.restaurants));
   const list = async (query: string) => {
-    const answer = await fetch(`${stand.url}/panel/restaurants?${query}`, { headers: { cookie } });
+    const answer = await fetch(`${harness.url}/panel/restaurants?${query}`, { headers: { cookie } });
     return { status: answer.status, text: await answer.text() };
   };
   expect((await list('')).text).toContain('Osteria Uno');

@@ -5,30 +5,30 @@ import { until } from '../../support/until.ts';
 import {
   browserBinary,
   expectAccessible,
-  type PanelStand,
-  startPanelStand,
+  type PanelHarness,
+  startPanelHarness,
   takeScreenshots,
 } from '../harness/panel-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('restaurant-access: skipped, no Chromium is installed\n');
 
-let stand: PanelStand;
+let harness: PanelHarness;
 let page: Page;
 let problems: string[];
 let place: string;
 
 beforeAll(async () => {
   if (browserBinary === undefined) return;
-  stand = await startPanelStand();
-  const owner = await stand.user('owner');
-  ({ page, problems } = await stand.signIn(owner));
-  place = `${stand.url}/panel/restaurants/${stand.restaurants[0]}`;
+  harness = await startPanelHarness();
+  const owner = await harness.user('owner');
+  ({ page, problems } = await harness.signIn(owner));
+  place = `${harness.url}/panel/restaurants/${harness.restaurants[0]}`;
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 const statusWith = async (key: string): Promise<number> => {
-  const answer = await fetch(`${stand.url}/api/account/subrestaurants`, { headers: { 'x-api-key': key } });
+  const answer = await fetch(`${harness.url}/api/account/subrestaurants`, { headers: { 'x-api-key': key } });
   await answer.arrayBuffer();
   return answer.status;
 };
@@ -36,7 +36,14 @@ const statusWith = async (key: string): Promise<number> => {
 test.skipIf(browserBinary === undefined)(
   'API access turned off refuses every call, and turned on answers again',
   async () => {
-    const made = await stand.command('key', 'create', '--restaurant', stand.restaurants[0] ?? '', '--name', 'switch');
+    const made = await harness.command(
+      'key',
+      'create',
+      '--restaurant',
+      harness.restaurants[0] ?? '',
+      '--name',
+      'switch',
+    );
     const key = made.api_key ?? '';
     expect(await statusWith(key)).toBe(200);
     await page.goto(place);
@@ -56,15 +63,15 @@ test.skipIf(browserBinary === undefined)(
 test.skipIf(browserBinary === undefined)(
   'an owner of several restaurants finds one by its name, also in Italian; staff open any',
   async () => {
-    const several = await stand.user('owner', stand.restaurants);
-    const view = await stand.signIn(several);
-    await view.page.goto(`${stand.url}/panel/restaurants`);
+    const several = await harness.user('owner', harness.restaurants);
+    const view = await harness.signIn(several);
+    await view.page.goto(`${harness.url}/panel/restaurants`);
     expect(await view.page.locator('tbody tr').count()).toBe(2);
     await expectAccessible(view.page);
     await takeScreenshots(view.page, 'restaurants');
-    const [, other = ''] = stand.restaurants;
+    const [, other = ''] = harness.restaurants;
     for (const state of ['Off', 'On']) {
-      await stand.command('restaurant', 'set', '--restaurant', other, '--api-enabled', state.toLowerCase());
+      await harness.command('restaurant', 'set', '--restaurant', other, '--api-enabled', state.toLowerCase());
       await view.page.locator('tbody tr', { hasText: other }).getByText(state, { exact: true }).waitFor();
     }
     await view.page.getByRole('searchbox').fill('TORIA due');
@@ -79,9 +86,9 @@ test.skipIf(browserBinary === undefined)(
     await view.page.getByRole('heading', { name: 'Ristoranti' }).waitFor();
     await expectAccessible(view.page);
     expect(view.problems).toEqual([]);
-    const support = await stand.cookieOf(await stand.user('support'));
-    for (const restuid of stand.restaurants) {
-      const answer = await fetch(`${stand.url}/panel/restaurants/${restuid}`, { headers: { cookie: support } });
+    const support = await harness.cookieOf(await harness.user('support'));
+    for (const restuid of harness.restaurants) {
+      const answer = await fetch(`${harness.url}/panel/restaurants/${restuid}`, { headers: { cookie: support } });
       expect(answer.status).toBe(200);
     }
   },

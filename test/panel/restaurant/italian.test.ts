@@ -5,27 +5,27 @@ import { webhookPages } from '#src/panel/webhooks/pages.ts';
 import { until } from '../../support/until.ts';
 import { status } from '../../support/webhook-receiver.ts';
 import { browserBinary, expectAccessible } from '../harness/panel-harness.ts';
-import { type RestaurantStand, startRestaurantStand } from '../harness/restaurant-harness.ts';
+import { type RestaurantHarness, startRestaurantHarness } from '../harness/restaurant-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('restaurant-italian: skipped, no Chromium is installed\n');
 
-let stand: RestaurantStand;
+let harness: RestaurantHarness;
 
 beforeAll(async () => {
-  if (browserBinary !== undefined) stand = await startRestaurantStand();
+  if (browserBinary !== undefined) harness = await startRestaurantHarness();
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 test.skipIf(browserBinary === undefined)(
   'each page is in Italian, accessible and as wide as a phone, also where something failed',
   async () => {
-    const { page, receiver, restuid, url } = stand;
-    await stand.notifyOfCustomers();
+    const { page, receiver, restuid, url } = harness;
+    await harness.notifyOfCustomers();
     receiver.behave(status(500));
-    const endpoint = await stand.addEndpoint();
-    await stand.createCustomer();
-    const { pool } = stand.database;
+    const endpoint = await harness.addEndpoint();
+    await harness.createCustomer();
+    const { pool } = harness.database;
     const one = async (query: string): Promise<string> => (await pool.query(query, [restuid])).rows[0]?.id ?? '';
     await until(async () => (await one('select uid as id from webhooks.attempts where tenant = $1')) !== '');
     const params: Record<string, string> = {
@@ -53,6 +53,6 @@ test.skipIf(browserBinary === undefined)(
       expect(overflow, `${path} scrolls sideways`).toBe(0);
       await expectAccessible(page);
     }
-    expect(stand.problems).toEqual([]);
+    expect(harness.problems).toEqual([]);
   },
 );

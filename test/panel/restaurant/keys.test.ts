@@ -5,32 +5,32 @@ import { until } from '../../support/until.ts';
 import {
   browserBinary,
   expectAccessible,
-  type PanelStand,
-  type StandUser,
-  startPanelStand,
+  type HarnessUser,
+  type PanelHarness,
+  startPanelHarness,
   takeScreenshots,
 } from '../harness/panel-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('restaurant-keys: skipped, no Chromium is installed\n');
 
-let stand: PanelStand;
-let owner: StandUser;
+let harness: PanelHarness;
+let owner: HarnessUser;
 let page: Page;
 let problems: string[];
 let place: string;
 
 beforeAll(async () => {
   if (browserBinary === undefined) return;
-  stand = await startPanelStand();
-  owner = await stand.user('owner');
-  ({ page, problems } = await stand.signIn(owner));
-  place = `${stand.url}/panel/restaurants/${stand.restaurants[0]}`;
+  harness = await startPanelHarness();
+  owner = await harness.user('owner');
+  ({ page, problems } = await harness.signIn(owner));
+  place = `${harness.url}/panel/restaurants/${harness.restaurants[0]}`;
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 const statusWith = async (key: string): Promise<number> => {
-  const answer = await fetch(`${stand.url}/api/account/subrestaurants`, { headers: { 'x-api-key': key } });
+  const answer = await fetch(`${harness.url}/api/account/subrestaurants`, { headers: { 'x-api-key': key } });
   await answer.arrayBuffer();
   return answer.status;
 };
@@ -129,7 +129,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('link', { name: 'Show ended keys' }).click();
     await rowOf('Kitchen', 'Revoked').waitFor();
     await expectAccessible(page);
-    const { rows } = await stand.database.pool.query(
+    const { rows } = await harness.database.pool.query(
       `select distinct action from gateway.audit_events where actor = $1 and action like 'key.%' order by 1`,
       [`panel:${owner.userId}`],
     );
@@ -140,17 +140,17 @@ test.skipIf(browserBinary === undefined)(
 
 test('a key of another restaurant is answered as one that does not exist, and stays as it is', async () => {
   if (browserBinary === undefined) return;
-  const [own = '', others = ''] = stand.restaurants;
-  const foreign = await stand.command('key', 'create', '--restaurant', others, '--name', 'foreign');
-  const cookie = await stand.cookieOf(owner);
+  const [own = '', others = ''] = harness.restaurants;
+  const foreign = await harness.command('key', 'create', '--restaurant', others, '--name', 'foreign');
+  const cookie = await harness.cookieOf(owner);
   const ask = async (method: string, path: string) => {
     const token = /name="csrf" value="([^"]+)"/.exec(
-      await (await fetch(`${stand.url}/panel/restaurants/${own}`, { headers: { cookie } })).text(),
+      await (await fetch(`${harness.url}/panel/restaurants/${own}`, { headers: { cookie } })).text(),
     )?.[1];
-    const answer = await fetch(`${stand.url}/panel/restaurants/${own}/keys/${path}`, {
+    const answer = await fetch(`${harness.url}/panel/restaurants/${own}/keys/${path}`, {
       method,
       redirect: 'manual',
-      headers: { cookie, origin: stand.url, 'x-csrf-token': token ?? '' },
+      headers: { cookie, origin: harness.url, 'x-csrf-token': token ?? '' },
       ...(method === 'POST' ? { body: new URLSearchParams({ overlap: '0' }) } : undefined),
     });
     return { status: answer.status, text: (await answer.text()).replaceAll(/req_\w+|\/panel\/restaurants[^"]*/g, '') };

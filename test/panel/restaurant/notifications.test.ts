@@ -2,71 +2,71 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { browserBinary, expectAccessible, takeScreenshots } from '../harness/panel-harness.ts';
-import { type RestaurantStand, startRestaurantStand } from '../harness/restaurant-harness.ts';
+import { type RestaurantHarness, startRestaurantHarness } from '../harness/restaurant-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('restaurant-notifications: skipped, no Chromium is installed\n');
 
-let stand: RestaurantStand;
+let harness: RestaurantHarness;
 
 beforeAll(async () => {
   if (browserBinary === undefined) return;
-  stand = await startRestaurantStand();
-  await stand.addEndpoint();
+  harness = await startRestaurantHarness();
+  await harness.addEndpoint();
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 const heard = (): string[] =>
-  stand.receiver.received.map(({ body }) => (JSON.parse(body) as { customer: { email: string } }).customer.email);
+  harness.receiver.received.map(({ body }) => (JSON.parse(body) as { customer: { email: string } }).customer.email);
 
 test.skipIf(browserBinary === undefined)(
   'with the keyboard alone a kind is switched on and off, and what happens while it is off is never sent',
   async () => {
-    const { page, place } = stand;
+    const { page, place } = harness;
     await page.goto(`${place}/notifications`);
     const customers = page.getByRole('switch', { name: 'Customers' });
     expect(await page.getByRole('switch').count()).toBe(4);
     expect(await customers.getAttribute('aria-checked')).toBe('false');
-    await stand.createCustomer();
+    await harness.createCustomer();
     await customers.focus();
     await page.keyboard.press('Space');
     await page.getByRole('switch', { name: 'Customers', checked: true }).waitFor();
     // The page was not left, and the keyboard stays where it was.
     expect(await page.evaluate('document.activeElement.id')).toBe('switch-customers');
-    const first = await stand.createCustomer();
+    const first = await harness.createCustomer();
     await until(() => heard().length === 1);
     await expectAccessible(page);
     await takeScreenshots(page, 'restaurant-notifications');
     await page.keyboard.press('Enter');
     await page.getByRole('switch', { name: 'Customers', checked: false }).waitFor();
-    await stand.createCustomer();
+    await harness.createCustomer();
     await page.keyboard.press('Space');
     await page.getByRole('switch', { name: 'Customers', checked: true }).waitFor();
-    const last = await stand.createCustomer();
+    const last = await harness.createCustomer();
     await until(() => heard().length >= 2);
     expect(heard()).toEqual([first, last]);
-    const { rows } = await stand.database.pool.query(
+    const { rows } = await harness.database.pool.query(
       `select details::jsonb->'notifications' as set from gateway.audit_events
        where actor = $1 and action = 'tenant.changed' order by at`,
-      [`panel:${stand.owner.userId}`],
+      [`panel:${harness.owner.userId}`],
     );
     expect(rows.map(({ set }: { set: unknown }) => set)).toEqual([
       { customers: true },
       { customers: false },
       { customers: true },
     ]);
-    expect(stand.problems).toEqual([]);
+    expect(harness.problems).toEqual([]);
   },
 );
 
 test.skipIf(browserBinary === undefined)(
   'the switches work without script, and only those that there are',
   async () => {
-    const { page } = await stand.signIn(stand.owner, { javaScriptEnabled: false });
-    await page.goto(`${stand.place}/notifications`);
+    const { page } = await harness.signIn(harness.owner, { javaScriptEnabled: false });
+    await page.goto(`${harness.place}/notifications`);
     await page.getByRole('switch', { name: 'Menu' }).click();
     await page.getByText('Menu: on', { exact: true }).waitFor();
     expect(await page.getByRole('switch', { name: 'Menu' }).getAttribute('aria-checked')).toBe('true');
-    expect((await stand.ask('POST', '/notifications', { kind: 'everything', on: '1' })).status).toBe(400);
+    expect((await harness.ask('POST', '/notifications', { kind: 'everything', on: '1' })).status).toBe(400);
   },
 );

@@ -3,32 +3,32 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { altered } from '../../support/altered.ts';
 import { until } from '../../support/until.ts';
 import { checkPage } from '../harness/check-page.ts';
-import { browserBinary, type PanelStand, type StandUser, startPanelStand } from '../harness/panel-harness.ts';
+import { browserBinary, type HarnessUser, type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
-let stand: PanelStand;
-let user: StandUser;
+let harness: PanelHarness;
+let user: HarnessUser;
 let restuid: string;
 let client: Record<string, string>;
 
 const inBrowser = test.skipIf(browserBinary === undefined);
-const searchUrl = (query = ''): string => `${stand.url}/panel/security/audit${query}`;
+const searchUrl = (query = ''): string => `${harness.url}/panel/security/audit${query}`;
 
 beforeAll(async () => {
   if (browserBinary === undefined) return;
-  stand = await startPanelStand();
-  restuid = stand.restaurants[0] ?? '';
-  user = await stand.user('security');
-  client = await stand.command('client', 'create', '--name', 'Till', '--restaurant', restuid);
+  harness = await startPanelHarness();
+  restuid = harness.restaurants[0] ?? '';
+  user = await harness.user('security');
+  client = await harness.command('client', 'create', '--name', 'Till', '--restaurant', restuid);
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 const call = (path: string, secret = client.client_secret ?? '') =>
-  fetch(`${stand.url}${path}`, { headers: { 'x-client-id': client.client_id ?? '', 'x-client-secret': secret } });
+  fetch(`${harness.url}${path}`, { headers: { 'x-client-id': client.client_id ?? '', 'x-client-secret': secret } });
 
 const events = async (where: string): Promise<Record<string, string>[]> =>
   (
-    await stand.database.pool.query(
+    await harness.database.pool.query(
       `select * from gateway.audit_events where ${where} order by at desc, chain desc, seq desc`,
     )
   ).rows;
@@ -42,7 +42,7 @@ inBrowser(
     await until(
       async () => (await events(`action = 'request.allowed' and client_id = '${client.client_id}'`)).length > 0,
     );
-    const { page, problems } = await stand.signIn(user);
+    const { page, problems } = await harness.signIn(user);
     await page.getByRole('link', { name: 'Audit', exact: true }).first().focus();
     await page.keyboard.press('Enter');
     await page.waitForURL(searchUrl());
@@ -82,7 +82,7 @@ inBrowser(
 
 inBrowser('older events come by cursor, none twice, and times are chosen in the zone of the viewer', async () => {
   for (let i = 0; i < 60; i += 1) await call('/api/orders/list', 'wrong');
-  const { page, problems } = await stand.signIn(user, { timezoneId: 'Asia/Tokyo' });
+  const { page, problems } = await harness.signIn(user, { timezoneId: 'Asia/Tokyo' });
   await page.goto(searchUrl('?action=request.denied'));
   const placesOf = () => page.locator('tbody a').evaluateAll((links) => links.map((link) => link.getAttribute('href')));
   const first = await placesOf();
@@ -103,7 +103,7 @@ inBrowser('older events come by cursor, none twice, and times are chosen in the 
 });
 
 inBrowser('an open search says that there are newer events, without looking at the audit by itself', async () => {
-  const { page, problems } = await stand.signIn(user);
+  const { page, problems } = await harness.signIn(user);
   await page.goto(searchUrl(`?client=${client.client_id}`));
   const readings = async () => (await events(`action = 'audit.read'`)).length;
   const before = await readings();
@@ -128,14 +128,14 @@ inBrowser('an open search says that there are newer events, without looking at t
 inBrowser(
   'every reading is audited with the person, and a credential in a filter goes neither to the server nor into the audit',
   async () => {
-    const { page, problems } = await stand.signIn(user);
+    const { page, problems } = await harness.signIn(user);
     const asked: string[] = [];
     page.on('request', (request) => asked.push(request.url()));
     await page.goto(searchUrl('?client=opc_x'));
     const [search] = await events(`action = 'audit.read' and actor = 'panel:${user.userId}'`);
     expect(JSON.parse(search?.details ?? '')).toMatchObject({ read: 'search', filter: { client: 'opc_x' } });
     expect(search?.address).toMatch(/127\.0\.0\.1/);
-    await page.goto(`${stand.url}/panel/security/events/0-1`);
+    await page.goto(`${harness.url}/panel/security/events/0-1`);
     const [event] = await events(`action = 'audit.read' and actor = 'panel:${user.userId}'`);
     expect(JSON.parse(event?.details ?? '')).toEqual({ read: 'event', event: '0-1' });
     await page.goto(searchUrl());
@@ -148,7 +148,7 @@ inBrowser(
     const answer = await page.request.get(searchUrl(`?credential=${client.client_secret}`));
     expect(answer.status()).toBe(422);
     expect(await events(`details like '%${client.client_secret}%'`)).toEqual([]);
-    const absent = await page.goto(`${stand.url}/panel/security/events/99-1`);
+    const absent = await page.goto(`${harness.url}/panel/security/events/99-1`);
     expect(absent?.status()).toBe(404);
     expect(problems).toEqual([]);
   },

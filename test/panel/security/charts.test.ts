@@ -5,13 +5,13 @@ import { checkPage } from '../harness/check-page.ts';
 import {
   browserBinary,
   expectAccessible,
-  type PanelStand,
-  type StandUser,
-  startPanelStand,
+  type HarnessUser,
+  type PanelHarness,
+  startPanelHarness,
 } from '../harness/panel-harness.ts';
 
-let stand: PanelStand;
-let user: StandUser;
+let harness: PanelHarness;
+let user: HarnessUser;
 let client: Record<string, string>;
 let key: Record<string, string>;
 
@@ -19,24 +19,33 @@ const inBrowser = test.skipIf(browserBinary === undefined);
 
 beforeAll(async () => {
   if (browserBinary === undefined) return;
-  stand = await startPanelStand();
-  const restuid = stand.restaurants[0] ?? '';
-  user = await stand.user('security');
-  client = await stand.command('client', 'create', '--name', 'Till', '--restaurant', restuid, '--scope', 'read:orders');
-  key = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Counter');
+  harness = await startPanelHarness();
+  const restuid = harness.restaurants[0] ?? '';
+  user = await harness.user('security');
+  client = await harness.command(
+    'client',
+    'create',
+    '--name',
+    'Till',
+    '--restaurant',
+    restuid,
+    '--scope',
+    'read:orders',
+  );
+  key = await harness.command('key', 'create', '--restaurant', restuid, '--name', 'Counter');
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 const get = async (path: string, headers: Record<string, string>): Promise<number> =>
-  (await fetch(`${stand.url}${path}`, { headers })).status;
+  (await fetch(`${harness.url}${path}`, { headers })).status;
 
 const counted = (dimension: string, count: number): Promise<void> =>
   until(
     async () =>
       Number(
         (
-          await stand.database.pool.query('select sum(count) as n from gateway.audit_hours where dimension = $1', [
+          await harness.database.pool.query('select sum(count) as n from gateway.audit_hours where dimension = $1', [
             dimension,
           ])
         ).rows[0].n,
@@ -49,7 +58,7 @@ inBrowser(
   async () => {
     const { client_id = '', client_secret = '' } = client;
     const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret });
-    const issued = await fetch(`${stand.url}/api/oauth/token`, { method: 'POST', body });
+    const issued = await fetch(`${harness.url}/api/oauth/token`, { method: 'POST', body });
     const { access_token: token } = (await issued.json()) as { access_token: string };
     const bearer = { authorization: `Bearer ${token}` };
     for (let i = 0; i < 4; i += 1) expect(await get('/api/orders/list', bearer)).toBe(200);
@@ -57,9 +66,9 @@ inBrowser(
     for (let i = 0; i < 3; i += 1) expect(await get('/api/account/subrestaurants', bearer)).toBe(403);
     expect(await get('/api/orders/list', {})).toBe(401);
     await counted('all', 11);
-    const { page, problems } = await stand.signIn(user);
+    const { page, problems } = await harness.signIn(user);
     await page.getByRole('link', { name: 'Charts' }).first().click();
-    await page.waitForURL(`${stand.url}/panel/security/charts`);
+    await page.waitForURL(`${harness.url}/panel/security/charts`);
     for (const [name, count] of [
       ['Tokens issued', 1],
       ['Requests let through', 6],
@@ -94,7 +103,7 @@ inBrowser(
       ['route', 'orders.list', '0 6 1 Show'],
       ['address', '127.0.0.1', '1 6 4 Show'],
     ] as const) {
-      await page.goto(`${stand.url}/panel/security/charts?by=${by}&days=30`);
+      await page.goto(`${harness.url}/panel/security/charts?by=${by}&days=30`);
       const line = page.locator('table.stack tbody tr', { hasText: figuresOf.at(-1) === '–' ? '3' : text });
       expect((await line.first().innerText()).replaceAll(/\s+/g, ' '), by).toContain(figuresOf);
     }
@@ -110,14 +119,14 @@ inBrowser(
 inBrowser(
   'an hour in which nothing happened says so, and an address with words that are not known is refused',
   async () => {
-    const { page, problems } = await stand.signIn(user);
+    const { page, problems } = await harness.signIn(user);
     for (const asked of ['by=nothing', 'days=9999', `value=${'x'.repeat(500)}`]) {
-      const answer = await page.goto(`${stand.url}/panel/security/charts?${asked}`);
+      const answer = await page.goto(`${harness.url}/panel/security/charts?${asked}`);
       expect(answer?.status(), asked).toBe(400);
     }
-    await page.goto(`${stand.url}/panel/security/charts?by=client&value=none`);
+    await page.goto(`${harness.url}/panel/security/charts?by=client&value=none`);
     expect(await page.locator('.charts').innerText()).toContain('Highest bar: 0');
-    await page.goto(`${stand.url}/panel/security/charts?by=reason&value=none`);
+    await page.goto(`${harness.url}/panel/security/charts?by=reason&value=none`);
     await expectAccessible(page);
     expect(problems).toEqual([]);
   },

@@ -6,41 +6,42 @@ import { checkPage } from '../harness/check-page.ts';
 import {
   browserBinary,
   expectAccessible,
-  type PanelStand,
+  type HarnessUser,
+  type PanelHarness,
   type SignedInBrowser,
-  type StandUser,
-  startPanelStand,
+  startPanelHarness,
 } from '../harness/panel-harness.ts';
 
-let stand: PanelStand;
-let user: StandUser;
+let harness: PanelHarness;
+let user: HarnessUser;
 let restuid: string;
 
 const inBrowser = test.skipIf(browserBinary === undefined);
 
 beforeAll(async () => {
   if (browserBinary === undefined) return;
-  stand = await startPanelStand();
-  restuid = stand.restaurants[0] ?? '';
-  user = await stand.user('security');
+  harness = await startPanelHarness();
+  restuid = harness.restaurants[0] ?? '';
+  user = await harness.user('security');
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 const list = async (headers: Record<string, string>, path = '/api/orders/list'): Promise<number> =>
-  (await fetch(`${stand.url}${path}`, { headers })).status;
+  (await fetch(`${harness.url}${path}`, { headers })).status;
 const byToken = (token: string): Promise<number> => list({ authorization: `Bearer ${token}` });
 
 const getToken = async (client: Record<string, string>): Promise<string> => {
   const { client_id = '', client_secret = '' } = client;
   const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret });
-  const answer = await fetch(`${stand.url}/api/oauth/token`, { method: 'POST', body });
+  const answer = await fetch(`${harness.url}/api/oauth/token`, { method: 'POST', body });
   return String(((await answer.json()) as { access_token?: string }).access_token);
 };
 
 const written = (where: string): Promise<void> =>
   until(
-    async () => (await stand.database.pool.query(`select 1 from gateway.audit_events where ${where}`)).rows.length > 0,
+    async () =>
+      (await harness.database.pool.query(`select 1 from gateway.audit_events where ${where}`)).rows.length > 0,
   );
 
 /** Everything that the browser sent, to look for what must not be in it. */
@@ -51,7 +52,7 @@ const listen = ({ page }: SignedInBrowser): (() => string) => {
 };
 
 const trace = async ({ page }: SignedInBrowser, text: string): Promise<void> => {
-  await page.goto(`${stand.url}/panel/security/incident`);
+  await page.goto(`${harness.url}/panel/security/incident`);
   await page.getByLabel('API key, client secret or access token').fill(text);
   await page.keyboard.press('Enter');
 };
@@ -59,16 +60,16 @@ const trace = async ({ page }: SignedInBrowser, text: string): Promise<void> => 
 inBrowser(
   'F-41 a secret is traced with its tokens and what was done with them, scopes, addresses and refusals, and one button ends the tree, with the keyboard alone',
   async () => {
-    const client = await stand.command('client', 'create', '--name', 'Till', '--restaurant', restuid);
+    const client = await harness.command('client', 'create', '--name', 'Till', '--restaurant', restuid);
     const secret = client.client_secret ?? '';
     const token = await getToken(client);
     expect(await byToken(token)).toBe(200);
     expect(await list({ 'x-client-id': client.client_id ?? '', 'x-client-secret': secret })).toBe(200);
     await written(`action = 'request.allowed' and credential_id = '${secret.slice(0, 16)}'`);
-    const opened = await stand.signIn(user);
+    const opened = await harness.signIn(user);
     const { page, problems } = opened;
     const sent = listen(opened);
-    await page.goto(`${stand.url}/panel/security/incident`);
+    await page.goto(`${harness.url}/panel/security/incident`);
     await checkPage(page, 'security-incident-form');
     await page.getByLabel('API key, client secret or access token').focus();
     // As somebody finds it in a file.
@@ -107,7 +108,7 @@ inBrowser(
     expect(await list({ 'x-client-id': client.client_id ?? '', 'x-client-secret': secret })).toBe(401);
     const actions = await page.locator('.proof h2').allInnerTexts();
     expect(actions).toEqual(['secret.retired', 'client.tokens_revoked']);
-    const { rows } = await stand.database.pool.query(
+    const { rows } = await harness.database.pool.query(
       "select actor, encode(hash, 'hex') as hash from gateway.audit_events where action = 'secret.retired'",
     );
     expect(rows[0].actor).toBe(`panel:${user.userId}`);
@@ -122,15 +123,15 @@ inBrowser(
 inBrowser(
   'a token and an API key end; what the browser sent holds neither, and the reading stands in the audit',
   async () => {
-    const client = await stand.command('client', 'create', '--name', 'Kiosk', '--restaurant', restuid);
+    const client = await harness.command('client', 'create', '--name', 'Kiosk', '--restaurant', restuid);
     const token = await getToken(client);
-    const made = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Till');
+    const made = await harness.command('key', 'create', '--restaurant', restuid, '--name', 'Till');
     const key = made.api_key ?? '';
     expect(await byToken(token)).toBe(200);
     expect(await list({ 'x-api-key': key })).toBe(200);
     expect(await byToken(token)).toBe(200);
     expect(await list({ authorization: `Bearer ${token}` }, '/api/nothing/here')).toBe(404);
-    const opened = await stand.signIn(user);
+    const opened = await harness.signIn(user);
     const { page, problems } = opened;
     const sent = listen(opened);
     for (const { value, works, kind } of [
@@ -154,7 +155,7 @@ inBrowser(
       expect(await page.locator('table').innerText()).toContain('request.denied');
     }
     for (const secret of [token.slice(token.lastIndexOf('.') + 1), key.slice(17)]) expect(sent()).not.toContain(secret);
-    const { rows } = await stand.database.pool.query(
+    const { rows } = await harness.database.pool.query(
       `select credential_id from gateway.audit_events where action = 'audit.read' and actor = $1 and credential_id = $2`,
       [`panel:${user.userId}`, key.slice(0, 16)],
     );
@@ -168,18 +169,18 @@ inBrowser(
 inBrowser(
   'an invented value with a real id is not genuine and ends nothing, whatever is posted; what is no credential is never sent',
   async () => {
-    const made = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Other');
+    const made = await harness.command('key', 'create', '--restaurant', restuid, '--name', 'Other');
     const key = made.api_key ?? '';
     expect(await list({ 'x-api-key': key })).toBe(200);
-    const opened = await stand.signIn(user);
+    const opened = await harness.signIn(user);
     const { page, problems } = opened;
     await trace(opened, `${key.slice(0, 17)}${'0'.repeat(49)}`);
     await page.getByText('nothing shows that it had this value').waitFor();
     expect(await page.locator('summary').count()).toBe(0);
     const csrf = await page.locator('input[name=csrf]').first().getAttribute('value');
-    const answer = await page.request.post(`${stand.url}/panel/security/incident/revoke`, {
+    const answer = await page.request.post(`${harness.url}/panel/security/incident/revoke`, {
       form: { csrf: csrf ?? '', kind: 'api_key', id: key.slice(0, 16), sha256: 'a'.repeat(64) },
-      headers: { origin: stand.url },
+      headers: { origin: harness.url },
       maxRedirects: 0,
     });
     expect(answer.status()).toBe(400);
@@ -200,11 +201,11 @@ inBrowser(
 );
 
 inBrowser('a key of an earlier version, which kept no fingerprint, is known by its use since', async () => {
-  const made = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Old');
+  const made = await harness.command('key', 'create', '--restaurant', restuid, '--name', 'Old');
   const key = made.api_key ?? '';
   const id = key.slice(0, 16);
-  await stand.database.pool.query('update gateway.api_keys set fingerprint = null where key_id = $1', [id]);
-  const opened = await stand.signIn(user);
+  await harness.database.pool.query('update gateway.api_keys set fingerprint = null where key_id = $1', [id]);
+  const opened = await harness.signIn(user);
   const { page } = opened;
   await trace(opened, key);
   await page.getByText('nothing shows that it had this value').waitFor();

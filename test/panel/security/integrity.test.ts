@@ -9,18 +9,18 @@ import { checkPage } from '../harness/check-page.ts';
 import {
   browserBinary,
   expectAccessible,
-  type PanelStand,
-  type StandUser,
-  startPanelStand,
+  type HarnessUser,
+  type PanelHarness,
+  startPanelHarness,
 } from '../harness/panel-harness.ts';
 
-let stand: PanelStand;
-let user: StandUser;
+let harness: PanelHarness;
+let user: HarnessUser;
 let client: Record<string, string>;
 let folder: string;
 
 const inBrowser = test.skipIf(browserBinary === undefined);
-const integrityUrl = (): string => `${stand.url}/panel/security/integrity`;
+const integrityUrl = (): string => `${harness.url}/panel/security/integrity`;
 
 beforeAll(async () => {
   if (browserBinary === undefined) return;
@@ -31,40 +31,40 @@ beforeAll(async () => {
   );
   const file = join(folder, 'routes.json');
   writeFileSync(file, JSON.stringify({ ...table, routes }));
-  stand = await startPanelStand({ ORDERPASS_ROUTES_FILE: file });
-  user = await stand.user('security');
+  harness = await startPanelHarness({ ORDERPASS_ROUTES_FILE: file });
+  user = await harness.user('security');
   const scopes = ['--scope', 'read:orders'];
-  client = await stand.command(
+  client = await harness.command(
     'client',
     'create',
     '--name',
     'Till',
     '--restaurant',
-    stand.restaurants[0] ?? '',
+    harness.restaurants[0] ?? '',
     ...scopes,
   );
 });
 
 afterAll(async () => {
-  await stand?.close();
+  await harness?.close();
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
 });
 
 const call = async (): Promise<number> =>
   (
-    await fetch(`${stand.url}/api/orders/list`, {
+    await fetch(`${harness.url}/api/orders/list`, {
       headers: { 'x-client-id': client.client_id ?? '', 'x-client-secret': client.client_secret ?? '' },
     })
   ).status;
 
 const rowsOf = async (query: string, values: unknown[] = []) =>
-  (await stand.database.pool.query(query, values)).rows as Record<string, string>[];
+  (await harness.database.pool.query(query, values)).rows as Record<string, string>[];
 
 inBrowser(
   'verifying is begun with one button, its result comes to the open page, and a change to an event is named with its place',
   async () => {
     expect(await call()).toBe(200);
-    const { page, problems } = await stand.signIn(user);
+    const { page, problems } = await harness.signIn(user);
     await page.getByRole('link', { name: 'Integrity' }).first().click();
     await page.waitForURL(integrityUrl());
     expect(await page.locator('main').innerText()).toContain('Nobody has verified the audit from here yet');
@@ -107,17 +107,17 @@ inBrowser(
   'a search, and everything, is downloaded as JSON lines and as CSV, each event once, and every download is in the audit',
   async () => {
     for (let i = 0; i < 3; i += 1) expect(await call()).toBe(200);
-    await stand.database.pool.query(
+    await harness.database.pool.query(
       `insert into gateway.audit_events (chain, seq, at, action, outcome, count, request_ids, tenants, scopes, reason, details, hash)
      select 1, 100000 + i, now() - make_interval(secs => i), 'request.denied', 'failure', 1, '{}', '{}', '{}', '=cmd()', '{}', '\\x00'
      from generate_series(1, 950) i`,
     );
-    const { page, problems } = await stand.signIn(user);
+    const { page, problems } = await harness.signIn(user);
     const download = async (name: string): Promise<{ name: string; text: string }> => {
       const [got] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name }).click()]);
       return { name: got.suggestedFilename(), text: readFileSync(await got.path(), 'utf8') };
     };
-    await page.goto(`${stand.url}/panel/security/audit?action=request.denied&decision=deny`);
+    await page.goto(`${harness.url}/panel/security/audit?action=request.denied&decision=deny`);
     const lines = await download('JSON lines');
     expect(lines.name).toMatch(/^orderpass-audit-[\d-]+\.jsonl$/);
     const found = lines.text
@@ -151,7 +151,7 @@ inBrowser(
       { read: 'export', format: 'jsonl', filter: {} },
     ]);
     // A filter that cannot be read does not become everything.
-    expect((await page.request.get(`${stand.url}/panel/security/audit/export?since=yesterday`)).status()).toBe(422);
+    expect((await page.request.get(`${harness.url}/panel/security/audit/export?since=yesterday`)).status()).toBe(422);
     expect(problems).toEqual([]);
   },
 );
@@ -161,9 +161,9 @@ inBrowser(
   async () => {
     expect(await call()).toBe(200);
     await until(async () => (await rowsOf('select 1 from gateway.policy_dry_run')).length > 0);
-    const { page, problems } = await stand.signIn(user);
+    const { page, problems } = await harness.signIn(user);
     await page.getByRole('link', { name: 'Policy' }).first().click();
-    await page.waitForURL(`${stand.url}/panel/security/policy`);
+    await page.waitForURL(`${harness.url}/panel/security/policy`);
     const row = page.locator('tbody tr');
     expect(await row.count()).toBe(1);
     expect(await row.innerText()).toMatch(new RegExp(`${client.client_id}\\s+orders\\.list\\s+write:menu`));
@@ -188,8 +188,8 @@ inBrowser(
     }
     expect(seen.length).toBe(121);
     expect(new Set(seen).size).toBe(121);
-    await page.goto(`${stand.url}/panel/security/policy?days=7&before=garbage`);
-    expect(page.url()).toBe(`${stand.url}/panel/security/policy?days=7`);
+    await page.goto(`${harness.url}/panel/security/policy?days=7&before=garbage`);
+    expect(page.url()).toBe(`${harness.url}/panel/security/policy?days=7`);
     expect(problems).toEqual([]);
   },
 );

@@ -1,30 +1,30 @@
 /** Tokens and credentials live now, in a real browser. Skipped where no Chromium is installed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkPage } from '../harness/check-page.ts';
-import { browserBinary, type PanelStand, type StandUser, startPanelStand } from '../harness/panel-harness.ts';
+import { browserBinary, type HarnessUser, type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
-let stand: PanelStand;
-let user: StandUser;
+let harness: PanelHarness;
+let user: HarnessUser;
 let restuid: string;
 let client: Record<string, string>;
 
 const inBrowser = test.skipIf(browserBinary === undefined);
-const liveUrl = (kind: string): string => `${stand.url}/panel/security/live?kind=${kind}`;
+const liveUrl = (kind: string): string => `${harness.url}/panel/security/live?kind=${kind}`;
 
 beforeAll(async () => {
   if (browserBinary === undefined) return;
-  stand = await startPanelStand();
-  restuid = stand.restaurants[0] ?? '';
-  user = await stand.user('security');
-  client = await stand.command('client', 'create', '--name', 'Till', '--restaurant', restuid);
+  harness = await startPanelHarness();
+  restuid = harness.restaurants[0] ?? '';
+  user = await harness.user('security');
+  client = await harness.command('client', 'create', '--name', 'Till', '--restaurant', restuid);
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 const getToken = async (): Promise<string> => {
   const { client_id = '', client_secret = '' } = client;
   const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret });
-  const answer = await fetch(`${stand.url}/api/oauth/token`, { method: 'POST', body });
+  const answer = await fetch(`${harness.url}/api/oauth/token`, { method: 'POST', body });
   return String(((await answer.json()) as { access_token?: string }).access_token);
 };
 
@@ -36,18 +36,18 @@ inBrowser(
   async () => {
     const [kept, ended] = [await getToken(), await getToken()];
     const { client_id = '', client_secret = '' } = client;
-    const revoked = await fetch(`${stand.url}/api/oauth/revoke`, {
+    const revoked = await fetch(`${harness.url}/api/oauth/revoke`, {
       method: 'POST',
       body: new URLSearchParams({ token: ended, client_id, client_secret }),
     });
     expect(revoked.status).toBe(200);
     const works = (token: string) =>
-      fetch(`${stand.url}/api/orders/list`, { headers: { authorization: `Bearer ${token}` } });
+      fetch(`${harness.url}/api/orders/list`, { headers: { authorization: `Bearer ${token}` } });
     expect([(await works(kept)).status, (await works(ended)).status]).toEqual([200, 401]);
-    const { page, problems } = await stand.signIn(user);
-    await page.goto(`${stand.url}/panel`);
+    const { page, problems } = await harness.signIn(user);
+    await page.goto(`${harness.url}/panel`);
     await page.getByRole('link', { name: 'Live now' }).first().click();
-    await page.waitForURL(`${stand.url}/panel/security/live`);
+    await page.waitForURL(`${harness.url}/panel/security/live`);
     const text = await page.locator('main').innerText();
     expect(text).toContain(jtiOf(kept));
     expect(text).not.toContain(jtiOf(ended));
@@ -65,7 +65,7 @@ inBrowser(
       await page.waitForURL(/before=/);
     }
     expect(seen.map((one) => one.trim())).toEqual(jtis.reverse());
-    const { rows } = await stand.database.pool.query(
+    const { rows } = await harness.database.pool.query(
       `select details from gateway.audit_events where action = 'audit.read' and actor = $1 order by at desc limit 1`,
       [`panel:${user.userId}`],
     );
@@ -78,7 +78,7 @@ inBrowser(
     await news.click();
     await page.locator('tbody tr', { hasText: later }).waitFor();
     // After a change of its secret no token of the client is good any more.
-    await stand.command('client', 'revoke-tokens', '--client-id', client_id);
+    await harness.command('client', 'revoke-tokens', '--client-id', client_id);
     await page.goto(liveUrl('token'));
     expect(await page.locator('main').innerText()).toContain('No token is live');
     expect(problems).toEqual([]);
@@ -88,14 +88,14 @@ inBrowser(
 inBrowser(
   'a key that is made or revoked elsewhere comes and goes on the open page, and leads to its events',
   async () => {
-    const { page, problems } = await stand.signIn(user);
+    const { page, problems } = await harness.signIn(user);
     await page.goto(liveUrl('api_key'));
-    const made = await stand.command('key', 'create', '--restaurant', restuid, '--name', 'Counter');
+    const made = await harness.command('key', 'create', '--restaurant', restuid, '--name', 'Counter');
     const row = page.locator('tbody tr', { hasText: made.key_id ?? '' });
     await row.waitFor();
     expect(await row.innerText()).toMatch(/Counter[\s\S]*Active[\s\S]*Osteria Uno[\s\S]*never[\s\S]*not yet/);
     await checkPage(page, 'security-live-keys');
-    await stand.command('key', 'revoke', '--key-id', made.key_id ?? '');
+    await harness.command('key', 'revoke', '--key-id', made.key_id ?? '');
     await row.waitFor({ state: 'detached' });
     expect(await page.locator('#live').innerText()).toContain('There is none');
     await page.goto(liveUrl('client_secret'));
@@ -109,8 +109,8 @@ inBrowser(
 inBrowser(
   'credentials of every kind are listed by cursor, an ended client’s not, and no list reads a whole table',
   async () => {
-    const { page } = await stand.signIn(user);
-    const { pool } = stand.database;
+    const { page } = await harness.signIn(user);
+    const { pool } = harness.database;
     await pool.query(
       `insert into gateway.api_keys (tenant, key_id, name, digest, created, revoked_at)
      select $1, 'opk_' || lpad(i::text, 12, '0'), 'k' || i, decode(md5(i::text), 'hex'), now() - make_interval(secs => i / 4),
@@ -139,7 +139,7 @@ inBrowser(
     expect(await page.locator('#live').innerText()).toContain('There is none');
     await page.goto(`${liveUrl('api_key')}&before=garbage`);
     expect(page.url()).toBe(liveUrl('api_key'));
-    await stand.command('client', 'disable', '--client-id', client.client_id ?? '');
+    await harness.command('client', 'disable', '--client-id', client.client_id ?? '');
     await page.goto(liveUrl('client_secret'));
     expect(await page.locator('#live').innerText()).toContain('There is none');
   },

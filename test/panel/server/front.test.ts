@@ -3,18 +3,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { en } from '#src/panel/texts/en.ts';
 import { it } from '#src/panel/texts/it.ts';
 import { makeDataDir, type RunningProgram, startProgram } from '../../support/program.ts';
-import { type PanelStand, startPanelStand } from '../harness/panel-harness.ts';
+import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
-let stand: PanelStand;
+let harness: PanelHarness;
 
 beforeAll(async () => {
-  stand = await startPanelStand();
+  harness = await startPanelHarness();
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 const ask = (path: string, headers: Record<string, string> = {}) =>
-  fetch(`${stand.url}${path}`, { redirect: 'manual', headers });
+  fetch(`${harness.url}${path}`, { redirect: 'manual', headers });
 
 test('the panel takes /panel and what is below it, and nothing else', async () => {
   for (const path of ['/panel', '/panel?x=1', '/panel/account'])
@@ -28,7 +28,7 @@ test('the panel takes /panel and what is below it, and nothing else', async () =
 });
 
 test('every answer carries the policy, and pages are kept nowhere', async () => {
-  const { cookie } = { cookie: await stand.cookieOf(await stand.user('support')) };
+  const { cookie } = { cookie: await harness.cookieOf(await harness.user('support')) };
   for (const [path, status] of [
     ['/panel/sign-in', 200],
     ['/panel', 200],
@@ -64,9 +64,9 @@ test('assets are kept for ever under names that change with them, and come compr
 
 test('a form that is too large, of another type or too strange is refused with a page', async () => {
   const post = (body: string, type = 'application/x-www-form-urlencoded') =>
-    fetch(`${stand.url}/panel/sign-in`, {
+    fetch(`${harness.url}/panel/sign-in`, {
       method: 'POST',
-      headers: { origin: stand.url, 'content-type': type },
+      headers: { origin: harness.url, 'content-type': type },
       body,
     });
   expect((await post(`email=${'x'.repeat(70_000)}`)).status).toBe(413);
@@ -77,9 +77,9 @@ test('a form that is too large, of another type or too strange is refused with a
 });
 
 test('sign-ins are found in the audit of the gateway, with the address', async () => {
-  const user = await stand.user('security');
-  await stand.cookieOf(user);
-  const { events } = (await stand.command('audit', 'search', '--action', 'user.signed_in')) as unknown as {
+  const user = await harness.user('security');
+  await harness.cookieOf(user);
+  const { events } = (await harness.command('audit', 'search', '--action', 'user.signed_in')) as unknown as {
     events: Record<string, unknown>[];
   };
   expect(events[0]).toMatchObject({ 'user.name': `panel:${user.userId}`, 'source.ip': '127.0.0.1' });
@@ -96,7 +96,7 @@ test('every text is there in every language', () => {
 test('switched off, the panel is not there', async () => {
   const data = makeDataDir();
   const program: RunningProgram = await startProgram({
-    ...stand.settings,
+    ...harness.settings,
     ORDERPASS_DATA_DIR: data.path,
     ORDERPASS_PANEL: 'off',
   });

@@ -4,22 +4,22 @@ import { connect } from 'node:net';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { root } from '../../support/program.ts';
-import { type PanelStand, startPanelStand } from '../harness/panel-harness.ts';
+import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
-let stand: PanelStand;
+let harness: PanelHarness;
 
 beforeAll(async () => {
-  stand = await startPanelStand();
+  harness = await startPanelHarness();
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 type Answer = { status: number; text: string };
 
 /** One request on a connection of its own, as it is written. */
 const send = (path: string, fields: string): Promise<Answer> =>
   new Promise((resolve, reject) => {
-    const { hostname, port } = new URL(stand.url);
+    const { hostname, port } = new URL(harness.url);
     let text = '';
     const socket = connect(Number(port), hostname, () => {
       socket.write(`GET ${path} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nConnection: close\r\n${fields}\r\n`);
@@ -32,7 +32,7 @@ const send = (path: string, fields: string): Promise<Answer> =>
   });
 
 const assetPath = async (): Promise<string> =>
-  /\/panel\/assets\/[^"]+\.css/.exec(await (await fetch(`${stand.url}/panel/sign-in`)).text())?.[0] ?? '';
+  /\/panel\/assets\/[^"]+\.css/.exec(await (await fetch(`${harness.url}/panel/sign-in`)).text())?.[0] ?? '';
 
 const field = (bytes: number): string => `Accept-Encoding: gzip${' '.repeat(bytes)}x\r\n`;
 

@@ -1,16 +1,16 @@
 /** Where a form must have been sent from: the public address of the server, or another name of loopback. */
 import { request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type PanelStand, startPanelStand } from '../harness/panel-harness.ts';
+import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
 const origin = 'https://panel.example.com';
-let stand: PanelStand;
+let harness: PanelHarness;
 
 beforeAll(async () => {
-  stand = await startPanelStand({ ORDERPASS_ORIGIN: origin });
+  harness = await startPanelHarness({ ORDERPASS_ORIGIN: origin });
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 type Answer = { status: number; text: string };
 
@@ -19,7 +19,7 @@ const post = (headers: Record<string, string>): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const type = { 'content-type': 'application/x-www-form-urlencoded' };
     const asked = request(
-      `${stand.url}/panel/sign-in`,
+      `${harness.url}/panel/sign-in`,
       { method: 'POST', headers: { ...type, ...headers } },
       (answer) => {
         let text = '';
@@ -34,7 +34,7 @@ const post = (headers: Record<string, string>): Promise<Answer> =>
   });
 
 test('F-33 a form is taken from the public origin with its scheme, and from other hosts only where they are loopback', async () => {
-  const { port } = new URL(stand.url);
+  const { port } = new URL(harness.url);
   const host = 'panel.example.com';
   for (const headers of [
     { origin: 'http://panel.example.com', host },

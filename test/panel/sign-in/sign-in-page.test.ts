@@ -3,25 +3,25 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   browserBinary,
   expectAccessible,
-  type PanelStand,
-  startPanelStand,
+  type PanelHarness,
+  startPanelHarness,
   takeScreenshots,
 } from '../harness/panel-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('sign-in-page: skipped, no Chromium is installed\n');
 
-let stand: PanelStand;
+let harness: PanelHarness;
 
 beforeAll(async () => {
-  if (browserBinary !== undefined) stand = await startPanelStand();
+  if (browserBinary !== undefined) harness = await startPanelHarness();
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 test.skipIf(browserBinary === undefined)(
   'a new owner sets the password with the one-time link, is signed in, signs out and in again',
   async () => {
-    const made = await stand.command(
+    const made = await harness.command(
       ...[
         'user',
         'create',
@@ -30,24 +30,24 @@ test.skipIf(browserBinary === undefined)(
         '--role',
         'owner',
         '--restaurant',
-        stand.restaurants[0] ?? '',
+        harness.restaurants[0] ?? '',
       ],
     );
-    const { page, context, problems } = await stand.open();
-    await page.goto((made.link ?? '').replace(/^http:\/\/[^/]+/, stand.url));
+    const { page, context, problems } = await harness.open();
+    await page.goto((made.link ?? '').replace(/^http:\/\/[^/]+/, harness.url));
     await expectAccessible(page);
     await takeScreenshots(page, 'set-password');
     await page.getByLabel('New password', { exact: true }).fill('correct horse battery');
     await page.getByLabel('New password again').fill('correct horse battery');
     await page.keyboard.press('Enter');
-    await page.waitForURL(`${stand.url}/panel`);
+    await page.waitForURL(`${harness.url}/panel`);
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Overview');
     const cookie = (await context.cookies()).find(({ name }) => name === '__Host-orderpass');
     expect(cookie).toMatchObject({ secure: true, httpOnly: true, sameSite: 'Lax', path: '/' });
     await expectAccessible(page);
     await takeScreenshots(page, 'overview');
     await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.waitForURL(`${stand.url}/panel/sign-in`);
+    await page.waitForURL(`${harness.url}/panel/sign-in`);
     await page.getByLabel('Email').fill('ada@example.com');
     await page.getByLabel('Password', { exact: true }).fill('not the password');
     await page.keyboard.press('Enter');
@@ -55,7 +55,7 @@ test.skipIf(browserBinary === undefined)(
     expect(await page.getByRole('alert').innerText()).toBe('Email or password is wrong, or the account is disabled.');
     await page.getByLabel('Password', { exact: true }).fill('correct horse battery');
     await page.keyboard.press('Enter');
-    await page.waitForURL(`${stand.url}/panel`);
+    await page.waitForURL(`${harness.url}/panel`);
     expect(problems).toEqual([]);
   },
 );

@@ -6,31 +6,31 @@ import { clientId, clientSecret, type OpenidProvider, startOpenidProvider } from
 import {
   browserBinary,
   expectAccessible,
-  type PanelStand,
-  startPanelStand,
+  type PanelHarness,
+  startPanelHarness,
   takeScreenshots,
 } from '../harness/panel-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('sign-in-ways: skipped, no Chromium is installed\n');
 
 let provider: OpenidProvider;
-let stand: PanelStand;
+let harness: PanelHarness;
 
 beforeAll(async () => {
   if (browserBinary === undefined) return;
   // By name, where the panel goes by number: two sites for a browser.
   provider = await startOpenidProvider('localhost');
-  stand = await startPanelStand({
+  harness = await startPanelHarness({
     ORDERPASS_PANEL_OIDC_ISSUER: provider.issuer,
     ORDERPASS_PANEL_OIDC_CLIENT_ID: clientId,
     ORDERPASS_PANEL_OIDC_CLIENT_SECRET: clientSecret,
     ORDERPASS_PANEL_OIDC_LABEL: 'Trattoria ID',
   });
-  provider.serve(stand.url, () => ({ sub: 'ada-1', email: 'security1@example.com', email_verified: true }));
+  provider.serve(harness.url, () => ({ sub: 'ada-1', email: 'security1@example.com', email_verified: true }));
 });
 
 afterAll(async () => {
-  await stand?.close();
+  await harness?.close();
   await provider?.close();
 });
 
@@ -50,22 +50,22 @@ const codeOf = (key: string, step: number): string => {
 const stepNow = (): number => Math.floor(Date.now() / 30_000);
 
 inBrowser('somebody comes back signed in from a provider on another site, to the page asked for', async () => {
-  await stand.user('security');
-  const { page, problems } = await stand.open();
-  await page.goto(`${stand.url}/panel/account`);
+  await harness.user('security');
+  const { page, problems } = await harness.open();
+  await page.goto(`${harness.url}/panel/account`);
   await expectAccessible(page);
   await takeScreenshots(page, 'sign-in');
   await page.getByRole('link', { name: 'Sign in with Trattoria ID' }).click();
-  await page.waitForURL(`${stand.url}/panel/account`);
+  await page.waitForURL(`${harness.url}/panel/account`);
   expect(await page.locator('td[data-label="Signed in with"]').first().innerText()).toBe('Single sign-on');
   expect(problems).toEqual([]);
 });
 
 inBrowser('a user adds one-time codes, keeps the recovery codes, and signs in with a code', async () => {
-  const user = await stand.user('support');
-  const { page, context, problems } = await stand.signIn(user);
+  const user = await harness.user('support');
+  const { page, context, problems } = await harness.signIn(user);
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-  await page.goto(`${stand.url}/panel/account`);
+  await page.goto(`${harness.url}/panel/account`);
   await page.getByRole('link', { name: 'Add one-time codes' }).click();
   await page.getByLabel('Current password').fill(user.password);
   await page.getByRole('button', { name: 'Show the picture to scan' }).click();
@@ -96,6 +96,6 @@ inBrowser('a user adds one-time codes, keeps the recovery codes, and signs in wi
   // A step later: a clock may be that much ahead.
   await page.getByLabel('One-time code').fill(codeOf(key, Math.max(used + 1, stepNow())));
   await page.keyboard.press('Enter');
-  await page.waitForURL(`${stand.url}/panel`);
+  await page.waitForURL(`${harness.url}/panel`);
   expect(problems).toEqual([]);
 });

@@ -4,33 +4,35 @@ import { withinASecond } from '../../support/until.ts';
 import {
   browserBinary,
   expectAccessible,
-  type PanelStand,
-  startPanelStand,
+  type PanelHarness,
+  startPanelHarness,
   takeScreenshots,
 } from '../harness/panel-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('support-client: skipped, no Chromium is installed\n');
 
-let stand: PanelStand;
+let harness: PanelHarness;
 
 beforeAll(async () => {
-  if (browserBinary !== undefined) stand = await startPanelStand();
+  if (browserBinary !== undefined) harness = await startPanelHarness();
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 type Client = { id: string; secret: string };
 
 const call = async ({ id, secret }: Client) => {
-  const answer = await fetch(`${stand.url}/api/whoami`, { headers: { 'x-client-id': id, 'x-client-secret': secret } });
+  const answer = await fetch(`${harness.url}/api/whoami`, {
+    headers: { 'x-client-id': id, 'x-client-secret': secret },
+  });
   return { status: answer.status, text: await answer.text() };
 };
 
 const statusOf = (client: Client) => async (): Promise<number> => (await call(client)).status;
 
 const makeClient = async (): Promise<Client> => {
-  const { client_id = '', client_secret = '' } = await stand.command(
-    ...['client', 'create', '--name', 'Ada Delivery', '--restaurant', stand.restaurants[0] ?? ''],
+  const { client_id = '', client_secret = '' } = await harness.command(
+    ...['client', 'create', '--name', 'Ada Delivery', '--restaurant', harness.restaurants[0] ?? ''],
   );
   return { id: client_id, secret: client_secret };
 };
@@ -39,10 +41,10 @@ test.skipIf(browserBinary === undefined)(
   'F-40 a secret is rotated with overlap and retired only on purpose while it is used; grants, quarantine and the end take effect at the API',
   async () => {
     const old = await makeClient();
-    const { page, problems } = await stand.signIn(await stand.user('support'));
+    const { page, problems } = await harness.signIn(await harness.user('support'));
     const { id } = old;
     expect((await call(old)).status).toBe(200);
-    await page.goto(`${stand.url}/panel/clients/${id}`);
+    await page.goto(`${harness.url}/panel/clients/${id}`);
 
     // Rotation: both work. By keyboard only.
     const rotate = page.getByRole('button', { name: 'Make a new secret' });
@@ -80,7 +82,7 @@ test.skipIf(browserBinary === undefined)(
     expect((await call(fresh)).status).toBe(200);
 
     // Grants.
-    const [, second = ''] = stand.restaurants;
+    const [, second = ''] = harness.restaurants;
     expect((await call(fresh)).text).not.toContain(second);
     await page.getByLabel('Find a restaurant').fill('tratt');
     await page.getByRole('checkbox', { name: /Trattoria Due/ }).check();

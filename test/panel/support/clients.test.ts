@@ -3,31 +3,33 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   browserBinary,
   expectAccessible,
-  type PanelStand,
-  startPanelStand,
+  type PanelHarness,
+  startPanelHarness,
   takeScreenshots,
 } from '../harness/panel-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('support-clients: skipped, no Chromium is installed\n');
 
-let stand: PanelStand;
+let harness: PanelHarness;
 
 beforeAll(async () => {
-  if (browserBinary !== undefined) stand = await startPanelStand();
+  if (browserBinary !== undefined) harness = await startPanelHarness();
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 const whoami = async (id: string, secret: string) => {
-  const answer = await fetch(`${stand.url}/api/whoami`, { headers: { 'x-client-id': id, 'x-client-secret': secret } });
+  const answer = await fetch(`${harness.url}/api/whoami`, {
+    headers: { 'x-client-id': id, 'x-client-secret': secret },
+  });
   return { status: answer.status, body: (await answer.json()) as { credential?: Record<string, unknown> } };
 };
 
 test.skipIf(browserBinary === undefined)(
   'support makes a restaurant, finds it by a word of its name, and makes a client that reaches it with the chosen scopes only',
   async () => {
-    const support = await stand.user('support');
-    const { page, problems, context } = await stand.signIn(support, { timezoneId: 'Europe/Rome' });
+    const support = await harness.user('support');
+    const { page, problems, context } = await harness.signIn(support, { timezoneId: 'Europe/Rome' });
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
 
     await page.getByRole('link', { name: 'Restaurants' }).first().click();
@@ -47,7 +49,7 @@ test.skipIf(browserBinary === undefined)(
     expect(await page.locator('main').innerText()).toContain('No API client may reach this restaurant yet.');
     await expectAccessible(page);
 
-    await page.goto(`${stand.url}/panel/support/restaurants`);
+    await page.goto(`${harness.url}/panel/support/restaurants`);
     await page.getByLabel('Name or id').fill('mar fig');
     await page.keyboard.press('Enter');
     await page.waitForURL(/q=mar/);
@@ -57,7 +59,7 @@ test.skipIf(browserBinary === undefined)(
     await page.keyboard.press('Enter');
     await page.getByText('No restaurant is called “ario” or has that id.').waitFor();
 
-    await page.goto(`${stand.url}/panel/clients`);
+    await page.goto(`${harness.url}/panel/clients`);
     await page.getByText('There is no API client yet').waitFor();
     await page.getByRole('link', { name: 'New client' }).click();
     await page.getByRole('button', { name: 'Create client' }).focus();
@@ -91,7 +93,7 @@ test.skipIf(browserBinary === undefined)(
     expect(status).toBe(200);
     expect(body.credential).toMatchObject({ name: 'Ada Delivery', scopes: ['read:orders', 'manage:orders'] });
     expect(body.credential?.restaurants).toMatchObject(
-      [restuid, stand.restaurants[0] ?? ''].sort().map((uid) => ({ uid })),
+      [restuid, harness.restaurants[0] ?? ''].sort().map((uid) => ({ uid })),
     );
     expect(body.credential?.restaurants).toContainEqual(
       expect.objectContaining({ uid: restuid, currency: 'CHF', time_zone: 'Europe/Rome' }),
@@ -102,17 +104,17 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('heading', { level: 1, name: 'Ada Delivery' }).waitFor();
     expect(await page.content()).not.toContain(secret);
     await page.getByRole('link', { name: 'API clients' }).first().click();
-    await page.waitForURL(`${stand.url}/panel/clients`);
+    await page.waitForURL(`${harness.url}/panel/clients`);
     expect(await page.locator('tbody tr').count()).toBe(1);
     await takeScreenshots(page, 'support-clients');
     await expectAccessible(page);
     // What others do comes to the open lists by itself.
-    await stand.command('client', 'create', '--name', 'Later', '--restaurant', restuid);
+    await harness.command('client', 'create', '--name', 'Later', '--restaurant', restuid);
     await page.locator('tbody tr', { hasText: 'Later' }).waitFor();
-    await page.goto(`${stand.url}/panel/support/restaurants`);
-    const made = await stand.command('restaurant', 'create', '--name', 'Trattoria Tre', '--time-zone', 'Europe/Rome');
+    await page.goto(`${harness.url}/panel/support/restaurants`);
+    const made = await harness.command('restaurant', 'create', '--name', 'Trattoria Tre', '--time-zone', 'Europe/Rome');
     await page.locator('tbody tr', { hasText: made.restuid ?? '' }).waitFor();
-    const audited = await stand.command('audit', 'search', '--client', id, '--action', 'client.created');
+    const audited = await harness.command('audit', 'search', '--client', id, '--action', 'client.created');
     expect(JSON.stringify(audited)).toContain(`panel:${support.userId}`);
     expect(problems).toEqual([]);
   },

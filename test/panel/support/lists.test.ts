@@ -2,30 +2,30 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { denialReasons } from '#src/gateway/model/traced-fault.ts';
 import { textsOf } from '#src/panel/texts/texts.ts';
-import { type PanelStand, startPanelStand } from '../harness/panel-harness.ts';
+import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
-let stand: PanelStand;
+let harness: PanelHarness;
 let cookie: string;
 
 beforeAll(async () => {
-  stand = await startPanelStand();
-  cookie = await stand.cookieOf(await stand.user('support'));
+  harness = await startPanelHarness();
+  cookie = await harness.cookieOf(await harness.user('support'));
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 const get = async (path: string): Promise<{ status: number; text: string }> => {
-  const answer = await fetch(stand.url + path, { headers: { cookie }, redirect: 'manual' });
+  const answer = await fetch(harness.url + path, { headers: { cookie }, redirect: 'manual' });
   return { status: answer.status, text: await answer.text() };
 };
 
 const csrfOf = async (): Promise<string> => /name="csrf" value="([^"]+)"/.exec((await get('/panel')).text)?.[1] ?? '';
 
 const post = async (path: string, fields: readonly (readonly [string, string])[]) => {
-  const answer = await fetch(stand.url + path, {
+  const answer = await fetch(harness.url + path, {
     method: 'POST',
     redirect: 'manual',
-    headers: { cookie, origin: stand.url, 'content-type': 'application/x-www-form-urlencoded' },
+    headers: { cookie, origin: harness.url, 'content-type': 'application/x-www-form-urlencoded' },
     body: new URLSearchParams([
       ['csrf', await csrfOf()],
       ...fields.map(([name, value]): [string, string] => [name, value]),
@@ -62,8 +62,8 @@ test('lists of restaurants and clients show everything once, newest first, a pag
   expect((await walk('/panel/support/restaurants')).names.toSorted()).toEqual(
     [...made, 'Osteria Uno', 'Trattoria Due'].toSorted(),
   );
-  expect((await walk(`/panel/support/restaurants?q=${stand.restaurants[1]}`)).names).toEqual(['Trattoria Due']);
-  const [restuid = ''] = stand.restaurants;
+  expect((await walk(`/panel/support/restaurants?q=${harness.restaurants[1]}`)).names).toEqual(['Trattoria Due']);
+  const [restuid = ''] = harness.restaurants;
   const clients = made.map((name) => `App of ${name}`);
   for (const name of clients) {
     const { status, text } = await post('/panel/clients/new', [
@@ -78,7 +78,7 @@ test('lists of restaurants and clients show everything once, newest first, a pag
   expect(await walk('/panel/clients')).toEqual({ names: clients.toReversed(), pages: 2 });
   expect(await walk('/panel/clients?q=numm+app')).toEqual({ names: clients.toReversed(), pages: 2 });
   expect(await walk(`/panel/clients?restaurant=${restuid}`)).toEqual({ names: clients.toReversed(), pages: 2 });
-  expect((await walk(`/panel/clients?restaurant=${stand.restaurants[1]}`)).names).toEqual([]);
+  expect((await walk(`/panel/clients?restaurant=${harness.restaurants[1]}`)).names).toEqual([]);
 });
 
 test('F-56 whatever is typed into a search is searched for whole or refused, and nothing else happens', async () => {
@@ -99,7 +99,7 @@ test('F-56 whatever is typed into a search is searched for whole or refused, and
 });
 
 test('without a script restaurants are found and chosen by sending the form, and nothing is made until it is complete', async () => {
-  const [first = '', second = ''] = stand.restaurants;
+  const [first = '', second = ''] = harness.restaurants;
   const found = await post('/panel/clients/new', [
     ['name', 'Careful'],
     ['restaurant', first],

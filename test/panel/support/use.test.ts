@@ -4,35 +4,35 @@ import { until, withinASecond } from '../../support/until.ts';
 import {
   browserBinary,
   expectAccessible,
-  type PanelStand,
-  startPanelStand,
+  type PanelHarness,
+  startPanelHarness,
   takeScreenshots,
 } from '../harness/panel-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('support-use: skipped, no Chromium is installed\n');
 
-let stand: PanelStand;
+let harness: PanelHarness;
 
 beforeAll(async () => {
-  if (browserBinary !== undefined) stand = await startPanelStand();
+  if (browserBinary !== undefined) harness = await startPanelHarness();
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 type Client = { id: string; secret: string };
 
 const statusOf = async ({ id, secret }: Client, path: string): Promise<number> =>
-  (await fetch(`${stand.url}/api/${path}`, { headers: { 'x-client-id': id, 'x-client-secret': secret } })).status;
+  (await fetch(`${harness.url}/api/${path}`, { headers: { 'x-client-id': id, 'x-client-secret': secret } })).status;
 
 const scopesOf = async ({ id, secret }: Client): Promise<string[]> => {
   const headers = { 'x-client-id': id, 'x-client-secret': secret };
-  const answer = await fetch(`${stand.url}/api/whoami`, { headers });
+  const answer = await fetch(`${harness.url}/api/whoami`, { headers });
   return ((await answer.json()) as { credential: { scopes: string[] } }).credential.scopes;
 };
 
 const makeClient = async (name: string, scope: string): Promise<Client> => {
-  const { client_id = '', client_secret = '' } = await stand.command(
-    ...['client', 'create', '--name', name, '--restaurant', stand.restaurants[0] ?? '', '--scope', scope],
+  const { client_id = '', client_secret = '' } = await harness.command(
+    ...['client', 'create', '--name', name, '--restaurant', harness.restaurants[0] ?? '', '--scope', scope],
   );
   return { id: client_id, secret: client_secret };
 };
@@ -47,8 +47,8 @@ test.skipIf(browserBinary === undefined)(
     expect(await statusOf(other, 'menu/categories')).toBe(200);
     expect(await statusOf(busy, 'customerstats/customers')).toBe(403);
 
-    const { page, problems, context } = await stand.signIn(await stand.user('support'));
-    const usePage = `${stand.url}/panel/clients/${busy.id}/use`;
+    const { page, problems, context } = await harness.signIn(await harness.user('support'));
+    const usePage = `${harness.url}/panel/clients/${busy.id}/use`;
     // The audit is written moments after the answers.
     await until(async () => {
       await page.goto(usePage);
@@ -65,7 +65,7 @@ test.skipIf(browserBinary === undefined)(
     // What is used since the page was shown stays: nobody is shut out by an old page. The page is told, and reads nothing by
     // itself; of other clients it is not told.
     const readings = async (): Promise<number> => {
-      const found = await stand.database.pool.query(`select 1 from gateway.audit_events where action = 'audit.read'`);
+      const found = await harness.database.pool.query(`select 1 from gateway.audit_events where action = 'audit.read'`);
       return found.rows.length;
     };
     const news = page.getByRole('link', { name: 'There is something newer' });
@@ -73,14 +73,14 @@ test.skipIf(browserBinary === undefined)(
     page.on('request', (request) => request.url().endsWith('/use/news?days=30') && told.push(request.url()));
     expect(await statusOf(other, 'menu/categories')).toBe(200);
     await until(async () => {
-      const found = await stand.database.pool.query(
+      const found = await harness.database.pool.query(
         `select sum(count) as calls from gateway.audit_events where client_id = $1 and action = 'request.allowed'`,
         [other.id],
       );
       return Number(found.rows[0]?.calls) === 2;
     });
     const asking = await context.newPage();
-    await asking.goto(`${stand.url}/panel/clients/${busy.id}/shrink?days=30`);
+    await asking.goto(`${harness.url}/panel/clients/${busy.id}/shrink?days=30`);
     await asking.getByRole('heading', { name: 'Withdraw 2 scopes of Busy App' }).waitFor();
     expect(await asking.locator('main').innerText()).toContain('read:menu');
     await expectAccessible(asking);

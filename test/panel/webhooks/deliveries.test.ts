@@ -3,39 +3,39 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { status } from '../../support/webhook-receiver.ts';
 import { browserBinary, expectAccessible, takeScreenshots } from '../harness/panel-harness.ts';
-import { type RestaurantStand, startRestaurantStand } from '../harness/restaurant-harness.ts';
+import { type RestaurantHarness, startRestaurantHarness } from '../harness/restaurant-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('restaurant-deliveries: skipped, no Chromium is installed\n');
 
-let stand: RestaurantStand;
+let harness: RestaurantHarness;
 let endpoint: string;
 
 beforeAll(async () => {
   if (browserBinary === undefined) return;
-  stand = await startRestaurantStand();
-  await stand.notifyOfCustomers();
-  endpoint = await stand.addEndpoint();
+  harness = await startRestaurantHarness();
+  await harness.notifyOfCustomers();
+  endpoint = await harness.addEndpoint();
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
-const rows = () => stand.page.locator('#deliveries tbody tr');
+const rows = () => harness.page.locator('#deliveries tbody tr');
 
-const heard = (email: string): number => stand.receiver.received.filter(({ body }) => body.includes(email)).length;
+const heard = (email: string): number => harness.receiver.received.filter(({ body }) => body.includes(email)).length;
 
 test.skipIf(browserBinary === undefined)(
   'a delivery appears while the log is open; one that fails tells why and when it is tried next, and is sent again',
   async () => {
-    const { page, place, receiver } = stand;
+    const { page, place, receiver } = harness;
     await page.goto(`${place}/deliveries`);
     expect(await page.locator('#deliveries').innerText()).toContain('Nothing was sent yet');
     await expectAccessible(page);
-    await stand.createCustomer();
+    await harness.createCustomer();
     await rows().filter({ hasText: 'Delivered' }).waitFor();
     receiver.behave(
       (response) => void response.writeHead(503, { 'retry-after': '600' }).end('{"error":"<till> is closed"}'),
     );
-    const failing = await stand.createCustomer();
+    const failing = await harness.createCustomer();
     // The page writes moments in words when it has put in what is new.
     const retrying = rows().filter({ hasText: 'Retrying' });
     await retrying.filter({ hasText: /in \d+ minutes/ }).waitFor();
@@ -61,25 +61,25 @@ test.skipIf(browserBinary === undefined)(
     await rows().filter({ hasText: 'Delivered' }).waitFor();
     expect(await rows().count()).toBe(1);
     expect(heard(failing)).toBe(2);
-    expect(stand.problems).toEqual([]);
+    expect(harness.problems).toEqual([]);
   },
 );
 
 test.skipIf(browserBinary === undefined)(
   'what an endpoint has not confirmed since a time is sent again, and nothing else',
   async () => {
-    const { page, place, receiver } = stand;
+    const { page, place, receiver } = harness;
     receiver.behave(status(500));
-    const missed = [await stand.createCustomer(), await stand.createCustomer()];
+    const missed = [await harness.createCustomer(), await harness.createCustomer()];
     await until(() => missed.every((email) => heard(email) === 1));
-    await stand.ask('POST', `/webhooks/${endpoint}/disable`);
+    await harness.ask('POST', `/webhooks/${endpoint}/disable`);
     await page.goto(`${place}/deliveries`);
     await rows().filter({ hasText: 'Cancelled' }).nth(1).waitFor();
     await rows().filter({ hasText: 'Cancelled' }).first().getByRole('link').click();
     await page.getByText('Its endpoint is disabled').waitFor();
     expect(await page.getByRole('button', { name: 'Send again' }).count()).toBe(0);
     receiver.behave(status(204));
-    await stand.ask('POST', `/webhooks/${endpoint}/enable`);
+    await harness.ask('POST', `/webhooks/${endpoint}/enable`);
     const before = receiver.received.length;
     await page.goto(`${place}/deliveries`);
     await page.getByRole('link', { name: 'Send again…' }).click();
@@ -97,12 +97,12 @@ test.skipIf(browserBinary === undefined)(
     await page.goto(`${place}/webhooks/${endpoint}/redeliver`);
     await page.getByRole('button', { name: 'Send again' }).click();
     await page.getByText('Nothing to send again').waitFor();
-    const { rows: noted } = await stand.database.pool.query(
+    const { rows: noted } = await harness.database.pool.query(
       `select count(*)::int as count from gateway.audit_events
        where actor = $1 and details::jsonb->>'operation' = 'webhook/redeliver'`,
-      [`panel:${stand.owner.userId}`],
+      [`panel:${harness.owner.userId}`],
     );
     expect(noted).toEqual([{ count: 3 }]);
-    expect(stand.problems).toEqual([]);
+    expect(harness.problems).toEqual([]);
   },
 );

@@ -4,22 +4,22 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { type ReceivedRequest, startReceiver, status } from '../../support/webhook-receiver.ts';
 import { browserBinary, expectAccessible, takeScreenshots } from '../harness/panel-harness.ts';
-import { type RestaurantStand, startRestaurantStand } from '../harness/restaurant-harness.ts';
+import { type RestaurantHarness, startRestaurantHarness } from '../harness/restaurant-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('restaurant-webhooks: skipped, no Chromium is installed\n');
 
-let stand: RestaurantStand;
+let harness: RestaurantHarness;
 
 beforeAll(async () => {
   if (browserBinary === undefined) return;
-  stand = await startRestaurantStand();
-  await stand.notifyOfCustomers();
+  harness = await startRestaurantHarness();
+  await harness.notifyOfCustomers();
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 const lastReceived = (): ReceivedRequest => {
-  const last = stand.receiver.received.at(-1);
+  const last = harness.receiver.received.at(-1);
   if (last === undefined) throw new Error('nothing was received');
   return last;
 };
@@ -34,16 +34,16 @@ const isSignedWith = (secret: string, { headers, body }: ReceivedRequest): boole
 
 /** Whoever is to hear of what happened is known. */
 const allDispatched = (): Promise<void> =>
-  until(async () => (await stand.database.pool.query('select from outbox.waiting limit 1')).rowCount === 0);
+  until(async () => (await harness.database.pool.query('select from outbox.waiting limit 1')).rowCount === 0);
 
-const secretShown = async (): Promise<string> => (await stand.page.locator('#secret-value').innerText()).trim();
+const secretShown = async (): Promise<string> => (await harness.page.locator('#secret-value').innerText()).trim();
 
 let secret: string;
 
 test.skipIf(browserBinary === undefined)(
   'an endpoint is added, its secret is shown once, and a test event comes signed with it',
   async () => {
-    const { page, place, receiver } = stand;
+    const { page, place, receiver } = harness;
     await page.goto(`${place}/webhooks`);
     expect(await page.locator('#endpoints').innerText()).toContain('There is no endpoint yet');
     await expectAccessible(page);
@@ -79,12 +79,12 @@ test.skipIf(browserBinary === undefined)(
       /did not confirm it[\s\S]*no success \(2xx\)[\s\S]*500[\s\S]*<b>no<\/b> such table/,
     );
     receiver.behave(status(204));
-    expect(stand.problems).toEqual([]);
+    expect(harness.problems).toEqual([]);
   },
 );
 
 test.skipIf(browserBinary === undefined)('a rotated secret signs beside the old one until that is ended', async () => {
-  const { page } = stand;
+  const { page } = harness;
   await page.getByRole('link', { name: 'Back' }).click();
   await page.getByRole('link', { name: 'Rotate secret…' }).click();
   await expectAccessible(page);
@@ -93,7 +93,7 @@ test.skipIf(browserBinary === undefined)('a rotated secret signs beside the old 
   const fresh = await secretShown();
   await page.getByRole('link', { name: 'I have saved it' }).click();
   await page.getByText('The old secret signs too until').waitFor();
-  await stand.createCustomer();
+  await harness.createCustomer();
   await until(() => lastReceived().body.includes('guest1@'));
   expect([isSignedWith(secret, lastReceived()), isSignedWith(fresh, lastReceived())]).toEqual([true, true]);
   await page.getByRole('link', { name: 'Rotate secret…' }).click();
@@ -103,7 +103,7 @@ test.skipIf(browserBinary === undefined)('a rotated secret signs beside the old 
   await expectAccessible(page);
   await page.getByRole('button', { name: 'End the old secret now' }).click();
   await page.getByText(/The old secret of \S+ has ended\./).waitFor();
-  await stand.createCustomer();
+  await harness.createCustomer();
   await until(() => lastReceived().body.includes('guest2@'));
   expect([isSignedWith(secret, lastReceived()), isSignedWith(fresh, lastReceived())]).toEqual([false, true]);
 });
@@ -111,7 +111,7 @@ test.skipIf(browserBinary === undefined)('a rotated secret signs beside the old 
 test.skipIf(browserBinary === undefined)(
   'an edited endpoint is sent to where it says, a disabled or removed one hears nothing',
   async () => {
-    const { page, place, receiver } = stand;
+    const { page, place, receiver } = harness;
     const other = await startReceiver();
     await page.getByRole('link', { name: 'Edit' }).click();
     await page.getByLabel('Address').fill(other.url);
@@ -124,7 +124,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText(/The endpoint \S+ is saved\./).waitFor();
     const before = receiver.received.length;
-    await stand.createCustomer();
+    await harness.createCustomer();
     await until(() => other.received.length === 1);
     await page.getByText('Last try succeeded').waitFor();
     await expectAccessible(page);
@@ -133,11 +133,11 @@ test.skipIf(browserBinary === undefined)(
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Disable endpoint' }).click();
     await page.getByText('Disabled by hand.').waitFor();
-    await stand.createCustomer();
+    await harness.createCustomer();
     await allDispatched();
     await page.getByRole('button', { name: 'Enable' }).click();
     await page.getByText(/The endpoint \S+ is enabled\./).waitFor();
-    const heard = await stand.createCustomer();
+    const heard = await harness.createCustomer();
     await until(() => other.received.length === 2);
     expect(other.received[1]?.body).toContain(heard);
     await page.goto(`${place}/webhooks`);
@@ -148,19 +148,19 @@ test.skipIf(browserBinary === undefined)(
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Remove endpoint' }).click();
     await page.getByText(/The endpoint \S+ is removed\./).waitFor();
-    await stand.createCustomer();
+    await harness.createCustomer();
     await allDispatched();
     // A later endpoint hears what comes after it: the removed one would have heard it as well.
-    await stand.addEndpoint();
-    const after = await stand.createCustomer();
+    await harness.addEndpoint();
+    const after = await harness.createCustomer();
     await until(() => receiver.received.length > before);
     expect(lastReceived().body).toContain(after);
     expect(other.received).toHaveLength(2);
     await other.close();
-    const { rows } = await stand.database.pool.query(
+    const { rows } = await harness.database.pool.query(
       `select details::jsonb->>'operation' as operation, count(*)::int as count from gateway.audit_events
        where actor = $1 and action = 'webhook.changed' group by 1 order by 1`,
-      [`panel:${stand.owner.userId}`],
+      [`panel:${harness.owner.userId}`],
     );
     expect(rows).toEqual([
       { operation: 'webhook/create', count: 2 },
@@ -168,28 +168,28 @@ test.skipIf(browserBinary === undefined)(
       { operation: 'webhook/rotate-secret', count: 2 },
       { operation: 'webhook/update', count: 3 },
     ]);
-    expect(stand.problems).toEqual([]);
+    expect(harness.problems).toEqual([]);
   },
 );
 
 test.skipIf(browserBinary === undefined)(
   'an endpoint of another restaurant is answered as one that does not exist, and hears nothing',
   async () => {
-    const foreign = await stand.command(
-      ...['endpoint', 'create', '--restaurant', stand.others, '--url', `${stand.receiver.url}/foreign`],
+    const foreign = await harness.command(
+      ...['endpoint', 'create', '--restaurant', harness.others, '--url', `${harness.receiver.url}/foreign`],
     );
     const uid = foreign.endpoint_uid ?? '';
     for (const path of ['', '/edit', '/disable', '/remove', '/rotate'])
       for (const method of ['GET', 'POST'] as const) {
         if (method === 'POST' && path === '') continue;
-        const fields = { url: stand.receiver.url, kinds: 'orders', overlap: '0' };
-        const one = await stand.ask(method, `/webhooks/${uid}${path}`, fields);
-        const none = await stand.ask(method, `/webhooks/whe_absent${path}`, fields);
+        const fields = { url: harness.receiver.url, kinds: 'orders', overlap: '0' };
+        const one = await harness.ask(method, `/webhooks/${uid}${path}`, fields);
+        const none = await harness.ask(method, `/webhooks/whe_absent${path}`, fields);
         expect(one.status, `${method} ${path}`).toBe(404);
         expect(one.text).toBe(none.text.replaceAll('whe_absent', uid));
       }
     for (const action of ['enable', 'finish', 'test'])
-      expect((await stand.ask('POST', `/webhooks/${uid}/${action}`)).status, action).toBe(404);
-    expect(stand.receiver.received.filter(({ path }) => path.endsWith('/foreign'))).toEqual([]);
+      expect((await harness.ask('POST', `/webhooks/${uid}/${action}`)).status, action).toBe(404);
+    expect(harness.receiver.received.filter(({ path }) => path.endsWith('/foreign'))).toEqual([]);
   },
 );

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
-import { type PanelStand, startPanelStand } from '../harness/panel-harness.ts';
+import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 
-let stand: PanelStand;
+let harness: PanelHarness;
 let receiver: WebhookReceiver;
 let restuid: string;
 let cookie: string;
@@ -12,8 +12,8 @@ let token: string;
 let key: string;
 
 const ask = async (path: string, fields?: Record<string, string> | [string, string][]) => {
-  const answer = await fetch(`${stand.url}/panel/restaurants/${restuid}${path}`, {
-    headers: { cookie, origin: stand.url, 'x-csrf-token': token },
+  const answer = await fetch(`${harness.url}/panel/restaurants/${restuid}${path}`, {
+    headers: { cookie, origin: harness.url, 'x-csrf-token': token },
     redirect: 'manual',
     ...(fields === undefined ? undefined : { method: 'POST', body: new URLSearchParams(fields) }),
   });
@@ -58,7 +58,7 @@ let count = 0;
 const createCustomer = async (): Promise<string> => {
   count += 1;
   const email = `guest${count}@example.com`;
-  const answer = await fetch(`${stand.url}/api/customer/create`, {
+  const answer = await fetch(`${harness.url}/api/customer/create`, {
     method: 'POST',
     headers: { 'x-api-key': key, 'content-type': 'application/json' },
     body: JSON.stringify({ email }),
@@ -69,13 +69,13 @@ const createCustomer = async (): Promise<string> => {
 
 const heard = (email: string): number => receiver.received.filter(({ body }) => body.includes(email)).length;
 
-const pool = () => stand.database.pool;
+const pool = () => harness.database.pool;
 
 beforeAll(async () => {
-  stand = await startPanelStand();
+  harness = await startPanelHarness();
   receiver = await startReceiver();
-  restuid = stand.restaurants[0] ?? '';
-  cookie = await stand.cookieOf(await stand.user('owner'));
+  restuid = harness.restaurants[0] ?? '';
+  cookie = await harness.cookieOf(await harness.user('owner'));
   token = '';
   token = /name="csrf" value="([^"]+)"/.exec((await ask('/notifications')).html)?.[1] ?? '';
   key = /opk_\w+/.exec((await ask('/keys', { name: 'events' })).html)?.[0] ?? '';
@@ -83,7 +83,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await stand?.close();
+  await harness?.close();
   await receiver?.close();
 });
 

@@ -1,37 +1,37 @@
 /** The health of an endpoint over time. Skipped where no Chromium is installed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { browserBinary, expectAccessible, takeScreenshots } from '../harness/panel-harness.ts';
-import { type RestaurantStand, startRestaurantStand } from '../harness/restaurant-harness.ts';
+import { type RestaurantHarness, startRestaurantHarness } from '../harness/restaurant-harness.ts';
 
 if (browserBinary === undefined) process.stderr.write('restaurant-health: skipped, no Chromium is installed\n');
 
-let stand: RestaurantStand;
+let harness: RestaurantHarness;
 let endpoint: string;
 
 beforeAll(async () => {
   if (browserBinary === undefined) return;
-  stand = await startRestaurantStand();
-  await stand.notifyOfCustomers();
-  endpoint = await stand.addEndpoint();
+  harness = await startRestaurantHarness();
+  await harness.notifyOfCustomers();
+  endpoint = await harness.addEndpoint();
 });
 
-afterAll(() => stand?.close());
+afterAll(() => harness?.close());
 
 /** As if so many deliveries had come to that, so many hours ago. */
 const seed = async (hoursAgo: number, state: string, attempts: number, count: number): Promise<void> => {
-  await stand.database.pool.query(
+  await harness.database.pool.query(
     `insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state, attempts_count, created)
      select $1, 'dlv_' || md5(random()::text), $2, 'evt_' || md5(random()::text), 'customer.changed', 'customers', 'cus_' || number, 1, 0, $4, $5,
        date_trunc('hour', now()) - $3 * interval '1 hour' + interval '1 minute'
      from generate_series(1, $6) as number`,
-    [stand.restuid, endpoint, hoursAgo, state, attempts, count],
+    [harness.restuid, endpoint, hoursAgo, state, attempts, count],
   );
 };
 
 test.skipIf(browserBinary === undefined)(
   'the chart says what became of deliveries, says the same as a table and in words, and follows what happens',
   async () => {
-    const { page, place } = stand;
+    const { page, place } = harness;
     await page.goto(`${place}/webhooks/${endpoint}`);
     await page.getByText('No delivery was recorded in this span.').waitFor();
     await seed(1, 'succeeded', 1, 12);
@@ -40,7 +40,7 @@ test.skipIf(browserBinary === undefined)(
     await seed(20, 'cancelled', 0, 2);
     await seed(100, 'exhausted', 9, 5);
     // Nobody reloads: the page hears of a delivery, and of all others with it.
-    await stand.createCustomer();
+    await harness.createCustomer();
     const chart = page.getByRole('img', {
       name: /^22 deliveries: 17 delivered, 5 failed or cancelled, 0 failed so far and tried again, 0 not tried yet\./,
     });
@@ -66,12 +66,12 @@ test.skipIf(browserBinary === undefined)(
     await expectAccessible(page);
     await page.getByRole('link', { name: 'Week' }).click();
     await page.getByText('27 deliveries: 17 delivered, 10 failed or cancelled').waitFor();
-    expect(stand.problems).toEqual([]);
+    expect(harness.problems).toEqual([]);
   },
 );
 
 test.skipIf(browserBinary === undefined)('a busy step counts its newest 500 and says so', async () => {
-  const { page, place } = stand;
+  const { page, place } = harness;
   await seed(2, 'succeeded', 1, 700);
   await page.goto(`${place}/webhooks/${endpoint}?span=month`);
   await page.getByText('the newest 500 of a step are counted').waitFor();

@@ -17,7 +17,7 @@ import { createEndpoint } from '#src/webhooks/index.ts';
 import { startProgram } from '../support/program.ts';
 import { databaseUrl } from '../support/test-server.ts';
 
-export type Stand = Awaited<ReturnType<typeof openStand>>;
+export type Harness = Awaited<ReturnType<typeof openHarness>>;
 
 const log = pino({ level: 'error' }, pino.destination(2));
 const insertedMax = 5_000;
@@ -53,7 +53,7 @@ export const eventBody = (tenant: string, id: string, entity: string): string =>
   });
 
 /** `serverUrl`: a database of the server, from which this one is made. */
-export const openStand = async (serverUrl: string, name: string) => {
+export const openHarness = async (serverUrl: string, name: string) => {
   const server = new pg.Client({ connectionString: serverUrl });
   await server.connect();
   await server.query(`create database ${name}`);
@@ -122,7 +122,7 @@ const pin = (pid: number | undefined): void => {
   }
 };
 
-const insertEvents = async (db: Stand['db'], tenants: readonly string[], count: number): Promise<void> => {
+const insertEvents = async (db: Harness['db'], tenants: readonly string[], count: number): Promise<void> => {
   const rows = Array.from({ length: count }, (_, number) => {
     const tenant = tenants[number % tenants.length] ?? '';
     const [id, entity] = [newId('evt'), newId('cus')];
