@@ -2,6 +2,7 @@
  * The word for "this request is refused" that gateway, core and webhook engine share. One fault can be
  * rendered in every dialect of the interface (envelope, RFC 9457 problem, OAuth); the code decides the
  * status, the owner says who must act, and only `publicText` ever leaves the house.
+ * Codes and statuses: `src/contract/interface.md`, section 6.1.
  */
 
 /** code: [status, owner, title of the problem document] */
