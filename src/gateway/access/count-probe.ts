@@ -3,6 +3,7 @@
  * in is found by them. They are answered before any credential is looked at, so it is looked at here, beside the answer, and
  * only for so many at once. One that nobody can name is not counted: the log has it.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Fault } from '#src/contract/fault.ts';
 import type { Fingerprint } from '../audit/event/fingerprint.ts';
 import type { Recorder } from '../audit/record/recorder.ts';
@@ -24,6 +25,8 @@ type CountProbeDeps = {
 const codes: ReadonlySet<string> = new Set(['INVALID_ACTION', 'METHOD_NOT_ALLOWED']);
 /** A look at an invented credential costs a query. */
 const lookingMax = 128;
+const attemptsMax = 5;
+const retryMs = 1_000;
 
 type Named = Pick<Allowed, 'kind' | 'credential_id' | 'client_id'> & Partial<Pick<Allowed, 'token_id' | 'tenants'>>;
 
@@ -32,11 +35,16 @@ export const createCountProbe = (deps: CountProbeDeps): ((exchange: Exchange, fa
   let looking = 0;
 
   const nameOf = async (exchange: Exchange, presented: Presented): Promise<Named | undefined> => {
-    try {
-      return callerOf(await deps.authenticate(presented, exchange.req, 'disabled'));
-    } catch (error) {
-      return error instanceof TracedFault ? strangerOf(presented, error) : undefined;
+    for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
+      try {
+        return callerOf(await deps.authenticate(presented, exchange.req, 'disabled'));
+      } catch (error) {
+        if (error instanceof TracedFault) return strangerOf(presented, error);
+        // The store did not answer in time; the request itself was answered long ago, so a retry delays no caller.
+        await delay(retryMs, undefined, { ref: false });
+      }
     }
+    return undefined;
   };
 
   const look = async (exchange: Exchange, presented: Presented, { code, status }: Fault): Promise<void> => {
