@@ -21,16 +21,17 @@ import { type Service, supervise } from '#src/platform/supervisor.ts';
 import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
 import { openTraces, type Traces } from '#src/platform/telemetry/traces.ts';
 import { createWebhooks } from '#src/webhooks/index.ts';
-import { type Apart, createApart } from './apart/serve-apart.ts';
-import type { Settings } from './config.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
-import { type Installation, openInstallation } from './installation.ts';
-import { createInternalHandler, createInternalServer, type Listener, listen, orderingAudience } from './listeners.ts';
+import { type Apart, createApart } from './import-process/forward-imports.ts';
+import { type Installation, openInstallation } from './installation/installation.ts';
+import { retryWhileFull } from './installation/retry-while-full.ts';
+import { createInternalHandler, createInternalServer, type Listener, listen } from './listeners/listeners.ts';
 import { startPanel } from './panel/panel.ts';
-import { publishWebhookKeys } from './publish-webhook-keys.ts';
 import { createReference } from './reference/reference.ts';
-import { retryWhileFull } from './retry-while-full.ts';
-import { targetRules, webhookApiOf } from './webhook-words.ts';
+import type { Settings } from './settings/config.ts';
+import { orderingAudience } from './settings/ordering-audience.ts';
+import { publishWebhookKeys } from './webhooks/publish-webhook-keys.ts';
+import { targetRules, webhookApiOf } from './webhooks/wire-engine.ts';
 
 export type Program = {
   /** Where the public listener answers; undefined for roles without one. */

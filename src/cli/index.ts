@@ -3,7 +3,7 @@
  * a command prints exactly one JSON object on stdout. Errors go to stderr: exit code 1, or 2 for wrong usage.
  */
 import { Command, CommanderError } from 'commander';
-import { SettingsError } from '#src/app/config.ts';
+import { SettingsError } from '#src/app/settings/config.ts';
 import { Fault, type FaultDetail } from '#src/contract/fault.ts';
 import { programVersion } from '#src/platform/log.ts';
 import { auditCommands } from './commands/audit/audit.ts';

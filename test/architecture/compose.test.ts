@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { loadSettings, settingFields } from '#src/app/config.ts';
+import { loadSettings, settingFields } from '#src/app/settings/config.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 

@@ -86,9 +86,9 @@ test('each package stays behind its wall', () => {
 
 const textOf = (file: string): string => readFileSync(file, 'utf8');
 
-test('process.env is read in app/config.ts only', () => {
+test('process.env is read in app/settings/config.ts only', () => {
   const readers = filesBelow(src).filter((file) => textOf(file).includes('process.env'));
-  expect(readers.map((file) => relative(src, file))).toEqual(['app/config.ts']);
+  expect(readers.map((file) => relative(src, file))).toEqual(['app/settings/config.ts']);
 });
 
 test('SQL stands in stores, migrations and platform/db only', () => {

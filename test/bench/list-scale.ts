@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openStore } from '#src/platform/db/index.ts';
 import { createLog } from '#src/platform/log.ts';
-import { type GrownShop, type ListCall, openGrownShop } from './grown-shop.ts';
-import { column, median, print } from './parts.ts';
+import { type GrownShop, type ListCall, openGrownShop } from './kit/grown-shop.ts';
+import { column, median, print } from './kit/parts.ts';
 
 const goal = 1.3;
 /** Levels by which the trees of larger indexes are higher, in pages, for all statements of a call. */

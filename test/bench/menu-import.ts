@@ -13,9 +13,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { Agent, request } from 'undici';
 import { makeDataDir, type RunningProgram, runJson, startProgram } from '../support/program.ts';
-import { openShops, type Shops } from './order-shops.ts';
-import { median, print } from './parts.ts';
-import type { Pace } from './steady-thread.ts';
+import { openShops, type Shops } from './kit/order-shops.ts';
+import { median, print } from './kit/parts.ts';
+import type { Pace } from './kit/steady-thread.ts';
 
 const goals = { secondsMax: 10, extraMebibytesMax: 400, p99RatioMax: 3 };
 
@@ -92,7 +92,7 @@ const startSteady = ({ url, authorization }: Caller, { request: order }: Shops):
 };
 
 const startPace = (pace: Pace) => {
-  const thread = new Worker(new URL('./steady-thread.ts', import.meta.url), { workerData: pace });
+  const thread = new Worker(new URL('./kit/steady-thread.ts', import.meta.url), { workerData: pace });
   return {
     during: async (until: Promise<unknown>): Promise<number[]> => {
       thread.postMessage('start');

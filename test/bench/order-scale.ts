@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openStore } from '#src/platform/db/index.ts';
 import { createLog } from '#src/platform/log.ts';
-import { openScaled, type Scaled } from './order-scaled.ts';
-import { column, median, print } from './parts.ts';
+import { openScaled, type Scaled } from './kit/order-scaled.ts';
+import { column, median, print } from './kit/parts.ts';
 
 const goal = 1.3;
 const roundsDefault = 15;

@@ -11,7 +11,7 @@
  * Every contender is a process of its own on core 0; load, upstream and PostgreSQL share core 1. Rounds are interleaved, so that a
  * disturbance of the machine meets all of them alike, and ratios are taken within a round. Exit code 1 when a goal is missed.
  */
-import { column, median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './parts.ts';
+import { column, median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './kit/parts.ts';
 
 const roundsDefault = 7;
 const roundMs = 2_500;

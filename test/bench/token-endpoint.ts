@@ -5,7 +5,7 @@
  * Every contender is a process of its own on core 0, so its rate is that of one core; load and PostgreSQL share core 1. Rounds are
  * interleaved. Exit code 1 when the goal is missed.
  */
-import { column, median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './parts.ts';
+import { column, median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './kit/parts.ts';
 
 const roundsDefault = 7;
 const roundMs = 2_500;

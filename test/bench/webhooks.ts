@@ -5,9 +5,9 @@
  * load. `backlog`: both beside 1,000,000 waiting deliveries. Named parts run alone. Exit code 1 when a goal is missed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './parts.ts';
-import { addBacklog } from './webhook-backlog.ts';
-import { eventBody, type Harness, openHarness } from './webhook-harness.ts';
+import { median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './kit/parts.ts';
+import { addBacklog } from './kit/webhook-backlog.ts';
+import { eventBody, type Harness, openHarness } from './kit/webhook-harness.ts';
 
 const goals = { ratioMin: 0.5, idleP50MsMax: 20, idleP99MsMax: 50, backlogCostMax: 1.3 };
 

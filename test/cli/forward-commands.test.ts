@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
-import { importsAnswer } from '../support/imports-answer.ts';
+import { importsAnswer } from '../support/orders/imports-answer.ts';
 import { type RunningProgram, runCommand, runJson, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts';

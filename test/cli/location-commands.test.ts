@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openShop, refusalOf, type Shop } from '../support/order-sender.ts';
 import { type Answer, type Json, startOrdering, type TestOrdering } from '../support/ordering.ts';
+import { openShop, refusalOf, type Shop } from '../support/orders/order-sender.ts';
 import { type CommandResult, runCommand, runJson } from '../support/program.ts';
 
 let core: TestOrdering;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { importsAnswer } from '../support/imports-answer.ts';
+import { importsAnswer } from '../support/orders/imports-answer.ts';
 import { type RunningProgram, runCommand, runJson, startProgram } from '../support/program.ts';
 
 let database: TestDatabase;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
-import { importsAnswer } from '../support/imports-answer.ts';
+import { importsAnswer } from '../support/orders/imports-answer.ts';
 import { type RunningProgram, root, runCommand, runJson, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 

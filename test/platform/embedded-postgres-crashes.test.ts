@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { startEmbedded } from '#src/platform/db/embedded/embedded.ts';
 import { serversOf } from '#src/platform/db/embedded/leftover.ts';
 import { readPidFile } from '#src/platform/db/embedded/pid-file.ts';
-import { startEmbedded } from '#src/platform/db/embedded.ts';
 import { createPool } from '#src/platform/db/pool.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import { type Folder, makeFolder, query, startOwner, untilNoServer } from '../support/store-owner.ts';

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { canEnter, isOwnId, isRoot, runAs, unprivilegedAccount } from '#src/platform/db/embedded/account.ts';
 import { packagedFolder } from '#src/platform/db/embedded/binaries.ts';
-import { type Embedded, startEmbedded } from '#src/platform/db/embedded.ts';
+import { type Embedded, startEmbedded } from '#src/platform/db/embedded/embedded.ts';
 import {
   type Folder,
   makeFolder,

@@ -2,8 +2,8 @@ import { cp, mkdir, readdir, readFile, rm, stat, symlink, truncate, unlink, writ
 import path from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { embeddedConnection, startEmbedded } from '#src/platform/db/embedded/embedded.ts';
 import { serversOf } from '#src/platform/db/embedded/leftover.ts';
-import { embeddedConnection, startEmbedded } from '#src/platform/db/embedded.ts';
 import { openStore, type Store } from '#src/platform/db/index.ts';
 import { createPool } from '#src/platform/db/pool.ts';
 import { type Folder, makeFolder, query, startOwner, untilNoServer } from '../support/store-owner.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { allMigrations } from '#src/app/migrations.ts';
+import { allMigrations } from '#src/app/installation/migrations.ts';
 import { loadMigrations, type Migration, migrate } from '#src/platform/db/migrate.ts';
 import { createPool } from '#src/platform/db/pool.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { eventWeeks } from '#src/platform/db/outbox.ts';
-import { ensureWeek, listWeeks, weekOf } from '#src/platform/db/partitions.ts';
+import { eventWeeks } from '#src/platform/db/outbox/outbox.ts';
+import { ensureWeek, listWeeks, weekOf } from '#src/platform/db/outbox/partitions.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 

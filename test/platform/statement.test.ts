@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { fragment, statement } from '#src/platform/db/statement.ts';
+import { fragment, statement } from '#src/platform/db/driver/statement.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { oauthWords } from '#src/app/reference/error-words.ts';
 import { errorsPage } from '#src/app/reference/errors-page.ts';
 import { operationFacts } from '#src/app/reference/operation-facts.ts';
-import { kindScopes } from '#src/app/webhook-words.ts';
+import { kindScopes } from '#src/app/webhooks/wire-engine.ts';
 import { faultCodes } from '#src/contract/fault.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { describedEvents, describedOperations } from '#src/ordering/index.ts';

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { importsAnswer } from '../support/imports-answer.ts';
 import { type Answer, type Json, request } from '../support/ordering.ts';
+import { importsAnswer } from '../support/orders/imports-answer.ts';
 import { type RunningProgram, runJson, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 

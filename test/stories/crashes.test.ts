@@ -8,7 +8,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readPidFile } from '#src/platform/db/embedded/pid-file.ts';
 import { connectionUrl } from '#src/platform/db/pool.ts';
-import { type FailingReceiver, startFailingReceiver } from '../support/failing-receiver.ts';
+import { type FailingReceiver, startFailingReceiver } from '../support/doubles/failing-receiver.ts';
 import { freePort } from '../support/free-port.ts';
 import { runCommand, runJson } from '../support/program.ts';
 import { createRandom, randomSeed } from '../support/random.ts';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import type { JsonWebKey } from 'node:crypto';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { importsAnswer } from '../support/imports-answer.ts';
+import { importsAnswer } from '../support/orders/imports-answer.ts';
 import { makeDataDir, type RunningProgram, startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { importsAnswer } from '../support/imports-answer.ts';
+import { importsAnswer } from '../support/orders/imports-answer.ts';
 import { type RunningProgram, runJson, startProgram } from '../support/program.ts';
 
 type Json = ReturnType<typeof JSON.parse>;

@@ -14,7 +14,7 @@ import { type AssertedCaller, createAssertionSigner, createAssertionVerifier } f
 import { assertionHeader } from '#src/contract/headers.ts';
 import type { OrderingSettings } from '#src/ordering/config.ts';
 import { createOrdering, createRestaurant, type NewRestaurant } from '#src/ordering/index.ts';
-import { setKinds } from '#src/platform/db/outbox.ts';
+import { setKinds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createErrorBoundary } from '#src/platform/http/error-boundary.ts';
 import { mountOperations } from '#src/platform/http/mount-operations.ts';

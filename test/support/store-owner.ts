@@ -52,7 +52,7 @@ export type StoreOwner = {
 };
 
 const script = `
-  const { startEmbedded } = await import('#src/platform/db/embedded.ts');
+  const { startEmbedded } = await import('#src/platform/db/embedded/embedded.ts');
   const { pino } = await import('pino');
   process.on('SIGINT', () => {});
   const log = pino({ level: 'error' }, pino.destination(2));

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { setKinds } from '#src/platform/db/outbox.ts';
+import { setKinds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { openStoreLine, type StoreLine } from '../gateway/harness/store-line.ts';
 import { altered } from '../support/altered.ts';

@@ -1,12 +1,12 @@
 /** The real program with a collector: what it tells of a request, and what it must never tell. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { setKinds } from '#src/platform/db/outbox.ts';
+import { setKinds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { type ReceivedSpan, type SpanCollector, startCollector } from '../support/doubles/span-collector.ts';
 import { freePort } from '../support/free-port.ts';
 import { type RunningProgram, runJson, startProgram } from '../support/program.ts';
-import { type ReceivedSpan, type SpanCollector, startCollector } from '../support/span-collector.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts';
 

@@ -8,13 +8,13 @@ import { createCredentials } from '#src/gateway/index.ts';
 import { createRestaurant, hasRestaurants, importMenu, listProducts } from '#src/ordering/index.ts';
 import { firstItems } from '#src/platform/db/bounded-list.ts';
 import { readFact, writeFact } from '#src/platform/db/facts.ts';
-import { setKinds } from '#src/platform/db/outbox.ts';
+import { setKinds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createEndpoint, moveEndpoint } from '#src/webhooks/index.ts';
-import { endpointsDeps } from '../admin.ts';
-import type { Settings } from '../config.ts';
-import { tenantFacts } from '../create-restaurant.ts';
-import type { Installation } from '../installation.ts';
+import { endpointsDeps } from '../admin/admin.ts';
+import { tenantFacts } from '../admin/create-restaurant.ts';
+import type { Installation } from '../installation/installation.ts';
+import type { Settings } from '../settings/config.ts';
 import { demoCategories, demoProducts } from './demo-menu.ts';
 import { createReceiver, receiverPath } from './receiver.ts';
 

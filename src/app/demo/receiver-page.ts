@@ -1,5 +1,5 @@
 /** The page of the demo receiver: plain HTML, no script, readable on a phone and with a keyboard. */
-import type { ReceivedWebhook } from './receiver.ts';
+import type { ReceivedWebhook } from './received-webhook.ts';
 
 const escapeHtml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');

@@ -8,17 +8,10 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { readBody } from '#src/platform/http/read-body.ts';
+import type { ReceivedWebhook } from './received-webhook.ts';
 import { receiverPage } from './receiver-page.ts';
 
 export const receiverPath = '/demo/receiver';
-
-export type ReceivedWebhook = {
-  received: string;
-  webhook_id: string;
-  event: string;
-  signature: 'valid' | 'not valid';
-  body: unknown;
-};
 
 const shownMax = 100;
 const fileBytesMax = 5 * 1024 * 1024;

@@ -3,10 +3,10 @@ import { createSourceOf } from '#src/gateway/index.ts';
 import { createPanel, type Panel } from '#src/panel/index.ts';
 import { listenOn } from '#src/platform/db/listen.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
+import { startStaff } from '../admin/staff.ts';
 import type { PortDeps } from './port-deps.ts';
 import { createRestaurantPorts } from './restaurant-ports.ts';
 import { createSecurityPorts } from './security-ports.ts';
-import { startStaff } from './staff.ts';
 import { createSupportPorts } from './support-ports.ts';
 
 /** Of fewer connections none can be kept for hints. */

@@ -1,6 +1,7 @@
 /** What the ports of every area may use. */
-import type { Settings } from '../config.ts';
-import type { Installation } from '../installation.ts';
+
+import type { Installation } from '../installation/installation.ts';
+import type { Settings } from '../settings/config.ts';
 
 export type PortDeps = {
   installation: Installation;

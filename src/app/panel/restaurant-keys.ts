@@ -3,7 +3,7 @@ import { Fault, validationFault } from '#src/contract/fault.ts';
 import { type Credentials, createKeyViews, type ShownKey } from '#src/gateway/index.ts';
 import { endOfDay, requireRestaurant } from '#src/ordering/index.ts';
 import type { ApiKey, KeyPorts } from '#src/panel/index.ts';
-import type { Installation } from '../installation.ts';
+import type { Installation } from '../installation/installation.ts';
 import { cursorOf, pageOf, readCursor } from './page-cursor.ts';
 
 type KeyDeps = { installation: Installation; credentialsOf: (actor: string) => Credentials };

@@ -1,9 +1,9 @@
 /** Which kinds of events a restaurant records and sends, for the panel. */
 import { appendChange } from '#src/gateway/index.ts';
 import type { NotificationPorts } from '#src/panel/index.ts';
-import { enabledKinds, setKinds } from '#src/platform/db/outbox.ts';
+import { enabledKinds, setKinds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
-import type { Installation } from '../installation.ts';
+import type { Installation } from '../installation/installation.ts';
 
 export const createNotificationPorts = ({ store, box, clock }: Installation): NotificationPorts => ({
   read: async (restuid) => {

@@ -21,8 +21,8 @@ import {
   type ShownEndpoint,
   type WebhookViews,
 } from '#src/webhooks/index.ts';
-import { createWebhookCalls, type Payload, type WebhookCalls } from '../webhook-admin.ts';
-import { eventKinds, targetRules, webhookApiOf } from '../webhook-words.ts';
+import { createWebhookCalls, type Payload, type WebhookCalls } from '../webhooks/webhook-admin.ts';
+import { eventKinds, targetRules, webhookApiOf } from '../webhooks/wire-engine.ts';
 import { cursorOf, pageOf, readCursor } from './page-cursor.ts';
 import type { PortDeps } from './port-deps.ts';
 

@@ -16,7 +16,7 @@ import {
 import { type FoundRestaurant, RestaurantRefused, restaurantsByUid, searchRestaurants } from '#src/ordering/index.ts';
 import type { SupportPorts } from '#src/panel/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
-import { createWholeRestaurant } from '../create-restaurant.ts';
+import { createWholeRestaurant } from '../admin/create-restaurant.ts';
 import type { PortDeps } from './port-deps.ts';
 
 const pageSize = 25;

@@ -12,8 +12,8 @@ import {
   describedOperations as describedWebhookOperations,
   describedEvents as ownWebhookEvents,
 } from '#src/webhooks/index.ts';
-import type { Settings } from '../config.ts';
-import { eventKinds, kindScopes } from '../webhook-words.ts';
+import type { Settings } from '../settings/config.ts';
+import { eventKinds, kindScopes } from '../webhooks/wire-engine.ts';
 import { errorsPage } from './errors-page.ts';
 import { buildOpenApi } from './openapi.ts';
 import { errorsStyle, viewerPage, viewerScript, viewerStyle } from './viewer-page.ts';

@@ -1,7 +1,7 @@
 /** Opens the installation for one command and closes it whatever happens. */
 import type { Command } from 'commander';
-import { type Admin, openAdmin } from '#src/app/admin.ts';
-import { loadProcessSettings } from '#src/app/config.ts';
+import { type Admin, openAdmin } from '#src/app/admin/admin.ts';
+import { loadProcessSettings } from '#src/app/settings/config.ts';
 import { createLog } from '#src/platform/log.ts';
 
 export const withAdmin = async <T>(command: Command, run: (admin: Admin) => Promise<T>): Promise<T> => {

@@ -1,6 +1,6 @@
 /** customer.changed (interface 12.1): recorded for changes of the record, never for statistics or balance alone. */
 import type { Kysely } from 'kysely';
-import { recordEvent } from '#src/platform/db/outbox.ts';
+import { recordEvent } from '#src/platform/db/outbox/outbox.ts';
 import { findRestaurant } from '../restaurants/restaurant-store.ts';
 import type { WritableMember } from './customer.ts';
 import { findCustomer } from './customer-store.ts';

@@ -1,6 +1,6 @@
 /** Customer records in PostgreSQL. A removed record stays as a row without personal members and is found by nobody. */
 import { type Kysely, sql } from 'kysely';
-import { fragment, statement } from '#src/platform/db/statement.ts';
+import { fragment, statement } from '#src/platform/db/driver/statement.ts';
 import { isUniqueViolation } from '#src/platform/db/transaction.ts';
 import type { Customer, CustomerAddress, WritableMembers } from './customer.ts';
 

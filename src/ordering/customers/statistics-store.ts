@@ -1,7 +1,7 @@
 /** The snapshot of a customer's orders on the record. Every change is one statement, so parallel orders add up. */
 
 import type { Kysely } from 'kysely';
-import { fragment, statement } from '#src/platform/db/statement.ts';
+import { fragment, statement } from '#src/platform/db/driver/statement.ts';
 
 export type CustomerOfOrder = { restuid: string; customerUid: string };
 

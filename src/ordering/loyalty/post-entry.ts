@@ -3,7 +3,7 @@
  * zero, seq has no gaps, and a cause that is sent twice is credited once. Must run inside a transaction.
  */
 import type { Kysely } from 'kysely';
-import { recordEvent } from '#src/platform/db/outbox.ts';
+import { recordEvent } from '#src/platform/db/outbox/outbox.ts';
 import { newId } from '#src/platform/ids.ts';
 import { lockCustomer } from '../customers/customer-store.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';

@@ -1,7 +1,7 @@
 /** Restaurants, locations and running numbers in PostgreSQL. */
 
 import { type Kysely, sql } from 'kysely';
-import { statement } from '#src/platform/db/statement.ts';
+import { statement } from '#src/platform/db/driver/statement.ts';
 import type { Location, Restaurant } from './restaurant.ts';
 
 const restaurantColumns = sql`

@@ -1,4 +1,4 @@
-/** Accounts, sessions and sign-in of the staff; `src/app/panel/staff.ts` wires the feature `staff` to it. */
+/** Accounts, sessions and sign-in of the staff; `src/app/admin/staff.ts` wires the feature `staff` to it. */
 import type { Role } from './role.ts';
 
 /** Whoever is signed in: no hash, no secret. */

@@ -14,11 +14,11 @@
 import { type Kysely, sql } from 'kysely';
 import type pg from 'pg';
 import type { Logger } from 'pino';
-import { type Embedded, EmbeddedError, embeddedConnection, startEmbedded } from './embedded.ts';
+import { type Embedded, EmbeddedError, embeddedConnection, startEmbedded } from './embedded/embedded.ts';
 import { loadMigrations } from './migrate.ts';
 import { connectionUrl, createDatabase, createPool, type SocketConnection } from './pool.ts';
 
-export { EmbeddedError } from './embedded.ts';
+export { EmbeddedError } from './embedded/embedded.ts';
 
 export const platformMigrations = loadMigrations('platform', new URL('./migrations/', import.meta.url));
 

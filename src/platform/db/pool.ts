@@ -4,7 +4,7 @@ import { type Dialect, Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { withStrictTls } from './database-address.ts';
-import { nameStatements } from './named.ts';
+import { nameStatements } from './driver/named.ts';
 
 /** Where a PostgreSQL listens on a Unix socket. `host` is the folder of the socket. */
 export type SocketConnection = { host: string; port: number; user: string; database: string };

@@ -4,7 +4,7 @@
  */
 
 import { type Kysely, sql } from 'kysely';
-import { statement } from './statement.ts';
+import { statement } from './driver/statement.ts';
 
 export type Receipt = {
   requestHash: Buffer;

@@ -31,7 +31,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { pause } from '../supervisor.ts';
-import type { SpanKind, TraceContext, TraceSpan, Traces, TracesDeps } from './traces.ts';
+import type { SpanKind, TraceContext, TraceSpan, Traces, TracesDeps } from './trace-span.ts';
 import type { TracingSettings } from './tracing-config.ts';
 
 /** Some 2 MB. */

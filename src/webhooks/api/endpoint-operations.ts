@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import { z } from 'zod';
 import { Fault, validationFault } from '#src/contract/fault.ts';
 import type { Key } from '#src/platform/db/bounded-list.ts';
-import { enabledKinds } from '#src/platform/db/outbox.ts';
+import { enabledKinds } from '#src/platform/db/outbox/outbox.ts';
 import { type Operation, operation, tenantOf } from '#src/platform/http/operation.ts';
 import { cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
 import { boolean, integer, optional, uid, withDefault } from '#src/platform/http/values.ts';

@@ -1,6 +1,6 @@
 /** One claim: whose turn it is, how many of each, and when to look at each again. */
 import type { Kysely } from 'kysely';
-import { readBodies } from '#src/platform/db/outbox.ts';
+import { readBodies } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction, withCommit } from '#src/platform/db/transaction.ts';
 import { type EndpointClass, quick, slow, unknown } from '../pacing/concurrency-limit.ts';
 import { allowedNow, failuresToHold, holdMsMax, nextAllowed, pacedAfter, rateOf } from '../pacing/rate.ts';

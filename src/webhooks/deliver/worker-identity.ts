@@ -11,7 +11,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
-import { openSession, type Session } from '#src/platform/db/session.ts';
+import { openSession, type Session } from '#src/platform/db/driver/session.ts';
 import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';

@@ -10,7 +10,7 @@ import {
   lockDispatch,
   markDispatched,
   type QueueFloor,
-} from '#src/platform/db/outbox-queue.ts';
+} from '#src/platform/db/outbox/outbox-queue.ts';
 import { inTransaction, isUniqueViolation, withCommit } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { Service } from '#src/platform/supervisor.ts';

@@ -4,7 +4,7 @@
  * are expected, and when others were found, all is looked for again.
  */
 import type { Kysely } from 'kysely';
-import type { ClaimedEvent } from '#src/platform/db/outbox-queue.ts';
+import type { ClaimedEvent } from '#src/platform/db/outbox/outbox-queue.ts';
 import { withCommit } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import { lockSubscribed, type NewDelivery, type Subscribed } from '../queue/delivery-store.ts';

@@ -1,8 +1,8 @@
 /** The connection of the dispatcher: it hears when events are recorded, which only makes it look sooner. */
 import type { Kysely } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
-import { outboxChannel } from '#src/platform/db/outbox.ts';
-import { createPreparedDatabase } from '#src/platform/db/prepared.ts';
+import { createPreparedDatabase } from '#src/platform/db/driver/prepared.ts';
+import { outboxChannel } from '#src/platform/db/outbox/outbox.ts';
 import type { Wake } from '#src/platform/wake.ts';
 import { loopSettings } from '../queue/loop-connection.ts';
 

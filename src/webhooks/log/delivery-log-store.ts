@@ -1,6 +1,6 @@
 /** What became of deliveries, for those who may see their endpoints. Reads only. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { readBodies } from '#src/platform/db/outbox.ts';
+import { readBodies } from '#src/platform/db/outbox/outbox.ts';
 import { timeOfId } from '#src/platform/ids.ts';
 import type { Viewer } from '../endpoints/endpoint.ts';
 import { visibleTo } from '../endpoints/endpoint-store.ts';

@@ -4,7 +4,7 @@
  */
 import type { Kysely } from 'kysely';
 import { type DetailCode, Fault, validationFault } from '#src/contract/fault.ts';
-import { type FeedEvent, findFeedEvent, placeBefore, readFeed } from '#src/platform/db/event-feed.ts';
+import { type FeedEvent, findFeedEvent, placeBefore, readFeed } from '#src/platform/db/outbox/event-feed.ts';
 import type { Cursors } from '#src/platform/http/paging.ts';
 import { timeOfId } from '#src/platform/ids.ts';
 import { keptMs, readersGraceMs } from '../queue/retention-period.ts';

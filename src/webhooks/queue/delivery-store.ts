@@ -1,7 +1,7 @@
 /** Making deliveries of what was recorded. */
 import { type Kysely, sql } from 'kysely';
 import { arrayLiteral } from '#src/platform/db/array-literal.ts';
-import type { ClaimedEvent } from '#src/platform/db/outbox-queue.ts';
+import type { ClaimedEvent } from '#src/platform/db/outbox/outbox-queue.ts';
 import type { ReadyEndpoint } from './claim-store.ts';
 
 /** An endpoint that is enabled. */

@@ -5,7 +5,7 @@
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { arrayLiteral } from '#src/platform/db/array-literal.ts';
-import type { FeedEvent } from '#src/platform/db/event-feed.ts';
+import type { FeedEvent } from '#src/platform/db/outbox/event-feed.ts';
 import { newId } from '#src/platform/ids.ts';
 import { lockReadyRows, makeReady } from './schedule-store.ts';
 

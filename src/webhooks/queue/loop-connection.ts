@@ -1,7 +1,7 @@
 /** A connection for a loop that runs the same few statements all the time. */
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
-import { createPreparedDatabase } from '#src/platform/db/prepared.ts';
+import { createPreparedDatabase } from '#src/platform/db/driver/prepared.ts';
 
 export type Loop = { db: Kysely<unknown>; release(): void };
 

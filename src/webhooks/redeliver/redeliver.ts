@@ -12,7 +12,7 @@ import {
   placeAfter,
   placeBefore,
   readFeed,
-} from '#src/platform/db/event-feed.ts';
+} from '#src/platform/db/outbox/event-feed.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Service } from '#src/platform/supervisor.ts';

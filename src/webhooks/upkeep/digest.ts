@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { buildEventBody, tenantMember } from '#src/contract/event.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { digestEvents, type KindDigest, oldestWriterSeconds } from '#src/platform/db/outbox.ts';
+import { digestEvents, type KindDigest, oldestWriterSeconds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Service } from '#src/platform/supervisor.ts';

@@ -6,8 +6,8 @@
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
-import { eventWeeks } from '#src/platform/db/outbox.ts';
-import { dropWaiting, placeWeeks } from '#src/platform/db/outbox-queue.ts';
+import { eventWeeks } from '#src/platform/db/outbox/outbox.ts';
+import { dropWaiting, placeWeeks } from '#src/platform/db/outbox/outbox-queue.ts';
 import {
   deleteStrays,
   dropWeek,
@@ -15,7 +15,7 @@ import {
   ensureWeek,
   listWeeks,
   type WeeklyTable,
-} from '#src/platform/db/partitions.ts';
+} from '#src/platform/db/outbox/partitions.ts';
 import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';

@@ -6,7 +6,7 @@ import { exportFound, searchAudit } from '#src/gateway/index.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { filtersOfAudit, growAudit } from '../../support/grown-audit.ts';
+import { filtersOfAudit, growAudit } from '../../support/grown/grown-audit.ts';
 import { statementsOf } from '../../support/statements-of.ts';
 
 /** Events of the small and of the large audit. */

@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createCoreHandler, createInternalServer } from '#src/app/listeners.ts';
+import { createCoreHandler, createInternalServer } from '#src/app/listeners/listeners.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGenerator, type NewGenerator } from '#src/ordering/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
-import { openShop, type Shop } from '../../support/order-sender.ts';
 import { type Answer, type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+import { openShop, type Shop } from '../../support/orders/order-sender.ts';
 
 let core: TestOrdering;
 let shop: Shop;

@@ -1,7 +1,7 @@
 /** What is stored is what was sent: every value of every operation, with numbers that a double cannot hold. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { kindScopes } from '#src/app/webhook-words.ts';
+import { kindScopes } from '#src/app/webhooks/wire-engine.ts';
 import { describedOperations } from '#src/ordering/index.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
 import { describedOperations as describedWebhookOperations } from '#src/webhooks/index.ts';

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { createGenerator, createOrdering } from '#src/ordering/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
-import type { Body } from '../../support/menu-sender.ts';
-import { openShop, type Shop } from '../../support/order-sender.ts';
 import { type Answer, type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+import type { Body } from '../../support/orders/menu-sender.ts';
+import { openShop, type Shop } from '../../support/orders/order-sender.ts';
 
 /** One of everything that a restaurant has. */
 type Things = {

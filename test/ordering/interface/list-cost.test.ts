@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { z } from 'zod';
-import { kindScopes } from '#src/app/webhook-words.ts';
+import { kindScopes } from '#src/app/webhooks/wire-engine.ts';
 import { describedOperations as ordering } from '#src/ordering/index.ts';
 import { describedOperations as webhooks } from '#src/webhooks/index.ts';
-import { type AskedQuery, askedOf, type Grown, growLists, pagingNames, queriesOf } from '../../support/grown-lists.ts';
-import { openShop } from '../../support/order-sender.ts';
+import {
+  type AskedQuery,
+  askedOf,
+  type Grown,
+  growLists,
+  pagingNames,
+  queriesOf,
+} from '../../support/grown/grown-lists.ts';
 import type { Json, TestRestaurant } from '../../support/ordering.ts';
+import { openShop } from '../../support/orders/order-sender.ts';
 import { statementsOf } from '../../support/statements-of.ts';
 import { startWebhookApi, type WebhookApi } from '../../webhooks/harness/webhook-api.ts';
 

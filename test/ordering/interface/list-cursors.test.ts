@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { z } from 'zod';
-import { kindScopes } from '#src/app/webhook-words.ts';
+import { kindScopes } from '#src/app/webhooks/wire-engine.ts';
 import { describedOperations as ordering } from '#src/ordering/index.ts';
 import { describedOperations as webhooks } from '#src/webhooks/index.ts';
-import { growLists } from '../../support/grown-lists.ts';
-import { openShop, type Shop } from '../../support/order-sender.ts';
+import { growLists } from '../../support/grown/grown-lists.ts';
 import type { Json } from '../../support/ordering.ts';
+import { openShop, type Shop } from '../../support/orders/order-sender.ts';
 import { startWebhookApi, type WebhookApi } from '../../webhooks/harness/webhook-api.ts';
 
 const rows = 1_500;

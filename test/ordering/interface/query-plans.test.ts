@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeHistory } from '../../support/order-history.ts';
-import { openShop, type Shop } from '../../support/order-sender.ts';
 import { type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+import { makeHistory } from '../../support/orders/order-history.ts';
+import { openShop, type Shop } from '../../support/orders/order-sender.ts';
 import { type Statement, statementsOf } from '../../support/statements-of.ts';
 
 const orders = 20_000;

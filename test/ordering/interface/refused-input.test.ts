@@ -1,12 +1,12 @@
 /** Input that contradicts itself, lacks something or buys nothing is refused, and the text says what is wanted. */
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { kindScopes } from '#src/app/webhook-words.ts';
+import { kindScopes } from '#src/app/webhooks/wire-engine.ts';
 import { createGenerator, describedOperations } from '#src/ordering/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { describedOperations as describedWebhookOperations } from '#src/webhooks/index.ts';
-import { openShop, refusalOf } from '../../support/order-sender.ts';
 import { type Answer, type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+import { openShop, refusalOf } from '../../support/orders/order-sender.ts';
 
 let core: TestOrdering;
 

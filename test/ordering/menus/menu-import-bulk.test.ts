@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Body, category, codesOf, createMenuSender, type MenuSender, product } from '../../support/menu-sender.ts';
 import { type Answer, clientOf, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+import {
+  type Body,
+  category,
+  codesOf,
+  createMenuSender,
+  type MenuSender,
+  product,
+} from '../../support/orders/menu-sender.ts';
 
 let core: TestOrdering;
 let send: MenuSender['send'];

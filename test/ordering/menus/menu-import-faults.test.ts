@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
 import {
   type Body,
   category,
@@ -9,8 +10,7 @@ import {
   product,
   size,
   toppings,
-} from '../../support/menu-sender.ts';
-import { type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+} from '../../support/orders/menu-sender.ts';
 
 let core: TestOrdering;
 let send: MenuSender['send'];

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { importMenu, MenuRefused } from '#src/ordering/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
+import { type Answer, clientOf, type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
 import {
   type Body,
   category,
@@ -10,8 +11,7 @@ import {
   product,
   size,
   toppings,
-} from '../../support/menu-sender.ts';
-import { type Answer, clientOf, type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+} from '../../support/orders/menu-sender.ts';
 
 let core: TestOrdering;
 let accepted: MenuSender['accepted'];

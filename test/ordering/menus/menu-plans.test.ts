@@ -1,6 +1,14 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
+  type Answer,
+  clientOf,
+  type Json,
+  startOrdering,
+  type TestOrdering,
+  type TestRestaurant,
+} from '../../support/ordering.ts';
+import {
   type Body,
   category,
   codesOf,
@@ -9,15 +17,7 @@ import {
   product,
   size,
   toppings,
-} from '../../support/menu-sender.ts';
-import {
-  type Answer,
-  clientOf,
-  type Json,
-  startOrdering,
-  type TestOrdering,
-  type TestRestaurant,
-} from '../../support/ordering.ts';
+} from '../../support/orders/menu-sender.ts';
 import { until } from '../../support/until.ts';
 
 let core: TestOrdering;

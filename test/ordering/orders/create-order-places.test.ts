@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openShop, refusalOf, type Shop } from '../../support/order-sender.ts';
 import { type Answer, type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+import { openShop, refusalOf, type Shop } from '../../support/orders/order-sender.ts';
 
 let core: TestOrdering;
 

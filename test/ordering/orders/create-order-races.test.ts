@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { whileLocked } from '../../support/contention.ts';
-import { openShop, refusalOf, type Shop } from '../../support/order-sender.ts';
 import { type Answer, clientOf, type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+import { openShop, refusalOf, type Shop } from '../../support/orders/order-sender.ts';
 
 let core: TestOrdering;
 let shop: Shop;

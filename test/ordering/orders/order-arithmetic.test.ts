@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loyaltyDiscount, orderTotal, priceLine } from '#src/ordering/orders/price/order-arithmetic.ts';
 import { percentageOf } from '#src/ordering/values/money.ts';
-import { openShop, refusalOf, type Shop } from '../../support/order-sender.ts';
 import { type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+import { openShop, refusalOf, type Shop } from '../../support/orders/order-sender.ts';
 
 let core: TestOrdering;
 let shop: Shop;

@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { createOrderToken } from '#src/ordering/orders/order/order-token.ts';
 import { timeOutOnce } from '#src/ordering/orders/time-out-orders.ts';
 import { whileLocked } from '../../support/contention.ts';
-import { openShop, type Shop } from '../../support/order-sender.ts';
 import { type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+import { openShop, type Shop } from '../../support/orders/order-sender.ts';
 import { until } from '../../support/until.ts';
 
 let core: TestOrdering;

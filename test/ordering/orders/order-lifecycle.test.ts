@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createOrderToken } from '#src/ordering/orders/order/order-token.ts';
 import { timeOutOnce } from '#src/ordering/orders/time-out-orders.ts';
-import { openShop, refusalOf, type Shop } from '../../support/order-sender.ts';
 import { type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+import { openShop, refusalOf, type Shop } from '../../support/orders/order-sender.ts';
 
 let core: TestOrdering;
 let shop: Shop;

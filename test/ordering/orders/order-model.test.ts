@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createOrderToken } from '#src/ordering/orders/order/order-token.ts';
 import { timeOutOnce } from '#src/ordering/orders/time-out-orders.ts';
-import { createOrderModel } from '../../support/order-model.ts';
-import { command, compare, type OrderHarness, play } from '../../support/order-play.ts';
-import { openShop } from '../../support/order-sender.ts';
 import { startOrdering, type TestOrdering } from '../../support/ordering.ts';
+import { createOrderModel } from '../../support/orders/order-model.ts';
+import { command, compare, type OrderHarness, play } from '../../support/orders/order-play.ts';
+import { openShop } from '../../support/orders/order-sender.ts';
 
 let core: TestOrdering;
 

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { openShop, type Shop } from '../../support/order-sender.ts';
 import { startOrdering, type TestOrdering } from '../../support/ordering.ts';
+import { openShop, type Shop } from '../../support/orders/order-sender.ts';
 
 let core: TestOrdering;
 let shop: Shop;

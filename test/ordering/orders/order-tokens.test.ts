@@ -1,8 +1,8 @@
 /** The token of an order is shown to those who may act on it, and lies in the database nowhere but in the events it is sent with. */
 import { type RawBuilder, sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openShop, type Shop } from '../../support/order-sender.ts';
 import { type Answer, type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+import { openShop, type Shop } from '../../support/orders/order-sender.ts';
 
 let core: TestOrdering;
 let shop: Shop;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { updateRestaurant } from '#src/ordering/restaurants/restaurant-store.ts';
-import { openShop, refusalOf, type Shop } from '../../support/order-sender.ts';
 import { type Answer, type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+import { openShop, refusalOf, type Shop } from '../../support/orders/order-sender.ts';
 
 let core: TestOrdering;
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { orderingSettings } from '#src/ordering/config.ts';
-import type { Body } from '../../support/menu-sender.ts';
-import { openShop, refusalOf, type Shop } from '../../support/order-sender.ts';
 import { type Answer, type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';
+import type { Body } from '../../support/orders/menu-sender.ts';
+import { openShop, refusalOf, type Shop } from '../../support/orders/order-sender.ts';
 import { type Behaviour, startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 
 let geocoder: WebhookReceiver;

@@ -1,6 +1,6 @@
 /** An external provider that cannot be reached closes no other door. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { loadSettings, SettingsError } from '#src/app/config.ts';
+import { loadSettings, SettingsError } from '#src/app/settings/config.ts';
 import { freePort } from '../../support/free-port.ts';
 import { type PanelInProcess, startPanel } from '../harness/panel-in-process.ts';
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { recordEvents } from '#src/platform/db/outbox.ts';
+import { recordEvents } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createPatience } from '#src/webhooks/deliver/fast-path.ts';
 import { quick } from '#src/webhooks/pacing/concurrency-limit.ts';

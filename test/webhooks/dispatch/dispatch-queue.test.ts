@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { readFeed } from '#src/platform/db/event-feed.ts';
-import { recordEvent, recordEvents } from '#src/platform/db/outbox.ts';
-import { claimEvents, createQueueFloor, lockDispatch, markDispatched } from '#src/platform/db/outbox-queue.ts';
+import { readFeed } from '#src/platform/db/outbox/event-feed.ts';
+import { recordEvent, recordEvents } from '#src/platform/db/outbox/outbox.ts';
+import { claimEvents, createQueueFloor, lockDispatch, markDispatched } from '#src/platform/db/outbox/outbox-queue.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import { until } from '../../support/until.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { setKinds } from '#src/platform/db/outbox.ts';
+import { setKinds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createEndpoint } from '#src/webhooks/index.ts';
 import { until } from '../../support/until.ts';

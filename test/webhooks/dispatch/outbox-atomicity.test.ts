@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { recordEvent, setKinds } from '#src/platform/db/outbox.ts';
+import { recordEvent, setKinds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { pino } from 'pino';
 import type { Clock } from '#src/platform/clock.ts';
-import { type EventDraft, recordEvent, setKinds } from '#src/platform/db/outbox.ts';
+import { type EventDraft, recordEvent, setKinds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';

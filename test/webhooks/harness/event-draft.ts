@@ -1,5 +1,5 @@
 /** Events as the tests record them, in this process or in one that they kill. */
-import type { EventDraft } from '#src/platform/db/outbox.ts';
+import type { EventDraft } from '#src/platform/db/outbox/outbox.ts';
 
 export const tenant = 'rst_test';
 

@@ -1,7 +1,7 @@
 /** The operations of the webhook engine beside those of the core, on the internal listener, with workers as a test wants. */
-import { kindScopes, restaurantDates } from '#src/app/webhook-words.ts';
+import { kindScopes, restaurantDates } from '#src/app/webhooks/wire-engine.ts';
 import type { AssertedCaller } from '#src/contract/assertion.ts';
-import { type EventDraft, recordEvent } from '#src/platform/db/outbox.ts';
+import { type EventDraft, recordEvent } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { webhooksSettings } from '#src/webhooks/config.ts';

@@ -4,7 +4,7 @@
  */
 import { pino } from 'pino';
 import { systemClock } from '#src/platform/clock.ts';
-import { recordEvent } from '#src/platform/db/outbox.ts';
+import { recordEvent } from '#src/platform/db/outbox/outbox.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { recordEvent } from '#src/platform/db/outbox.ts';
+import { recordEvent } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { idFloor } from '#src/platform/ids.ts';
 import type { Json } from '../../support/ordering.ts';

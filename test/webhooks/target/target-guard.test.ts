@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { byDns } from '#src/webhooks/target/resolve.ts';
 import { isPublicAddress, urlProblem } from '#src/webhooks/target/target.ts';
-import { startNameServer } from '../../support/name-server.ts';
+import { startNameServer } from '../../support/doubles/name-server.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { type Engine, startEngine } from '../harness/engine.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { searchLimitMax } from '#src/app/admin.ts';
+import { searchLimitMax } from '#src/app/admin/admin.ts';
 import { type Output, toLine, UsageError } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { settingsProblems, unknownNames } from '#src/app/check-settings.ts';
-import { maskedSettings, processSettingsSource, SettingsError, settingsTable } from '#src/app/config.ts';
+import { settingsProblems, unknownNames } from '#src/app/settings/check-settings.ts';
+import { maskedSettings, processSettingsSource, SettingsError, settingsTable } from '#src/app/settings/config.ts';
 import type { Output } from '../../terminal/output.ts';
 import { configFileOf } from '../../terminal/with-admin.ts';
 

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
-import { settingsProblems, unknownNames } from '#src/app/check-settings.ts';
-import { loadProcessSettings, processSettingsSource, type Settings, SettingsError } from '#src/app/config.ts';
 import type { DemoCredentials } from '#src/app/demo/demo.ts';
 import { type Program, startProgram } from '#src/app/run.ts';
+import { settingsProblems, unknownNames } from '#src/app/settings/check-settings.ts';
+import { loadProcessSettings, processSettingsSource, type Settings, SettingsError } from '#src/app/settings/config.ts';
 import { createLog, type Logger } from '#src/platform/log.ts';
 import { tuneMemory } from '#src/platform/tune-memory.ts';
 import type { Output } from '../../terminal/output.ts';

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Admin, LocationTerms } from '#src/app/admin.ts';
+import type { Admin, LocationTerms } from '#src/app/admin/admin.ts';
 import { Fault } from '#src/contract/fault.ts';
 import { type JsonFile, readJsonFile } from '../../files/json-file.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { ImportedMenu } from '#src/app/admin.ts';
+import type { ImportedMenu } from '#src/app/admin/admin.ts';
 import { csvColumns, type MenuFile, readMenuFile } from '../../files/menu-file.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { createProgressBar } from '../../terminal/progress-bar.ts';

@@ -5,9 +5,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
-import { remoteCaller } from '#src/app/config.ts';
-import type { ForwardEvents } from '#src/app/forward-events.ts';
-import { createRemoteEvents, isSecret, secretRule } from '#src/app/remote-events.ts';
+import { remoteCaller } from '#src/app/settings/config.ts';
+import type { ForwardEvents } from '#src/app/webhooks/forward-events.ts';
+import { createRemoteEvents, isSecret, secretRule } from '#src/app/webhooks/remote-events.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 

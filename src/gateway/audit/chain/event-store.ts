@@ -1,6 +1,6 @@
 /** SQL of the audit: chains, their heads, their events. */
 import { type Kysely, sql } from 'kysely';
-import { named } from '#src/platform/db/named.ts';
+import { named } from '#src/platform/db/driver/named.ts';
 import type { ChainedEvent } from '../event/event.ts';
 import { tellTheirTime } from '../event/request-id-times.ts';
 import type { ChainEnd, Head } from './chain.ts';

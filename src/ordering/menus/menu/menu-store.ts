@@ -1,7 +1,7 @@
 /** Menus as readers see them, from PostgreSQL: elements that are not removed, with the options that apply. */
 
 import { type Kysely, sql } from 'kysely';
-import { fragment, statement } from '#src/platform/db/statement.ts';
+import { fragment, statement } from '#src/platform/db/driver/statement.ts';
 import { aliveOptions, applyingOptions } from './applying-options.ts';
 import type { Category, Option, Product, ProductOnSale } from './menu.ts';
 

@@ -1,7 +1,7 @@
 /** Orders in PostgreSQL. */
 
 import { type Kysely, sql } from 'kysely';
-import { fragment, statement } from '#src/platform/db/statement.ts';
+import { fragment, statement } from '#src/platform/db/driver/statement.ts';
 import type { Order } from './order.ts';
 import { derivedMark } from './order-token.ts';
 import { countedStatuses } from './transitions.ts';

@@ -4,7 +4,7 @@
  * a restaurant whose order events are on holds tokens there, beside all else that receivers may know of its orders.
  */
 import type { Kysely } from 'kysely';
-import { type EventDraft, isKindOn, recordEvents, recordFirstEvents } from '#src/platform/db/outbox.ts';
+import { type EventDraft, isKindOn, recordEvents, recordFirstEvents } from '#src/platform/db/outbox/outbox.ts';
 import type { Restaurant } from '../../restaurants/restaurant.ts';
 import type { Order } from './order.ts';
 import { confirmationView, orderView } from './order-view.ts';

@@ -3,7 +3,7 @@ import { lchown, lstat, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
 import { type Account, isOwnId, isRoot, unprivilegedAccount } from './account.ts';
-import type { Home } from './home.ts';
+import type { Home } from './home-type.ts';
 
 /**
  * True for data that a start by root gave to `nobody`, as earlier versions did: every process of `nobody` could open it.

@@ -8,7 +8,7 @@ import { giveTree } from './adopt-cluster.ts';
 import type { Binaries } from './binaries.ts';
 import { EmbeddedError, errorCode } from './errors.ts';
 import { fullDiskError, fullDiskReason } from './full-disk.ts';
-import type { Home } from './home.ts';
+import type { Home } from './home-type.ts';
 import { runWatched } from './watched.ts';
 
 export const superuser = 'orderpass';

@@ -11,9 +11,8 @@ import { type Account, canEnter, isRoot, ownAccount } from './account.ts';
 import { isSharedOwner } from './adopt-cluster.ts';
 import { inspectCluster } from './cluster.ts';
 import { EmbeddedError, errorCode } from './errors.ts';
+import type { Home } from './home-type.ts';
 import { dataSystemDirs, makeFolder, openSystemDir } from './system-dir.ts';
-
-export type Home = { folder: string; cluster: string };
 
 const clusterName = 'postgres';
 

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { EmbeddedError } from './errors.ts';
 import { fullDiskError, fullDiskReason } from './full-disk.ts';
-import type { Home } from './home.ts';
+import type { Home } from './home-type.ts';
 
 export type OwnerLock = { release(): void };
 

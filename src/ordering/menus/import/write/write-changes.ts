@@ -3,7 +3,7 @@
  * for reverts, the elements are written in batches, the event is recorded. Runs in the caller's transaction.
  */
 import type { Kysely } from 'kysely';
-import { recordEvent } from '#src/platform/db/outbox.ts';
+import { recordEvent } from '#src/platform/db/outbox/outbox.ts';
 import { type ChangeNames, changedUids, changesMenu } from '../plan/change-names.ts';
 import { type Batch, moveElements, raiseVersion, removeElements, writeBatch } from './import-store.ts';
 import { keepForRevert } from './undo-store.ts';

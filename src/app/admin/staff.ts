@@ -1,0 +1,47 @@
+/** Wires the feature `staff`: its events go into the gateway's audit, its addresses are pages of the panel. */
+import { type AuditAction, appendChange } from '#src/gateway/index.ts';
+import { linkPath, providerReturnPath } from '#src/panel/index.ts';
+import { createStaff, createUsers, type RecordEvents, type Staff, type Users } from '#src/staff/index.ts';
+import type { Installation } from '../installation/installation.ts';
+import type { Settings } from '../settings/config.ts';
+
+/** `origin`: public address. */
+export const startStaff = (installation: Installation, settings: Settings, origin: string): Staff => {
+  const { store, box, clock, log } = installation;
+  return createStaff({
+    db: store.db,
+    box,
+    clock,
+    log,
+    record: recordEvents(installation),
+    settings: settings.panel,
+    linkAddress: `${origin}${linkPath}`,
+    returnAddress: `${origin}${providerReturnPath}`,
+  });
+};
+
+/** For the command line. */
+export const usersOf = (installation: Installation, settings: Settings): Users => {
+  const { store, box, clock } = installation;
+  const origin = settings.origin ?? `http://127.0.0.1:${settings.port}`;
+  const record = recordEvents(installation);
+  return createUsers({ db: store.db, box, clock, record, linkAddress: `${origin}${linkPath}` });
+};
+
+const recordEvents =
+  ({ box }: Installation): RecordEvents =>
+  (tx, now, ...events) =>
+    appendChange(
+      tx,
+      box,
+      now,
+      ...events.map(({ action, outcome, actor, address, reason, tenants, details }) => ({
+        action: action satisfies AuditAction,
+        outcome,
+        actor: actor ?? null,
+        address: address ?? null,
+        reason: reason ?? null,
+        tenants: tenants ?? [],
+        details: JSON.stringify(details ?? {}),
+      })),
+    );

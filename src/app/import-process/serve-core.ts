@@ -1,0 +1,49 @@
+/**
+ * What the process for long work does: the same core on an internal listener of its own, with connections of its own and
+ * only the operations that are to be served apart.
+ */
+import { createOrdering } from '#src/ordering/index.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { createDatabase, createPool } from '#src/platform/db/pool.ts';
+import { createLog } from '#src/platform/log.ts';
+import { createCoreHandler, createInternalServer, listen } from '../listeners/listeners.ts';
+import type { ChildMessage, ImportSettings } from './messages.ts';
+import { lowerOther } from './niceness.ts';
+
+const host = '127.0.0.1';
+const graceMs = 3_000;
+
+/** Two large imports with what tells of their progress, and some short ones beside them. */
+const connectionsMax = 6;
+
+/** Resolves when it listens and has told so. Ends the process when it is told to. */
+export const serveCore = async (settings: ImportSettings, send: (message: ChildMessage) => void): Promise<void> => {
+  const log = createLog({ level: settings.logLevel, role: 'long-work' });
+  const connection = settings.databaseUrl;
+  const pool = createPool({ connection, max: connectionsMax, applicationName: settings.applicationName }, log);
+  if (settings.embedded) pool.on('connect', lowerBackend);
+  const db = createDatabase(pool);
+  const cursorKey = Buffer.from(settings.cursorKey, 'base64');
+  const { operations } = createOrdering({
+    ...{ db, cursorKey, clock: systemClock, log, settings: settings.ordering },
+    orderTokenKey: Buffer.from(settings.orderTokenKey, 'base64'),
+  });
+  const apart = operations.filter((operation) => operation.apart === true);
+  const assertionKey = Buffer.from(settings.assertionKey, 'base64');
+  const handler = createCoreHandler(apart, { db, clock: systemClock, log, assertionKey });
+  const server = createInternalServer(handler);
+  const listener = await listen(server, host, 0);
+  process.once('message', () => {
+    void listener
+      .close(graceMs)
+      .then(() => pool.end())
+      .finally(() => process.exit());
+  });
+  send({ port: listener.port });
+};
+
+/** What is asked of our own database server here is no more urgent than this process. */
+const lowerBackend = (client: object): void => {
+  const pid: unknown = Reflect.get(client, 'processID');
+  if (typeof pid === 'number') lowerOther(pid);
+};

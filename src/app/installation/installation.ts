@@ -1,0 +1,95 @@
+/**
+ * What every role and command needs first: the store with its schema up to date, and the keys that belong to it. A master
+ * key that does not fit the store is refused before anything is read or written with it.
+ */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { openWitness } from '#src/gateway/index.ts';
+import { type Clock, systemClock } from '#src/platform/clock.ts';
+import { awaitServer } from '#src/platform/db/await-server.ts';
+import { connectionProblem } from '#src/platform/db/database-address.ts';
+import { settleFact } from '#src/platform/db/facts.ts';
+import { databaseName, openStore, type Store } from '#src/platform/db/index.ts';
+import { migrate } from '#src/platform/db/migrate.ts';
+import type { Logger } from '#src/platform/log.ts';
+import { createSecretBox, loadOrCreateMasterKey, parseMasterKey, type SecretBox } from '#src/platform/secret-box.ts';
+import { type Settings, SettingsError } from '../settings/config.ts';
+import { allMigrations } from './migrations.ts';
+
+export type Installation = { store: Store; box: SecretBox; clock: Clock; log: Logger };
+
+/**
+ * `exclusive`: own the embedded store (role all); otherwise share the one that runs, or run it for this moment. `stopping`:
+ * wait for a server that takes no connections yet, until this is aborted; without it, fail at once.
+ */
+export const openInstallation = async (
+  settings: Settings,
+  log: Logger,
+  options: { exclusive: boolean; stopping?: AbortSignal },
+): Promise<Installation> => {
+  const dataDir = resolve(settings.data_dir);
+  const masterKey = masterKeyOf(settings, dataDir);
+  const store = await openStore(
+    {
+      dataDir,
+      ...(settings.database_url === undefined ? undefined : { databaseUrl: settings.database_url }),
+      poolMax: settings.database_connections_max,
+      applicationName: `orderpass-${settings.role}`,
+    },
+    log,
+    options,
+  );
+  try {
+    if (options.stopping !== undefined) await awaitServer(store.pool, log, options.stopping);
+    await migrate(store.pool, allMigrations, { log });
+    const box = createSecretBox(masterKey);
+    await assertKeyFits(store, box);
+    return { store: await withWitness(store, box, dataDir, log), box, clock: systemClock, log };
+  } catch (error) {
+    await store.close();
+    const problem = settings.database_url === undefined ? undefined : connectionProblem(error);
+    throw problem === undefined ? error : new Error(`DATABASE_URL: ${problem}`, { cause: error });
+  }
+};
+
+/** The signed ends of the audit are kept beside the database too; they are written at the end, when all is. */
+const withWitness = async (store: Store, box: SecretBox, dataDir: string, log: Logger): Promise<Store> => {
+  const witness = openWitness(box, { dataDir, database: await databaseName(store.db) });
+  return {
+    ...store,
+    close: async () => {
+      await store.close();
+      try {
+        await witness.save();
+      } catch (error) {
+        log.warn({ err: error }, 'the heads of the audit were not kept in the data folder');
+      }
+    },
+  };
+};
+
+const masterKeyOf = (settings: Settings, dataDir: string): Buffer => {
+  const text =
+    settings.master_key ??
+    (settings.master_key_file === undefined ? undefined : readFileSync(settings.master_key_file, 'utf8'));
+  if (text === undefined) return loadOrCreateMasterKey(dataDir);
+  const key = parseMasterKey(text);
+  if (key === undefined) {
+    throw new SettingsError([
+      { path: 'master_key (ORDERPASS_MASTER_KEY)', message: 'must be 32 bytes as base64 or hex' },
+    ]);
+  }
+  return key;
+};
+
+/** The first process writes a check value; whoever comes with another key would find every credential unknown. */
+const assertKeyFits = async (store: Store, box: SecretBox): Promise<void> => {
+  const check = box.derive('master-key-check').toString('hex');
+  if ((await settleFact(store.db, 'master_key_check', check)) === check) return;
+  throw new SettingsError([
+    {
+      path: 'master_key (ORDERPASS_MASTER_KEY)',
+      message: 'is not the key that this store was made with; give that key, or the data folder that holds it',
+    },
+  ]);
+};

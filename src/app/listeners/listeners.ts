@@ -1,0 +1,140 @@
+/**
+ * Sockets: the public listener of the gateway and the internal one of the ordering core. A listener that stops lets what
+ * runs finish, within a bound.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Koa, { type Middleware } from 'koa';
+import { createAssertionVerifier } from '#src/contract/assertion.ts';
+import { validationFault } from '#src/contract/fault.ts';
+import { createErrorBoundary } from '#src/platform/http/error-boundary.ts';
+import { hostProblem } from '#src/platform/http/host-field.ts';
+import { mountOperations, type OperationDeps } from '#src/platform/http/mount-operations.ts';
+import { createObserveRequests } from '#src/platform/http/observe-requests.ts';
+import type { Operation } from '#src/platform/http/operation.ts';
+import type { Logger } from '#src/platform/log.ts';
+import type { Metrics } from '#src/platform/telemetry/metrics.ts';
+import type { Traces } from '#src/platform/telemetry/traces.ts';
+import type { Installation } from '../installation/installation.ts';
+import { orderingAudience } from '../settings/ordering-audience.ts';
+
+export type Listener = { url: string; port: number; close(graceMs: number): Promise<void> };
+
+export const listen = async (server: Server, host: string, port: number): Promise<Listener> => {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const { port: taken } = server.address() as AddressInfo;
+  const name = host.includes(':') ? `[${host}]` : host;
+  return { url: `http://${name}:${taken}`, port: taken, close: (graceMs) => closeWithin(server, graceMs) };
+};
+
+const closeWithin = (server: Server, graceMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    const force = setTimeout(() => server.closeAllConnections(), graceMs);
+    server.close(() => {
+      clearTimeout(force);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+
+type CoreDeps = Pick<OperationDeps, 'db' | 'box' | 'clock' | 'serveApart'> & {
+  log: Logger;
+  /** Key of the assertions that the gateway signs. */
+  assertionKey: Buffer;
+};
+
+type Telemetry = {
+  metrics: Metrics;
+  traces: Traces | undefined;
+  /** Asked for at /metrics; undefined: the figures are open to everybody who reaches the listener. */
+  metricsToken?: string | undefined;
+};
+
+/** The internal listener of a core: assertion, operations, one error boundary. With `telemetry` also figures, at /metrics. */
+export const createCoreHandler = (
+  operations: readonly Operation[],
+  { log, assertionKey, ...deps }: CoreDeps,
+  telemetry?: Telemetry,
+): RequestListener => {
+  const app = new Koa();
+  app.use(createErrorBoundary({ log }));
+  app.use(refuseWrongHost);
+  if (telemetry !== undefined) app.use(showMetrics(telemetry));
+  const verifyAssertion = createAssertionVerifier({
+    key: assertionKey,
+    audience: orderingAudience,
+    now: () => deps.clock.now().getTime(),
+  });
+  const observed = telemetry && createObserveRequests({ ...telemetry, verifyAssertion });
+  if (observed !== undefined && operations.length > 0) app.use(observed.middleware);
+  const served = observed?.tracedOperations(operations) ?? operations;
+  app.use(mountOperations(served, '/api', { ...deps, verifyAssertion }).routes());
+  const handle = app.callback();
+  return (request, response) => void handle(request, response);
+};
+
+/** RFC 9112 section 3.2, as at the public listener; Node would refuse some of these without our words. */
+const refuseWrongHost: Middleware = (ctx, next) => {
+  const message = hostProblem(ctx.req.rawHeaders, ctx.req.httpVersionMinor);
+  if (message !== undefined) throw validationFault([{ pointer: 'Host', code: 'FORMAT', message }]);
+  return next();
+};
+
+const showMetrics = ({ metrics, metricsToken }: Telemetry): Middleware => {
+  const mayRead = createMayRead(metricsToken);
+  return async (ctx, next) => {
+    if (ctx.path !== '/metrics' || ctx.method !== 'GET') return next();
+    ctx.set('cache-control', 'no-store');
+    if (!mayRead(ctx.req.headers.authorization)) {
+      ctx.status = 401;
+      // RFC 6750 section 3: without an error code, since it says nothing about what was presented.
+      ctx.set('www-authenticate', 'Bearer realm="orderpass metrics"');
+      ctx.body = 'These figures need the token of ORDERPASS_METRICS_TOKEN as Authorization: Bearer TOKEN\n';
+      return;
+    }
+    const { contentType, text } = await metrics.render();
+    ctx.set('content-type', contentType);
+    ctx.body = text;
+  };
+};
+
+/** Compares digests: they have one length, and a comparison of them tells nothing about the token. */
+const createMayRead = (token: string | undefined): ((authorization: string | undefined) => boolean) => {
+  if (token === undefined) return () => true;
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  const expected = digest(token);
+  return (authorization) => {
+    const presented = /^Bearer +(\S+) *$/i.exec(authorization?.slice(0, 1024) ?? '')?.[1];
+    return presented !== undefined && timingSafeEqual(digest(presented), expected);
+  };
+};
+
+/** The internal listener: the core where a role has one, and figures for Prometheus at /metrics in every role. */
+export const createInternalHandler = (
+  { store, box, clock, log }: Installation,
+  operations: readonly Operation[],
+  telemetry: Telemetry,
+  serveApart?: CoreDeps['serveApart'],
+): RequestListener =>
+  createCoreHandler(
+    operations,
+    { db: store.db, box, clock, log, assertionKey: box.derive('assertion'), ...(serveApart && { serveApart }) },
+    telemetry,
+  );
+
+/** Assertions of clients with many restaurants are long; only the gateway can send them, so the bound may be wide. */
+export const internalServerOptions: ServerOptions = {
+  maxHeaderSize: 256 * 1024,
+  requireHostHeader: false,
+  keepAliveTimeout: 65_000,
+  requestTimeout: 150_000,
+};
+
+export const createInternalServer = (handler: RequestListener): Server => createServer(internalServerOptions, handler);

@@ -1,0 +1,137 @@
+/**
+ * Everything for which a start would refuse its settings, found at once: what each value says by itself, what values say
+ * together, and the files that they name.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { routesFileOf, routeTableProblems } from '#src/gateway/config.ts';
+import { parseMasterKey } from '#src/platform/secret-box.ts';
+import { deleteAt } from './at-path.ts';
+import {
+  collectSettings,
+  contradictions,
+  nameOf,
+  type SettingProblem,
+  type Settings,
+  SettingsError,
+  type SettingsSource,
+  settingFields,
+  settingsSchema,
+} from './config.ts';
+import { orderingAudience } from './ordering-audience.ts';
+
+/** Read from the environment by commands that speak to a server elsewhere (config.ts, remoteCaller). */
+const namesOfCommands = [
+  'ORDERPASS_API_KEY',
+  'ORDERPASS_CLIENT_ID',
+  'ORDERPASS_CLIENT_SECRET',
+  'ORDERPASS_WEBHOOK_SECRET',
+];
+
+/** Empty when a start would take the settings. */
+export const settingsProblems = (source: SettingsSource): SettingProblem[] => {
+  let raw: Record<string, unknown>;
+  try {
+    raw = collectSettings(source);
+  } catch (error) {
+    if (error instanceof SettingsError) return [...error.problems];
+    throw error;
+  }
+  const parsed = settingsSchema.safeParse(raw);
+  if (parsed.success) return [...contradictions(parsed.data), ...outsideProblems(parsed.data)];
+  const wrong = parsed.error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }));
+  const problems = wrong.map(({ path, message }) => ({ path: nameOf(path), message }));
+  // What is wrong stands for its default, so that all the rest can be judged too.
+  for (const { path } of wrong) deleteAt(raw, fieldOf(path));
+  const rest = settingsSchema.safeParse(raw);
+  const named = new Set(problems.map(({ path }) => path));
+  const more = rest.success ? [...contradictions(rest.data), ...outsideProblems(rest.data)] : [];
+  return [...problems, ...more.filter(({ path }) => !named.has(path))];
+};
+
+/** A problem may lie within a setting: that of one upstream in the list of all. */
+const fieldOf = (path: string): string =>
+  settingFields().find((field) => path === field.path || path.startsWith(`${field.path}.`))?.path ?? path;
+
+const outsideProblems = (settings: Settings): SettingProblem[] => [
+  ...masterKeyProblems(settings),
+  ...gatewayProblems(settings),
+  ...portProblems(settings),
+];
+
+const notAKey = 'must be 32 bytes as base64 or hex';
+
+const masterKeyProblems = ({ master_key, master_key_file, data_dir }: Settings): SettingProblem[] => {
+  if (master_key !== undefined)
+    return parseMasterKey(master_key) === undefined ? [{ path: nameOf('master_key'), message: notAKey }] : [];
+  const file = master_key_file ?? join(resolve(data_dir), 'master.key');
+  if (master_key_file === undefined && !existsSync(file)) return [];
+  const path = nameOf(master_key_file === undefined ? 'data_dir' : 'master_key_file');
+  try {
+    return parseMasterKey(readFileSync(file, 'utf8')) === undefined ? [{ path, message: `${file} ${notAKey}` }] : [];
+  } catch (error) {
+    return [{ path, message: error instanceof Error ? error.message : String(error) }];
+  }
+};
+
+const gatewayProblems = ({ role, gateway }: Settings): SettingProblem[] => {
+  if (role !== 'all' && role !== 'gateway') return [];
+  const upstreams = [...Object.keys(gateway.upstreams), ...(role === 'all' ? [orderingAudience] : [])];
+  const file = routesFileOf(gateway);
+  const unknown = gateway.auth_check_audiences.filter((name) => !upstreams.includes(name));
+  return [
+    ...routeTableProblems(file, upstreams).map((message) => ({
+      path: nameOf('gateway.routes_file'),
+      message: `${file}: ${message}`,
+    })),
+    ...unknown.map((name) => ({
+      path: nameOf('gateway.auth_check_audiences'),
+      message: `${name} is no upstream that has an address`,
+    })),
+  ];
+};
+
+const everywhere = new Set(['0.0.0.0', '::']);
+
+const portProblems = ({ role, host, port, internal_host, internal_port }: Settings): SettingProblem[] => {
+  const isOneAddress = host === internal_host || everywhere.has(host) || everywhere.has(internal_host);
+  if ((role !== 'all' && role !== 'gateway') || port === 0 || port !== internal_port || !isOneAddress) return [];
+  return [{ path: nameOf('internal_port'), message: `is ${port}, the port of the public listener` }];
+};
+
+/** Names in the environment that look like settings of the program and are none, each with the one that was meant. */
+export const unknownNames = ({ env }: Pick<SettingsSource, 'env'>): SettingProblem[] => {
+  const known = [...settingFields().flatMap((field) => field.env ?? []), ...namesOfCommands];
+  return Object.keys(env)
+    .filter((name) => name.startsWith('ORDERPASS_') && !known.includes(name))
+    .map((name) => {
+      const nearest = nearestOf(name, known);
+      return {
+        path: name,
+        message: `is no setting of this program${nearest === undefined ? '' : `; the nearest is ${nearest}`}`,
+      };
+    });
+};
+
+const nearestOf = (name: string, known: readonly string[]): string | undefined => {
+  const ranked = known
+    .map((candidate) => ({ candidate, away: distance(name, candidate) }))
+    .sort((a, b) => a.away - b.away);
+  const [first] = ranked;
+  // Farther away than a third of the name it would be a guess.
+  return first !== undefined && first.away <= (name.length - 'ORDERPASS_'.length) / 3 + 1 ? first.candidate : undefined;
+};
+
+/** Levenshtein: letters to insert, remove or replace. */
+const distance = (a: string, b: string): number => {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, replaced));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+};

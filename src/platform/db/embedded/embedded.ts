@@ -1,0 +1,106 @@
+/**
+ * The PostgreSQL that comes with Orderpass, for a machine without a database server: initialised on the first start,
+ * listening on a Unix socket only, restarted when it dies and stopped when Orderpass ends, however that ends.
+ */
+import { realpath } from 'node:fs/promises';
+import path from 'node:path';
+import type { Logger } from 'pino';
+import type { SocketConnection } from '../pool.ts';
+import { adoptCluster } from './adopt-cluster.ts';
+import { prepareBinaries } from './binaries.ts';
+import { ensureCluster } from './cluster.ts';
+import { EmbeddedError, errorCode } from './errors.ts';
+import { accountOf, findHome, openHome } from './home.ts';
+import { keepServing } from './keep-serving.ts';
+import { clearLeftovers } from './leftover.ts';
+import { lockHome } from './owner-lock.ts';
+import { readPidFile } from './pid-file.ts';
+import { connectionAt, startServer, withClient } from './server.ts';
+import { createServerLog } from './server-log.ts';
+import { openSocketFolder } from './socket-folder.ts';
+
+export { EmbeddedError } from './errors.ts';
+
+export type EmbeddedSettings = {
+  dataDir: string;
+  log: Logger;
+  /** Folder with `bin`, `lib` and `share` instead of the npm package's. */
+  nativeDir?: string;
+  /** Settings of PostgreSQL on top of ours. `fsync: 'off'` is for data that may be lost. */
+  extraSettings?: Readonly<Record<string, string>>;
+  /** Folders to try for what cannot be in the data folder or the checkout; used by root only. */
+  systemDirs?: readonly string[];
+};
+
+export type Embedded = {
+  connection: SocketConnection;
+  /** The data was initialised by this start. */
+  freshlyCreated: boolean;
+  /** Resolves when the server is gone for good, which only `stop` brings about. */
+  exited: Promise<void>;
+  stop(): Promise<void>;
+};
+
+export const startEmbedded = async (settings: EmbeddedSettings): Promise<Embedded> => {
+  const { log, extraSettings: extra = {} } = settings;
+  const dataDir = path.resolve(settings.dataDir);
+  const { home } = await openHome(dataDir, settings, log);
+  const lock = await lockHome(home);
+  try {
+    // Known for certain only now: another start may have made or taken the cluster meanwhile.
+    const account = await accountOf(home, log);
+    const binaries = await prepareBinaries(account, settings);
+    const serverLog = createServerLog(dataDir);
+    // A server that outlived its Orderpass is ended before anything in its folder is touched.
+    await clearLeftovers(home.cluster, log);
+    await adoptCluster(home, account, log);
+    const output = await serverLog.open();
+    const durable = extra.fsync !== 'off';
+    const freshlyCreated = await ensureCluster(home, { account, binaries, logFd: output.fd, durable, log }).finally(
+      () => output.close(),
+    );
+    const cluster = await realpath(home.cluster);
+    const socket = await openSocketFolder(cluster, account);
+    const server = { cluster, binaries, account, socketFolder: socket.path, serverLog, extra, log };
+    const serving = await keepServing((signal) => startServer(server, signal), { cluster, serverLog, log }).catch(
+      async (error: unknown) => {
+        await socket.remove();
+        throw error;
+      },
+    );
+    const exited = serving.ended.then(async () => {
+      await socket.remove();
+      lock.release();
+    });
+    const stop = async (): Promise<void> => {
+      serving.stop();
+      await exited;
+    };
+    return { connection: connectionAt(socket.path), freshlyCreated, exited, stop };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+};
+
+/** The connection to the server that another process of Orderpass runs on this data folder now, if there is one. */
+export const embeddedConnection = async (dataDir: string): Promise<{ connection: SocketConnection } | undefined> => {
+  try {
+    const home = await findHome(path.resolve(dataDir));
+    if (home === undefined) return undefined;
+    const pidFile = await readPidFile(home.cluster);
+    // A copy of a data folder carries a pid file that speaks of the original.
+    if (pidFile?.status !== 'ready' || pidFile.cluster !== (await realpath(home.cluster))) return undefined;
+    const connection = connectionAt(pidFile.socketFolder);
+    return await withClient(connection, async () => ({ connection }));
+  } catch (error) {
+    if (errorCode(error) === 'EACCES')
+      throw new EmbeddedError(
+        'DATA_DIR_FOREIGN',
+        `the data in ${dataDir} belongs to another user: run this as the user that started Orderpass`,
+        error,
+      );
+    if (error instanceof EmbeddedError) throw error;
+    return undefined;
+  }
+};

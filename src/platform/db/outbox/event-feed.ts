@@ -1,0 +1,129 @@
+/**
+ * Recorded events in the sequence in which the dispatcher took them: their place in the feed. Places are given after the
+ * commit by one dispatcher at a time, so that nothing ever appears before a place that was read.
+ */
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { RecordedEvent } from '#src/contract/event.ts';
+import { idFloor } from '../../ids.ts';
+
+/** `position`: sequence of recording, as deliveries carry it. `place`: in the feed. */
+export type FeedEvent = RecordedEvent & { position: number; place: number };
+
+export type FeedQuery = {
+  tenant: string;
+  kinds: readonly string[];
+  /** Places after this one, up to `last`. */
+  after: number;
+  last?: number | undefined;
+  event?: string | undefined;
+  entity?: string | undefined;
+  /** Recorded from `since` on and before `until`. */
+  since?: Date | undefined;
+  until?: Date | undefined;
+  limit: number;
+};
+
+/** `scanned`: everything up to this place was looked at; undefined: everything there is. */
+export type FeedPage = { events: FeedEvent[]; scanned: number | undefined };
+
+/** Places looked at for one page: a bound on the cost of a filter that few events pass. */
+const lookedAtMax = 1_000;
+
+/**
+ * The oldest events that fit, at most `limit`. Walks along an index from `after`, so that a page deep in the feed costs what
+ * the first one costs; where a filter passes few events, it stops after a bounded number and says how far it came.
+ */
+export const readFeed = async (db: Kysely<unknown>, query: FeedQuery): Promise<FeedPage> => {
+  const { rows } = await sql<Omit<FeedEvent, 'id'> & { id: string | null; scanned: number | null }>`
+    with walked as materialized (${walk(query)}),
+    picked as materialized (
+      select event_id, place from walked
+      where ${query.event === undefined ? sql`true` : sql`event = ${query.event}`} and kind = any(${query.kinds}::text[])
+      order by place limit ${query.limit}
+    )
+    select reach.scanned, event.position, event.id, event.tenant, event.kind, event.event, event.entity, event.seq,
+      event.previous_seq as "previousSeq", event.created, event.body, picked.place
+    from (select case when count(*) >= ${lookedAtMax} then max(place) end as scanned from walked) as reach
+    left join picked on true
+    -- One by one through the key: joined at once, a table without statistics would be read as a whole.
+    left join lateral (select * from outbox.events where id = picked.event_id limit 1) as event on true
+    order by picked.place`.execute(db);
+  return {
+    events: rows.filter((row): row is FeedEvent & { scanned: number | null } => row.id !== null),
+    scanned: rows[0]?.scanned ?? undefined,
+  };
+};
+
+/** Places in their sequence, through the index of each kind or of the entity. */
+const walk = ({
+  tenant,
+  kinds,
+  after,
+  last,
+  entity,
+  event,
+  since,
+  until,
+  limit: wanted,
+}: FeedQuery): RawBuilder<unknown> => {
+  const limit = event === undefined && entity === undefined ? wanted : lookedAtMax;
+  // Few events near the ends are passed over for their time: see placeBefore and placeAfter.
+  const bounds = sql`tenant = ${tenant} and place > ${after}
+    and place <= ${last ?? Number.MAX_SAFE_INTEGER}
+    ${since === undefined ? sql`` : sql`and created >= ${since}`} ${until === undefined ? sql`` : sql`and created < ${until}`}`;
+  if (entity !== undefined) {
+    return sql`
+      select event_id, place, event, kind from outbox.places
+      where ${bounds} and entity = ${entity} order by place limit ${limit}`;
+  }
+  return sql`
+    select of_kind.* from unnest(${kinds}::text[]) as wanted (kind) cross join lateral (
+      select event_id, place, event, kind from outbox.places
+      where ${bounds} and kind = wanted.kind order by place limit ${limit}
+    ) as of_kind order by place limit ${limit}`;
+};
+
+/** The event with its place; undefined for one of another tenant, or that the dispatcher has not taken yet. */
+export const findFeedEvent = async (
+  db: Kysely<unknown>,
+  tenant: string,
+  id: string,
+): Promise<FeedEvent | undefined> => {
+  const { rows } = await sql<FeedEvent>`
+    select position, id, event.tenant, event.kind, event.event, event.entity, seq, previous_seq as "previousSeq",
+      event.created, body, place
+    from outbox.events as event join outbox.places as placed on placed.event_id = id
+    where id = ${id} and placed.event_id = ${id} and event.tenant = ${tenant}`.execute(db);
+  return rows[0];
+};
+
+/** No transaction that records events lasts longer than this between the time that its events carry and its commit. */
+const recordingMsMax = 10 * 60_000;
+
+/**
+ * A place that no event recorded from `since` on can have or come before. Ids carry the time of recording; whatever was
+ * recorded so long before has been committed, and so taken by the dispatcher, before the first of those that are asked for.
+ */
+export const placeBefore = async (db: Kysely<unknown>, since: Date): Promise<number> => {
+  const { rows } = await sql<{ place: number }>`
+    select place from outbox.places
+    where event_id < ${idFloor('evt', since.getTime() - recordingMsMax)} order by event_id desc limit 1`.execute(db);
+  return rows[0]?.place ?? 0;
+};
+
+/** The last place that an event recorded before `until` can have; undefined when that may be any. The same reasoning. */
+export const placeAfter = async (db: Kysely<unknown>, until: Date): Promise<number | undefined> => {
+  const { rows } = await sql<{ place: number }>`
+    select place from outbox.places
+    where event_id >= ${idFloor('evt', until.getTime() + recordingMsMax)} order by event_id limit 1`.execute(db);
+  return rows[0]?.place;
+};
+
+/** The last place that any event has now. */
+export const lastPlace = async (db: Kysely<unknown>, tenant: string, kinds: readonly string[]): Promise<number> => {
+  const { rows } = await sql<{ place: number | null }>`
+    select max(of_kind.place) as place from unnest(${kinds}::text[]) as wanted (kind) cross join lateral (
+      select place from outbox.places where tenant = ${tenant} and kind = wanted.kind order by place desc limit 1
+    ) as of_kind`.execute(db);
+  return rows[0]?.place ?? 0;
+};

@@ -1,0 +1,176 @@
+/**
+ * The transactional outbox: a change and its event commit together. The outbox also knows which kinds a tenant has
+ * switched on and the last recorded seq of each entity, since both decide what is written in the transaction of the
+ * change. Whoever records an event holds a row lock on its entity, so seqs of one entity are recorded in order.
+ */
+
+import { type Kysely, sql } from 'kysely';
+import { buildEventBody, type RecordedEvent } from '#src/contract/event.ts';
+import { newId } from '../../ids.ts';
+import { named } from '../driver/named.ts';
+import { statement } from '../driver/statement.ts';
+import { withCommit } from '../transaction.ts';
+import type { WeeklyTable } from './partitions.ts';
+
+export type EventDraft = {
+  tenant: string;
+  kind: string;
+  event: string;
+  /** Uid of the entity whose seq this is. */
+  entity: string;
+  seq: number;
+  created: Date;
+  /** Name and value of the object member of the body. Called only when the kind is on. */
+  object: string;
+  value: () => Record<string, unknown> | Promise<Record<string, unknown>>;
+  trailing?: Record<string, unknown>;
+};
+
+/** Channel on which a commit wakes the dispatcher; a hint only, polling is the truth. */
+export const outboxChannel = 'orderpass_outbox';
+
+/** Writes the event if the tenant has its kind switched on; returns it, or undefined when the kind is off. */
+export const recordEvent = async (tx: Kysely<unknown>, draft: EventDraft): Promise<RecordedEvent | undefined> =>
+  (await recordEvents(tx, [draft]))[0];
+
+/**
+ * The same for several events of one entity, in the order of their seq, at the price of one: whoever makes them holds
+ * locks that others wait for. All or none are written, since they are of one kind.
+ */
+export const recordEvents = async (
+  tx: Kysely<unknown>,
+  drafts: readonly [EventDraft, ...EventDraft[]],
+): Promise<RecordedEvent[]> => {
+  const [{ tenant, kind, entity }] = drafts;
+  if (drafts.some((draft) => draft.tenant !== tenant || draft.kind !== kind || draft.entity !== entity))
+    throw new Error('events recorded together must be of one entity');
+  const { rows } = await sql<{ last: number | null }>`
+    select (select last_seq from outbox.heads where tenant = ${tenant} and kind = ${kind} and entity = ${entity}) as last
+    from outbox.switches where tenant = ${tenant} and kind = ${kind} and enabled`.execute(tx);
+  if (rows[0] === undefined) return [];
+  let previousSeq = rows[0].last;
+  const events: RecordedEvent[] = [];
+  for (const draft of drafts) {
+    events.push(await eventOf(draft, previousSeq));
+    previousSeq = draft.seq;
+  }
+  await insertEvents(tx, events);
+  return events;
+};
+
+/** Has the tenant this kind of events switched on? */
+export const isKindOn = async (tx: Kysely<unknown>, tenant: string, kind: string): Promise<boolean> => {
+  const { rows } = await statement`
+    select 1 from outbox.switches where tenant = ${tenant} and kind = ${kind} and enabled`.execute(tx);
+  return rows.length > 0;
+};
+
+/** Events of an entity that this transaction makes, of a kind that is on: nothing was told of it before. */
+export const recordFirstEvents = async (
+  tx: Kysely<unknown>,
+  drafts: readonly [EventDraft, ...EventDraft[]],
+): Promise<void> => {
+  const events: RecordedEvent[] = [];
+  for (const draft of drafts) events.push(await eventOf(draft, events.at(-1)?.seq ?? null));
+  await withCommit(tx, insertEvents(tx, events));
+};
+
+const eventOf = async (draft: EventDraft, previousSeq: number | null): Promise<RecordedEvent> => {
+  const { tenant, kind, event, entity, seq, created, object, trailing } = draft;
+  const id = newId('evt', created.getTime());
+  const body = buildEventBody({
+    event,
+    object,
+    value: await draft.value(),
+    id,
+    created,
+    restuid: tenant,
+    seq,
+    previousSeq,
+    ...(trailing === undefined ? undefined : { trailing }),
+  });
+  return { id, tenant, kind, event, entity, seq, previousSeq, created, body };
+};
+
+/** Events of one entity with rising seq: the head moves to the last of them. */
+const insertEvents = async (tx: Kysely<unknown>, events: readonly RecordedEvent[]): Promise<void> => {
+  const last = events.at(-1);
+  if (last === undefined) return;
+  const rows = events.map(
+    ({ id, tenant, kind, event, entity, seq, previousSeq, created, body }) =>
+      sql`(${id}, ${tenant}, ${kind}, ${event}, ${entity}, ${seq}::bigint, ${previousSeq}::bigint,
+        ${created}::timestamptz, ${body}, true)`,
+  );
+  await sql`${named}
+    with head as (
+      insert into outbox.heads (tenant, kind, entity, last_seq)
+      values (${last.tenant}, ${last.kind}, ${last.entity}, ${last.seq})
+      on conflict (tenant, kind, entity) do update set last_seq = excluded.last_seq
+    ), recorded as (
+      insert into outbox.events (id, tenant, kind, event, entity, seq, previous_seq, created, body, queued)
+      values ${sql.join(rows)} returning position, id, tenant, kind, event, entity, created
+    )
+    insert into outbox.waiting (position, event_id, tenant, kind, event, entity, created)
+    select * from recorded returning pg_notify(${outboxChannel}, '')`.execute(tx);
+};
+
+/** Switches kinds on or off for a tenant; kinds that are not named stay. */
+export const setKinds = async (
+  tx: Kysely<unknown>,
+  tenant: string,
+  kinds: Readonly<Record<string, boolean>>,
+): Promise<void> => {
+  for (const [kind, enabled] of Object.entries(kinds)) {
+    await sql`
+      insert into outbox.switches (tenant, kind, enabled) values (${tenant}, ${kind}, ${enabled})
+      on conflict (tenant, kind) do update set enabled = excluded.enabled`.execute(tx);
+  }
+};
+
+export const enabledKinds = async (db: Kysely<unknown>, tenant: string): Promise<Record<string, boolean>> => {
+  const { rows } = await sql<{ kind: string; enabled: boolean }>`
+    select kind, enabled from outbox.switches where tenant = ${tenant}`.execute(db);
+  return Object.fromEntries(rows.map((row) => [row.kind, row.enabled]));
+};
+
+/** Bodies of events by id; an event that is not kept any more is missing. */
+export const readBodies = async (db: Kysely<unknown>, ids: readonly string[]): Promise<Map<string, string>> => {
+  if (ids.length === 0) return new Map();
+  const { rows } = await sql<{ id: string; body: string }>`
+    select event.id, event.body from unnest(${ids}::text[]) as wanted (id)
+    join outbox.events as event on event.id = wanted.id`.execute(db);
+  return new Map(rows.map(({ id, body }) => [id, body]));
+};
+
+export type KindDigest = { tenant: string; kind: string; count: number; sha256: string };
+
+/**
+ * Of the events of some tenants that were created from `from` on and before `to`, by tenant and kind: how many, and the SHA-256 (hex) of
+ * their ids, sorted by byte and joined by line feeds. Kinds without any are missing.
+ */
+export const digestEvents = async (
+  db: Kysely<unknown>,
+  { tenants, from, to }: { tenants: readonly string[]; from: Date; to: Date },
+): Promise<KindDigest[]> => {
+  // The bounds by id lead to the few rows of the hour.
+  const { rows } = await sql<KindDigest>`
+    select tenant, kind, count(*) as count,
+      encode(sha256(convert_to(string_agg(id, E'\\n' order by id), 'UTF8')), 'hex') as sha256
+    from outbox.events
+    where tenant = any(${tenants}::text[]) and created >= ${from} and created < ${to}
+      and id >= platform.id_bound('evt', ${from}) and id < platform.id_bound('evt', ${to})
+    group by tenant, kind`.execute(db);
+  return rows;
+};
+
+/** For how many seconds the oldest transaction that writes has been open: what was created before may still be to come. */
+export const oldestWriterSeconds = async (db: Kysely<unknown>): Promise<number> => {
+  const { rows } = await sql<{ seconds: number }>`
+    select coalesce(extract(epoch from clock_timestamp() - min(xact_start)), 0)::float8 as seconds
+    from pg_stat_activity
+    where datname = current_database() and backend_xid is not null and pid <> pg_backend_pid()`.execute(db);
+  return rows[0]?.seconds ?? 0;
+};
+
+/** Events of one week, kept and dropped together. */
+export const eventWeeks: WeeklyTable = { schema: 'outbox', name: 'events', key: 'id', prefix: 'evt', fillfactor: 100 };

@@ -1,0 +1,116 @@
+/** The gateway for the bench, as the program builds it: a new database, migrations, a client, tokens. */
+import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { sql } from 'kysely';
+import { createRevokeToken } from '#src/gateway/credentials/change/revoke-token.ts';
+import {
+  attachDoor,
+  createCredentials,
+  createGateway,
+  gatewayMigrations,
+  gatewayServerOptions,
+  gatewaySettings,
+} from '#src/gateway/index.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { openStore, platformMigrations } from '#src/platform/db/index.ts';
+import { migrate } from '#src/platform/db/migrate.ts';
+import { createLog } from '#src/platform/log.ts';
+import { createSecretBox } from '#src/platform/secret-box.ts';
+import { supervise } from '#src/platform/supervisor.ts';
+import { tuneMemory } from '#src/platform/tune-memory.ts';
+import { databaseUrl, run } from '../../support/test-server.ts';
+
+type Credentials = { clientId: string; clientSecret: string; apiKey: string };
+
+type BenchGateway = Credentials & {
+  url: string;
+  /** As many different tokens as asked for. */
+  authorizations: string[];
+  close: () => Promise<void>;
+};
+
+type BenchSettings = { storeUrl: string; tokens?: number; revokedTokens?: number };
+
+export const startBenchGateway = async (
+  upstreamUrl: string,
+  { storeUrl, tokens = 1, revokedTokens = 0 }: BenchSettings,
+): Promise<BenchGateway> => {
+  tuneMemory();
+  // The level that the program starts with.
+  const log = createLog({ level: 'warn', role: 'bench' });
+  const store = await openStore(
+    { dataDir: '', databaseUrl: await createStore(storeUrl), applicationName: 'bench' },
+    log,
+    { exclusive: false },
+  );
+  const { db, pool } = store;
+  await migrate(pool, [...platformMigrations, ...gatewayMigrations], { log });
+  const box = createSecretBox(randomBytes(32));
+  const server = createServer(gatewayServerOptions);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const gateway = await createGateway({
+    // Counted like any other caller, and never refused.
+    settings: gatewaySettings.parse({ rate_minute_units: 1_000_000_000, rate_burst_units: 1_000_000_000 }),
+    origin: url,
+    db,
+    pool,
+    box,
+    clock: systemClock,
+    log,
+    upstreams: { ordering: upstreamUrl },
+  });
+  attachDoor(server, () => gateway);
+  const ended = new AbortController();
+  const services = supervise(gateway.services, ended.signal, log);
+  const credentials = createCredentials({ db, box, clock: systemClock });
+  await credentials.createTenant('rst_1');
+  const client = await credentials.createClient({ name: 'bench', tenants: ['rst_1'] });
+  const key = await credentials.createApiKey({ tenant: 'rst_1', name: 'bench' });
+  const revoke = createRevokeToken({ db, box, clock: systemClock });
+  // Written past the door, since each would have its place in the audit; the last one makes all of them heard of.
+  await sql`
+    insert into gateway.revoked_tokens (jti, client_id, expires, revoked_at, epoch)
+    select 'revoked-' || n, ${client.client_id}, now() + interval '1 hour', now(), token_epoch + 1
+    from gateway.credential_epoch, generate_series(2, ${revokedTokens}::int) n`.execute(db);
+  const last = { jti: 'revoked-1', clientId: client.client_id, expiresMs: Date.now() + 3_600_000 };
+  if (revokedTokens > 0) await revoke(last, { reason: 'bench', actor: 'bench' });
+  const authorizations: string[] = [];
+  while (authorizations.length < tokens) {
+    authorizations.push(...(await Promise.all(Array.from({ length: 50 }, () => fetchToken(url, client)))));
+  }
+  return {
+    url,
+    authorizations,
+    clientId: client.client_id,
+    clientSecret: client.client_secret,
+    apiKey: key.api_key,
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      ended.abort();
+      await services;
+      await gateway.close();
+      await store.close();
+    },
+  };
+};
+
+/** Every gateway of a run has a database of its own. */
+const createStore = async (serverUrl: string): Promise<string> => {
+  const name = `bench_${randomBytes(6).toString('hex')}`;
+  await run(serverUrl, `create database ${name}`);
+  return databaseUrl(serverUrl, name);
+};
+
+const fetchToken = async (url: string, client: { client_id: string; client_secret: string }): Promise<string> => {
+  const { client_id, client_secret } = client;
+  const response = await fetch(`${url}/api/oauth/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret }),
+  });
+  const answer = (await response.json()) as { access_token?: string };
+  if (answer.access_token === undefined) throw new Error(`no token: ${JSON.stringify(answer)}`);
+  return `Bearer ${answer.access_token}`;
+};

@@ -1,0 +1,137 @@
+/** What the webhook bench delivers from: a database of its own with endpoints and events, and the real worker beside it. */
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { sql } from 'kysely';
+import pg from 'pg';
+import { pino } from 'pino';
+import { allMigrations } from '#src/app/installation/migrations.ts';
+import { buildEventBody } from '#src/contract/event.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { migrate } from '#src/platform/db/migrate.ts';
+import { outboxChannel, recordEvent, setKinds } from '#src/platform/db/outbox/outbox.ts';
+import { createDatabase, createPool } from '#src/platform/db/pool.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import { newId } from '#src/platform/ids.ts';
+import { createSecretBox } from '#src/platform/secret-box.ts';
+import { createEndpoint } from '#src/webhooks/index.ts';
+import { startProgram } from '../../support/program.ts';
+import { databaseUrl } from '../../support/test-server.ts';
+
+export type Harness = Awaited<ReturnType<typeof openHarness>>;
+
+const log = pino({ level: 'error' }, pino.destination(2));
+const insertedMax = 5_000;
+
+/** A customer as receivers get it: about 700 bytes. */
+const customer = (uid: string): Record<string, unknown> => ({
+  uid,
+  email: `${uid}@example.com`,
+  first_name: 'Ada',
+  last_name: 'Lovelace',
+  phone: '+39055123456',
+  address: { street: 'Via Roma', number: '12', city: 'Firenze', zip: '50122', province: 'FI', country: 'IT' },
+  code: null,
+  orders_count: 7,
+  pickup_orders_count: 2,
+  delivery_orders_count: 5,
+  orders_total: 184.2,
+  loyalty_points: 96.5,
+  loyalty_seq: 9,
+});
+
+export const eventBody = (tenant: string, id: string, entity: string): string =>
+  buildEventBody({
+    event: 'customer.changed',
+    object: 'customer',
+    value: customer(entity),
+    id,
+    created: new Date(),
+    restuid: tenant,
+    seq: 1,
+    previousSeq: null,
+    trailing: { change: 'updated', changed_fields: ['phone'] },
+  });
+
+/** `serverUrl`: a database of the server, from which this one is made. */
+export const openHarness = async (serverUrl: string, name: string) => {
+  const server = new pg.Client({ connectionString: serverUrl });
+  await server.connect();
+  await server.query(`create database ${name}`);
+  await server.end();
+  const url = databaseUrl(serverUrl, name);
+  const pool = createPool({ connection: url, applicationName: 'bench' }, log);
+  const db = createDatabase(pool);
+  await migrate(pool, allMigrations, { log });
+  const masterKey = randomBytes(32);
+  const box = createSecretBox(masterKey);
+  const addEndpoint = async (tenant: string, target: string): Promise<{ uid: string; secret: string }> => {
+    await setKinds(db, tenant, { customers: true });
+    const { endpoint_uid: uid, secret } = await createEndpoint(
+      { db, box, clock: systemClock, kinds: ['customers'], rules: { allowPrivate: true, allowedOrigins: [] } },
+      { tenant, url: target, owner: { kind: 'panel', id: 'bench' } },
+    );
+    return { uid, secret };
+  };
+  return {
+    db,
+    pool,
+    addEndpoint,
+    /** Records `count` events, each of an entity of its own, the tenants in turn. The worker sees all of them at the commit. */
+    record: (tenants: readonly string[], count: number): Promise<void> =>
+      inTransaction(db, async (tx) => {
+        for (let done = 0; done < count; done += insertedMax)
+          await insertEvents(tx, tenants, Math.min(insertedMax, count - done));
+        await sql`select pg_notify(${outboxChannel}, '')`.execute(tx);
+      }),
+    /** Its id, and the moment at which its commit began, in milliseconds of the wall clock. */
+    recordOne: (tenant: string): Promise<{ id: string; at: number }> =>
+      inTransaction(db, async (tx) => {
+        const entity = newId('cus');
+        const event = await recordEvent(tx, {
+          tenant,
+          kind: 'customers',
+          event: 'customer.changed',
+          entity,
+          seq: 1,
+          created: new Date(),
+          object: 'customer',
+          value: () => customer(entity),
+        });
+        return { id: event?.id ?? '', at: performance.timeOrigin + performance.now() };
+      }),
+    /** The program in its role as a worker, with its default settings, on core 0 where cores can be chosen. */
+    startWorker: async () => {
+      const worker = await startProgram({
+        DATABASE_URL: url,
+        ORDERPASS_MASTER_KEY: masterKey.toString('base64'),
+        ORDERPASS_ROLE: 'worker',
+        ORDERPASS_ALLOW_PRIVATE_TARGETS: 'true',
+      });
+      pin(worker.child.pid);
+      return worker;
+    },
+    close: () => pool.end(),
+  };
+};
+
+const pin = (pid: number | undefined): void => {
+  try {
+    execFileSync('taskset', ['-acp', '0', String(pid)], { stdio: 'ignore' });
+  } catch {
+    // Where it cannot be pinned it floats, as parts.ts says.
+  }
+};
+
+const insertEvents = async (db: Harness['db'], tenants: readonly string[], count: number): Promise<void> => {
+  const rows = Array.from({ length: count }, (_, number) => {
+    const tenant = tenants[number % tenants.length] ?? '';
+    const [id, entity] = [newId('evt'), newId('cus')];
+    return { id, tenant, entity, body: eventBody(tenant, id, entity) };
+  });
+  const column = (name: 'id' | 'tenant' | 'entity' | 'body'): string[] => rows.map((row) => row[name]);
+  await sql`
+    insert into outbox.events (id, tenant, kind, event, entity, seq, previous_seq, created, body)
+    select id, tenant, 'customers', 'customer.changed', entity, 1, null, now(), body
+    from unnest(${column('id')}::text[], ${column('tenant')}::text[], ${column('entity')}::text[],
+      ${column('body')}::text[]) as event (id, tenant, entity, body)`.execute(db);
+};

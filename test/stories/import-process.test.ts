@@ -1,0 +1,220 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { importsAnswer } from '../support/orders/imports-answer.ts';
+import { makeDataDir, type RunningProgram, runJson, startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
+
+const data = makeDataDir();
+const folder = mkdtempSync(join(tmpdir(), 'orderpass-apart-'));
+const slow = join(folder, 'slow.mjs');
+const starts = join(folder, 'starts');
+const goOn = join(folder, 'go-on');
+/** Read by each process of the program before its own first line. That for long work waits for a file, if it is to. */
+const preload = `
+  import { appendFileSync, existsSync } from 'node:fs';
+  process.on('warning', (warning) => {
+    process.stderr.write(warning.stack + '\\n');
+    process.kill(process.pid, 'SIGKILL');
+  });
+  if (process.argv[1]?.includes('apart/process')) {
+    appendFileSync(${JSON.stringify(starts)}, process.pid + '\\n');
+    while (existsSync(${JSON.stringify(`${slow}.on`)}) && !existsSync(${JSON.stringify(goOn)}))
+      await new Promise((resolve) => setTimeout(resolve, 20));
+  }`;
+writeFileSync(slow, preload);
+const env = {
+  ORDERPASS_DATA_DIR: data.path,
+  NODE_ENV: 'production',
+  NODE_OPTIONS: `--import=${slow}`,
+  ORDERPASS_RATE_BURST_UNITS: '1000',
+};
+let program: RunningProgram;
+let headers: Record<string, string>;
+
+beforeAll(async () => {
+  program = await startProgram(env);
+  const { restuid } = await runJson(['restaurant', 'create', '--name', 'Apart'], env);
+  const client = await runJson(['client', 'create', '--name', 'Till', '--restaurant', String(restuid)], env);
+  headers = {
+    'content-type': 'application/json',
+    'x-client-id': String(client.client_id),
+    'x-client-secret': String(client.client_secret),
+  };
+});
+afterAll(async () => {
+  await program.kill();
+  data.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const apartOf = (pid: number | undefined): number[] =>
+  execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' })
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, parent, ...args]) => Number(parent) === pid && args.some((arg) => arg.includes('apart/process')))
+    .map(([child]) => Number(child));
+
+/** Backends of the program's PostgreSQL with a niceness. */
+const lowered = (): number[] => {
+  const rows = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,ni=,comm='], { encoding: 'utf8' })
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/));
+  const server = rows.find(([, parent, , name]) => Number(parent) === program.child.pid && name === 'postgres')?.[0];
+  return rows.filter(([, parent, ni]) => parent === server && Number(ni) > 0).map(([pid]) => Number(pid));
+};
+
+/**
+ * The session of a process as the kernel shares cores by, and its niceness; undefined where it does not (sched(7), autogroup).
+ * A program that is in the first session of the machine has an empty line there, and the niceness of everybody.
+ */
+const sessionOf = (pid: number | undefined): { name: string; niceness: number } | undefined => {
+  try {
+    const [name = '', , niceness = 0] = readFileSync(`/proc/${pid}/autogroup`, 'utf8').trim().split(' ');
+    return { name, niceness: Number(niceness) };
+  } catch {
+    return undefined;
+  }
+};
+
+/** Whether this machine lets a session be lowered, as a container may not. */
+const canLowerSessions = (): boolean => {
+  const sleeper = spawn('sleep', ['30'], { detached: true, stdio: 'ignore' });
+  try {
+    writeFileSync(`/proc/${sleeper.pid}/autogroup`, '10');
+    return sessionOf(sleeper.pid)?.niceness === 10;
+  } catch (error) {
+    // Too many such changes at once: the kernel takes them a moment later.
+    return (error as NodeJS.ErrnoException).code === 'EAGAIN';
+  } finally {
+    sleeper.kill('SIGKILL');
+  }
+};
+
+const lives = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const menuOf = (name: string): string =>
+  JSON.stringify({
+    pos_uid: 'till',
+    update_mode: 'replace',
+    categories: [{ ext_id: 'C', name }],
+    products: [{ ext_id: 'P', category_ext_id: 'C', name: 'Bread', price: 1 }],
+  });
+
+const importMenu = async (name: string): Promise<{ status: number; state: string }> => {
+  const answer = await fetch(`${program.url}/api/menu/import`, { method: 'POST', headers, body: menuOf(name) });
+  const { import: made } = (await answer.json()) as { import?: { state: string } };
+  return { status: answer.status, state: made?.state ?? '' };
+};
+
+const categories = async (): Promise<string[]> => {
+  const answer = await fetch(`${program.url}/api/menu/categories`, { headers });
+  return ((await answer.json()) as { categories: { name: string }[] }).categories.map(({ name }) => name);
+};
+
+test('an import is carried out by a process of its own, which takes its core after the others', async () => {
+  expect(apartOf(program.child.pid)).toEqual([]);
+  await importsAnswer(program.url, headers);
+  expect(await importMenu('First')).toEqual({ status: 200, state: 'applied' });
+  const [pid, ...more] = apartOf(program.child.pid);
+  expect(more).toEqual([]);
+  // Also those of its threads that collect and compile, which were there before its first line.
+  const threads = execFileSync('ps', ['-L', '-o', 'ni=', '-p', String(pid)], { encoding: 'utf8' })
+    .trim()
+    .split('\n');
+  expect(threads.length).toBeGreaterThan(1);
+  for (const niceness of threads) expect(Number(niceness)).toBeGreaterThan(0);
+  // The backends that work for it as well, and where sessions share a core evenly, theirs are lowered too.
+  expect(lowered().length).toBeGreaterThan(0);
+  const own = sessionOf(program.child.pid);
+  if (own !== undefined && canLowerSessions())
+    for (const other of [pid, ...lowered()]) {
+      expect(sessionOf(other)?.name).not.toBe(own.name);
+      await until(() => (sessionOf(other)?.niceness ?? 0) > own.niceness);
+    }
+  // What tells of it answers as everywhere else.
+  const listed = await fetch(`${program.url}/api/menu/imports`, { headers });
+  expect(listed.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  expect(((await listed.json()) as { imports: unknown[] }).imports).toHaveLength(1);
+  expect(apartOf(program.child.pid)).toEqual([pid]);
+});
+
+test('a process that dies in the middle of an import costs a 503 and nothing else', async () => {
+  const [pid = 0] = apartOf(program.child.pid);
+  // To end process 0 would end the run of the tests.
+  expect(pid).not.toBe(0);
+  const body = menuOf('Lost');
+  const status = await new Promise<number | undefined>((resolve, reject) => {
+    const asked = request(`${program.url}/api/menu/import`, {
+      method: 'POST',
+      headers: { ...headers, 'content-length': body.length },
+    });
+    asked.on('error', reject);
+    asked.on('response', (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    });
+    // The rest is never sent, so the import is under way until its process is gone.
+    asked.write(body.slice(0, 50), () => process.kill(pid, 'SIGKILL'));
+  });
+  expect(status).toBe(503);
+  expect(await categories()).toEqual(['First']);
+  await importsAnswer(program.url, headers);
+  expect(await importMenu('Second')).toEqual({ status: 200, state: 'applied' });
+  expect(await categories()).toEqual(['Second']);
+  expect(apartOf(program.child.pid)).not.toEqual([pid]);
+});
+
+test('the process ends with the program, also with one that is killed', async () => {
+  const [first = 0] = apartOf(program.child.pid);
+  expect(first).not.toBe(0);
+  expect(await program.stop()).toBe(0);
+  expect(lives(first)).toBe(false);
+  program = await startProgram(env);
+  await importsAnswer(program.url, headers);
+  expect(await importMenu('Third')).toEqual({ status: 200, state: 'applied' });
+  const [second = 0] = apartOf(program.child.pid);
+  expect(second).not.toBe(0);
+  await program.kill();
+  await until(() => !lives(second));
+});
+
+test('F-03 a start that takes longer than a caller waits goes on, and the next caller finds the same process', async () => {
+  writeFileSync(`${slow}.on`, '');
+  writeFileSync(starts, '');
+  program = await startProgram(env);
+  const answer = await fetch(`${program.url}/api/menu/import`, { method: 'POST', headers, body: menuOf('Early') });
+  expect(answer.status).toBe(503);
+  expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+  const [pid = 0] = apartOf(program.child.pid);
+  const joined = importMenu('Late');
+  writeFileSync(goOn, '');
+  // On a busy machine the rest of the start may take longer than this caller waits, too.
+  expect([200, 503]).toContain((await joined).status);
+  await importsAnswer(program.url, headers);
+  expect(await importMenu('Later')).toEqual({ status: 200, state: 'applied' });
+  expect(apartOf(program.child.pid)).toEqual([pid]);
+  expect(readFileSync(starts, 'utf8')).toBe(`${pid}\n`);
+});
+
+test('F-10 answers of the process cause no warning of Node, whatever their size and however many at once', async () => {
+  const large = menuOf('Large').padEnd(300 * 1024, ' ');
+  const send = (body: string) => fetch(`${program.url}/api/menu/import`, { method: 'POST', headers, body });
+  const answers = await Promise.all([menuOf('Small'), large, large, menuOf('Small'), large].map(send));
+  for (const answer of answers) await answer.arrayBuffer();
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  expect((await fetch(`${program.url}/api/menu/imports`, { headers })).status).toBe(200);
+  // The processes end at the first warning (see the preloaded file above).
+  expect(program.errors()).not.toMatch(/Warning/);
+  expect(program.child.exitCode).toBeNull();
+});
