@@ -4,10 +4,10 @@
  */
 
 import type { Socket } from 'node:net';
-import { denialRoute, ownUpstream } from '../config.ts';
 import type { RequireProof } from '../dpop/require-proof.ts';
 import { tokenInBody } from '../model/faults.ts';
 import type { Principal } from '../model/principal.ts';
+import { denialRoute, ownUpstream } from '../model/route.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import { formHoldsToken, jsonHoldsToken } from '../request/find-token.ts';
 import { announcesBody, mediaTypeOf } from '../request/limit-body.ts';

@@ -1,7 +1,8 @@
 /** Interface 6.2, step 8: the units that an operation costs. From here on every answer tells how the caller stands. */
-import type { Route } from '../config.ts';
+
 import type { RateLimits, RateStanding } from '../limits/rate-limits.ts';
 import { rateLimited } from '../model/faults.ts';
+import type { Route } from '../model/route.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 
 const unitsByClass: Readonly<Record<Route['class'], number>> = { R: 1, W: 2, H: 20 };

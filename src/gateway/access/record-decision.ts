@@ -2,10 +2,10 @@
 import type { Fault } from '#src/contract/fault.ts';
 import type { Fingerprint } from '../audit/event/fingerprint.ts';
 import type { Recorder } from '../audit/record/recorder.ts';
-import type { Route } from '../config.ts';
 import type { SourceOf } from '../limits/source-address.ts';
 import type { AllowedUse } from '../model/allowed-use.ts';
 import type { Principal } from '../model/principal.ts';
+import type { Route } from '../model/route.ts';
 import { TracedFault } from '../model/traced-fault.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import type { Presented } from '../request/read-credential.ts';

@@ -4,7 +4,6 @@ import { type Fault, internalFault } from '#src/contract/fault.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { carriesBearer, challengeScheme } from '../request/carries-bearer.ts';
 import type { Asked, Exchange } from '../request/exchange.ts';
-import type { NoteDenial } from '../whoami/denial.ts';
 import {
   type DialectSettings,
   isOAuthStatus,
@@ -91,6 +90,12 @@ const endAfterLinger = (req: IncomingMessage, res: ServerResponse, content: stri
 };
 
 export type WriteFault = (exchange: Exchange, thrown: unknown) => void;
+
+/** Who refused: the gateway, or a service behind it (`foreign`: without an error code of this interface). */
+export type RefusedBy = 'gateway' | 'upstream' | 'foreign';
+
+/** Keeps the reason of a refusal for the caller that was refused (interface 11.5). */
+export type NoteDenial = (exchange: Exchange, fault: Fault, by: RefusedBy) => void;
 
 /** `isTransient` tells a store that is away from a defect; the first is 503 and worth a retry. */
 export const createWriteFault = (deps: {

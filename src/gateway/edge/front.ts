@@ -6,7 +6,6 @@ import type { Fault } from '#src/contract/fault.ts';
 import type { AuthCheck } from '../access/auth-check.ts';
 import type { WriteFault } from '../answer/write-answer.ts';
 import { expectationFailed } from '../model/faults.ts';
-import type { Pipeline } from '../pipeline.ts';
 import { createExchange, type Exchange, type Step } from '../request/exchange.ts';
 import type { WantsUpgrade } from '../upstream/upgrade.ts';
 import type { OnClientError } from './client-error.ts';
@@ -24,7 +23,7 @@ type FrontDeps = {
   ownPaths: OwnPaths;
   /** Undefined: not offered, and the path is one that does not exist. */
   authCheck: AuthCheck | undefined;
-  pipeline: Pipeline;
+  pipeline: (exchange: Exchange) => void;
   writeFault: WriteFault;
 };
 

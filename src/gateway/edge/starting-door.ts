@@ -4,7 +4,7 @@ import { Fault } from '#src/contract/fault.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { createEdgeHeaders } from '../answer/security-headers.ts';
 import { createWriteAnswer, faultHeaders, renderFault } from '../answer/write-answer.ts';
-import type { GatewaySettings } from '../config.ts';
+import type { DpopSettings } from '../dpop/config.ts';
 import { expectationFailed, stillStarting } from '../model/faults.ts';
 import { createRequestIds } from '../model/request-id.ts';
 import { introspectionPath, revocationPath } from '../oauth/documents.ts';
@@ -17,7 +17,7 @@ import { createRefuseUpgrade, type DoorHandlers } from './front.ts';
 import { createRecordDecision } from './log-request.ts';
 
 type StartingDoorDeps = {
-  settings: Pick<GatewaySettings, 'realm' | 'dpop' | 'url_bytes_max' | 'header_bytes_max'>;
+  settings: DpopSettings & { realm: string; url_bytes_max: number; header_bytes_max: number };
   /** Public address. */
   origin: string;
   log: Logger;

@@ -1,7 +1,7 @@
 /** What clients used lately, and the smaller grant that their calls would have passed with. */
 
 import { type AuditReaderDeps, noteAuditRead } from '../audit/search/search-audit.ts';
-import type { RouteTable } from '../config.ts';
+import type { RouteTable } from '../model/route.ts';
 import { sumClientUse } from './client-use-store.ts';
 
 export type ClientUse = {

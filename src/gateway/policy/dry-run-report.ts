@@ -1,7 +1,7 @@
 /** Which callers would be refused if the scopes that routes try out became required. */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
-import type { RouteTable } from '../config.ts';
+import type { RouteTable } from '../model/route.ts';
 import { type DryRunRow, listDryRunCounts } from './dry-run-store.ts';
 
 const rowsMax = 10_000;

@@ -2,7 +2,7 @@
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import type { RouteTable } from '../config.ts';
+import type { RouteTable } from '../model/route.ts';
 import { type DryRunPlace, type DryRunRow, pageDryRunCounts } from './dry-run-store.ts';
 
 const dayMs = 86_400_000;

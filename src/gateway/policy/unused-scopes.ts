@@ -2,8 +2,8 @@
 
 import { callsByRoute } from '../audit/chain/event-store.ts';
 import { type AuditReaderDeps, noteAuditRead } from '../audit/search/search-audit.ts';
-import type { RouteTable } from '../config.ts';
 import { listClients } from '../credentials/show/list-store.ts';
+import type { RouteTable } from '../model/route.ts';
 
 export type UnusedScopes = {
   client_id: string;

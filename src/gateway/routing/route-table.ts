@@ -1,5 +1,5 @@
 /** The route table in the form that a request is looked up in: one Map from the exact path to its methods. */
-import type { Route, RouteTable } from '../config.ts';
+import type { Route, RouteTable } from '../model/route.ts';
 
 export type CompiledPath = {
   /** Ready for the Allow header. */

@@ -16,11 +16,11 @@ import {
   wantsProblem,
 } from '../answer/dialects.ts';
 import type { StatusFor } from '../answer/legacy-status.ts';
-import type { WriteAnswer, WriteFault } from '../answer/write-answer.ts';
+import type { NoteDenial, WriteAnswer, WriteFault } from '../answer/write-answer.ts';
 import { upstreamUnreachable } from '../model/faults.ts';
 import { carriesBearer, challengeScheme } from '../request/carries-bearer.ts';
 import type { Exchange } from '../request/exchange.ts';
-import { denialReasonOf, type NoteDenial } from '../whoami/denial.ts';
+import { denialReasonOf } from '../whoami/denial.ts';
 import { decodeBody } from './decode-body.ts';
 import type { ToPublicLocation } from './public-location.ts';
 import { codeFor, type Refusal, readRefusal } from './read-refusal.ts';

@@ -8,7 +8,8 @@ import type { Clock } from '#src/platform/clock.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
-import { type Denial, denialOf, type NoteDenial } from './denial.ts';
+import type { NoteDenial } from '../answer/write-answer.ts';
+import { type Denial, denialOf } from './denial.ts';
 import { type DenialRow, deleteDenials, findDenial, upsertDenials } from './denial-store.ts';
 
 export type DenialLog = {

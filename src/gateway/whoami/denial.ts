@@ -1,12 +1,8 @@
 /** Pure: one refusal as its caller may read it later (interface 11.5). Ids and names only, never what was sent. */
 import type { Fault, FaultDetail } from '#src/contract/fault.ts';
+import type { RefusedBy } from '../answer/write-answer.ts';
 import { type DenialReason, isoSeconds, TracedFault } from '../model/traced-fault.ts';
 import type { Exchange } from '../request/exchange.ts';
-
-/** Who refused: the gateway, a service behind it in our words, or one that named no code of ours. */
-export type RefusedBy = 'gateway' | 'upstream' | 'foreign';
-
-export type NoteDenial = (exchange: Exchange, fault: Fault, by: RefusedBy) => void;
 
 export type Denial = {
   request_id: string;

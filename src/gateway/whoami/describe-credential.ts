@@ -1,9 +1,9 @@
 /** What a credential is, for whoever presents it: what was granted, until when, and to which tenants it leads. */
 import { decodeJwt } from 'jose';
 import type { Kysely } from 'kysely';
-import type { TenantWords } from '../config.ts';
 import { idOfValue } from '../model/credential-values.ts';
 import type { Principal } from '../model/principal.ts';
+import type { TenantWords } from '../model/route.ts';
 import { isoSeconds } from '../model/traced-fault.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { readCredential } from '../request/read-credential.ts';

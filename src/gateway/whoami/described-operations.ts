@@ -1,6 +1,6 @@
 /** The operations of answer-self.ts as data, for those who describe them. */
 import { z } from 'zod';
-import type { TenantWords } from '../config.ts';
+import type { TenantWords } from '../model/route.ts';
 
 export type DescribedSelfOperation = {
   /** Of its route. */

@@ -1,0 +1,105 @@
+/**
+ * The route table: the only place where the gateway meets the names of the service behind it. Every rule that the table
+ * must keep is here, so a table that parses can be used.
+ */
+import { z } from 'zod';
+import { mayBePassed } from './claimed-headers.ts';
+
+/** Upstream of operations that the gateway answers by itself. */
+export const ownUpstream = 'self';
+
+/** The operation that tells a caller why it was refused. */
+export const denialRoute = 'whoami.denial';
+
+const kind = z.enum(['api_key', 'api_client', 'bearer']);
+
+const routeSchema = z.strictObject({
+  id: z.string().regex(/^[a-z0-9._-]{1,64}$/),
+  method: z.enum(['GET', 'POST']),
+  path: z
+    .string()
+    .regex(
+      /^(\/[A-Za-z0-9._-]+)+(\/\{[a-z_]+\})?$/,
+      'an absolute path without a trailing slash; the last segment may be a {name}',
+    ),
+  scopes: z.array(z.string()),
+  kinds: z.array(kind).min(1),
+  class: z.enum(['R', 'W', 'H']),
+  bodyBytesMax: z
+    .int()
+    .min(0)
+    .default(1024 * 1024),
+  bodyTimeoutMs: z.int().min(10).default(30_000),
+  /** How long the upstream may be silent, first after the request, then between two pieces of its answer. */
+  answerTimeoutMs: z.int().min(10).default(30_000),
+  upstream: z.string(),
+  /** The connection may become a WebSocket when the client asks for it. */
+  upgrade: z.boolean().default(false),
+  /** Scopes that are tried out: callers without them are noted and let through. */
+  dryRun: z.strictObject({ scopes: z.array(z.string()).min(1) }).optional(),
+});
+
+const upstreamPolicy = z.strictObject({
+  /** Fields of callers that go on to this upstream though they claim who calls, from where or what is meant. */
+  passHeaders: z
+    .array(z.string().refine(mayBePassed, 'a field in lower case that the gateway drops by default and does not set'))
+    .default([]),
+});
+
+export const routeTable = z
+  .strictObject({
+    /** In the sequence that every list of scopes follows. */
+    scopes: z.array(
+      z.strictObject({
+        name: z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,64}$/, 'a scope token of RFC 6749'),
+        description: z.string().min(1),
+      }),
+    ),
+    /** What every API key holds. */
+    apiKeyScopes: z.array(z.string()),
+    /** How callers say "tenants", and which facts of each they are told (who am I). */
+    tenantWords: z
+      .strictObject({ list: z.string().regex(/^[a-z_]+$/), facts: z.array(z.string().regex(/^[a-z_]+$/)) })
+      .default({ list: 'tenants', facts: [] }),
+    /** Name of an upstream -> what is special about it. */
+    upstreams: z.record(z.string(), upstreamPolicy).default({}),
+    routes: z.array(routeSchema).min(1),
+  })
+  .superRefine((table, context) => {
+    for (const [path, message] of contradictions(table)) context.addIssue({ code: 'custom', path, message });
+  });
+
+export type RouteTable = z.infer<typeof routeTable>;
+export type Route = RouteTable['routes'][number];
+export type TenantWords = RouteTable['tenantWords'];
+
+type Place = (string | number)[];
+
+const contradictions = (table: RouteTable): [Place, string][] => {
+  const known = new Set(table.scopes.map(({ name }) => name));
+  const found: [Place, string][] = [];
+  if (known.size !== table.scopes.length) found.push([['scopes'], 'a scope is listed twice']);
+  for (const [index, scope] of table.apiKeyScopes.entries()) {
+    if (!known.has(scope)) found.push([['apiKeyScopes', index], `no such scope: ${scope}`]);
+  }
+  const used = new Set(table.routes.map(({ upstream }) => upstream));
+  for (const name of Object.keys(table.upstreams)) {
+    if (!used.has(name)) found.push([['upstreams', name], 'no route goes to this upstream']);
+  }
+  const seen = new Set<string>();
+  for (const [index, route] of table.routes.entries()) {
+    for (const name of [route.id, `${route.method} ${route.path}`]) {
+      if (seen.has(name)) found.push([['routes', index], `${name} is listed twice`]);
+      seen.add(name);
+    }
+    const missing = [...route.scopes, ...(route.dryRun?.scopes ?? [])].filter((scope) => !known.has(scope));
+    if (missing.length > 0) found.push([['routes', index, 'scopes'], `no such scope: ${missing.join(' ')}`]);
+    if (route.upgrade && route.method !== 'GET') found.push([['routes', index, 'upgrade'], 'only GET can be upgraded']);
+    // The scopes decide who may pass; `kinds` states the intention, and the two may not drift apart.
+    const opensToKeys = route.scopes.every((scope) => table.apiKeyScopes.includes(scope));
+    if (opensToKeys !== route.kinds.includes('api_key')) {
+      found.push([['routes', index, 'kinds'], 'api_key must be listed exactly when API keys hold every scope']);
+    }
+  }
+  return found;
+};
