@@ -37,7 +37,8 @@ export const runCommandLine = async (argv: readonly string[]): Promise<number> =
   }
 };
 
-const createProgram = (output: Output): Command => {
+/** Every command, for a run and for the table in README.md. */
+export const createProgram = (output: Output): Command => {
   const program = new Command('orderpass')
     .description('OAuth 2.0 gateway, ordering core and webhook engine for restaurants')
     .version(programVersion)

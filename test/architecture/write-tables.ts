@@ -1,0 +1,12 @@
+/** `npm run docs`: writes the generated tables into the documents. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { generatedTables, withTable } from './generated-tables.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+for (const generated of generatedTables()) {
+  const path = join(root, generated.file);
+  writeFileSync(path, withTable(readFileSync(path, 'utf8'), generated));
+  process.stdout.write(`${generated.file}: ${generated.name}\n`);
+}
