@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { settingsTable } from '#src/app/config.ts';
+import { settingsTable } from '#src/app/settings/config.ts';
 import { createProgram } from '#src/cli/index.ts';
 import { createOutput } from '#src/cli/terminal/output.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
