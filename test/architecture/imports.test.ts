@@ -1,28 +1,20 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { join, relative } from 'node:path';
 import { expect, test } from 'vitest';
+import { codeFile, filesBelow as findFiles, type Import, importsOf as readImports, root } from './source.ts';
 
-const root = resolve(import.meta.dirname, '../..');
 const src = join(root, 'src');
 
 const filesBelow = (folder: string): string[] =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.(ts|mjs)$/.test(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name));
+  findFiles(relative(root, folder), codeFile).map((file) => join(root, file));
 
-type Import = { from: string; to: string; isLocal: boolean };
-
-/** Static, dynamic and re-exporting imports; local targets as paths below src. */
-const importsOf = (file: string): Import[] => {
-  const text = readFileSync(file, 'utf8');
-  const found = [...text.matchAll(/(?:from\s+|import\s*\(\s*|import\s+)'([^']+)'/g)].map((match) => match[1] ?? '');
-  return found.map((name) => {
-    const from = relative(src, file);
-    if (name.startsWith('#src/')) return { from, to: name.slice('#src/'.length), isLocal: true };
-    if (name.startsWith('.')) return { from, to: relative(src, resolve(dirname(file), name)), isLocal: true };
-    return { from, to: name, isLocal: false };
-  });
-};
+/** Imports between files of `src`, as paths below it, and imports of packages. */
+const importsOf = (file: string): Import[] =>
+  readImports(relative(root, file)).map(({ from, to, isLocal }) => ({
+    from: from.slice('src/'.length),
+    to: isLocal ? relative('src', to) : to,
+    isLocal,
+  }));
 
 const all = filesBelow(src).flatMap(importsOf);
 const local = all.filter((entry) => entry.isLocal);
