@@ -7,23 +7,10 @@ import { codeFile, entriesOf, filesBelow, foldersBelow, importsOf } from './sour
 const entriesMax = 20;
 
 /** What is not clean yet. Entries may only be removed: the tests also fail when a listed one is clean. */
-const unfinished = {
-  fileCircles: [
-    'src/app', //
-    'src/platform',
-  ],
-  folderCircles: [
-    'src/app', //
-    'src/gateway',
-    'src/gateway/credentials',
-    'src/panel/texts',
-    'src/platform/db',
-  ],
-  fullFolders: [
-    'src/platform/db', //
-    'test/bench',
-    'test/support',
-  ],
+const unfinished: Record<'fileCircles' | 'folderCircles' | 'fullFolders', string[]> = {
+  fileCircles: [],
+  folderCircles: ['src/gateway/credentials', 'src/panel/texts', 'src/platform/db'],
+  fullFolders: [],
 };
 
 const imports = ['src', 'test']
