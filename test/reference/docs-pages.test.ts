@@ -104,9 +104,9 @@ test.skipIf(binary === undefined)(
 );
 
 test.skipIf(binary === undefined)(
-  'both pages follow a light and a dark screen',
+  'the pages follow a light and a dark screen',
   async () => {
-    for (const path of ['/docs', '/docs/errors']) {
+    for (const path of ['/docs', '/docs/errors', '/docs/changelog']) {
       await page.emulateMedia({ colorScheme: 'light' });
       await page.goto(gateway.url + path);
       const light = await background();
@@ -137,7 +137,7 @@ test.skipIf(binary === undefined)(
   async () => {
     await page.goto(`${gateway.url}/docs/errors`);
     const reached = new Set<string>();
-    for (let i = 0; i < faultCodes.length + 2; i += 1) {
+    for (let i = 0; i < faultCodes.length + 3; i += 1) {
       await page.keyboard.press('Tab');
       reached.add(await page.evaluate('document.activeElement.getAttribute("href") ?? ""'));
     }

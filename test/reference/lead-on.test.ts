@@ -32,6 +32,7 @@ test('F-55 the first address and a slash too many lead a browser to the document
     ['/docs/', '/docs'],
     ['/docs/errors/', '/docs/errors'],
     ['/docs/webhooks/', '/docs/webhooks'],
+    ['/docs/changelog/', '/docs/changelog'],
     ['/panel/', '/panel'],
   ] as const) {
     for (const method of ['GET', 'HEAD']) {

@@ -1,6 +1,6 @@
 /**
- * What anybody may read about the interface: /api/openapi.json, /docs, /docs/errors and /docs/webhooks. Written out once at start from data
- * that every gateway has, so it is there where no core runs.
+ * The public documents: /api/openapi.json, /docs, /docs/errors, /docs/webhooks and /docs/changelog. They are rendered once at
+ * start from data that every gateway has, so a gateway without a core serves them too.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -14,6 +14,7 @@ import {
 } from '#src/webhooks/index.ts';
 import type { Settings } from '../settings/config.ts';
 import { eventKinds, kindScopes } from '../webhooks/wire-engine.ts';
+import { changelogPage } from './changelog-page.ts';
 import { errorsPage } from './errors-page.ts';
 import { buildOpenApi } from './openapi.ts';
 import { errorsStyle, viewerPage, viewerScript, viewerStyle } from './viewer-page.ts';
@@ -39,6 +40,7 @@ export const createReference = (
     ['/docs', html(viewerPage({ hasPanel: panel.enabled === 'on' }))],
     ['/docs/errors', html(errorsPage())],
     ['/docs/webhooks', html(webhooksPage(webhooks.signature_header))],
+    ['/docs/changelog', html(changelogPage())],
     ['/docs/assets/reference.js', script(viewerScript)],
     ['/docs/assets/reference.css', style(viewerStyle)],
     ['/docs/assets/errors.css', style(errorsStyle)],

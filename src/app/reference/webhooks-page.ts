@@ -34,7 +34,7 @@ export const webhooksPage = (signatureHeader: string): string => `<!doctype html
 <link rel="stylesheet" href="/docs/assets/errors.css">
 </head>
 <body>
-<nav aria-label="Documents"><a href="/docs">Reference</a> <a href="/docs/errors">Error codes</a></nav>
+<nav aria-label="Documents"><a href="/docs">Reference</a> <a href="/docs/errors">Error codes</a> <a href="/docs/changelog">Changelog</a></nav>
 <main>
 <h1>Receiving webhooks</h1>
 <p>Each event is a POST to your endpoint, signed with the endpoint's secret as
