@@ -61,10 +61,10 @@ const timed = ({ file, source, flags }: { file: string; source: string; flags: s
 const silentMsMax = 60_000;
 
 /** What is wrong with them, by name. One that does not come back ends its process, and the others go on in the next. */
-const judge = async (patterns: readonly TimedPattern[]): Promise<Record<string, string>> => {
+const measureAll = async (patterns: readonly TimedPattern[]): Promise<Record<string, string>> => {
   const problems: Record<string, string> = {};
   for (let rest = patterns; rest.length > 0; ) {
-    const { done, found } = await judgeSome(rest);
+    const { done, found } = await measureSome(rest);
     Object.assign(problems, found);
     const stuck = rest[done];
     if (stuck !== undefined) problems[stuck.name] = 'did not come to an end';
@@ -73,8 +73,8 @@ const judge = async (patterns: readonly TimedPattern[]): Promise<Record<string, 
   return problems;
 };
 
-/** `done`: how many of them were judged before the process ended. */
-const judgeSome = async (
+/** `done`: how many of them were measured before the process ended. */
+const measureSome = async (
   patterns: readonly TimedPattern[],
 ): Promise<{ done: number; found: Record<string, string> }> => {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'time-patterns.ts')], {
@@ -96,7 +96,7 @@ const judgeSome = async (
   return { done, found };
 };
 
-test('F-28 F-20 the judge of patterns knows a slow one from a quick one', async () => {
+test('F-28 F-20 the measurement tells a slow pattern from a quick one', async () => {
   const pattern = (source: string, flags = ''): TimedPattern => ({ name: source, source, flags, bound: null });
   const slow = [
     '\\beyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]*',
@@ -106,7 +106,7 @@ test('F-28 F-20 the judge of patterns knows a slow one from a quick one', async 
     '(x+x+)+y',
   ];
   const quick = ['^\\s*$', '^[a-z]+(?:-[a-z]+)*$', '^\\d{1,9}$', '[^"]+', 'a{1,40}b'];
-  const problems = await judge([...slow, ...quick].map((source) => pattern(source)));
+  const problems = await measureAll([...slow, ...quick].map((source) => pattern(source)));
   expect(Object.keys(problems)).toEqual(slow);
 }, 600_000);
 
@@ -117,5 +117,5 @@ test('F-28 F-20 the work of each regular expression grows no faster than its inp
   const all = [...literals, ...built];
   const names = new Set(all.map(({ file, source }) => nameOf(file, source)));
   expect(Object.keys(boundedPatterns).filter((name) => !names.has(name))).toEqual([]);
-  expect(await judge(all.map(timed))).toEqual({});
+  expect(await measureAll(all.map(timed))).toEqual({});
 }, 600_000);

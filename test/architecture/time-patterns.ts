@@ -9,7 +9,7 @@ import { type Hostile, hostileInputs, hostileText } from './pattern-inputs.ts';
 /** `bound`: characters that reach it at most; null: as many as come. */
 export type TimedPattern = { name: string; source: string; flags: string; bound: number | null };
 
-/** What is not judged by its growth takes less than this: noise of a busy machine counts for nothing then. */
+/** Patterns that take less than this are not tested for growth: the noise of a busy machine would decide. */
 const floorMs = 20;
 /** What a bounded pattern may take for the longest input that reaches it. */
 const boundedMsMax = 50;
