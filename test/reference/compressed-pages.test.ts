@@ -63,7 +63,7 @@ test('documents and pages come compressed as Accept-Encoding allows, smaller and
   }
 });
 
-test('what a caller refuses or does not name is not used, and what is small stays as it is', async () => {
+test('an encoding that the caller refuses or does not name is not used, and small answers are not compressed', async () => {
   const encodingFor = async (accepted: string, path = '/docs/errors'): Promise<unknown> =>
     (await ask(path, { 'accept-encoding': accepted })).headers['content-encoding'];
   expect(await encodingFor('gzip, deflate, br, zstd')).toBe('br');

@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { oauthWords } from '#src/app/reference/error-words.ts';
+import { oauthTexts } from '#src/app/reference/error-texts.ts';
 import { errorsPage } from '#src/app/reference/errors-page.ts';
 import { operationFacts } from '#src/app/reference/operation-facts.ts';
 import { kindScopes } from '#src/app/webhooks/wire-engine.ts';
@@ -44,7 +44,7 @@ const everyOperation = (): [string, Json][] =>
     Object.entries<Json>(place).map(([method, operation]): [string, Json] => [`${method} ${path}`, operation]),
   );
 
-test('A-047 a gateway without a core gives a valid OpenAPI 3.1 document of version 1.0.0 to anybody', async () => {
+test('A-047 a gateway without a core serves a valid OpenAPI 3.1 document of version 1.0.0 without a credential', async () => {
   expect(answer.status).toBe(200);
   expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
   expect(answer.headers.get('cache-control')).toBe('public, max-age=300');
@@ -88,7 +88,7 @@ test('A-047 every route of the table is in the document with its scopes and kind
   );
 });
 
-test('every operation of the core stands in the route table, and its shapes are in the document', () => {
+test('every operation of the core is in the route table, and its schemas are in the document', () => {
   for (const { method, path, answer: type } of operations) {
     const route = routes.find((one) => one.path === `/api${path}` && one.method === method);
     expect(route, `${method} ${path}`).toBeDefined();
@@ -101,7 +101,7 @@ test('every operation of the core stands in the route table, and its shapes are 
   expect(undescribed.map(({ path }) => path)).toEqual([]);
 });
 
-test('an import is described down to the option values, by the members that judge it', () => {
+test('an import is described down to the option values, by the schemas that validate it', () => {
   const { schema } = operationOf({ method: 'POST', path: '/api/menu/import' }).requestBody.content['application/json'];
   const product = schema.properties.products.items;
   expect(product.required).toEqual(['ext_id', 'category_ext_id', 'name', 'price']);
@@ -164,7 +164,7 @@ test('every example of the document fits its schema', () => {
   expect(checked).toBeGreaterThan(routes.length * 20);
 });
 
-test('the guards themselves take every example request and let every example answer leave', () => {
+test('the schemas of the program accept every example request and every example answer', () => {
   for (const { method, path, params, answer: type } of operations) {
     const operation = operationOf({ method, path: `/api${path}` });
     const bodies =
@@ -192,7 +192,7 @@ const requiredOf = (operation: Json): Json =>
     operation.parameters.filter((one: Json) => one.required === true).map((one: Json) => [one.name, one.example]),
   );
 
-test('refusals that a gateway really gives fit the schemas of their dialects', async () => {
+test('refusals of a running gateway fit the schemas of their dialects', async () => {
   const ajv = new Ajv2020({ strict: false });
   addFormats.default(ajv);
   ajv.addSchema({ $id: 'https://reference.example/', components: document.components });
@@ -238,7 +238,7 @@ test('the webhooks section has every event, test and digest too, with the header
 
 test('the page of error codes has one anchor per code, each the target of error_uri and of a problem type', () => {
   const anchors = [...errorsPage().matchAll(/<section id="([^"]+)"/g)].map(([, id]) => id ?? '');
-  expect(anchors).toEqual([...faultCodes, ...Object.keys(oauthWords)]);
+  expect(anchors).toEqual([...faultCodes, ...Object.keys(oauthTexts)]);
   const targets = [...JSON.stringify(document).matchAll(/\/docs\/errors#([A-Za-z_]+)/g)].map(([, code]) => code ?? '');
   expect(targets.length).toBeGreaterThan(100);
   expect([...new Set(targets)].filter((code) => !anchors.includes(code))).toEqual([]);

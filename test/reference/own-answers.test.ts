@@ -23,7 +23,7 @@ afterAll(async () => {
   await upstream?.close();
 });
 
-test('A-047 A-125 what the gateway answers about a caller is exactly what the reference describes, for each kind', async () => {
+test('A-047 A-125 the answer of whoami is exactly what the reference describes, for each kind of credential', async () => {
   const type = described.find(({ id }) => id === 'whoami')?.answer;
   for (const headers of [door.asKey, door.asClient, door.asBearer]) {
     const { status, json } = await sendRequest(door.url, 'GET', '/api/whoami', { headers });

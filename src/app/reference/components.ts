@@ -1,6 +1,6 @@
 /** Parts of the document that every operation shares. */
 import { faultCodes } from '#src/contract/fault.ts';
-import { detailWords, oauthWords } from './error-words.ts';
+import { detailTexts, oauthTexts } from './error-texts.ts';
 import type { Json } from './json-schema.ts';
 
 const text = { type: 'string' };
@@ -10,7 +10,7 @@ const detail: Json = {
   required: ['pointer', 'code', 'message'],
   properties: {
     pointer: { ...text, description: 'JSON pointer for nested bodies, else the name of the parameter or header' },
-    code: { ...text, enum: [...Object.keys(detailWords), ...faultCodes] },
+    code: { ...text, enum: [...Object.keys(detailTexts), ...faultCodes] },
     message: text,
   },
 };
@@ -19,7 +19,7 @@ const extraMembers: Json = {
   errors: { type: 'array', items: { $ref: '#/components/schemas/ErrorDetail' } },
   missing_scopes: { type: 'array', items: text },
   retry_after: { type: 'integer', minimum: 1, description: 'Seconds' },
-  order: { type: 'object', description: 'State of the order that refused' },
+  order: { type: 'object', description: 'State of the order' },
   import: { type: 'object', description: 'Report of the import that failed' },
   request_id: text,
 };
@@ -38,14 +38,14 @@ const schemas: Json = {
       'RFC 6750: every 400, 401 and 403 to a request with a Bearer credential; errors of the OAuth endpoints',
     required: ['error', 'error_description', 'code', 'request_id'],
     properties: {
-      error: { ...text, enum: Object.keys(oauthWords) },
+      error: { ...text, enum: Object.keys(oauthTexts) },
       error_description: { ...text, maxLength: 512 },
       error_uri: { ...text, format: 'uri' },
       code: {
         ...text,
         pattern: '^[A-Za-z0-9_.:-]{1,64}$',
         description:
-          'What was refused, as `error` of the envelope says it. A service of the operator behind the gateway may use codes of its own',
+          'The error code, as in `error` of the envelope. A service behind the gateway may use its own codes',
         examples: ['VALIDATION_ERROR'],
       },
       errors: extraMembers.errors,
@@ -75,25 +75,25 @@ const parameters: Json = {
     name: 'restuid',
     in: 'query',
     schema: { ...text, minLength: 1, maxLength: 64 },
-    description: 'The restaurant; required when the client has several. In a POST also as member of the body',
+    description: 'The restaurant; required when the client has several. A POST may send it as a member of the body',
   },
   IdempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',
     schema: { ...text, minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
-    description: 'Names one request for 48 h: sent again it gives the same answer and has no second effect',
+    description: 'Key of one request for 48 h: the request sent again gets the same answer and has no second effect',
   },
   ApiVersion: {
     name: 'X-Api-Version',
     in: 'header',
     schema: { ...text, pattern: '^1(\\.\\d+){0,2}$' },
-    description: 'Version that the caller was written for',
+    description: 'Version of the interface that the caller was written for',
   },
   RequestId: {
     name: 'X-Request-Id',
     in: 'header',
     schema: { ...text, pattern: '^[A-Za-z0-9._-]{1,64}$' },
-    description: 'Comes back on the answer; made when it is missing',
+    description: 'Is repeated in the answer; the server makes one when it is missing',
   },
 };
 
@@ -114,7 +114,7 @@ const headers: Json = {
     'Bearer realm="orderpass", resource_metadata="https://api.example/.well-known/oauth-protected-resource"',
   ),
   Replayed: headerOf('`true`: this is the answer of an earlier request with the same Idempotency-Key', 'true'),
-  IdempotencyExpires: headerOf('Until when the answer is kept', 'Tue, 03 Mar 2026 17:40:00 GMT'),
+  IdempotencyExpires: headerOf('Time until which the answer is kept', 'Tue, 03 Mar 2026 17:40:00 GMT'),
 };
 
 /** `scopes` in their order, name → description. */

@@ -7,7 +7,7 @@ import { operationFacts } from './operation-facts.ts';
 import { requestSamples } from './request-samples.ts';
 import { sampleOf } from './sample-of.ts';
 
-/** What is known of the operation behind a route; nothing for a service that gives no description of itself. */
+/** Description of the operation behind a route; undefined for a service that gives none. */
 export type Described = {
   summary: string;
   params?: z.ZodType;
@@ -64,8 +64,9 @@ const descriptionOf = (route: Route, described: Described | undefined, emits: re
     `Credentials: ${route.kinds.map((kind) => kind.replace('_', ' ')).join(', ')}.`,
     `Rate class ${route.class}: ${units[route.class]} ${units[route.class] === 1 ? 'unit' : 'units'}.`,
   ];
-  if (described?.hasScopesOfBody === true) lines.push('Also needs the read scope of each kind that it names.');
-  if (route.method === 'POST') lines.push('Parameters that are not nested may also stand in the query.');
+  if (described?.hasScopesOfBody === true)
+    lines.push('It also needs the read scope of each kind that the request names.');
+  if (route.method === 'POST') lines.push('Parameters that are not nested may also be sent in the query.');
   if (emits.length > 0) lines.push(`Events: ${emits.map((event) => `\`${event}\``).join(', ')}.`);
   return lines.join('\n\n');
 };

@@ -1,10 +1,10 @@
 /** Error answers of an operation in their three dialects (interface 6.3), with an example per code. */
 import { type FaultCode, faultStatus, faultTitle } from '#src/contract/fault.ts';
-import { faultWords } from './error-words.ts';
+import { faultTexts } from './error-texts.ts';
 import type { Json } from './json-schema.ts';
 import type { OwnError } from './operation-facts.ts';
 
-/** Any operation may answer these (interface 6.1). */
+/** Errors that every operation can give (interface 6.1). */
 const general: readonly FaultCode[] = [
   'MISSING_PARAMETER',
   'VALIDATION_ERROR',
@@ -57,7 +57,7 @@ const answerOf = (origin: string, status: number, codes: ReadonlySet<FaultCode>,
     : [];
   const problems = [...codes].map((code) => [code, { value: problemOf(origin, status, code, scopes) }]);
   return {
-    description: [...codes].map((code) => `\`${code}\` ${faultWords[code]}`).join('\n\n'),
+    description: [...codes].map((code) => `\`${code}\` ${faultTexts[code]}`).join('\n\n'),
     headers: headersOf(status),
     content: {
       'application/json': {
@@ -77,7 +77,7 @@ const header = (name: string): Json => ({ $ref: `#/components/headers/${name}` }
 export const commonHeaders: Json = { 'X-Request-Id': header('RequestId'), 'X-Api-Version': header('ApiVersion') };
 export const rateHeaders: Json = { 'RateLimit-Policy': header('RateLimitPolicy'), RateLimit: header('RateLimit') };
 
-/** The checks before the rate limit charge nothing, so their answers carry no RateLimit (interface 6.2). */
+/** Statuses of checks before the rate limit: they charge nothing, so their answers have no RateLimit (interface 6.2). */
 const beforeLimit: ReadonlySet<number> = new Set([401, 408, 414, 431]);
 
 const headersOf = (status: number): Json => ({

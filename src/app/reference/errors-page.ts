@@ -1,6 +1,6 @@
 /** /docs/errors: one anchor per error code, the target of `error_uri` and of a problem's `type` (interface 4.3, 6). */
 import { faultCodes, faultStatus, faultTitle } from '#src/contract/fault.ts';
-import { detailWords, faultWords, oauthWords } from './error-words.ts';
+import { detailTexts, faultTexts, oauthTexts } from './error-texts.ts';
 import { escapeHtml } from './escape-html.ts';
 
 type Entry = { code: string; status: string; title: string; meaning: string };
@@ -9,10 +9,10 @@ const faults: readonly Entry[] = faultCodes.map((code) => ({
   code,
   status: code === 'PRODUCT_NOT_FOUND' ? '404, 422' : String(faultStatus(code)),
   title: faultTitle(code),
-  meaning: faultWords[code],
+  meaning: faultTexts[code],
 }));
 
-const oauth: readonly Entry[] = Object.entries(oauthWords).map(([code, [status, title, meaning]]) => ({
+const oauth: readonly Entry[] = Object.entries(oauthTexts).map(([code, [status, title, meaning]]) => ({
   code,
   status,
   title,
@@ -45,9 +45,9 @@ export const errorsPage = (): string => `<!doctype html>
 <p>Every refusal names one of these codes: as <code>error</code> of the envelope and as <code>code</code> of a problem
 document (RFC 9457). A Bearer caller gets the OAuth errors for 400, 401 and 403, with the same <code>code</code>,
 <code>errors</code> and <code>missing_scopes</code> beside <code>error</code> and <code>error_description</code>; so do the
-OAuth endpoints. A service behind the gateway names missing scopes by its own 403 with
-<code>WWW-Authenticate: Bearer error="insufficient_scope", scope="…"</code> (RFC 6750), or by JSON with <code>scope</code> (a
-text, apart by spaces) or <code>missing_scopes</code> (a list).
+OAuth endpoints. A service behind the gateway names missing scopes in its own 403, either with
+<code>WWW-Authenticate: Bearer error="insufficient_scope", scope="…"</code> (RFC 6750) or with JSON that has <code>scope</code> (a
+string, separated by spaces) or <code>missing_scopes</code> (a list).
 Quote the <code>request_id</code> when you ask for help.</p>
 <h2>Codes of the interface</h2>
 <nav aria-label="Codes of the interface">${contents(faults)}</nav>
@@ -56,8 +56,8 @@ ${faults.map(section).join('')}
 <nav aria-label="OAuth errors">${contents(oauth)}</nav>
 ${oauth.map(section).join('')}
 <h2>Detail codes</h2>
-<p>In <code>errors[]</code>, where each entry points to one value. It:</p>
-<dl>${Object.entries(detailWords)
+<p>In <code>errors[]</code>, each entry points to one value. The value:</p>
+<dl>${Object.entries(detailTexts)
   .map(([code, words]) => `<dt>${code}</dt><dd>${escapeHtml(words)}</dd>`)
   .join('')}</dl>
 </main>

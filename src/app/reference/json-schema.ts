@@ -1,9 +1,9 @@
-/** From the zod schemas that guard the wire to JSON Schema 2020-12 as a reader wants it. */
+/** JSON Schema 2020-12 for readers, from the zod schemas that validate requests and answers. */
 import { z } from 'zod';
 
 export type Json = Record<string, unknown>;
 
-/** `input`: what a caller may send; `output`: what an answer holds. */
+/** `input`: what a caller may send; `output`: what an answer contains. */
 export const schemaOf = (type: z.ZodType, io: 'input' | 'output'): Json => {
   return tidy(z.toJSONSchema(type, { io, unrepresentable: 'any' })) as Json;
 };
@@ -28,7 +28,7 @@ const tidy = (node: unknown): unknown => {
   return found;
 };
 
-/** Members that are refused whenever they are sent are not offered. */
+/** Read-only members are left out, because a request with one is refused. */
 const propertiesOf = (properties: Record<string, Json>): Json =>
   Object.fromEntries(
     Object.entries(properties)

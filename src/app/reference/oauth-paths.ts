@@ -1,6 +1,6 @@
 /** The OAuth endpoints and the public documents (interface 4), as paths of the document. */
 import { commonHeaders } from './error-answers.ts';
-import { oauthWords } from './error-words.ts';
+import { oauthTexts } from './error-texts.ts';
 import type { Json } from './json-schema.ts';
 
 const text = { type: 'string' };
@@ -76,12 +76,12 @@ const endpoint = (origin: string, { id, summary, form, sample, answer, errors }:
 });
 
 const refusals = (origin: string, errors: readonly string[]): Json => {
-  const byStatus = Map.groupBy(errors, (error) => oauthWords[error]?.[0] ?? '400');
+  const byStatus = Map.groupBy(errors, (error) => oauthTexts[error]?.[0] ?? '400');
   return Object.fromEntries(
     [...byStatus].map(([status, names]) => [
       status,
       {
-        description: names.map((name) => `\`${name}\` ${oauthWords[name]?.[2] ?? ''}`).join('\n\n'),
+        description: names.map((name) => `\`${name}\` ${oauthTexts[name]?.[2] ?? ''}`).join('\n\n'),
         headers: {
           ...commonHeaders,
           ...(status === '401' ? { 'WWW-Authenticate': { $ref: '#/components/headers/Challenge' } } : undefined),
@@ -100,7 +100,7 @@ const refusals = (origin: string, errors: readonly string[]): Json => {
 
 const refusal = (origin: string, name: string): Json => ({
   error: name,
-  error_description: oauthWords[name]?.[1],
+  error_description: oauthTexts[name]?.[1],
   error_uri: `${origin}/docs/errors#${name}`,
   code: oauthCodes[name] ?? 'VALIDATION_ERROR',
   ...(name === 'slow_down' ? { retry_after: 12 } : undefined),

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 3.1 document (interface 4.3), made from what rules the wire: the route table gives paths, scopes, kinds and
- * rate classes, the zod schemas that guard requests and answers give their shapes, the fault list gives the errors.
+ * The OpenAPI 3.1 document (interface 4.3), generated from what the program enforces: the route table gives paths, scopes,
+ * kinds and rate classes, the zod schemas that validate requests and answers give their shapes, the fault list gives the errors.
  */
 import type { Route, RouteTable } from '#src/gateway/config.ts';
 import type { DescribedSelfOperation } from '#src/gateway/index.ts';
@@ -19,7 +19,7 @@ export type OpenApiParts = {
   operations: readonly Operation[];
   selfOperations: readonly DescribedSelfOperation[];
   events: readonly DescribedEvent[];
-  /** Those that the webhook engine makes itself. */
+  /** Events that the webhook engine makes itself: test and digest. */
   ownEvents: readonly OwnEvent[];
   signatureHeader: string;
 };
@@ -31,13 +31,13 @@ const introduction = `JSON over HTTPS for restaurants, their orders, customers, 
 Present one credential: an API key, the two headers of an API client, or an access token of that client. Every answer is an
 envelope with \`success\`; refusals have an \`error\` code (see [all codes](/docs/errors)). Refusals 400, 401 and 403 to a Bearer
 credential are OAuth errors, and with \`Accept: application/problem+json\` other refusals are RFC 9457 problems. The operator may
-run the old statuses for callers without a Bearer credential: most refusals then are 200 with \`success\` false.
+enable the old statuses for callers without a Bearer credential; then most refusals are 200 with \`success\` false.
 
-POST takes \`Idempotency-Key\`: sent again, a request has no second effect. Every legacy date has a twin \`…_iso\`.
+POST takes \`Idempotency-Key\`: a request that is sent again with the same key has no second effect. Every legacy date has a twin \`…_iso\`.
 
-What is stored is what was sent, apart from blanks around text. A JSON number for a member of type \`string\` is refused with the
+What is stored is what was sent, except that blanks around text are removed. A JSON number for a member of type \`string\` is refused with the
 detail code \`TYPE\`: put it in quotes. A number with more decimals than its type has is refused with \`FORMAT\` and one beyond its
-bounds with \`RANGE\`, judged by the digits that were sent and never rounded; a decimal string may stand for a number. A member
+bounds with \`RANGE\`, compared by the digits that were sent and never rounded; a decimal string may stand for a number. A member
 that is given twice in one object is refused with \`DUPLICATE\`, wherever it stands. Bodies are UTF-8. Two bodies that differ in
 any digit are two requests for \`Idempotency-Key\`.`;
 

@@ -1,4 +1,4 @@
-/** Requests that are better shown than made up from their schema; a test holds each to that schema. */
+/** Hand-written examples of requests whose schema alone gives no useful one; a test checks each against its schema. */
 import type { Json } from './json-schema.ts';
 
 const product = { uid: 'prd_11' };

@@ -1,4 +1,4 @@
-/** A value that fits a schema and reads like one of the interface: the examples of the reference. */
+/** The examples of the reference: a value that fits a schema and looks like one of the interface. */
 import type { Json } from './json-schema.ts';
 
 const known: Readonly<Record<string, unknown>> = {

@@ -1,6 +1,6 @@
 /** The page of /docs: a viewer from npm (swagger-ui-dist) that reads /api/openapi.json, with light, dark and narrow screens. */
 
-/** What explains a refusal, where the panel is on. */
+/** The page that explains a refusal, if the panel is enabled. */
 export const explainerPath = '/panel/explain';
 
 export const viewerPage = ({ hasPanel }: { hasPanel: boolean }): string => `<!doctype html>
@@ -25,14 +25,14 @@ export const viewerPage = ({ hasPanel }: { hasPanel: boolean }): string => `<!do
 `;
 
 /**
- * Whoever has a credential may try operations with it against this server. It stays in the memory of the page, goes to no
- * other address, and no cookie of this host goes with it: what is tried out is the credential alone.
+ * A reader can try operations with a credential against this server. The credential stays in the memory of the page and is
+ * sent to no other address. Requests carry no cookies, so that the credential alone decides.
  */
 export const viewerScript = `const dark = matchMedia('(prefers-color-scheme: dark)');
 const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
 dark.addEventListener('change', follow);
 follow();
-/** Examples of what may be left out are shown beside the fields, not in them, where they would be sent. */
+/** Examples of optional parameters are shown beside the fields: in the fields they would be sent. */
 const forTrying = ({ parameters = [] }) => {
   for (const parameter of parameters) {
     if (parameter.required === true || parameter.example === undefined) continue;
@@ -41,7 +41,7 @@ const forTrying = ({ parameters = [] }) => {
     delete parameter.example;
   }
 };
-/** The page may be read under another name of the server than the document says. */
+/** The page may be read under another host name than the document has. */
 const here = (document) => {
   document.servers = [{ url: location.origin }];
   const flows = document.components.securitySchemes.bearer?.flows ?? {};

@@ -16,21 +16,25 @@ const header = (name: string, description: string, example: string, required = t
 });
 
 const headers = (signatureHeader: string): Json[] => [
-  header('webhook-id', 'Id of the event, the same on every retry; remember it to know a repeat', 'evt_01'),
-  header('webhook-timestamp', 'Unix seconds of this attempt; refuse what is older than 5 minutes', '1772362800'),
+  header('webhook-id', 'Id of the event, the same on every retry; remember it to recognise a repetition', 'evt_01'),
+  header(
+    'webhook-timestamp',
+    'Unix seconds of this attempt; refuse a delivery that is older than 5 minutes',
+    '1772362800',
+  ),
   header(
     'webhook-signature',
-    '`v1,` + base64 HMAC-SHA256 of id.timestamp.body with the secret, and `v1a,` + base64 Ed25519 of the same with a key of /.well-known/webhook-keys (Standard Webhooks). While a secret is being rotated there is a `v1` of the new and one of the old, between spaces',
+    '`v1,` + base64 HMAC-SHA256 of id.timestamp.body with the secret, and `v1a,` + base64 Ed25519 of the same with a key of /.well-known/webhook-keys (Standard Webhooks). Signatures are separated by spaces. While a secret is being rotated there is a `v1` of the new one and a `v1` of the old one',
     'v1,nDvDeDCy4Ic+uRqpMywAPyiMTAbzpPGZUp1VCLOkZ2E=',
   ),
   header(
     signatureHeader,
-    'Lower-case hex HMAC-SHA256 of the raw body, keyed with the secret as shown; while a secret is being rotated, with the old one. An endpoint may have its own name for it',
+    'Lower-case hex HMAC-SHA256 of the raw body, keyed with the secret as shown; while a secret is being rotated, with the old one. An endpoint can set another name for this header',
     'edaf05f89bfdb472afa7653fbc97ce261440ac3b23e42191d24f503687eb8715',
   ),
   header(
     `${signatureHeader}-Next`,
-    'Only while a secret is being rotated: the same, keyed with the new secret',
+    'Only while a secret is being rotated: the same signature, keyed with the new secret',
     'edaf05f89bfdb472afa7653fbc97ce261440ac3b23e42191d24f503687eb8715',
     false,
   ),
@@ -59,7 +63,8 @@ const bodySchema = ({ event, object, value, trailing }: Described): Json => {
       seq: { type: 'integer', description: 'Rises with every change of the entity', examples: [42] },
       previous_seq: {
         type: ['integer', 'null'],
-        description: '`seq` of the event before; greater than the last seen means that something was missed',
+        description:
+          '`seq` of the event before. If it is greater than the last `seq` that the receiver saw, an event was missed',
         examples: [41],
       },
       ...((more.properties ?? {}) as Json),
@@ -75,15 +80,15 @@ const sampleOfBody = (schema: Json): Json => {
 
 const answersOf = (isRepeated: boolean): Json => ({
   '2XX': { description: 'Received: answer within 15 s' },
-  ...(isRepeated && { 410: { description: 'Not wanted any more: the endpoint is disabled at once' } }),
+  ...(isRepeated && { 410: { description: 'The receiver wants no more events: the endpoint is disabled at once' } }),
   default: {
     description: isRepeated
-      ? 'Any other answer is a failure; 15 attempts over three days'
-      : 'Any other answer is a failure, which whoever asked for the test is told',
+      ? 'Any other answer is a failure, and the delivery is repeated: 15 attempts over three days'
+      : 'Any other answer is a failure, which the answer of webhook/test shows',
   },
 });
 
-/** `own`: those of the engine itself. */
+/** `own`: events of the engine itself. */
 export const webhooksOf = (
   events: readonly DescribedEvent[],
   own: readonly OwnEvent[],

@@ -1,4 +1,4 @@
-/** /docs/webhooks: how a receiver checks a delivery (interface 12.2, 12.3). The code in it is the files of `verify`, which tests run. */
+/** /docs/webhooks: how a receiver checks a delivery (interface 12.2, 12.3). Its code is the files of `verify`, which tests run. */
 import { readFileSync } from 'node:fs';
 import { escapeHtml } from './escape-html.ts';
 
@@ -38,28 +38,29 @@ export const webhooksPage = (signatureHeader: string): string => `<!doctype html
 <main>
 <h1>Receiving webhooks</h1>
 <p>Each event is a POST to your endpoint, signed with the endpoint's secret as
-<a href="https://www.standardwebhooks.com/">Standard Webhooks</a> says: its libraries verify it as it is, and so does the code
-below. A receiver does five things, in this order:</p>
+<a href="https://www.standardwebhooks.com/">Standard Webhooks</a> specifies. Its libraries verify a delivery without
+changes, and so does the code below. A receiver does five things, in this order:</p>
 <ol>
 <li>Verify the signature over the <strong>raw body</strong>, and that <code>webhook-timestamp</code> is at most 5 minutes old.</li>
-<li>Check that <code>restuid</code> is a restaurant of yours.</li>
-<li>Remember <code>webhook-id</code>: it is the same on every repeat, and a repeat has nothing new.</li>
-<li>Compare <code>previous_seq</code> with the last <code>seq</code> that you saw of this entity: equal is complete; greater, and
-something was missed, which <code>GET /api/events/list</code> has for 30 days.</li>
+<li>Check that <code>restuid</code> is one of your restaurants.</li>
+<li>Remember <code>webhook-id</code>: it is the same on every repetition, and a repetition contains nothing new.</li>
+<li>Compare <code>previous_seq</code> with the last <code>seq</code> that you saw of this entity. If they are equal, nothing was
+missed. If it is greater, an event was missed; <code>GET /api/events/list</code> has events of the last 30 days.</li>
 <li>Answer 2xx within 15 s, and do the work after that.</li>
 </ol>
 <h2>Verification</h2>
 ${languages.map(section).join('')}
 <h2>Test vector</h2>
-<p>Verified as of the moment in its timestamp:</p>
+<p>Verify it as if the time were that of its timestamp:</p>
 ${code(vector)}
 <h2>The plain header</h2>
 <p><code>${escapeHtml(signatureHeader)}</code> holds the lower-case hex HMAC-SHA256 of the raw body, keyed with the secret as it was
-shown, <code>whsec_</code> and all. In PHP: <code>hash_equals(hash_hmac('sha256', $body, $secret), $header)</code>. It says nothing
-of the time: prefer <code>webhook-signature</code>. An endpoint may have its own name for it.</p>
+shown, including <code>whsec_</code>. In PHP: <code>hash_equals(hash_hmac('sha256', $body, $secret), $header)</code>. It does not
+protect against replays, because it does not cover the time: prefer <code>webhook-signature</code>. An endpoint can set another name for
+this header.</p>
 <h2>Keys and rotation</h2>
-<p><code>webhook-signature</code> holds several signatures between spaces; one that fits is enough. While a secret is being
-rotated there is a <code>v1</code> of the new and one of the old. <code>v1a</code> is an Ed25519 signature of the same text; its key is at
+<p><code>webhook-signature</code> contains several signatures, separated by spaces; one valid signature is enough. While a secret is
+being rotated there is a <code>v1</code> of the new one and a <code>v1</code> of the old one. <code>v1a</code> is an Ed25519 signature of the same text; its key is at
 <a href="/.well-known/webhook-keys">/.well-known/webhook-keys</a>.</p>
 </main>
 </body>

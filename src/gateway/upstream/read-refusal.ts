@@ -128,10 +128,10 @@ const pointerCharactersMax = 1_024;
 const isCode = (value: unknown): value is string => typeof value === 'string' && codePattern.test(value);
 
 /** The errors of RFC 6750 say what the status says. */
-const oauthWords: ReadonlySet<unknown> = new Set(['invalid_request', 'invalid_token', 'insufficient_scope']);
+const oauthTexts: ReadonlySet<unknown> = new Set(['invalid_request', 'invalid_token', 'insufficient_scope']);
 
 const foreignCodeOf = ({ code, error }: Record<string, unknown>): string | undefined =>
-  [code, error].find((value): value is string => isCode(value) && !oauthWords.has(value));
+  [code, error].find((value): value is string => isCode(value) && !oauthTexts.has(value));
 
 /** Entries that do not look like ours, or are longer than ours could be, are left out; so are other members. */
 const errorsOf = (value: unknown): FaultDetail[] => {

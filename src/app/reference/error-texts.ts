@@ -1,7 +1,7 @@
-/** What each error code means and what to do about it: the texts of /docs/errors and of the reference. */
+/** What each error code means and what a caller can do about it: texts of /docs/errors, of the reference and of the interface. */
 import type { FaultCode } from '#src/contract/fault.ts';
 
-export const faultWords: Readonly<Record<FaultCode, string>> = {
+export const faultTexts: Readonly<Record<FaultCode, string>> = {
   INVALID_AUTH: 'There is no credential, the client headers are incomplete or refused, or the token is refused.',
   INVALID_KEY: 'The API key is unknown, revoked or expired, or it was used for another restaurant.',
   RESTAURANT_NOT_FOUND: 'The restaurant that the credential belongs to no longer exists.',
@@ -12,16 +12,16 @@ export const faultWords: Readonly<Record<FaultCode, string>> = {
   VALIDATION_ERROR: 'The request or a value in it is not valid. errors names every fault with its pointer.',
   INVALID_TOKEN: 'The order token does not fit the order. Every order has its own, given with its receipt.',
   INVALID_ACTION: 'There is no such operation. Paths are case-sensitive and have no trailing slash.',
-  NOT_FOUND: 'What the request names does not exist, or belongs to another restaurant.',
+  NOT_FOUND: 'The entity does not exist, or it is of another restaurant.',
   CUSTOMER_NOT_FOUND: 'There is no such customer, or it was removed.',
   CATEGORY_NOT_FOUND: 'There is no such category.',
-  PRODUCT_NOT_FOUND: 'There is no such product: 404 for the product asked for, 422 for one named in an order.',
+  PRODUCT_NOT_FOUND: 'There is no such product: 404 for the requested product, 422 for one that an order names.',
   METHOD_NOT_ALLOWED: 'The path exists for other methods; the header Allow names them.',
   REQUEST_TIMEOUT: 'The body did not arrive in time. Send the request again.',
-  TIMEOUT: 'The time to confirm the order is over. The answer holds the state of the order.',
+  TIMEOUT: 'The time to confirm the order is over. The answer has the state of the order.',
   CONFLICT:
     'The present state forbids it, a unique value is taken, or the same idempotent request is still running: then Retry-After says when to ask again.',
-  PAYLOAD_TOO_LARGE: 'The body is longer than this operation takes.',
+  PAYLOAD_TOO_LARGE: 'The body is longer than this operation accepts.',
   URI_TOO_LONG: 'The URL is too long. Send parameters in the body of a POST.',
   UNSUPPORTED_MEDIA_TYPE: 'Bodies are application/json without a content encoding; the OAuth endpoints take forms.',
   PRODUCT_NOT_AVAILABLE: 'The product exists but is hidden or not sold at this location.',
@@ -35,17 +35,18 @@ export const faultWords: Readonly<Record<FaultCode, string>> = {
   IDEMPOTENCY_KEY_REUSED:
     'The Idempotency-Key was used with another request; errors points to the first difference. Use a new key.',
   INSUFFICIENT_POINTS: 'The points would fall below zero. errors says how many there are.',
-  RATE_LIMIT_EXCEEDED: 'The budget of units, or of failed sign-ins, is used up. Wait for the seconds of Retry-After.',
-  HEADERS_TOO_LARGE: 'The header fields are too long together.',
-  INTERNAL_ERROR: 'Something broke on our side. Quote the request id; sending again with the Idempotency-Key is safe.',
-  UPSTREAM_UNREACHABLE: 'The service behind the gateway could not be reached or broke off. Try again.',
-  OVERLOADED: 'The service is too busy or pausing. Retry-After says when to try again.',
+  RATE_LIMIT_EXCEEDED: 'The budget of units, or of failed authentications, is used up. Wait for the seconds of Retry-After.',
+  HEADERS_TOO_LARGE: 'The header fields together are too long.',
+  INTERNAL_ERROR:
+    'An internal fault of the server. Quote the request id; it is safe to send the request again with its Idempotency-Key.',
+  UPSTREAM_UNREACHABLE: 'The service behind the gateway could not be reached, or its answer broke off. Try again.',
+  OVERLOADED: 'The service has too many requests or is not available. Retry-After says when to try again.',
   UPSTREAM_TIMEOUT:
-    'The service did not answer in time; what it did is not known. Send again with the same Idempotency-Key.',
+    'The service did not answer in time, so the outcome is unknown. Send the request again with the same Idempotency-Key.',
 };
 
 /** `error` of the OAuth dialect and of the OAuth endpoints (RFC 6749, 6750, 7009, 8707, 9449): statuses and meaning. */
-export const oauthWords: Readonly<Record<string, readonly [statuses: string, title: string, meaning: string]>> = {
+export const oauthTexts: Readonly<Record<string, readonly [statuses: string, title: string, meaning: string]>> = {
   invalid_request: [
     '400',
     'Request not valid',
@@ -62,28 +63,28 @@ export const oauthWords: Readonly<Record<string, readonly [statuses: string, tit
     'Client authentication failed',
     'The client is unknown or disabled, its proof is wrong, missing or of a kind that is not offered.',
   ],
-  invalid_grant: ['400', 'Nothing granted', 'Nothing is left of what was granted to the client.'],
-  unauthorized_client: ['400', 'Client not allowed', 'The client is right but may not use this endpoint.'],
+  invalid_grant: ['400', 'Nothing granted', 'Every restaurant of the client was withdrawn, has expired or is gone.'],
+  unauthorized_client: ['400', 'Client not allowed', 'The client is authenticated, but it may not use this endpoint.'],
   unsupported_grant_type: ['400', 'Grant not offered', 'Only client_credentials is offered.'],
   invalid_scope: ['400', 'Scope refused', 'A scope is unknown, malformed or not granted to the client.'],
   invalid_target: ['400', 'Resource refused', 'Only this origin, or its /api, can be named as resource.'],
   invalid_dpop_proof: [
     '400',
     'DPoP proof refused',
-    'The DPoP proof (RFC 9449) is missing, wrong, too old or was used before. Where operations are called its status is 401.',
+    'The DPoP proof (RFC 9449) is missing, wrong, too old or was used before. At operations its status is 401.',
   ],
   use_dpop_nonce: [
     '400',
-    'Nonce wanted',
-    'Put the value of the header DPoP-Nonce into the nonce of a new DPoP proof and try again. Where operations are called its status is 401.',
+    'Nonce required',
+    'Put the value of the header DPoP-Nonce into the nonce of a new DPoP proof and try again. At operations its status is 401.',
   ],
-  slow_down: ['429', 'Too many tries', 'Too many failed tries or calls. Wait for the seconds of Retry-After.'],
-  server_error: ['500', 'Internal error', 'Something broke on our side. Quote the request id.'],
+  slow_down: ['429', 'Too many attempts', 'Too many failed attempts or calls. Wait for the seconds of Retry-After.'],
+  server_error: ['500', 'Internal error', 'An internal fault of the server. Quote the request id.'],
   temporarily_unavailable: ['503', 'Not available now', 'Try again after the seconds of Retry-After.'],
 };
 
 /** Codes in `errors[]`; refusals of the domain repeat their error code there. */
-export const detailWords = {
+export const detailTexts = {
   REQUIRED: 'is missing',
   TYPE: 'has another type',
   FORMAT: 'is written in another form',

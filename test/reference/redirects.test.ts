@@ -1,4 +1,4 @@
-/** Addresses that people type by hand lead on; programs are answered as everywhere. */
+/** Addresses that people type by hand redirect to a page; programs get the usual answers. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { makeDataDir, type RunningProgram, startProgram } from '../support/program.ts';
@@ -26,7 +26,7 @@ const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9
 
 const ask = (path: string, init: RequestInit = {}) => fetch(program.url + path, { redirect: 'manual', ...init });
 
-test('F-55 the first address and a slash too many lead a browser to the documents', async () => {
+test('F-55 the root address and a trailing slash redirect a browser to the documents', async () => {
   for (const [path, lead] of [
     ['/', '/docs'],
     ['/docs/', '/docs'],
@@ -47,7 +47,7 @@ test('F-55 the first address and a slash too many lead a browser to the document
   expect(await (await ask('/docs')).text()).toContain('href="/panel"');
 });
 
-test('F-55 programs, other methods and addresses that are nothing get the refusal of an operation that does not exist', async () => {
+test('F-55 programs, other methods and unknown addresses get INVALID_ACTION', async () => {
   for (const [path, init] of [
     ['/', {}],
     ['/', { headers: { accept: 'application/json' } }],
