@@ -35,7 +35,8 @@ export const faultTexts: Readonly<Record<FaultCode, string>> = {
   IDEMPOTENCY_KEY_REUSED:
     'The Idempotency-Key was used with another request; errors points to the first difference. Use a new key.',
   INSUFFICIENT_POINTS: 'The points would fall below zero. errors says how many there are.',
-  RATE_LIMIT_EXCEEDED: 'The budget of units, or of failed authentications, is used up. Wait for the seconds of Retry-After.',
+  RATE_LIMIT_EXCEEDED:
+    'The budget of units, or of failed authentications, is used up. Wait for the seconds of Retry-After.',
   HEADERS_TOO_LARGE: 'The header fields together are too long.',
   INTERNAL_ERROR:
     'An internal fault of the server. Quote the request id; it is safe to send the request again with its Idempotency-Key.',
