@@ -29,7 +29,7 @@ import { createAuthenticator } from './access/authenticate.ts';
 import { createBearerTokens } from './access/bearer-tokens.ts';
 import { createAuditDecisions } from './access/record-decision.ts';
 import { assemble, type PublicDoor } from './assemble.ts';
-import { openWitness } from './audit/chain/external-heads.ts';
+import { openExternalHeads } from './audit/chain/external-heads.ts';
 import { createFingerprint } from './audit/event/fingerprint.ts';
 import { openRecorder } from './audit/record/recorder.ts';
 import { createAuditRetention } from './audit/retention/retention.ts';
@@ -56,7 +56,7 @@ import { markAssertionUsed } from './oauth/used-assertion-store.ts';
 import { createDryRunLog } from './policy/dry-run-log.ts';
 import { createDenialLog } from './whoami/denial-log.ts';
 
-export { openWitness } from './audit/chain/external-heads.ts';
+export { openExternalHeads } from './audit/chain/external-heads.ts';
 export { type AuditProblemKind, kindOfAuditProblem } from './audit/chain/problem.ts';
 export { type AuditAction, auditActions } from './audit/event/event.ts';
 export { appendChange } from './audit/record/append-change.ts';
@@ -231,7 +231,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   metrics.watch({
     auditWaiting: recorder.waiting,
     auditLag: recorder.lag,
-    auditProblems: () => openWitness(box).problems().length,
+    auditProblems: () => openExternalHeads(box).problems().length,
     tokenCache: tokens.figures,
     sharedHealth: kv.health,
     readiness,

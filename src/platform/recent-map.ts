@@ -1,6 +1,6 @@
 /**
- * A bounded map that forgets what was not asked for lately. Two generations: a hit in the young one costs one look-up and
- * writes nothing, and nothing is ever sorted, so it fits the hot path.
+ * A bounded map that evicts entries that were not read recently. It has two generations: a hit in the young one costs one
+ * look-up and no write, and nothing is sorted, which suits the hot path.
  */
 export type RecentMap<K, V> = {
   get(key: K): V | undefined;
@@ -8,18 +8,18 @@ export type RecentMap<K, V> = {
   delete(key: K): void;
   clear(): void;
   size(): number;
-  /** Entries that had to go for others, so far. */
+  /** Number of entries evicted so far. */
   evicted(): number;
 };
 
-/** Holds between `entriesMax / 2` and `entriesMax` of the entries used last. */
+/** Holds between `entriesMax / 2` and `entriesMax` of the most recently used entries. */
 export const createRecentMap = <K, V>(entriesMax: number): RecentMap<K, V> => {
   const half = Math.max(1, Math.floor(entriesMax / 2));
   let young = new Map<K, V>();
   let old = new Map<K, V>();
   let evicted = 0;
   const set = (key: K, value: V): void => {
-    // An entry is in one of the two, so that both together say how many there are.
+    // An entry is in one generation only, so that `size` is the sum of both.
     old.delete(key);
     if (young.size >= half && !young.has(key)) {
       evicted += old.size;

@@ -133,7 +133,7 @@ test('F-23 an export tells of a database that went back, also where the data fol
     writeFileSync(file, 'nothing of the kind\n');
     const refused = await runCommand(['audit', 'verify', '--against', file], elsewhere);
     expect(refused.code).not.toBe(0);
-    expect(refused.stderr).toContain('Line 1 is no event of an export');
+    expect(refused.stderr).toContain('Line 1 is not an event of an export');
   } finally {
     await other.drop();
   }

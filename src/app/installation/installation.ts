@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { openWitness } from '#src/gateway/index.ts';
+import { openExternalHeads } from '#src/gateway/index.ts';
 import { type Clock, systemClock } from '#src/platform/clock.ts';
 import { awaitServer } from '#src/platform/db/await-server.ts';
 import { connectionProblem } from '#src/platform/db/database-address.ts';
@@ -54,7 +54,7 @@ export const openInstallation = async (
 
 /** The signed ends of the audit are kept beside the database too; they are written at the end, when all is. */
 const withWitness = async (store: Store, box: SecretBox, dataDir: string, log: Logger): Promise<Store> => {
-  const witness = openWitness(box, { dataDir, database: await databaseName(store.db) });
+  const witness = openExternalHeads(box, { dataDir, database: await databaseName(store.db) });
   return {
     ...store,
     close: async () => {

@@ -7,7 +7,7 @@ import type { KeyObject } from 'node:crypto';
 import { errors, type JWTPayload, type JWTVerifyResult, jwtVerify } from 'jose';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { createRecentMap } from '../../platform/recent-map.ts';
+import { createRecentMap } from '#src/platform/recent-map.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
 import type { Principal } from '../model/principal.ts';
 import { endedDetail, isoSeconds, type Trace, TracedFault } from '../model/traced-fault.ts';

@@ -1,11 +1,19 @@
 /**
- * What may be done to tenants, API keys and API clients. Each function is one transaction, or part of the caller's when
- * `tx` is given, and raises the epoch in it, so that every gateway hears of the change (see credential-cache.ts).
- * Values are returned once and kept as digests only. Names that do not exist are a NOT_FOUND fault.
+ * The changes of tenants, API keys and API clients. Each function runs in a transaction of its own, or in the caller's
+ * `tx`, and raises the epoch in it, so that every gateway notices the change (lookup/cache.ts). Secret values are
+ * returned once and stored as digests only. An id that does not exist is a NOT_FOUND fault.
  */
 import { validationFault } from '#src/contract/fault.ts';
 import { newApiKey, newClientId } from '../model/credential-values.ts';
-import { assertFound, type CredentialsDeps, change, keptOf, noteChange, noteState, type Tx } from './change/change.ts';
+import {
+  assertFound,
+  type CredentialsDeps,
+  change,
+  noteChange,
+  noteState,
+  storedForm,
+  type Tx,
+} from './change/change.ts';
 import { type IssuedSecret, issueSecret, rotations } from './change/rotation.ts';
 import { updateClientDpop, updateClientIntrospection } from './change/state-store.ts';
 import { stateChanges } from './change/states.ts';
@@ -19,9 +27,9 @@ export type NewClient = {
   name: string;
   tenants: readonly string[];
   scopes?: readonly string[];
-  /** May ask about tokens of everybody (RFC 7662). */
+  /** The client may introspect tokens of every client (RFC 7662). */
   mayIntrospect?: boolean;
-  /** It gets tokens that are bound to a key (RFC 9449) and no others. */
+  /** The client gets only tokens that are bound to a key (RFC 9449). */
   dpopRequired?: boolean;
 };
 
@@ -38,7 +46,7 @@ export const createCredentials = (deps: CredentialsDeps) => ({
 });
 
 const tenantChanges = (deps: CredentialsDeps) => ({
-  /** `facts`: what callers are told about the tenant; nothing here looks into it. */
+  /** `facts`: facts about the tenant that callers may see; they are not interpreted here. */
   createTenant: (id: string, tx?: Tx, facts: Readonly<Record<string, unknown>> = {}): Promise<void> =>
     change(deps, tx, async (inner) => {
       await store.insertTenant(inner, id, deps.clock.now(), facts);
@@ -61,7 +69,7 @@ const tenantChanges = (deps: CredentialsDeps) => ({
   isTenantApiEnabled: async (id: string, tx?: Tx): Promise<boolean> =>
     (await store.findTenantApi(tx ?? deps.db, id)) ?? false,
 
-  /** For good: its keys and grants stay, and lead nowhere. */
+  /** Removes the tenant permanently. Its keys and grants remain stored and give no access. */
   removeTenant: (id: string, tx?: Tx): Promise<void> =>
     change(deps, tx, async (inner) => {
       assertFound(await store.markTenantGone(inner, id, deps.clock.now()), 'tenant', id);
@@ -74,9 +82,9 @@ const keyChanges = (deps: CredentialsDeps) => ({
     change(deps, tx, async (inner) => {
       assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
       const { id, value } = newApiKey();
-      const kept = keptOf(deps, value);
+      const stored = storedForm(deps, value);
       const created = deps.clock.now();
-      await store.insertApiKey(inner, { tenant, keyId: id, name, ...kept, created, expires: expires ?? null });
+      await store.insertApiKey(inner, { tenant, keyId: id, name, ...stored, created, expires: expires ?? null });
       await noteChange(deps, inner, { action: 'key.created', kind: 'api_key', credential_id: id, tenants: [tenant] });
       return { key_id: id, api_key: value };
     }),
@@ -97,7 +105,7 @@ const assertScopesExist = (deps: CredentialsDeps, scopes: readonly string[]): vo
 };
 
 const clientChanges = (deps: CredentialsDeps) => ({
-  /** Without `scopes` the client holds all, later ones included. */
+  /** Without `scopes` the client holds all scopes, including future ones. */
   createClient: (
     { name, tenants, scopes, mayIntrospect, dpopRequired = false }: NewClient,
     tx?: Tx,
@@ -117,14 +125,14 @@ const clientChanges = (deps: CredentialsDeps) => ({
       return { client_id: clientId, ...secret };
     }),
 
-  /** For good. */
+  /** Disables the client permanently. */
   disableClient: (clientId: string, tx?: Tx, reason = 'disabled'): Promise<void> =>
     change(deps, tx, async (inner) => {
       assertFound(await store.markClientDisabled(inner, clientId, deps.clock.now()), 'client', clientId);
       await noteState(deps, inner, { kind: 'client', credential: clientId, state: 'revoked', reason });
     }),
 
-  /** null: all. Tokens that are out lose what the client loses. */
+  /** null: all scopes. Issued tokens lose the scopes that the client loses. */
   setClientScopes: (clientId: string, scopes: readonly string[] | null, tx?: Tx): Promise<void> =>
     change(deps, tx, async (inner) => {
       if (scopes !== null) assertScopesExist(deps, scopes);
@@ -136,7 +144,7 @@ const clientChanges = (deps: CredentialsDeps) => ({
       });
     }),
 
-  /** Without this right the client gets no tokens, and those that it has are refused. */
+  /** Without this right the client gets no tokens, and its issued tokens are refused. */
   setClientMayUseTokens: (clientId: string, mayUseTokens: boolean, tx?: Tx): Promise<void> =>
     change(deps, tx, async (inner) => {
       assertFound(await store.updateClientTokens(inner, clientId, mayUseTokens), 'client', clientId);
@@ -144,7 +152,9 @@ const clientChanges = (deps: CredentialsDeps) => ({
       await noteChange(deps, inner, { action: 'client.rights_changed', client_id: clientId, details });
     }),
 
-  /** Tokens that are bound to no key (RFC 9449) are refused while it is required, and count again when it is not. */
+  /**
+   * While it is required, tokens that are not bound to a key (RFC 9449) are refused; afterwards they are valid again.
+   */
   setClientDpopRequired: (clientId: string, dpopRequired: boolean, tx?: Tx): Promise<void> =>
     change(deps, tx, async (inner) => {
       assertFound(await updateClientDpop(inner, clientId, dpopRequired), 'client', clientId);
@@ -168,7 +178,7 @@ const clientChanges = (deps: CredentialsDeps) => ({
 });
 
 const secretChanges = (deps: CredentialsDeps) => ({
-  /** One more live secret; the earlier ones stay until they expire or are revoked. */
+  /** Adds a live secret; the earlier ones remain valid until they expire or are revoked. */
   addClientSecret: (clientId: string, expires: Date | null = null, tx?: Tx): Promise<IssuedSecret> =>
     change(deps, tx, async (inner) => {
       assertFound(await store.clientExists(inner, clientId), 'client', clientId);

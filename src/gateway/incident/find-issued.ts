@@ -1,5 +1,4 @@
-/** Whether a value that somebody holds in hand was issued here: its build, its id and its checksum are no proof of that. */
-
+/** Checks that a credential value was issued here. Its format, its id and its checksum do not prove that. */
 import { createPublicKey, type JsonWebKey, timingSafeEqual } from 'node:crypto';
 import { compactVerify, decodeProtectedHeader, errors } from 'jose';
 import type { Kysely } from 'kysely';
@@ -11,7 +10,7 @@ export type Claimed = { kind: 'api_key' | 'client_secret' | 'token'; id: string;
 
 type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'digest'> };
 
-/** Live or ended. `clientId`: of a secret, as it was issued. Undefined: not ours. */
+/** Finds live and ended credentials. `clientId`: client of a secret. Undefined: the value was not issued here. */
 export const findIssued = async (
   { db, box }: Deps,
   { kind, id, value }: Claimed,
@@ -22,7 +21,7 @@ export const findIssued = async (
   return { clientId: row.clientId };
 };
 
-/** Its time does not matter here. */
+/** Checks the signature alone; expired tokens count too. */
 const isSignedHere = async (db: Kysely<unknown>, token: string): Promise<boolean> => {
   try {
     const { kid, typ } = decodeProtectedHeader(token);
@@ -32,7 +31,7 @@ const isSignedHere = async (db: Kysely<unknown>, token: string): Promise<boolean
     await compactVerify(token, key, { algorithms: ['ES256'] });
     return true;
   } catch (error) {
-    // jose throws a TypeError for a header that cannot be read, and an error of its own for everything else.
+    // jose throws a TypeError for an unreadable header, and a JOSEError for everything else.
     if (error instanceof errors.JOSEError || error instanceof TypeError) return false;
     throw error;
   }

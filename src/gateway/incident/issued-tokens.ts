@@ -1,4 +1,4 @@
-/** Access tokens as they were issued, and what has become of each. They stand in no table; the audit knows them all. */
+/** Lists issued access tokens with their current state. No table holds them; they are found in the audit. */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import type { ChainedEvent } from '../audit/event/event.ts';
@@ -12,7 +12,7 @@ export type TokenState = 'live' | 'expired' | 'revoked';
 export type IssuedToken = {
   token_id: string;
   client_id: string | null;
-  /** Secret or client key that it was issued for. */
+  /** Secret or client key for which it was issued. */
   parent: string | null;
   issued: string;
   expires: string;
@@ -21,7 +21,7 @@ export type IssuedToken = {
   state: TokenState;
 };
 
-/** `places`: of each token, as a place to go on after. `next`: to go on after all of them; undefined at the end. */
+/** `places`: position after each token. `next`: position after all of them; undefined at the end. */
 export type IssuedTokens = { tokens: IssuedToken[]; places: Place[]; next: Place | undefined };
 
 /** Newest first. */
@@ -58,7 +58,7 @@ const toToken = (event: ChainedEvent, ends: TokenEnds, nowMs: number): IssuedTok
   };
 };
 
-/** Earlier versions did not write it down: then no token can have lived longer than that. */
+/** Events of earlier versions do not contain the expiry; then the longest possible lifetime is used. */
 export const expiresMsOf = (event: ChainedEvent, { tokenSecondsMax }: Pick<TokenEnds, 'tokenSecondsMax'>): number => {
   const { expires } = JSON.parse(event.details) as { expires?: string };
   return expires === undefined ? event.at.getTime() + tokenSecondsMax * 1000 : Date.parse(expires);
@@ -68,7 +68,7 @@ const isRevoked = ({ token_id: tokenId, client_id: clientId, at }: ChainedEvent,
   if (tokenId !== null && ends.revoked.has(tokenId)) return true;
   const client = clientId === null ? undefined : ends.clients.get(clientId);
   if (client === undefined) return false;
-  // A token tells its time in whole seconds, and so it is judged.
+  // `iat` of a token is in whole seconds, and the gateway compares that.
   const issuedMs = Math.floor(at.getTime() / 1000) * 1000;
   return client.disabled || (client.tokensNotBefore !== null && issuedMs < client.tokensNotBefore.getTime());
 };

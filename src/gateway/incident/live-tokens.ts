@@ -1,6 +1,5 @@
-/** Tokens that open something now. Bounded: only as far back as a token may live, and so many events at a time. */
-
-import { readPlace, writePlace } from '../audit/search/cursor.ts';
+/** Lists tokens that are valid now. A search goes back only as far as the longest token lifetime, in bounded pages. */
+import { readCursor, writeCursor } from '../audit/search/cursor.ts';
 import { type AuditReaderDeps, noteAuditRead } from '../audit/search/search-audit.ts';
 import { readTokenEnds } from '../credentials/show/token-end-store.ts';
 import { type IssuedToken, listIssuedTokens } from './issued-tokens.ts';
@@ -10,16 +9,16 @@ const pagesMax = 10;
 
 export type LiveTokens = {
   tokens: IssuedToken[];
-  /** For older ones; null at the end. A page may be short, or empty, where many tokens were revoked. */
+  /** Cursor for older tokens; null at the end. A page may be short or empty where many tokens were revoked. */
   next_cursor: string | null;
 };
 
-/** Newest first. VALIDATION_ERROR for a cursor that no page gave. */
+/** Newest first. VALIDATION_ERROR for a malformed cursor. */
 export const listLiveTokens = async (
   deps: AuditReaderDeps,
   { before, limit }: { before?: string | undefined; limit: number },
 ): Promise<LiveTokens> => {
-  let place = before === undefined ? undefined : readPlace(before);
+  let place = before === undefined ? undefined : readCursor(before);
   await noteAuditRead(deps, { read: 'live-tokens', before, limit });
   const { tokenSecondsMax } = await readTokenEnds(deps.db, { tokens: [], clients: [] });
   const since = new Date(deps.clock.now().getTime() - tokenSecondsMax * 1000);
@@ -31,10 +30,10 @@ export const listLiveTokens = async (
       if (token.state === 'live') live.push(token);
       if (live.length < limit) continue;
       const isLast = next === undefined && index === tokens.length - 1;
-      return { tokens: live, next_cursor: isLast || place === undefined ? null : writePlace(place) };
+      return { tokens: live, next_cursor: isLast || place === undefined ? null : writeCursor(place) };
     }
     place = next;
     if (place === undefined) return { tokens: live, next_cursor: null };
   }
-  return { tokens: live, next_cursor: place === undefined ? null : writePlace(place) };
+  return { tokens: live, next_cursor: place === undefined ? null : writeCursor(place) };
 };

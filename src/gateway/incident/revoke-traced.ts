@@ -1,4 +1,6 @@
-/** The end of a credential that somebody holds in hand, with all that was issued for it, and the proof that it was ended. */
+/**
+ * Revokes a credential by its value or its hash, with all tokens issued for it, and returns the events that prove it.
+ */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
@@ -18,21 +20,22 @@ type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive' | 'digest'>; cl
 
 export type RevocationProof = {
   revoked: readonly string[];
-  /** The events that say so, each with its place in a chain and its hash. */
+  /** The events of the revocation, each with its position in a chain and its hash. */
   events: readonly Record<string, unknown>[];
 };
 
 /**
- * A token alone; an API key; a client secret with every token of its client up to now, since a token does not name its
- * secret to the gateways. VALIDATION_ERROR, and nothing changed, for a value that was not issued here: ids are public and a
- * checksum is no proof, so whoever hands an invented value to the operator would choose what ends.
+ * Revokes a token alone, an API key, or a client secret with all tokens of its client up to now, because gateways
+ * cannot see which secret a token belongs to. VALIDATION_ERROR, and no change, for a value that was not issued here:
+ * ids are public and the checksum proves nothing, so an invented value could otherwise choose which credential is
+ * revoked.
  */
 export const revokeTraced = async (deps: Deps, value: string): Promise<RevocationProof> =>
   revoke(deps, await traceCredential(deps, value), async () => {
     await revokePresentedToken(deps, value, deps.actor);
   });
 
-/** The same for a value of which only the hash is here. */
+/** The same for a credential of which only the hash is known. */
 export const revokeHashed = async (deps: Deps, hashed: HashedCredential): Promise<RevocationProof> => {
   const traced = await traceHashed(deps, hashed);
   return revoke(deps, traced, async () => {
@@ -58,7 +61,7 @@ const revoke = async (deps: Deps, traced: Traced, endToken: () => Promise<void>)
     await credentials.revokeApiKey(id, undefined, 'revoked after an incident');
     return { revoked: [id], events: await eventsSince(deps, { credential: id }, since) };
   }
-  if (clientId === null) throw new Fault('NOT_FOUND', `Nobody knows whose secret ${id} is`);
+  if (clientId === null) throw new Fault('NOT_FOUND', `The client of the secret ${id} is not known`);
   await credentials.retireClientSecret(clientId, id, true);
   await credentials.revokeClientTokens(clientId);
   const events = [

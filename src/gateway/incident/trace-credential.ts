@@ -1,8 +1,7 @@
 /**
- * What became of a credential that somebody holds in hand: who issued it, what was done with it, from where, and what was
- * refused. The value is turned into its fingerprint here; it is neither kept nor shown.
+ * Traces a credential by its value: its issue, its use with addresses and scopes, and its refusals. The value is turned
+ * into its fingerprint here and is neither stored nor shown.
  */
-
 import { decodeJwt } from 'jose';
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
@@ -19,34 +18,34 @@ export type Traced = {
   fingerprint: string;
   /** Key id, secret id or `jti`. */
   credential_id: string;
-  /** This installation issued exactly this value. Otherwise the ids are only what it claims, which anybody can write. */
+  /** True: this installation issued exactly this value. Otherwise the ids are unproven claims of the value. */
   genuine: boolean;
   client_id: string | null;
-  /** For a token: the secret or key that it was issued for. */
+  /** For a token: the secret or key for which it was issued. */
   parent: string | null;
   issued: Record<string, unknown> | null;
-  /** Requests with it that were let through. */
+  /** Allowed requests with it. */
   calls: number;
-  /** Requests with it that were refused; of each flood of refusals at least the first hundred of a minute. */
+  /** Refused requests with it. Of a flood, at least the first hundred of each minute are counted. */
   refused: number;
-  /** True: it has more events than were read, and what is told of its use is that of the newest. */
+  /** True: there are more events than were read, so the figures cover only the newest. */
   partial: boolean;
   scopes_used: readonly string[];
   addresses: readonly string[];
   first_used: string | null;
   last_used: string | null;
-  /** Tokens that were issued for a secret. */
+  /** Number of tokens that were issued for a secret. */
   tokens: number;
-  /** What was done with those tokens; null for what nothing is issued for. */
+  /** Use of those tokens; null for kinds of credentials for which no tokens are issued. */
   issued_use: TracedUse | null;
   refusals: readonly Record<string, unknown>[];
 };
 
 export type TracedUse = {
-  /** Requests that were let through, and refused. */
+  /** Allowed and refused requests. */
   calls: number;
   refused: number;
-  /** True: there is more than was read, so that both are at least these. */
+  /** True: not everything was read, so both are lower bounds. */
   partial: boolean;
   addresses: readonly string[];
   first_used: string | null;
@@ -57,7 +56,7 @@ const refusalsShown = 20;
 
 type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive' | 'digest'> };
 
-/** What somebody says about a credential. `fingerprints`: of its value, the one of today first. */
+/** Unproven facts about a credential. `fingerprints`: of its value, the current form first. */
 export type Claim = {
   kind: Traced['kind'];
   id: string;
@@ -65,7 +64,7 @@ export type Claim = {
   fingerprints: readonly [string, ...string[]];
 };
 
-/** VALIDATION_ERROR for text that is no credential of this installation's kind. */
+/** VALIDATION_ERROR for text that does not have the format of a credential. */
 export const traceCredential = async (deps: Deps, value: string): Promise<Traced> => {
   const claimed = readValue(value);
   const fingerprints = [createFingerprint(deps.box)(value), createEarlierFingerprint(deps.box)(value)] as const;
@@ -73,13 +72,14 @@ export const traceCredential = async (deps: Deps, value: string): Promise<Traced
   return traceClaim(deps, { ...claimed, fingerprints }, known);
 };
 
-/** `known`: undefined when the value was not issued here, or nobody can tell. */
+/** `known`: undefined when the value was not issued here, or that cannot be decided. */
 export const traceClaim = async (
   { db }: Pick<Deps, 'db'>,
   { kind, id, clientId, fingerprints }: Claim,
   known: { clientId: string | null } | undefined,
 ): Promise<Traced> => {
-  // By its id what was done under fingerprints of earlier versions is found, too; an invented value was never let in.
+  // The id of a genuine value also finds events with fingerprints of earlier versions. An invented value has no allowed
+  // requests.
   const byValue = known === undefined ? { fingerprint: fingerprints } : { credential: id };
   const used = await summarise(db, kind === 'token' ? { tokenId: id } : byValue);
   const refusals = await findEvents(db, { fingerprint: fingerprints, outcome: 'failure' }, refusalsShown);
@@ -130,7 +130,7 @@ const readValue = (value: string): Omit<Claim, 'fingerprints'> => {
     const { jti, client_id: clientId } = decodeJwt(value);
     if (typeof jti === 'string' && typeof clientId === 'string') return { kind: 'token', id: jti, clientId };
   } catch {
-    // Not a JWT: refused below like everything else that is not ours.
+    // Not a JWT: refused below like every other unknown text.
   }
   throw new Fault('VALIDATION_ERROR', 'This is not an API key, a client secret or an access token');
 };

@@ -1,6 +1,6 @@
 /**
- * What became of a credential of which only the SHA-256 and the public part came here: a browser hashed the value before
- * anything left it. The public part alone proves nothing, as anybody can write it down; the hash does.
+ * Traces a credential of which only the SHA-256 and the public id are known, because the browser hashed the value
+ * before sending. The public id proves nothing; the hash proves possession of the value.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { Kysely } from 'kysely';
@@ -16,16 +16,16 @@ import { type Claim, type Traced, traceClaim } from './trace-credential.ts';
 
 export type HashedCredential = {
   kind: Traced['kind'];
-  /** Key id, secret id or `jti`: the part that is no secret. */
+  /** Key id, secret id or `jti`: the public part. */
   id: string;
   /** SHA-256 of the value, lower-case hex. */
   sha256: string;
 };
 
 export type HashedTrace = Traced & {
-  /** A credential with this id was issued here. When it is not genuine, it is another one or nobody can tell. */
+  /** A credential with this id was issued here. It may be another one when `genuine` is false. */
   exists: boolean;
-  /** Of a token that exists. */
+  /** State of a token that exists. */
   state: IssuedToken['state'] | undefined;
   /** Tokens that were issued for a secret, newest first, at most `tokensShown`. */
   descendants: readonly IssuedToken[];
@@ -35,7 +35,7 @@ type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive' | 'digest'>; cl
 
 export const tokensShown = 50;
 
-/** VALIDATION_ERROR for what is no hash, or no id of its kind. */
+/** VALIDATION_ERROR for a malformed hash or id. */
 export const traceHashed = async (deps: Deps, hashed: HashedCredential): Promise<HashedTrace> => {
   const { claim, known, exists } = await readHashed(deps, hashed);
   const traced = await traceClaim(deps, claim, known);
@@ -62,8 +62,9 @@ const readHashed = async (
   const claim: Claim = { kind, id, clientId: undefined, fingerprints: [fingerprint] };
   if (kind === 'token') {
     const [issued] = await findEvents(db, { tokenId: id, action: 'token.issued' }, 1);
-    const told = issued === undefined ? undefined : (JSON.parse(issued.details) as { token_fingerprint?: string });
-    const genuine = isSame(told?.token_fingerprint, fingerprint) || (await wasUsed(db, { tokenId: id, fingerprint }));
+    const details = issued === undefined ? undefined : (JSON.parse(issued.details) as { token_fingerprint?: string });
+    const genuine =
+      isSame(details?.token_fingerprint, fingerprint) || (await wasUsed(db, { tokenId: id, fingerprint }));
     return { claim, known: genuine ? { clientId: null } : undefined, exists: issued !== undefined };
   }
   const row = await (kind === 'api_key' ? findIssuedKey(db, id) : findIssuedSecret(db, id));
@@ -78,6 +79,6 @@ const readHashed = async (
 const isSame = (left: string | undefined, right: string): boolean =>
   left?.length === right.length && timingSafeEqual(Buffer.from(left), Buffer.from(right));
 
-/** A gateway let exactly this value in as exactly that credential. */
+/** True when a gateway accepted exactly this value as that credential. */
 const wasUsed = async (db: Kysely<unknown>, filter: EventFilter): Promise<boolean> =>
   (await findEvents(db, { ...filter, outcome: 'success' }, 1)).length > 0;

@@ -6,7 +6,7 @@
  * tells the others when a pair is used up. Both may fail; then the gateway's own count still stands.
  */
 import type { Kv } from '#src/platform/kv/index.ts';
-import { createRecentMap } from '../../platform/recent-map.ts';
+import { createRecentMap } from '#src/platform/recent-map.ts';
 import { secondsLeft } from './rate-window.ts';
 
 export type FailureBudget = {

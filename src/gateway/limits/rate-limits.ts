@@ -10,7 +10,7 @@
  * meanwhile is told when the counter is back, as long as the window runs.
  */
 import type { Kv, WindowCounter } from '#src/platform/kv/index.ts';
-import { createRecentMap } from '../../platform/recent-map.ts';
+import { createRecentMap } from '#src/platform/recent-map.ts';
 import { limitField, policyField } from './rate-headers.ts';
 import { learn, openWindow, type RatePolicy, type RateWindow, secondsLeft } from './rate-window.ts';
 

@@ -1,13 +1,14 @@
 /**
- * The texts that callers hold. Everything is base62, so a double click selects all of it and no transport changes it.
+ * The formats of the credentials that callers hold. All are base62, so a double click selects the whole value and no
+ * transport changes it.
  *
  *   key     opk_ <id 12> _ <random 43> <checksum 6>      key id    = opk_<id>
  *   secret  ops_ <id 12> _ <random 43> <checksum 6>      secret id = ops_<id>
  *   client  opc_ <id 24> <checksum 6>
  *
- * 43 base62 characters hold 256 random bits. The checksum is the CRC-32 of all that stands before it: it proves nothing
- * (anyone can compute it), but a mistyped, cut or invented value is refused without asking the store, and scanners can
- * tell a leaked key from a random word. The id part is public: it names the key in lists and logs.
+ * 43 base62 characters hold 256 random bits. The checksum is the CRC-32 of the text before it. It proves nothing, because
+ * anyone can compute it, but a mistyped, cut or invented value is refused without asking the store, and scanners can
+ * distinguish a leaked key from a random word. The id part is public: it names the key in lists and logs.
  */
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -36,7 +37,7 @@ const random62 = (bytes: number, length: number): string =>
 const checksumOf = (text: string): string => base62(BigInt(crc32(text)), checksumLength);
 
 const issue = (prefix: 'opk_' | 'ops_'): IssuedValue => {
-  // 71 bits of id: unique without asking, and says nothing about the random part.
+  // 71 bits make the id unique without asking the store. The id is independent of the random part.
   const id = `${prefix}${random62(9, idLength)}`;
   const body = `${id}_${random62(32, randomLength)}`;
   return { id, value: body + checksumOf(body) };
@@ -52,7 +53,9 @@ export const newClientId = (): string => {
 
 const valueLength = 4 + idLength + 1 + randomLength + checksumLength;
 
-/** A value of the right build; whether it was ever issued only the store knows. Cost: one length check for most garbage. */
+/**
+ * Checks format and checksum; only the store knows whether the value was issued. Most garbage fails the length check.
+ */
 const isWellFormed = (text: string, prefix: string, length: number): boolean =>
   text.length === length &&
   text.startsWith(prefix) &&

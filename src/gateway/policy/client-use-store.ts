@@ -1,11 +1,11 @@
-/** SQL of what a client did lately. */
+/** SQL of the recent calls of a client. */
 import { type Kysely, sql } from 'kysely';
 
 export type UsedRow = {
   allowed: boolean;
   routeId: string | null;
   reason: string | null;
-  /** What the route required then. */
+  /** Scopes that the route required at the time. */
   scopes: string[];
   calls: number;
   last: Date;
@@ -13,7 +13,7 @@ export type UsedRow = {
 
 export type UsedRows = { rows: UsedRow[]; entries: number; oldest: Date | null };
 
-/** Kinds of calls, latest first; of the newest `entriesMax` entries of the audit since then, and not more kinds than that. */
+/** At most `kindsMax` kinds of calls, latest first, from the newest `entriesMax` events since `since`. */
 export const sumClientUse = async (
   db: Kysely<unknown>,
   clientId: string,
@@ -34,7 +34,7 @@ export const sumClientUse = async (
   };
 };
 
-/** When the client last called, whatever came of it; undefined: not as far as the audit goes back. */
+/** Time of the last allowed or refused call of the client; undefined when the audit has none. */
 export const newestCall = async (db: Kysely<unknown>, clientId: string): Promise<Date | undefined> => {
   const { rows } = await sql<{ at: Date }>`
     select at from gateway.audit_events

@@ -1,20 +1,19 @@
-/** What clients used lately, and the smaller grant that their calls would have passed with. */
-
+/** Reports the recent use of clients, and the smaller grant that would have been enough for their calls. */
 import { type AuditReaderDeps, noteAuditRead } from '../audit/search/search-audit.ts';
 import type { RouteTable } from '../model/route.ts';
 import { sumClientUse } from './client-use-store.ts';
 
 export type ClientUse = {
   client_id: string;
-  /** From when on calls were looked at: later than asked for when there were too many. */
+  /** Start of the calls covered; later than requested when there were too many. */
   since: string;
   calls: number;
   routes: { route_id: string; method: string; path: string; calls: number; last: string }[];
   refusals: { route_id: string | null; path: string | null; reason: string | null; calls: number; last: string }[];
-  /** Of the granted scopes, in their sequence; `last` null: no call needed it. */
+  /** The granted scopes in their sequence. `last` null: no call needed the scope. */
   scopes: { name: string; calls: number; last: string | null }[];
   unused: string[];
-  /** Used, or tried out by a route that it called and so perhaps required tomorrow. */
+  /** Used scopes, and scopes in a dry run of a route that the client called, which may be required soon. */
   proposed: string[];
 };
 
@@ -24,7 +23,9 @@ const entriesMaxDefault = 50_000;
 
 type ClientUseDeps = AuditReaderDeps & { table: Pick<RouteTable, 'routes' | 'scopes'> };
 
-/** `scopes`: granted ones, null for all. The clients are taken as given; one that nobody knows used nothing. */
+/**
+ * `scopes`: granted ones, null for all. The existence of the clients is not checked; an unknown client used nothing.
+ */
 export const reportClientUse = async (
   deps: ClientUseDeps,
   clients: readonly { client_id: string; scopes: readonly string[] | null }[],
@@ -58,7 +59,7 @@ const useOf = async (
     }
     for (const scope of [...required, ...(route?.dryRun?.scopes ?? [])]) needed.add(scope);
     const id = routeId ?? '';
-    // Rows come latest first; a route whose scopes were changed has several.
+    // Rows are sorted latest first; a route whose scopes changed has several rows.
     const before = routes.get(id);
     if (before !== undefined) before.calls += calls;
     else

@@ -1,10 +1,13 @@
-/** Takes scopes away from a client. However it is raced, nothing is added by it. */
+/** Removes scopes from a client. A concurrent change can never make it add a scope. */
 import { Fault } from '#src/contract/fault.ts';
 import { type CredentialsDeps, change, noteChange } from '../credentials/change/change.ts';
 import { updateClientScopes } from '../credentials/lookup/credential-store.ts';
 import { lockClientScopes } from '../credentials/show/client-page-store.ts';
 
-/** Leaves what the client holds and `keep` names; returns it. `deps.scopes` is what "all" means. NOT_FOUND. */
+/**
+ * Keeps the scopes that the client holds and `keep` lists, and returns them. `deps.scopes`: the scopes of a client that
+ * holds all. NOT_FOUND.
+ */
 export const shrinkClientScopes = (
   deps: CredentialsDeps & { scopes: readonly string[] },
   clientId: string,

@@ -1,5 +1,4 @@
-/** What each client was granted against what it used, and the smaller grant that its calls would have passed with. */
-
+/** Compares the granted scopes of each client with the used ones, and proposes the smaller grant. */
 import { callsByRoute } from '../audit/chain/event-store.ts';
 import { type AuditReaderDeps, noteAuditRead } from '../audit/search/search-audit.ts';
 import { listClients } from '../credentials/show/list-store.ts';
@@ -10,16 +9,16 @@ export type UnusedScopes = {
   name: string;
   calls: number;
   granted: string[];
-  /** Scope -> calls to routes that required it. */
+  /** Scope -> number of calls to routes that required it. */
   used: Record<string, number>;
   unused: string[];
-  /** Used, or tried out by a route that it called and so perhaps required tomorrow. */
+  /** Used scopes, and scopes in a dry run of a route that the client called, which may be required soon. */
   proposed: string[];
 };
 
 const dayMs = 86_400_000;
 
-/** Clients that could do with less, by age; disabled ones have nothing to lose. */
+/** Clients whose grant could be smaller, oldest first, without disabled clients. */
 export const reportUnusedScopes = async (
   deps: AuditReaderDeps & { table: RouteTable },
   { days }: { days: number },

@@ -10,7 +10,7 @@ import {
   createGateway,
   gatewayServerOptions,
   gatewaySettings,
-  openWitness,
+  openExternalHeads,
   type VerifiedAudit,
   verifyAudit,
 } from '#src/gateway/index.ts';
@@ -55,7 +55,7 @@ export const openHouse = async (database: TestDatabase): Promise<House> => {
 
   const boxOf = ({ blind = false } = {}): SecretBox => {
     const made = createSecretBox(key);
-    if (!blind) openWitness(made, { dataDir, database: 'house' });
+    if (!blind) openExternalHeads(made, { dataDir, database: 'house' });
     return made;
   };
   const changeWith = async (by: SecretBox): Promise<void> => {
@@ -79,7 +79,7 @@ export const openHouse = async (database: TestDatabase): Promise<House> => {
       ended.abort();
       await services;
       await gateway.close();
-      await openWitness(box).save();
+      await openExternalHeads(box).save();
     };
   };
   return {
@@ -92,7 +92,7 @@ export const openHouse = async (database: TestDatabase): Promise<House> => {
     change: async () => {
       const other = boxOf();
       await changeWith(other);
-      await openWitness(other).save();
+      await openExternalHeads(other).save();
     },
     changeHere: () => changeWith(box),
     request: async () => {

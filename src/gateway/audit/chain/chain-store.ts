@@ -1,11 +1,11 @@
-/** SQL of heads that are checked before they are extended, and of what stands around their ends. */
+/** SQL of chain heads and of the events at the ends of chains. */
 import { type Kysely, sql } from 'kysely';
 import { changesProcess, type Head } from './chain.ts';
 import { type ChainRow, chainColumns, type StoredEvent, storedColumns } from './event-store.ts';
 
 type Db = Kysely<unknown>;
 
-/** The newest chain of changes, locked to the end of the transaction. Another may have been opened while it waited. */
+/** Locks the newest chain of changes to the end of the transaction. While it waits, a newer one may be opened. */
 export const lockNewestChanges = async (tx: Db): Promise<ChainRow | undefined> => {
   const { rows } = await sql<ChainRow>`
     select ${chainColumns} from gateway.audit_chains
@@ -31,7 +31,7 @@ export const findChains = async (db: Db, chains: readonly number[]): Promise<Cha
       select ${chainColumns} from gateway.audit_chains where chain = any(${chains}::integer[])`.execute(db)
   ).rows;
 
-/** The last two, the later first. */
+/** The last two events, the later one first. */
 export const listLastEvents = async (db: Db, chain: number): Promise<StoredEvent[]> => {
   const { rows } = await sql<StoredEvent>`
     select ${storedColumns} from gateway.audit_events where chain = ${chain} order by seq desc, at desc limit 2`.execute(
@@ -40,7 +40,7 @@ export const listLastEvents = async (db: Db, chain: number): Promise<StoredEvent
   return rows;
 };
 
-/** Heads that were signed last, and each chain of changes. */
+/** The heads that were signed last, and every chain of changes. */
 export const listRecentHeads = async (db: Db, limit: number): Promise<ChainRow[]> => {
   const { rows } = await sql<ChainRow>`
     (select ${chainColumns} from gateway.audit_chains order by signed desc, chain desc limit ${limit})
@@ -48,7 +48,7 @@ export const listRecentHeads = async (db: Db, limit: number): Promise<ChainRow[]
   return rows;
 };
 
-/** False when the head is not the one that was signed with `before`; then nothing is changed. */
+/** Returns false and changes nothing when the stored signature is not `before`. */
 export const replaceHead = async (db: Db, head: Head, mac: Buffer, before: Buffer): Promise<boolean> => {
   const { numAffectedRows } = await sql`
     update gateway.audit_chains set seq = ${head.seq}, hash = decode(${head.hash}, 'hex'), signed = ${head.signed},
@@ -57,7 +57,7 @@ export const replaceHead = async (db: Db, head: Head, mac: Buffer, before: Buffe
   return numAffectedRows === 1n;
 };
 
-/** The hash at each of these places: only where exactly one event stands there. */
+/** The hash at each of these positions, where exactly one event has that position. */
 export const hashesAt = async (
   db: Db,
   places: readonly { chain: number; seq: number }[],
@@ -89,14 +89,14 @@ export const listHeadless = async (db: Db, limit: number): Promise<{ chain: numb
   return rows;
 };
 
-/** The first event of a chain; the retention leaves none before the signed beginning. */
+/** Number of the first event of a chain. The retention leaves no event before the signed beginning. */
 export const firstSeq = async (db: Db, chain: number): Promise<number | undefined> => {
   const { rows } = await sql<{ seq: number | null }>`
     select min(seq) as seq from gateway.audit_events where chain = ${chain}`.execute(db);
   return rows[0]?.seq ?? undefined;
 };
 
-/** Whether this was recorded before. */
+/** True when an event with this action and these details exists. */
 export const hasEvent = async (db: Db, action: string, details: string): Promise<boolean> => {
   const { rows } = await sql`
     select 1 from gateway.audit_events where action = ${action} and action <> 'request.allowed'
@@ -112,7 +112,7 @@ export const listSilent = async (db: Db, before: Date, limit: number): Promise<C
   return rows;
 };
 
-/** From `from` on, the first number under which no head and no event stands. */
+/** The first number from `from` on that no head and no event uses. */
 export const freeNumber = async (tx: Db, from: number): Promise<number> => {
   const { rows } = await sql<{ chain: number }>`
     select n as chain from generate_series(${from}::integer, ${from}::integer + ${numbersTried}) n

@@ -1,21 +1,23 @@
 /**
- * Pure: how events hang together. Each hash covers the event, its place and the hash before it, so nothing can be changed,
- * removed or put in without every later hash being wrong; the signed head tells where the chain must end.
+ * Pure: the hash chain of the audit. Each hash covers the event, its position and the hash before it, so changing,
+ * removing or inserting an event makes every later hash wrong. The signed head states where the chain must end.
  */
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { AuditEvent, ChainedEvent } from '../event/event.ts';
 
 /**
- * The first chain that all processes share; who writes to it holds it to the end of the transaction. When it is found
- * broken, a chain with a higher number and the same process name takes its place.
+ * Number of the first chain of changes, which all processes share. A writer locks it to the end of the transaction.
+ * When it is found broken, a new chain with a higher number and the same process name replaces it.
  */
 export const changesChain = 0;
 export const changesProcess = 'changes';
 
-/** What the first event of a chain follows. */
+/** The hash that precedes the first event of a chain. */
 export const chainStart = '0'.repeat(64);
 
-/** SHA-256 in hex. The sequence of the members is part of the format and never changes; the last is left out where it is null. */
+/**
+ * SHA-256 in hex. The sequence of the members is part of the format and never changes. `uses` is left out when null.
+ */
 export const hashEvent = (before: string, chain: number, seq: number, event: AuditEvent): string =>
   hash(
     'sha256',
@@ -66,13 +68,13 @@ export type Head = ChainEnd & {
   opened: Date;
   signed: Date;
   closed: boolean;
-  /** JSON, see vouches.ts: ends of other chains that this head vouches for. */
+  /** JSON (attested-heads.ts): ends of other chains that this head attests. */
   seen: string;
 };
 
 export const headLabel = 'audit-head';
 
-/** `key`: derived from the master key under `headLabel`; whoever can write the tables cannot make it. */
+/** `key`: derived from the master key under `headLabel`, so write access to the tables is not enough to sign. */
 export const signHead = (key: Buffer, head: Head): Buffer =>
   createHmac('sha256', key)
     .update(
@@ -90,7 +92,7 @@ export const signHead = (key: Buffer, head: Head): Buffer =>
     )
     .digest();
 
-/** What a chain begins with after its oldest events were dropped. */
+/** Signs the beginning of a chain after the retention dropped its oldest events. */
 export const signAnchor = (key: Buffer, chain: number, { seq, hash }: ChainEnd): Buffer =>
   createHmac('sha256', key)
     .update(JSON.stringify(['anchor', chain, seq, hash]))

@@ -1,5 +1,6 @@
-/** Pure: whether a head, and what stands at its end, may be trusted. Who extends or signs a chain asks here first. */
-
+/**
+ * Pure: checks a head and the last events of its chain. Every part that extends or signs a chain checks it here first.
+ */
 import { tellTheirTime } from '../event/request-id-times.ts';
 import { keysOf } from '../event/token-uses.ts';
 import { type ChainEnd, hashEvent, isSignature, signAnchor, signHead } from './chain.ts';
@@ -16,14 +17,14 @@ export const checkSignatures = (key: Buffer, row: ChainRow): AuditProblem | unde
   return undefined;
 };
 
-/** Whether an event is as it was written, with the columns that follow from what its hash covers. */
+/** True when the hash of the event is right, and so are the columns that are computed from hashed ones. */
 export const isAsWritten = (before: string, chain: number, event: StoredEvent): boolean =>
   hashEvent(before, chain, event.seq, event) === event.hash &&
   event.exact &&
   keysOf(event.uses) === event.use_keys &&
   event.ids_indexed === !tellTheirTime(event.request_ids, event.at);
 
-/** `last`: the two last events that are stored, the later first. */
+/** Second argument: the last two stored events, the later one first. */
 export const checkEnd = (row: ChainRow, [last, before]: readonly StoredEvent[]): AuditProblem | undefined => {
   const { chain, seq } = row;
   const lastSeq = last?.seq ?? row.anchorSeq;
@@ -38,18 +39,18 @@ export const checkEnd = (row: ChainRow, [last, before]: readonly StoredEvent[]):
 };
 
 /**
- * Whether a head with right signatures continues an end that was known before it was read. `hashAt`: the stored hash at the
- * known place; undefined where not exactly one event stands there.
+ * Checks that a head with right signatures continues an end that was known earlier. `hashAt`: the stored hash at the
+ * known position; undefined unless exactly one event has that position.
  */
 export const checkKnown = (row: ChainRow, known: ChainEnd, hashAt: string | undefined): AuditProblem | undefined => {
   const { chain } = row;
   const { seq, hash } = known;
   if (seq > row.seq) return { chain, seq: row.seq + 1, problem: `${auditProblems.endMissing} ${seq}` };
-  const stands = seq === row.seq ? row.hash : seq === row.anchorSeq ? row.anchorHash : hashAt;
-  // What the retention dropped cannot be compared any more.
+  const stored = seq === row.seq ? row.hash : seq === row.anchorSeq ? row.anchorHash : hashAt;
+  // The retention has dropped this event, so there is nothing to compare.
   if (seq < row.anchorSeq) return undefined;
-  return stands?.startsWith(hash) === true ? undefined : { chain, seq, problem: auditProblems.notContinued };
+  return stored?.startsWith(hash) === true ? undefined : { chain, seq, problem: auditProblems.notContinued };
 };
 
-/** Whether the event at the known place has to be read to tell. */
+/** True when `checkKnown` needs the stored hash of the event at the known position. */
 export const needsEvent = (row: ChainRow, { seq }: ChainEnd): boolean => seq < row.seq && seq > row.anchorSeq;

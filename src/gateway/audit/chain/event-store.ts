@@ -1,4 +1,4 @@
-/** SQL of the audit: chains, their heads, their events. */
+/** SQL of the chains of the audit, their heads and their events. */
 import { type Kysely, sql } from 'kysely';
 import { named } from '#src/platform/db/driver/named.ts';
 import type { ChainedEvent } from '../event/event.ts';
@@ -17,7 +17,7 @@ export type ChainRow = Head & {
 export const chainColumns = sql`chain, process, opened, seq, encode(hash, 'hex') as hash, signed, closed, seen, mac,
   anchor_seq as "anchorSeq", encode(anchor_hash, 'hex') as "anchorHash", anchor_mac as "anchorMac"`;
 
-/** Chains are opened one after the other: their numbers have no gap. */
+/** Serialises the opening of chains, so that their numbers have no gap. */
 export const lockChains = async (tx: Db): Promise<void> => {
   await sql`select pg_advisory_xact_lock(hashtext('gateway.audit_chains'))`.execute(tx);
 };
@@ -55,10 +55,10 @@ export const ensurePartition = async (db: Db, moment: Date): Promise<void> => {
   await sql`select gateway.audit_partition(${moment})`.execute(db);
 };
 
-/** `ids_indexed`: when that was found out before. */
+/** `ids_indexed` may be given when it is known already. */
 type InsertedEvent = ChainedEvent & { ids_indexed?: boolean };
 
-/** Ids of requests hold no blank, and one text is read faster than a list. */
+/** Request ids contain no blank, and PostgreSQL parses one text faster than a list. */
 const toRows = (events: readonly InsertedEvent[]): string =>
   JSON.stringify(
     events.map(({ request_ids, ...event }) => ({
@@ -81,14 +81,14 @@ const recordType = sql`(
   ids_indexed boolean, fingerprint text, kind text, credential_id text, token_id text, client_id text, tenants text[],
   route_id text, scopes text[], address text, actor text, details text, uses text, use_keys text, hash text)`;
 
-/** All or nothing. */
+/** Inserts all events or none. */
 export const insertEvents = async (db: Db, events: readonly InsertedEvent[]): Promise<void> => {
   await sql`${named} ${written} from json_to_recordset(${toRows(events)}::json) as e ${recordType}`.execute(db);
 };
 
 /**
- * Writes events and signs the end that they make, in one statement: nothing of a chain is ever unsigned. False when the head
- * is not the one that was signed with `before`; then nothing is written. `seen` of the head stays as it is.
+ * Writes events and the signed head that covers them in one statement, so a chain never holds unsigned events. Returns
+ * false and writes nothing when the stored signature of the head is not `before`. `seen` of the head is not changed.
  */
 export const insertSigned = async (
   db: Db,
@@ -111,12 +111,12 @@ export const eventColumns = sql`chain, seq, at, action, outcome, reason, count, 
   token_id, client_id, tenants, route_id, scopes, address, actor, details, uses, use_keys::text as use_keys,
   encode(hash, 'hex') as hash`;
 
-/** `exact`: its time holds no more digits than its hash covers. */
+/** `exact`: the time is in whole milliseconds, which is all that the hash covers. */
 export type StoredEvent = ChainedEvent & { ids_indexed: boolean; exact: boolean };
 
 export const storedColumns = sql`${eventColumns}, ids_indexed, at = date_trunc('milliseconds', at) as exact`;
 
-/** `after`: the last one that was read. Of several with one number each is listed. */
+/** `after`: the last event read. When several events have one number, each is listed. */
 export const listChainEvents = async (
   db: Db,
   chain: number,
@@ -133,7 +133,7 @@ export const listChainEvents = async (
   return rows;
 };
 
-/** One event by its place. */
+/** One event by its position. */
 export const findEvent = async (db: Db, chain: number, seq: number): Promise<ChainedEvent | undefined> => {
   const { rows } = await sql<ChainedEvent>`
     select ${eventColumns} from gateway.audit_events where chain = ${chain} and seq = ${seq}`.execute(db);
@@ -150,7 +150,7 @@ export const listNewest = async (db: Db, limit: number): Promise<{ chain: number
 
 export type RouteCalls = { routeId: string | null; scopes: string[]; calls: number };
 
-/** Allowed requests of a client, by route and by what the route required then. */
+/** Allowed requests of a client, by route and by the scopes that the route required at the time. */
 export const callsByRoute = async (db: Db, clientId: string, since: Date): Promise<RouteCalls[]> => {
   const { rows } = await sql<RouteCalls>`
     select route_id as "routeId", scopes, sum(count)::bigint as calls from gateway.audit_events

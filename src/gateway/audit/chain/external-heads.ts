@@ -1,7 +1,8 @@
 /**
- * What this installation knows of its audit outside of the database: the furthest signed end of each chain that any of its
- * processes saw, and what was found broken. It only ever grows, so a database that went back in time, or an audit that was
- * emptied, contradicts it for good. Kept in memory and, where there is a data folder, in a signed file there.
+ * Knowledge about the audit that is kept outside of the database: the furthest signed end of each chain that any
+ * process of this installation saw, and the problems that were found. It only grows, so a restored older database or an
+ * emptied audit contradicts it permanently. It is held in memory and, where there is a data folder, in a signed file
+ * there.
  */
 import { createHash, createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -13,45 +14,45 @@ import { type AuditProblem, auditProblems, isSameProblem } from './problem.ts';
 
 type Box = Pick<SecretBox, 'derive'>;
 
-export type Witness = {
-  /** Of each chain. */
+export type ExternalHeads = {
+  /** The furthest known end of each chain. */
   known(): ReadonlyMap<number, ChainEnd>;
   problems(): readonly AuditProblem[];
-  /** For an end that is committed. */
+  /** Remembers an end whose transaction has committed. */
   note(chain: number, end: ChainEnd): void;
   addProblem(problem: AuditProblem): void;
-  /** Writes the file when something is new in it, beside whatever else the process does. Rejects with what the disk says. */
+  /** Writes the file when its content changed. Rejects with the error of the file system. */
   save(): Promise<void>;
-  /** Takes what other processes of this data folder wrote. */
+  /** Merges what other processes with the same data folder wrote. */
   load(): void;
 };
 
 const problemsMax = 1_000;
 const label = 'audit-witness';
 
-const witnesses = new WeakMap<object, Witness>();
+const opened = new WeakMap<object, ExternalHeads>();
 
-/** Undefined where none was opened: nothing is known then but what the database says. */
-export const witnessOf = (box: Box): Witness | undefined => witnesses.get(box);
+/** Undefined when none was opened for these keys; then only the database is known. */
+export const externalHeadsOf = (box: Box): ExternalHeads | undefined => opened.get(box);
 
-/** The one of these keys, in memory alone until a file is named for it. */
-export const openWitness = (box: Box, file?: { dataDir: string; database: string }): Witness => {
-  const known = witnesses.get(box);
+/** Returns the one instance for these keys. Without `file` it is held in memory alone. */
+export const openExternalHeads = (box: Box, file?: { dataDir: string; database: string }): ExternalHeads => {
+  const known = opened.get(box);
   if (known !== undefined) return known;
   const path = file === undefined ? undefined : join(file.dataDir, fileName(box, file.database));
-  const made = createWitness(box.derive(label), path);
+  const made = createExternalHeads(box.derive(label), path);
   made.load();
-  witnesses.set(box, made);
+  opened.set(box, made);
   return made;
 };
 
-/** Several installations may share a folder, as those of a developer do. */
+/** The name depends on the keys and the database, because several installations may share a folder. */
 const fileName = (box: Box, database: string): string =>
   `audit-heads-${createHash('sha256').update(box.derive(label)).update(database).digest('hex').slice(0, 16)}.json`;
 
 let made = 0;
 
-const createWitness = (key: Buffer, path: string | undefined): Witness => {
+const createExternalHeads = (key: Buffer, path: string | undefined): ExternalHeads => {
   made += 1;
   const draft = `${path}.${process.pid}-${made}`;
   const ends = new Map<number, ChainEnd>();
@@ -84,7 +85,7 @@ const createWitness = (key: Buffer, path: string | undefined): Witness => {
     const text = writeSigned(key, { heads: heads.toSorted(([a], [b]) => a - b), problems });
     if (text === saved) return;
     await mkdir(dirname(path), { recursive: true });
-    // Another process may write at the same moment; each takes over what the other left at its next look.
+    // Another process may write at the same time; each merges the other's file at its next load.
     await writeFile(draft, text, { mode: 0o600, flush: true });
     await rename(draft, path);
     saved = text;
@@ -96,26 +97,26 @@ const createWitness = (key: Buffer, path: string | undefined): Witness => {
     addProblem,
     load,
     save: () => {
-      // One after the other, since they share a draft.
+      // Writes run one after the other, because they share the draft file.
       writing = writing.catch(() => undefined).then(write);
       return writing;
     },
   };
 };
 
-type Kept = { heads: [number, number, string][]; problems: AuditProblem[] };
+type Saved = { heads: [number, number, string][]; problems: AuditProblem[] };
 
 const macOf = (key: Buffer, body: string): Buffer => createHmac('sha256', key).update(body).digest();
 
-const writeSigned = (key: Buffer, kept: Kept): string => {
-  const body = JSON.stringify(kept);
+const writeSigned = (key: Buffer, content: Saved): string => {
+  const body = JSON.stringify(content);
   return `${macOf(key, body).toString('hex')}\n${body}\n`;
 };
 
-/** Undefined for what this installation did not write. */
-const readSigned = (key: Buffer, text: string): Kept | undefined => {
+/** Undefined when the signature is not of this installation. */
+const readSigned = (key: Buffer, text: string): Saved | undefined => {
   const [mac = '', body = ''] = text.split('\n');
-  return isSignature(Buffer.from(mac, 'hex'), macOf(key, body)) ? (JSON.parse(body) as Kept) : undefined;
+  return isSignature(Buffer.from(mac, 'hex'), macOf(key, body)) ? (JSON.parse(body) as Saved) : undefined;
 };
 
 const readText = (path: string): string | undefined => {

@@ -1,11 +1,11 @@
-/** Which events stand before the signed end of their chain. For what is shown and carried out; verification says more. */
+/** Marks the events that the signed head of their chain covers, for search and export. Verification checks more. */
 import type { Kysely } from 'kysely';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { headLabel } from './chain.ts';
 import { findChains } from './chain-store.ts';
 import { checkSignatures } from './check-chain.ts';
 
-/** `events`: read before this is called, so that the heads are not older than they are. */
+/** `events` must be read before the call, so that the heads are at least as new as the events. */
 export const markSigned = async <E extends { chain: number; seq: number }>(
   { db, box }: { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'> },
   events: readonly E[],

@@ -1,13 +1,14 @@
 /**
- * Chains are opened here, empty and signed, and the chain of changes is handed out only after its head and its end were
- * checked. One that is not as it was signed is never continued: a new chain of changes begins with an event that names it.
+ * Opens chains, empty and signed, and locks the chain of changes for a writer. The head and the last events of the
+ * chain of changes are checked first. A broken chain of changes is never continued: a new one begins with an event that
+ * names the problem.
  */
 import type { Kysely } from 'kysely';
 import { afterCommit } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { completeEvent, type NewAuditEvent } from '../event/event.ts';
-import { vouchFor } from './attest-heads.ts';
-import { writeVouches } from './attested-heads.ts';
+import { attestHeads } from './attest-heads.ts';
+import { writeAttestedHeads } from './attested-heads.ts';
 import {
   appendToChain,
   chainStart,
@@ -30,15 +31,15 @@ import {
 } from './chain-store.ts';
 import { checkEnd, checkKnown, checkSignatures, needsEvent } from './check-chain.ts';
 import { type ChainRow, insertChain, insertEvents, listChains, lockChains } from './event-store.ts';
-import { witnessOf } from './external-heads.ts';
+import { externalHeadsOf } from './external-heads.ts';
 import { type AuditProblem, auditProblems } from './problem.ts';
 
 type Tx = Kysely<unknown>;
 type Box = Pick<SecretBox, 'derive'>;
 
-const noVouches = writeVouches([]);
+const noneAttested = writeAttestedHeads([]);
 
-/** A chain of `process` alone. `tx`: a transaction. */
+/** Opens a chain that only `process` writes. `tx`: a transaction. */
 export const openChain = async (
   tx: Tx,
   box: Box,
@@ -46,17 +47,17 @@ export const openChain = async (
 ): Promise<ChainRow> => {
   await lockChains(tx);
   const changes = await lockChanges(tx, box, now);
-  const made = await makeChain(tx, box, { now, process, seen: noVouches });
-  // From now on another head tells that this chain exists.
+  const made = await makeChain(tx, box, { now, process, seen: noneAttested });
+  // The head of the chain of changes now attests that this chain exists.
   const key = box.derive(headLabel);
-  const head = { ...changes, signed: now, seen: await vouchFor(tx, key, changes.seen) };
+  const head = { ...changes, signed: now, seen: await attestHeads(tx, key, changes.seen) };
   await replaceHead(tx, head, signHead(key, head), changes.mac);
   return made;
 };
 
-/** The chain that changes are written to, locked and checked. `tx`: a transaction. */
+/** Locks and checks the chain that changes are written to. `tx`: a transaction. */
 export const lockChanges = async (tx: Tx, box: Box, now: Date): Promise<ChainRow> => {
-  const known = witnessOf(box)?.known();
+  const known = externalHeadsOf(box)?.known();
   for (;;) {
     const row = await lockNewestChanges(tx);
     if (row === undefined) {
@@ -64,7 +65,7 @@ export const lockChanges = async (tx: Tx, box: Box, now: Date): Promise<ChainRow
       if (opened !== undefined) return opened;
       continue;
     }
-    // Another was opened while this one was waited for.
+    // Another process opened a newer chain during the wait for the lock.
     if ((await newestChanges(tx)) !== row.chain) continue;
     const found = await findProblem(tx, box, row, known?.get(row.chain));
     if (found === undefined) return row;
@@ -92,7 +93,7 @@ const findProblem = async (
   return end === undefined ? undefined : { problem: end, action: 'audit.broken' };
 };
 
-/** Undefined: another process was first. */
+/** Returns undefined when another process was first. */
 const openChanges = async (
   tx: Tx,
   box: Box,
@@ -103,7 +104,7 @@ const openChanges = async (
   if ((await newestChanges(tx)) !== broken?.row.chain) return undefined;
   const key = box.derive(headLabel);
   const isSigned = broken !== undefined && isSignature(broken.row.mac, signHead(key, broken.row));
-  const seen = await vouchFor(tx, key, isSigned ? broken.row.seen : noVouches);
+  const seen = await attestHeads(tx, key, isSigned ? broken.row.seen : noneAttested);
   const made = await makeChain(tx, box, { now, process: changesProcess, seen });
   if (made.chain === changesChain) return made;
   const problem: Broken = broken ?? {
@@ -113,18 +114,18 @@ const openChanges = async (
     },
     action: 'audit.rolled_back',
   };
-  witnessOf(box)?.addProblem(problem.problem);
-  return extendChanges(tx, box, made, now, [brokenEvent(problem)]);
+  externalHeadsOf(box)?.addProblem(problem.problem);
+  return extendChanges(tx, box, made, now, [problemEvent(problem)]);
 };
 
-export const brokenEvent = ({ problem, action }: Broken): NewAuditEvent => ({
+export const problemEvent = ({ problem, action }: Broken): NewAuditEvent => ({
   action,
   outcome: 'failure',
   actor: 'system',
   details: JSON.stringify(problem),
 });
 
-/** `row`: as `lockChanges` gave it. Returns it as it is then. The head is signed with each event. */
+/** Appends events and signs the new head. `row`: from `lockChanges`; the result replaces it. */
 export const extendChanges = async (
   tx: Tx,
   box: Box,
@@ -139,11 +140,12 @@ export const extendChanges = async (
     events.map((event) => completeEvent(event, now)),
   );
   await insertEvents(tx, appended.events);
-  const head = { ...row, ...appended.end, signed: now, closed: false, seen: await vouchFor(tx, key, row.seen) };
+  const head = { ...row, ...appended.end, signed: now, closed: false, seen: await attestHeads(tx, key, row.seen) };
   const mac = signHead(key, head);
-  if (!(await replaceHead(tx, head, mac, row.mac))) throw new Error('a locked head was replaced');
-  const witness = witnessOf(box);
-  if (witness !== undefined) afterCommit(tx, () => witness.note(row.chain, appended.end));
+  if (!(await replaceHead(tx, head, mac, row.mac)))
+    throw new Error('the head of the chain of changes was replaced while it was locked');
+  const external = externalHeadsOf(box);
+  if (external !== undefined) afterCommit(tx, () => external.note(row.chain, appended.end));
   return { ...head, mac };
 };
 
@@ -164,19 +166,19 @@ const makeChain = async (
     anchorMac: signAnchor(key, chain, end),
   };
   await insertChain(tx, row);
-  const witness = witnessOf(box);
-  if (witness !== undefined) afterCommit(tx, () => witness.note(chain, end));
+  const external = externalHeadsOf(box);
+  if (external !== undefined) afterCommit(tx, () => external.note(chain, end));
   return row;
 };
 
 const chainsPage = 500;
 
 /**
- * Numbers have no gap, so a chain that vanished is missed. A database that went back in time leaves one: numbers that were
- * used before are not used again. What has no right signature takes no part.
+ * Chain numbers have no gap, so verification notices a deleted chain. After a restore of an older database, numbers
+ * known from before are not used again; the gap shows what was lost. Heads with wrong signatures are ignored.
  */
 const nextNumber = async (tx: Tx, box: Box, key: Buffer): Promise<number> => {
-  let last = Math.max(-1, ...(witnessOf(box)?.known().keys() ?? []));
+  let last = Math.max(-1, ...(externalHeadsOf(box)?.known().keys() ?? []));
   for (let after = -1; ; ) {
     const rows = await listChains(tx, after, chainsPage);
     for (const row of rows) if (checkSignatures(key, row) === undefined) last = Math.max(last, row.chain);

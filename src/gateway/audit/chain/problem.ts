@@ -1,5 +1,4 @@
-/** What can be wrong with the audit, in the words of its verification; what was verified keeps these words. */
-
+/** The problems that verification of the audit can find. Stored results hold these texts, so they never change. */
 export const auditProblems = {
   chainMissing: 'the chain is missing',
   headSignature: 'the signature of its head is wrong',
@@ -18,7 +17,7 @@ export const auditProblems = {
 
 export type AuditProblem = {
   chain: number;
-  /** Of the first event that is wrong or missing; null when the chain as a whole is. */
+  /** Number of the first event that is wrong or missing; null when the problem is the chain as a whole. */
   seq: number | null;
   problem: string;
 };
@@ -28,6 +27,6 @@ export const isSameProblem = (a: AuditProblem, b: AuditProblem): boolean =>
 
 export type AuditProblemKind = keyof typeof auditProblems;
 
-/** Which of them words of a verification are; undefined for words that nobody here wrote. */
-export const kindOfAuditProblem = (words: string): AuditProblemKind | undefined =>
-  (Object.keys(auditProblems) as AuditProblemKind[]).find((kind) => words.startsWith(auditProblems[kind]));
+/** The kind of a stored problem text; undefined for a text that is not in the list. */
+export const kindOfAuditProblem = (text: string): AuditProblemKind | undefined =>
+  (Object.keys(auditProblems) as AuditProblemKind[]).find((kind) => text.startsWith(auditProblems[kind]));

@@ -1,20 +1,21 @@
 /**
- * Reads a chain onwards from where a reader stands. The events of one chain are committed in the sequence of their numbers,
- * so a position per chain never steps over one that is committed late, as a position in time would.
+ * Reads the next events of a chain after the position of a reader. The events of one chain are committed in the
+ * sequence of their numbers, so a position per chain misses no event. A position in time would skip events that are
+ * committed late.
  */
 import type { Kysely } from 'kysely';
 import { expandEvent, type ShownEvent } from '../event/token-uses.ts';
 import { listChainEvents } from './event-store.ts';
 
-/** Numbers that are not there any more, both included: dropped by the retention before this reader came. */
+/** Numbers of events, both included, that the retention dropped before this reader got to them. */
 export type Gap = { chain: number; from: number; to: number };
 
-/** `isEnd`: there was nothing more. */
+/** `isEnd`: the chain has no further events. */
 export type ChainPage = { events: ShownEvent[]; gaps: Gap[]; position: number; isEnd: boolean };
 
-/** Events of a page name up to 1,000 requests each; this many are some megabytes at worst. */
+/** An event lists up to 1,000 request ids, so a page takes some megabytes at most. */
 const pageEvents = 200;
-/** One that stands for many tokens is shown as many; no more are added to so many. */
+/** A stored event of many tokens becomes many events; a page with this many takes no further stored event. */
 const shownMax = 4_000;
 
 export const readChain = async (
@@ -24,7 +25,7 @@ export const readChain = async (
 ): Promise<ChainPage> => {
   const start = Math.max(after, anchorSeq);
   const events = await listChainEvents(db, chain, { seq: start }, pageEvents);
-  // The retention may also come between the look at the anchor and this page.
+  // The retention may run between the reading of the anchor and of this page.
   const reached = (events[0]?.seq ?? start + 1) - 1;
   const gaps = reached > after ? [{ chain, from: after + 1, to: reached }] : [];
   const shown: ShownEvent[] = [];

@@ -1,26 +1,26 @@
-/** Notes for good that a chain is not as it was written: in the chain of changes, and outside of the database. */
+/** Records that a chain was changed: as an event in the chain of changes, and among the external heads. */
 import type { Kysely } from 'kysely';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { hasEvent } from './chain-store.ts';
 import { ensurePartition } from './event-store.ts';
-import { witnessOf } from './external-heads.ts';
-import { brokenEvent, extendChanges, lockChanges } from './open-chain.ts';
+import { externalHeadsOf } from './external-heads.ts';
+import { extendChanges, lockChanges, problemEvent } from './open-chain.ts';
 import type { AuditProblem } from './problem.ts';
 
-export type BrokenAction = 'audit.broken' | 'audit.rolled_back';
+export type ProblemAction = 'audit.broken' | 'audit.rolled_back';
 
-/** Once for each problem. `tx`: a transaction. */
-export const recordBroken = async (
+/** Records each problem once. `tx`: a transaction. */
+export const recordProblem = async (
   tx: Kysely<unknown>,
   box: Pick<SecretBox, 'derive'>,
   now: Date,
   problem: AuditProblem,
-  action: BrokenAction = 'audit.broken',
+  action: ProblemAction = 'audit.broken',
 ): Promise<void> => {
-  witnessOf(box)?.addProblem(problem);
+  externalHeadsOf(box)?.addProblem(problem);
   await ensurePartition(tx, now);
   const row = await lockChanges(tx, box, now);
-  const event = brokenEvent({ problem, action });
+  const event = problemEvent({ problem, action });
   if (await hasEvent(tx, action, event.details ?? '')) return;
   await extendChanges(tx, box, row, now, [event]);
 };

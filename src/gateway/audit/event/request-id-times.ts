@@ -1,15 +1,16 @@
 /**
- * Ids of requests that the gateway makes tell when they were made, so an event is found by its time and none of them needs
- * a place in an index, which would cost more than all the rest of the audit. Events with other ids are indexed. Pure.
+ * Pure: a request id that the gateway made contains the time at which it was made. A search for such an id reads the
+ * events of that time, so the id needs no index entry; an index of all ids would cost more than the rest of the audit.
+ * Events with ids that callers chose are indexed.
  */
 import { madeAtMs } from '../../model/request-id.ts';
 
-/** A request is decided on within the time that its credential, or a body that may hold one, takes to arrive. */
+/** Longest time from the id to the decision: the credential, or the body that may hold one, has to arrive first. */
 const decidedMsMax = 5 * 60_000;
-/** Clocks of two gateways. */
+/** Largest difference between the clocks of two gateways. */
 const skewMsMax = 60_000;
 
-/** Whether `timesOf` finds an event of that time by any of these ids. */
+/** True when the event of time `at` is found through `timesOf` by each of these ids. */
 export const tellTheirTime = (requestIds: readonly string[], at: Date): boolean =>
   requestIds.every((id) => isNear(id, at));
 
@@ -20,7 +21,7 @@ export const isNear = (requestId: string, at: Date): boolean => {
   return laterMs >= -skewMsMax && laterMs <= decidedMsMax;
 };
 
-/** Between which times an event stands that is only found by its time; undefined for an id that tells none. */
+/** The time range of the event that holds this id; undefined for an id that contains no time. */
 export const timesOf = (requestId: string): { from: Date; to: Date } | undefined => {
   const madeMs = madeAtMs(requestId);
   return madeMs === undefined ? undefined : { from: new Date(madeMs - skewMsMax), to: new Date(madeMs + decidedMsMax) };

@@ -1,14 +1,15 @@
 /**
- * Pure: what many tokens of one client did within moments, as one event keeps it: `;fingerprint token-id requests` for each,
- * the ids of their requests in the same sequence in `request_ids`. Whoever reads the audit is shown an event for each token.
+ * Pure: one stored event can represent the requests of many tokens of one client. Its text `uses` holds
+ * `;fingerprint token-id requests` for each token, and `request_ids` holds the ids in the same sequence. Readers of the
+ * audit get one event for each token (`expandEvent`).
  */
 import type { AuditEvent, ChainedEvent } from './event.ts';
 
-/** Neither part holds a sign that stands between them, and the first begins with its key. */
+/** Neither part can contain a separator of `uses`, and the fingerprint begins with its index key. */
 const isFingerprint = /^[0-9a-f]{32}$/;
 const isTokenId = /^[\w-]{1,128}$/;
 
-/** `start`: what stands before the number of requests. Undefined: this cannot stand beside others in one event. */
+/** `start`: the text before the number of requests. Undefined: the use needs an event of its own. */
 export const nameUse = ({
   fingerprint,
   token_id,
@@ -22,14 +23,14 @@ const startOf = (fingerprint: string, tokenId: string): string => `;${fingerprin
 
 type AskedToken = { fingerprint?: string | readonly string[] | undefined; tokenId?: string | undefined };
 
-/** How a use is found in the text of an event; undefined when the filter asks for no token. */
+/** The texts by which a search finds a use within `uses`; undefined when the filter names no token. */
 export const marksOf = ({ fingerprint, tokenId }: AskedToken): readonly string[] | undefined => {
   const values = valuesOf(fingerprint);
   if (values === undefined) return tokenId === undefined ? undefined : [` ${tokenId} `];
   return values.map((value) => (tokenId === undefined ? `;${value} ` : startOf(value, tokenId)));
 };
 
-/** Undefined when the filter asks for no fingerprint; what is none has no key. */
+/** Index keys of the fingerprints; undefined when the filter names none. Malformed fingerprints have no key. */
 export const keysAsked = ({ fingerprint }: AskedToken): readonly number[] | undefined =>
   valuesOf(fingerprint)
     ?.filter((value) => isFingerprint.test(value))
@@ -40,10 +41,10 @@ const valuesOf = (fingerprint: AskedToken['fingerprint']): readonly string[] | u
 
 export const keyLength = 12;
 
-/** 48 bits: small in an index, and what is found is compared as a whole. */
+/** 48 bits keep the index small; a search compares the whole fingerprint afterwards. */
 const keyOf = (fingerprint: string): number => Number.parseInt(fingerprint.slice(0, keyLength), 16);
 
-/** As `use_keys` of an event with these uses reads. */
+/** The value of `use_keys` that belongs to these `uses`. */
 export const keysOf = (uses: string | null): string | null =>
   uses === null
     ? null
@@ -62,12 +63,12 @@ const readUses = (uses: string): TokenUse[] =>
       return { fingerprint, tokenId, requests: Number(requests) };
     });
 
-/** An event as it is shown. `use`: which of several that stand in one; then it has none of the others. */
+/** An event as readers get it. `use`: index of the token within the stored event, when that represents several. */
 export type ShownEvent = ChainedEvent & { use?: number };
 
 type Asked = AskedToken & { requestId?: string | undefined };
 
-/** One for each token, in their sequence; of an event of many only those that were asked for. */
+/** One event for each token, in the stored sequence. `asked` leaves out the tokens that do not match it. */
 export const expandEvent = (event: ChainedEvent, asked: Asked = {}): ShownEvent[] => {
   const { uses, ...rest } = event;
   if (uses === null) return [event];

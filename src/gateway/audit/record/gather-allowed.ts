@@ -1,44 +1,60 @@
 /**
- * Allowed requests between two writings. Those of one caller to one route become one event, and so do those of many tokens
- * of one client from one address: a row for each token would cost the store and this process more than the requests.
+ * Gathers the allowed requests between two writes into few events. Requests of one caller to one route become one
+ * event. So do requests of many tokens of one client on one route from one address: a row for each token would cost the
+ * store and this process more than the requests themselves.
+ *
+ * Example: within 150 ms, token A makes requests r1 and r3, and token B makes r2; both had an event of their own this
+ * month.
+ *
+ *   gathered      group { client opc_1, route menu-list, address 192.0.2.7 }
+ *                   requestIds [ r1,       r2,       r3 ]
+ *                   uses       [ A(fp aa), B(fp bb), A(fp aa) ]
+ *   pieces        A [ r1, r3 ]   B [ r2 ]                                    one piece for each token
+ *   stored row    action request.allowed, client opc_1, route menu-list, count 3, fingerprint null, token_id null
+ *                   request_ids { r1, r3, r2 }                               grouped by piece
+ *                   uses        ;aa A 2;bb B 1                               fingerprint, token id, number of requests
+ *                   use_keys    { key(aa), key(bb) }                         indexed; see event/token-uses.ts
+ *
+ * The first event of a token in a month represents that token alone: fingerprint aa, token_id A, uses null. It leads
+ * from the id of a token to its fingerprint, under which the shared events are found.
  */
 import type { Clock } from '#src/platform/clock.ts';
-import { createRecentMap } from '../../../platform/recent-map.ts';
+import { createRecentMap } from '#src/platform/recent-map.ts';
 import type { Allowed, AllowedUse, GatheredToken, Group, Placed, SharedFacts } from '../../model/allowed-use.ts';
 import { type AuditEvent, completeEvent } from '../event/event.ts';
 import { isNear } from '../event/request-id-times.ts';
 import { nameUse } from '../event/token-uses.ts';
 
-/** What every event of a group says. */
+/** Facts that every event of a group holds. */
 type Shared = SharedFacts & Partial<Pick<AuditEvent, 'action' | 'outcome' | 'reason' | 'details'>>;
 
 type Use = AllowedUse<Shared>;
 
-/** `action`: `request.allowed` when it was let through all the same. */
+/** `action`: `request.allowed` when the gateway let the request through and the upstream refused it. */
 export type Failed = Allowed & Pick<AuditEvent, 'action' | 'reason' | 'details'>;
 
 /** `ids_indexed`: see request-id-times.ts. */
 type AllowedEvent = AuditEvent & { ids_indexed: boolean };
 
 export type GatherAllowed = {
-  /** To be made once per caller and route. */
+  /** Describes a caller on a route. Call it once per caller and route. */
   describe(what: Allowed): AllowedUse;
-  /** Of what did not come to a good end. The same object for the same description, as far as it is remembered. */
+  /** Describes failed requests. Returns the same object for equal descriptions while it is remembered. */
   describeFailed(what: Failed): AllowedUse;
   add(use: AllowedUse, requestId: string): void;
-  /** Of the oldest that waits. */
+  /** Time of the oldest gathered request. */
   oldest(): Date | undefined;
   take(): AllowedEvent[];
 };
 
-/** More groups than these only stand in more events than they must. */
+/** Groups that are remembered. Beyond the bound, requests are spread over more events than necessary. */
 const groupsMax = 20_000;
-/** Tokens beyond these have events of their own more often. */
+/** Tokens that are remembered. Beyond the bound, tokens get events of their own more often. */
 const tokensMax = 50_000;
-/** More kinds of failures than these only stand in more events than they must. */
+/** Failure descriptions that are remembered, with the same effect beyond the bound. */
 const failedMax = 10_000;
 const idsPerEventMax = 1_000;
-/** A token is looked for by reading whole events, some kilobytes each. */
+/** A search for a token reads whole events, so this bounds each to some kilobytes. */
 const usesPerEventMax = 150;
 
 export const createGatherAllowed = (clock: Clock): GatherAllowed => {
@@ -80,7 +96,7 @@ export const createGatherAllowed = (clock: Clock): GatherAllowed => {
       if (known !== undefined) return known;
       const { fingerprint, token_id, ...shared } = what;
       const group = groupOf({ ...shared, outcome: 'failure' });
-      // Each stands in events of its own: only what went well is gathered for many tokens.
+      // Failed requests of different tokens never share an event.
       const use: Use = { group, fingerprint, token_id, token: undefined, round: 0, place: 0 };
       failed.set(key, use);
       return use;
@@ -92,7 +108,7 @@ export const createGatherAllowed = (clock: Clock): GatherAllowed => {
         waiting.push(group);
       }
       group.uses.push(use);
-      // Looked at in the sequence in which they were made, ids cost next to nothing.
+      // Checking each id here is cheap: ids come in the sequence in which they were made (request-id.ts).
       if (!isNear(requestId, group.at)) group.hasOthers = true;
     },
     oldest: () => waiting[0]?.at,
@@ -106,7 +122,7 @@ export const createGatherAllowed = (clock: Clock): GatherAllowed => {
 
 type Piece = { use: Use; ids: string[]; hasOthers: boolean };
 
-/** Empties the group. Ids that must be indexed stand apart from the many that need not. */
+/** Empties the group. Ids that need an index entry go into separate events, because most ids need none. */
 const eventsOf = (group: Group<Shared>): AllowedEvent[] => {
   const { shared, at, hasOthers } = group;
   const month = at.getUTCFullYear() * 12 + at.getUTCMonth();
@@ -115,7 +131,7 @@ const eventsOf = (group: Group<Shared>): AllowedEvent[] => {
   const others: Piece[] = [];
   for (const piece of takeEach(group)) {
     const { token } = piece.use;
-    // By an event of its own the id of a token leads to its fingerprint, under which the others are found.
+    // The first event of a token in a month represents it alone (see above).
     const isAlone = token === undefined || token.month !== month;
     if (token !== undefined) token.month = month;
     if (!hasOthers) {
@@ -132,10 +148,12 @@ const eventsOf = (group: Group<Shared>): AllowedEvent[] => {
   }));
 };
 
-/** Of the process, so that no two are alike. */
+/** Number of the current round of this process, so that marks of earlier rounds in `Placed` are recognised as old. */
 let rounds = 0;
 
-/** A token whose client was read anew is described a second time, and stands in an event only once. */
+/**
+ * One piece for each user. A token that was described twice, because its client was read anew, still gets one piece.
+ */
 const takeEach = (group: Group<Shared>): readonly Piece[] => {
   const { requestIds, uses } = group;
   group.requestIds = [];
@@ -172,27 +190,27 @@ type Packed = Pick<AuditEvent, 'fingerprint' | 'token_id' | 'request_ids' | 'cou
   ids_indexed: boolean;
 };
 
-/** As many pieces in each event as go. */
+/** Packs as many pieces into each event as the bounds allow. */
 const packAll = (pieces: readonly Piece[]): Packed[] => {
   const events: Packed[] = [];
-  let room: Piece[] = [];
+  let current: Piece[] = [];
   let ids = 0;
   for (const piece of pieces) {
-    if (ids + piece.ids.length > idsPerEventMax || room.length === usesPerEventMax) {
-      events.push(pack(room));
-      room = [];
+    if (ids + piece.ids.length > idsPerEventMax || current.length === usesPerEventMax) {
+      events.push(pack(current));
+      current = [];
       ids = 0;
     }
-    room.push(piece);
+    current.push(piece);
     ids += piece.ids.length;
   }
-  if (room.length > 0) events.push(pack(room));
+  if (current.length > 0) events.push(pack(current));
   return events;
 };
 
 const pack = (pieces: readonly Piece[]): Packed => {
   const [first] = pieces;
-  if (first === undefined) throw new Error('an event of nobody');
+  if (first === undefined) throw new Error('an audit event needs at least one caller');
   if (pieces.length === 1) {
     const { fingerprint, token_id } = first.use;
     const { ids, hasOthers } = first;

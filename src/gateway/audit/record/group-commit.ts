@@ -1,23 +1,24 @@
 /**
- * When to write what answers wait for. A statement for each few of them would cost more than they do, so after one that
- * several waited for the next is put off, for two milliseconds at most, until as many wait as it had written. Then the
- * others of those who ask again and again are here, and to go on waiting would leave everybody idle.
+ * Group commit: decides when to write the events that answers wait for. One statement for every few answers would cost
+ * more than the answers do. After a statement for several answers, the next one is delayed by at most two milliseconds,
+ * until as many answers wait as the last one covered: clients that send one request after the other have then all sent
+ * the next one.
  */
 import { startWait, type Wait } from '#src/platform/wake.ts';
 
-export type GatherAnswers = {
-  /** Resolves when it is time for the next statement. One at a time. */
+export type GroupCommit = {
+  /** Resolves when the next statement may run. Only one call at a time. */
   wait(): Promise<void>;
-  /** Told of how many wait, whenever there is one more. */
-  came(waiting: number): void;
-  /** How many waited for the statement that is over. */
-  wrote(answers: number): void;
+  /** To be called with the number of waiting answers, whenever one is added. */
+  added(waiting: number): void;
+  /** To be called with the number of answers that a finished statement covered. */
+  written(answers: number): void;
 };
 
 const gatherMsDefault = 2;
 
-/** `waiting`: how many wait now. `gatherMs`: another bound, for tests. */
-export const createGatherAnswers = (waiting: () => number, gatherMs = gatherMsDefault): GatherAnswers => {
+/** `waiting`: returns the number of waiting answers. `gatherMs`: another bound, for tests. */
+export const createGroupCommit = (waiting: () => number, gatherMs = gatherMsDefault): GroupCommit => {
   let untilMs = Number.NEGATIVE_INFINITY;
   let enough = 0;
   let current: Wait | undefined;
@@ -29,12 +30,12 @@ export const createGatherAnswers = (waiting: () => number, gatherMs = gatherMsDe
       await current.over;
       current = undefined;
     },
-    came: (count) => {
+    added: (count) => {
       if (count >= enough) current?.end();
     },
-    wrote: (answers) => {
+    written: (answers) => {
       enough = answers;
-      // Whoever is alone never waits.
+      // A single answer is never delayed.
       if (answers > 1) untilMs = performance.now() + gatherMs;
     },
   };

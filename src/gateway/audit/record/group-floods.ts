@@ -1,13 +1,14 @@
 /**
- * Refusals of one kind from one place in great number: the first hundred of a minute are events of their own, the rest of
- * the minute becomes one event with a count. So whoever knocks without end fills neither the disk nor the sight.
+ * Groups floods of refusals that share action, reason, address and client: the first hundred of a minute become events
+ * of their own, the rest of the minute becomes one event with a count. A flood therefore fills neither the disk nor the
+ * search results.
  */
 import type { NewAuditEvent } from '../event/event.ts';
 
-export type Crowd = {
-  /** Whether the event is one of the first; else it was counted here. */
+export type FloodGrouping = {
+  /** True when the event gets an entry of its own. Otherwise it was added to the count. */
   isListed(event: NewAuditEvent): boolean;
-  /** What was counted, when its minute is over or `all` is asked for. */
+  /** Takes the counted events of minutes that have ended, or of all minutes. */
   take(all: boolean): NewAuditEvent[];
 };
 
@@ -17,7 +18,7 @@ const keysMax = 10_000;
 
 type Group = { event: NewAuditEvent; seen: number; counted: number };
 
-export const createCrowd = (elapsedMs: () => number): Crowd => {
+export const createFloodGrouping = (elapsedMs: () => number): FloodGrouping => {
   let groups = new Map<string, Group>();
   let endsAtMs = 0;
   let ended: NewAuditEvent[] = [];
@@ -31,7 +32,7 @@ export const createCrowd = (elapsedMs: () => number): Crowd => {
   };
 
   const groupOf = (event: NewAuditEvent): Group => {
-    // What differs in every request of a flood (ids, tokens, routes) does not make it another one.
+    // Ids, tokens and routes differ in every request of a flood, so they are not part of the key.
     const kind = `${event.action} ${event.reason} ${event.address} ${event.client_id ?? event.credential_id}`;
     const known = groups.get(kind);
     if (known !== undefined) return known;
@@ -51,7 +52,7 @@ export const createCrowd = (elapsedMs: () => number): Crowd => {
       group.seen += 1;
       if (group.seen <= listedMax) return true;
       group.counted += 1;
-      // The one event says only what all of them have in common.
+      // The counting event holds only what all counted requests have in common.
       group.event = group.counted === 1 ? { ...event, details: '{}' } : commonOf(group.event, event);
       return false;
     },
@@ -65,12 +66,12 @@ export const createCrowd = (elapsedMs: () => number): Crowd => {
   };
 };
 
-const named = ['fingerprint', 'token_id', 'route_id', 'credential_id', 'client_id', 'kind', 'address'] as const;
+const comparedNames = ['fingerprint', 'token_id', 'route_id', 'credential_id', 'client_id', 'kind', 'address'] as const;
 
-const commonOf = (kept: NewAuditEvent, event: NewAuditEvent): NewAuditEvent => {
-  const common: NewAuditEvent = { ...kept };
-  for (const name of named) if (kept[name] !== event[name]) common[name] = null;
-  if (kept.route_id !== event.route_id) common.scopes = [];
-  if (kept.tenants !== event.tenants && String(kept.tenants) !== String(event.tenants)) common.tenants = [];
+const commonOf = (counting: NewAuditEvent, event: NewAuditEvent): NewAuditEvent => {
+  const common: NewAuditEvent = { ...counting };
+  for (const name of comparedNames) if (counting[name] !== event[name]) common[name] = null;
+  if (counting.route_id !== event.route_id) common.scopes = [];
+  if (counting.tenants !== event.tenants && String(counting.tenants) !== String(event.tenants)) common.tenants = [];
   return common;
 };

@@ -1,12 +1,12 @@
 /**
- * Whether waiting for the audit to be written has been in vain. While it has, and until something is written again, those
- * who come next do not wait as long as the first one did: an outage costs one wait and not one for each request.
+ * Remembers that a request waited for the audit and timed out. Until the next successful write, later requests do not
+ * wait, so an outage costs one wait instead of one for each request.
  */
 export type Outage = {
   lasts(): boolean;
-  /** Somebody has waited in vain. */
+  /** A wait has timed out. */
   begin(): void;
-  /** Something was written. */
+  /** A write has succeeded. */
   end(): void;
 };
 

@@ -1,10 +1,12 @@
 /**
- * What one gateway decides, on its way to the store. Refusals and issued tokens are durable before their answer is sent:
- * whatever waits at that moment is written by one statement, so a thousand waiting answers cost one. Allowed requests only
- * leave their id here and are written at most 200 ms later, together as gather-allowed.ts has it.
+ * Writes the decisions of one gateway process to the audit. Refusals and issued tokens are durable before their answer
+ * is sent: one statement writes all events that wait at that moment, so a thousand waiting answers cost one statement.
+ * Allowed requests only leave their id here. They are written at most 200 ms later, gathered as described in
+ * gather-allowed.ts.
  *
- * While the store is away the same statement is tried again and again. What waits is bounded: nothing is issued then, a
- * refusal stays a refusal and is written later, and when the bound is reached nobody is let in any more.
+ * While the store is unavailable, the same statement is retried. The number of waiting requests is bounded. Meanwhile
+ * no token is issued, and a refusal is still answered and written later. When the bound is reached, every request is
+ * refused.
  */
 import type { Kysely } from 'kysely';
 import type { Fault } from '#src/contract/fault.ts';
@@ -15,29 +17,32 @@ import { pause, type Service } from '#src/platform/supervisor.ts';
 import type { Allowed, AllowedUse } from '../../model/allowed-use.ts';
 import { overloaded } from '../../model/faults.ts';
 import { ensurePartition } from '../chain/event-store.ts';
-import { type AuditEvent, completeEvent, type NewAuditEvent } from '../event/event.ts';
-import { createGatherAllowed, type Failed } from './gather-allowed.ts';
-import { createGatherAnswers } from './group-commit.ts';
-import { createCrowd } from './group-floods.ts';
-import { createOutage } from './outage.ts';
-import { openOwnChain } from './process-chain.ts';
+import type { NewAuditEvent } from '../event/event.ts';
+import type { Failed } from './gather-allowed.ts';
+import { createGroupCommit, type GroupCommit } from './group-commit.ts';
+import { createOutage, type Outage } from './outage.ts';
+import { openProcessChain, type ProcessChain } from './process-chain.ts';
+import { createWaitingEvents, type WaitingEvent, type WaitingEvents } from './waiting-events.ts';
 
 export type Recorder = {
-  /** Resolves when the event is durable. Rejects with OVERLOADED after 2 s, at once while an outage lasts (outage.ts); it may be written all the same. */
+  /**
+   * Resolves when the event is durable. Rejects with OVERLOADED after 2 s, or at once during an outage (outage.ts); the
+   * event may still be written later.
+   */
   record(event: NewAuditEvent): Promise<void>;
-  /** For what is refused in any case: resolves when the event is durable, or after 2 s; of a flood, at once (crowd.ts). */
+  /** For refusals: resolves when the event is durable, or after 2 s, or at once for a flood (group-floods.ts). */
   recordRefusal(event: NewAuditEvent): Promise<void>;
-  /** Once per caller, route and address, for `allow`. */
+  /** Describes a caller on a route for `allow`. Call it once per caller, route and address. */
   describe(what: Allowed): AllowedUse;
-  /** Throws OVERLOADED when too much waits, so that nothing is let through that could not be written. */
+  /** Throws OVERLOADED when too many requests wait, so that no request passes that cannot be recorded. */
   assertRoom(): void;
-  /** What was let through, once it is known what came of it. */
+  /** Records a request that was let through, once its answer is known. */
   allow(use: AllowedUse, requestId: string): void;
-  /** Counts a request that failed, gathered like those that are let through. Nothing while too much waits. */
+  /** Records a failed request, gathered like the allowed ones. Does nothing while too many requests wait. */
   countFailed(what: Failed, requestId: string): void;
   /** Requests whose event is not written yet. */
   waiting(): number;
-  /** Seconds since the oldest of them; 0 when there is none. */
+  /** Age in seconds of the oldest event that is not written; 0 when there is none. */
   lag(): number;
   service: Service;
 };
@@ -48,7 +53,7 @@ type RecorderDeps = {
   clock: Clock;
   log: Logger;
   process: string;
-  /** Signatures of a head that did not grow, for tests. */
+  /** How often an idle process signs its head, for tests. */
   signEveryMs?: number;
 };
 
@@ -56,30 +61,46 @@ const writeEveryMs = 150;
 const signEveryMsDefault = 15_000;
 const waitMsMax = 2_000;
 const retryMs = 250;
-const waitingMax = 200_000;
 const batchMax = 500;
 
-type Waiting = { event: AuditEvent & { ids_indexed?: boolean }; done: () => void };
-
 export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
-  const { db, clock, log } = deps;
-  const own = await openOwnChain(deps);
-  let waiting: Waiting[] = [];
-  const allowed = createGatherAllowed(clock);
-  let waitingCount = 0;
-  let takenMs: number | undefined;
-  let writing: Promise<void> | undefined;
-  const gathering = createGatherAnswers(() => waiting.length);
-  const ended = new AbortController();
+  const chain = await openProcessChain(deps);
+  const events = createWaitingEvents(deps.clock);
+  const commits = createGroupCommit(events.answers);
   const outage = createOutage();
-  const crowd = createCrowd(() => performance.now());
+  const ended = new AbortController();
+  const write = createWriter(deps, chain, ended.signal);
+  const flush = createFlush({ events, commits, outage, write, ended: ended.signal });
+  const waitFor = createWaitFor({ events, commits, outage, flush });
+  return {
+    record: (event) => waitFor(event, auditUnavailable),
+    recordRefusal: (event) => (events.isListed(event) ? waitFor(event, undefined) : Promise.resolve()),
+    describe: events.describe,
+    assertRoom: () => {
+      if (events.isFull()) throw overloaded('too many events of the audit wait to be written');
+    },
+    allow: events.allow,
+    countFailed: (what, requestId) => {
+      if (!events.isFull()) events.countFailed(what, requestId);
+    },
+    waiting: events.count,
+    lag: () => Math.max(0, deps.clock.now().getTime() - (events.oldestMs() ?? Number.POSITIVE_INFINITY)) / 1000,
+    service: { name: 'audit', run: createRun(deps, chain, flush, ended) },
+  };
+};
 
-  const waitFor = async (event: NewAuditEvent, onLate: (() => Error) | undefined): Promise<void> => {
-    if (waitingCount >= waitingMax) {
+type WaitFor = (event: NewAuditEvent, onLate: (() => Error) | undefined) => Promise<void>;
+
+/** `onLate`: makes the error with which a late event rejects; without it the promise resolves. */
+const createWaitFor =
+  (deps: { events: WaitingEvents; commits: GroupCommit; outage: Outage; flush: () => Promise<void> }): WaitFor =>
+  async (event, onLate) => {
+    const { events, commits, outage, flush } = deps;
+    if (events.isFull()) {
       if (onLate !== undefined) throw onLate();
       return;
     }
-    waitingCount += 1;
+    events.reserve();
     await new Promise<void>((resolve, reject) => {
       const late = (): void => {
         outage.begin();
@@ -91,12 +112,16 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
         clearTimeout(timer);
         resolve();
       };
-      gathering.came(waiting.push({ event: completeEvent(event, clock.now()), done }));
-      // Fails only when the process ends, and then nobody waits any more.
+      commits.added(events.add(event, done));
+      // Rejects only when the process ends; then no answer waits any more.
       flush().catch(() => undefined);
     });
   };
 
+type Write = (batch: readonly WaitingEvent[]) => Promise<void>;
+
+/** Retries until the batch is written. Rejects only when the process ends while the store is unavailable. */
+const createWriter = ({ db, log }: RecorderDeps, chain: ProcessChain, ended: AbortSignal): Write => {
   const months = new Set<number>();
   const ensureMonth = async (at: Date): Promise<void> => {
     const month = at.getUTCFullYear() * 12 + at.getUTCMonth();
@@ -104,107 +129,82 @@ export const openRecorder = async (deps: RecorderDeps): Promise<Recorder> => {
     await ensurePartition(db, at);
     months.add(month);
   };
-
-  const oldestMs = (): number | undefined => {
-    const times = [takenMs, waiting[0]?.event.at.getTime(), allowed.oldest()?.getTime()].filter(
-      (ms) => ms !== undefined,
-    );
-    return times.length === 0 ? undefined : Math.min(...times);
-  };
-
-  const takeAll = (): Waiting[] => {
-    const all = waiting;
-    waiting = [];
-    for (const event of allowed.take()) all.push({ event, done: nobodyWaits });
-    for (const event of crowd.take(ended.signal.aborted)) {
-      waitingCount += event.count ?? 1;
-      all.push({ event: completeEvent(event, clock.now()), done: nobodyWaits });
-    }
-    return all;
-  };
-
-  /** Until it is written, or until the process ends while the store stays away. */
-  const write = async (batch: readonly Waiting[]): Promise<void> => {
+  return async (batch) => {
     const events = batch.map(({ event }) => event);
     for (let attempt = 0; ; attempt += 1) {
       try {
         for (const { at } of events) await ensureMonth(at);
-        await own.append(events);
-        break;
+        await chain.append(events);
+        return;
       } catch (error) {
         if (attempt % 20 === 0)
           log.error({ err: error, events: batch.length }, 'the audit cannot be written; trying again');
-        if (ended.signal.aborted) throw error;
-        await pause(retryMs, ended.signal);
+        if (ended.aborted) throw error;
+        await pause(retryMs, ended);
       }
     }
-    outage.end();
-    for (const { event, done } of batch) {
-      waitingCount -= event.count;
-      done();
-    }
   };
+};
+
+/** Writes all waiting events. Calls share one run, and events that are added meanwhile go with the next statement. */
+const createFlush = (deps: {
+  events: WaitingEvents;
+  commits: GroupCommit;
+  outage: Outage;
+  write: Write;
+  ended: AbortSignal;
+}): (() => Promise<void>) => {
+  const { events, commits, outage, write, ended } = deps;
+  let writing: Promise<void> | undefined;
 
   const writeAll = async (): Promise<void> => {
     for (;;) {
-      await gathering.wait();
-      const answers = waiting.length;
-      // What was taken before is written.
-      takenMs = undefined;
-      takenMs = oldestMs();
-      const all = takeAll();
+      await commits.wait();
+      const answers = events.answers();
+      const all = events.take(ended.aborted);
       if (all.length === 0) return;
-      for (let i = 0; i < all.length; i += batchMax) await write(all.slice(i, i + batchMax));
-      gathering.wrote(answers);
+      for (let i = 0; i < all.length; i += batchMax) {
+        const batch = all.slice(i, i + batchMax);
+        await write(batch);
+        outage.end();
+        events.written(batch);
+      }
+      commits.written(answers);
     }
   };
 
-  /** One at a time: what comes while a statement runs goes with the next. */
   const flush = (): Promise<void> => {
     writing ??= writeAll().finally(() => {
       writing = undefined;
-      // What came after the last look would wait for the next one.
-      if (waiting.length > 0 && !ended.signal.aborted) flush().catch(() => undefined);
+      // An event that was added after the last `take` must not wait for the next interval.
+      if (events.answers() > 0 && !ended.aborted) flush().catch(() => undefined);
     });
     return writing;
   };
+  return flush;
+};
 
-  const run = async (signal: AbortSignal): Promise<void> => {
+const createRun =
+  (
+    { log, signEveryMs = signEveryMsDefault }: RecorderDeps,
+    chain: ProcessChain,
+    flush: () => Promise<void>,
+    ended: AbortController,
+  ) =>
+  async (signal: AbortSignal): Promise<void> => {
     signal.addEventListener('abort', () => ended.abort(), { once: true });
     let signedAtMs = performance.now();
     while (!signal.aborted) {
       await pause(writeEveryMs, signal);
       await flush();
-      if (performance.now() - signedAtMs < (deps.signEveryMs ?? signEveryMsDefault)) continue;
+      if (performance.now() - signedAtMs < signEveryMs) continue;
       signedAtMs = performance.now();
-      await own.sign(false).catch((error: unknown) => log.warn({ err: error }, 'the head of the audit was not signed'));
+      await chain
+        .sign(false)
+        .catch((error: unknown) => log.warn({ err: error }, 'the head of the audit chain could not be signed'));
     }
     await flush();
-    await own.sign(true);
+    await chain.sign(true);
   };
 
-  return {
-    record: (event) => waitFor(event, auditAway),
-    recordRefusal: (event) => (crowd.isListed(event) ? waitFor(event, undefined) : Promise.resolve()),
-    describe: allowed.describe,
-    assertRoom: () => {
-      if (waitingCount >= waitingMax) throw overloaded('too much of the audit waits to be written');
-    },
-    allow: (use, requestId) => {
-      waitingCount += 1;
-      allowed.add(use, requestId);
-    },
-    countFailed: (what, requestId) => {
-      if (waitingCount >= waitingMax) return;
-      waitingCount += 1;
-      allowed.add(allowed.describeFailed(what), requestId);
-    },
-    waiting: () => waitingCount,
-    lag: () => Math.max(0, clock.now().getTime() - (oldestMs() ?? Number.POSITIVE_INFINITY)) / 1000,
-    service: { name: 'audit', run },
-  };
-};
-
-const nobodyWaits = (): void => undefined;
-
-const auditAway = (): Fault => overloaded('the audit cannot be written');
+const auditUnavailable = (): Fault => overloaded('the audit cannot be written');

@@ -1,13 +1,15 @@
-/** SQL of the months in which events lie. */
+/** SQL of the monthly partitions of the events. */
 import { type Kysely, sql } from 'kysely';
 import type { ChainEnd } from '../chain/chain.ts';
 
 type Db = Kysely<unknown>;
 
-/** `endsAt`: as the catalogue has it; undefined for a partition that is no month made by `audit_partition`. */
+/**
+ * `endsAt`: from the catalogue of PostgreSQL; undefined unless the partition is a month that `audit_partition` made.
+ */
 export type Partition = { name: string; endsAt: Date | undefined };
 
-/** Oldest first, what is unknown last. */
+/** Oldest first, unknown partitions last. */
 export const listPartitions = async (db: Db): Promise<Partition[]> => {
   const { rows } = await sql<{ name: string; endsAt: Date | null }>`
     with bounds as (
@@ -24,7 +26,7 @@ export const listPartitions = async (db: Db): Promise<Partition[]> => {
   return rows.map(({ name, endsAt }) => ({ name, endsAt: endsAt ?? undefined }));
 };
 
-/** The last event that each chain has in a partition, the lowest chain first. */
+/** The last event of each chain in a partition, the lowest chain first. */
 export const lastOfPartition = async (tx: Db, name: string): Promise<(ChainEnd & { chain: number })[]> => {
   const { rows } = await sql<ChainEnd & { chain: number }>`
     select distinct on (chain) chain, seq, encode(hash, 'hex') as hash from ${sql.table(`gateway.${name}`)}
@@ -32,7 +34,7 @@ export const lastOfPartition = async (tx: Db, name: string): Promise<(ChainEnd &
   return rows;
 };
 
-/** The latest time of an event of a chain that stands in another partition, up to `seq`. */
+/** The latest time of an event of the chain, up to number `seq`, that lies in another partition. */
 export const latestElsewhere = async (tx: Db, name: string, chain: number, seq: number): Promise<Date | undefined> => {
   const { rows } = await sql<{ at: Date | null }>`
     select max(at) as at from gateway.audit_events
@@ -40,7 +42,7 @@ export const latestElsewhere = async (tx: Db, name: string, chain: number, seq: 
   return rows[0]?.at ?? undefined;
 };
 
-/** What stands before a beginning: two events of one moment may lie on both sides of the end of a month. */
+/** Deletes the events before a new beginning. Two events of one moment may lie on both sides of the end of a month. */
 export const deleteBefore = async (tx: Db, chain: number, seq: number): Promise<void> => {
   await sql`delete from gateway.audit_events where chain = ${chain} and seq <= ${seq}`.execute(tx);
 };

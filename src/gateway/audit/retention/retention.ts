@@ -1,8 +1,8 @@
 /**
- * Keeps the audit as long as it should be kept, a month at a time: a partition is dropped as a whole when its last day is
- * older than the retention. What each chain begins with afterwards is signed in the same transaction, so that what is
- * dropped is not mistaken for what was cut out; before that, every hash from the old beginning to the new one is checked.
- * A partition in which something is not as it was written, or that is no month, is left where it is and reported.
+ * Drops old months of the audit: a partition goes as a whole when its last day is older than the retention. The same
+ * transaction signs the new beginning of each chain, so that verification can tell dropped events from removed ones.
+ * Before that, every hash from the old beginning to the new one is checked. A partition that was changed, or that is
+ * not a month of the audit, is left in place and reported.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
@@ -16,7 +16,7 @@ import { checkSignatures, isAsWritten } from '../chain/check-chain.ts';
 import { type ChainRow, ensurePartition, listChainEvents, lockChain, updateAnchor } from '../chain/event-store.ts';
 import { extendChanges, lockChanges } from '../chain/open-chain.ts';
 import { type AuditProblem, auditProblems } from '../chain/problem.ts';
-import { recordBroken } from '../chain/record-problem.ts';
+import { recordProblem } from '../chain/record-problem.ts';
 import { deleteBefore, dropPartition, lastOfPartition, latestElsewhere, listPartitions } from './partition-store.ts';
 
 export type RetainAuditDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock };
@@ -25,17 +25,17 @@ const dayMs = 86_400_000;
 const everyMs = 60 * 60_000;
 const pageEvents = 1_000;
 const anchorsMax = 500;
-/** Two events of one moment may lie on both sides of the end of a month. */
+/** Tolerance at the end of a month: two events of one moment may lie on both sides of it. */
 const edgeMs = 60 * 60_000;
 
-/** `dropped`: names, oldest first. `left`: what is beyond the retention, or unknown, and why it was not dropped. */
+/** `dropped`: names, oldest first. `left`: partitions that are too old or unknown, and why they were not dropped. */
 export type RetainedAudit = { dropped: string[]; left: { name: string; reason: string }[] };
 
 export const dropOldAudit = async (deps: RetainAuditDeps, daysMax: number): Promise<RetainedAudit> => {
   const cut = deps.clock.now().getTime() - daysMax * dayMs;
   const retained: RetainedAudit = { dropped: [], left: [] };
   for (const { name, endsAt } of await listPartitions(deps.db)) {
-    if (endsAt === undefined) retained.left.push({ name, reason: 'it is no month of the audit' });
+    if (endsAt === undefined) retained.left.push({ name, reason: 'it is not a month of the audit' });
     else if (endsAt.getTime() <= cut) {
       const outcome = await dropOne(deps, name, endsAt);
       if (outcome === 'dropped') retained.dropped.push(name);
@@ -47,7 +47,7 @@ export const dropOldAudit = async (deps: RetainAuditDeps, daysMax: number): Prom
 
 type Anchor = ChainEnd & { chain: number };
 
-/** 'gone': another gateway was first, or something was written to it meanwhile; then it is looked at again later. */
+/** 'gone': another gateway dropped it first, or it was written to meanwhile; then the next round tries again. */
 const dropOne = async (
   deps: RetainAuditDeps,
   name: string,
@@ -55,7 +55,7 @@ const dropOne = async (
 ): Promise<'dropped' | 'gone' | AuditProblem> => {
   const { db, box, clock } = deps;
   const key = box.derive(headLabel);
-  // A month of events takes its time, and nothing waits for it: what was found is compared again below.
+  // Checking a month takes long, so it runs without locks. The result is compared again below, under the locks.
   const found = await findAnchors({ db, key }, name, endsAt).catch(async (error: unknown) => {
     if (await isThere(db, name)) throw error;
     return undefined;
@@ -63,12 +63,12 @@ const dropOne = async (
   if (found === undefined || !(await isThere(db, name))) return 'gone';
   const { anchors, problem } = found;
   if (problem !== undefined) {
-    await inTransaction(db, (tx) => recordBroken(tx, box, clock.now(), problem));
+    await inTransaction(db, (tx) => recordProblem(tx, box, clock.now(), problem));
     return problem;
   }
   return inTransaction(db, async (tx) => {
     await ensurePartition(tx, clock.now());
-    // The chain of changes is locked first, and with it every other gateway that wants to do the same.
+    // Locking the chain of changes first also keeps every other gateway from dropping at the same time.
     await lockChanges(tx, box, clock.now());
     if (!(await isThere(tx, name))) return 'gone';
     const now = await lastOfPartition(tx, name);
@@ -79,7 +79,7 @@ const dropOne = async (
       if (row.anchorSeq < seq && !walked.has(`${chain}-${seq}-${hash}`)) return 'gone';
     }
     for (let i = 0; i === 0 || i < anchors.length; i += anchorsMax) {
-      const details = JSON.stringify({ name, anchors: anchors.slice(i, i + anchorsMax).map(shown) });
+      const details = JSON.stringify({ name, anchors: anchors.slice(i, i + anchorsMax).map(toTuple) });
       await appendDropped(tx, deps, details);
     }
     for (const { chain, seq, hash } of anchors) {
@@ -91,7 +91,7 @@ const dropOne = async (
   });
 };
 
-/** What each chain will begin with, or the first thing in the partition that is not as it was written. */
+/** The new beginning of each chain, or the first problem in the partition. */
 const findAnchors = async (
   deps: { db: Kysely<unknown>; key: Buffer },
   name: string,
@@ -100,7 +100,7 @@ const findAnchors = async (
   const anchors: Anchor[] = [];
   for (const last of await lastOfPartition(deps.db, name)) {
     const row = await findChain(deps.db, last.chain);
-    const problem = row === undefined ? noHead(last) : await checkWay(deps, { row, last, name, endsAt });
+    const problem = row === undefined ? noHead(last) : await checkEvents(deps, { row, last, name, endsAt });
     if (problem !== undefined) return { anchors, problem };
     anchors.push(last);
   }
@@ -112,15 +112,15 @@ const appendDropped = async (tx: Kysely<unknown>, { box, clock }: RetainAuditDep
   await extendChanges(tx, box, row, clock.now(), [{ action: 'audit.dropped', actor: 'system', details }]);
 };
 
-const shown = ({ chain, seq, hash }: Anchor): [number, number, string] => [chain, seq, hash];
+const toTuple = ({ chain, seq, hash }: Anchor): [number, number, string] => [chain, seq, hash];
 
 const isThere = async (db: Kysely<unknown>, name: string): Promise<boolean> =>
   (await listPartitions(db)).some((partition) => partition.name === name);
 
 const noHead = ({ chain, seq }: Anchor): AuditProblem => ({ chain, seq, problem: auditProblems.noHead });
 
-/** From the beginning that is signed now to the last event of the partition. */
-const checkWay = async (
+/** Checks the events from the signed beginning to the last event of the partition. */
+const checkEvents = async (
   { db, key }: { db: Kysely<unknown>; key: Buffer },
   { row, last, name, endsAt }: { row: ChainRow; last: Anchor; name: string; endsAt: Date },
 ): Promise<AuditProblem | undefined> => {
@@ -161,8 +161,9 @@ export const createAuditRetention = (deps: RetainAuditDeps & { log: Logger }, da
     while (!signal.aborted) {
       await ensurePartition(deps.db, nextMonth(deps.clock.now()));
       const { dropped, left } = await dropOldAudit(deps, daysMax);
-      if (dropped.length > 0) deps.log.info({ partitions: dropped }, 'audit beyond the retention was dropped');
-      if (left.length > 0) deps.log.error({ partitions: left }, 'partitions of the audit were left by the retention');
+      if (dropped.length > 0) deps.log.info({ partitions: dropped }, 'old months of the audit were dropped');
+      if (left.length > 0)
+        deps.log.error({ partitions: left }, 'the retention could not drop these partitions of the audit');
       await pause(everyMs, signal);
     }
   },

@@ -1,6 +1,6 @@
 /**
- * SQL of the ways through the audit: a search looks through a bounded number of events along the index of one of its
- * filters, so that it costs the same however many events there are.
+ * SQL of access paths: a search reads a bounded number of events along the index of one of its filters, so its cost
+ * does not depend on the number of events.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { marksOf } from '../event/token-uses.ts';
@@ -8,29 +8,29 @@ import { all, type EventFilter, isOfManyTokens, keyAsked, manyTokens, otherCondi
 
 type Condition = RawBuilder<unknown>;
 
-/** Where a search goes on. `use`: of several tokens in one event, the one that was shown. */
+/** Position from which a search continues. `use`: index of the token shown last, for an event of several tokens. */
 export type Place = { at: Date; chain: number; seq: number; use?: number };
 
 type Part = {
-  /** What stands behind `from`, with these bounds. */
+  /** SQL after `from`, with these bounds. */
   rows: (bounds: Condition, limit: number) => Condition;
-  /** In which the index gives them. Undefined: all of them are read and sorted. */
+  /** Sequence in which the index returns the rows. Undefined: all rows are read and sorted. */
   sequence?: Condition;
 };
 
 /**
- * `covers`: filters that every event of the parts fits. No event is in two parts. `fewOnly`: unless it covers the whole filter,
- * it is gone only when it has few events.
+ * `covers`: members of the filter that every event of the parts matches. No event is in two parts. `fewOnly`: unless
+ * the path covers the whole filter, it is used only when it has few events.
  */
-export type Way = { parts: readonly Part[]; covers: ReadonlySet<string>; fewOnly?: boolean };
+export type AccessPath = { parts: readonly Part[]; covers: ReadonlySet<string>; fewOnly?: boolean };
 
 export const newestFirst = sql`order by at desc, chain desc, seq desc`;
 
-/** Filters of which the index knows no time. */
+/** Columns whose index does not contain the time. */
 const listColumns = ['tenants', 'request_ids', 'use_keys'] as const;
 export type ListColumn = (typeof listColumns)[number];
 
-/** More ranges than these are not read side by side. */
+/** Largest number of index ranges that one statement merges. */
 const rangesMax = 4;
 
 const inSequence = (condition: Condition, sequence: Condition): Part => ({
@@ -38,7 +38,9 @@ const inSequence = (condition: Condition, sequence: Condition): Part => ({
   sequence,
 });
 
-/** A range of one value, because its sequence belongs to this index alone: the planner cannot go along time instead. */
+/**
+ * `between` one value: only this index has the resulting sequence, so the planner cannot use the time index instead.
+ */
 const alongValue = (column: string, value: string, more: Condition = sql`true`): Part =>
   inSequence(sql`${sql.ref(column)} between ${value} and ${value} and ${more}`, sql`${sql.ref(column)} desc, at desc`);
 
@@ -48,13 +50,13 @@ const unsorted = (condition: Condition): Part => ({
   rows: (bounds) => sql`(select * from gateway.audit_events where ${condition} and ${bounds} offset 0) few where true`,
 });
 
-/** `isRare`: few events have what is asked for in that column. The last way has every event. */
-export const waysOf = (filter: EventFilter, isRare: (column: ListColumn) => boolean): Way[] => {
-  const ways: Way[] = [];
-  const add = (covers: readonly string[], ...parts: Part[]) => ways.push({ parts, covers: new Set(covers) });
+/** `isRare`: few events have the wanted value in that column. The last path contains every event. */
+export const accessPathsOf = (filter: EventFilter, isRare: (column: ListColumn) => boolean): AccessPath[] => {
+  const paths: AccessPath[] = [];
+  const add = (covers: readonly string[], ...parts: Part[]) => paths.push({ parts, covers: new Set(covers) });
   const { client, credential, tenant, requestId, action, route, address, outcome } = filter;
   const hasMany = isOfManyTokens(filter);
-  if (!hasMany || isRare('use_keys')) ways.push(...waysOfTokens(filter, hasMany));
+  if (!hasMany || isRare('use_keys')) paths.push(...tokenPaths(filter, hasMany));
   if (credential !== undefined && action === 'token.issued') {
     add(['credential', 'action'], alongValue('credential_id', credential, sql`action = 'token.issued'`));
   } else if (credential !== undefined) add(['credential'], alongValue('credential_id', credential));
@@ -70,10 +72,10 @@ export const waysOf = (filter: EventFilter, isRare: (column: ListColumn) => bool
   if (address !== undefined) add(['address'], alongValue('address', address));
   if (outcome === 'failure') add(['outcome'], alongTime(sql`outcome = 'failure'`));
   add([], alongTime(sql`true`));
-  return ways;
+  return paths;
 };
 
-const waysOfTokens = (filter: EventFilter, hasMany: boolean): Way[] => {
+const tokenPaths = (filter: EventFilter, hasMany: boolean): AccessPath[] => {
   const { fingerprint, tokenId } = filter;
   const many: Part[] = hasMany ? [{ rows: (bounds) => manyTokens(filter, bounds) ?? sql`` }] : [];
   if (tokenId !== undefined) {
@@ -90,7 +92,7 @@ const waysOfTokens = (filter: EventFilter, hasMany: boolean): Way[] => {
   return [{ parts: [ofEach(values, more), ...many], covers, fewOnly: true }];
 };
 
-/** Each is looked up, and no more events of it are read than are wanted at all. */
+/** Looks up each value, and reads at most `limit` events of it. */
 const ofEach = (values: readonly string[], more: Condition): Part => ({
   rows: (bounds, limit) => sql`(
     select each.* from unnest(${[...values]}::text[]) as asked (value) cross join lateral (
@@ -99,7 +101,7 @@ const ofEach = (values: readonly string[], more: Condition): Part => ({
       order by fingerprint desc, at desc limit ${limit}) as each) few where true`,
 });
 
-export const isWhole = ({ covers }: Way, filter: EventFilter): boolean =>
+export const coversFilter = ({ covers }: AccessPath, filter: EventFilter): boolean =>
   Object.entries(filter).every(
     ([name, value]) => value === undefined || name === 'since' || name === 'until' || covers.has(name),
   );
@@ -111,7 +113,7 @@ const boundsOf = ({ since, until }: EventFilter, before: Place | undefined): Con
   if (before !== undefined) {
     const { at, chain, seq, use } = before;
     const end = sql`(${at}::timestamptz, ${chain}::integer, ${seq}::bigint)`;
-    // The time on its own keeps newer partitions out.
+    // The separate condition on the time excludes newer partitions.
     bounds.push(sql`at <= ${at}`, sql`(at, chain, seq) ${use === undefined ? sql`<` : sql`<=`} ${end}`);
   }
   return all(bounds);
@@ -119,8 +121,8 @@ const boundsOf = ({ since, until }: EventFilter, before: Place | undefined): Con
 
 type Walk = { filter: EventFilter; before: Place | undefined; limit: number };
 
-/** The newest events along a way, as a select. */
-export const along = ({ parts }: Way, { filter, before, limit }: Walk): Condition => {
+/** A select of the newest events along a path. */
+export const along = ({ parts }: AccessPath, { filter, before, limit }: Walk): Condition => {
   const bounds = boundsOf(filter, before);
   const selects = parts.map(({ rows, sequence }) => {
     const sorted = sequence === undefined ? newestFirst : sql`order by ${sequence}, chain desc, seq desc`;
@@ -131,15 +133,15 @@ export const along = ({ parts }: Way, { filter, before, limit }: Walk): Conditio
 
 export type Reach = { events: number; oldest: Date | null };
 
-/** How many events each way has, up to a limit, and to which time they reach back. */
-export const probeWays = async (db: Kysely<unknown>, ways: readonly Way[], walk: Walk): Promise<Reach[]> => {
+/** Number of events of each path, up to `walk.limit`, and the time to which they reach back. */
+export const probePaths = async (db: Kysely<unknown>, paths: readonly AccessPath[], walk: Walk): Promise<Reach[]> => {
   const bounds = boundsOf(walk.filter, walk.before);
-  const probes = ways.map(({ parts }, way) => {
+  const probes = paths.map(({ parts }, path) => {
     const selects = parts.map(({ rows, sequence }) => {
       const sorted = sequence === undefined ? sql`` : sql`order by ${sequence}`;
       return sql`(select at from ${rows(bounds, walk.limit)} ${sorted} limit ${walk.limit})`;
     });
-    return sql`select ${way}::int as way, count(*)::int as events, min(at) as oldest from (
+    return sql`select ${path}::int as way, count(*)::int as events, min(at) as oldest from (
       select at from (${sql.join(selects, sql` union all `)}) parts order by at desc limit ${walk.limit}) probed`;
   });
   const { rows } = await sql<Reach>`${sql.join(probes, sql` union all `)} order by way`.execute(db);
@@ -149,8 +151,9 @@ export const probeWays = async (db: Kysely<unknown>, ways: readonly Way[], walk:
 const keysMax = 20;
 
 /**
- * Which of the columns hold what is asked for in few events, as the statistics of PostgreSQL tell: their indexes know no time,
- * so that all events of a value are read. What the statistics do not name is rarer than all that they do.
+ * Finds the columns in which few events have the wanted value, from the statistics of PostgreSQL. The indexes of these
+ * columns do not contain the time, so all events of a value would be read. A value that the statistics do not list is
+ * rarer than every listed one.
  */
 export const findRare = async (
   db: Kysely<unknown>,

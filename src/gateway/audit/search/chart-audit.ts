@@ -1,4 +1,4 @@
-/** Issue, use and refusal over time, from the counts by the hour. */
+/** Charts of issued tokens, allowed requests and refusals over time, from the hourly counts. */
 import { Fault } from '#src/contract/fault.ts';
 import {
   type ChartDimension,
@@ -24,15 +24,15 @@ export type AuditChart = {
   from: string;
   bucket_seconds: number;
   buckets: number;
-  /** Of all, or of the value that was asked for. */
+  /** The series of everything, or of the requested value. */
   total: ChartSeries;
-  /** The most frequent first. '' are those of which nobody knows it, '*' are all that were too many to be kept apart. */
+  /** The most frequent values first. '' is the unknown value, '*' sums up the values beyond the bound of an hour. */
   values: { value: string; series: ChartSeries }[];
 };
 
 const valuesShown = 10;
 
-/** `days`: 1, 7 or 30, up to and with the hour that runs. VALIDATION_ERROR for another window. */
+/** `days`: 1, 7 or 30, including the current hour. VALIDATION_ERROR for another window. */
 export const chartAudit = async (
   deps: AuditReaderDeps,
   { days, dimension, value }: { days: number; dimension: ChartDimension; value?: string | undefined },

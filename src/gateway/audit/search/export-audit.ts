@@ -1,6 +1,6 @@
 /**
- * Carries the audit out, each event at least once: the cursor holds a position for each chain that may still grow and is
- * given out only after everything before it was written. Memory is bounded by one page.
+ * Exports the audit, each event at least once. The cursor holds a position for each chain that may still grow, and it
+ * is returned only after everything before it was written. Memory is bounded by one page.
  */
 import { Fault } from '#src/contract/fault.ts';
 import { changesProcess } from '../chain/chain.ts';
@@ -16,22 +16,22 @@ export type ExportFormat = (typeof exportFormats)[number];
 
 export type ExportRequest = {
   format: ExportFormat;
-  /** Of an earlier export; without it everything that there is. */
+  /** Cursor of an earlier export; without it everything is exported. */
   after?: string | undefined;
-  /** Resolves when the text was taken: the next page is read then. */
+  /** Resolves when the text was written; the next page is read then. */
   write: (text: string) => Promise<void>;
 };
 
 export type ExportedAudit = { events: number; cursor: string; gaps: Gap[] };
 
 const chainsPage = 200;
-/** A process that runs signs its head every minute; one that could not for so long was killed before it closed its chain. */
+/** A running process signs its head regularly. After this time without a signature, its chain counts as ended. */
 const abandonedMs = 30 * 86_400_000;
 
-/** `end`: chains below are over and were read as a whole, except for those that have a position. */
+/** Chains below `end` have ended and were read as a whole, except for those with a position. */
 type Cursor = { end: number; positions: ReadonlyMap<number, number> };
 
-/** VALIDATION_ERROR for a cursor that no export gave. */
+/** VALIDATION_ERROR for a malformed cursor. */
 export const exportAudit = async (deps: AuditReaderDeps, request: ExportRequest): Promise<ExportedAudit> => {
   const { format, write } = request;
   const before = request.after === undefined ? undefined : readCursor(request.after);
@@ -45,7 +45,7 @@ export const exportAudit = async (deps: AuditReaderDeps, request: ExportRequest)
   for (let chains = await listChains(deps.db, -1, chainsPage); chains.length > 0; ) {
     for (const row of chains) {
       end = row.chain + 1;
-      // Whoever exports for the first time has missed nothing of what was dropped before.
+      // A first export reports no gap for events that were dropped before it.
       let position = before === undefined ? row.anchorSeq : positionIn(before, row.chain);
       while (position !== undefined) {
         const page: ChainPage = await readChain(deps.db, row, position);
@@ -62,21 +62,21 @@ export const exportAudit = async (deps: AuditReaderDeps, request: ExportRequest)
   return { events, cursor: writeCursor({ end, positions }), gaps };
 };
 
-/** Undefined: nothing more comes from this chain. */
+/** Undefined: the chain has ended and was exported as a whole. */
 const positionIn = ({ end, positions }: Cursor, chain: number): number | undefined =>
   positions.get(chain) ?? (chain < end ? undefined : 0);
 
-/** `row`: as it was before its events were read, so what was written before it was closed is among them. */
+/** `row` was read before its events, so all events up to the closing of the chain were exported. */
 const isOver = (row: ChainRow, position: number, now: Date): boolean =>
   row.closed
     ? position >= row.seq
     : row.process !== changesProcess && row.signed.getTime() < now.getTime() - abandonedMs;
 
-/** Chains are opened in the sequence of their numbers, so none below the last one is still to come. */
+/** Chains are opened in the sequence of their numbers, so no chain below the last one can appear later. */
 const writeCursor = ({ end, positions }: Cursor): string =>
   `${end}~${[...positions].map(([chain, seq]) => `${chain}-${seq}`).join('.')}`;
 
-/** Earlier versions wrote every chain and no end. */
+/** Cursors of earlier versions list every chain and have no end. */
 const readCursor = (cursor: string): Cursor => {
   const [, end = '0', pairs = ''] = /^(?:(\d{1,9})~)?(\d{1,9}-\d{1,15}(?:\.\d{1,9}-\d{1,15})*)?$/.exec(cursor) ?? [];
   if (pairs === '') throw new Fault('VALIDATION_ERROR', 'No export gave this cursor');
@@ -101,7 +101,7 @@ const toCsv = (events: readonly Exported[]): string =>
     })
     .join('');
 
-/** What stands before the events, and how they are written. */
+/** `head`: text before the first event. `toText`: writes events in the format. */
 export const formatOf = (format: ExportFormat): { head: string; toText: (events: readonly Exported[]) => string } =>
   format === 'csv' ? { head: `${csvNames.join(',')}\r\n`, toText: toCsv } : { head: '', toText: toJsonLines };
 
@@ -111,7 +111,7 @@ const csvText = (value: unknown): string => {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 };
 
-/** RFC 4180. A sheet would run what begins like a formula, and callers choose some of these texts. */
+/** RFC 4180. Callers choose some of these texts, so a cell that a spreadsheet would run as a formula gets a quote. */
 const csvLine = (cells: readonly string[]): string => {
   const safe = cells.map((cell) => (/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell));
   return `${safe.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',')}\r\n`;

@@ -1,4 +1,7 @@
-/** Carries out what a search finds, newest first, a page in memory at a time. Nothing that is written meanwhile is in it. */
+/**
+ * Exports the results of a search, newest first, with one page in memory. Events written during the export are left
+ * out.
+ */
 
 import { markSigned } from '../chain/mark-signed.ts';
 import type { Place } from './access-path-store.ts';
@@ -10,7 +13,10 @@ import { searchEvents } from './search-store.ts';
 
 const pageEvents = 200;
 
-/** Resolves when the reading is in the audit; the lines come as they are taken. VALIDATION_ERROR as a search has it. */
+/**
+ * Resolves when the export itself is recorded in the audit; lines are read as they are consumed. VALIDATION_ERROR as in
+ * a search.
+ */
 export const exportFound = async (
   deps: AuditReaderDeps,
   { filter, format }: { filter: AskedFilter; format: ExportFormat },

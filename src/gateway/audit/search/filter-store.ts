@@ -1,10 +1,10 @@
-/** SQL of what events are asked for. */
+/** SQL conditions for a filter of events. */
 import { type RawBuilder, sql } from 'kysely';
 import { timesOf } from '../event/request-id-times.ts';
 import { keyLength, keysAsked, marksOf } from '../event/token-uses.ts';
 
 export type EventFilter = {
-  /** Several: any of them. */
+  /** With several fingerprints, an event matches when it has one of them. */
   fingerprint?: string | readonly string[] | undefined;
   client?: string | undefined;
   credential?: string | undefined;
@@ -21,13 +21,13 @@ export type EventFilter = {
 
 type Condition = RawBuilder<unknown>;
 
-/** True of every event when there is none. */
+/** Joins conditions with `and`; without any, every event matches. */
 export const all = (conditions: readonly Condition[], more?: Condition): Condition => {
   const both = more === undefined ? conditions : [...conditions, more];
   return both.length === 0 ? sql`true` : sql.join(both, sql` and `);
 };
 
-/** Events of their own: what stands with others in one is found by `manyTokens`. */
+/** Conditions for events of a single caller. Events of many tokens are found by `manyTokens`. */
 export const conditionsOf = (filter: EventFilter): Condition[] => {
   const conditions: Condition[] = [];
   if (typeof filter.fingerprint === 'string') conditions.push(sql`fingerprint = ${filter.fingerprint}`);
@@ -37,7 +37,7 @@ export const conditionsOf = (filter: EventFilter): Condition[] => {
   return conditions;
 };
 
-/** Of everything but tokens. */
+/** Conditions for every member of the filter except tokens and fingerprints. */
 export const otherConditions = (filter: EventFilter): Condition[] => {
   const conditions: Condition[] = [];
   if (filter.client !== undefined) conditions.push(sql`client_id = ${filter.client}`);
@@ -45,14 +45,14 @@ export const otherConditions = (filter: EventFilter): Condition[] => {
   if (filter.tenant !== undefined) conditions.push(sql`tenants @> array[${filter.tenant}]::text[]`);
   if (filter.requestId !== undefined) conditions.push(holdsRequest(filter.requestId));
   if (filter.action !== undefined) conditions.push(sql`action = ${filter.action}`);
-  // Said again as a constant: only so are the partial indexes of actions known to fit.
+  // Repeated as a constant, because the planner uses the partial indexes only when it sees their condition.
   if (filter.action !== undefined && filter.action !== 'request.allowed') {
     conditions.push(sql`action <> 'request.allowed'`);
   }
   if (filter.action === 'token.issued') conditions.push(sql`action = 'token.issued'`);
   if (filter.route !== undefined) conditions.push(sql`route_id = ${filter.route}`);
   if (filter.address !== undefined) conditions.push(sql`address = ${filter.address}`);
-  // Spelled out, so that the partial index of failures can be used.
+  // Written as a constant, so that the partial index of failures can be used.
   if (filter.outcome === 'failure') conditions.push(sql`outcome = 'failure'`);
   if (filter.outcome === 'success') conditions.push(sql`outcome = 'success'`);
   if (filter.since !== undefined) conditions.push(sql`at >= ${filter.since}`);
@@ -60,23 +60,23 @@ export const otherConditions = (filter: EventFilter): Condition[] => {
   return conditions;
 };
 
-/** Whether events of many tokens may fit: a token is asked for, and nothing that such events never are. */
+/** True when events of many tokens can match: the filter names a token or fingerprint, and only allowed requests. */
 export const isOfManyTokens = (filter: EventFilter): boolean => {
   const { action = 'request.allowed', outcome = 'success' } = filter;
   if (marksOf(filter) === undefined || action !== 'request.allowed' || outcome !== 'success') return false;
   return keysAsked(filter)?.length !== 0;
 };
 
-/** A list of keys. */
+/** SQL array of the index keys that the filter asks for. */
 export const keyAsked = (filter: EventFilter): Condition => {
   const keys = keysAsked(filter);
   return keys === undefined ? sql`array[${keyOfToken(filter.tokenId)}]` : sql`${keys}::bigint[]`;
 };
 
 /**
- * Events of many tokens in which one that is asked for stands, as what follows `from`. Undefined: none can. A subquery that
- * cannot be taken apart: the planner does not know how rare a token is, and a plan that goes through time until it has found
- * enough would go through all of it.
+ * SQL after `from` for events of many tokens that contain a token of the filter. Undefined when no such event can
+ * match. `offset 0` keeps the planner from merging the subquery: it does not know how rare a token is, and would walk
+ * the time index through all events.
  */
 export const manyTokens = (filter: EventFilter, more?: Condition): Condition | undefined => {
   if (!isOfManyTokens(filter)) return undefined;
@@ -85,7 +85,9 @@ export const manyTokens = (filter: EventFilter, more?: Condition): Condition | u
   return sql`(select * from gateway.audit_events where ${all(conditions, more)} offset 0) many where ${marked(filter)}`;
 };
 
-/** Many are known by their keys alone, 48 bits each; the search compares the whole fingerprints. */
+/**
+ * With more than `marksMax` tokens only the 48-bit keys are compared here; `expandEvent` compares whole fingerprints.
+ */
 const marked = (filter: EventFilter): Condition => {
   const marks = marksOf(filter) ?? [];
   if (marks.length > marksMax) return sql`true`;
@@ -95,7 +97,7 @@ const marked = (filter: EventFilter): Condition => {
   )})`;
 };
 
-/** Whether one event fits, for events that no index of the filter led to. */
+/** Condition for the whole filter, for events that were read along another index. */
 export const fitsFilter = (filter: EventFilter): Condition => {
   const alone = all(conditionsOf(filter));
   if (!isOfManyTokens(filter)) return alone;
@@ -105,15 +107,17 @@ export const fitsFilter = (filter: EventFilter): Condition => {
   return sql`(${alone} or (${many}))`;
 };
 
-/** Each is looked for in the whole text of each event. */
+/** Each mark costs one search through the text of each event. */
 const marksMax = 20;
 
-/** Null for one that was never used. gather-allowed.ts sees to it that there is an event of its own for each that was. */
+/**
+ * Index key of a token id; null when it was never used. gather-allowed.ts writes an event for each used token alone.
+ */
 const keyOfToken = (tokenId: string | undefined): Condition => sql`(
   select ('x' || lpad(left(fingerprint, ${keyLength}), 16, '0'))::bit(64)::bigint from gateway.audit_events
   where token_id = ${tokenId} and action = 'request.allowed' and fingerprint ~ '^[0-9a-f]{32}$' order by at desc limit 1)`;
 
-/** How many requests of an event are of the tokens that are asked for. */
+/** Number of requests of an event that belong to the tokens of the filter. */
 export const requestsOf = (filter: EventFilter): Condition => {
   const marks = marksOf(filter) ?? [];
   if (marks.length === 0) return sql`count`;
@@ -125,7 +129,7 @@ export const requestsOf = (filter: EventFilter): Condition => {
   return sql`case when uses is null then count else ${sql.join(counts, sql` + `)} end`;
 };
 
-/** By the time that the id tells, or by the index of those that tell none. */
+/** Finds a request id by the time that it contains, or by the index of ids that contain none. */
 const holdsRequest = (id: string): Condition => {
   const found = sql`request_ids @> array[${id}]::text[]`;
   const times = timesOf(id);

@@ -1,18 +1,18 @@
-/** SQL of the counts by the hour. */
+/** SQL of the hourly counts of events. */
 import { type Kysely, sql } from 'kysely';
 
 type Db = Kysely<unknown>;
 
-/** To the end of the transaction; false while another gateway counts. */
+/** Takes the lock to the end of the transaction; false while another gateway counts. */
 export const lockHours = async (tx: Db): Promise<boolean> => {
-  const { rows } = await sql<{ mine: boolean }>`
-    select pg_try_advisory_xact_lock(hashtext('gateway.audit_hours')) as mine`.execute(tx);
-  return rows[0]?.mine === true;
+  const { rows } = await sql<{ locked: boolean }>`
+    select pg_try_advisory_xact_lock(hashtext('gateway.audit_hours')) as locked`.execute(tx);
+  return rows[0]?.locked === true;
 };
 
 export type Uncounted = { chain: number; after: number };
 
-/** Chains with events that were not counted, oldest first. The chain of changes holds none that count. */
+/** Chains with uncounted events, oldest first. The chain of changes has no events that are counted. */
 export const listUncounted = async (tx: Db, limit: number): Promise<Uncounted[]> => {
   const { rows } = await sql<Uncounted>`
     select c.chain, greatest(c.anchor_seq, coalesce(p.seq, 0))::bigint as after
@@ -25,8 +25,9 @@ export const listUncounted = async (tx: Db, limit: number): Promise<Uncounted[]>
 };
 
 /**
- * Counts the next events of a chain and moves its position, at most `limit`; returns how many there were. Of each hour no
- * more than `valuesMax` values of a dimension are kept apart, the most frequent of a page first: callers choose addresses.
+ * Counts at most `limit` next events of a chain, moves its position, and returns their number. An hour has at most
+ * `valuesMax` separate values of a dimension, the most frequent of a page first; the rest is counted under '*'. Without
+ * the bound, callers could fill the table with addresses.
  */
 export const countPage = async (
   tx: Db,
@@ -72,7 +73,7 @@ export const countPage = async (
   return rows[0]?.events ?? 0;
 };
 
-/** A batch at a time. */
+/** Deletes a bounded batch. */
 export const deleteOldHours = async (tx: Db, before: Date): Promise<void> => {
   await sql`
     delete from gateway.audit_hours where ctid = any (array(
@@ -88,7 +89,7 @@ export type Counted = { value: string; what: 'issued' | 'used' | 'refused'; buck
 
 export type ChartWindow = { from: Date; bucketSeconds: number; buckets: number };
 
-/** Sums by bucket. `values`: only of these, each apart; without them all together, under ''. */
+/** Sums by bucket: one series for each of `values`; without `of`, one series of everything under ''. */
 export const sumHours = async (
   db: Db,
   { from, bucketSeconds, buckets }: ChartWindow,

@@ -1,6 +1,6 @@
 /**
- * Counts the audit by the hour, beside the way of requests: each event once, since its chain's position moves in the
- * transaction that counts it. Of several gateways one counts at a time; the others look again a moment later.
+ * Service that counts the audit by the hour, for charts. Each event is counted once, because the position in its chain
+ * moves in the transaction that counts it. One gateway counts at a time; the others try again later.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
@@ -12,7 +12,7 @@ import { countPage, deleteOldHours, listUncounted, lockHours } from './hours-sto
 type AuditHoursDeps = { db: Kysely<unknown>; clock: Clock; log: Logger };
 
 const everyMs = 3_000;
-/** Between two pages of what has gathered, so that the store has time for others. */
+/** Pause between two pages of a backlog, so that the store can serve other work. */
 const pageMs = 20;
 const pageEvents = 5_000;
 const chainsMax = 200;
@@ -42,7 +42,7 @@ export const createAuditHours = ({ db, clock, log }: AuditHoursDeps): Service =>
       try {
         more = await countAudit({ db, clock });
       } catch (error) {
-        log.warn({ err: error }, 'the audit was not counted by the hour; trying again');
+        log.warn({ err: error }, 'the audit could not be counted by the hour; trying again');
       }
       await pause(more ? pageMs : everyMs, signal);
     }

@@ -1,4 +1,4 @@
-/** SQL of what was done with many credentials at once, known by their fingerprints. */
+/** SQL of the use of many credentials at once, identified by their fingerprints. */
 import { type Kysely, sql } from 'kysely';
 import { keysAsked } from '../event/token-uses.ts';
 import { conditionsOf, all as every } from './filter-store.ts';
@@ -6,8 +6,9 @@ import { conditionsOf, all as every } from './filter-store.ts';
 type Db = Kysely<unknown>;
 
 /**
- * Fingerprints of the newest `tokensMax` tokens that were issued for a credential, and how many tokens there are. Earlier
- * versions did not write the fingerprint down with the issue; then it stands in the first event of the token's use.
+ * Fingerprints of the newest `tokensMax` tokens that were issued for a credential, and the number of all its tokens.
+ * Earlier versions did not write the fingerprint into the event of the issue; then the first event of the token's use
+ * has it.
  */
 export const listIssuedFingerprints = async (
   db: Db,
@@ -44,7 +45,7 @@ export type SumOfUse = {
 const eventsMax = 50_000;
 const addressesMax = 100;
 
-/** Requests with any of these credentials that were let through and refused, of the newest events. */
+/** Sums up the allowed and refused requests with these credentials, from the newest events. */
 export const sumUse = async (db: Db, fingerprints: readonly string[]): Promise<SumOfUse> => {
   const keys = keysAsked({ fingerprint: fingerprints }) ?? [];
   const { rows } = await sql<SumOfUse>`
@@ -72,6 +73,6 @@ export const sumUse = async (db: Db, fingerprints: readonly string[]): Promise<S
       array(select distinct address from found where address is not null order by 1 limit ${addressesMax}) as addresses
     from found`.execute(db);
   const [row] = rows;
-  if (row === undefined) throw new Error('an aggregate has one row');
+  if (row === undefined) throw new Error('the sum over the audit returned no row');
   return row;
 };

@@ -1,18 +1,18 @@
 /**
- * What was done with the tokens that were issued for a secret. A secret that leaked is used through them: its own calls may be
- * none. Tokens are known by the fingerprints that their issue was written down with.
+ * Sums up the use of the tokens that were issued for a secret. A leaked secret may be used through its tokens alone,
+ * without any call of its own. The tokens are identified by the fingerprints in the events of their issue.
  */
 import type { Kysely } from 'kysely';
 import type { EventFilter } from './filter-store.ts';
 import { listIssuedFingerprints, type SumOfUse, sumUse } from './issued-use-store.ts';
 
-/** A filter as it is asked for. `issuedFor`: only what was done with tokens that were issued for this secret or client key. */
+/** A filter of a search. `issuedFor`: only requests with tokens that were issued for this secret or client key. */
 export type AskedFilter = EventFilter & { issuedFor?: string | undefined };
 
-/** More tokens than these are not looked through: their newest are. */
+/** Only the newest tokens of a secret are searched, up to this number. */
 export const tokensMax = 5_000;
 
-/** The same filter in terms of events. */
+/** Replaces `issuedFor` by the fingerprints of the tokens. */
 export const resolveFilter = async (
   db: Kysely<unknown>,
   { issuedFor, ...filter }: AskedFilter,
@@ -26,11 +26,11 @@ export const resolveFilter = async (
 };
 
 export type IssuedUse = SumOfUse & {
-  /** Tokens that were issued. */
+  /** Number of issued tokens. */
   tokens: number;
 };
 
-/** `partial`: there is more than was read, so that the sums are at least these. */
+/** `partial`: not everything was read, so the sums are lower bounds. */
 export const sumIssuedUse = async (db: Kysely<unknown>, credential: string): Promise<IssuedUse> => {
   const { fingerprints, tokens } = await listIssuedFingerprints(db, credential, tokensMax);
   const use = await sumUse(db, fingerprints);

@@ -1,4 +1,4 @@
-/** Pages through the audit for an operator. That it was asked, by whom and for what, is written first. */
+/** Searches the audit for an operator. An event with the actor and the filter is written before anything is read. */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
@@ -10,7 +10,7 @@ import { markSigned } from '../chain/mark-signed.ts';
 import { toEcs } from '../event/event.ts';
 import { expandEvent } from '../event/token-uses.ts';
 import { appendChange } from '../record/append-change.ts';
-import { readPlace, writePlace } from './cursor.ts';
+import { readCursor, writeCursor } from './cursor.ts';
 import { type AskedFilter, resolveFilter } from './issued-use.ts';
 import { searchEvents } from './search-store.ts';
 
@@ -19,43 +19,43 @@ export type AuditReaderDeps = {
   box: Pick<SecretBox, 'derive'>;
   clock: Clock;
   actor: string;
-  /** Where the reader is, when that is known. */
+  /** Network address of the reader, when it is known. */
   address?: string;
 };
 
 export type FoundAudit = {
-  /** Names of the Elastic Common Schema, newest first. */
+  /** Newest first, with names of the Elastic Common Schema. */
   events: readonly Record<string, unknown>[];
-  /** For the page of older events; null at the end. */
+  /** Cursor for the next page of older events; null at the end. */
   next_cursor: string | null;
   /**
-   * Time at which the search stopped before the page was full, because it had looked through many events that do not fit.
-   * What is older is found behind `next_cursor` only. Otherwise null.
+   * Time at which the search stopped before the page was full, because it had read many events that do not match. Older
+   * events are found with `next_cursor`. Otherwise null.
    */
   searched_to: string | null;
 };
 
 export const searchLimitMax = 1_000;
 
-/** VALIDATION_ERROR for a cursor that no search gave, or when a credential itself stands in the filter. */
+/** VALIDATION_ERROR for a malformed cursor, or when the filter contains a credential itself. */
 export const searchAudit = async (
   deps: AuditReaderDeps,
   { filter, before, limit }: { filter: AskedFilter; before?: string | undefined; limit: number },
 ): Promise<FoundAudit> => {
   assertNoCredential(filter);
-  const place = before === undefined ? undefined : readPlace(before);
+  const place = before === undefined ? undefined : readCursor(before);
   await noteAuditRead(deps, { read: 'search', filter, before, limit });
   const found = await searchEvents(deps.db, await resolveFilter(deps.db, filter), place, limit);
   return {
     events: (await markSigned(deps, found.events)).map(toEcs),
-    next_cursor: found.next === undefined ? null : writePlace(found.next),
+    next_cursor: found.next === undefined ? null : writeCursor(found.next),
     searched_to: found.searchedTo?.toISOString() ?? null,
   };
 };
 
 /**
- * `id`: `event.id` of the event, or what it stands in with others, as `audit verify` names it. Undefined: there is no such
- * event, or not any more.
+ * `id`: `event.id` as a search shows it, or `chain-seq` as `audit verify` shows it, which may represent several tokens.
+ * Undefined: the event does not exist, or the retention dropped it.
  */
 export const findAuditEvent = async (
   deps: AuditReaderDeps,
@@ -69,7 +69,9 @@ export const findAuditEvent = async (
   return shown && (await markSigned(deps, [shown])).map(toEcs)[0];
 };
 
-/** Names the newest event that is no reading; nothing of it is told. '' when there is none among the newest. */
+/**
+ * Position of the newest event that is not a reading, without its content. '' when the newest events are all readings.
+ */
 export const newestEvent = async (db: Kysely<unknown>): Promise<string> => {
   const newest = await listNewest(db, newestRead);
   const event = newest.find(({ action }) => action !== 'audit.read');
@@ -78,7 +80,7 @@ export const newestEvent = async (db: Kysely<unknown>): Promise<string> => {
 
 const newestRead = 20;
 
-/** Durable before anything is read. `details`: what was asked. */
+/** Records a reading of the audit before anything is read. `details`: the request. */
 export const noteAuditRead = (
   { db, box, clock, actor, address }: AuditReaderDeps,
   details: Readonly<Record<string, unknown>>,
@@ -89,15 +91,15 @@ export const noteAuditRead = (
     }),
   );
 
-/** The filter goes into the audit, where no secret and no token may stand. */
+/** Refuses a filter with a credential, because the filter is recorded in the audit. */
 export const assertNoCredential = (filter: AskedFilter): void => {
   for (const value of Object.values(filter)) {
     if (typeof value === 'string' && isCredential(value)) {
-      throw new Fault('VALIDATION_ERROR', 'This is a credential, not a name of one; give it to `audit who`');
+      throw new Fault('VALIDATION_ERROR', 'This is a credential, not the id of one; use `audit who` for it');
     }
   }
 };
 
-/** A token begins with `{"`; names of routes may have three parts, too. */
+/** A token begins with `{"` in base64url; the name of a route may also have three parts. */
 const isCredential = (value: string): boolean =>
   isApiKey(value) || isClientSecret(value) || /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/.test(value);

@@ -1,41 +1,50 @@
-/** SQL of searches of the audit, and of what their findings come to. */
+/** SQL of searches of the audit, and of summaries of the events found. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { eventColumns } from '../chain/event-store.ts';
 import type { ChainedEvent } from '../event/event.ts';
 import { expandEvent, type ShownEvent } from '../event/token-uses.ts';
-import { along, findRare, isWhole, newestFirst, type Place, probeWays, type Way, waysOf } from './access-path-store.ts';
+import {
+  type AccessPath,
+  accessPathsOf,
+  along,
+  coversFilter,
+  findRare,
+  newestFirst,
+  type Place,
+  probePaths,
+} from './access-path-store.ts';
 import { type EventFilter, fitsFilter, requestsOf } from './filter-store.ts';
 
 type Db = Kysely<unknown>;
 
-/** Events that one search looks through where no index leads to exactly those that fit. */
+/** Events that one search reads when no index contains exactly the matching ones. */
 export const lookMax = 1_000;
 
 export type FoundEvents = {
   events: ShownEvent[];
-  /** To go on after; undefined: there is nothing older that fits. */
+  /** Position from which to continue; undefined: no older event matches. */
   next: Place | undefined;
-  /** The page is short or empty because the search stopped there; what is older was not looked through. */
+  /** Time at which the search stopped although the page is not full; older events were not read. */
   searchedTo: Date | undefined;
 };
 
-/** Newest first, an event for each token; `before`: where the page before ended. */
+/** Newest first, one event for each token. `before`: end of the previous page. */
 export const searchEvents = async (
   db: Db,
   filter: EventFilter,
   before: Place | undefined,
   limit: number,
 ): Promise<FoundEvents> => {
-  // Any of none.
+  // An empty list of fingerprints matches nothing.
   if (filter.fingerprint?.length === 0) return { events: [], next: undefined, searchedTo: undefined };
-  // One more says that there is more; the event in which the page before ended may have nothing left.
+  // One extra event shows that there are more; another one, because the first may have no tokens left to show.
   const read = limit + 2;
   const { found, last } = await alongIndexes(db, async (tx) => {
-    const { way, whole } = await chooseWay(tx, filter, before);
-    const look = whole ? read : Math.max(lookMax, read);
-    const fits = whole ? sql`true` : fitsFilter(filter);
-    return walk(tx, along(way, { filter, before, limit: look }), { fits, read, look });
+    const { path, isCovered } = await choosePath(tx, filter, before);
+    const look = isCovered ? read : Math.max(lookMax, read);
+    const fits = isCovered ? sql`true` : fitsFilter(filter);
+    return walk(tx, along(path, { filter, before, limit: look }), { fits, read, look });
   });
   const events: ShownEvent[] = [];
   for (const event of found.flatMap((row) => expandEvent(row, filter))) {
@@ -50,8 +59,8 @@ export const searchEvents = async (
 };
 
 /**
- * For statements that take the first events of an index: to sort all events, or to read all of a month, is no choice, however
- * few the planner expects.
+ * Runs statements that read the first events of an index. Sorting and sequential scans are switched off: the planner
+ * may expect few events, but reading a whole month is never acceptable.
  */
 const alongIndexes = <T>(db: Db, act: (tx: Db) => Promise<T>): Promise<T> =>
   inTransaction(db, async (tx) => {
@@ -61,7 +70,9 @@ const alongIndexes = <T>(db: Db, act: (tx: Db) => Promise<T>): Promise<T> =>
     return act(tx);
   });
 
-/** Goes on where a search stops early, until the page is full. For filters of which one alone has a bounded number of events. */
+/**
+ * Continues searches that stop early until the page is full. Only for filters that match a bounded part of the events.
+ */
 export const fillPage = async (
   db: Db,
   filter: EventFilter,
@@ -78,45 +89,47 @@ export const fillPage = async (
   return { events: found, next: place };
 };
 
-/** The newest events that fit, as `fillPage` has them. */
+/** The newest matching events. See `fillPage` for the filters allowed. */
 export const findEvents = async (db: Db, filter: EventFilter, limit: number): Promise<ShownEvent[]> =>
   (await fillPage(db, filter, undefined, limit)).events;
 
 const isShown = (event: ShownEvent, { chain, seq, use = -1 }: Place): boolean =>
   event.chain === chain && event.seq === seq && (event.use ?? 0) <= use;
 
-/** One that has only what fits; else the one with the fewest events; else the one that reaches back furthest. */
-const chooseWay = async (
+/**
+ * Chooses a path that covers the filter, else the one with the fewest events, else the one that reaches back furthest.
+ */
+const choosePath = async (
   db: Db,
   filter: EventFilter,
   before: Place | undefined,
-): Promise<{ way: Way; whole: boolean }> => {
-  const ways = waysOf(filter, await findRare(db, filter, lookMax));
-  const whole = ways.find((way) => isWhole(way, filter));
-  if (whole !== undefined) return { way: whole, whole: true };
-  const reaches = ways.length === 1 ? [] : await probeWays(db, ways, { filter, before, limit: lookMax });
-  const probed = ways.map((way, i) => ({
-    way,
+): Promise<{ path: AccessPath; isCovered: boolean }> => {
+  const paths = accessPathsOf(filter, await findRare(db, filter, lookMax));
+  const covering = paths.find((path) => coversFilter(path, filter));
+  if (covering !== undefined) return { path: covering, isCovered: true };
+  const reaches = paths.length === 1 ? [] : await probePaths(db, paths, { filter, before, limit: lookMax });
+  const probed = paths.map((path, i) => ({
+    path,
     events: reaches[i]?.events ?? lookMax,
     oldestMs: reaches[i]?.oldest?.getTime() ?? 0,
   }));
   const [best] = probed
-    .filter(({ way, events }) => events < lookMax || way.fewOnly !== true)
+    .filter(({ path, events }) => events < lookMax || path.fewOnly !== true)
     .toSorted((a, b) => a.events - b.events || a.oldestMs - b.oldestMs);
-  if (best === undefined) throw new Error('there is a way with every event');
-  return { way: best.way, whole: false };
+  if (best === undefined) throw new Error('no access path to the audit was found');
+  return { path: best.path, isCovered: false };
 };
 
 type Walked = ChainedEvent & { fits: boolean; place: number; looked: number };
 
-/** The first `read` events of a way that fit, and the last that was looked at when there may be more behind it. */
+/** The first `read` matching events of a path, and the last event read when older ones may follow. */
 const walk = async (
   db: Db,
-  way: RawBuilder<unknown>,
+  path: RawBuilder<unknown>,
   { fits, read, look }: { fits: RawBuilder<unknown>; read: number; look: number },
 ): Promise<{ found: Walked[]; last: ChainedEvent | undefined }> => {
   const { rows } = await sql<Walked>`
-    with walked as materialized (select *, coalesce(${fits}, false) as fits from (${way}) candidates),
+    with walked as materialized (select *, coalesce(${fits}, false) as fits from (${path}) candidates),
     counted as (
       select *, (row_number() over newest)::int as place, (count(*) over ())::int as looked,
         count(*) filter (where fits) over newest as nth
@@ -132,7 +145,7 @@ const walk = async (
 
 export type Summary = {
   calls: number;
-  /** There are more events than were read: the figures are of the newest `summaryMax`. */
+  /** There are more events than were read; the figures cover the newest `summaryMax`. */
   partial: boolean;
   scopes: string[];
   addresses: string[];
@@ -144,16 +157,16 @@ export type Summary = {
 const listedMax = 100;
 export const summaryMax = 10_000;
 
-/** What the newest events of a credential come to; those that were let through without an `action`. */
+/** Sums up the newest events of a credential. Without `action` in the filter: the allowed requests. */
 export const summarise = async (db: Db, filter: EventFilter): Promise<Summary> => {
   const asked = { action: 'request.allowed', ...filter };
-  const [way] = waysOf(asked, () => true);
-  if (way === undefined) throw new Error('there is a way with every event');
+  const [path] = accessPathsOf(asked, () => true);
+  if (path === undefined) throw new Error('no access path to the audit was found');
   const { rows } = await alongIndexes(db, (tx) =>
     sql<Summary>`
     with walked as materialized (
       select *, coalesce(${fitsFilter(asked)}, false) as fits
-      from (${along(way, { filter: asked, before: undefined, limit: summaryMax })}) candidates),
+      from (${along(path, { filter: asked, before: undefined, limit: summaryMax })}) candidates),
     found as materialized (
       select at, ${requestsOf(filter)} as count, scopes, address, client_id from walked where fits)
     select coalesce(sum(count), 0)::int as calls, (select count(*) from walked) >= ${summaryMax} as partial,
@@ -164,6 +177,6 @@ export const summarise = async (db: Db, filter: EventFilter): Promise<Summary> =
     from found`.execute(tx),
   );
   const [row] = rows;
-  if (row === undefined) throw new Error('an aggregate has one row');
+  if (row === undefined) throw new Error('the summary of the audit returned no row');
   return row;
 };

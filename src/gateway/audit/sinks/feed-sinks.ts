@@ -1,8 +1,8 @@
 /**
- * Carries the audit to its sinks, each by a service of its own that reads what is stored: a sink that is slow or down makes
- * nobody wait and costs one page of memory. At least once: the position is saved after the sink has taken a batch; a
- * receiver knows an event that comes again by its `event.id`. Of several gateways one sends, and its lease is renewed
- * before each attempt.
+ * Sends the audit to its sinks. Each sink has a service of its own that reads stored events, so a slow or failing sink
+ * delays no request and costs one page of memory. Events arrive at least once, because the position is saved after the
+ * sink took a batch; receivers recognise repeated events by `event.id`. Only the gateway that holds the lease of a sink
+ * sends to it. It renews the lease before each attempt.
  */
 import { createHmac } from 'node:crypto';
 import type { Kysely } from 'kysely';
@@ -16,10 +16,10 @@ import type { AuditSettings } from '../config.ts';
 import { toJsonLines } from '../search/export-audit.ts';
 import {
   beginPositions,
-  giveLeaseBack,
   listPositions,
   listUnsent,
   type Position,
+  releaseLease,
   resetPosition,
   type SignPosition,
   savePosition,
@@ -33,7 +33,7 @@ export type FeedSinksDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'
 const lookEveryMs = 500;
 const checkEveryMs = 5_000;
 const leaseSeconds = 30;
-/** Shorter than the lease, so that nobody else sends while an attempt lasts. */
+/** Shorter than the lease, so that no other gateway sends while an attempt runs. */
 const attemptMs = 10_000;
 const retryMsMin = 250;
 const retryMsMax = 15_000;
@@ -56,21 +56,21 @@ const feed = async (deps: FeedSinksDeps, sink: Sink, signal: AbortSignal): Promi
   let checkedMs = Number.NEGATIVE_INFINITY;
   try {
     while (!signal.aborted) {
-      const mine = await takeLease(db, sink.name, holder, leaseSeconds);
-      if (mine && !begun) {
+      const isHolder = await takeLease(db, sink.name, holder, leaseSeconds);
+      if (isHolder && !begun) {
         await beginPositions(db, sink.name, sign);
         begun = true;
       }
-      if (mine && performance.now() - checkedMs > checkEveryMs) {
+      if (isHolder && performance.now() - checkedMs > checkEveryMs) {
         checkedMs = performance.now();
         for (const position of await listPositions(db, sink.name)) await isOwn(deps, sink, position, sign);
       }
-      const unsent = mine ? await listUnsent(db, sink.name, chainsMax) : [];
+      const unsent = isHolder ? await listUnsent(db, sink.name, chainsMax) : [];
       for (const chain of unsent) if (!signal.aborted) await sendPage(deps, sink, chain, signal);
       if (unsent.length === 0) await pause(lookEveryMs, signal);
     }
   } finally {
-    await giveLeaseBack(db, sink.name, holder);
+    await releaseLease(db, sink.name, holder);
   }
 };
 
@@ -80,7 +80,7 @@ const sendPage = async (deps: FeedSinksDeps, sink: Sink, unsent: Unsent, signal:
   if (position > 0 && !(await isOwn(deps, sink, unsent, sign))) return;
   const page = await readChain(deps.db, unsent, position);
   for (const gap of page.gaps)
-    deps.log.error({ sink: sink.name, ...gap }, 'the audit lost events before the sink took them');
+    deps.log.error({ sink: sink.name, ...gap }, 'events of the audit were dropped before the sink took them');
   if (
     page.events.length > 0 &&
     !(await sendUntilTaken(deps, sink, toJsonLines(await markSigned(deps, page.events)), signal))
@@ -97,16 +97,19 @@ const createSignPosition = ({ box }: FeedSinksDeps, sink: Sink): SignPosition =>
       .digest();
 };
 
-/** Who may write the table could have events passed over. False: it was not this installation that saved the position. */
+/** A forged position would make the sink skip events. False: this installation did not sign the position. */
 const isOwn = async (deps: FeedSinksDeps, sink: Sink, at: Position, sign: SignPosition): Promise<boolean> => {
   const { chain, position, mac } = at;
   if (mac !== null && isSignature(mac, sign(chain, position))) return true;
   await resetPosition(deps.db, sink.name, at, sign);
-  deps.log.error({ sink: sink.name, chain, position }, 'a position of a sink is not signed; its chain is sent again');
+  deps.log.error(
+    { sink: sink.name, chain, position },
+    'the position of a sink has no valid signature; its chain is sent again',
+  );
   return false;
 };
 
-/** False when this gateway stops, or is not the one that sends any more. */
+/** False when this gateway stops or has lost the lease. */
 const sendUntilTaken = async (
   { db, log, holder }: FeedSinksDeps,
   sink: Sink,
@@ -120,7 +123,7 @@ const sendUntilTaken = async (
       return true;
     } catch (error) {
       if (signal.aborted) return false;
-      log.warn({ err: error, sink: sink.name, retryMs: waitMs }, 'a sink did not take the audit; trying again');
+      log.warn({ err: error, sink: sink.name, retryMs: waitMs }, 'a sink of the audit failed; trying again');
     }
     await pause(waitMs, signal);
   }

@@ -1,9 +1,12 @@
-/** SQL of the sinks: who may send, and how far each chain was sent. Leases run on the clock of the store, the one clock that all gateways share. */
+/**
+ * SQL of the sinks: which gateway holds the lease to send, and how far each chain was sent. Leases use the clock of the
+ * store, which all gateways share.
+ */
 import { type Kysely, sql } from 'kysely';
 
 type Db = Kysely<unknown>;
 
-/** True when `holder` may send for the next `seconds`: it did before, or nobody does. */
+/** True when `holder` has the lease for the next `seconds`: it held it before, or it was free. */
 export const takeLease = async (db: Db, sink: string, holder: string, seconds: number): Promise<boolean> => {
   const { numAffectedRows } = await sql`
     insert into gateway.audit_sinks as s (sink, holder, leased_until)
@@ -13,11 +16,11 @@ export const takeLease = async (db: Db, sink: string, holder: string, seconds: n
   return numAffectedRows === 1n;
 };
 
-export const giveLeaseBack = async (db: Db, sink: string, holder: string): Promise<void> => {
+export const releaseLease = async (db: Db, sink: string, holder: string): Promise<void> => {
   await sql`delete from gateway.audit_sinks where sink = ${sink} and holder = ${holder}`.execute(db);
 };
 
-/** A sink that never took anything has missed nothing of what was dropped until now; whatever it lacks later is a gap. */
+/** For a new sink: events dropped before now are not reported as gaps, later ones are. */
 export const beginPositions = async (db: Db, sink: string, sign: SignPosition): Promise<void> => {
   const { rows } = await sql<{ chain: number; seq: number }>`
     select chain, anchor_seq as seq from gateway.audit_chains
@@ -28,10 +31,10 @@ export const beginPositions = async (db: Db, sink: string, sign: SignPosition): 
 export type SignPosition = (chain: number, seq: number) => Buffer;
 
 export type Position = { chain: number; anchorSeq: number; position: number; mac: Buffer | null };
-/** `mac`: null where the sink has no position, or one that was not signed. */
+/** `mac`: null when the sink has no position, or an unsigned one. */
 export type Unsent = Position;
 
-/** Chains with something that the sink has not taken, oldest first. */
+/** Chains with events that the sink has not taken, oldest first. */
 export const listUnsent = async (db: Db, sink: string, limit: number): Promise<Unsent[]> => {
   const { rows } = await sql<Unsent>`
     select c.chain, c.anchor_seq as "anchorSeq", coalesce(p.seq, 0)::bigint as position, p.mac
@@ -51,7 +54,7 @@ export const listPositions = async (db: Db, sink: string): Promise<Position[]> =
   return rows;
 };
 
-/** Never backwards: a sender that was overtaken may still save. */
+/** Never moves a position backwards, because a sender that lost its lease may still save. */
 export const savePosition = async (
   db: Db,
   sink: string,
@@ -67,7 +70,7 @@ export const savePosition = async (
   );
 };
 
-/** For a position that this installation did not sign: the sink takes again what it may not have taken. */
+/** Resets a position that this installation did not sign to the beginning, so that the sink gets the chain again. */
 export const resetPosition = async (
   db: Db,
   sink: string,

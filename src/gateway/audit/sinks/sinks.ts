@@ -1,16 +1,19 @@
-/** Where the audit can be carried to. Each takes a batch of JSON lines whole, or rejects; then it is given again. */
+/**
+ * The kinds of sinks. A sink takes a batch of JSON lines as a whole or rejects; after a rejection it gets the batch
+ * again.
+ */
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 
 export type Sink = {
   name: 'file' | 'stdout' | 'http';
-  /** Resolves when the lines are taken: on the disk, in the pipe, answered with 2xx. */
+  /** Resolves when the lines are on the disk, in the pipe, or answered with 2xx. */
   send: (lines: string, signal: AbortSignal) => Promise<void>;
 };
 
 const newLine = 10;
 
-/** Opened for each batch, so that the file may be moved away at any time. */
+/** The file is opened for each batch, so that it may be rotated at any time. */
 export const createFileSink = (path: string): Sink => ({
   name: 'file',
   send: async (lines) => {
@@ -24,14 +27,15 @@ export const createFileSink = (path: string): Sink => ({
   },
 });
 
-/** What every line of ours begins with. */
+/** The beginning of every exported line. */
 const lineStart = '{"@timestamp":"';
 /** Longer than the longest line. */
 const tornBytesMax = 4 * 1024 * 1024;
 
 /**
- * True when the next line may follow. The beginning of a line that a crash left behind is taken away: its event was not
- * taken, so it comes again, and whoever reads the file meets whole lines only. Whatever else stands at the end stays.
+ * True when the file ends with a line break, so that the next line may follow. An incomplete line of the audit at the
+ * end, which a crash left, is cut off: its event is sent again, so readers of the file get whole lines only. Other text
+ * stays.
  */
 const endsInLine = async (file: FileHandle): Promise<boolean> => {
   const { size } = await file.stat();
@@ -49,7 +53,7 @@ const endsInLine = async (file: FileHandle): Promise<boolean> => {
   return true;
 };
 
-/** Nothing but its line break is missing. */
+/** True when only the line break is missing. */
 const isWhole = (line: Buffer): boolean => {
   try {
     JSON.parse(line.toString());
@@ -60,7 +64,7 @@ const isWhole = (line: Buffer): boolean => {
 };
 
 export const createStreamSink = (stream: Writable): Sink => {
-  // A reader that goes away must not end the gateway; the write below tells of it.
+  // A reader that closes the pipe must not end the gateway; the write below reports the error.
   stream.on('error', () => undefined);
   return {
     name: 'stdout',
@@ -77,7 +81,7 @@ export const createStreamSink = (stream: Writable): Sink => {
   };
 };
 
-/** `timeoutMs`: from the connection to the status of the answer. `authorization`: value of that header. */
+/** `timeoutMs`: from connecting to the status line. `authorization`: value of that header. */
 export const createHttpSink = (options: {
   url: string;
   authorization?: string | undefined;
@@ -92,7 +96,7 @@ export const createHttpSink = (options: {
         'content-type': 'application/x-ndjson',
         ...(options.authorization === undefined ? undefined : { authorization: options.authorization }),
       },
-      // Following would carry the audit, and the authorization, to somebody whom nobody named.
+      // Following a redirect would send the audit and the authorization to a server that is not configured.
       redirect: 'manual',
       signal: AbortSignal.any([signal, AbortSignal.timeout(options.timeoutMs)]),
     });

@@ -1,22 +1,22 @@
 /**
- * Chains of processes that ended without closing them. Such a process is known by its number where it ran on this host, and
- * otherwise by a head that was not signed anew while it was watched for some time.
+ * Closes chains of processes that ended without closing them. On this host, such a process is recognised by its process
+ * id. On other hosts it is recognised by a head that is not signed anew for 45 seconds.
  */
 import { hostname } from 'node:os';
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { vouchFor } from '../chain/attest-heads.ts';
+import { attestHeads } from '../chain/attest-heads.ts';
 import { isOfFirstVersion } from '../chain/attested-heads.ts';
 import { type ChainEnd, changesProcess, headLabel, signHead } from '../chain/chain.ts';
 import { hashesAt, listLastEvents, placeKey, replaceHead } from '../chain/chain-store.ts';
 import { checkEnd, checkKnown, checkSignatures, isAsWritten } from '../chain/check-chain.ts';
 import { type ChainRow, listChainEvents, lockChain } from '../chain/event-store.ts';
-import { witnessOf } from '../chain/external-heads.ts';
+import { externalHeadsOf } from '../chain/external-heads.ts';
 import { extendChanges, lockChanges } from '../chain/open-chain.ts';
 import { type AuditProblem, auditProblems } from '../chain/problem.ts';
-import { recordBroken } from '../chain/record-problem.ts';
+import { recordProblem } from '../chain/record-problem.ts';
 
 type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock };
 
@@ -24,7 +24,7 @@ type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock 
 const silentMsMax = 45_000;
 const pageEvents = 1_000;
 
-export const createDeathWatch = (deps: Deps): { look(rows: readonly ChainRow[]): Promise<void> } => {
+export const createAbandonedWatch = (deps: Deps): { look(rows: readonly ChainRow[]): Promise<void> } => {
   const watched = new Map<number, { mac: string; sinceMs: number }>();
   const broken = new Set<number>();
   return {
@@ -40,7 +40,7 @@ export const createDeathWatch = (deps: Deps): { look(rows: readonly ChainRow[]):
         if (before?.mac !== mac) watched.set(row.chain, { mac, sinceMs: nowMs });
         const sinceMs = watched.get(row.chain)?.sinceMs ?? nowMs;
         if (!isGone(row.process) && nowMs - sinceMs < silentMsMax) continue;
-        if (!(await closeDead(deps, row))) broken.add(row.chain);
+        if (!(await closeAbandoned(deps, row))) broken.add(row.chain);
       }
     },
   };
@@ -57,21 +57,21 @@ const isGone = (process_: string): boolean => {
   }
 };
 
-/** False when it is not as it was written: then it stays as it is. */
-const closeDead = ({ db, box, clock }: Deps, seen: ChainRow): Promise<boolean> =>
+/** False when the chain was changed; then it is left open and the problem is recorded. */
+const closeAbandoned = ({ db, box, clock }: Deps, seen: ChainRow): Promise<boolean> =>
   inTransaction(db, async (tx) => {
     const now = clock.now();
     const key = box.derive(headLabel);
     const changes = await lockChanges(tx, box, now);
     const row = await lockChain(tx, seen.chain);
-    // It lives after all, or another gateway was first.
+    // The process is alive after all, or another gateway was first.
     if (row === undefined || !row.mac.equals(seen.mac)) return true;
-    const end = await endOf(tx, key, row, witnessOf(box)?.known().get(row.chain));
+    const end = await endOf(tx, key, row, externalHeadsOf(box)?.known().get(row.chain));
     if ('problem' in end) {
-      await recordBroken(tx, box, now, end);
+      await recordProblem(tx, box, now, end);
       return false;
     }
-    const head = { ...row, ...end, closed: true, signed: now, seen: await vouchFor(tx, key, row.seen) };
+    const head = { ...row, ...end, closed: true, signed: now, seen: await attestHeads(tx, key, row.seen) };
     await replaceHead(tx, head, signHead(key, head), row.mac);
     const details = JSON.stringify({ chain: row.chain, events: end.seq, unsigned: end.seq - row.seq });
     await extendChanges(tx, box, changes, now, [{ action: 'audit.chain_closed', actor: 'system', details }]);
@@ -79,8 +79,8 @@ const closeDead = ({ db, box, clock }: Deps, seen: ChainRow): Promise<boolean> =
   });
 
 /**
- * Where the chain ends. Behind a head of the first version genuine events may stand, which were signed only each minute:
- * they are taken when each follows from the one before, and from now on none of them can be cut off.
+ * Finds the end of the chain. Genuine events may follow a head of the first version, which was signed only once a
+ * minute. They are accepted when each hash continues the one before, and the new signature then covers them.
  */
 const endOf = async (
   tx: Kysely<unknown>,

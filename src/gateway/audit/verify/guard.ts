@@ -1,7 +1,7 @@
 /**
- * Looks at the heads of all chains every two seconds, beside the way of requests: each must be signed and continue what this
- * installation knew of it before (witness.ts). What is not is recorded for good. Chains of processes that ended without
- * closing them are verified and closed.
+ * Service that checks the heads of all chains every two seconds, independently of requests. Each head must be signed
+ * and must continue the end that this installation knew before (external-heads.ts). Problems are recorded permanently.
+ * Chains of processes that ended without closing them are verified and closed.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
@@ -13,37 +13,39 @@ import { type ChainEnd, headLabel } from '../chain/chain.ts';
 import { findChain, hashesAt, placeKey } from '../chain/chain-store.ts';
 import { checkKnown, checkSignatures, needsEvent } from '../chain/check-chain.ts';
 import { type ChainRow, listChains } from '../chain/event-store.ts';
-import { openWitness } from '../chain/external-heads.ts';
+import { openExternalHeads } from '../chain/external-heads.ts';
 import { type AuditProblem, auditProblems, isSameProblem } from '../chain/problem.ts';
-import { type BrokenAction, recordBroken } from '../chain/record-problem.ts';
-import { createDeathWatch } from './close-abandoned.ts';
+import { type ProblemAction, recordProblem } from '../chain/record-problem.ts';
+import { createAbandonedWatch } from './close-abandoned.ts';
 
 export type AuditGuardDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock; log: Logger };
 
 const everyMs = 2_000;
-/** Each look at a head is some microseconds; a long list is looked at less often. */
+/** Checking a head takes some microseconds; a long list of chains is checked less often. */
 const perChainMs = 5;
 const chainsPage = 500;
 const recordedMax = 100;
 
-export type Finding = { problem: AuditProblem; action: BrokenAction };
+export type Finding = { problem: AuditProblem; action: ProblemAction };
 
-/** Every head against what was known before it was read. What is sound is known from then on. Returns how many there are. */
-export const lookAtHeads = async (
+/**
+ * Checks every head against the end that was known before it was read, and remembers sound heads. Returns their number.
+ */
+export const checkHeads = async (
   deps: Pick<AuditGuardDeps, 'db' | 'box'>,
   onRow: (row: ChainRow) => void = () => undefined,
 ): Promise<{ chains: number; findings: Finding[] }> => {
   const { db, box } = deps;
-  const witness = openWitness(box);
+  const external = openExternalHeads(box);
   const key = box.derive(headLabel);
-  const known = witness.known();
+  const known = external.known();
   const left = new Map(known);
   const findings: Finding[] = [];
   let chains = 0;
   for (let after = -1; ; ) {
     const rows = await listChains(db, after, chainsPage);
     for (const row of await check(deps, key, rows, known, findings)) {
-      witness.note(row.chain, row);
+      external.note(row.chain, row);
       onRow(row);
     }
     for (const row of rows) left.delete(row.chain);
@@ -58,7 +60,7 @@ export const lookAtHeads = async (
   return { chains, findings };
 };
 
-/** Returns the rows that are sound. */
+/** Returns the rows without a problem. */
 const check = async (
   { db }: Pick<AuditGuardDeps, 'db'>,
   key: Buffer,
@@ -76,7 +78,7 @@ const check = async (
     const end = known.get(row.chain);
     if (findIn(key, row, end, hashes) === undefined) sound.push(row);
     else {
-      // The retention may have come between the two looks: only what still holds is a finding.
+      // The retention may have run between the two reads, so the check is repeated before it counts.
       const again = await findChain(db, row.chain);
       const finding =
         again && findIn(key, again, end, end && (await hashesAt(db, [{ chain: row.chain, seq: end.seq }])));
@@ -98,13 +100,13 @@ const findIn = (
   return behind && { problem: behind, action: 'audit.rolled_back' };
 };
 
-/** Notes each finding once, in the audit and beside the database. */
+/** Records each finding once, in the audit and among the external heads. */
 export const recordFindings = async (
   { db, box, clock }: Pick<AuditGuardDeps, 'db' | 'box' | 'clock'>,
   findings: readonly Finding[],
 ): Promise<void> => {
   for (const { problem, action } of findings.slice(0, recordedMax)) {
-    await inTransaction(db, (tx) => recordBroken(tx, box, clock.now(), problem, action));
+    await inTransaction(db, (tx) => recordProblem(tx, box, clock.now(), problem, action));
   }
 };
 
@@ -112,37 +114,37 @@ export const createAuditGuard = (deps: AuditGuardDeps): Service => ({
   name: 'audit-guard',
   run: async (signal) => {
     const { box, log } = deps;
-    const witness = openWitness(box);
-    const deaths = createDeathWatch(deps);
-    const told: AuditProblem[] = [];
+    const external = openExternalHeads(box);
+    const abandoned = createAbandonedWatch(deps);
+    const reported: AuditProblem[] = [];
     while (!signal.aborted) {
       let chains = 0;
       try {
-        witness.load();
+        external.load();
         const rows: ChainRow[] = [];
-        const looked = await lookAtHeads(deps, (row) => rows.push(row));
+        const looked = await checkHeads(deps, (row) => rows.push(row));
         chains = looked.chains;
-        const fresh = looked.findings.filter(({ problem }) => !told.some((one) => isSameProblem(one, problem)));
+        const fresh = looked.findings.filter(({ problem }) => !reported.some((one) => isSameProblem(one, problem)));
         await recordFindings(deps, fresh);
-        await deaths.look(rows);
-        for (const problem of witness.problems()) {
-          if (told.some((one) => isSameProblem(one, problem))) continue;
-          told.push(problem);
-          log.error(problem, 'the audit is not as it was written');
+        await abandoned.look(rows);
+        for (const problem of external.problems()) {
+          if (reported.some((one) => isSameProblem(one, problem))) continue;
+          reported.push(problem);
+          log.error(problem, 'the audit was changed');
         }
       } catch (error) {
-        if (!signal.aborted) log.warn({ err: error }, 'the heads of the audit were not looked at; trying again');
+        if (!signal.aborted) log.warn({ err: error }, 'the heads of the audit could not be checked; trying again');
       }
-      await saveWitness(deps);
+      await saveExternalHeads(deps);
       await pause(everyMs + chains * perChainMs, signal);
     }
   },
 });
 
-const saveWitness = async ({ box, log }: Pick<AuditGuardDeps, 'box' | 'log'>): Promise<void> => {
+const saveExternalHeads = async ({ box, log }: Pick<AuditGuardDeps, 'box' | 'log'>): Promise<void> => {
   try {
-    await openWitness(box).save();
+    await openExternalHeads(box).save();
   } catch (error) {
-    log.warn({ err: error }, 'the heads of the audit were not kept beside the database; trying again');
+    log.warn({ err: error }, 'the heads of the audit could not be saved outside of the database; trying again');
   }
 };

@@ -1,4 +1,4 @@
-/** SQL of verifications that were asked for, and of the signed heads that they begin with. */
+/** SQL of the verifications that users of the panel start, and of the list of signed heads. */
 import { type Kysely, sql } from 'kysely';
 import type { AuditProblem, VerifiedAudit } from './verify-audit.ts';
 
@@ -11,7 +11,7 @@ export type VerificationRow = Omit<VerifiedAudit, 'first_problem' | 'problems'> 
   touched: Date;
   finished: Date | null;
   problem: AuditProblem | null;
-  /** Of a verdict, see verify-in-background.ts. */
+  /** Signature of the verdict, see verify-in-background.ts. */
   mac: Buffer | null;
 };
 
@@ -33,20 +33,20 @@ export const listVerifications = async (db: Db, limit: number): Promise<Verifica
   }));
 };
 
-/** Held to the end of the transaction: of two that ask at once one starts. */
+/** Held to the end of the transaction: of two simultaneous requests only one starts a verification. */
 export const lockVerifications = async (tx: Db): Promise<void> => {
   await sql`select pg_advisory_xact_lock(hashtext('gateway.audit_verifications'))`.execute(tx);
 };
 
-const keptMax = 100;
+const storedMax = 100;
 
 export const insertVerification = async (tx: Db, actor: string, now: Date): Promise<number> => {
   const { rows } = await sql<{ id: number }>`
     insert into gateway.audit_verifications (actor, started, touched) values (${actor}, ${now}, ${now})
     returning id`.execute(tx);
   const id = rows[0]?.id;
-  if (id === undefined) throw new Error('an insert returned nothing');
-  await sql`delete from gateway.audit_verifications where id <= ${id - keptMax}`.execute(tx);
+  if (id === undefined) throw new Error('the insert of a verification returned no id');
+  await sql`delete from gateway.audit_verifications where id <= ${id - storedMax}`.execute(tx);
   return id;
 };
 
@@ -71,7 +71,7 @@ export const finishVerification = async (
 
 export type SignedHead = { chain: number; process: string; opened: Date; seq: number; signed: Date; closed: boolean };
 
-/** Newest chain first; `before`: a chain's number. */
+/** Newest chain first. `before`: number of a chain. */
 export const listHeads = async (db: Db, before: number | undefined, limit: number): Promise<SignedHead[]> =>
   (
     await sql<SignedHead>`

@@ -1,7 +1,7 @@
 /**
- * Holds the audit against a file that left the house earlier (`audit export`, or what a sink took): each event that the file
- * names must still stand in its place with its hash, or before a signed beginning. So a database that went back to an older
- * state is named, however consistent it is in itself. Memory is bounded by one batch.
+ * Compares the audit with an earlier export (`audit export`, or the file of a sink): each event of the file must still
+ * have its position and hash, or lie before a signed beginning. This finds a database that was restored to an older
+ * state, even when it is consistent in itself. Memory is bounded by one batch.
  */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
@@ -24,7 +24,7 @@ type Exported = { chain: number; seq: number; hash: string };
 const batchLines = 1_000;
 const problemsMax = 100;
 
-/** `lines`: JSON lines or CSV, as they were exported. VALIDATION_ERROR for a file in which a line is neither. */
+/** `lines`: exported JSON lines or CSV. VALIDATION_ERROR when a line is neither. */
 export const verifyAgainst = async (deps: Deps, lines: AsyncIterable<string>): Promise<ComparedAudit> => {
   const found: ComparedAudit = { compared: 0, problems: [] };
   let batch: Exported[] = [];
@@ -44,7 +44,7 @@ export const verifyAgainst = async (deps: Deps, lines: AsyncIterable<string>): P
     }
     const event = read(line);
     if (event === undefined && read !== readJson) continue;
-    if (event === undefined) throw new Fault('VALIDATION_ERROR', `Line ${number} is no event of an export`);
+    if (event === undefined) throw new Fault('VALIDATION_ERROR', `Line ${number} is not an event of an export`);
     batch.push(event);
     if (batch.length === batchLines) await compare();
   }
@@ -56,7 +56,8 @@ export const verifyAgainst = async (deps: Deps, lines: AsyncIterable<string>): P
 const compareBatch = async ({ db, box }: Deps, batch: readonly Exported[]): Promise<AuditProblem[]> => {
   if (batch.length === 0) return [];
   const key = box.derive(headLabel);
-  // Hashes first: what the retention drops meanwhile stands before the beginning that is read then.
+  // Hashes are read before the heads: events that the retention drops in between lie before the beginning read
+  // afterwards.
   const hashes = await hashesAt(db, distinct(batch));
   const rows = await findChains(db, [...new Set(batch.map(({ chain }) => chain))]);
   const heads = new Map(rows.map((row) => [row.chain, row]));
@@ -76,7 +77,7 @@ const compareBatch = async ({ db, box }: Deps, batch: readonly Exported[]): Prom
   return [...problems.values()];
 };
 
-/** An event of many tokens is a line for each of them. */
+/** A stored event of many tokens has one line for each token. */
 const distinct = (batch: readonly Exported[]): Exported[] => [
   ...new Map(batch.map((event) => [placeKey(event.chain, event.seq), event])).values(),
 ];
@@ -85,7 +86,8 @@ const readerOf = (line: string): ((line: string) => Exported | undefined) => {
   const names = line.trimEnd().split(',');
   const [id, hash] = [names.indexOf('event.id'), names.indexOf('event.hash')];
   if (line.startsWith('{') || id === -1 || hash === -1) return readJson;
-  // What stands before both is never quoted; behind them a field with a line break fills lines of its own.
+  // The columns up to these two are never quoted. A later field with a line break makes further lines, which are
+  // skipped.
   return (row) => {
     const cells = row.split(',');
     return toExported(cells[id], cells[hash]);

@@ -1,12 +1,12 @@
-/** Walks every chain from its anchor to its signed head and names the places where something is not as it was written. */
+/** Walks every chain from its signed beginning to its signed head and lists the events and heads that were changed. */
 import type { Kysely } from 'kysely';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { readVouches } from '../chain/attested-heads.ts';
+import { readAttestedHeads } from '../chain/attested-heads.ts';
 import { type ChainEnd, headLabel } from '../chain/chain.ts';
 import { findChains, hashesAt, listHeadless, placeKey } from '../chain/chain-store.ts';
 import { checkKnown, checkSignatures, needsEvent } from '../chain/check-chain.ts';
 import { type ChainRow, listChains } from '../chain/event-store.ts';
-import { witnessOf } from '../chain/external-heads.ts';
+import { externalHeadsOf } from '../chain/external-heads.ts';
 import { type AuditProblem, auditProblems, isSameProblem } from '../chain/problem.ts';
 import { type Recorded, type Walked, walkChain } from './walk-chain.ts';
 
@@ -15,9 +15,9 @@ export type { AuditProblem } from '../chain/problem.ts';
 export type VerifiedAudit = {
   chains: number;
   events: number;
-  /** Written since a head was signed last: their chain is right, but nobody could tell if they were cut off now. */
+  /** Events after the last signed head: their hashes are right, but their removal could not be detected. */
   unsigned: number;
-  /** The lowest chain first; null when there is none. */
+  /** The problem with the lowest chain and event; null when there is none. */
   first_problem: AuditProblem | null;
   /** At most 100. */
   problems: AuditProblem[];
@@ -32,7 +32,7 @@ type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'> };
 
 type OnPage = (events: number) => void | Promise<void>;
 
-/** Memory is bounded: pages of 1,000 events, or `pageSize`. `onProgress` hears of each page, and may take its time. */
+/** Reads pages of `pageSize` events, which bounds the memory. `onProgress` is called and awaited after each page. */
 export const verifyAudit = async (
   deps: Deps,
   onProgress: OnPage = () => undefined,
@@ -40,11 +40,11 @@ export const verifyAudit = async (
 ): Promise<VerifiedAudit> => {
   const { db, box } = deps;
   const key = box.derive(headLabel);
-  const witness = witnessOf(box);
-  witness?.load();
-  const problems = [...(witness?.problems() ?? [])];
-  // Known before anything is read: what is read later cannot stand behind it.
-  const claims: Claim[] = [...(witness?.known() ?? [])].map(([chain, end]) => ({ chain, ...end }));
+  const external = externalHeadsOf(box);
+  external?.load();
+  const problems = [...(external?.problems() ?? [])];
+  // These ends are known before any chain is read, so no chain that is read later may end before them.
+  const claims: Claim[] = [...(external?.known() ?? [])].map(([chain, end]) => ({ chain, ...end }));
   const recorded: Recorded[] = [];
   const found = { chains: 0, events: 0, unsigned: 0 };
   let after = -1;
@@ -59,7 +59,7 @@ export const verifyAudit = async (
         problems.push(signature);
         continue;
       }
-      for (const { chain, seq, hash = '' } of readVouches(row.seen)) claims.push({ chain, seq, hash });
+      for (const { chain, seq, hash = '' } of readAttestedHeads(row.seen)) claims.push({ chain, seq, hash });
       const progress = (events: number): void | Promise<void> => onProgress(found.events + events);
       const walked = await walkAgain({ db, key }, row, (from) => walkChain({ db, key }, from, pageSize, progress));
       found.events += walked.events;
@@ -73,13 +73,13 @@ export const verifyAudit = async (
   for (const { chain, seq } of await listHeadless(db, missingMax)) {
     problems.push({ chain, seq, problem: auditProblems.noHead });
   }
-  // What can still be seen needs no second line for when it was found.
-  for (const { problem } of recorded) if (!problems.some((seen) => isSaidBy(problem, seen))) problems.push(problem);
+  // A recorded problem that is still visible is listed once.
+  for (const { problem } of recorded) if (!problems.some((seen) => isSeenAs(problem, seen))) problems.push(problem);
   const all = distinct(problems);
   return { ...found, first_problem: all[0] ?? null, problems: all.slice(0, problemsMax) };
 };
 
-/** The retention may have dropped events while their chain was read: then it begins elsewhere. */
+/** Repeats a walk with problems when the retention moved the beginning of the chain meanwhile. */
 const walkAgain = async (
   { db, key }: { db: Kysely<unknown>; key: Buffer },
   row: ChainRow,
@@ -92,7 +92,7 @@ const walkAgain = async (
   return moved ? walk(again) : walked;
 };
 
-const isSaidBy = (recorded: AuditProblem, seen: AuditProblem): boolean =>
+const isSeenAs = (recorded: AuditProblem, seen: AuditProblem): boolean =>
   recorded.chain === seen.chain && recorded.seq === seen.seq && recorded.problem.startsWith(seen.problem);
 
 const missingBetween = (after: number, chain: number): AuditProblem[] =>
@@ -101,13 +101,13 @@ const missingBetween = (after: number, chain: number): AuditProblem[] =>
     problem: auditProblems.chainMissing,
   }));
 
-/** The lowest place first, and each once. */
+/** Each problem once, the lowest position first. */
 const distinct = (problems: readonly AuditProblem[]): AuditProblem[] =>
   problems
     .filter((problem, index) => problems.findIndex((other) => isSameProblem(problem, other)) === index)
     .toSorted((a, b) => a.chain - b.chain || (a.seq ?? -1) - (b.seq ?? -1));
 
-/** The end of a chain that another head, or this installation, saw signed. `hash` may be cut, or empty. */
+/** An end of a chain that another head or an external head states. `hash` may be cut or empty. */
 type Claim = ChainEnd & { chain: number };
 
 const claimsPage = 500;
@@ -119,7 +119,8 @@ const contradicted = async (db: Kysely<unknown>, key: Buffer, claims: readonly C
   ];
   for (let i = 0; i < unique.length; i += claimsPage) {
     const page = unique.slice(i, i + claimsPage);
-    // Hashes first: what the retention drops meanwhile stands before the beginning that is read then.
+    // Hashes are read before the heads: events that the retention drops in between lie before the beginning read
+    // afterwards.
     const hashes = await hashesAt(db, page);
     const heads = new Map(
       (
@@ -144,7 +145,7 @@ const compare = (row: ChainRow, claim: Claim, hashes: ReadonlyMap<string, string
   return problem === undefined ? [] : [problem];
 };
 
-/** Many heads may tell of the same end that is missing: the one that tells most is enough. */
+/** Many heads may state ends of one cut-off chain: only the furthest end is listed. */
 const longest = (problems: readonly AuditProblem[]): AuditProblem[] => {
   const best = new Map<string, AuditProblem>();
   for (const problem of problems) {

@@ -1,6 +1,6 @@
 /**
- * Verification that somebody asks for and comes back to: it goes on beside the requests of this process, works a third of
- * the time at most, and leaves its result in the store, where every gateway shows it.
+ * Verification in the background, started from the panel. It runs beside the requests of this process, works at most a
+ * third of the time, and stores its result, so that every gateway shows it.
  */
 import { createHmac } from 'node:crypto';
 import type { Kysely } from 'kysely';
@@ -17,7 +17,7 @@ type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock;
 
 const pageEvents = 200;
 const touchEveryMs = 1_000;
-/** One that was not heard of for so long was ended with its process. */
+/** A verification without progress for this long ended with its process. */
 const silentMsMax = 30_000;
 
 export type Verification = {
@@ -27,7 +27,7 @@ export type Verification = {
   finished: string | null;
   chains: number;
   events: number;
-  /** Written since a head was signed last: their chain is right, but nobody could tell if they were cut off now. */
+  /** Events after the last signed head: their hashes are right, but their removal could not be detected. */
   unsigned: number;
   problem: { chain: number; seq: number | null; problem: string } | null;
 };
@@ -53,7 +53,7 @@ export const listVerifications = async (
 
 const verdictLabel = 'audit-verdict';
 
-/** Of what was found sound: who may write the table could say so otherwise. */
+/** Signs a sound verdict, because write access to the table is enough to forge an unsigned one. */
 const signVerdict = (
   key: Buffer,
   {
@@ -79,7 +79,9 @@ const stateOf = (row: store.VerificationRow, nowMs: number, key: Buffer): Verifi
   return nowMs - row.touched.getTime() > silentMsMax ? 'interrupted' : 'running';
 };
 
-/** False: one is running. Resolves when it has begun; its end is told by `listVerifications`. */
+/**
+ * Returns false when one is running. Resolves when the verification has begun; `listVerifications` shows its result.
+ */
 export const startVerification = async (
   deps: Deps,
   { actor, address }: { actor: string; address: string },

@@ -1,4 +1,4 @@
-/** Walks one chain from its signed beginning to its signed end, a page of events in memory at a time. */
+/** Walks one chain from its signed beginning to its signed end, with one page of events in memory. */
 import type { Kysely } from 'kysely';
 import { isOfFirstVersion } from '../chain/attested-heads.ts';
 import { type ChainEnd, changesProcess } from '../chain/chain.ts';
@@ -7,14 +7,14 @@ import { checkSignatures, isAsWritten } from '../chain/check-chain.ts';
 import { type ChainRow, listChainEvents, type StoredEvent } from '../chain/event-store.ts';
 import { type AuditProblem, auditProblems } from '../chain/problem.ts';
 
-/** What an event of the chain of changes says was found broken. */
+/** A problem that an event of the chain of changes records. */
 export type Recorded = { problem: AuditProblem };
 
 export type Walked = { events: number; unsigned: number; problems: AuditProblem[]; recorded: Recorded[] };
 
 type Deps = { db: Kysely<unknown>; key: Buffer };
 
-/** `row`: with right signatures. `onPage`: events of this chain so far. */
+/** `row`: its signatures were checked. `onPage` gets the number of events read so far. */
 export const walkChain = async (
   { db, key }: Deps,
   row: ChainRow,
@@ -30,7 +30,7 @@ export const walkChain = async (
   let at: Date | undefined;
   for (;;) {
     const page = await listChainEvents(db, chain, at === undefined ? { seq: end.seq } : { seq: end.seq, at }, pageSize);
-    // A process that lives has written since its head was read, and signed what it wrote.
+    // A running process writes further events, each with a newly signed head, so the head is read again.
     const reached = page.at(-1)?.seq ?? end.seq;
     if (reached > head.seq) head = (await readAgain(db, key, chain)) ?? head;
     for (const event of page) {
@@ -56,13 +56,13 @@ export const walkChain = async (
   return walked;
 };
 
-/** Undefined when its signature is wrong: then the one that was read before is what counts. */
+/** Undefined when the signature is wrong; then the head that was read first counts. */
 const readAgain = async (db: Kysely<unknown>, key: Buffer, chain: number): Promise<ChainRow | undefined> => {
   const row = await findChain(db, chain);
   return row !== undefined && checkSignatures(key, row) === undefined ? row : undefined;
 };
 
-/** Only a process of the first version, which was ended before it closed its chain, left events behind its head. */
+/** Only a process of the first version that ended before it closed its chain left events after its head. */
 export const mayBeUnsigned = ({ process, closed, seen }: ChainRow): boolean =>
   process !== changesProcess && !closed && isOfFirstVersion(seen);
 

@@ -1,4 +1,4 @@
-/** What every change of a credential shares: one transaction that ends with a higher epoch, and a line in the history. */
+/** Common parts of all changes: a transaction that raises the epoch at its end, and an event in the audit. */
 import type { Kysely, Transaction } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
@@ -16,9 +16,9 @@ export type CredentialsDeps = {
   db: Kysely<unknown>;
   box: Pick<SecretBox, 'digest' | 'derive'>;
   clock: Clock;
-  /** Scopes that exist; without the list any name is taken. */
+  /** Scopes that exist; without the list every name is accepted. */
   scopes?: readonly string[];
-  /** Who makes the changes, for their history. */
+  /** Name of the actor, for the history. Default: system. */
   actor?: string;
 };
 
@@ -31,8 +31,8 @@ export const change = <T>({ db }: CredentialsDeps, tx: Tx | undefined, work: (tx
   return tx === undefined ? inTransaction(db, run) : run(tx);
 };
 
-/** How a value is kept: what it is known by, and what it is named by. */
-export const keptOf = ({ box }: CredentialsDeps, value: string): { digest: Buffer; fingerprint: string } => ({
+/** The stored form of a secret value: the digest identifies it, and the fingerprint names it in the audit. */
+export const storedForm = ({ box }: CredentialsDeps, value: string): { digest: Buffer; fingerprint: string } => ({
   digest: box.digest(value),
   fingerprint: createFingerprint(box)(value),
 });
@@ -41,13 +41,15 @@ export const assertFound = (found: boolean, what: string, id: string): void => {
   if (!found) throw new Fault('NOT_FOUND', `There is no ${what} ${id}`);
 };
 
-/** One line of the audit, in the transaction of the change. `actor` of the deps when the call names none. */
+/**
+ * Adds an event to the audit, in the transaction of the change. The actor is that of the deps unless the event has one.
+ */
 export const noteChange = (deps: CredentialsDeps, tx: Tx, event: NewAuditEvent): Promise<void> =>
   appendChange(tx, deps.box, deps.clock.now(), { actor: deps.actor ?? 'system', ...event });
 
 type StateKind = Exclude<StateChange['kind'], 'token'>;
 
-/** The same, and a line in the history of the credential. */
+/** Adds an event to the audit, and an entry to the history of the credential. */
 export const noteState = async (
   deps: CredentialsDeps,
   tx: Tx,

@@ -1,4 +1,4 @@
-/** Ends one access token before its time. */
+/** Revokes one access token before it expires. */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
@@ -10,7 +10,9 @@ import { insertStateChange } from './state-store.ts';
 
 export type RevokedToken = { jti: string; clientId: string; expiresMs: number };
 
-/** `by`: why, and who asked. When it resolves the revocation is on its way to every gateway. */
+/**
+ * `by`: reason and actor. When it resolves, the revocation is committed, and every gateway reads it within a second.
+ */
 export type RevokeToken = (token: RevokedToken, by: { reason: string; actor: string }) => Promise<void>;
 
 export const createRevokeToken =
@@ -22,9 +24,9 @@ export const createRevokeToken =
       await insertStateChange(tx, { kind: 'token', credential: jti, state: 'revoked', ...by, at: now });
       const event = { token_id: jti, client_id: clientId, ...by } as const;
       await appendChange(tx, box, now, { action: 'token.revoked', ...event });
-      // Last before the row itself: the epoch stays locked to the end, which puts revocations in one line.
+      // Locked late, because the epoch stays locked to the end of the transaction. The lock orders the revocations.
       await lockEpoch(tx);
-      // Each number has its row, by which a gateway finds that the store still has the history that it knows.
+      // Each epoch number has a row, by which a gateway checks that the store still holds the history it has read.
       if (await isTokenRevoked(tx, jti)) return;
       const state = await raiseTokenEpoch(tx);
       await insertRevokedToken(tx, { jti, clientId, expires: new Date(expiresMs) }, state, now);

@@ -1,6 +1,6 @@
 /**
- * New secrets and keys beside old ones. The old one goes on for the overlap, in which `showClient` tells who still uses it;
- * it ends by itself, or before by retiring it.
+ * Rotation: issues new secrets and keys beside old ones. The old one remains valid for the overlap, during which
+ * `showClient` shows its use. It ends by itself after the overlap, or earlier when it is retired.
  */
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { calculateJwkThumbprint, type JWK } from 'jose';
@@ -9,7 +9,7 @@ import { newApiKey, newClientSecret } from '../../model/credential-values.ts';
 import * as store from '../lookup/credential-store.ts';
 import { adviceTexts } from '../show/retire-advice.ts';
 import { clientKeyName, credentialViews, type ShownSecret } from '../show/show-credentials.ts';
-import { assertFound, type CredentialsDeps, change, keptOf, noteChange, noteState, type Tx } from './change.ts';
+import { assertFound, type CredentialsDeps, change, noteChange, noteState, storedForm, type Tx } from './change.ts';
 import * as states from './state-store.ts';
 
 export type IssuedSecret = { client_secret: string; secret_id: string };
@@ -31,14 +31,14 @@ export const issueSecret = async (
   expires: Date | null,
 ): Promise<IssuedSecret> => {
   const { id, value } = newClientSecret();
-  const kept = keptOf(deps, value);
-  await store.insertSecret(tx, { secretId: id, clientId, ...kept, created: deps.clock.now(), expires });
+  const stored = storedForm(deps, value);
+  await store.insertSecret(tx, { secretId: id, clientId, ...stored, created: deps.clock.now(), expires });
   await noteChange(deps, tx, { action: 'secret.created', client_id: clientId, credential_id: id });
   return { client_secret: value, secret_id: id };
 };
 
 export const rotations = (deps: CredentialsDeps) => ({
-  /** A new secret; the earlier ones end `overlapHours` (0 to 720) from now, or when they would have ended before. */
+  /** Issues a new secret. Earlier ones end in `overlapHours` (0 to 720), or at their own expiry if that is sooner. */
   rotateClientSecret: async (clientId: string, overlapHours: number, tx?: Tx): Promise<IssuedSecret> => {
     const end = endOf(deps, overlapHours);
     return change(deps, tx, async (inner) => {
@@ -50,7 +50,7 @@ export const rotations = (deps: CredentialsDeps) => ({
     });
   },
 
-  /** Ends a secret now. CONFLICT, with the facts, while it is not known to be safe (retire-advice.ts), unless `force`. */
+  /** Ends a secret now. Without `force`: CONFLICT with the facts unless that is safe (retire-advice.ts). */
   retireClientSecret: async (clientId: string, secretId: string, force: boolean): Promise<void> => {
     const secret = (await credentialViews(deps).showSecrets(clientId)).find(({ id }) => id === secretId);
     if (secret === undefined) throw new Fault('NOT_FOUND', `There is no secret ${secretId} of the client ${clientId}`);
@@ -63,7 +63,7 @@ export const rotations = (deps: CredentialsDeps) => ({
     });
   },
 
-  /** A new key of the same tenant and name; the old one ends `overlapHours` (0 to 720) from now. */
+  /** Issues a new key with the same tenant and name. The old one ends in `overlapHours` (0 to 720). */
   rotateApiKey: async (keyId: string, overlapHours: number, tx?: Tx): Promise<{ key_id: string; api_key: string }> => {
     const end = endOf(deps, overlapHours);
     return change(deps, tx, async (inner) => {
@@ -76,12 +76,14 @@ export const rotations = (deps: CredentialsDeps) => ({
         ...{ action: 'key.created', kind: 'api_key', credential_id: id },
         ...{ tenants: [old.tenant], details: JSON.stringify({ successor_of: keyId }) },
       });
-      await store.insertApiKey(inner, { ...old, ...keptOf(deps, value), keyId: id, created, expires: null });
+      await store.insertApiKey(inner, { ...old, ...storedForm(deps, value), keyId: id, created, expires: null });
       return { key_id: id, api_key: value };
     });
   },
 
-  /** `jwk`: public key for private_key_jwt. Its name is its `kid`, else its RFC 7638 thumbprint. CONFLICT: it exists. */
+  /**
+   * `jwk`: public key for private_key_jwt. Its id is its `kid`, else its RFC 7638 thumbprint. CONFLICT: the id exists.
+   */
   addClientKey: async (clientId: string, jwk: unknown, tx?: Tx): Promise<{ client_id: string; key_id: string }> => {
     const key = await readPublicJwk(jwk);
     return change(deps, tx, async (inner) => {
@@ -123,21 +125,21 @@ const notSafe = ({ id, advice, last_used, last_address, longest_gap_seconds }: S
 
 const rsaBitsMin = 2_048;
 
-/** ES256, EdDSA, PS256 and RS256 are taken, so these are the keys. Only public members are kept. */
+/** Accepts keys for ES256, EdDSA, PS256 and RS256, and returns their public members only. */
 const readPublicJwk = async (jwk: unknown): Promise<{ keyId: string; jwk: object }> => {
   if (typeof jwk !== 'object' || jwk === null) throw notAKey('is not a JSON object');
   if ('d' in jwk || 'k' in jwk) throw notAKey('holds a private or secret key; register the public part only');
-  const kept = exportPublic(jwk);
+  const key = exportPublic(jwk);
   const fits =
-    (kept.kty === 'EC' && kept.crv === 'P-256') ||
-    (kept.kty === 'OKP' && kept.crv === 'Ed25519') ||
-    (kept.kty === 'RSA' && Buffer.from(kept.n ?? '', 'base64url').length * 8 >= rsaBitsMin);
+    (key.kty === 'EC' && key.crv === 'P-256') ||
+    (key.kty === 'OKP' && key.crv === 'Ed25519') ||
+    (key.kty === 'RSA' && Buffer.from(key.n ?? '', 'base64url').length * 8 >= rsaBitsMin);
   if (!fits) throw notAKey(`must be an EC key on P-256, Ed25519, or RSA with at least ${rsaBitsMin} bits`);
   const named = 'kid' in jwk ? jwk.kid : undefined;
   if (named !== undefined && (typeof named !== 'string' || !/^[\x21-\x7e]{1,128}$/.test(named))) {
     throw notAKey('has a kid that is not 1 to 128 printable characters');
   }
-  return { keyId: named ?? (await calculateJwkThumbprint(kept)), jwk: kept };
+  return { keyId: named ?? (await calculateJwkThumbprint(key)), jwk: key };
 };
 
 const exportPublic = (jwk: object): JWK => {

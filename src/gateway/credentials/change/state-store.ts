@@ -1,4 +1,4 @@
-/** SQL of the states of credentials: quarantine, ends, and the history of both. */
+/** SQL of the states of credentials: quarantine, expiry and revocation, and their history. */
 import { type Kysely, sql } from 'kysely';
 
 type Db = Kysely<unknown>;
@@ -22,7 +22,7 @@ export const insertStateChange = async (tx: Db, entry: StateChange): Promise<voi
   );
 };
 
-/** The last change of each. */
+/** The last change of each credential. */
 export const findLastChanges = async (db: Db, credentials: readonly string[]): Promise<Map<string, StateChange>> => {
   const { rows } = await sql<StateChange>`
     select distinct on (credential) kind, credential, state, reason, actor, at from gateway.credential_changes
@@ -30,7 +30,7 @@ export const findLastChanges = async (db: Db, credentials: readonly string[]): P
   return new Map(rows.map((row) => [row.credential, row]));
 };
 
-/** Revocations among the last `changesMax` changes, single tokens left out, and the epoch that they belong to. */
+/** Revocations among the last `changesMax` changes, without single tokens, and the epoch of the same snapshot. */
 export const listLastRevocations = async (
   db: Db,
   changesMax: number,
@@ -48,7 +48,7 @@ export const listLastRevocations = async (
 const changed = async (statement: ReturnType<typeof sql>, db: Db): Promise<boolean> =>
   ((await statement.execute(db)).numAffectedRows ?? 0n) > 0n;
 
-/** null: out of quarantine. False when there is none with that id. */
+/** `reason` null ends the quarantine. False when no row has the id. */
 export const updateClientQuarantine = (tx: Db, clientId: string, reason: string | null): Promise<boolean> =>
   changed(sql`update gateway.clients set quarantined_reason = ${reason} where client_id = ${clientId}`, tx);
 
@@ -62,7 +62,7 @@ export const isClientDisabled = async (tx: Db, clientId: string): Promise<boolea
   (await sql`select 1 from gateway.clients where client_id = ${clientId} and disabled_at is not null`.execute(tx)).rows
     .length > 0;
 
-/** Never earlier than before: what was refused stays refused. */
+/** Only moves the time forward, so refused tokens stay refused. */
 export const updateTokensNotBefore = (tx: Db, clientId: string, before: Date): Promise<boolean> =>
   changed(
     sql`update gateway.clients set tokens_not_before = greatest(tokens_not_before, ${before}) where client_id = ${clientId}`,
@@ -75,7 +75,7 @@ export const updateClientIntrospection = (tx: Db, clientId: string, mayIntrospec
 export const updateClientDpop = (tx: Db, clientId: string, dpopRequired: boolean): Promise<boolean> =>
   changed(sql`update gateway.clients set dpop_required = ${dpopRequired} where client_id = ${clientId}`, tx);
 
-/** Live secrets of the client end at `end` unless they end earlier; their ids. */
+/** Lets the live secrets of the client expire at `end` unless they expire earlier. Returns their ids. */
 export const limitSecrets = async (tx: Db, clientId: string, end: Date, now: Date): Promise<string[]> => {
   const { rows } = await sql<{ secret_id: string }>`
     update gateway.client_secrets set expires = least(expires, ${end})
@@ -84,7 +84,7 @@ export const limitSecrets = async (tx: Db, clientId: string, end: Date, now: Dat
   return rows.map(({ secret_id }) => secret_id);
 };
 
-/** The live key ends at `end` unless it ends earlier. Undefined when there is no live key with that id. */
+/** Lets the live key expire at `end` unless it expires earlier. Undefined when no live key has the id. */
 export const limitKey = async (
   tx: Db,
   keyId: string,
@@ -105,7 +105,7 @@ export const revokeTenantKeys = async (tx: Db, tenant: string, reason: string, n
   return rows.map(({ key_id }) => key_id);
 };
 
-/** False when the client has a key with that id already. */
+/** False when the client already has a key with that id. */
 export const insertClientKey = (
   tx: Db,
   key: { clientId: string; keyId: string; jwk: object; created: Date },

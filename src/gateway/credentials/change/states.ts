@@ -1,6 +1,6 @@
 /**
- * Quarantine and its end, the rights of a client, and the end of its tokens. A quarantined credential is known and refused
- * with the reason; a revoked one is not known any more.
+ * Quarantine and reactivation, the right to introspect, and the revocation of all tokens of a client. A quarantined
+ * credential is refused with the given reason; a revoked one is refused as revoked.
  */
 import { Fault } from '#src/contract/fault.ts';
 import { tenantExists } from '../lookup/credential-store.ts';
@@ -15,7 +15,7 @@ const updates = {
 
 export type Quarantinable = keyof typeof updates;
 
-/** It is read by whoever is refused, so it must be a sentence and not a page. */
+/** The refused caller reads the reason, so it must be short. */
 const reasonLengthMax = 200;
 
 const assertReason = (reason: string): void => {
@@ -25,28 +25,28 @@ const assertReason = (reason: string): void => {
 };
 
 export const stateChanges = (deps: CredentialsDeps) => ({
-  /** Refused with 403 and `reason` by every gateway within a second, until it is reactivated. */
+  /** Makes every gateway refuse the credential with 403 and `reason` within a second, until it is reactivated. */
   quarantine: async (kind: Quarantinable, id: string, reason: string, tx?: Tx): Promise<void> => {
     assertReason(reason);
     return change(deps, tx, async (inner) => {
-      assertFound(await updates[kind](inner, id, reason), wordOf[kind], id);
+      assertFound(await updates[kind](inner, id, reason), labelOf[kind], id);
       await noteState(deps, inner, { kind, credential: id, state: 'quarantined', reason });
     });
   },
 
-  /** Ends a quarantine. What was revoked stays so: CONFLICT. */
+  /** Ends a quarantine. CONFLICT for a client that is disabled. */
   reactivate: async (kind: Quarantinable, id: string, reason: string, tx?: Tx): Promise<void> => {
     assertReason(reason);
     return change(deps, tx, async (inner) => {
-      assertFound(await updates[kind](inner, id, null), wordOf[kind], id);
+      assertFound(await updates[kind](inner, id, null), labelOf[kind], id);
       if (kind === 'client' && (await store.isClientDisabled(inner, id))) {
-        throw new Fault('CONFLICT', `The client ${id} was disabled for good`);
+        throw new Fault('CONFLICT', `The client ${id} was disabled permanently`);
       }
       await noteState(deps, inner, { kind, credential: id, state: 'active', reason });
     });
   },
 
-  /** Whether the client may ask about tokens of everybody (RFC 7662). */
+  /** Sets whether the client may introspect tokens of every client (RFC 7662). */
   setClientMayIntrospect: (clientId: string, mayIntrospect: boolean, tx?: Tx): Promise<void> =>
     change(deps, tx, async (inner) => {
       assertFound(await store.updateClientIntrospection(inner, clientId, mayIntrospect), 'client', clientId);
@@ -55,12 +55,12 @@ export const stateChanges = (deps: CredentialsDeps) => ({
     }),
 
   /**
-   * Refuses every token of the client that was issued before `before` (default now). Tokens carry whole seconds, so one
-   * that is issued in the same second is refused as well; the next request for a token gives a good one.
+   * Revokes every token of the client that was issued before `before` (default now). Tokens contain whole seconds, so a
+   * token issued in the same second is refused too; the next token request gets a valid one.
    */
   revokeClientTokens: async (clientId: string, before = deps.clock.now(), tx?: Tx): Promise<void> => {
     if (before.getTime() > deps.clock.now().getTime()) {
-      throw new Fault('VALIDATION_ERROR', 'The time must not lie ahead: tokens that come later would be refused');
+      throw new Fault('VALIDATION_ERROR', 'The time must not be in the future: later tokens would be refused');
     }
     return change(deps, tx, async (inner) => {
       assertFound(await store.updateTokensNotBefore(inner, clientId, before), 'client', clientId);
@@ -69,7 +69,9 @@ export const stateChanges = (deps: CredentialsDeps) => ({
     });
   },
 
-  /** All live keys of the tenant; returns their ids. NOT_FOUND: nobody may believe that a mistyped tenant is shut out. */
+  /**
+   * Revokes all live keys of the tenant and returns their ids. NOT_FOUND for an unknown tenant, to catch typing errors.
+   */
   revokeTenantKeys: (tenant: string, reason = 'all keys of the tenant revoked', tx?: Tx): Promise<string[]> =>
     change(deps, tx, async (inner) => {
       const ids = await store.revokeTenantKeys(inner, tenant, reason, deps.clock.now());
@@ -81,4 +83,4 @@ export const stateChanges = (deps: CredentialsDeps) => ({
     }),
 });
 
-const wordOf: Readonly<Record<Quarantinable, string>> = { client: 'client', secret: 'secret', api_key: 'key' };
+const labelOf: Readonly<Record<Quarantinable, string>> = { client: 'client', secret: 'secret', api_key: 'key' };

@@ -1,6 +1,6 @@
 /**
- * A connection whose peer has vanished never answers and never fails, so whoever waits for the store gives up after a
- * while. The work itself goes on; what it finds too late must be harmless.
+ * Rejects with LateAnswer when `work` takes longer than `msMax`: a connection whose peer has vanished neither answers
+ * nor fails. The work itself continues, so a late result of it must be harmless.
  */
 export const answerInTime = async <T>(work: Promise<T>, msMax: number): Promise<T> => {
   const { promise: late, reject } = Promise.withResolvers<never>();

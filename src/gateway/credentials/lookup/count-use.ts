@@ -1,7 +1,7 @@
 /**
- * Counts the use of credentials in memory and writes it in one statement every few seconds, so that "when was it used
- * last, and from where?" is at most half a minute behind and no request waits for it. What a killed process had not
- * written yet is lost; a stopped one writes it.
+ * Counts the use of credentials in memory and writes the counts in one statement every 15 seconds. "Last used" and its
+ * address are at most half a minute behind, and no request waits for the write. A process that is stopped writes its
+ * counts; a process that is killed loses them.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
@@ -10,7 +10,7 @@ import { pause, type Service } from '#src/platform/supervisor.ts';
 import { addUses, deleteOldCalls } from './use-store.ts';
 
 export type CredentialUse = {
-  /** One accepted use. `address`: the peer of the connection, as the log and the upstream are told. */
+  /** Counts one accepted use. `address`: peer of the connection, as in the log and in the header for the upstream. */
   record(credentialId: string, address: string | undefined): void;
   service: Service;
 };
@@ -20,9 +20,9 @@ type CredentialUseDeps = { db: Kysely<unknown>; clock: Clock; log: Logger; flush
 type Counted = { calls: number; firstMs: number; lastMs: number; address: string };
 
 const flushMsDefault = 15_000;
-/** More different credentials between two writings are not counted. */
+/** Largest number of credentials that are counted between two writes. */
 const entriesMax = 100_000;
-const callsKeptMs = 15 * 60_000;
+const callsStoredMs = 15 * 60_000;
 
 export const createCredentialUse = (deps: CredentialUseDeps): CredentialUse => {
   const { clock, log } = deps;
@@ -56,11 +56,11 @@ export const createCredentialUse = (deps: CredentialUseDeps): CredentialUse => {
         })),
       );
     } catch (error) {
-      giveBack(batch, counted);
+      mergeBack(batch, counted);
       log.warn({ err: error }, 'the use of credentials could not be written; trying again');
       return;
     }
-    await deleteOldCalls(deps.db, new Date(clock.now().getTime() - callsKeptMs));
+    await deleteOldCalls(deps.db, new Date(clock.now().getTime() - callsStoredMs));
   };
 
   return {
@@ -77,8 +77,8 @@ export const createCredentialUse = (deps: CredentialUseDeps): CredentialUse => {
   };
 };
 
-/** What could not be written is added to what was counted since. */
-const giveBack = (batch: ReadonlyMap<string, Counted>, counted: Map<string, Counted>): void => {
+/** Adds counts that could not be written to the counts since then. */
+const mergeBack = (batch: ReadonlyMap<string, Counted>, counted: Map<string, Counted>): void => {
   for (const [id, before] of batch) {
     const since = counted.get(id);
     if (since !== undefined) {

@@ -1,4 +1,6 @@
-/** SQL of tenants, API keys and API clients. Changes are made by `credentials.ts`, which raises the epoch with each. */
+/**
+ * SQL of tenants, API keys and API clients. Only credentials.ts calls the changes, because each must raise the epoch.
+ */
 import { type Kysely, sql } from 'kysely';
 import { stateText } from './epoch-store.ts';
 
@@ -29,23 +31,23 @@ export type ClientRow = {
   scopes: readonly string[] | null;
   mayUseTokens: boolean;
   mayIntrospect: boolean;
-  /** Its tokens are bound to a key (RFC 9449), or it gets none. */
+  /** The client gets only tokens that are bound to a key (RFC 9449). */
   dpopRequired: boolean;
   disabled: boolean;
   quarantinedReason: string | null;
-  /** Tokens issued before are refused. */
+  /** Tokens issued before this time are refused. */
   tokensNotBeforeMs: number | null;
-  /** Not revoked; the caller looks at `expiresMs`. */
+  /** Secrets that are not revoked; the caller checks `expiresMs`. */
   secrets: readonly SecretRow[];
   keys: readonly ClientKeyRow[];
-  /** Granted and not withdrawn, gone ones included. */
+  /** Granted tenants, including removed ones. */
   tenants: readonly TenantState[];
 };
 
-/** `state`: of all credentials, in the snapshot in which the row was read (stateText). */
+/** `state`: state of all credentials in the snapshot in which the row was read (`stateText`). */
 export type Found<T> = { row: T | undefined; state: string };
 
-/** A key by its digest, also one that is revoked: its holder may learn that. */
+/** A key by its digest. Revoked keys are included, because their holder gets that reason. */
 export const findApiKey = async (db: Db, digest: Buffer): Promise<Found<KeyRow>> => {
   const { rows } = await sql<{
     state: string;
@@ -74,7 +76,7 @@ const stateRow = <T>([row]: readonly T[]): T => {
   return row;
 };
 
-/** The client with its live secrets and grants, in one statement: one snapshot, and one cost for known and unknown ids. */
+/** A client with its live secrets and grants. One statement gives one snapshot, and the same cost for unknown ids. */
 export const findClient = async (db: Db, clientId: string): Promise<Found<ClientRow>> => {
   const { rows } = await sql<Omit<ReadClient, 'client_id'> & { state: string; client_id: string | null }>`
     select ${stateText} as state, c.client_id, c.scopes, c.may_use_tokens, c.may_introspect,
@@ -129,7 +131,7 @@ const toClientRow = (row: ReadClient): ClientRow => ({
   tenants: row.tenants.map(({ id, enabled, gone }) => ({ id, apiEnabled: enabled, gone })),
 });
 
-/** Of a value that was issued, live or ended. `clientId`: of a secret. `fingerprint` null: issued by an earlier version. */
+/** An issued value, live or ended. `clientId`: client of a secret. `fingerprint` null: issued by an earlier version. */
 export type IssuedRow = { digest: Buffer; fingerprint: string | null; clientId: string | null };
 
 export const findIssuedKey = async (db: Db, keyId: string): Promise<IssuedRow | undefined> =>
@@ -158,18 +160,18 @@ export const insertTenant = async (
   );
 };
 
-/** Each of the following returns false when there is nothing with that id to change. */
+/** Runs an update. The updates below return false when no row has the id. */
 const changed = async (statement: ReturnType<typeof sql>, db: Db): Promise<boolean> =>
   ((await statement.execute(db)).numAffectedRows ?? 0n) > 0n;
 
 export const updateTenantApi = (db: Db, id: string, enabled: boolean): Promise<boolean> =>
   changed(sql`update gateway.tenants set api_enabled = ${enabled} where id = ${id}`, db);
 
-/** What callers are told about the tenant. */
+/** Facts about the tenant that callers may see. */
 export const updateTenantFacts = (db: Db, id: string, facts: Readonly<Record<string, unknown>>): Promise<boolean> =>
   changed(sql`update gateway.tenants set facts = ${JSON.stringify(facts)}::jsonb where id = ${id}`, db);
 
-/** Undefined: no such tenant. */
+/** Undefined: there is no such tenant. */
 export const findTenantApi = async (db: Db, id: string): Promise<boolean | undefined> =>
   (await sql<{ enabled: boolean }>`select api_enabled as enabled from gateway.tenants where id = ${id}`.execute(db))
     .rows[0]?.enabled;
@@ -197,7 +199,7 @@ export const insertApiKey = async (db: Db, key: NewKeyRow): Promise<void> => {
       ${key.expires})`.execute(db);
 };
 
-/** Revoking twice keeps the first time and reason. */
+/** Revoking a key again keeps the first time and reason. */
 export const markKeyRevoked = (db: Db, keyId: string, reason: string, now: Date): Promise<boolean> =>
   changed(
     sql`update gateway.api_keys
@@ -259,7 +261,7 @@ export const markSecretRevoked = (db: Db, secretId: string, now: Date): Promise<
     db,
   );
 
-/** Granting again what was withdrawn makes it live again. */
+/** Granting a withdrawn tenant again makes the grant live. */
 export const insertGrant = async (db: Db, clientId: string, tenant: string, now: Date): Promise<void> => {
   await sql`
     insert into gateway.client_tenants (tenant, client_id, granted_at) values (${tenant}, ${clientId}, ${now})

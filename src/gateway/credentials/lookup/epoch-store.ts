@@ -1,17 +1,17 @@
 /**
- * What says which state of all credentials, and of all revoked tokens, is meant: a number that is raised in the transaction
- * of each change, and a random value that comes with it. The number puts the changes in one line: a process that reads number n
- * sees every change up to n. The random value tells two changes with one number apart, as a store that was restored or
- * failed over gives a number a second time.
+ * The epoch identifies a state of all credentials, and of all revoked tokens: a number and a random mark, both renewed
+ * in the transaction of each change. The number orders the changes: a process that reads number n sees every change up
+ * to n. The mark distinguishes two changes with the same number, because a restored or failed-over store repeats
+ * numbers.
  */
 import { type Kysely, sql } from 'kysely';
 import type { PoolClient } from 'pg';
 
 export type Epoch = {
   credentials: EpochPart;
-  /** Raised by revocations of single tokens, which leave everything else as it is. */
+  /** Raised by the revocation of a single token, which changes nothing else. */
   tokens: EpochPart;
-  /** Which database of which server answered: it is another one after a restart, a failover or a database made anew. */
+  /** Identifies the database and the server process. It differs after a restart, a failover or a new database. */
   store: string;
 };
 
@@ -19,18 +19,18 @@ export type EpochPart = { epoch: number; mark: string };
 
 const channel = 'gateway_credentials';
 
-/** Call last in the transaction: the row stays locked until it ends. The notification leaves with the commit. */
+/** Call it last in the transaction, because it locks the row. The notification is sent with the commit. */
 export const raiseEpoch = async (tx: Kysely<unknown>): Promise<void> => {
   await sql`update gateway.credential_epoch set epoch = epoch + 1, mark = gen_random_uuid()`.execute(tx);
   await sql`select pg_notify(${channel}, '')`.execute(tx);
 };
 
-/** Until the transaction ends no other one raises a number. */
+/** Keeps other transactions from raising a number until this one ends. */
 export const lockEpoch = async (tx: Kysely<unknown>): Promise<void> => {
   await sql`select 1 from gateway.credential_epoch for update`.execute(tx);
 };
 
-/** Returns the new state. What is inserted with it in this transaction becomes visible in the sequence of the numbers. */
+/** Returns the new state. Rows inserted with it in this transaction become visible in the sequence of the numbers. */
 export const raiseTokenEpoch = async (tx: Kysely<unknown>): Promise<EpochPart> => {
   const { rows } = await sql<EpochPart>`
     update gateway.credential_epoch set token_epoch = token_epoch + 1, token_mark = gen_random_uuid()
@@ -42,10 +42,10 @@ export const raiseTokenEpoch = async (tx: Kysely<unknown>): Promise<EpochPart> =
 const storeText = `concat_ws(' ', (select oid from pg_database where datname = current_database()),
   extract(epoch from pg_postmaster_start_time()))`;
 
-/** One text for one state of all credentials in one store, for a statement that reads `gateway.credential_epoch` as `e`. */
+/** The state of all credentials in one store as text, for a statement that reads `gateway.credential_epoch` as `e`. */
 export const stateText = sql<string>`concat_ws(' ', e.epoch, e.mark, ${sql.raw(storeText)})`;
 
-/** The same, of what was read before. */
+/** The same text for an epoch that was read. */
 export const stateOf = ({ credentials, store }: Epoch): string => `${credentials.epoch} ${credentials.mark} ${store}`;
 
 const readText = `select epoch, mark, token_epoch, token_mark, ${storeText} as store from gateway.credential_epoch`;
@@ -55,7 +55,7 @@ type Row = { epoch: number; mark: string; token_epoch: number; token_mark: strin
 export const readEpoch = async (db: Kysely<unknown>): Promise<Epoch> =>
   epochOf((await sql<Row>`${sql.raw(readText)}`.execute(db)).rows);
 
-/** The same over a connection that the caller holds. */
+/** Reads the epoch over a connection that the caller holds. */
 export const readEpochOn = async (client: PoolClient): Promise<Epoch> =>
   epochOf((await client.query<Row>(readText)).rows);
 

@@ -1,6 +1,6 @@
 /**
- * Reads the epoch again and again over a connection of its own. The notification of a change makes it read at once and is
- * a hint only: one that gets lost costs at most one interval.
+ * Service that reads the epoch regularly over a connection of its own. The notification of a change triggers a reading
+ * at once. It is only a hint: a lost notification delays the reading by at most one interval.
  */
 import type { Pool, PoolClient } from 'pg';
 import type { Logger } from '#src/platform/log.ts';
@@ -13,7 +13,7 @@ type EpochWatchDeps = {
   pool: Pool;
   log: Logger;
   elapsedMs: () => number;
-  /** `anew`: the first reading of a connection, before which the store may have become another one. */
+  /** `anew`: the first reading of a connection; the store may have changed before it. */
   confirm: (epoch: Epoch, askedAtMs: number, anew: boolean) => Promise<void>;
 };
 
@@ -28,8 +28,8 @@ export const createEpochWatch = (deps: EpochWatchDeps): Service => ({
       try {
         await watchConnection(deps, signal);
       } catch (error) {
-        // Requests confirm for themselves meanwhile, so there is nothing to give up.
-        deps.log.warn({ err: error }, 'credential changes are not heard of; connecting again');
+        // Requests read the epoch themselves meanwhile, so the watch simply tries again.
+        deps.log.warn({ err: error }, 'the connection that watches credential changes failed; connecting again');
         await pause(reconnectMs, signal);
       }
     }
@@ -57,7 +57,7 @@ const readAndConfirm = async (deps: EpochWatchDeps, client: PoolClient, anew: bo
   await deps.confirm(await readEpochOn(client), askedAtMs, anew);
 };
 
-/** Closed, not given back: it listens, and it may be broken. */
+/** Closes the connection instead of returning it to the pool: it still listens, and it may be broken. */
 const release = (client: PoolClient, wake: Wake): void => {
   wake.close();
   client.off('notification', wake.now);

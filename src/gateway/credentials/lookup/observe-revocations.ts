@@ -1,7 +1,7 @@
 /**
- * How long revocations of secrets, keys, clients and "tokens before" took to reach this process (single tokens:
- * revoked-tokens.ts). Looked up after a change was heard of and beside the way of requests: at the end of the history,
- * whose length does not matter.
+ * Measures how long revocations of secrets, keys, clients and "tokens issued before" took to reach this process (single
+ * tokens: revoked-tokens.ts). After a new epoch is confirmed, it reads the last entries of the history, independently
+ * of requests.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
@@ -11,23 +11,23 @@ type ObserveRevocationsDeps = { db: Kysely<unknown>; clock: Clock; observeLag: (
 
 const changesMax = 500;
 
-/** To be called when the epoch has been heard of and counts. The first call only learns what was revoked before. */
+/** To be called when a new epoch is confirmed. The first call only remembers the earlier revocations. */
 export const createObserveRevocations = ({ db, clock, observeLag }: ObserveRevocationsDeps) => {
   let seen: ReadonlySet<number> | undefined;
   let last: Promise<void> = Promise.resolve();
 
-  const look = async (epoch: number, heardMs: number): Promise<void> => {
+  const look = async (epoch: number, noticedMs: number): Promise<void> => {
     const found = await listLastRevocations(db, changesMax);
-    // There is more already, which this process has not heard of: then all of it is measured with that.
+    // A newer epoch exists already; its own call measures these revocations.
     if (seen !== undefined && found.epoch !== epoch) return;
     for (const { id, atMs } of found.revocations) {
-      if (seen?.has(id) === false) observeLag(Math.max(0, heardMs - atMs) / 1000);
+      if (seen?.has(id) === false) observeLag(Math.max(0, noticedMs - atMs) / 1000);
     }
     seen = new Set(found.revocations.map(({ id }) => id));
   };
 
   return (epoch: number): void => {
-    const heardMs = clock.now().getTime();
-    last = last.then(() => look(epoch, heardMs)).catch(() => undefined);
+    const noticedMs = clock.now().getTime();
+    last = last.then(() => look(epoch, noticedMs)).catch(() => undefined);
   };
 };

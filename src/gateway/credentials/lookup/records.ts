@@ -1,4 +1,4 @@
-/** Rows in the form that requests need: judged once when they are read, not on every use. */
+/** Converts rows to the form that requests need, once when they are read and not on every use. */
 import { createPublicKey, type JsonWebKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { ClientKeyRow, ClientRow, KeyRow, SecretRow, TenantState } from './credential-store.ts';
@@ -26,11 +26,11 @@ export type ClientRecord = Reach & {
   dpopRequired: boolean;
   disabled: boolean;
   quarantinedReason: string | null;
-  /** Tokens issued before are refused. */
+  /** Tokens issued before this time are refused. */
   tokensNotBeforeMs: number | null;
   secrets: readonly SecretRow[];
   keys: readonly ClientKey[];
-  /** Secrets that were found right before: a digest costs some 10 µs, on every request. */
+  /** Secrets that matched before, because a digest costs about 10 µs on every request. */
   proven: Map<string, SecretRow>;
 };
 
@@ -68,12 +68,12 @@ const toClientKey = ({ keyId, jwk }: ClientKeyRow): ClientKey => ({
 
 export const isOver = (expiresMs: number | null, nowMs: number): boolean => expiresMs !== null && nowMs >= expiresMs;
 
-/** Compared for clients that do not exist; no secret has this digest, as HMAC-SHA-256 of anything is not all zero. */
+/** Compared in place of unknown clients. No secret has this digest: no HMAC-SHA-256 is known to be all zero. */
 const nothing: SecretRow = { secretId: '', digest: Buffer.alloc(32), expiresMs: null, quarantinedReason: null };
 
 /**
- * The live secret of that client that this is, or undefined. An unknown client goes the same way as a wrong secret, so that
- * neither the answer nor its time tells which ids exist. Quarantine is for the caller to look at.
+ * Returns the live secret of the client that matches, or undefined. An unknown client takes the same steps as a wrong
+ * secret, so that neither the answer nor its time reveals which ids exist. The caller checks the quarantine.
  */
 export const provesClient = (
   box: Pick<SecretBox, 'digest'>,

@@ -6,7 +6,7 @@ type Db = Kysely<unknown>;
 
 export type RevokedTokenRow = { jti: string; clientId: string; expires: Date };
 
-/** `state`: as raised in this transaction. Revoking again changes nothing. */
+/** `state`: from `raiseTokenEpoch` in this transaction. Revoking a token again changes nothing. */
 export const insertRevokedToken = async (
   tx: Db,
   token: RevokedTokenRow,
@@ -22,8 +22,8 @@ export const insertRevokedToken = async (
 export type ListedRevocation = { jti: string; expiresMs: number; revokedAtMs: number; epoch: number };
 
 /**
- * Those that have not ended, at most `rowsMax`. `known`: only what became visible after that state; `continues` false when
- * the store does not hold that state (any more), so that nothing says that what came before it is known.
+ * Revocations of tokens that have not expired, at most `rowsMax`. `known`: returns only those after that state;
+ * `continues` is false when the store does not hold that state, so that earlier revocations may be missing as well.
  */
 export const listRevokedTokens = async (
   db: Db,
@@ -54,7 +54,7 @@ const isKnown = (known: EpochPart | undefined) =>
 export const isTokenRevoked = async (db: Db, jti: string): Promise<boolean> =>
   (await sql`select 1 from gateway.revoked_tokens where jti = ${jti}`.execute(db)).rows.length > 0;
 
-/** A batch at a time, so that no revocation pays for the past; a day late, so that no clock of a gateway is too early. */
+/** Deletes a bounded batch of expired rows, a day late to allow for clock differences between gateways. */
 export const deleteEndedRevocations = async (tx: Db, now: Date): Promise<void> => {
   await sql`
     delete from gateway.revoked_tokens where jti in (

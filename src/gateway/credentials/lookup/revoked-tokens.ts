@@ -1,7 +1,7 @@
 /**
- * The ids of revoked tokens that have not ended, in memory: the answer to "is it revoked?" needs no store. Read bit by bit
- * as the token epoch moves (credential-cache.ts says when). Bounded: with more than `entriesMax` of them this process no
- * longer knows all, and asks the store about an id that it does not hold.
+ * Holds the ids of revoked tokens that have not expired in memory, so that a check needs no store. New revocations are
+ * read when the token epoch moves (confirm-epoch.ts). With more than `entriesMax` ids the memory is incomplete, and the
+ * store is asked about ids that it does not hold.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
@@ -9,12 +9,14 @@ import type { EpochPart } from './epoch-store.ts';
 import { isTokenRevoked, type ListedRevocation, listRevokedTokens } from './revoked-token-store.ts';
 
 export type RevokedTokens = {
-  /** Another number after each change of the memory: what was found alive at this one needs no second look. */
+  /**
+   * Changes with the memory. A token that was not revoked at this version needs no second check at the same version.
+   */
   version(): number;
   has(jti: string): boolean | Promise<boolean>;
   /**
-   * Reads what was revoked since the last reading; everything, when the store has another history than the one that was
-   * read, or when `anew` is true. `state`: as read before the call.
+   * Reads the revocations since the last reading. Reads all of them when `anew` is true, or when the store does not
+   * continue the history that was read. `state`: read before the call.
    */
   load(state: EpochPart, anew?: boolean): Promise<void>;
 };
@@ -22,7 +24,7 @@ export type RevokedTokens = {
 type RevokedTokensDeps = {
   db: Kysely<unknown>;
   clock: Clock;
-  /** Is told, for each revocation heard of while running, how long after it was made. */
+  /** Called for each new revocation with the seconds since it was made. */
   observeLag?: ((seconds: number) => void) | undefined;
   entriesMax?: number | undefined;
 };
@@ -48,7 +50,7 @@ export const createRevokedTokens = (deps: RevokedTokensDeps): RevokedTokens => {
   const readAll = async (now: Date): Promise<ListedRevocation[]> =>
     (await listRevokedTokens(db, undefined, now, entriesMax + 1)).rows;
 
-  /** Undefined: what is known is no part of the history of the store. */
+  /** Undefined: the store does not hold the known state in its history. */
   const readOn = async (from: EpochPart, now: Date): Promise<ListedRevocation[] | undefined> => {
     const { rows, continues } = await listRevokedTokens(db, from, now, entriesMax + 1);
     return continues ? rows : undefined;
@@ -76,16 +78,16 @@ export const createRevokedTokens = (deps: RevokedTokensDeps): RevokedTokens => {
       const before = known;
       if (!anew && before?.epoch === state.epoch && before.mark === state.mark) return;
       begun += 1;
-      const turn = begun;
+      const reading = begun;
       const now = clock.now();
       if (!complete) sweep(now.getTime());
-      // Room again means another try at knowing all.
+      // With enough room again, everything is read to become complete.
       const triesAll = !complete && revoked.size <= entriesMax / 2;
       const more = before === undefined || anew || triesAll ? undefined : await readOn(before, now);
       const rows = more ?? (await readAll(now));
-      // Two readings may overtake each other; what the later one found is newer.
-      if (turn < applied) return;
-      applied = turn;
+      // Readings may overtake each other; an older one is discarded.
+      if (reading < applied) return;
+      applied = reading;
       if (before !== undefined) observe(rows, before, now.getTime());
       if (more === undefined) revoked = new Map();
       const fits = remember(rows, now.getTime());

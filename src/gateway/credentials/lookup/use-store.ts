@@ -1,11 +1,11 @@
-/** SQL of how credentials are used: last use, and calls by the minute for the last ones. */
+/** SQL of the use of credentials: last use, and calls by the minute of the last minutes. */
 import { type Kysely, sql } from 'kysely';
 
 type Db = Kysely<unknown>;
 
 export type UseRow = { credential: string; calls: number; firstUsed: Date; lastUsed: Date; address: string };
 
-/** Adds what one process counted. One statement; rows in one sequence, so that two processes cannot block each other. */
+/** Adds the counts of one process in one statement. Rows are sorted, so that two processes cannot deadlock. */
 export const addUses = async (db: Db, uses: readonly UseRow[]): Promise<void> => {
   const rows = [...uses].sort((a, b) => (a.credential < b.credential ? -1 : 1));
   await sql`
@@ -28,7 +28,7 @@ export const addUses = async (db: Db, uses: readonly UseRow[]): Promise<void> =>
     on conflict (credential, minute) do update set calls = held.calls + excluded.calls`.execute(db);
 };
 
-/** Nobody asks for minutes of long ago. */
+/** Deletes old minutes, a batch at a time. */
 export const deleteOldCalls = async (db: Db, before: Date): Promise<void> => {
   await sql`
     delete from gateway.credential_calls where ctid = any (array(
@@ -41,7 +41,7 @@ export type Use = {
   calls5m: number;
   lastUsed: Date | null;
   lastAddress: string | null;
-  /** Longest time between two uses; 0 after a single one. */
+  /** Longest time between two uses; 0 after a single use. */
   longestGapSeconds: number;
 };
 
@@ -65,7 +65,7 @@ export const findUses = async (db: Db, credentials: readonly string[], now: Date
   );
 };
 
-/** When any credential that is no API key was last used, as far as it was written down. */
+/** Time of the last written use of a credential that is not an API key. */
 export const newestClientUse = async (db: Db): Promise<Date | undefined> => {
   const { rows } = await sql<{ last: Date }>`
     select u.last_used as last from gateway.credential_use u

@@ -1,4 +1,4 @@
-/** SQL of clients as a list for people, a page at a time, and of what belongs to one client in great number. */
+/** SQL of pages of clients for the panel and the command line, and of the grants of one client. */
 import { type Kysely, sql } from 'kysely';
 import { wordsQuery } from '#src/platform/db/words-query.ts';
 
@@ -18,12 +18,12 @@ export type ListedClientRow = {
 
 export type ClientPlace = { created: Date; id: string };
 
-/** As the index of words spells it (migration 0165). */
+/** The same expression as in the index of name words. */
 const words = sql`to_tsvector('simple', regexp_replace(c.name, '[^[:alnum:]]+', ' ', 'g'))`;
 
 /**
- * Newest first. `search`: a client id, the id of one of its secrets, or beginnings of words of the name; empty finds all.
- * `tenant`: only those that it is granted to. `live`: without those that are disabled for good.
+ * Newest first. `search`: a client id, the id of one of its secrets, or beginnings of words of the name; empty finds
+ * all. `tenant`: only clients with a grant for it. `live`: without disabled clients.
  */
 export const pageClientRows = async (
   db: Db,
@@ -63,7 +63,7 @@ const matching = (search: string): ReturnType<typeof sql> => {
   return query === undefined ? sql`(${ids})` : sql`(${ids} or ${words} @@ to_tsquery('simple', ${query}))`;
 };
 
-/** Tenants of a client by id, behind `after`. */
+/** Tenants of a client, sorted by id, after `after`. */
 export const pageGrantRows = async (db: Db, clientId: string, after: string, limit: number): Promise<string[]> =>
   (
     await sql<{ tenant: string }>`
@@ -81,7 +81,7 @@ export const listTenantStates = async (db: Db, ids: readonly string[]): Promise<
       where id = any (${[...ids]}::text[])`.execute(db)
   ).rows;
 
-/** Scopes of a client, null for all, locked to the end of the transaction. Undefined: no such client. */
+/** Scopes of a client (null: all), locked to the end of the transaction. Undefined: there is no such client. */
 export const lockClientScopes = async (tx: Db, clientId: string): Promise<{ scopes: string[] | null } | undefined> =>
   (
     await sql<{ scopes: string[] | null }>`

@@ -1,4 +1,4 @@
-/** SQL that shows the keys of a tenant page by page, never a digest. */
+/** SQL of pages of the keys of a tenant, without digests. */
 import { type Kysely, sql } from 'kysely';
 import type { ShownRow } from './list-store.ts';
 
@@ -6,7 +6,7 @@ type Db = Kysely<unknown>;
 
 export type KeyPage = {
   tenant: string;
-  /** Those that open nothing any more, or those that do. */
+  /** true: revoked and expired keys; false: the others. */
   ended: boolean;
   after: { created: Date; id: string } | undefined;
   limit: number;
@@ -32,14 +32,14 @@ export const findKeyRow = async (db: Db, tenant: string, keyId: string): Promise
       select ${columns} from gateway.api_keys where tenant = ${tenant} and key_id = ${keyId}`.execute(db)
   ).rows[0];
 
-/** Those of the tenants whose API access is on. */
+/** The tenants of the list whose API access is on. */
 export const listOpenTenants = async (db: Db, tenants: readonly string[]): Promise<string[]> =>
   (
     await sql<{ id: string }>`
       select id from gateway.tenants where id = any(${tenants}::text[]) and api_enabled and gone_at is null`.execute(db)
   ).rows.map(({ id }) => id);
 
-/** Of these keys those of which the tenant has a newer key with the same name, as a rotation makes it, that was used. */
+/** The keys of the list for which the tenant has a newer, used key with the same name, as a rotation makes it. */
 export const findKeysWithUsedSuccessor = async (
   db: Db,
   keyIds: readonly string[],

@@ -1,4 +1,4 @@
-/** SQL that shows credentials to people: ended and revoked ones too, and never a digest. */
+/** SQL that lists credentials, including ended and revoked ones, without digests. */
 import { type Kysely, sql } from 'kysely';
 
 type Db = Kysely<unknown>;
@@ -21,7 +21,7 @@ export type ShownClientRow = ShownRow & {
   tenants: string[];
 };
 
-/** By age. Without `clientId` all. */
+/** Oldest first. Without `clientId`: all clients. */
 export const listClients = async (db: Db, clientId?: string): Promise<ShownClientRow[]> =>
   (
     await sql<ShownClientRow>`

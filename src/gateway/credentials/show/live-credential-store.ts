@@ -1,4 +1,4 @@
-/** SQL of credentials across tenants and clients: those that are live, and one by its id. Never a digest. */
+/** SQL of live credentials across tenants and clients, and of one credential by its id. Without digests. */
 import { type Kysely, sql } from 'kysely';
 
 type Db = Kysely<unknown>;
@@ -11,9 +11,9 @@ export type CredentialRow = {
   holderName: string;
   created: Date;
   expires: Date | null;
-  /** Of itself, or of its client. */
+  /** Reason of its own quarantine, or of that of its client. */
   quarantinedReason: string | null;
-  /** It, its client or its tenant. */
+  /** True when the credential, its client or its tenant has ended. */
   ended: boolean;
 };
 

@@ -1,4 +1,4 @@
-/** Credentials that open something now, across all tenants and clients, a page at a time. */
+/** Lists the live credentials of all tenants and clients, in pages. */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
@@ -13,7 +13,7 @@ export type LiveKind = (typeof liveKinds)[number];
 export type LiveCredential = {
   kind: LiveKind;
   id: string;
-  /** Of a key; the type of a client key. */
+  /** Name of a key; type of a client key. */
   name: string;
   /** Tenant of a key; client of a secret or of a client key. */
   holder: string;
@@ -27,7 +27,9 @@ export type LiveCredential = {
 
 type Deps = { db: Kysely<unknown>; clock: Clock };
 
-/** Newest first; quarantined ones are among them, as they can be let in again. VALIDATION_ERROR: no page gave the cursor. */
+/**
+ * Newest first. Quarantined credentials are included, because they can be reactivated. VALIDATION_ERROR: bad cursor.
+ */
 export const listLiveCredentials = async (
   { db, clock }: Deps,
   { kind, before, limit }: { kind: LiveKind; before?: string | undefined; limit: number },
@@ -50,7 +52,7 @@ const lists = {
   client_key: store.listLiveClientKeys,
 };
 
-/** A key or a secret, live or ended; undefined: there is none with that id. */
+/** A key or a secret, live or ended. Undefined: none has that id. */
 export const findCredential = async (
   { db, clock }: Deps,
   kind: 'api_key' | 'client_secret',
@@ -102,7 +104,7 @@ const readPlace = (cursor: string): store.CredentialPlace => {
     if (typeof holder === 'string' && typeof id === 'string' && !Number.isNaN(created.getTime()))
       return { created, holder, id };
   } catch {
-    // Not ours, refused below.
+    // A malformed cursor is refused below.
   }
   throw new Fault('VALIDATION_ERROR', 'No page gave this cursor');
 };

@@ -1,4 +1,4 @@
-/** Clients and their grants as pages for people, in cursors that only say where to go on. */
+/** Pages of clients and of their grants, with cursors. */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import { type ListedClientRow, pageClientRows, pageGrantRows } from './client-page-store.ts';
@@ -21,13 +21,13 @@ export type ClientSearch = {
   /** A client id, the id of one of its secrets, or beginnings of words of the name; empty: all. */
   search?: string | undefined;
   tenant?: string | undefined;
-  /** Without those that are disabled for good. */
+  /** Leaves out disabled clients. */
   live?: boolean | undefined;
   cursor?: string | undefined;
   limit: number;
 };
 
-/** Newest first. VALIDATION_ERROR for a cursor that no page gave. */
+/** Newest first. VALIDATION_ERROR for a malformed cursor. */
 export const pageClients = async (
   db: Kysely<unknown>,
   { search = '', tenant, live, cursor, limit }: ClientSearch,
@@ -42,7 +42,7 @@ export const pageClients = async (
   };
 };
 
-/** Tenants that are granted to a client, by id, behind `after`. */
+/** Tenants that are granted to a client, sorted by id, after `after`. */
 export const pageGrants = async (
   db: Kysely<unknown>,
   clientId: string,

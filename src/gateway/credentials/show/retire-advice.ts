@@ -1,16 +1,16 @@
 /**
- * Pure: what is known of a live credential that an operator may want to end. "Safe" is said only when a newer credential was
- * used and this one has been silent for longer than anything that it is known to do: for a day, which a nightly job needs,
- * for the life of a token that was issued for it, and for its own longest pause. In every other case the facts are told.
+ * Pure: advises whether a live credential can be ended safely. It is safe only when a newer credential was used and
+ * this one was not used for longer than a day (a nightly job), than the lifetime of its tokens, and than its own
+ * longest pause. In every other case the advice names the reason against it.
  */
 export type RetireAdvice =
-  /** There is no live credential beside it. */
+  /** The client has no other live credential. */
   | 'only_one'
   | 'not_used_yet'
   | 'newest'
   /** No newer credential was used. */
   | 'successor_not_used'
-  /** It may still be used: it was not silent for long enough. */
+  /** The last use is too recent. */
   | 'used_lately'
   | 'safe';
 
@@ -22,11 +22,13 @@ export type Advised = {
 
 const daySeconds = 24 * 3_600;
 
-/** How long a credential must be silent. `tokenSecondsMax`: longest life of a token that was issued for it, 0 for keys. */
+/**
+ * Seconds without use after which ending is safe. `tokenSecondsMax`: longest lifetime of its tokens; 0 for API keys.
+ */
 export const silentSecondsMin = (longestGapSeconds: number, tokenSecondsMax: number): number =>
   Math.max(tokenSecondsMax, daySeconds, longestGapSeconds);
 
-/** `others`: live credentials that can take its place; `isUsable` false for those that are refused now. */
+/** `others`: other live credentials of the client. `isUsable`: false for those that are refused now. */
 export const adviseRetirement = (
   credential: Advised,
   others: readonly (Advised & { isUsable: boolean })[],
@@ -42,7 +44,7 @@ export const adviseRetirement = (
   return silentMs > silentSecondsMin(longestGapSeconds, tokenSecondsMax) * 1000 ? 'safe' : 'used_lately';
 };
 
-/** The same as a clause of an English sentence, for the command line. */
+/** The advice as a clause of an English sentence, for the command line. */
 export const adviceTexts: Readonly<Record<RetireAdvice, string>> = {
   only_one: 'the only live credential of the client',
   not_used_yet: 'not used yet',

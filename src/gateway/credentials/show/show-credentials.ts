@@ -1,4 +1,4 @@
-/** Credentials as the command line shows them: state with reason, actor and time, and how they are used. */
+/** Shows credentials to operators: state with reason, actor and time, and their use. */
 import { Fault } from '#src/contract/fault.ts';
 import { assertFound, type CredentialsDeps } from '../change/change.ts';
 import { findLastChanges, type StateChange } from '../change/state-store.ts';
@@ -13,7 +13,7 @@ export type CredentialState = 'active' | 'quarantined' | 'revoked' | 'expired';
 export type ShownCredential = {
   id: string;
   state: CredentialState;
-  /** Of the last change of its state; null for one that is as it was made. */
+  /** Reason of the last change of its state; null when the state never changed. */
   reason: string | null;
   actor: string | null;
   changed: string | null;
@@ -22,13 +22,13 @@ export type ShownCredential = {
   calls_5m: number;
   last_used: string | null;
   last_address: string | null;
-  /** Longest time between two uses that was seen; 0 before the second one. */
+  /** Longest time between two uses; 0 before the second use. */
   longest_gap_seconds: number;
 };
 
 export type ShownSecret = ShownCredential & {
   safe_to_retire: boolean;
-  /** Why it is, or is not; null for one that has ended. */
+  /** Reason for `safe_to_retire`; null for a secret that has ended. */
   advice: RetireAdvice | null;
 };
 
@@ -50,7 +50,7 @@ export type ShownClient = {
   tokens_not_before: string | null;
 };
 
-/** Calls are counted by the minute and written every few seconds, so this is where "not used" begins. */
+/** A credential without a use in this time counts as quiet. Calls are counted by the minute and written every 15 s. */
 export const quietMs = 5 * 60_000;
 
 export const isStillUsed = (use: Use | undefined, nowMs: number): boolean =>
@@ -68,7 +68,7 @@ const changeOf = (last: StateChange | undefined) => ({
   changed: last?.at.toISOString() ?? null,
 });
 
-/** `idOf`: under which name changes and uses of a row are kept. */
+/** `idOf`: the name under which changes and uses of a row are stored. */
 export const showRows = async (
   deps: Pick<CredentialsDeps, 'db' | 'clock'>,
   rows: readonly lists.ShownRow[],
@@ -94,10 +94,10 @@ export const showRows = async (
   });
 };
 
-/** Name of a client's key in history and use: two clients may have keys of one name. */
+/** Name of a client key in history and use. It contains the client, because two clients may use one key id. */
 export const clientKeyName = (clientId: string, keyId: string): string => `${clientId}/${keyId}`;
 
-/** It opens something, or can be let in again. */
+/** True for credentials that are accepted, or can be reactivated. */
 const isLive = ({ state }: ShownCredential): boolean => state === 'active' || state === 'quarantined';
 
 export const advisedOf = ({ created, last_used, longest_gap_seconds }: ShownCredential): Advised => ({
@@ -162,7 +162,7 @@ export const credentialViews = (deps: CredentialsDeps) => ({
 
   showSecrets: async (clientId: string): Promise<ShownSecret[]> => (await showSecrets(deps, clientId)).secrets,
 
-  /** NOT_FOUND, so that a mistyped tenant does not look like one without keys. */
+  /** NOT_FOUND for an unknown tenant, so that it does not look like a tenant without keys. */
   listApiKeys: async (tenant: string): Promise<(ShownCredential & { name: string })[]> => {
     const rows = await showRows(deps, await lists.listApiKeys(deps.db, tenant));
     if (rows.length === 0) assertFound(await tenantExists(deps.db, tenant), 'tenant', tenant);

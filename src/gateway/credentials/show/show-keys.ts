@@ -1,4 +1,4 @@
-/** Keys of a tenant for whoever looks after them: page by page, with how each is used. */
+/** Pages of the keys of a tenant, with their use. */
 import type { CredentialsDeps } from '../change/change.ts';
 import { findKeyRow, findKeysWithUsedSuccessor, type KeyPage, listKeyPage, listOpenTenants } from './key-page-store.ts';
 import { silentSecondsMin } from './retire-advice.ts';
@@ -6,9 +6,9 @@ import { isStillUsed, type ShownCredential, showRows } from './show-credentials.
 
 export type ShownKey = ShownCredential & {
   name: string;
-  /** Nobody has used it for some minutes. */
+  /** It was not used for five minutes. */
   is_quiet: boolean;
-  /** A newer key of that name was used, and this one was silent for longer than a day and than ever before. */
+  /** A newer key of that name was used, and this one was unused for longer than a day and than ever before. */
   safe_to_retire: boolean;
 };
 
@@ -18,15 +18,15 @@ export const createKeyViews = (deps: Pick<CredentialsDeps, 'db' | 'clock'>) => {
   const show = async (rows: Parameters<typeof showRows>[1]): Promise<ShownKey[]> => {
     const now = deps.clock.now();
     const shownRows = await showRows(deps, rows);
-    // Nothing is issued for a key, so no token outlives its last use.
-    const silent = shownRows.filter(
+    // No tokens are issued for API keys, so no token outlives the last use.
+    const unused = shownRows.filter(
       ({ use }) =>
         use?.lastUsed != null &&
         now.getTime() - use.lastUsed.getTime() > silentSecondsMin(use.longestGapSeconds, 0) * 1000,
     );
     const replaced = await findKeysWithUsedSuccessor(
       deps.db,
-      silent.map(({ shown }) => shown.id),
+      unused.map(({ shown }) => shown.id),
       now,
     );
     return shownRows.map(({ shown, row, use }) => ({
@@ -37,7 +37,7 @@ export const createKeyViews = (deps: Pick<CredentialsDeps, 'db' | 'clock'>) => {
     }));
   };
   return {
-    /** Newest first. A tenant that does not exist has none. */
+    /** Newest first. Empty for an unknown tenant. */
     listPage: async (page: Omit<KeyPage, 'now'>): Promise<ShownKey[]> =>
       show(await listKeyPage(deps.db, { ...page, now: deps.clock.now() })),
     /** Undefined: the tenant has no such key. */

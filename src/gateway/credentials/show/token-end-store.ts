@@ -1,10 +1,10 @@
-/** SQL of what ends a token before its time, and of how long one lives. */
+/** SQL of the revocations that end a token early, and of the longest lifetime of a token. */
 import { type Kysely, sql } from 'kysely';
 
 export type TokenEnds = {
   revoked: ReadonlySet<string>;
   clients: ReadonlyMap<string, { disabled: boolean; tokensNotBefore: Date | null }>;
-  /** Longest life of a token that any gateway may have signed. */
+  /** Longest lifetime in seconds of a token that any gateway may have signed. */
   tokenSecondsMax: number;
 };
 
@@ -25,7 +25,7 @@ export const readTokenEnds = async (
   };
 };
 
-/** Longest life of a token that any gateway may have signed. */
+/** Longest lifetime in seconds of a token that any gateway may have signed. */
 export const longestTokenSeconds = async (db: Kysely<unknown>): Promise<number> =>
   (
     await sql<{ seconds: number | null }>`

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createGatherAnswers } from '#src/gateway/audit/record/group-commit.ts';
+import { createGroupCommit } from '#src/gateway/audit/record/group-commit.ts';
 
 const longMs = 60_000;
 
@@ -7,15 +7,15 @@ const longMs = 60_000;
 const start = (gatherMs: number) => {
   let waiting = 0;
   let written = 0;
-  const gathering = createGatherAnswers(() => waiting, gatherMs);
+  const gathering = createGroupCommit(() => waiting, gatherMs);
   const step = (): void => {
     waiting += 1;
-    gathering.came(waiting);
+    gathering.added(waiting);
   };
   const write = async (): Promise<void> => {
     await gathering.wait();
     written += 1;
-    gathering.wrote(waiting);
+    gathering.written(waiting);
     waiting = 0;
   };
   return { step, write, written: () => written };
