@@ -6,11 +6,11 @@
  * Example: within 150 ms, token A makes requests r1 and r3, and token B makes r2; both had an event of their own this
  * month.
  *
- *   gathered      group { client opc_1, route menu-list, address 192.0.2.7 }
+ *   gathered      group { client opc_1, route item-list, address 192.0.2.7 }
  *                   requestIds [ r1,       r2,       r3 ]
  *                   uses       [ A(fp aa), B(fp bb), A(fp aa) ]
  *   pieces        A [ r1, r3 ]   B [ r2 ]                                    one piece for each token
- *   stored row    action request.allowed, client opc_1, route menu-list, count 3, fingerprint null, token_id null
+ *   stored row    action request.allowed, client opc_1, route item-list, count 3, fingerprint null, token_id null
  *                   request_ids { r1, r3, r2 }                               grouped by piece
  *                   uses        ;aa A 2;bb B 1                               fingerprint, token id, number of requests
  *                   use_keys    { key(aa), key(bb) }                         indexed; see event/token-uses.ts

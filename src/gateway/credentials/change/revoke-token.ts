@@ -24,7 +24,7 @@ export const createRevokeToken =
       await insertStateChange(tx, { kind: 'token', credential: jti, state: 'revoked', ...by, at: now });
       const event = { token_id: jti, client_id: clientId, ...by } as const;
       await appendChange(tx, box, now, { action: 'token.revoked', ...event });
-      // Locked late, because the epoch stays locked to the end of the transaction. The lock orders the revocations.
+      // Locked late, because the epoch stays locked to the end of the transaction. The lock serialises the revocations.
       await lockEpoch(tx);
       // Each epoch number has a row, by which a gateway checks that the store still holds the history it has read.
       if (await isTokenRevoked(tx, jti)) return;

@@ -1,7 +1,7 @@
 /**
  * The epoch identifies a state of all credentials, and of all revoked tokens: a number and a random mark, both renewed
- * in the transaction of each change. The number orders the changes: a process that reads number n sees every change up
- * to n. The mark distinguishes two changes with the same number, because a restored or failed-over store repeats
+ * in the transaction of each change. The number sequences the changes: a process that reads number n sees every change
+ * up to n. The mark distinguishes two changes with the same number, because a restored or failed-over store repeats
  * numbers.
  */
 import { type Kysely, sql } from 'kysely';
