@@ -4,6 +4,7 @@
  */
 import { createOrdering } from '#src/ordering/index.ts';
 import { systemClock } from '#src/platform/clock.ts';
+import { serverPidOf } from '#src/platform/db/driver/pg-client.ts';
 import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createCoreHandler, createInternalServer, listen } from '../listeners/listeners.ts';
@@ -42,8 +43,8 @@ export const serveCore = async (settings: ImportSettings, send: (message: ChildM
   send({ port: listener.port });
 };
 
-/** What is asked of our own database server here is no more urgent than this process. */
+/** The embedded server works for this process at the same low priority. */
 const lowerBackend = (client: object): void => {
-  const pid: unknown = Reflect.get(client, 'processID');
-  if (typeof pid === 'number') lowerOther(pid);
+  const pid = serverPidOf(client);
+  if (pid !== undefined) lowerOther(pid);
 };

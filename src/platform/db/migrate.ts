@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { Logger } from 'pino';
-import { allowSilence } from './pool.ts';
+import { allowSilence } from './driver/pg-client.ts';
 
 export type Migration = { feature: string; number: number; name: string; sql: string };
 

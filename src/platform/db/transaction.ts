@@ -1,15 +1,16 @@
-/** One unit of work: everything in it is committed, or nothing is. Also tells a passing trouble from a real fault. */
+/** Transactions that retry conflicts, and the classification of database errors. */
 import type { IsolationLevel, Kysely, Transaction } from 'kysely';
+import { sendAtOnce } from './driver/kysely-dialect.ts';
 
 const attemptsMax = 4;
 const pauseMsMax = 20;
 
-/** Read committed unless said otherwise: the stores take row locks for what must not change under them. */
+/** `isolation`: read committed by default, since the stores lock the rows that must not change. */
 export type TransactionSettings = { isolation?: IsolationLevel };
 
 /**
- * Runs `fn` in a transaction. Serialization failures and deadlocks are repeated up to three times, so `fn` may run
- * more than once: it must have no effect outside the transaction.
+ * Runs `fn` in a transaction. The transaction is retried up to three times after a serialization failure or a deadlock, so
+ * `fn` may run more than once and must have no effect outside the transaction.
  */
 export const inTransaction = async <T>(
   db: Kysely<unknown>,
@@ -33,37 +34,26 @@ export const inTransaction = async <T>(
       for (const run of after) run();
       return result;
     } catch (thrown) {
-      // What a late write broke, everything behind it only repeats.
+      // After a failed late write every later statement fails too; the first failure is the reason.
       const error = (await firstFailure(late)) ?? thrown;
       if (attempt >= attemptsMax || !isConflict(error)) throw error;
-      // Two transactions that met once would meet again if both came back at the same moment.
+      // Two transactions in conflict would meet again if both were retried at the same moment.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * pauseMsMax * attempt));
     }
   }
 };
 
-/**
- * The builder lets a statement of a transaction wait for the answers to those before it. Here each is handed to the driver
- * when it is executed: the order in which they are executed is the order in which the server takes them.
- */
-const sendAtOnce = async (tx: Transaction<unknown>): Promise<void> => {
-  const waiting = tx.getExecutor();
-  const connection = await waiting.provideConnection(async (only) => only);
-  const executor = waiting.withConnectionProvider({ provideConnection: (use) => use(connection) });
-  tx.getExecutor = () => executor;
-};
-
 const lateOf = new WeakMap<Kysely<unknown>, Promise<unknown>[]>();
 
 /**
- * A write whose answer tells nothing: it is sent, and what follows need not wait for it. One that fails fails the
- * transaction, since `commit` comes behind it. Outside of `inTransaction` it is waited for.
+ * A write whose result is not needed: later statements do not wait for its answer. When it fails, `commit` fails, and so does
+ * the transaction. Outside `inTransaction` the write is awaited.
  */
 export const withCommit = async (tx: Kysely<unknown>, write: Promise<unknown>): Promise<void> => {
   const late = lateOf.get(tx);
   if (late === undefined) await write;
   else {
-    // Heard of by whoever commits.
+    // `inTransaction` reports the failure when the transaction ends.
     write.catch(() => undefined);
     late.push(write);
   }
@@ -84,15 +74,15 @@ const codeOf = (error: unknown): string => {
   return typeof error.code === 'string' ? error.code : '';
 };
 
-/** PostgreSQL rolled the transaction back because of another one; the same work can succeed now. */
+/** PostgreSQL rolled the transaction back because of a concurrent one. A retry can succeed. */
 const isConflict = (error: unknown): boolean => {
   const code = codeOf(error);
-  // The row was on its way to the default partition when the partition that it belongs to was made.
+  // The partition of the row was created while the row was being written to the default partition.
   if (code === '23514') return error instanceof Error && error.message.endsWith('violates partition constraint');
   return code === '40001' || code === '40P01';
 };
 
-/** What was to be added is there already. */
+/** The row exists already. */
 export const isUniqueViolation = (error: unknown): boolean => codeOf(error) === '23505';
 
 const networkCodes = new Set([
@@ -123,8 +113,8 @@ const messages =
   /^(timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|timeout expired|Query read timeout)/;
 
 /**
- * True when the trouble lies with reaching the database, not with the statement: the same request may succeed later,
- * which is a 503 with Retry-After. SQLSTATE classes 08 (connection) and 53 (resources: connections, disk, memory).
+ * True when the database could not be reached or had no resources. The same request may succeed later, so the answer is a 503
+ * with Retry-After. SQLSTATE classes 08 (connection) and 53 (resources: connections, disk, memory).
  */
 export const isTransient = (error: unknown): boolean => {
   if (error instanceof AggregateError) return error.errors.some(isTransient);
@@ -132,7 +122,7 @@ export const isTransient = (error: unknown): boolean => {
   const code = codeOf(error);
   if (isConflict(error) || networkCodes.has(code) || serverCodes.has(code)) return true;
   if (/^(08|53)[0-9A-Z]{3}$/.test(code)) return true;
-  // The socket file is absent while our own server restarts. Other files that are absent are no matter of the database.
+  // The socket file is absent while the embedded server restarts. Other absent files have nothing to do with the database.
   if (code === 'ENOENT' && 'syscall' in error && error.syscall === 'connect') return true;
   return messages.test(error.message);
 };

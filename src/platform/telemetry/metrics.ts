@@ -1,6 +1,6 @@
 /** Figures for Prometheus. Features say what they count through this port and know no library. */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import { createLeanCounter, createLeanHistogram } from './lean-metrics.ts';
+import { createLeanCounter, createLeanHistogram } from './prom-client/lean-metrics.ts';
 
 /** Label values must come from a bounded set: ids of routes and codes, never what a caller sent. */
 export type Metrics = {

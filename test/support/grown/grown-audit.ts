@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import pg from 'pg';
 import type { AskedFilter } from '#src/gateway/audit/search/issued-use.ts';
-import { allowSilence } from '#src/platform/db/pool.ts';
+import { allowSilence } from '#src/platform/db/driver/pg-client.ts';
 import type { Grown } from './grown-lists.ts';
 
 const chain = 7;

@@ -4,7 +4,7 @@
  * together, and one that only the three oldest rows have.
  */
 import pg from 'pg';
-import { allowSilence } from '#src/platform/db/pool.ts';
+import { allowSilence } from '#src/platform/db/driver/pg-client.ts';
 
 export type Grown = {
   restuid: string;

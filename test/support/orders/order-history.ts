@@ -1,6 +1,6 @@
 /** A long past for a restaurant, made by the database: customers, orders, ledger and everything that is summed up of them. */
 import type pg from 'pg';
-import { allowSilence } from '#src/platform/db/pool.ts';
+import { allowSilence } from '#src/platform/db/driver/pg-client.ts';
 
 type History = { restuid: string; orders: number; customers: number };
 

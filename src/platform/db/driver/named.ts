@@ -1,21 +1,20 @@
 /**
- * Statements that a server parses and plans once for each connection instead of every time: for those that hot requests
- * send again and again, whose text is always the same and whose plan does not depend on their values.
+ * Names for prepared statements. PostgreSQL parses and plans a named statement once for each connection. A name is worth it
+ * for a text that hot requests send again and again, and whose plan does not depend on its values.
  */
 import { type RawBuilder, sql } from 'kysely';
-import pg from 'pg';
 
 export const mark = '/* named */';
 
-/** Stands at the start of the text of such a statement. */
+/** The first thing in the text of a statement that gets a name: `` sql`${named} select …` ``. */
 export const named: RawBuilder<unknown> = sql.raw(mark);
 
-/** More than there are: a text that varies after all must not fill the server's memory. */
+/** chosen: more than there are. A text that varies by mistake must not fill the memory of the server. */
 const namesMax = 200;
 
 const names = new Map<string, string>();
 
-/** Undefined when there are too many already: such a text is parsed every time. */
+/** The name of a statement. Undefined when all names are taken: such a text is parsed every time. */
 export const nameOf = (text: string): string | undefined => {
   const known = names.get(text);
   if (known !== undefined || names.size >= namesMax) return known;
@@ -24,14 +23,6 @@ export const nameOf = (text: string): string | undefined => {
   return name;
 };
 
-type Query = (config: unknown, ...more: unknown[]) => unknown;
-
-/** Gives the marked statements of a connection their names. */
-export const nameStatements = (client: pg.PoolClient): void => {
-  const query: Query = (...sent) => Reflect.apply(pg.Client.prototype.query, client, sent) as unknown;
-  const naming: Query = (config, ...more) => {
-    const name = typeof config === 'string' && config.trimStart().startsWith(mark) ? nameOf(config) : undefined;
-    return name === undefined ? query(config, ...more) : query({ name, text: config, values: more[0] });
-  };
-  Object.assign(client, { query: naming });
-};
+/** The name of a statement whose text starts with the mark; undefined for every other statement. */
+export const nameOfMarked = (text: string): string | undefined =>
+  text.trimStart().startsWith(mark) ? nameOf(text) : undefined;

@@ -1,6 +1,9 @@
 /**
- * Statements of hot requests: a text that is always the same, put together once instead of every time, and with a name by
- * which the server knows it (named.ts).
+ * Statements of hot requests. The text is the same every time, so it is built once, and it gets a name, so the server plans
+ * it once for each connection (named.ts).
+ *
+ * Which of the three ways to write SQL: `statement` for a hot request with a fixed text; `` sql`${named}…` `` for a fixed text
+ * that is built from `sql` pieces with parameters; plain `sql` for everything else.
  *
  *     const { rows } = await statement<{ last: number }>`select last from counters where name = ${name}`.execute(db);
  */
@@ -11,7 +14,7 @@ const isFragment = Symbol('fragment');
 
 type Strings = readonly string[];
 
-/** A piece of a statement, with parameters of its own. */
+/** A part of a statement that brings its own parameters. */
 export type Fragment = { readonly [isFragment]: true; readonly strings: Strings; readonly parts: readonly unknown[] };
 
 export const fragment = (strings: TemplateStringsArray, ...parts: unknown[]): Fragment => ({
@@ -23,8 +26,8 @@ export const fragment = (strings: TemplateStringsArray, ...parts: unknown[]): Fr
 export type Statement<Row> = { execute(db: Kysely<unknown>): Promise<QueryResult<Row>> };
 
 /**
- * Everything that is put in is a parameter, but for fragments and for builders of `sql` without parameters. Which of them
- * stands where must not depend on values: it would not be the same statement every time, and throws.
+ * Every inserted value is a parameter, except fragments and builders of `sql` without parameters. Which fragment is used must
+ * not depend on values: `execute` throws when the text is not the same every time.
  */
 export const statement = <Row = unknown>(strings: TemplateStringsArray, ...parts: unknown[]): Statement<Row> => ({
   execute: (db) => {
@@ -33,19 +36,19 @@ export const statement = <Row = unknown>(strings: TemplateStringsArray, ...parts
     collect(parts, parameters, pieces);
     const { compiled, pieces: first } = compile(db, strings, parts, pieces);
     if (first.length !== pieces.length || first.some((piece, index) => piece !== pieces[index]))
-      throw new Error(`not the same statement every time: ${compiled.sql}`);
+      throw new Error(`the text of a statement varies: ${compiled.sql}`);
     return db.getExecutor().executeQuery<Row>({ ...(compiled as CompiledQuery<Row>), parameters });
   },
 });
 
-/** Columns that other statements name too. */
+/** Text without parameters that statements share, such as a list of columns. */
 const isConstant = (part: unknown): part is RawBuilder<unknown> =>
   typeof part === 'object' && part !== null && 'isRawBuilder' in part;
 
 const asFragment = (part: unknown): Fragment | undefined =>
   typeof part === 'object' && part !== null && isFragment in part ? (part as Fragment) : undefined;
 
-/** Parameters in their sequence, and what the text was made of besides. */
+/** Collects the parameters in order, and the pieces of text that were inserted. */
 const collect = (parts: readonly unknown[], parameters: unknown[], pieces: unknown[]): void => {
   for (const part of parts) {
     const inner = asFragment(part);
@@ -59,7 +62,7 @@ const collect = (parts: readonly unknown[], parameters: unknown[], pieces: unkno
 
 type Compiled = { compiled: CompiledQuery; pieces: readonly unknown[] };
 
-/** By the place in the code where the statement stands. */
+/** The key is the template in the source code, of which there is one object for each place. */
 const known = new WeakMap<Strings, Compiled>();
 
 const compile = (

@@ -1,0 +1,47 @@
+/**
+ * How kysely sends statements here: `begin` is not waited for, and neither are earlier statements of a transaction.
+ *
+ * It leans on these parts of kysely 0.29; test/platform/parity/kysely.test.ts holds them:
+ * - a transaction calls `beginTransaction` of the driver and sends its statements after that promise is settled;
+ * - a transaction lets each statement wait for the one before, by the connection provider of its executor
+ *   (`SingleConnectionProvider`), and takes the executor anew from `getExecutor()` for each statement;
+ * - `withConnectionProvider` of an executor changes nothing but the provider;
+ * - an executor runs a compiled query whose parameters were replaced.
+ */
+import {
+  type Driver,
+  PostgresDialect as PlainDialect,
+  PostgresDriver as PlainDriver,
+  type PostgresDialectConfig,
+  type Transaction,
+} from 'kysely';
+
+/** `begin` and the first statement leave together: where `begin` fails, the connection is gone, and the statement fails too. */
+class PipelinedDriver extends PlainDriver {
+  override beginTransaction(...begin: Parameters<PlainDriver['beginTransaction']>): Promise<void> {
+    super.beginTransaction(...begin).catch(() => undefined);
+    return Promise.resolve();
+  }
+}
+
+/** The PostgreSQL dialect with the pipelined driver. */
+export class PipelinedDialect extends PlainDialect {
+  readonly #config: PostgresDialectConfig;
+
+  constructor(config: PostgresDialectConfig) {
+    super(config);
+    this.#config = config;
+  }
+
+  override createDriver(): Driver {
+    return new PipelinedDriver(this.#config);
+  }
+}
+
+/** Lets each statement of a transaction go to the driver when it is executed: that order is the order of the server. */
+export const sendAtOnce = async (tx: Transaction<unknown>): Promise<void> => {
+  const waiting = tx.getExecutor();
+  const connection = await waiting.provideConnection(async (only) => only);
+  const executor = waiting.withConnectionProvider({ provideConnection: (use) => use(connection) });
+  tx.getExecutor = () => executor;
+};

@@ -1,0 +1,90 @@
+/**
+ * The connection of the pool: a `pg.Client` that names marked statements, sends statements together, and ends when the server
+ * stays silent.
+ *
+ * It leans on these parts of pg 8.23 that its documentation does not promise; test/platform/parity/pg.test.ts holds them:
+ * - `new pg.Pool({ Client })` makes its connections from the class that it is given;
+ * - `Pool` and kysely send through the method `query` of the client, so a subclass sees every statement;
+ * - with `pipeline: true` a statement is written to the socket within `query`, without waiting for earlier answers;
+ * - `client.connection.stream` is the `net.Socket` or `TLSSocket` of the connection, and stays the same once connected;
+ * - `client.readyForQuery` is false from a statement until the server is ready for the next one;
+ * - `client.processID` is the id of the server's process.
+ */
+import type { Socket } from 'node:net';
+import pg from 'pg';
+import { nameOfMarked } from './named.ts';
+
+type Send = (this: pg.Client, ...sent: unknown[]) => unknown;
+
+const send = pg.Client.prototype.query as unknown as Send;
+
+/** pg makes the stream itself, encrypted or not, so it is always a socket. */
+const socketOf = (client: pg.Client): Socket => client.connection.stream as Socket;
+
+/** A class of clients that end when a statement gets no byte of answer for `silentMsMax`; 0: never. */
+export const clientClass = (silentMsMax: number): typeof pg.Client =>
+  class extends pg.Client {
+    #corked: Socket | undefined;
+
+    constructor(config?: string | pg.ClientConfig) {
+      super(config);
+      // pg replaces the stream when the connection becomes encrypted, so the timer starts when it is ready.
+      this.once('connect', () => endWhenSilent(this, silentMsMax));
+    }
+
+    /** The overloads of pg cannot be repeated here; callers see those of `pg.Client`. */
+    override query(config: unknown, ...more: unknown[]): never {
+      this.#sendTogether();
+      const name = typeof config === 'string' ? nameOfMarked(config) : undefined;
+      const named = name === undefined ? config : { name, text: config };
+      return send.call(this, named, ...more) as never;
+    }
+
+    /**
+     * Statements that are sent in one turn of the event loop leave in one write: each write is a system call and wakes the
+     * process of the server. The socket is uncorked after all promises that are ready now, and so after the statements that
+     * these promises send.
+     */
+    #sendTogether(): void {
+      if (this.#corked !== undefined) return;
+      const socket = socketOf(this);
+      this.#corked = socket;
+      socket.cork();
+      process.nextTick(this.#uncork);
+    }
+
+    readonly #uncork = (): void => {
+      this.#corked?.uncork();
+      this.#corked = undefined;
+    };
+  };
+
+/**
+ * A server that hangs without closing, or a network that drops every packet, never answers a statement: its caller would wait
+ * for ever. The timeout of the socket ends such a connection, which the statement and the pool treat as a lost connection. It
+ * costs nothing per statement.
+ */
+const endWhenSilent = (client: pg.Client, silentMsMax: number): void => {
+  const socket = socketOf(client);
+  socket.setTimeout(silentMsMax, () => {
+    // No statement is running: the connection waits for notifications, or its owner does something else.
+    if ((client as { readyForQuery?: boolean }).readyForQuery === true) return;
+    socket.destroy(Object.assign(new Error('the database does not answer'), { code: 'ETIMEDOUT' }));
+  });
+};
+
+/** Takes the silence timer off a session that has lifted its statement timeout. Close the session afterwards. */
+export const allowSilence = (client: pg.Client): void => {
+  socketOf(client).setTimeout(0);
+};
+
+/** Ends a connection at once, also when the server does not answer. */
+export const destroyConnection = (client: pg.Client): void => {
+  socketOf(client).destroy();
+};
+
+/** The id of the server's process; undefined before the connection is ready. */
+export const serverPidOf = (client: object): number | undefined => {
+  const pid: unknown = Reflect.get(client, 'processID');
+  return typeof pid === 'number' ? pid : undefined;
+};
