@@ -1,16 +1,17 @@
 /**
- * HMAC-SHA-256 (RFC 2104) of short texts under one key, at half the time that node's Hmac object takes: two one-shot
- * hashes make no object, and the key's two blocks are prepared once.
+ * HMAC-SHA-256 (RFC 2104) of short texts under one key. Every proxied request signs an assertion, verifies it and names its
+ * credential by a fingerprint, and the `Hmac` object of node:crypto costs more than its two hashes: test/bench/hmac.ts took
+ * 5.2 µs here and 8.7 µs there for each signature. test/platform/parity/hmac.test.ts compares both.
  */
 import { createHmac, createSecretKey, hash } from 'node:crypto';
 
 const blockBytes = 64;
 const macBytes = 32;
-/** Longer texts go the ordinary way. */
+/** Longer texts go through node:crypto. */
 const textLengthMax = 8_192;
 const bytesPerUnitMax = 3;
 
-/** Of the text's UTF-8. */
+/** The MAC of the text in UTF-8. */
 export type HmacSha256 = (text: string, encoding: 'base64url' | 'hex') => string;
 
 /** `key`: at most 64 bytes. */
