@@ -27,7 +27,6 @@ const unfinished: string[] = [
   'test/ordering',
   'test/panel',
   'test/platform',
-  'test/reference',
   'test/regressions',
   'test/rfc',
   'test/stories',
