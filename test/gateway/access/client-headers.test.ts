@@ -28,7 +28,7 @@ afterAll(() => harness.close());
 const get = (headers: Record<string, string>, url = harness.url): Promise<Reply> =>
   sendRequest(url, 'GET', read, { headers });
 
-test('A-014 the right client id and secret open a read operation', async () => {
+test('A-014 the right client id and secret give access to a read operation', async () => {
   expect((await get(clientHeaders(client))).status).toBe(200);
 });
 
@@ -48,7 +48,7 @@ test('A-017 one client header without the other is INVALID_AUTH and names the mi
   }
 });
 
-test('A-018 unknown client, disabled client, wrong, ended and foreign secret get one answer', async () => {
+test('A-018 an unknown client, a disabled client, and a wrong, ended or foreign secret get the same answer', async () => {
   const disabled = await harness.createClient([tenant]);
   await harness.credentials.disableClient(disabled.client_id);
   const ended = await harness.credentials.addClientSecret(
@@ -59,7 +59,7 @@ test('A-018 unknown client, disabled client, wrong, ended and foreign secret get
   const replies = [];
   for (const [client_id, client_secret] of [
     [newClientId(), client.client_secret],
-    ['nobody', 'nothing'],
+    ['unknown', 'nothing'],
     [client.client_id, newClientSecret().value],
     [client.client_id, other.client_secret],
     [client.client_id, ended.client_secret],
@@ -87,7 +87,7 @@ test('A-015 one client header sent twice is ambiguous and named', async () => {
   }
 });
 
-test('A-023 two live secrets both open an operation until one is revoked', async () => {
+test('A-023 two live secrets are both accepted until one is revoked', async () => {
   const own = await harness.credentials.createClient({ name: 'rotating', tenants: [tenant] });
   const second = await harness.credentials.addClientSecret(own.client_id);
   const status = async (client_secret: string) =>
@@ -121,7 +121,7 @@ test('A-025 A-026 a client is RESTAURANT_NOT_FOUND when all its tenants are gone
   await expect.poll(error, withinASecond).toBe('RESTAURANT_NOT_FOUND');
 });
 
-test('a client holds the scopes that it was granted, and one without a list holds all', async () => {
+test('a client holds its granted scopes, and a client without a list holds all', async () => {
   const few = await harness.createClient([tenant], ['read:menu']);
   const refused = await get(clientHeaders(few));
   expect([refused.status, refused.json.missing_scopes]).toEqual([403, ['read:orders']]);

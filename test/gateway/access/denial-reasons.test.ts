@@ -22,7 +22,7 @@ const reasonOf = async (requestId: string, client: RfcHarness['client']): Promis
   return reply.json.denial?.reason;
 };
 
-test('A-126 reasons: a token of another audience, of a later time, revoked; a client in quarantine, read once it is over', async () => {
+test('A-126 reasons: a token of another audience, from the future, revoked; a quarantined client, readable after the quarantine', async () => {
   const { client } = harness;
   const revoked = await harness.tokenOf(client);
   await harness.post('revoke', { token: revoked, ...client });

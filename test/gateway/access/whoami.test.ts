@@ -43,7 +43,7 @@ const isoNear = (text: string, time: number): void => {
   expect(Math.abs(Date.parse(text) - time)).toBeLessThan(5_000);
 };
 
-test('A-125 a key learns its kind, id, name, fixed scopes, its one restaurant and its end', async () => {
+test('A-125 a key gets its kind, id, name, fixed scopes, its one restaurant and its expiry', async () => {
   const tenant = await createTenant();
   const expires = new Date(Date.now() + 86_400_000);
   const { key_id, api_key } = await harness.credentials.createApiKey({ tenant, name: 'Till 1', expires });
@@ -65,7 +65,7 @@ test('A-125 a key learns its kind, id, name, fixed scopes, its one restaurant an
   });
 });
 
-test('A-125 a client learns what is granted to it, and of a secret in rotation when that ends', async () => {
+test('A-125 a client gets its grants, and the expiry of a secret in rotation', async () => {
   const granted = [await createTenant(), await createTenant()];
   const client = await harness.createClient(granted, ['write:orders', 'read:orders']);
   const { json } = await get(clientHeaders(client));
@@ -86,7 +86,7 @@ test('A-125 a client learns what is granted to it, and of a secret in rotation w
   isoNear((await get(clientHeaders(again))).json.credential.retiring_iso, ends.getTime());
 });
 
-test('A-125 a token learns its own scopes and its own end', async () => {
+test('A-125 a token gets its own scopes and its own expiry', async () => {
   const client = await harness.createClient([await createTenant()]);
   const token = await tokenOf(harness.url, client, { scope: 'read:menu read:orders' });
   const { json } = await get(bearer(token));
@@ -100,7 +100,7 @@ test('A-125 a token learns its own scopes and its own end', async () => {
   isoNear(json.credential.expires_iso, Date.now() + 3_600_000);
 });
 
-test('A-125 of many restaurants the first hundred are listed and all are counted', async () => {
+test('A-125 with many restaurants, the first hundred are listed and all are counted', async () => {
   const many = [];
   for (let i = 0; i < 101; i += 1) many.push(await createTenant());
   const { json } = await get(clientHeaders(await harness.createClient(many)));
@@ -118,7 +118,7 @@ test('A-125 HEAD has the status and length of GET; without a credential it is 40
   expect((await sendRequest(harness.url, 'POST', '/api/whoami', { headers })).headers.allow).toBe('GET, HEAD, OPTIONS');
 });
 
-test('A-026 with API access off /whoami is 200 and says so, and everything else stays API_DISABLED', async () => {
+test('A-026 with API access off, /whoami is 200 and shows that, and every other operation is API_DISABLED', async () => {
   const tenant = await createTenant();
   const client = await harness.createClient([tenant]);
   const { api_key } = await harness.credentials.createApiKey({ tenant, name: 'key' });
@@ -134,7 +134,7 @@ test('A-026 with API access off /whoami is 200 and says so, and everything else 
   }
 });
 
-test('A-126 the client of an expired token learns by its headers that and when it ended; another client nothing', async () => {
+test('A-126 the client of an expired token reads with its headers that it expired and when; another client gets nothing', async () => {
   const short = await openHarness({ tokenLifetime: 60 });
   try {
     const tenant = await short.createTenant();
@@ -186,7 +186,7 @@ test('A-126 the client of an expired token learns by its headers that and when i
   }
 });
 
-test('A-126 a forged token that names a client leaves nothing for that client to read', async () => {
+test('A-126 a forged token that names a client leaves no denial for that client', async () => {
   const client = await harness.createClient([await createTenant()]);
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const [header = '', payload = ''] = (await tokenOf(harness.url, client)).split('.');
@@ -198,7 +198,7 @@ test('A-126 a forged token that names a client leaves nothing for that client to
   expect((await denialOf(refused.json.request_id, clientHeaders(client))).status).toBe(404);
 });
 
-test('reasons: scopes that are missing, parameters, restaurants that are not granted, foreign refusals, secrets', async () => {
+test('reasons: missing scopes, parameters, restaurants without a grant, refusals of the upstream, secrets', async () => {
   const client = await harness.createClient([await createTenant()], ['read:orders']);
   const mine = clientHeaders(client);
   const envelope = (status: number, body: unknown) => {
@@ -239,7 +239,7 @@ test('reasons: scopes that are missing, parameters, restaurants that are not gra
   }, withinASecond.timeout);
 });
 
-test('of two denials with one id the newer is read, and after 7 days it is gone', async () => {
+test('the newer of two denials with one id is returned, and after 7 days none', async () => {
   const own = await openHarness();
   try {
     const client = await own.createClient([await own.createTenant()], ['read:orders', 'read:menu']);
@@ -273,7 +273,7 @@ test('of two denials with one id the newer is read, and after 7 days it is gone'
   }
 });
 
-test('a denial id is one well-formed segment; anything else is no operation', async () => {
+test('a denial id is one well-formed segment; any other path is not an operation', async () => {
   const headers = clientHeaders(await harness.createClient([await createTenant()]));
   for (const target of ['a%2Fb', 'a/b', '', '{}', '{request_id}', 'x'.repeat(65)]) {
     const reply = await get(headers, `/api/whoami/denials/${target}`);

@@ -1,4 +1,4 @@
-/** What somebody can do who may write every table and has not the master key, and how each of it is named for good. */
+/** Attacks by a writer of all tables without the master key: verification finds each and goes on naming it. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { hashEvent } from '#src/gateway/audit/chain/chain.ts';
 import { insertEvents, listChainEvents } from '#src/gateway/audit/chain/event-store.ts';
@@ -25,12 +25,12 @@ type Attack = {
   title: string;
   /** Default: F-21. */
   id?: string;
-  /** What the attacker kept from before the last changes. */
+  /** Runs before the last changes and saves what the attack restores. */
   before?: (house: House) => Promise<void>;
   act: (house: House) => Promise<void>;
-  /** The chain and the seq that must be named. */
+  /** The chain and the seq that verification must name. */
   place: { chain: number; seq: number | null };
-  /** Nothing in the database contradicts: only what is kept beside it tells. */
+  /** The database is consistent in itself; only the external heads contradict it. */
   consistent?: true;
 };
 
@@ -45,7 +45,7 @@ const putHeadsBack = async ({ attack }: House): Promise<void> => {
   await attack('insert into gateway.audit_chains select * from kept_heads');
 };
 
-/** Events of a chain with right hashes from `from` on, after `edit`. */
+/** Edits the events of a chain and computes the hashes anew from `from` on. */
 const rehash = async (
   { database, attack }: House,
   chain: number,
@@ -86,12 +86,12 @@ const attacks: Attack[] = [
     place: { chain: 0, seq: 3 },
   },
   {
-    title: 'an event is changed, and every hash after it computed anew',
+    title: 'an event is changed, and every later hash is computed anew',
     act: async (at) => void (await rehash(at, 0, (event) => (event.seq === 3 ? { ...event, actor: 'x' } : event))),
     place: { chain: 0, seq: 6 },
   },
   {
-    title: 'the same, and the hash of the head too',
+    title: 'the same, and the hash in the head is changed too',
     act: async (at) => {
       const end = await rehash(at, 0, (event) => (event.seq === 3 ? { ...event, actor: 'x' } : event));
       await at.attack("update gateway.audit_chains set hash = decode($1, 'hex') where chain = 0", [end]);
@@ -114,7 +114,7 @@ const attacks: Attack[] = [
     place: { chain: 1, seq: 3 },
   },
   {
-    title: 'the last events are deleted and an older signed head is put back',
+    title: 'the last events are deleted and an older signed head is restored',
     before: (at) => keep(at, 'chain = 0'),
     act: async (at) => {
       await putHeadsBack(at);
@@ -123,7 +123,7 @@ const attacks: Attack[] = [
     place: { chain: 0, seq: 5 },
   },
   {
-    title: 'the same in the chain of a process',
+    title: 'the same happens to the chain of a process',
     before: (at) => keep(at, 'chain = 1'),
     act: async (at) => {
       await putHeadsBack(at);
@@ -132,13 +132,13 @@ const attacks: Attack[] = [
     place: { chain: 1, seq: 3 },
   },
   {
-    title: 'two events change places',
+    title: 'two events swap positions',
     act: async ({ attack }) =>
       void (await attack('update gateway.audit_events set seq = 7 - seq where chain = 0 and seq in (3, 4)')),
     place: { chain: 0, seq: 3 },
   },
   {
-    title: 'a second event stands at the number of another',
+    title: 'a second event gets the number of another',
     act: async ({ attack }) =>
       void (await attack(`
         create temp table twin as select * from gateway.audit_events where chain = 0 and seq = 3;
@@ -169,7 +169,7 @@ const attacks: Attack[] = [
   },
   {
     id: 'F-24',
-    title: 'events stand in a chain without a head',
+    title: 'events are inserted into a chain without a head',
     act: (at) => forge(at, 92, 1, '0'.repeat(64)),
     place: { chain: 92, seq: 1 },
   },
@@ -205,7 +205,7 @@ const attacks: Attack[] = [
     place: { chain: 0, seq: null },
   },
   {
-    title: 'the chain of a process vanishes whole',
+    title: 'the chain of a process is deleted as a whole',
     act: async ({ attack }) =>
       void (await attack(
         'with gone as (delete from gateway.audit_chains where chain = 1) delete from gateway.audit_events where chain = 1',
@@ -213,7 +213,7 @@ const attacks: Attack[] = [
     place: { chain: 1, seq: null },
   },
   {
-    title: 'what a head vouches for is edited',
+    title: 'the attested heads of a head are edited',
     act: async ({ attack }) => void (await attack("update gateway.audit_chains set seen = '[]' where chain = 0")),
     place: { chain: 0, seq: null },
   },
@@ -236,13 +236,13 @@ const attacks: Attack[] = [
     place: { chain: 0, seq: null },
   },
   {
-    title: 'the chain of changes is given to another process',
+    title: 'the chain of changes is assigned to another process',
     act: async ({ attack }) => void (await attack("update gateway.audit_chains set process = 'x' where chain = 0")),
     place: { chain: 0, seq: null },
   },
   {
     id: 'F-23',
-    title: 'every table of the audit is set back to what it was',
+    title: 'every table of the audit is restored to an earlier state',
     before: async ({ attack }) => {
       for (const name of tables) await attack(`create table kept_${name} as select * from gateway.${name}`);
     },
@@ -285,7 +285,7 @@ test.each(cases)(
     const named = async (): Promise<void> => {
       const expected = expect.arrayContaining([expect.objectContaining(place)]);
       expect((await house.verify()).problems).toEqual(expected);
-      // What happened to a running program stands in the audit itself.
+      // A running program records what it found in the audit itself.
       if (consistent !== true || mode === 'running') {
         expect((await house.verify({ blind: true })).problems.length).toBeGreaterThan(0);
       }

@@ -28,7 +28,7 @@ const stored = async (): Promise<string[]> =>
     ({ id }) => String(id),
   );
 
-test('export after export, every event comes out, of every gateway, and none twice', async () => {
+test('consecutive exports together contain every event of every gateway exactly once', async () => {
   const second = await harness.openDoor();
   for (const url of [harness.url, second.url, harness.url]) await sendRequest(url, 'GET', read);
   const first = await take();
@@ -40,14 +40,14 @@ test('export after export, every event comes out, of every gateway, and none twi
   expect(all.toSorted()).toEqual((await stored()).toSorted());
   expect(new Set(all).size).toBe(all.length);
   expect([first.gaps, next.gaps]).toEqual([[], []]);
-  // One event: that the export was read.
+  // The one event records the export itself.
   const last = await take(next.cursor);
   expect(last.lines.map((line) => JSON.parse(line))).toMatchObject([
     { 'event.action': 'audit.read', 'user.name': 'cli:ada', 'orderpass.details': { read: 'export', format: 'jsonl' } },
   ]);
 });
 
-test('an event that is committed after younger ones were exported is not passed over', async () => {
+test('an event that is committed after newer ones were exported is still exported', async () => {
   const second = await harness.openDoor();
   const pool = harness.database.pool;
   const late = await pool.connect();
@@ -71,7 +71,7 @@ test('an event that is committed after younger ones were exported is not passed 
   await second.close();
 });
 
-test('the next page is read only when the one before was taken, and what was not taken is exported again', async () => {
+test('an export reads the next page only after the last one was written, and exports unwritten pages again', async () => {
   const start = (await take()).cursor;
   const events = Array.from({ length: 700 }, () => ({ action: 'audit.read' as const, actor: 'filler' }));
   await inTransaction(harness.database.db, (tx) => appendChange(tx, harness.box, harness.clock.now(), ...events));
@@ -89,7 +89,7 @@ test('the next page is read only when the one before was taken, and what was not
   expect((await take(start)).events).toBeGreaterThanOrEqual(700);
 });
 
-test('events that the retention dropped before the cursor reached them are told as a gap', async () => {
+test('an export reports a gap for events that the retention dropped before the cursor reached them', async () => {
   const { cursor } = await take();
   const at = Number(/(?:^|[.~])0-(\d+)/.exec(cursor)?.[1]);
   await harness.createTenant();
@@ -102,7 +102,7 @@ test('events that the retention dropped before the cursor reached them are told 
   await expect(take('garbage')).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
 });
 
-test('chains that are over and read leave the cursor, so it stays short; nothing is lost or comes twice for it', async () => {
+test('ended and exported chains leave the cursor, which stays short, and no event is lost or repeated', async () => {
   const { pool } = harness.database;
   const seen: string[] = [];
   let cursor = (await take()).cursor;
@@ -119,7 +119,7 @@ test('chains that are over and read leave the cursor, so it stays short; nothing
   let running = await harness.openDoor();
   for (let i = 0; i < 6; i += 1) {
     await sendRequest(running.url, 'GET', read);
-    // Its chain is read half, then closed with one more event, then read to its end.
+    // Half of the chain is exported, then the chain is closed with one more event, then the rest is exported.
     await next();
     await sendRequest(running.url, 'GET', read);
     await running.close();
@@ -145,7 +145,7 @@ test('chains that are over and read leave the cursor, so it stays short; nothing
   expect(chainsIn((await take(all.cursor)).cursor)).toBeLessThan(before + 1);
 });
 
-test('a cursor of an earlier version, with every chain and no end, goes on being taken', async () => {
+test('cursors of an earlier version, with every chain and no end, are still accepted', async () => {
   const { cursor } = await take();
   await harness.createTenant();
   const { rows } = await harness.database.pool.query(
@@ -161,13 +161,13 @@ test('a cursor of an earlier version, with every chain and no end, goes on being
   const old = rows.map(({ chain, seq }) => `${chain}-${listed.get(String(chain)) ?? seq}`).join('.');
   const exported = await take(old);
   const actions = exported.lines.map((text) => (JSON.parse(text) as Record<string, unknown>)['event.action']);
-  // The tests before this one changed heads by hand, which a gateway names in an event of its own when it comes to see it.
+  // Earlier tests changed heads directly, which a gateway records in an event when it notices.
   expect(actions.filter((action) => action !== 'audit.broken')).toEqual(['tenant.created', 'audit.read']);
   for (const wrong of ['', '7', '7~', '0-1~', 'x~0-1', '0-1.'])
     await expect(take(wrong)).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
 });
 
-test('CSV has one line for each event, quotes what must be quoted, and no cell is a formula', async () => {
+test('CSV has one line for each event, quotes cells where necessary, and contains no formula', async () => {
   const { cursor } = await take();
   const event = { action: 'audit.read' as const, actor: '=cmd("x"),1', reason: 'a,"b"' };
   await inTransaction(harness.database.db, (tx) => appendChange(tx, harness.box, harness.clock.now(), event));

@@ -28,7 +28,7 @@ let folder: string;
 let tenant: string;
 let clientId: string;
 let otherId: string;
-/** Of two clients, each with some requests of its own. */
+/** Tokens of two clients, each with some requests of its own. */
 let used: Used[];
 let others: Used[];
 
@@ -42,7 +42,7 @@ const issue = async (client: { client_id: string; client_secret: string }, count
     }),
   );
 
-/** Side by side, so that they fall into few writings. `id`: of the caller's choice. */
+/** Sends the requests concurrently, so that few writes cover them. `id`: request id that the caller chooses. */
 const use = async (
   all: readonly Used[],
   times: (index: number) => number,
@@ -100,9 +100,9 @@ beforeAll(async () => {
   const both = [...used, ...others];
   await use(both, () => 1);
   await use(both, (index) => 1 + (index % 3));
-  // Everything that is remembered of credentials is read anew, in the middle of it.
+  // A change in between makes the gateway read all credentials again.
   await Promise.all([use(both, () => 2), harness.createTenant().then(() => use(both, () => 2))]);
-  // Ids that callers choose, and that tell no time.
+  // Ids that callers choose do not contain a time.
   await use(
     both,
     () => 1,
@@ -117,7 +117,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('many tokens stand in few events, never those of two clients in one', async () => {
+test('requests of many tokens share few events, and no event holds tokens of two clients', async () => {
   const rows = await sharedRows();
   expect(rows.length).toBeGreaterThan(3);
   const idOf = new Map([
@@ -137,7 +137,7 @@ test('many tokens stand in few events, never those of two clients in one', async
   expect(uses).toBeGreaterThan(rows.length * 5);
 });
 
-test('each token is found with exactly its own requests: by its id, its fingerprint, both, and by each request', async () => {
+test('a search by id, by fingerprint, by both, and by request id finds exactly the requests of a token', async () => {
   for (const [index, { token, tokenId, ids }] of [...used, ...others].entries()) {
     const fingerprint = createFingerprint(harness.box)(token);
     for (const filter of [
@@ -171,9 +171,9 @@ test('each token is found with exactly its own requests: by its id, its fingerpr
   expect(await find({ tokenId: 'x'.repeat(21) })).toEqual([]);
 });
 
-test('who tells of each token its calls, scopes, addresses and times, from its value and from its hash alone', async () => {
+test('a trace by value and by hash shows calls, scopes, addresses and times of each token', async () => {
   for (const { token, tokenId, ids } of [used[0], used[17], others[3]] as Used[]) {
-    const told = {
+    const expected = {
       kind: 'token',
       credential_id: tokenId,
       genuine: true,
@@ -183,22 +183,25 @@ test('who tells of each token its calls, scopes, addresses and times, from its v
       addresses: ['127.0.0.1'],
     };
     const traced = await traceCredential({ db: harness.database.db, box: harness.box }, token);
-    expect(traced).toMatchObject(told);
+    expect(traced).toMatchObject(expected);
     const times = (await find({ tokenId, action: 'request.allowed' })).map((event) => String(event['@timestamp']));
     expect([traced.first_used, traced.last_used]).toEqual([times.at(-1), times[0]]);
-    // Nothing else shall tell that the value is the one that was issued.
+    // Remove the other evidence that the value was issued here.
     const issued = "action = 'token.issued' and token_id = $1";
     const [before] = await query(`select details from gateway.audit_events where ${issued}`, tokenId);
     await query(`update gateway.audit_events set details = '{}' where ${issued}`, tokenId);
     const sha256 = createHash('sha256').update(token).digest('hex');
-    expect(await traceHashed(deps(), { kind: 'token', id: tokenId, sha256 })).toMatchObject({ ...told, exists: true });
+    expect(await traceHashed(deps(), { kind: 'token', id: tokenId, sha256 })).toMatchObject({
+      ...expected,
+      exists: true,
+    });
     const wrong = createHash('sha256').update('x').digest('hex');
     expect(await traceHashed(deps(), { kind: 'token', id: tokenId, sha256: wrong })).toMatchObject({ genuine: false });
     await query(`update gateway.audit_events set details = $2 where ${issued}`, tokenId, before?.details);
   }
 });
 
-test('pages of any size show each use once, in the same sequence', async () => {
+test('pages of every size contain each use once, in the same sequence', async () => {
   const filter = { client: clientId, action: 'request.allowed' };
   const whole = (await find(filter)).map((event) => event['event.id']);
   expect(new Set(whole).size).toBe(whole.length);
@@ -216,7 +219,7 @@ test('pages of any size show each use once, in the same sequence', async () => {
   }
 });
 
-test('exports and sinks have a line for each token, with the names and single values of any other event', async () => {
+test('exports and sinks have one line for each token, in the same form as for other events', async () => {
   const take = async (format: 'jsonl' | 'csv') => {
     const pieces: string[] = [];
     const exported = await exportAudit(deps(), { format, write: async (piece) => void pieces.push(piece) });
@@ -261,7 +264,7 @@ test('exports and sinks have a line for each token, with the names and single va
   });
 });
 
-test('verify names an event in which what a token did was changed, or under which it would not be found', async () => {
+test('verification names an event whose uses or index keys were changed', async () => {
   expect((await verify()).first_problem).toBeNull();
   const row = (await sharedRows()).at(-1);
   const place = [row?.chain, row?.seq];
@@ -287,7 +290,7 @@ test('verify names an event in which what a token did was changed, or under whic
   }
 });
 
-test('events that were written before there were such ones keep their hash', () => {
+test('events of versions without shared events keep their hash', () => {
   const event = {
     ...{
       at: new Date(1_700_000_000_000),
@@ -313,7 +316,7 @@ test('events that were written before there were such ones keep their hash', () 
   expect(hashEvent('0', 1, 2, { ...event, uses: '', use_keys: null })).not.toBe(plain);
 });
 
-test('a token among millions of uses is looked up and not searched for', async () => {
+test('a search for one token among millions of uses reads an index', async () => {
   const { pool } = harness.database;
   await pool.query(`
     insert into gateway.audit_events
@@ -333,7 +336,7 @@ test('a token among millions of uses is looked up and not searched for', async (
   await pool.query('delete from gateway.audit_events where chain = 9');
 });
 
-test('a page of an export is bounded however many tokens stand in its events, and none is passed over', async () => {
+test('a page of an export is bounded when its events hold many tokens, and no token is missing', async () => {
   const { rows: chains } = await harness.database.pool.query('select max(chain) + 1 as next from gateway.audit_chains');
   const chain = Number(chains[0].next);
   await query(

@@ -1,4 +1,4 @@
-/** What the retention drops, what it signs for it, and what it leaves where it is. */
+/** The retention: what it drops, the beginnings it signs, and the partitions it leaves. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { hashEvent } from '#src/gateway/audit/chain/chain.ts';
 import { insertEvents } from '#src/gateway/audit/chain/event-store.ts';
@@ -34,7 +34,7 @@ const partitions = () =>
 
 const monthOf = (date: Date): string => `audit_events_${date.toISOString().slice(0, 7).replace('-', '')}`;
 
-test('F-22 a beginning is signed only after every hash up to it was checked, and stands in the event that tells of it', async () => {
+test('F-22 a new beginning is signed only after every hash up to it was checked, and the event of the drop names it', async () => {
   const old = monthOf(house.clock.now());
   await house.start();
   for (let i = 0; i < 3; i += 1) await house.changeHere();
@@ -54,7 +54,7 @@ test('F-22 a beginning is signed only after every hash up to it was checked, and
   expect((await house.verify()).problems).toEqual([]);
 });
 
-test('F-22 events that were put into an old month so that the retention signs them are named, and the month is left', async () => {
+test('F-22 events inserted into an old month are reported instead of signed, and the month is not dropped', async () => {
   await house.start();
   for (let i = 0; i < 6; i += 1) await house.changeHere();
   const past = new Date(Date.now() - days(900));
@@ -63,7 +63,7 @@ test('F-22 events that were put into an old month so that the retention signs th
     `select encode(hash, 'hex') as hash from gateway.audit_events where chain = 0 and seq = 4`,
   );
   const forged = completeEvent({ action: 'key.revoked', actor: 'mallory' }, past);
-  // Copies of what stands behind it, with times of long ago: if it were signed as a beginning, all before could go.
+  // Copies of later events with old times: if they became the signed beginning, all earlier events could be deleted.
   await insertEvents(database.db, [{ ...forged, chain: 0, seq: 5, hash: hashEvent(String(at?.hash), 0, 5, forged) }]);
   await house.stop();
   await house.start();
@@ -77,7 +77,7 @@ test('F-22 events that were put into an old month so that the retention signs th
   expect((await house.verify({ blind: true })).problems.length).toBeGreaterThan(0);
 });
 
-test('F-30 a partition that is no month of the audit is left and named, whatever its name says about its age', async () => {
+test('F-30 a partition that is not a month of the audit is left and reported, also when its name looks old', async () => {
   await house.start();
   await house.changeHere();
   await house.attack(`create table gateway.audit_events_old partition of gateway.audit_events

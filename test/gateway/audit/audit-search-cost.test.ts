@@ -9,11 +9,11 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 import { filtersOfAudit, growAudit } from '../../support/grown/grown-audit.ts';
 import { statementsOf } from '../../support/statements-of.ts';
 
-/** Events of the small and of the large audit. */
+/** Numbers of events in the small and in the large audit. */
 const sizes = [10_000, 50_000] as const;
 const restuid = 'rst_most';
 
-/** No gateway runs on them: the statements of its services would be counted with those of a search. */
+/** No gateway runs on these databases, because the statements of its services would be counted too. */
 type Grown = { database: TestDatabase; now: Date };
 
 let audits: Grown[];
@@ -44,7 +44,7 @@ type Plan = {
   Plans?: Plan[];
 };
 
-/** Rows that the statements of a search read: the same on a machine at rest and on a busy one, however far apart they lie. */
+/** Rows that the statements of a search read. Unlike its time, their number does not depend on the load of the machine. */
 const costOf = async (audit: Grown, filter: AskedFilter): Promise<number> => {
   const sent = await statementsOf(() => searchAudit(deps(audit), { filter, limit: 50 }));
   const client = await audit.database.pool.connect();
@@ -52,7 +52,7 @@ const costOf = async (audit: Grown, filter: AskedFilter): Promise<number> => {
     let read = 0;
     await client.query('begin');
     for (const { text, values } of sent.filter(({ text }) => /^\s*(\/\*.*\*\/)?\s*(with|select)\b/i.test(text))) {
-      // What a search asks of the planner holds for the statements after it.
+      // The planner settings of a search apply to the statements that follow in its transaction.
       if (text.includes('set_config')) await client.query(text, values);
       else if (text.includes('audit_events')) read += await rowsOf(client, text, values);
     }
@@ -81,11 +81,11 @@ const readIn = (plan: Plan): number => {
   return Plans.reduce((sum, inner) => sum + readIn(inner), own);
 };
 
-/** A search looks at up to 1,000 events of each of two filters, and reads as many once more. */
+/** A search probes up to 1,000 events of each of two access paths, and then reads up to 1,000 again. */
 const bound = 3_000;
 const ratioMax = 1.3;
 
-test('F-09 a search of the audit costs the same with five times as many events, with every filter alone and in pairs', async () => {
+test('F-09 a search of the audit reads as many rows in an audit of five times the size, with every filter and every pair of filters', async () => {
   const [small, large] = audits as [Grown, Grown];
   const [few, many] = [small, large].map(({ now }) => filtersOfAudit({ restuid, now })) as [
     AskedFilter[],
@@ -99,7 +99,7 @@ test('F-09 a search of the audit costs the same with five times as many events, 
   expect(dearer).toEqual([]);
 }, 240_000);
 
-/** What a search with this filter is to find, by a way of its own: a look at every event. */
+/** The expected result of a search, found independently by comparing every event. */
 const fullScan = async ({ database }: Grown, filter: AskedFilter): Promise<string[]> => {
   const { rows } = await database.pool.query(
     `select chain || '-' || seq as id from gateway.audit_events where chain = 7
@@ -122,7 +122,7 @@ const fingerprintOf = (text: string): string => createHash('md5').update(text).d
 
 const isGrown = (id: string): boolean => id.startsWith('7-');
 
-test('F-09 pages of a search lead to exactly what a look at every event finds, however rare it is', async () => {
+test('F-09 the pages of a search together contain exactly the matching events, also when these are rare', async () => {
   const [audit] = audits as [Grown];
   const filters: AskedFilter[] = [
     { tenant: 'rst_tenth', action: 'request.denied' },
@@ -144,7 +144,7 @@ test('F-09 pages of a search lead to exactly what a look at every event finds, h
     for (let before: string | undefined; ; ) {
       const page = await searchAudit(deps(audit), { filter, limit: 200, before });
       expect(page.events.length).toBeLessThanOrEqual(200);
-      // A page that is not full says where the search stopped, unless it is the last.
+      // A page that is not full states where the search stopped, unless it is the last page.
       expect(page.searched_to !== null, JSON.stringify(filter)).toBe(
         page.next_cursor !== null && page.events.length < 200,
       );
@@ -156,9 +156,9 @@ test('F-09 pages of a search lead to exactly what a look at every event finds, h
   }
 }, 120_000);
 
-test('F-09 an export goes on where one search would stop, to the oldest event that fits', async () => {
+test('F-09 an export of a search continues to the oldest matching event, where a single search would stop', async () => {
   const [, audit] = audits as [Grown, Grown];
-  // Three of the oldest events: each filter alone has thousands.
+  // Three of the oldest events match both filters, while each filter alone matches thousands.
   const filter: AskedFilter = { address: '198.51.100.8', route: 'orders.list' };
   const first = await searchAudit(deps(audit), { filter, limit: 50 });
   expect(first).toMatchObject({ events: [], next_cursor: expect.any(String), searched_to: expect.any(String) });
@@ -171,7 +171,7 @@ test('F-09 an export goes on where one search would stop, to the oldest event th
   expect(lines).toHaveLength(3);
 });
 
-test('a cost that grows would be seen', async () => {
+test('the measurement detects a cost that grows with the audit', async () => {
   const [, { database }] = audits as [Grown, Grown];
   const client = await database.pool.connect();
   const read = (rows: number): Promise<number> =>

@@ -34,7 +34,7 @@ const page = (filter: EventFilter, limit = 100, before?: string) => searchAudit(
 const find = async (filter: EventFilter): Promise<string[]> =>
   (await page(filter)).events.map((event) => String(event['event.action']));
 
-test('events are found by fingerprint, client, tenant, decision, action, request, token and time, under names of the ECS', async () => {
+test('a search finds events by fingerprint, client, tenant, decision, action, request, token and time, and returns ECS names', async () => {
   const fingerprint = createFingerprint(harness.box)(token);
   expect(await find({ fingerprint })).toEqual(expect.arrayContaining(['request.denied', 'request.allowed']));
   expect(await find({ client: client.client_id, action: 'client.created' })).toEqual(['client.created']);
@@ -53,7 +53,7 @@ test('events are found by fingerprint, client, tenant, decision, action, request
   });
 });
 
-test('an allowed and a refused request are found by their ids, whoever chose these', async () => {
+test('a search finds allowed and refused requests by their ids, for ids of the gateway and ids of callers', async () => {
   const other = await tokenOf(harness.url, pick(await harness.createClient([tenant], ['read:orders'])));
   const hourAgo = newId('req', Date.now() - 3_600_000);
   for (const id of ['pos-7.order-4711', hourAgo, newId('req')]) {
@@ -66,7 +66,7 @@ test('an allowed and a refused request are found by their ids, whoever chose the
   expect(await find({ requestId: newId('req') })).toEqual([]);
 });
 
-test('what was done with a value is found under fingerprints of earlier versions, too, by whoever holds the value', async () => {
+test('a trace by value also finds the events with a fingerprint of earlier versions', async () => {
   const other = pick(await harness.createClient([tenant], ['read:orders']));
   const { client_id, client_secret } = other;
   await sendRequest(harness.url, 'GET', read, {
@@ -90,7 +90,7 @@ test('what was done with a value is found under fingerprints of earlier versions
   expect(traced.refusals).toMatchObject([{ 'event.action': 'request.denied' }]);
 });
 
-test('pages by cursor show each event once, newest first, while new ones are written', async () => {
+test('pages by cursor contain each event once, newest first, while new events are written', async () => {
   const whole = (await page({ client: client.client_id })).events;
   const seen: unknown[] = [];
   let before: string | undefined;
@@ -106,7 +106,7 @@ test('pages by cursor show each event once, newest first, while new ones are wri
   await expect(page({}, 1, 'garbage')).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
 });
 
-test('who asked, and for what, is in the audit before the answer, and a credential in the filter is refused and written nowhere', async () => {
+test('a search is recorded with actor and filter before its answer; a credential in the filter is refused and stored nowhere', async () => {
   await page({ requestId });
   const [, newest] = (await page({ action: 'audit.read' }, 2)).events;
   expect(newest).toMatchObject({
@@ -122,7 +122,7 @@ test('who asked, and for what, is in the audit before the answer, and a credenti
   expect(rows).toEqual([]);
 });
 
-test('unused scopes: granted against what the called routes required, and the grant that would have been enough', async () => {
+test('the report of unused scopes compares granted with required scopes and proposes the grant that would have been enough', async () => {
   const file = routesFileOf({});
   const table = readRouteTable(file);
   const idle = await harness.createClient([tenant]);
@@ -183,9 +183,9 @@ test('no search reads a whole table: every filter is answered by an index', asyn
   for (const filter of filters) {
     plans.length = 0;
     await searchAudit({ ...deps(), db }, { filter, limit: 50 });
-    // Beside the search itself: what is looked at before the reading is noted in the chain of changes.
+    // These statements belong to recording the search in the chain of changes, not to the search.
     expect(plans.length, JSON.stringify(filter)).toBeGreaterThanOrEqual(1);
-    // The partition of the next month is empty: PostgreSQL may well read all of nothing.
+    // The partition of the next month is empty, so a sequential scan of it is acceptable.
     const scans = plans.join().match(/Seq Scan on audit_events_\d+/g) ?? [];
     for (const scan of scans) {
       const { rows } = await pool.query(`select 1 from gateway.${scan.slice('Seq Scan on '.length)} limit 1`);

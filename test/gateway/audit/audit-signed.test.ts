@@ -1,4 +1,4 @@
-/** What else rests on the audit: searches, exports, sinks and verdicts, and the audit of an installation of the first version. */
+/** Signatures in searches, exports, positions of sinks and verdicts, and the audit of an installation of the first version. */
 import { createHmac } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
@@ -39,7 +39,7 @@ afterAll(() => database.drop());
 
 const deps = () => ({ db: database.db, box: house.boxOf(), clock: house.clock, actor: 'cli:ada' });
 
-test('F-24 search and export say of each event whether it is signed', async () => {
+test('F-24 search and export mark each event as signed or not signed', async () => {
   await house.start();
   await house.changeHere();
   await house.stop();
@@ -65,7 +65,7 @@ test('F-24 search and export say of each event whether it is signed', async () =
   expect(lines.filter((line) => line.includes('tenant.created')).every((line) => line.endsWith(',true'))).toBe(true);
 });
 
-test('F-24 a position of a sink that somebody moved ahead is not believed: what it hid is sent', async () => {
+test('F-24 a forged position of a sink is ignored, and the events that it would have skipped are sent', async () => {
   const file = join(folder, 'audit.jsonl');
   const settings = { audit_days: 365, audit_stdout: 'off' as const, audit_file: file };
   const sinkDuring = async (work: () => Promise<void>): Promise<void> => {
@@ -84,7 +84,7 @@ test('F-24 a position of a sink that somebody moved ahead is not believed: what 
   await sinkDuring(() => until(() => taken().includes('"event.id":"0-2"')));
 });
 
-test('F-24 a verdict that somebody wrote into the table is not shown as one', async () => {
+test('F-24 a forged verdict of a verification is not shown as a verdict', async () => {
   await house.start();
   await house.changeHere();
   const verdicts = async () => (await listVerifications(deps(), 5)).map(({ state }) => state);
@@ -97,7 +97,7 @@ test('F-24 a verdict that somebody wrote into the table is not shown as one', as
   expect(await verdicts()).toEqual(['interrupted', 'sound']);
 });
 
-/** A chain as the first version wrote it: signed each minute, `events` in all and `signed` of them before the head. */
+/** A chain as the first version wrote it, with `events` events, of which the head covers `signed`. */
 const oldChain = async (chain: number, process: string, { events, signed }: { events: number; signed: number }) => {
   const key = house.boxOf({ blind: true }).derive(headLabel);
   const now = house.clock.now();
@@ -116,7 +116,7 @@ const oldChain = async (chain: number, process: string, { events, signed }: { ev
   await insertEvents(database.db, appended);
 };
 
-test('F-58 an audit of the first version verifies as before; the next start signs what its killed processes left', async () => {
+test('F-58 an audit of the first version still verifies, and the next start signs the events that its killed processes left unsigned', async () => {
   await oldChain(0, 'changes', { events: 2, signed: 2 });
   await oldChain(1, 'elsewhere:1', { events: 5, signed: 3 });
   await oldChain(2, `${hostname()}:4194305`, { events: 5, signed: 3 });
@@ -128,14 +128,14 @@ test('F-58 an audit of the first version verifies as before; the next start sign
   await until(async () => (await closed()).length === 1);
   expect(await closed()).toEqual([{ chain: 2 }]);
   expect(await house.verify()).toMatchObject({ problems: [], unsigned: 2 });
-  // One on another host is closed when it was silent for a while.
+  // A process on another host is detected by its silence.
   await until(async () => (await closed()).length === 2, 55_000);
   expect(await house.verify()).toMatchObject({ problems: [], unsigned: 0 });
   await house.attack('delete from gateway.audit_events where chain = 2 and seq = 5');
   expect((await house.verify({ blind: true })).problems).toContainEqual(expect.objectContaining({ chain: 2, seq: 5 }));
 });
 
-test('F-21 a signature of another key is worth nothing', async () => {
+test('F-21 a signature by another key is invalid', async () => {
   await house.change();
   await house.attack('update gateway.audit_chains set mac = $1 where chain = 0', [
     createHmac('sha256', 'guessed').update('head').digest(),

@@ -28,7 +28,7 @@ const never = new AbortController().signal;
 
 type Logged = { msg: string; chain?: number; from?: number; to?: number };
 
-/** The file sink alone, until `close`, which returns what it said. */
+/** Runs the file sink alone. `close` ends it and returns its log. */
 const startSink = (file: string) => {
   const logged: Logged[] = [];
   const log = pino({}, { write: (line: string) => void logged.push(JSON.parse(line) as Logged) });
@@ -66,7 +66,7 @@ const lastChange = async (): Promise<string> => {
   return `0-${String(rows[0].seq)}`;
 };
 
-/** A gateway that wrote some events and ended; the retention dropped them all. */
+/** A gateway writes some events and ends; then the retention drops them all. */
 const droppedChain = async (): Promise<{ chain: number; from: number; to: number }> => {
   const door = await harness.openDoor();
   for (let i = 0; i < 3; i += 1) await sendRequest(door.url, 'GET', read);
@@ -79,13 +79,13 @@ const droppedChain = async (): Promise<{ chain: number; from: number; to: number
   return { chain, from: 1, to: seq };
 };
 
-test('a chain that the retention dropped while the sink was down is told as a gap, to a new sink none is', async () => {
+test('a chain that was dropped while a sink was down is logged as a gap for it, and not for a new sink', async () => {
   await droppedChain();
   const file = join(folder, 'gaps.jsonl');
   const first = startSink(file);
   const before = await lastChange();
   await until(() => has(file, before));
-  // It was not there when these were dropped.
+  // The new sink did not exist when the events were dropped.
   expect(await first.close()).toEqual([]);
   const gone = await droppedChain();
   expect(gone.to).toBeGreaterThanOrEqual(3);
@@ -102,7 +102,7 @@ test('a chain that the retention dropped while the sink was down is told as a ga
 const line = (id: string): string =>
   `${JSON.stringify({ '@timestamp': '2026-05-01T10:00:00.000Z', 'event.id': id })}\n`;
 
-test('a line that a crash left torn is taken away before the next ones; whatever else ends the file stays', async () => {
+test('an incomplete line that a crash left is cut off before the next lines; other text at the end of the file stays', async () => {
   const file = join(folder, 'torn.jsonl');
   const sink = createFileSink(file);
   const whole = line('0-1');
@@ -113,21 +113,21 @@ test('a line that a crash left torn is taken away before the next ones; whatever
     await sink.send(line('0-2'), never);
     expect(contents()).toBe(whole + line('0-2'));
   }
-  // Nothing else in the file.
+  // The incomplete line is the only content of the file.
   writeFileSync(file, line('0-2').slice(0, 20));
   await sink.send(line('0-2'), never);
   expect(contents()).toBe(line('0-2'));
-  // Only the line break was not written any more.
+  // Only the line break is missing.
   writeFileSync(file, line('0-1').trim());
   await sink.send(line('0-2'), never);
   expect(contents()).toBe(line('0-1') + line('0-2'));
   writeFileSync(file, whole);
-  appendFileSync(file, 'somebody wrote here');
+  appendFileSync(file, 'another program wrote here');
   await sink.send(line('0-2'), never);
-  expect(contents()).toBe(`${whole}somebody wrote here\n${line('0-2')}`);
+  expect(contents()).toBe(`${whole}another program wrote here\n${line('0-2')}`);
 });
 
-test('a reader of standard output that stands still is waited for, so that no more than one batch is in memory', async () => {
+test('a sink waits for a reader of standard output that does not read, and holds one batch in memory at most', async () => {
   const reader = spawn('cat', { stdio: ['pipe', 'pipe', 'inherit'] });
   let read = 0;
   reader.stdout.on('data', (chunk: Buffer) => {
@@ -135,20 +135,20 @@ test('a reader of standard output that stands still is waited for, so that no mo
   });
   reader.kill('SIGSTOP');
   const sink = createStreamSink(reader.stdin);
-  // More than any pipe holds.
+  // More bytes than a pipe holds.
   const batch = line('0-1').repeat(40_000);
   let taken = false;
   const sending = sink.send(batch, never).then(() => {
     taken = true;
   });
   await until(() => reader.stdin.writableLength > 0);
-  // Something that takes its time, and nothing of the batch is taken meanwhile.
+  // Give the sink time; it must not finish the batch meanwhile.
   for (let i = 0; i < 5; i += 1) await harness.database.pool.query('select pg_sleep(0.05)');
   expect([taken, reader.stdin.writableNeedDrain]).toEqual([false, true]);
   reader.kill('SIGCONT');
   await sending;
   expect(reader.stdin.writableLength).toBe(0);
-  // A gateway that stops does not wait for such a reader.
+  // Stopping the gateway does not wait for the reader.
   reader.kill('SIGSTOP');
   const stopping = new AbortController();
   const left = sink.send(batch, stopping.signal);

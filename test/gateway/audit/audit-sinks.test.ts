@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts';
 import { type Harness, openHarness, read } from '../harness/gateway-harness.ts';
 import { closeServer, listen, sendRequest } from '../harness/public-door.ts';
 
-/** `answer`: a status, or undefined for none at all. */
+/** `answer`: a status; undefined: the receiver never answers. */
 const startReceiver = async (options: { answer: number | undefined }) => {
   const events: Record<string, unknown>[] = [];
   const seen = { requests: 0, open: 0, openMax: 0, linesMax: 0, authorization: new Set<string | undefined>() };
@@ -43,7 +43,7 @@ const hasAll = async (harness: Harness, ids: readonly string[]): Promise<boolean
   return (await stored(harness)).every((id) => got.has(id));
 };
 
-test('a receiver that fails, is silent or sends elsewhere gets everything when it is back, and meanwhile no request waits', async () => {
+test('a receiver that fails, does not answer or redirects gets every event once it works again, and no request waits meanwhile', async () => {
   const receiver = await startReceiver({ answer: 500 });
   const harness = await openHarness({
     settings: { audit_http_url: receiver.url, audit_http_authorization: 'Bearer collector' },
@@ -66,7 +66,7 @@ test('a receiver that fails, is silent or sends elsewhere gets everything when i
   await receiver.close();
 });
 
-test('of several gateways one sends at a time, another goes on where a killed one stopped, and the file gets the same events', async () => {
+test('only one of several gateways sends at a time, another continues where a killed one stopped, and the file gets the same events', async () => {
   const receiver = await startReceiver({ answer: 204 });
   const folder = mkdtempSync(join(tmpdir(), 'orderpass-'));
   const file = join(folder, 'audit.jsonl');
@@ -80,7 +80,7 @@ test('of several gateways one sends at a time, another goes on where a killed on
       (await harness.database.pool.query("select holder from gateway.audit_sinks where sink = 'http'")).rows[0]?.holder,
     );
   const first = await holder();
-  // The lease is given back by whoever stops: one of those that are left takes it.
+  // The stopped gateway releases its lease, and one of the remaining gateways takes it.
   await second.close();
   await third.close();
   await sendRequest(harness.url, 'GET', read);
@@ -91,7 +91,7 @@ test('of several gateways one sends at a time, another goes on where a killed on
   expect(first).not.toBe('undefined');
   const lines = (): string[] => readFileSync(file, 'utf8').trim().split('\n');
   await until(() => hasAll(harness, idsOf(lines().map((line) => JSON.parse(line) as Record<string, unknown>))));
-  // Another gateway cannot take a lease that runs, and takes one that ended: a sender that was killed.
+  // A gateway cannot take a running lease; it takes one that has expired because its holder was killed.
   await harness.database.pool.query(
     "insert into gateway.audit_sinks values ('http', 'killed', now() + interval '1 hour') on conflict (sink) do update set holder = 'killed', leased_until = excluded.leased_until",
   );

@@ -36,7 +36,7 @@ const rows = async (where: string, ...values: unknown[]): Promise<Row[]> =>
 
 const ofRequest = (id: unknown): Promise<Row[]> => rows('request_ids @> array[$1]::text[]', id);
 
-/** The rows once there are enough of them. */
+/** Waits until there are enough rows, and returns them. */
 const rowsWhen = async (read: () => Promise<Row[]>, enough: (all: Row[]) => boolean): Promise<Row[]> => {
   let all: Row[] = [];
   await until(async () => {
@@ -50,7 +50,7 @@ const some = (all: Row[]): boolean => all.length > 0;
 
 const verify = () => verifyAudit({ db: harness.database.db, box: harness.box });
 
-test('a token is in the audit before it is given out: who got it, by which secret, with which scopes', async () => {
+test('an issued token is recorded with client, secret and scopes before it is returned', async () => {
   const reply = await postToken(harness.url, { grant_type: 'client_credentials', ...client });
   const [row, ...more] = await ofRequest(reply.headers['x-request-id']);
   expect(more).toEqual([]);
@@ -66,7 +66,7 @@ test('a token is in the audit before it is given out: who got it, by which secre
   });
 });
 
-test('each refusal is in the audit before its answer: no credential, garbage, wrong secret, scope, token endpoint', async () => {
+test('each refusal is recorded before its answer: no credential, garbage, wrong secret, scope, token endpoint', async () => {
   const token = await tokenOf(harness.url, client);
   const wrong = { ...client, client_secret: altered(client.client_secret) };
   const cases = [
@@ -100,7 +100,7 @@ test('each refusal is in the audit before its answer: no credential, garbage, wr
   }
 });
 
-test('while the audit cannot be written, no token and no refusal is answered; after 2 s no token, and the refusal', async () => {
+test('while the audit cannot be written, answers wait for 2 s; then a token request fails and a refusal is answered', async () => {
   const { pool } = harness.database;
   const holder = await pool.connect();
   const settled: string[] = [];
@@ -129,14 +129,14 @@ test('while the audit cannot be written, no token and no refusal is answered; af
     expect([token?.status, token?.json.error]).toEqual([503, 'temporarily_unavailable']);
     expect(refusal?.status).toBe(401);
     await holder.query('rollback');
-    // Nothing is lost: it is written when it can be.
+    // The event is not lost: it is written once the store is available again.
     await rowsWhen(() => ofRequest(refusal?.headers['x-request-id']), some);
   } finally {
     holder.release(true);
   }
 });
 
-test('allowed requests follow within moments: each id once, those of one caller to one route together', async () => {
+test('allowed requests are recorded shortly after, each id once, grouped by caller and route', async () => {
   const key = await harness.credentials.createApiKey({ tenant, name: 'till' });
   const headers = { 'x-api-key': key.api_key };
   const replies = await Promise.all(
@@ -161,7 +161,7 @@ test('allowed requests follow within moments: each id once, those of one caller 
   });
 });
 
-test('a flood of equal refusals becomes a hundred events and one with the count of the rest', async () => {
+test('a flood of equal refusals becomes a hundred events, and one event with the count of the rest', async () => {
   const door = await harness.openDoor();
   const flood = pick(await harness.createClient([tenant]));
   const headers = clientHeaders({ ...flood, client_secret: `${flood.client_secret.slice(0, -1)}!` });
@@ -171,7 +171,7 @@ test('a flood of equal refusals becomes a hundred events and one with the count 
     );
     for (const { status } of replies) expect(status).toBe(401);
   }
-  // What was counted is written when its minute is over, and when the gateway stops.
+  // The count is written when its minute ends, and when the gateway stops.
   await door.close();
   const found = await rows("client_id = $1 and outcome = 'failure'", flood.client_id);
   expect(found).toHaveLength(101);
@@ -179,7 +179,7 @@ test('a flood of equal refusals becomes a hundred events and one with the count 
   expect((await verify()).first_problem).toBeNull();
 });
 
-test('one value has one fingerprint, whatever was done with it', async () => {
+test('all events of one credential value have the same fingerprint', async () => {
   const own = pick(await harness.createClient([tenant]));
   const ok = await sendRequest(harness.url, 'GET', read, { headers: clientHeaders(own) });
   expect(ok.status).toBe(200);
@@ -190,7 +190,7 @@ test('one value has one fingerprint, whatever was done with it', async () => {
   expect(String(first?.fingerprint)).toMatch(/^[0-9a-f]{32}$/);
 });
 
-test('every change of a credential is in the audit with who made it, in the transaction of the change', async () => {
+test('every change of a credential is recorded with its actor in the transaction of the change', async () => {
   const { credentials } = harness;
   const made = await credentials.createClient({ name: 'x', tenants: [tenant] });
   const id = made.client_id;
@@ -221,7 +221,7 @@ test('every change of a credential is in the audit with who made it, in the tran
   expect((await rows('chain = 0')).length).toBe(before);
 });
 
-test('no secret and no token is in any column of the audit', async () => {
+test('no column of the audit contains a secret or a token', async () => {
   const token = await tokenOf(harness.url, client);
   await sendRequest(harness.url, 'GET', `${read}?access_token=${token}`);
   await sendRequest(harness.url, 'GET', read, { headers: bearer(token) });
@@ -236,7 +236,7 @@ test('no secret and no token is in any column of the audit', async () => {
   }
 });
 
-test('two gateways write side by side, and the whole verifies', async () => {
+test('the audit of two gateways that write at the same time verifies', async () => {
   const second = await harness.openDoor();
   const token = await tokenOf(harness.url, client);
   const calls = Array.from({ length: 30 }, (_, index) =>
@@ -251,7 +251,7 @@ test('two gateways write side by side, and the whole verifies', async () => {
   expect(verified.events).toBeGreaterThan(20);
 });
 
-test('a changed, removed, swapped or cut off event is named', async () => {
+test('verification names changed, removed, swapped and cut-off events', async () => {
   const { pool } = harness.database;
   const [made] = await rows("chain = 0 and action = 'client.created'");
   const last = (await rows('chain = 0')).at(-1);
@@ -267,7 +267,7 @@ test('a changed, removed, swapped or cut off event is named', async () => {
   const seq = Number(made?.seq);
   const changed = { chain: 0, seq, problem: 'the event, or its place, was changed' };
   const at = 'where chain = 0 and seq = $1';
-  await restoring(`update gateway.audit_events set actor = 'nobody' ${at}`, [seq], changed);
+  await restoring(`update gateway.audit_events set actor = 'forged' ${at}`, [seq], changed);
   await restoring(`update gateway.audit_events set at = at + interval '1 ms' ${at}`, [seq], changed);
   await restoring(`delete from gateway.audit_events ${at}`, [seq], { ...changed, problem: 'the event is missing' });
   const end = Number(last?.seq);
@@ -281,7 +281,7 @@ test('a changed, removed, swapped or cut off event is named', async () => {
   });
 });
 
-test('months beyond the retention are dropped as a whole, and what is left still verifies', async () => {
+test('old months are dropped as a whole, and the rest still verifies', async () => {
   const { database, box, clock } = harness;
   const old = await harness.createTenant();
   const month = clock.now().toISOString().slice(0, 7).replace('-', '');
@@ -291,7 +291,7 @@ test('months beyond the retention are dropped as a whole, and what is left still
   const drop = (): Promise<string[]> =>
     dropOldAudit({ db: database.db, box, clock }, 5).then(({ dropped: names }) => names);
   const dropped = (await Promise.all([drop(), drop(), drop()])).flat();
-  // At the end of a month the next one is over by then too.
+  // At the end of a month, the next month has passed by then too.
   expect(new Set(dropped).size).toBe(dropped.length);
   expect(dropped).toContain(`audit_events_${month}`);
   expect(await rows("action = 'audit.dropped'")).toHaveLength(dropped.length);

@@ -3,7 +3,7 @@ import { createGroupCommit } from '#src/gateway/audit/record/group-commit.ts';
 
 const longMs = 60_000;
 
-/** `step` stands for one answer that begins to wait. */
+/** Each `step` adds one answer that waits. */
 const start = (gatherMs: number) => {
   let waiting = 0;
   let written = 0;
@@ -21,7 +21,7 @@ const start = (gatherMs: number) => {
   return { step, write, written: () => written };
 };
 
-test('who is alone, or comes first, never waits for others', async () => {
+test('a single or first answer is never delayed', async () => {
   const { step, write, written } = start(longMs);
   for (let round = 0; round < 3; round += 1) {
     step();
@@ -30,7 +30,7 @@ test('who is alone, or comes first, never waits for others', async () => {
   expect(written()).toBe(3);
 });
 
-test('after a statement for several answers the next is written as soon as as many wait, and not before', async () => {
+test('after a statement for several answers, the next one runs as soon as as many answers wait, and not before', async () => {
   const { step, write, written } = start(longMs);
   for (let i = 0; i < 3; i += 1) step();
   await write();
@@ -44,7 +44,7 @@ test('after a statement for several answers the next is written as soon as as ma
   expect(written()).toBe(2);
 });
 
-test('as many as the last time do not wait at all', async () => {
+test('as many answers as last time are not delayed', async () => {
   const { step, write, written } = start(longMs);
   for (let round = 0; round < 3; round += 1) {
     for (let i = 0; i < 5; i += 1) step();
@@ -53,7 +53,7 @@ test('as many as the last time do not wait at all', async () => {
   expect(written()).toBe(3);
 });
 
-test('fewer than the last time are written when the bound is over', async () => {
+test('fewer answers than last time are written after the longest delay', async () => {
   const { step, write, written } = start(2);
   for (let i = 0; i < 5; i += 1) step();
   await write();

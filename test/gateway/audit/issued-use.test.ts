@@ -1,4 +1,4 @@
-/** What a credential that leaked was used for, itself and through everything that was issued for it. */
+/** The trace of a leaked credential: its own use, and the use of the tokens issued for it. */
 import { createHash } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -32,7 +32,7 @@ const call = async (
 
 const deps = () => ({ db: harness.database.db, box: harness.box, clock: harness.clock, actor: 'cli:ada' });
 
-/** Requests that stand in the audit for a filter. */
+/** Sums up the requests that the audit holds for a filter. */
 const countOf = async (filter: Parameters<typeof searchAudit>[1]['filter']): Promise<number> => {
   const { events } = await searchAudit(deps(), { filter, limit: 1_000 });
   return events.reduce((sum, event) => sum + Number(event['orderpass.count']), 0);
@@ -44,10 +44,10 @@ const written = (where: string, count: number): Promise<void> =>
     return (await harness.database.pool.query(text)).rows[0].n === count;
   });
 
-test('F-41 a secret that leaked tells what was let through and refused with every token that was issued for it, and leads to it', async () => {
+test('F-41 the trace of a leaked secret sums up allowed and refused requests with all its tokens, and a search lists them', async () => {
   const made = await harness.createClient([tenant], ['read:orders']);
   const client = pick(made);
-  // More tokens than are looked for one by one; they fall into few events.
+  // More tokens than one search compares one by one; they share few events.
   const tokens = await Promise.all(Array.from({ length: 24 }, () => tokenOf(harness.url, client)));
   for (let i = 0; i < 2; i += 1) await Promise.all(tokens.map((token) => call(read, bearer(token), 2, 200)));
   const [first = ''] = tokens;
@@ -55,7 +55,7 @@ test('F-41 a secret that leaked tells what was let through and refused with ever
   await call(forbidden, bearer(first), 20, 403);
   await call(read, clientHeaders(client), 3, 200);
   await call(forbidden, clientHeaders(client), 2, 403);
-  // Of another secret of the same client: no part of what leaked.
+  // A token of another secret of the same client, which did not leak.
   const other = {
     ...client,
     client_secret: (await harness.credentials.addClientSecret(client.client_id)).client_secret,
@@ -63,19 +63,19 @@ test('F-41 a secret that leaked tells what was let through and refused with ever
   await until(
     async () => (await sendRequest(harness.url, 'GET', read, { headers: clientHeaders(other) })).status === 200,
   );
-  const apart = await tokenOf(harness.url, other);
-  await call(read, bearer(apart), 5, 200);
-  await call(forbidden, bearer(apart), 4, 403);
+  const separate = await tokenOf(harness.url, other);
+  await call(read, bearer(separate), 5, 200);
+  await call(forbidden, bearer(separate), 4, 403);
   await written(`client_id = '${client.client_id}' and action = 'request.allowed' and kind = 'bearer'`, 96 + 60 + 5);
 
-  const told = { calls: 3, refused: 2, partial: false, tokens: 24 };
+  const expected = { calls: 3, refused: 2, partial: false, tokens: 24 };
   const issued = { calls: 156, refused: 20, partial: false, addresses: ['127.0.0.1'] };
   const traced = await traceCredential(deps(), client.client_secret);
-  expect(traced).toMatchObject({ ...told, genuine: true, issued_use: issued });
+  expect(traced).toMatchObject({ ...expected, genuine: true, issued_use: issued });
   const { credential_id: id, fingerprint } = traced;
   const sha256 = createHash('sha256').update(client.client_secret).digest('hex');
   expect(await traceHashed(deps(), { kind: 'client_secret', id, sha256 })).toMatchObject({
-    ...{ ...told, issued_use: issued },
+    ...{ ...expected, issued_use: issued },
   });
   const sums = await Promise.all([
     countOf({ issuedFor: id, action: 'request.allowed' }),
@@ -87,11 +87,11 @@ test('F-41 a secret that leaked tells what was let through and refused with ever
   expect(sums).toEqual([156, 20, 3, 2, 0]);
 });
 
-test('F-41 a token and an API key tell what was let through and what was refused, of a flood as well', async () => {
+test('F-41 the trace of a token and of an API key counts allowed and refused requests, including a flood', async () => {
   const client = pick(await harness.createClient([tenant], ['read:orders']));
   const token = await tokenOf(harness.url, client);
   await call(read, bearer(token), 7, 200);
-  // Those beyond the first hundred of a minute become one event when the minute, or the gateway, ends.
+  // Refusals beyond the first hundred of a minute become one event when the minute ends or the gateway stops.
   const door = await harness.openDoor();
   await call(forbidden, bearer(token), 130, 403, door.url);
   await door.close();
@@ -100,7 +100,7 @@ test('F-41 a token and an API key tell what was let through and what was refused
     async () => (await sendRequest(harness.url, 'GET', read, { headers: { 'x-api-key': key.api_key } })).status === 200,
   );
   await harness.credentials.quarantine('api_key', key.key_id, 'seen elsewhere');
-  // Within the second that a change may take, calls are still let through.
+  // A change takes up to a second, during which calls are still allowed.
   let allowed = 1;
   await until(async () => {
     const { status } = await sendRequest(harness.url, 'GET', read, { headers: { 'x-api-key': key.api_key } });

@@ -1,4 +1,4 @@
-/** What a service behind the gateway refuses, and what does not exist, stands in the audit as what it is. */
+/** Refusals by the upstream and requests for unknown paths are recorded as what they are. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { searchAudit } from '#src/gateway/index.ts';
 import { until } from '../../support/until.ts';
@@ -33,7 +33,7 @@ const countOf = (events: readonly Event[]): number =>
 
 const idOf = (reply: Reply): string => String(reply.headers['x-request-id']);
 
-/** The events of the audit for one request. */
+/** The audit events of one request. */
 const eventsOf = async (reply: Reply): Promise<unknown[]> => {
   let events: Event[] = [];
   await until(async () => {
@@ -51,7 +51,7 @@ const answerWith = (status: number, error: string): void => {
   };
 };
 
-test('F-26 a 401 or 403 of the service behind is request.denied with reason and status, written before the answer', async () => {
+test('F-26 a 401 or 403 of the upstream is recorded as request.denied with reason and status before the answer', async () => {
   const client = pick(await harness.createClient([tenant]));
   const token = await tokenOf(harness.url, client);
   const key = await harness.credentials.createApiKey({ tenant, name: 'key' });
@@ -65,7 +65,7 @@ test('F-26 a 401 or 403 of the service behind is request.denied with reason and 
     for (const headers of callers) {
       const reply = await sendRequest(harness.url, 'GET', read, { headers });
       expect(reply.status).toBe(status);
-      // At once: it was written before the answer.
+      // Without waiting: the event was written before the answer.
       const [event, ...more] = await find({ requestId: idOf(reply) });
       expect(more).toEqual([]);
       expect(event).toMatchObject({
@@ -80,7 +80,7 @@ test('F-26 a 401 or 403 of the service behind is request.denied with reason and 
   expect(await eventsOf(allowed)).toEqual([['request.allowed', 'success', null]]);
 });
 
-test('F-26 another refusal of the service behind is no success, once for each request', async () => {
+test('F-26 another refusal of the upstream is recorded as a failure, once for each request', async () => {
   const client = pick(await harness.createClient([tenant]));
   const token = await tokenOf(harness.url, client);
   for (const [status, code] of [
@@ -98,7 +98,7 @@ test('F-26 another refusal of the service behind is no success, once for each re
   harness.upstream.answer = good;
 });
 
-test('F-26 404 and 405 of known callers are counted with who sent them, many in few events', async () => {
+test('F-26 404 and 405 of known callers are recorded with the caller, many requests in few events', async () => {
   const client = pick(await harness.createClient([tenant]));
   const token = await tokenOf(harness.url, client);
   const key = await harness.credentials.createApiKey({ tenant, name: 'prober' });
@@ -122,7 +122,7 @@ test('F-26 404 and 405 of known callers are counted with who sent them, many in 
     'source.ip': '127.0.0.1',
     'event.outcome': 'failure',
   });
-  // Invented credentials belong to no caller, so no event names one.
+  // Invented credentials identify no caller, so no event names one.
   const stranger = await sendRequest(harness.url, 'GET', '/api/admin/tenants', {
     headers: bearer(`${token.slice(0, -4)}AAAA`),
   });

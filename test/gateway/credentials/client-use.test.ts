@@ -18,7 +18,7 @@ const deps = () => ({
   table: readRouteTable(routesFileOf({})),
 });
 
-test('the use of a client names what it called and was refused, looks at no more entries than it may, and is noted in the audit', async () => {
+test('the report on the use of a client lists its calls and refusals, reads a bounded number of events, and is recorded in the audit', async () => {
   const tenant = await harness.createTenant();
   const client = await harness.createClient([tenant], ['read:orders', 'read:menu', 'write:orders']);
   const other = await harness.createClient([tenant]);
@@ -52,7 +52,7 @@ test('the use of a client names what it called and was refused, looks at no more
     ['read:menu', 2],
     ['write:orders', 0],
   ]);
-  // The newest entry alone: what is told holds from then on.
+  // With a bound of one event, the report covers only the time since that event.
   const newest = await use(1);
   expect(newest).toMatchObject({ calls: 1, routes: [{ route_id: 'orders.list' }], since: newest?.routes[0]?.last });
   const [idle] = await reportClientUse(deps(), [{ client_id: other.client_id, scopes: null }], { days: 1 });
@@ -63,7 +63,7 @@ test('the use of a client names what it called and was refused, looks at no more
   expect(JSON.stringify(reads.events)).toContain('panel:usr_ada');
 });
 
-test('shrinking the scopes of a client never adds one, and gives one that held all exactly those that are kept', async () => {
+test('shrinking the scopes of a client never adds a scope, and leaves a client with all scopes exactly the kept ones', async () => {
   const tenant = await harness.createTenant();
   const some = await harness.createClient([tenant], ['read:menu', 'read:orders']);
   const all = await harness.createClient([tenant]);

@@ -45,7 +45,7 @@ test('A-024 A-039 a quarantined client is refused by headers, by Bearer and at t
     expect(text).toContain('the secret was seen in a public repository');
     expect(text).toContain('Contact support');
   }
-  // Only who proves to be the client learns of it.
+  // Only a caller with a valid secret gets the reason.
   expect((await get(clientHeaders({ ...client, client_secret: 'wrong' }))).status).toBe(401);
   const wrong = await postToken(harness.url, { ...grant, ...client, client_secret: 'wrong' });
   expect([wrong.status, wrong.json.error]).toEqual([401, 'invalid_client']);
@@ -80,7 +80,7 @@ test('A-024 one secret, or one API key, is quarantined without the others', asyn
   await becomes({ 'x-api-key': key.api_key }, 200);
 });
 
-test('each state is kept with reason, actor and time, and what was disabled stays so', async () => {
+test('each state is stored with reason, actor and time, and a disabled client stays disabled', async () => {
   const { client_id } = await harness.createClient([tenant]);
   const shown = () => harness.credentials.showClient(client_id);
   expect(await shown()).toMatchObject({ state: 'active', reason: null, actor: null, changed: null });
@@ -105,7 +105,7 @@ test('each state is kept with reason, actor and time, and what was disabled stay
   expect(entry).toMatchObject({ state: 'expired', name: 'old' });
 });
 
-test('A-022 all keys of a tenant are revoked at once, those of another go on', async () => {
+test('A-022 all keys of a tenant are revoked at once, and keys of another tenant stay valid', async () => {
   const [one, two] = [await harness.createTenant(), await harness.createTenant()];
   const keys: { key_id: string; api_key: string }[] = [];
   for (const of of [one, one, two]) keys.push(await harness.credentials.createApiKey({ tenant: of, name: 'k' }));
@@ -121,7 +121,7 @@ test('A-022 all keys of a tenant are revoked at once, those of another go on', a
   await expect.poll(status, withinASecond).toEqual([401, 401, 200]);
 });
 
-test('the last use of a secret, a key and a token is known by count, time and address, and written in batches', async () => {
+test('the use of a secret, a key and a token is counted with time and address, and written in batches', async () => {
   const client = await harness.createClient([tenant]);
   const key = await harness.credentials.createApiKey({ tenant, name: 'meter' });
   const { pool } = harness.database;
@@ -133,7 +133,7 @@ test('the last use of a secret, a key and a token is known by count, time and ad
   expect(
     (await sendRequest(door.url, 'GET', read, { headers: clientHeaders({ ...client, client_secret: 'x' }) })).status,
   ).toBe(401);
-  // No request has written anything; a gateway that stops writes what it has counted.
+  // Requests do not write; a stopping gateway writes its counts.
   expect((await pool.query('select 1 from gateway.credential_use where credential = $1', [key.key_id])).rows).toEqual(
     [],
   );
@@ -151,7 +151,7 @@ test('the last use of a secret, a key and a token is known by count, time and ad
   ]);
   expect(tokens.rows).toEqual([{ calls: 1 }]);
 
-  // Two gateways add up, and what is older than five minutes is not among the calls.
+  // The counts of two gateways are added, and calls older than five minutes are left out.
   const again = await harness.openDoor();
   await sendRequest(again.url, 'GET', read, { headers: clientHeaders(client) });
   await again.close();

@@ -1,4 +1,4 @@
-/** What the holder of a credential that is over may still learn: why it was refused, and nothing else (interface 11.5). */
+/** The holder of an ended credential may read why it was refused, and nothing else (interface 11.5). */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { bearer, clientHeaders, type Harness, openHarness, read, tokenOf } from '../harness/gateway-harness.ts';
@@ -20,7 +20,7 @@ const createKey = async (expires?: Date) => {
   return { tenant, id: key.key_id, headers: { 'x-api-key': key.api_key } };
 };
 
-/** Asks until it is refused as expected, and returns the id of that request. */
+/** Repeats the request until it is refused as expected, and returns its id. */
 const refusedWith = async (headers: Headers, status: number, error: string): Promise<string> => {
   let reply: Reply | undefined;
   await until(async () => {
@@ -32,13 +32,13 @@ const refusedWith = async (headers: Headers, status: number, error: string): Pro
 
 const denialFor = (headers: Headers, id: string): Promise<Reply> => get(headers, `/api/whoami/denials/${id}`);
 
-test('A-126 the holder of a revoked key reads with it that it was revoked; it opens nothing else and reads nothing of others', async () => {
+test('A-126 the holder of a revoked key reads with it that it was revoked; the key gives no other access', async () => {
   const [key, other] = [await createKey(), await createKey()];
   expect((await get(key.headers)).status).toBe(200);
   await harness.credentials.revokeApiKey(key.id);
   const id = await refusedWith(key.headers, 401, 'INVALID_KEY');
-  const told = await denialFor(key.headers, id);
-  expect([told.status, told.json.denial?.reason, told.json.denial?.status]).toEqual([200, 'key_revoked', 401]);
+  const denial = await denialFor(key.headers, id);
+  expect([denial.status, denial.json.denial?.reason, denial.json.denial?.status]).toEqual([200, 'key_revoked', 401]);
   expect((await denialFor(other.headers, id)).status).toBe(404);
   const ofOther = await get({ ...other.headers, ...bearer('beside') });
   const otherId = String(ofOther.headers['x-request-id']);
@@ -50,7 +50,7 @@ test('A-126 the holder of a revoked key reads with it that it was revoked; it op
   }
 });
 
-test('A-126 an expired key reads since when it is; a key whose restaurant is gone reads that', async () => {
+test('A-126 an expired key reads when it expired; a key of a removed restaurant reads that reason', async () => {
   const key = await createKey(new Date(harness.clock.now().getTime() + 60_000));
   expect((await get(key.headers)).status).toBe(200);
   harness.clock.move(72_000);
@@ -64,7 +64,7 @@ test('A-126 an expired key reads since when it is; a key whose restaurant is gon
   expect((await denialFor(orphan.headers, gone)).json.denial).toMatchObject({ reason: 'restaurant_gone' });
 });
 
-test('A-126 a disabled client reads with its own secret that it is disabled; a wrong secret reads nothing', async () => {
+test('A-126 a disabled client reads with its own secret that it is disabled; a wrong secret gets nothing', async () => {
   const client = await harness.createClient([await harness.createTenant()]);
   const own = clientHeaders(client);
   const token = await tokenOf(harness.url, client);
@@ -73,8 +73,8 @@ test('A-126 a disabled client reads with its own secret that it is disabled; a w
   const id = await refusedWith(own, 401, 'INVALID_AUTH');
   const ofToken = await refusedWith(bearer(token), 401, 'invalid_token');
   for (const refused of [id, ofToken]) {
-    const told = await denialFor(own, refused);
-    expect([told.status, told.json.denial?.reason]).toEqual([200, 'client_disabled']);
+    const denial = await denialFor(own, refused);
+    expect([denial.status, denial.json.denial?.reason]).toEqual([200, 'client_disabled']);
     const other = await harness.createClient([await harness.createTenant()]);
     expect((await denialFor({ ...own, 'x-client-secret': other.client_secret }, refused)).status).toBe(401);
     expect((await denialFor(clientHeaders(other), refused)).status).toBe(404);
@@ -82,7 +82,7 @@ test('A-126 a disabled client reads with its own secret that it is disabled; a w
   expect((await get(own, '/api/whoami')).status).toBe(401);
 });
 
-test('A-126 two kinds of credential at once: the holder of the first reads why, if the first was right', async () => {
+test('A-126 with two kinds of credential in one request, the holder of the first reads the reason if the first is valid', async () => {
   const key = await createKey();
   const client = await harness.createClient([await harness.createTenant()]);
   const token = await tokenOf(harness.url, client);
@@ -94,8 +94,8 @@ test('A-126 two kinds of credential at once: the holder of the first reads why, 
   for (const [sent, holder] of cases) {
     const reply = await get(sent);
     expect(reply.status).toBe(400);
-    const told = await denialFor(holder, String(reply.headers['x-request-id']));
-    expect(told.json.denial).toMatchObject({ reason: 'credentials_ambiguous', status: 400 });
+    const denial = await denialFor(holder, String(reply.headers['x-request-id']));
+    expect(denial.json.denial).toMatchObject({ reason: 'credentials_ambiguous', status: 400 });
   }
   const guess = await get({ ...clientHeaders(client), 'x-client-secret': 'wrong', ...bearer(token) });
   expect(guess.status).toBe(400);

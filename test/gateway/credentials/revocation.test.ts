@@ -48,7 +48,7 @@ test('A-042 a client revokes its token: 200 without a body, refused at once, and
   expect(await use(other)).toBe(200);
 });
 
-test('A-042 what is no token, was changed or has ended is 200 as well', async () => {
+test('A-042 revoking an unknown, changed or expired token is also 200', async () => {
   const token = await tokenOf(harness.url, client);
   for (const value of ['x', 'a.b.c', token.slice(0, -8), 'x'.repeat(10_000)]) {
     expect((await revoke({ token: value, ...client })).status).toBe(200);
@@ -63,7 +63,7 @@ test('A-042 what is no token, was changed or has ended is 200 as well', async ()
   harness.clock.move(-3_601_000);
 });
 
-test('A-043 a live token of another client is refused and stays alive; one that is over is 200', async () => {
+test('A-043 revoking a live token of another client is refused, and the token stays valid; an expired one is 200', async () => {
   const other = pick(await harness.createClient([tenant]));
   const token = await tokenOf(harness.url, client);
   const reply = await revoke({ token, ...other });
@@ -92,7 +92,7 @@ test('A-022 a revoked token, and all tokens of a client from before a time, are 
       return performance.now() - endedAt;
     });
     for (const ms of await Promise.all(refusedAfter)) expect(ms).toBeLessThan(withinASecond.timeout);
-    // One from the second of the end is refused too, as its claims do not tell which was first.
+    // A token from the same second is refused too, because its claims do not show which was first.
     let next = '';
     const isTaken = async (): Promise<number> => {
       next = await tokenOf(harness.url, own);
@@ -104,7 +104,7 @@ test('A-022 a revoked token, and all tokens of a client from before a time, are 
   for (const door of doors) await door.close();
 });
 
-test('a gateway that starts later refuses what was revoked before', async () => {
+test('a gateway that starts later refuses tokens that were revoked before', async () => {
   const token = await tokenOf(harness.url, client);
   expect((await revoke({ token, ...client })).status).toBe(200);
   const door = await harness.openDoor();
@@ -113,7 +113,7 @@ test('a gateway that starts later refuses what was revoked before', async () => 
   await door.close();
 });
 
-test('revoking a token forgets no key and no client that the gateways remember', async () => {
+test('revoking a token does not clear the remembered keys and clients of a gateway', async () => {
   const { pool } = harness.database;
   const epoch = async () => (await pool.query('select epoch, token_epoch from gateway.credential_epoch')).rows[0];
   const before = await epoch();
@@ -121,7 +121,7 @@ test('revoking a token forgets no key and no client that the gateways remember',
   expect(await epoch()).toEqual({ epoch: before.epoch, token_epoch: before.token_epoch + 1 });
 });
 
-test('client authentication and its refusals are those of the token endpoint', async () => {
+test('client authentication and its refusals are the same as at the token endpoint', async () => {
   const token = await tokenOf(harness.url, client);
   const cases: [Promise<Reply>, number, string][] = [
     [revoke({ token }), 401, 'invalid_client'],
@@ -146,7 +146,7 @@ test('client authentication and its refusals are those of the token endpoint', a
   expect(await use(token)).toBe(401);
 });
 
-test('with more revoked tokens than fit into memory the store is asked, and none gets in', async () => {
+test('with more revoked tokens than fit into memory, the store is asked, and each of them is refused', async () => {
   const { db } = harness.database;
   const revokeToken = createRevokeToken({ db, box: harness.box, clock: harness.clock });
   const expiresMs = harness.clock.now().getTime() + 60_000;
@@ -164,7 +164,7 @@ test('with more revoked tokens than fit into memory the store is asked, and none
   expect(await revoked.has('four')).toBe(false);
   expect(lags).toHaveLength(3);
 
-  // They end, and there is room again.
+  // When they expire, there is room again.
   harness.clock.move(61_000);
   await revokeToken(
     { jti: 'five', clientId: client.client_id, expiresMs: expiresMs + 120_000 },

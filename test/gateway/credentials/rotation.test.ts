@@ -18,7 +18,7 @@ afterAll(() => harness.close());
 const status = async (headers: Record<string, string>, url = harness.url): Promise<number> =>
   (await sendRequest(url, 'GET', read, { headers })).status;
 
-test('A-023 after a rotation both secrets work by headers and at the token endpoint, until the overlap ends the old one', async () => {
+test('A-023 after a rotation both secrets work by headers and at the token endpoint, until the overlap ends', async () => {
   const old = await harness.createClient([tenant]);
   const { client_id } = old;
   expect(await status(clientHeaders(old))).toBe(200);
@@ -60,14 +60,14 @@ test('an overlap is 0 to 30 days; with 0 the old secret ends within 1 s; a longe
   expect(await status(clientHeaders({ client_id, client_secret: last.client_secret }))).toBe(200);
 });
 
-/** Calls through a gateway of its own, which has written the use when it is closed. */
+/** Calls through a gateway of its own, which writes the counted use when it is closed. */
 const useAll = async (...credentials: Record<string, string>[]): Promise<void> => {
   const door = await harness.openDoor();
   for (const headers of credentials) expect(await status(headers, door.url)).toBe(200);
   await door.close();
 };
 
-test('F-40 a secret is safe to retire only when a newer one was used and it was silent longer than a day and its longest pause', async () => {
+test('F-40 a secret is safe to retire only when a newer one was used and it was unused for longer than a day and its longest pause', async () => {
   const old = await harness.createClient([tenant]);
   const { client_id, secret_id } = old as typeof old & { secret_id: string };
   const retire = (id: string, force = false): Promise<void> =>
@@ -85,7 +85,7 @@ test('F-40 a secret is safe to retire only when a newer one was used and it was 
   expect(await advice()).toEqual(['successor_not_used', 'not_used_yet']);
   await expect(retire(made.secret_id)).rejects.toMatchObject(refused(/not used yet/));
 
-  // However long it is silent: nothing shows that anybody has changed to the new one.
+  // The length of the silence does not matter: no use of the new secret shows that the client has changed to it.
   harness.clock.move(72 * hourMs);
   expect(await advice()).toEqual(['successor_not_used', 'not_used_yet']);
   await useAll(clientHeaders(old), clientHeaders(fresh));
@@ -110,7 +110,7 @@ test('F-40 a secret is safe to retire only when a newer one was used and it was 
   harness.clock.move(-146 * hourMs);
 });
 
-test('F-40 an API key is safe to retire only when its successor was used and it was silent longer than ever before', async () => {
+test('F-40 an API key is safe to retire only when its successor was used and it was unused for longer than ever before', async () => {
   const views = createKeyViews({ db: harness.database.db, clock: harness.clock });
   const old = await harness.credentials.createApiKey({ tenant, name: 'kitchen' });
   const fresh = await harness.credentials.rotateApiKey(old.key_id, 720);
@@ -129,7 +129,7 @@ test('F-40 an API key is safe to retire only when its successor was used and it 
   harness.clock.move(-61 * hourMs);
 });
 
-test('an API key is rotated with the same tenant, name and overlap; an ended key is not', async () => {
+test('an API key is rotated with the same tenant and name and an overlap; an ended key cannot be rotated', async () => {
   const old = await harness.credentials.createApiKey({ tenant, name: 'till' });
   const fresh = await harness.credentials.rotateApiKey(old.key_id, 1);
   const shown = async () =>

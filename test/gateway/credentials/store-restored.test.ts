@@ -1,4 +1,4 @@
-/** The store goes back in time under running gateways, and another change gets the number of one that is lost. */
+/** The store is restored to an older state under running gateways, and a new change gets the number of a lost one. */
 import { decodeJwt } from 'jose';
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
@@ -17,7 +17,7 @@ let doors: string[];
 
 beforeAll(async () => {
   harness = await openHarness();
-  // One that is notified of changes, and one that only polls.
+  // One gateway gets notifications of changes, another one only polls.
   doors = [harness.url, (await harness.openDoor()).url, (await harness.openDoor({ hears: false })).url];
 });
 
@@ -25,7 +25,7 @@ afterAll(() => harness.close());
 
 const admin = (text: string): Promise<void> => run(inject('testServer').url, text);
 
-/** As a failover or a restore does it: every connection ends, and nothing connects while `work` runs. */
+/** Simulates a failover or a restore: every connection ends, and no connection is possible while `work` runs. */
 const withoutConnections = async (name: string, work: () => Promise<void>): Promise<void> => {
   await admin(`alter database ${name} allow_connections false`);
   await admin(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
@@ -39,7 +39,7 @@ const retried = async (text: string): Promise<void> => {
       await admin(text);
       return true;
     } catch (error) {
-      // An ended connection takes a moment to leave.
+      // A terminated connection takes a moment to disappear.
       last = error;
       return false;
     }
@@ -82,7 +82,7 @@ const byToken = async (url: string, token: string): Promise<number> =>
 const everywhere = (ask: (url: string) => Promise<number>): Promise<number[]> => Promise.all(doors.map(ask));
 const all = (status: number): number[] => doors.map(() => status);
 
-test('F-25 after a failover that lost the last change, every gateway refuses within a second what was revoked under the same number', async () => {
+test('F-25 after a failover that lost a change, every gateway refuses within a second a credential revoked under the same number', async () => {
   const tenant = await harness.createTenant();
   const key = await harness.credentials.createApiKey({ tenant, name: 'revoked later' });
   const client = pick(await harness.createClient([tenant]));
@@ -93,14 +93,14 @@ test('F-25 after a failover that lost the last change, every gateway refuses wit
   const snapshot = await takeSnapshot();
   await expect.poll(() => everywhere((url) => byKey(url, key.api_key)), withinASecond).toEqual(all(200));
 
-  // What will be lost: one change of a credential, and one revocation of a token. All gateways see both.
+  // These two will be lost: a change of a credential and a revocation of a token. All gateways read both.
   const gone = await harness.credentials.createApiKey({ tenant, name: 'lost' });
   await postToken(harness.url, { token: lost, ...client }, {}, '/api/oauth/revoke');
   await expect.poll(() => everywhere((url) => byToken(url, lost)), withinASecond).toEqual(all(401));
   expect(await everywhere((url) => byKey(url, gone.api_key))).toEqual(all(200));
   expect(await everywhere((url) => byKey(url, key.api_key))).toEqual(all(200));
 
-  // The other history gives the same numbers to other changes.
+  // The new history gives the same numbers to other changes.
   const deps = { db: snapshot.db, box: harness.box, clock: harness.clock };
   await createCredentials(deps).revokeApiKey(key.key_id);
   const revokeToken = createRevokeToken(deps);
@@ -118,11 +118,11 @@ test('F-25 after a failover that lost the last change, every gateway refuses wit
   await expect.poll(() => everywhere((url) => byKey(url, key.api_key)), withinASecond).toEqual(all(401));
   expect(await everywhere((url) => byKey(url, gone.api_key))).toEqual(all(401));
   for (const token of [first, second]) expect(await everywhere((url) => byToken(url, token))).toEqual(all(401));
-  // The store knows nothing of the lost revocation, and so it is as if it had never been.
+  // The restored store does not contain the lost revocation, so the token is valid again.
   for (const token of [lost, kept]) expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
 });
 
-test('F-25 a snapshot that is restored over the rows, with every connection left alone and the same number, is seen within a second', async () => {
+test('F-25 a snapshot restored in place, with open connections and the same number, is noticed within a second', async () => {
   const { pool } = harness.database;
   const tenant = await harness.createTenant();
   const client = pick(await harness.createClient([tenant]));
@@ -136,7 +136,7 @@ test('F-25 a snapshot that is restored over the rows, with every connection left
   await expect.poll(() => everywhere((url) => byKey(url, one?.api_key ?? '')), withinASecond).toEqual(all(200));
   expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
 
-  // In one transaction the number goes back, and on to where it was with another change.
+  // In one transaction the number falls, and rises to the same value with another change.
   const tx = await pool.connect();
   await tx.query('begin');
   await tx.query(`update gateway.api_keys set quarantined_reason = 'seen elsewhere' where key_id = $1`, [one?.key_id]);
@@ -150,7 +150,7 @@ test('F-25 a snapshot that is restored over the rows, with every connection left
   expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
 });
 
-test('F-25 revoked tokens are read anew when the number of revocations goes back and on between two readings', async () => {
+test('F-25 revoked tokens are read anew when the number of revocations falls and rises between two readings', async () => {
   const { pool } = harness.database;
   const tenant = await harness.createTenant();
   const client = pick(await harness.createClient([tenant]));

@@ -1,4 +1,4 @@
-/** A gateway with a data folder that is stopped and started again, and whose audit somebody without the master key attacks. */
+/** A gateway with a data folder that tests stop and restart, and whose audit they attack without the master key. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -25,19 +25,19 @@ const key = Buffer.alloc(32, 7);
 export type House = {
   database: TestDatabase;
   clock: MovableClock;
-  /** Runs SQL as somebody who may write any table. */
+  /** Runs SQL with write access to every table. */
   attack(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** A change, by the command line: with keys of its own, as another process. */
+  /** Makes a change as the command line does, with keys of its own, like another process. */
   change(): Promise<void>;
-  /** A change by the running gateway's process. */
+  /** Makes a change in the process of the running gateway. */
   changeHere(): Promise<void>;
   request(): Promise<void>;
   retain(days: number): ReturnType<typeof dropOldAudit>;
-  /** By a process of its own. `blind`: without the data folder. */
+  /** Verifies in a process of its own. `blind`: without the data folder. */
   verify(options?: { blind?: boolean }): Promise<VerifiedAudit>;
-  /** Keys of a process that begins now. */
+  /** Keys of a newly started process. */
   boxOf(options?: { blind?: boolean }): SecretBox;
   close(): Promise<void>;
 };

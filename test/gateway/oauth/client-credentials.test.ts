@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 afterAll(() => harness.close());
 
-test('A-030 the right form gets exactly a Bearer token, its lifetime and its scope, and nobody may store the answer', async () => {
+test('A-030 a valid form gets exactly a Bearer token, its lifetime and its scope, and the answer forbids caching', async () => {
   const client = await harness.createClient([tenant]);
   const reply = await postToken(harness.url, { ...grant, ...pick(client), scope: 'write:orders read:orders' });
   expect(reply.status).toBe(200);
@@ -61,7 +61,7 @@ test('A-031 the token is an ES256 JWT of type at+jwt with exactly the claims of 
   expect(decodeJwt(two).jti).not.toBe(claims.jti);
 });
 
-test('every signature has the form of a JWS, also the one in a hundred whose numbers are short', async () => {
+test('every signature has the length of a JWS signature, also when a number has leading zeros', async () => {
   const client = await harness.createClient([tenant]);
   const keys = createLocalJWKSet((await sendRequest(harness.url, 'GET', '/api/oauth/jwks')).json);
   for (let round = 0; round < 20; round += 1) {
@@ -70,7 +70,7 @@ test('every signature has the form of a JWS, also the one in a hundred whose num
   }
 });
 
-test('A-032 HTTP Basic is taken, with characters form-encoded and with an equal client_id in the body', async () => {
+test('A-032 HTTP Basic is accepted, with form-encoded characters and with an equal client_id in the body', async () => {
   const client = await harness.createClient([tenant]);
   const encode = (text: string): string => text.replaceAll('_', '%5F').replaceAll('o', '%6f');
   const encoded = basic(encode(client.client_id), encode(client.client_secret));
@@ -104,7 +104,7 @@ test('A-033 a subset of the scopes is granted exactly, an empty scope means all,
   }
 });
 
-test('resource may name this server, and nothing else', async () => {
+test('`resource` may name this server only', async () => {
   const client = await harness.createClient([tenant]);
   const ask = (resource: string) => postToken(harness.url, { ...grant, ...pick(client), resource });
   for (const resource of [harness.url, `${harness.url}/api`, '']) expect((await ask(resource)).status).toBe(200);
@@ -144,7 +144,7 @@ test('A-023 two live secrets of one client both work until the first ends', asyn
   expect(await ask(third.client_secret)).toBe(200);
 });
 
-test('a token opens an operation, with the scopes that it names and no others', async () => {
+test('a token gives access with the scopes that it names and no others', async () => {
   const client = await harness.createClient([tenant]);
   const token = await tokenOf(harness.url, client, { scope: 'read:orders' });
   expect((await sendRequest(harness.url, 'GET', read, { headers: bearer(token) })).status).toBe(200);
@@ -152,7 +152,7 @@ test('a token opens an operation, with the scopes that it names and no others', 
   expect([refused.status, refused.json.error]).toEqual([403, 'insufficient_scope']);
 });
 
-test('no secret is stored, neither as it is nor as a plain hash', async () => {
+test('secrets are stored neither in plain text nor as a plain hash', async () => {
   const { createHash } = await import('node:crypto');
   const client = await harness.createClient([tenant]);
   await tokenOf(harness.url, client);
