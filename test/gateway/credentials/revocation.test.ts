@@ -76,7 +76,7 @@ test('A-043 revoking a live token of another client is refused, and the token st
 
 test('A-022 a revoked token, and all tokens of a client from before a time, are refused by every gateway within 1 s', async () => {
   const doors: Door[] = [];
-  for (const hears of [true, true, false]) doors.push(await harness.openDoor({ hears }));
+  for (const runsServices of [true, true, false]) doors.push(await harness.openDoor({ runsServices }));
   const own = pick(await harness.createClient([tenant]));
   const ends: ((token: string) => Promise<unknown>)[] = [
     (token) => revoke({ token, ...own }),

@@ -18,7 +18,7 @@ let doors: string[];
 beforeAll(async () => {
   harness = await openHarness();
   // One gateway gets notifications of changes, another one only polls.
-  doors = [harness.url, (await harness.openDoor()).url, (await harness.openDoor({ hears: false })).url];
+  doors = [harness.url, (await harness.openDoor()).url, (await harness.openDoor({ runsServices: false })).url];
 });
 
 afterAll(() => harness.close());

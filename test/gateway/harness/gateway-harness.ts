@@ -50,8 +50,8 @@ export const createMovableClock = (): MovableClock => {
 };
 
 export type DoorOptions = {
-  /** false: nothing tells it of changes. */
-  hears?: boolean;
+  /** false: the gateway runs without its background services, so it gets no notification of changes. */
+  runsServices?: boolean;
   /** Its own way to the store. */
   pool?: Pool;
   /** Default: its own memory. */
@@ -90,7 +90,12 @@ export const openHarness = async (
   const upstream = await startUpstream();
   const doors: Door[] = [];
   let origin: string | undefined;
-  const openDoor = async ({ hears = true, pool = database.pool, kv, settings }: DoorOptions = {}): Promise<Door> => {
+  const openDoor = async ({
+    runsServices = true,
+    pool = database.pool,
+    kv,
+    settings,
+  }: DoorOptions = {}): Promise<Door> => {
     const log = pino({ level: process.env.TEST_LOG ?? 'silent' });
     const server = createServer(gatewayServerOptions);
     const url = await listen(server);
@@ -113,7 +118,7 @@ export const openHarness = async (
     });
     server.on('request', gateway.handler);
     const ended = new AbortController();
-    const services = supervise(hears ? gateway.services : [], ended.signal, log);
+    const services = supervise(runsServices ? gateway.services : [], ended.signal, log);
     const door = {
       url,
       close: async () => {

@@ -176,7 +176,7 @@ export type TestUpstream = {
   close(): Promise<void>;
 };
 
-/** An upstream of HTTP that answers `{"success":true}` until it is told otherwise. */
+/** An upstream of HTTP that answers `{"success":true}` until a test sets another answer. */
 export const startUpstream = async (): Promise<TestUpstream> => {
   const seen: SeenRequest[] = [];
   // The assertion repeats the target, so a service behind the gateway takes longer heads than the gateway itself.
