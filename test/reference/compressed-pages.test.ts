@@ -12,7 +12,7 @@ afterAll(() => gateway?.stop());
 
 type Raw = { status: number; headers: Record<string, string | string[] | undefined>; body: Buffer };
 
-/** As it comes over the wire, nothing unpacked. */
+/** The bytes of the answer as they were sent, not decompressed. */
 const ask = (path: string, headers: Record<string, string>, method = 'GET'): Promise<Raw> =>
   new Promise((resolve, reject) => {
     const asking = request(`${gateway.url}${path}`, { method, headers, agent: false }, (response) => {
@@ -73,7 +73,7 @@ test('an encoding that the caller refuses or does not name is not used, and smal
   expect(await encodingFor('zstd')).toBeUndefined();
   expect(await encodingFor('*')).toBe('br');
   expect(await encodingFor('br', '/docs/assets/errors.css')).toBeUndefined();
-  // The tag of one form does not stand for another.
+  // Each encoding has its own entity tag.
   const plain = await ask('/docs/errors', {});
   const other = await ask('/docs/errors', { 'accept-encoding': 'br', 'if-none-match': String(plain.headers.etag) });
   expect([other.status, other.headers['content-encoding']]).toEqual([200, 'br']);

@@ -17,7 +17,7 @@ const { routes } = readRouteTable(routesFileOf({}));
 let gateway: Awaited<ReturnType<typeof startGatewayAlone>>;
 let browser: Browser;
 let page: Page;
-/** What the browser complained of, policies that were broken among it. */
+/** Errors that the browser reported, violations of the content security policy included. */
 let problems: string[];
 let asked: string[];
 

@@ -1,4 +1,4 @@
-/** A gateway without a core, as a process of its own: the reference is there all the same. */
+/** A gateway without a core, as a process of its own: it serves the reference too. */
 import { randomBytes } from 'node:crypto';
 import { createTestDatabase } from '../support/database.ts';
 import { startProgram } from '../support/program.ts';
@@ -11,7 +11,7 @@ export const startGatewayAlone = async (
     DATABASE_URL: database.url,
     ORDERPASS_MASTER_KEY: randomBytes(32).toString('base64'),
     ORDERPASS_ROLE: 'gateway',
-    // Nothing listens there.
+    // No server listens at this address.
     ORDERPASS_UPSTREAMS: 'ordering=http://127.0.0.1:9',
     ...env,
   });

@@ -38,7 +38,7 @@ afterAll(() => gateway?.stop());
 const operationOf = (route: { path: string; method: string }): Json =>
   document.paths[route.path]?.[route.method.toLowerCase()];
 
-/** Every operation of the document, those of the webhooks too. */
+/** Every operation of the document, webhooks included. */
 const everyOperation = (): [string, Json][] =>
   [...Object.entries<Json>(document.paths), ...Object.entries<Json>(document.webhooks)].flatMap(([path, place]) =>
     Object.entries<Json>(place).map(([method, operation]): [string, Json] => [`${method} ${path}`, operation]),

@@ -1,4 +1,4 @@
-/** The code of /docs/webhooks, run as it stands there where its language is installed, and libraries that others use. */
+/** The code of /docs/webhooks, run unchanged where its language is installed, and common libraries. */
 import { execFile, execFileSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ const vector: Delivery = {
   now: 1_772_362_800,
 };
 
-/** Two that the engine sent: with a secret that was made, and with one that is no base64 of anything. */
+/** Two deliveries of the engine: one with a generated secret, one with a secret that is not base64. */
 let sent: Delivery[];
 let folder: string;
 
@@ -63,7 +63,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Each with the answer that it must get. */
+/** Deliveries, each with whether it must be accepted. */
 const cases = (): [name: string, delivery: Delivery, isValid: boolean][] => {
   const changed = (delivery: Delivery, headers: Record<string, string>, more: Partial<Delivery> = {}): Delivery => ({
     ...delivery,

@@ -44,7 +44,7 @@ const introspection = object(['active'], {
   iss: text,
   aud: text,
   jti: text,
-  cnf: { ...object(['jkt'], { jkt: text }), description: 'Of a token that is bound to a key (RFC 9449)' },
+  cnf: { ...object(['jkt'], { jkt: text }), description: 'Only for a token that is bound to a key (RFC 9449)' },
 });
 
 const json = (schema: Json, examples: Json): Json => ({
@@ -57,7 +57,7 @@ const json = (schema: Json, examples: Json): Json => ({
 type Endpoint = { id: string; summary: string; form: Json; sample: Json; answer: Json; errors: readonly string[] };
 
 const common = ['invalid_request', 'invalid_client', 'unauthorized_client', 'slow_down'];
-/** RFC 9449, when the operator has it on. */
+/** RFC 9449, if the operator enables it. */
 const proofs = ['invalid_dpop_proof', 'use_dpop_nonce'];
 const broken = ['server_error', 'temporarily_unavailable'];
 
@@ -107,7 +107,7 @@ const refusal = (origin: string, name: string): Json => ({
   request_id: 'req_01',
 });
 
-/** `code` beside each error; VALIDATION_ERROR or MISSING_PARAMETER for the others. */
+/** `code` of each error; the others have VALIDATION_ERROR or MISSING_PARAMETER. */
 const oauthCodes: Readonly<Record<string, string>> = {
   invalid_client: 'INVALID_AUTH',
   unauthorized_client: 'UNAUTHORIZED',
@@ -127,7 +127,7 @@ const publicDocument = (id: string, summary: string, schema: Json, example: Json
     security: [],
     responses: {
       200: {
-        description: 'May be kept for five minutes',
+        description: 'May be cached for five minutes',
         headers: { ...commonHeaders, 'Cache-Control': { schema: text, example: 'public, max-age=300' } },
         content: json(schema, { document: example }),
       },
@@ -179,15 +179,15 @@ export const oauthPaths = (origin: string): Json => ({
   }),
   '/api/oauth/revoke': endpoint(origin, {
     id: 'oauth.revoke',
-    summary: 'Ends a token of the same client (RFC 7009)',
+    summary: 'Revokes a token of the same client (RFC 7009)',
     form: presentedForm,
     sample: { token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9', ...credentials },
-    answer: { description: 'Revoked, or not alive before; the body is empty' },
+    answer: { description: 'The token is revoked, or it was not valid before; the body is empty' },
     errors: [...common, ...broken],
   }),
   '/api/oauth/introspect': endpoint(origin, {
     id: 'oauth.introspect',
-    summary: 'Whether a token counts, for clients with that right (RFC 7662)',
+    summary: 'State of a token, for clients with the introspection right (RFC 7662)',
     form: presentedForm,
     sample: { token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9', ...credentials },
     answer: {
@@ -206,7 +206,7 @@ export const oauthPaths = (origin: string): Json => ({
   ),
   '/.well-known/oauth-protected-resource': publicDocument(
     'metadata.resource',
-    'Who issues tokens for this origin (RFC 9728)',
+    'Authorization server of this origin (RFC 9728)',
     object(['resource', 'authorization_servers'], {
       resource: text,
       authorization_servers: texts,

@@ -1,7 +1,7 @@
-/** What interface 5.2 says of an operation beside its schemas: its own errors and the events that it emits. */
+/** Own errors and emitted events of each operation (interface 5.2); its schemas give the rest. */
 import type { FaultCode } from '#src/contract/fault.ts';
 
-/** A code with another status than its own stands as [code, status]. */
+/** [code, status] when the status differs from that of the code. */
 export type OwnError = FaultCode | readonly [FaultCode, number];
 
 export type OperationFacts = { errors: readonly OwnError[]; emits?: readonly string[] };

@@ -50,8 +50,8 @@ export const createReference = (
 };
 
 /**
- * Nothing from elsewhere, no script or style written into the page, never inside a frame. The style sheet of the viewer
- * draws its arrows and icons from data: addresses.
+ * The pages load nothing from other hosts, run no inline script or style, and cannot be framed. The style sheet of the viewer
+ * has its arrows and icons in data: addresses.
  */
 const policy = [
   "default-src 'self'",
