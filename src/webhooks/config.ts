@@ -24,12 +24,17 @@ export const webhooksSettings = z.strictObject({
     .meta({ description: 'Name of the header with the plain hex signature', env: 'ORDERPASS_SIGNATURE_HEADER' }),
   concurrency_max: number(1, 10_000, 128).meta({
     description:
-      'Deliveries that one worker sends at the same time; receivers that let it wait are waited for beside them, four times as many at most',
+      'Deliveries that one worker sends at the same time; attempts to slow receivers run beside them, at most four times as many',
     env: 'ORDERPASS_WEBHOOK_CONCURRENCY_MAX',
   }),
   endpoint_concurrency_max: number(1, 1_000, 32).meta({
     description: 'Of them, to one endpoint that answers at once; to one that takes longer at most 8, to a slow one 2',
     env: 'ORDERPASS_WEBHOOK_ENDPOINT_CONCURRENCY_MAX',
+  }),
+  fast_path: z.enum(['on', 'off']).default('on').meta({
+    description:
+      'With `off` every delivery is claimed from the database; with `on` one that need not wait is sent right after the commit that inserts it',
+    env: 'ORDERPASS_WEBHOOKS_FAST_PATH',
   }),
 });
 

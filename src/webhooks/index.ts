@@ -1,24 +1,12 @@
 /**
  * webhooks carries recorded events to receivers: outbox -> deliveries -> attempts. It knows tenants, kinds and entities,
- * and nothing of what an event is about.
+ * and nothing about the subject of an event. README.md describes the flow, the rooms and the bounds.
  *
- * - `dispatch.ts` hears over `outbox-hints.ts` that something was recorded, and turns each event into one delivery per
- *   subscribed endpoint (`find-standing.ts`), under a lock, in their sequence. What need not wait it hands to the sender of
- *   its own process (`hand-over.ts`).
- * - `deliver.ts` leases due deliveries (`claim.ts`: endpoints in turn, each at its pace, `pace.ts`), as many as `places.ts`
- *   has room for (to one endpoint `allowance.ts`), under the name that others find it dead by (`worker-identity.ts`); `attempt.ts` sends each (`send.ts` over `connections.ts`, after
- *   `target.ts` has judged the addresses) and has what it came to written in batches (`record.ts`); `retry-schedule.ts` says
- *   when the next attempt is. A later event of an entity waits at an endpoint until the earlier one is finished there
- *   (`lane-store.ts`); nothing else waits.
- * - `cancel-backlog.ts` cancels what a disabled endpoint had, `digest.ts` sends hourly digests, `retain-deliveries.ts` makes
- *   and drops the weeks that events, deliveries and attempts are kept in.
- * - `signed-headers.ts` signs with `sign.ts` and `signing-keys.ts`; secrets are kept sealed.
- * - `createWebhookApi` gives the operations: `endpoint-operations.ts` (`endpoints.ts`, `test-endpoint.ts`) and
- *   `delivery-operations.ts`. `redeliver.ts` queues recorded events again, step by step, where `lane-store.ts` puts them
- *   in their place; `feed.ts` shows the recorded events to whoever catches up.
- * - `forward.ts` and `forward-with-secret.ts` send recorded events to a developer's own address, for the command line.
+ * - `createWebhooks`: the services of a worker (dispatch, deliver, redeliver, upkeep).
+ * - `createWebhookApi`: the operations of the public interface.
+ * - `createForwarding`, `createSecretForwarding`: one attempt to an address that a developer names.
  *
- * Writing events belongs to the feature that changes something (platform/db/outbox.ts); rights belong to the gateway.
+ * The feature that changes something records its events (platform/db/outbox.ts); the gateway checks rights.
  */
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
@@ -34,7 +22,9 @@ import { deliveryOperations } from './api/delivery-operations.ts';
 import { endpointOperations } from './api/endpoint-operations.ts';
 import { createTestEndpoint } from './api/test-endpoint.ts';
 import type { WebhooksSettings } from './config.ts';
-import { createDeliver } from './deliver/deliver.ts';
+import { createDeliver, type Deliver } from './deliver/deliver.ts';
+import { createFastPath, type FastPath } from './deliver/fast-path.ts';
+import { createSender } from './deliver/sender.ts';
 import { createWorkerIdentity } from './deliver/worker-identity.ts';
 import { createDispatch } from './dispatch/dispatch.ts';
 import type { NewEndpoint } from './endpoints/endpoints.ts';
@@ -91,7 +81,7 @@ type SendingDeps = {
 
 export type WebhooksDeps = SendingDeps & {
   pool: Pool;
-  /** The same for all workers, on whatever machines (platform/db/database-clock.ts): leases are judged by it. */
+  /** The same for all workers on all machines (platform/db/database-clock.ts), because leases are compared by it. */
   clock: Clock;
   log: Logger;
   random?: () => number;
@@ -115,13 +105,33 @@ const sendingWith = (deps: SendingDeps) => ({
 });
 
 export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
+  const { db, pool, clock, log } = deps;
+  if (deps.observers !== undefined) watchQueue(deps.observers.metrics, deps);
+  const cancel = createCancelBacklog({ db, clock });
+  const { deliver, fastPath } = createDelivering(deps, cancel.wake);
+  const onDeliveries = deliver.wake;
+  return {
+    services: [
+      createDispatch({ pool, clock, fastPath, onDeliveries }),
+      createRedeliver({ db, clock, onDeliveries }),
+      deliver.service,
+      cancel.service,
+      createDigest({ db, clock, onDeliveries }),
+      createDeliveryRetention({ db, clock, log }),
+    ],
+  };
+};
+
+/** Sender and claim loop, and the fast path for a dispatcher of the same process. */
+const createDelivering = (
+  deps: WebhooksDeps,
+  onDisabled: () => void,
+): { deliver: Deliver; fastPath: FastPath | undefined } => {
   const { db, pool, clock, log, settings } = deps;
   const { send, close, headersFor } = sendingWith(deps);
   const observe = deps.observers === undefined ? (unseen: Send) => unseen : createObserveAttempts(deps.observers);
-  if (deps.observers !== undefined) watchQueue(deps.observers.metrics, deps);
-  const cancel = createCancelBacklog({ db, clock });
-  const identity = createWorkerIdentity({ db, pool, clock, log, onTakenBack: () => deliver.wake() });
-  const deliver = createDeliver({
+  const identity = createWorkerIdentity({ db, pool, clock, log, onTakenOver: () => deliver.wake() });
+  const sender = createSender({
     identity,
     db,
     pool,
@@ -135,28 +145,28 @@ export const createWebhooks = (deps: WebhooksDeps): { services: Service[] } => {
       const sealed = [delivery.secret, ...(delivery.previousSecret === null ? [] : [delivery.previousSecret])];
       return sealed.map((secret) => deps.box.open(secret, endpointSecretLabel(delivery.endpointUid)));
     },
-    onDisabled: cancel.wake,
+    onDisabled,
   });
-  const dispatch = createDispatch({ pool, clock, log, sender: deliver.sender, onDeliveries: deliver.wake });
-  const redeliver = createRedeliver({ db, clock, onDeliveries: deliver.wake });
+  const deliver = createDeliver({ pool, clock, sender, identity });
   const run = async (signal: AbortSignal): Promise<void> => {
     identity.start();
     try {
       await deliver.service.run(signal);
     } finally {
-      if (signal.aborted) await identity.stop(deliver.isDone());
-      // Not after a failure alone: attempts of a run that failed go on, and the next run uses the same connections.
-      if (signal.aborted) await close();
+      // After a mere failure attempts go on, and the next run uses the same worker and connections.
+      if (signal.aborted) {
+        await identity.stop(sender.isDone());
+        await close();
+      }
     }
   };
-  const digest = createDigest({ db, clock, onDeliveries: deliver.wake });
-  const retention = createDeliveryRetention({ db, clock, log });
   return {
-    services: [dispatch, redeliver, { name: deliver.service.name, run }, cancel.service, digest, retention],
+    deliver: { ...deliver, service: { name: deliver.service.name, run } },
+    fastPath: settings.fast_path === 'on' ? createFastPath({ sender, log }) : undefined,
   };
 };
 
-/** For addresses that a developer names; `close` ends their connections. */
+/** Sends to addresses that a developer names; `close` ends the connections. */
 export const createForwarding = (
   deps: Pick<SendingDeps, 'db' | 'box' | 'clock' | 'settings'>,
 ): { forward: Forward; close(): Promise<void> } => {
@@ -164,7 +174,7 @@ export const createForwarding = (
   return { forward: createForward({ ...deps, ...sending }), close };
 };
 
-/** The same for whoever has no store: with a secret of his own. */
+/** The same without a store, with a secret that the developer gives. */
 export const createSecretForwarding = ({
   clock,
 }: Pick<SendingDeps, 'clock'>): { send: SecretForward; close(): Promise<void> } => {
@@ -178,7 +188,7 @@ export type WebhookApiDeps = SendingDeps & {
   /** 32 bytes: signs the cursors of lists. */
   cursorKey: Buffer;
   datesOf: Api['datesOf'];
-  /** Owner of what is made; default: the client that calls. */
+  /** Owner of new endpoints; default: the calling client. */
   owner?: NewEndpoint['owner'];
 };
 
@@ -203,9 +213,9 @@ export const createWebhookApi = (deps: WebhookApiDeps): { operations: Operation[
 
 const operationsWith = (api: Api): Operation[] => [...endpointOperations(api), ...deliveryOperations(api)];
 
-/** The operations as data, for those who describe them where none is served; not for serving. */
+/** The operations as data, for the reference. Their handlers cannot be called. */
 export const describedOperations = (kindScopes: KindScopes): Operation[] => {
-  const never = (): Promise<never> => Promise.reject(new Error('operations that are described are not served'));
+  const never = (): Promise<never> => Promise.reject(new Error('described operations cannot be called'));
   return operationsWith({
     box: createSecretBox(Buffer.alloc(32)),
     clock: { now: () => new Date(0) },

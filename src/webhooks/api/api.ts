@@ -1,4 +1,4 @@
-/** What the operations of this feature need beside the request, and who is asking. */
+/** What the operations of this feature need besides the request, and the rights of the caller. */
 import type { Kysely } from 'kysely';
 import type { AssertedCaller } from '#src/contract/assertion.ts';
 import type { tenantMember } from '#src/contract/event.ts';
@@ -9,28 +9,28 @@ import type { EndpointsDeps, NewEndpoint } from '../endpoints/endpoints.ts';
 import type { TenantDates } from './endpoint-params.ts';
 import type { TestEndpoint } from './test-endpoint.ts';
 
-/** Kind of event -> the scope that may read it, in the sequence in which scopes are listed. */
+/** Kind of event -> the scope that may read it, in the order in which scopes are listed. */
 export type KindScopes = Readonly<Record<string, string>>;
 
 export type Api = Omit<EndpointsDeps, 'db' | 'kinds'> & {
   kindScopes: KindScopes;
-  /** Throws when the tenant is gone. */
+  /** Throws when the tenant does not exist any more. */
   datesOf(db: Kysely<unknown>, tenant: string): Promise<TenantDates>;
   cursors: Cursors;
   testEndpoint: TestEndpoint;
   /** The operator's name of the plain hex header. */
   signatureHeader: string;
-  /** Owner of what is made; undefined: the client that calls. */
+  /** Owner of new endpoints; undefined: the calling client. */
   owner: NewEndpoint['owner'] | undefined;
 };
 
-/** A client by its headers and by its tokens is the same owner; an API key speaks for the tenant. */
+/** The viewer of a request. A client is the same owner with headers and with tokens; an API key acts for the tenant. */
 export const viewerOf = (input: Pick<OperationInput<unknown>, 'caller' | typeof tenantMember>): Viewer => ({
   tenant: tenantOf(input),
   client: input.caller.kind === 'api_key' ? undefined : input.caller.id,
 });
 
-/** Kinds that the caller may read, or those of `named`. */
+/** Kinds that the caller may read, limited to `named`. */
 export const readableKinds = (
   { kindScopes }: Pick<Api, 'kindScopes'>,
   caller: AssertedCaller,

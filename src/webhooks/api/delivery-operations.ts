@@ -21,7 +21,7 @@ import { type DeliveryFilter, findDelivery, latestDeliveries, listAttempts } fro
 import { listFeed } from '../log/event-feed.ts';
 import { nextTryAnswer, nextTryOf, nextTryView } from '../log/next-try.ts';
 import { deliveryStates } from '../queue/delivery-state.ts';
-import { keptMs } from '../queue/retention-period.ts';
+import { retentionMs } from '../queue/retention-period.ts';
 import { redeliverEvent, redeliverSpan } from '../redeliver/redeliver.ts';
 import { type Api, readableKinds, scopesOfKinds, viewerOf } from './api.ts';
 import { attemptView, countsAnswer, deliveryAnswer, deliveryView, wholeDeliveryAnswer } from './delivery-params.ts';
@@ -100,7 +100,7 @@ const readOperation = (api: Api): Operation =>
       if (row === undefined) throw new Fault('NOT_FOUND', 'No such delivery');
       const dates = await api.datesOf(db, viewer.tenant);
       const attempts = await listAttempts(db, row.uid);
-      // What is no kind of the tenant, such as a digest, is about the endpoint itself.
+      // A digest is no kind of the tenant; it is about the endpoint itself.
       const isReadable = !Object.hasOwn(api.kindScopes, row.kind) || readableKinds(api, caller).includes(row.kind);
       return {
         body: {
@@ -136,7 +136,7 @@ const redeliverParams = requireOneOf(
 const redeliverOperation = operation({
   method: 'POST',
   path: '/webhook/redeliver',
-  summary: 'Delivers recorded events again to one endpoint: one, or all since a time',
+  summary: 'Delivers recorded events again to one endpoint: one event, or all since a time',
   params: redeliverParams,
   answer: z.object({
     redelivery: z.object({ uid: z.string(), queued: z.int(), state: z.enum(['running', 'done']) }),
@@ -144,7 +144,7 @@ const redeliverOperation = operation({
   handle: async (input) => {
     const { db, params, now } = input;
     const { endpoint_uid: endpointUid, event_id: eventId, since, until, all: everything } = params;
-    if (since !== undefined && since.getTime() < now.getTime() - keptMs)
+    if (since !== undefined && since.getTime() < now.getTime() - retentionMs)
       throw validationFault([{ pointer: 'since', code: 'RANGE', message: 'must be at most 30 days ago' }]);
     const viewer = viewerOf(input);
     const outcome =

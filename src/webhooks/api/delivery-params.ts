@@ -1,4 +1,4 @@
-/** How deliveries and attempts are shown (interface 12.5). */
+/** Answers about deliveries and attempts (interface 12.5). */
 import { z } from 'zod';
 import type { LoggedAttempt, LoggedDelivery } from '../log/delivery-log-store.ts';
 import { nextTryAnswer, nextTryOf, nextTryView } from '../log/next-try.ts';

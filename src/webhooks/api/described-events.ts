@@ -1,4 +1,4 @@
-/** The events that the engine itself makes (interface 12.5), as data for those who describe them to receivers. */
+/** The events that the engine itself makes (interface 12.5), as data for the reference. */
 import { z } from 'zod';
 
 export type OwnEvent = {
@@ -6,7 +6,7 @@ export type OwnEvent = {
   /** Name of the member that holds `value`. */
   object: string;
   summary: string;
-  /** Who gets it and what its `seq` says. */
+  /** Its receivers, and the meaning of its `seq`. */
   description: string;
   /** An attempt that fails is repeated as the schedule says, and 410 disables the endpoint. */
   isRepeated: boolean;
@@ -18,7 +18,7 @@ const hour = z.iso.datetime();
 const ofOne = { count: 1, sha256: '4246e65035e926e6ccca822c2476aef187f1454a4664a776c466a05662acf80b' };
 const ofNone = { count: 0, sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855' };
 
-/** `kinds`: those that there are, for the examples. */
+/** `kinds`: all kinds of events, for the examples. */
 export const describedEvents = (kinds: readonly string[]): OwnEvent[] => [
   {
     event: 'webhook.test',

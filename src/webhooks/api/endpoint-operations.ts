@@ -34,12 +34,12 @@ const viewed = async (api: Api, db: Kysely<unknown>, viewer: Viewer, rows: reado
   return rows.map((row) => endpointView(row, { dates, now, signatureHeader: api.signatureHeader }));
 };
 
-/** As it is now. Throws NOT_FOUND. */
+/** The endpoint as it is now. Throws NOT_FOUND. */
 const showOne = async (api: Api, db: Kysely<unknown>, viewer: Viewer, uidOfOne: string, now: Date) => {
   const row = await findWatchedEndpoint(db, viewer, uidOfOne);
   if (row === undefined) throw noEndpoint();
   const [endpoint] = await viewed(api, db, viewer, [row], now);
-  if (endpoint === undefined) throw new Error('an endpoint was not shown');
+  if (endpoint === undefined) throw new Error('the view of an endpoint is missing');
   return endpoint;
 };
 
@@ -83,7 +83,7 @@ const readOperation = (api: Api): Operation =>
     }),
   });
 
-/** Names are asked over the network. Throws VALIDATION_ERROR. */
+/** Resolves the host over the network. Throws VALIDATION_ERROR. */
 const requireTarget = async (api: Api, url: string | undefined): Promise<void> => {
   const problem = url === undefined ? undefined : await targetProblem(api, url);
   if (problem !== undefined) throw validationFault([problem]);
@@ -131,7 +131,7 @@ const updateOperation = (api: Api): Operation =>
     scopesOf: ({ kinds }) => scopesOfKinds(api, kinds),
     check: async (input) => {
       const { params, db } = input;
-      // Whose endpoint it is comes first: a stranger's request asks no name server.
+      // The owner is checked first, so that requests of others resolve no names.
       if (params.url === undefined || (await findEndpoint(db, viewerOf(input), params.uid)) === undefined) return;
       await requireTarget(api, params.url);
     },

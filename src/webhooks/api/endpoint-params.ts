@@ -1,4 +1,4 @@
-/** What a caller may set of an endpoint, and how an endpoint is shown (interface 12.5). */
+/** Parameters and answers of endpoints (interface 12.5). */
 import { z } from 'zod';
 import { tenantMember } from '#src/contract/event.ts';
 import {
@@ -80,7 +80,7 @@ export const endpointAnswer = z.object({
   created_iso: z.string(),
 });
 
-/** Dates as the tenant's interface shows them. */
+/** Formats dates in the time zone of the tenant. */
 export type TenantDates = { iso(date: Date): string; legacy(date: Date): string };
 
 export const isoOrNull = (dates: TenantDates, date: Date | null): string | null =>

@@ -20,7 +20,7 @@ export const redeliveryOperation = (api: Api): Operation =>
   operation({
     method: 'GET',
     path: '/webhook/redelivery',
-    summary: 'How far a redelivery is: what is queued, and what became of it',
+    summary: 'The progress of a redelivery: how much is queued, and its deliveries by state',
     params: z.object({ uid: uid() }),
     answer: z.object({
       redelivery: z.object({
@@ -48,7 +48,7 @@ export const redeliveryOperation = (api: Api): Operation =>
             queued: found.queued,
             counts: found.counts,
             created_iso: dates.iso(found.created),
-            // Where nothing was to be sent it ended when it began.
+            // A redelivery without deliveries ended when it began.
             finished_iso: isoOrNull(dates, state === 'finished' ? (found.lastFinished ?? found.created) : null),
           },
         },

@@ -1,4 +1,4 @@
-/** One attempt at once with a made-up event (interface 12.5, webhook/test): nothing of it is recorded or tried again. */
+/** One attempt with a made-up event (interface 12.5, webhook/test). It is neither recorded nor tried again. */
 import { buildEventBody, tenantMember } from '#src/contract/event.ts';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
@@ -6,7 +6,7 @@ import { newId } from '#src/platform/ids.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { LoggedAttempt } from '../log/delivery-log-store.ts';
 import { parseRetryAfter } from '../pacing/retry-schedule.ts';
-import { redactAnswer } from '../send/redact-response.ts';
+import { redactResponse } from '../send/redact-response.ts';
 import type { Send } from '../send/send.ts';
 import type { SignedHeaders } from '../signing/signed-headers.ts';
 
@@ -14,7 +14,7 @@ export type TestEndpoint = (endpoint: Endpoint, signal: AbortSignal) => Promise<
 
 type TestEndpointDeps = { send: Send; clock: Clock; headersFor: SignedHeaders };
 
-/** At once in this process; each may take as long as an attempt. */
+/** chosen: tests at once in this process; each may take as long as an attempt. */
 const atOnceMax = 64;
 
 /** Throws OVERLOADED. */
@@ -70,7 +70,7 @@ const attempt = async (
     status,
     failure,
     retryAfterSeconds: asked ?? null,
-    response: response === null ? null : redactAnswer(response, []),
+    response: response === null ? null : redactResponse(response, []),
     dnsMs: timings.dns,
     connectMs: timings.connect,
     tlsMs: timings.tls,

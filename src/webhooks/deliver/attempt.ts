@@ -1,21 +1,22 @@
 /**
- * One attempt: in its turn it is signed and sent, and what it came to is written. Where the receiver took it in time its
- * place is free at once; waiting to be written holds a place only when there are too many.
+ * One attempt: waits for its slot, signs, sends, and hands the result to the recorder. After a success in time the slot is
+ * released at once. Any other result keeps it until the result is written, and so does a full recorder.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
-import type { Steps } from '../pacing/batched-starts.ts';
+import type { BatchedStarts } from '../pacing/batched-starts.ts';
+import { claiming, slotting } from '../pacing/bounds.ts';
 import { quick, slow } from '../pacing/concurrency-limit.ts';
 import { nextDelayMs, parseRetryAfter } from '../pacing/retry-schedule.ts';
-import type { Place } from '../pacing/slots.ts';
+import type { Slot } from '../pacing/slots.ts';
 import { type ClaimedDelivery, returnLease } from '../queue/claim-store.ts';
-import { redactAnswer } from '../send/redact-response.ts';
+import { redactResponse } from '../send/redact-response.ts';
 import type { Send } from '../send/send.ts';
 import type { Failure, SendResult } from '../send/send-result.ts';
-import { type Leased, leaseMs } from './claim.ts';
-import type { Made, Recorder } from './record.ts';
+import type { Leased } from './leased.ts';
+import type { AttemptResult, Recorder } from './record.ts';
 import type { WorkerIdentity } from './worker-identity.ts';
 
 export type AttemptDeps = {
@@ -24,65 +25,58 @@ export type AttemptDeps = {
   send: Send;
   /** Headers of a delivery, signatures included. */
   headersFor: (delivery: ClaimedDelivery, timestampSeconds: number) => Promise<Record<string, string>>;
-  /** What the endpoint's receiver must not show in its answer. */
+  /** Secrets that must not appear in the stored response. */
   secretsOf: (delivery: ClaimedDelivery) => readonly string[];
-  /** In [0, 1): jitter. */
+  /** In [0, 1), for jitter. */
   random: () => number;
   recorder: Recorder;
   identity: Pick<WorkerIdentity, 'isHeld' | 'sending'>;
-  steps: Steps;
-  /** Nothing is waited for any more. */
+  starts: BatchedStarts;
+  /** Aborted when the worker stops waiting for results. */
   cut: AbortSignal;
-  /** Nothing more is to be sent. */
+  /** Aborted when the worker must not start attempts any more. */
   stopping: AbortSignal;
-  /** A place is free again. */
-  onLeft: () => void;
+  onSlotReleased: () => void;
 };
 
 export type Task = {
   delivery: Leased;
-  place: Place;
-  /** Of `performance.now()`: its lease counts from then. */
-  claimedMs: number;
+  slot: Slot;
+  /** When the lease was taken, as of `performance.now()`. */
+  leasedMs: number;
 };
 
-/** A receiver that takes longer is a slow one. */
-export const slowMs = 1_000;
-const returnedMs = 5_000;
-/** A worker that was held up for so long after its claim may not finish an attempt within its lease any more. */
-const startMsMax = 5_000;
-
-/** Resolves when it is written, or its lease is given back. Rejects when that failed, or when it could not be signed. */
+/** Resolves when the result is written or the lease is returned. Rejects when that fails, or when signing failed. */
 export const attempt = async (deps: AttemptDeps, task: Task): Promise<void> => {
-  const { delivery, place } = task;
-  let said: Parameters<Place['giveBack']>[0];
-  let isLeft = false;
-  const leave = (): void => {
-    if (isLeft) return;
-    isLeft = true;
-    place.giveBack(said);
-    deps.onLeft();
+  const { delivery, slot } = task;
+  let answer: Parameters<Slot['release']>[0];
+  let isReleased = false;
+  const release = (): void => {
+    if (isReleased) return;
+    isReleased = true;
+    slot.release(answer);
+    deps.onSlotReleased();
   };
   try {
-    const sent = await sendInTurn(deps, task);
+    const sent = await waitAndSend(deps, task);
     if (sent.result === undefined) {
-      leave();
-      await giveBack(deps, delivery, sent.nextAttemptAt);
+      release();
+      await tryReturnLease(deps, delivery, sent.nextAttemptAt);
       if (sent.error !== undefined) throw sent.error;
       return;
     }
-    said = { tookMs: tookMs(sent.result), failed: sent.result.failure !== null };
-    const written = deps.recorder.add(madeOf(deps, task, sent.result, sent.started), deps.cut);
-    // What else an answer says is written before the next one of its endpoint goes: that it is gone, fails or is slow.
-    if (!said.failed && said.tookMs <= slowMs && deps.recorder.hasRoom()) leave();
+    answer = { tookMs: tookMs(sent.result), failed: sent.result.failure !== null };
+    const written = deps.recorder.add(resultOf(deps, task, sent.result, sent.started), deps.cut);
+    // A failure, a 410 or a slow answer must be written before the next attempt of the endpoint starts.
+    if (!answer.failed && answer.tookMs <= slotting.slowMs && deps.recorder.hasRoom()) release();
     await written;
   } finally {
-    leave();
+    release();
   }
 };
 
-/** Where the store is away, the lease ends by itself. */
-const giveBack = async (deps: AttemptDeps, delivery: Leased, nextAttemptAt: Date): Promise<void> => {
+/** While the database is away the lease ends by itself. */
+const tryReturnLease = async (deps: AttemptDeps, delivery: Leased, nextAttemptAt: Date): Promise<void> => {
   try {
     await returnLease(deps.db, delivery, nextAttemptAt);
   } catch (error) {
@@ -90,38 +84,42 @@ const giveBack = async (deps: AttemptDeps, delivery: Leased, nextAttemptAt: Date
   }
 };
 
-/** Without a result it was no attempt: somebody else makes it, from then on. */
+/** Without `result` nothing counts as an attempt, and another worker may make one from `nextAttemptAt` on. */
 type Sent = { result: SendResult; started: Date } | { result?: never; nextAttemptAt: Date; error?: unknown };
 
-const sendInTurn = async (deps: AttemptDeps, { delivery, place, claimedMs }: Task): Promise<Sent> => {
-  await place.turn(deps.stopping);
+const waitAndSend = async (deps: AttemptDeps, { delivery, slot, leasedMs }: Task): Promise<Sent> => {
+  await slot.waitForSlot(deps.stopping);
   try {
-    const step = deps.steps.turn();
-    if (step !== undefined) await step;
+    const start = deps.starts.waitForStart();
+    if (start !== undefined) await start;
     const started = deps.clock.now();
-    // It waited, or its process stood still: it could outlast its lease, and another worker would send it as well.
-    if (deps.stopping.aborted || !deps.identity.isHeld() || performance.now() - claimedMs > startMsMax)
-      return { nextAttemptAt: started };
+    // After a long wait the attempt could outlast its lease, and another worker would send the delivery as well.
+    const isLate = performance.now() - leasedMs > claiming.startMsMax;
+    if (deps.stopping.aborted || !deps.identity.isHeld() || isLate) return { nextAttemptAt: started };
     let headers: Record<string, string>;
     try {
       headers = await deps.headersFor(delivery, Math.floor(started.getTime() / 1000));
     } catch (error) {
-      // Our own trouble before anything was sent.
-      return { nextAttemptAt: new Date(started.getTime() + returnedMs), error };
+      return { nextAttemptAt: new Date(started.getTime() + claiming.unsignedRetryMs), error };
     }
     const sending = deps.identity.sending();
     const result = await deps.send(delivery.url, headers, delivery.body, sending);
-    // Cut short by the end of this worker: another one sends it again, under the same number.
+    // The end of this worker cut the attempt: it does not count, and the next one has the same number.
     return sending.aborted && result.status === null ? { nextAttemptAt: started } : { result, started };
   } finally {
-    place.answered();
+    slot.answered();
   }
 };
 
 const tookMs = ({ failure, timings }: SendResult): number =>
   failure === 'timeout' ? Number.POSITIVE_INFINITY : timings.total;
 
-const madeOf = (deps: AttemptDeps, { delivery, claimedMs }: Task, result: SendResult, started: Date): Made => {
+const resultOf = (
+  deps: AttemptDeps,
+  { delivery, leasedMs }: Task,
+  result: SendResult,
+  started: Date,
+): AttemptResult => {
   const ended = deps.clock.now();
   const asked = result.status === 429 || result.status === 503 ? parseRetryAfter(result.retryAfter, ended) : undefined;
   const { address, status, failure, response, timings } = result;
@@ -136,21 +134,21 @@ const madeOf = (deps: AttemptDeps, { delivery, claimedMs }: Task, result: SendRe
       status,
       failure,
       retryAfterSeconds: asked ?? null,
-      response: response === null || response === '' ? response : redactAnswer(response, deps.secretsOf(delivery)),
+      response: response === null || response === '' ? response : redactResponse(response, deps.secretsOf(delivery)),
       timings,
       ...outcomeOf(failure, status, delayMs, ended),
     },
     endpoint: delivery.endpoint,
-    endpointClass: tookMs(result) <= slowMs ? quick : slow,
-    endMs: claimedMs + leaseMs,
+    endpointClass: tookMs(result) <= slotting.slowMs ? quick : slow,
+    leaseEndMs: leasedMs + claiming.leaseMs,
   };
 };
 
-type Outcome = Pick<Made['attempt'], 'state' | 'nextAttemptAt'>;
+type Outcome = Pick<AttemptResult['attempt'], 'state' | 'nextAttemptAt'>;
 
 const outcomeOf = (failure: Failure | null, status: number | null, delayMs: number | undefined, now: Date): Outcome => {
   if (failure === null) return { state: 'succeeded', nextAttemptAt: null };
-  // The endpoint is gone, and everything that was still to be sent to it is cancelled.
+  // 410 disables the endpoint and cancels its backlog (interface 12.4).
   if (status === 410) return { state: 'cancelled', nextAttemptAt: null };
   if (delayMs === undefined) return { state: 'exhausted', nextAttemptAt: null };
   return { state: 'pending', nextAttemptAt: new Date(now.getTime() + delayMs) };

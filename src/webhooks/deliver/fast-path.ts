@@ -1,76 +1,172 @@
 /**
- * The short way of a delivery. Dispatcher and sender are of one process: what need not wait for anything is leased to this
- * worker from the beginning and handed to its sender after the commit, with no claim between. Everything else is claimed:
- * what has no place, what stands behind others that are due at its endpoint, and endpoints that are held, paced or slow.
+ * The fast path: a delivery that need not wait is leased in the transaction that inserts it, and its attempt starts right
+ * after the commit. It saves the claim between. It is optional: without it every delivery is claimed, and everything else
+ * stays the same. The setting `webhooks.fast_path` switches it off.
+ *
+ * A delivery takes the fast path when a slot is free, nothing else is due at its endpoint, and the endpoint has no rate and
+ * is neither slow nor held by the breaker. Everything else is left to a claim (`deliver.ts`).
  */
 import type { Kysely } from 'kysely';
+import type { Logger } from '#src/platform/log.ts';
+import { startWait, type Wait } from '#src/platform/wake.ts';
+import { claiming, dispatching, fastPath, scheduling } from '../pacing/bounds.ts';
+import { failuresToHold } from '../pacing/breaker.ts';
 import { quick, slow } from '../pacing/concurrency-limit.ts';
-import { failuresToHold } from '../pacing/rate.ts';
-import type { Full, Place, Places } from '../pacing/slots.ts';
-import type { ReadyEndpoint } from '../queue/claim-store.ts';
-import type { NewDelivery, Subscribed } from '../queue/delivery-store.ts';
-import { lockReadyRows, lookMs, settleTurns } from '../queue/schedule-store.ts';
-import type { Leased } from './claim.ts';
+import type { Full, Slot } from '../pacing/slots.ts';
+import type { DueEndpoint } from '../queue/claim-store.ts';
+import type { FirstLease, NewDelivery, Subscribed } from '../queue/delivery-store.ts';
+import { lockSchedule, reschedule, scheduleLookSoon } from '../queue/schedule-store.ts';
+import { leasedTo } from './leased.ts';
+import type { Sender } from './sender.ts';
+import { createWaitBudget, type WaitBudget } from './wait-budget.ts';
 
-/** The sender of this process. */
-export type Sender = {
-  places: Places;
-  /** False at its end. */
-  isOpen(): boolean;
-  leaseToken(): string;
-  /** Sends it; the lease counts from `leasedMs` of `performance.now()`. */
-  start(delivery: Leased, place: Place, leasedMs: number): void;
-  /** Its end waits for this, within a bound. */
-  waitFor(work: Promise<unknown>): void;
-  /** Resolves when so many attempts have ended that it is worth while to look for places, or after a moment. */
-  someEnded(): Promise<void>;
+export type FastPath = {
+  /** For one batch of the dispatcher; `close` it whatever happens. `now`: from when its leases count. */
+  open(now: Date): FastBatch;
+  /** Resolves when enough attempts have ended that slots are likely to be free, or after a moment. */
+  waitForSlots(): Promise<void>;
+  /** No event waits for a slot any more. */
+  stopWaiting(): void;
 };
 
-/** Endpoints that may be handed something, as they were read, and the uids of some of them. */
-export type Free = {
-  endpoints: Map<string, ReadyEndpoint>;
-  /** Their turn is there: something may be due, and goes first. */
-  behind: Set<string>;
-  /** Nobody would look at them in time, or somebody may be looking at this moment, without seeing what is added. */
-  unsettled: Set<string>;
+/** `wait`: the event should wait for a slot that is likely to be free soon. */
+export type Assignment = 'lease' | 'claim' | 'wait';
+
+export type FastBatch = {
+  /** The lease of the deliveries that `assign` leased. */
+  lease(): FirstLease;
+  /** At the start of the transaction, which may be a retry, with the endpoints of the batch as they are locked now. */
+  begin(subscribed: readonly Subscribed[]): void;
+  /** True when deliveries are due at one of the endpoints. They have to be claimed. */
+  isAnyDue(): boolean;
+  /** For the first delivery of an entity queue. Reserves a slot where the answer is `lease`. */
+  assign(delivery: Pick<NewDelivery, 'uid' | 'endpointUid'>): Assignment;
+  /** Releases the slots of deliveries that are not made after all. */
+  release(deliveryUids: readonly string[]): void;
+  /** Makes sure that a worker looks at the endpoints in time, also if this one dies. May leave deliveries to a claim. */
+  settle(tx: Kysely<unknown>, made: readonly NewDelivery[]): Promise<readonly NewDelivery[]>;
+  /** After the commit: starts the attempts of the leased deliveries. */
+  start(db: Kysely<unknown>, made: readonly NewDelivery[]): Promise<void>;
+  /** Releases slots that were not used. */
+  close(): void;
 };
 
-export const findFree = (subscribed: readonly Subscribed[], now: Date): Free => {
-  const endpoints = new Map<string, ReadyEndpoint>();
-  const behind = new Set<string>();
+export const createFastPath = ({ sender, log }: { sender: Sender; log: Logger }): FastPath => {
+  const waitBudget = createWaitBudget(sender.slots);
+  const someEnded = createSomeEnded(Math.min(fastPath.endedEnough, sender.slotsMax));
+  sender.listen({ onEnded: someEnded.count });
+  return {
+    open: (now) => {
+      const closed = Promise.withResolvers<void>();
+      sender.waitFor(closed.promise);
+      return openBatch({ sender, log, waitBudget, now, onClosed: closed.resolve });
+    },
+    waitForSlots: someEnded.wait,
+    stopWaiting: waitBudget.reset,
+  };
+};
+
+type BatchDeps = { sender: Sender; log: Logger; waitBudget: WaitBudget; now: Date; onClosed: () => void };
+
+const openBatch = ({ sender, log, waitBudget, now, onClosed }: BatchDeps): FastBatch => {
+  const startedMs = performance.now();
+  const until = new Date(now.getTime() + claiming.leaseMs);
+  let token = sender.leaseToken();
+  const slots = new Map<string, Slot>();
+  /** Endpoints of which one delivery found no slot: later deliveries must not overtake it. */
+  const refused = new Set<string>();
+  let open: OpenEndpoints = noEndpoints;
+  const release = (deliveryUids: Iterable<string>): void => {
+    for (const uid of deliveryUids) {
+      slots.get(uid)?.release(undefined);
+      slots.delete(uid);
+    }
+  };
+  /** Returns undefined once a slot is reserved. */
+  const reserve = (deliveryUid: string, endpoint: DueEndpoint): Full | undefined => {
+    const { endpointUid, class: endpointClass, recovered } = endpoint;
+    if (open.due.has(endpointUid)) return { isFull: true, endpointUid, isBrief: endpointClass === quick };
+    const slot = sender.slots.tryTake({ endpointUid, endpointClass, recoveredMs: recovered?.getTime() ?? 0 });
+    if ('isFull' in slot) return slot;
+    slots.set(deliveryUid, slot);
+    return undefined;
+  };
+  return {
+    lease: () => ({ token, until }),
+    begin: (subscribed) => {
+      release(slots.keys());
+      refused.clear();
+      open = sender.isOpen() ? openEndpoints(subscribed, now) : noEndpoints;
+      token = sender.leaseToken();
+    },
+    isAnyDue: () => open.due.size > 0,
+    assign: ({ uid, endpointUid }) => {
+      const endpoint = refused.has(endpointUid) ? undefined : open.endpoints.get(endpointUid);
+      if (endpoint === undefined) return 'claim';
+      const full = reserve(uid, endpoint);
+      if (full === undefined) return 'lease';
+      if (waitBudget.mayWait(full, performance.now())) return 'wait';
+      refused.add(endpointUid);
+      return 'claim';
+    },
+    release,
+    settle: (tx, made) => settle(tx, made, open, now),
+    start: async (db, made) => {
+      const started = new Set<string>();
+      for (const one of made) {
+        const endpoint = open.endpoints.get(one.endpointUid);
+        const slot = slots.get(one.uid);
+        if (!one.leased || endpoint === undefined || slot === undefined) continue;
+        slots.delete(one.uid);
+        sender.start(leasedOf(endpoint, one, token), slot, startedMs);
+        started.add(one.endpointUid);
+      }
+      if (started.size === 0 || performance.now() - startedMs <= dispatching.lateCommitMs) return;
+      log.warn({ endpoints: started.size }, 'the leases of new deliveries were committed late');
+      await scheduleLookSoon(db, [...started], now);
+    },
+    close: () => {
+      release(slots.keys());
+      onClosed();
+    },
+  };
+};
+
+const leasedOf = (endpoint: DueEndpoint, { uid, endpointUid, event }: NewDelivery, leaseToken: string) => {
+  const { tenant, id: eventId, kind, entity, body } = event;
+  return leasedTo(endpoint, { tenant, uid, endpointUid, eventId, kind, entity, body, attemptsCount: 0, leaseToken });
+};
+
+type OpenEndpoints = {
+  /** Endpoints to which a delivery may go without a claim. */
+  endpoints: ReadonlyMap<string, DueEndpoint>;
+  /** Of them, those whose schedule is due: earlier deliveries may be due there and go first. */
+  due: ReadonlySet<string>;
+  /**
+   * Of them, those whose schedule has to be written. Either its next look is too far away, so that the deliveries of a dead
+   * worker would wait too long. Or the look is so near that a claim may be running, which does not see new rows.
+   */
+  unsettled: ReadonlySet<string>;
+};
+
+const noEndpoints: OpenEndpoints = { endpoints: new Map(), due: new Set(), unsettled: new Set() };
+
+const openEndpoints = (subscribed: readonly Subscribed[], now: Date): OpenEndpoints => {
+  const endpoints = new Map<string, DueEndpoint>();
+  const due = new Set<string>();
   const unsettled = new Set<string>();
   for (const one of subscribed) {
     if (!isPlain(one)) continue;
     endpoints.set(one.endpointUid, one);
-    // Infinite where there is no turn to come.
+    // Infinite where no look is scheduled.
     const inMs = Number(one.dueAt) - now.getTime();
-    if (inMs <= 0) behind.add(one.endpointUid);
-    else if (inMs < lookMs / 2 || inMs > lookMs) unsettled.add(one.endpointUid);
+    if (inMs <= 0) due.add(one.endpointUid);
+    else if (inMs < scheduling.lookMs / 2 || inMs > scheduling.lookMs) unsettled.add(one.endpointUid);
   }
-  return { endpoints, behind, unsettled };
+  return { endpoints, due, unsettled };
 };
 
-/**
- * Sees to it that endpoints that are handed something are looked at in time; where something is due after all, what was to be
- * handed over is to be claimed. Locks all turns that this transaction may write, in one sequence, as everybody does.
- */
-export const settleHanded = async (
-  tx: Kysely<unknown>,
-  made: readonly NewDelivery[],
-  { unsettled }: Free,
-  now: Date,
-): Promise<NewDelivery[]> => {
-  const uids = new Set<string>();
-  for (const { leased, endpointUid } of made) if (leased && unsettled.has(endpointUid)) uids.add(endpointUid);
-  if (uids.size === 0) return [...made];
-  const claimed = made.flatMap(({ first, leased, endpointUid }) => (first && !leased ? [endpointUid] : []));
-  await lockReadyRows(tx, [...new Set([...uids, ...claimed])]);
-  const dueAt = await settleTurns(tx, [...uids], now);
-  const isDue = (uid: string): boolean => uids.has(uid) && !((dueAt.get(uid) ?? now) > now);
-  return made.map((one) => (one.leased && isDue(one.endpointUid) ? { ...one, leased: false } : one));
-};
-
-const isPlain = (one: Subscribed): one is Subscribed & ReadyEndpoint =>
+const isPlain = (one: Subscribed): one is Subscribed & DueEndpoint =>
   one.dueAt !== null &&
   one.class !== null &&
   one.class !== slow &&
@@ -79,74 +175,39 @@ const isPlain = (one: Subscribed): one is Subscribed & ReadyEndpoint =>
   !one.cancelling &&
   one.failuresCount < failuresToHold;
 
-/** Takes a place for each that may go at once; all of them are given back unless they are started. */
-export const createReservation = (places: Places) => {
-  const taken = new Map<string, Place>();
-  return {
-    taken,
-    /** Undefined: it has one now. `isBehind`: others go first. */
-    tryTake: (deliveryUid: string, endpoint: ReadyEndpoint, isBehind: boolean): Full | undefined => {
-      if (isBehind) return { isFull: true, endpointUid: endpoint.endpointUid, isPassing: endpoint.class === quick };
-      const place = places.tryTake({
-        endpointUid: endpoint.endpointUid,
-        endpointClass: endpoint.class,
-        recoveredMs: endpoint.recovered?.getTime() ?? 0,
-      });
-      if ('isFull' in place) return place;
-      taken.set(deliveryUid, place);
-      return undefined;
-    },
-    giveBack: (deliveryUids: Iterable<string> = taken.keys()): void => {
-      for (const uid of deliveryUids) {
-        taken.get(uid)?.giveBack(undefined);
-        taken.delete(uid);
-      }
-    },
-  };
-};
-
-export type Reservation = ReturnType<typeof createReservation>;
-
-/** In milliseconds: what may be waited for places at the beginning, and at most. */
-const creditMs = 60;
-const creditMsMax = 100;
-/** Receivers for whom is waited take as many in a millisecond, or the others behind them would be kept for nothing. */
-const endedPerMs = 2.5;
-/** So much of all time may be waited in vain. */
-const vainShare = 0.03;
-
 /**
- * How long recorded events may lie for places that others have. As long as receivers take them about as fast as they could be
- * written down to be claimed, waiting is the shorter way; otherwise it soon ends.
+ * Writes the schedule of unsettled endpoints. Where something turns out to be due, the new deliveries are left to a claim.
+ * Locks all schedule rows that the transaction may write in the order that every transaction uses.
  */
-export const createPatience = (places: Pick<Places, 'endedOf'>) => {
-  let leftMs = creditMs;
-  let countedMs: number | undefined;
-  let last: { atMs: number; full: Full; ended: number } | undefined;
+const settle = async (
+  tx: Kysely<unknown>,
+  made: readonly NewDelivery[],
+  { unsettled }: OpenEndpoints,
+  now: Date,
+): Promise<readonly NewDelivery[]> => {
+  const uids = new Set<string>();
+  for (const { leased, endpointUid } of made) if (leased && unsettled.has(endpointUid)) uids.add(endpointUid);
+  if (uids.size === 0) return made;
+  const claimed = made.flatMap(({ first, leased, endpointUid }) => (first && !leased ? [endpointUid] : []));
+  await lockSchedule(tx, [...new Set([...uids, ...claimed])]);
+  const dueAt = await reschedule(tx, [...uids], now);
+  const isDue = (uid: string): boolean => uids.has(uid) && !((dueAt.get(uid) ?? now) > now);
+  return made.map((one) => (one.leased && isDue(one.endpointUid) ? { ...one, leased: false } : one));
+};
+
+/** A wait until so many attempts have ended, or for a moment. */
+const createSomeEnded = (enough: number): { count(): void; wait(): Promise<void> } => {
+  let left = 0;
+  let current: Wait | undefined;
   return {
-    /** May events wait for this? */
-    waitsFor: (full: Full, nowMs: number): boolean => {
-      if (!full.isPassing) return false;
-      const ended = places.endedOf(full);
-      leftMs += (nowMs - (countedMs ?? nowMs)) * vainShare;
-      countedMs = nowMs;
-      if (last !== undefined && last.full.endpointUid === full.endpointUid)
-        leftMs += Math.max(0, ended - last.ended) / endedPerMs;
-      leftMs = Math.min(creditMsMax, leftMs);
-      if (last !== undefined) leftMs -= nowMs - last.atMs;
-      if (leftMs > 0) {
-        last = { atMs: nowMs, full, ended };
-        return true;
-      }
-      leftMs = Math.max(-creditMs, leftMs);
-      last = undefined;
-      return false;
+    count: () => {
+      left -= 1;
+      if (left <= 0) current?.end();
     },
-    /** Nothing waits for a place any more. */
-    rest: (): void => {
-      last = undefined;
+    wait: () => {
+      left = enough;
+      current = startWait(claiming.gapMs);
+      return current.over;
     },
   };
 };
-
-export type Patience = ReturnType<typeof createPatience>;

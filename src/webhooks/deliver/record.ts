@@ -1,7 +1,8 @@
 /**
- * Writes what attempts came to. While one batch is being written the next one gathers, and while others are on their way
- * it waits a moment for them, so that under load many share a transaction; a single one waits for nobody. Also draws what follows for the endpoint: its health, the breaker, and
- * that it is disabled when it is gone or has only failed for days.
+ * Writes the results of attempts in batches. While one batch is written the next one gathers. Under load a batch waits a
+ * moment for results of attempts in flight, so that many share a transaction; a single result is written at once. The same
+ * transaction updates the health of the endpoint and its breaker. Afterwards an endpoint that is gone or has only failed
+ * for days is disabled.
  */
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
@@ -11,68 +12,57 @@ import type { Logger } from '#src/platform/log.ts';
 import { pause } from '#src/platform/supervisor.ts';
 import { startWait, type Wait } from '#src/platform/wake.ts';
 import { disableFailing, disableGone } from '../endpoints/endpoint-store.ts';
-import type { EndpointClass } from '../pacing/concurrency-limit.ts';
-import { failuresToHold, holdMs } from '../pacing/rate.ts';
+import { recording } from '../pacing/bounds.ts';
 import {
   type AttemptRecord,
   type Health,
-  type HealthChange,
   holdsLease,
   insertHealth,
-  type ReadyChange,
   writeAttempts,
   writeHealth,
-  writeReady,
+  writeScheduleChanges,
   writeWarned,
 } from '../queue/attempt-store.ts';
-import type { ReadyEndpoint } from '../queue/claim-store.ts';
-import { type Lane, lockLanes, releaseNext, stepBack } from '../queue/entity-queue-store.ts';
+import { type EntityQueue, lockEntityQueues, releaseNext, yieldToEarlier } from '../queue/entity-queue-store.ts';
 import { type Loop, openLoop } from '../queue/loop-connection.ts';
-import { lockReadyRows } from '../queue/schedule-store.ts';
+import { lockSchedule } from '../queue/schedule-store.ts';
+import { type AttemptResult, healthChangesOf, scheduleChangesOf } from './endpoint-health.ts';
+
+export type { AttemptResult };
 
 export type RecordDeps = {
   pool: Pool;
   clock: Clock;
   log: Logger;
-  /** An endpoint was disabled: its backlog is to be cancelled. */
+  /** An endpoint was disabled: its backlog has to be cancelled. */
   onDisabled: () => void;
-  /** More than that are not to be added without waiting. */
+  /** `hasRoom` is false while more results than this are not written yet. */
   unwrittenMax: number;
-  /** Attempts that have begun and are not written yet. */
+  /** Attempts in flight, with those whose result is not written yet. */
   runningCount: () => number;
-  /** Deliveries that waited behind others may go now. */
+  /** Deliveries that waited in their entity queue may go now. */
   onReleased: () => void;
 };
 
-export type Made = {
-  attempt: AttemptRecord;
-  /** The endpoint as it was when the delivery was claimed, and what this answer says of it. */
-  endpoint: ReadyEndpoint;
-  endpointClass: EndpointClass;
-  /** Of `performance.now()`: its lease is over then. */
-  endMs: number;
-};
-
 export type Recorder = {
-  /** Resolves when it is written, or when it cannot be any more because another worker has it. Rejects when it was not. */
-  add(made: Made, cut: AbortSignal): Promise<void>;
-  /** Whoever adds may go on without waiting until it is written. */
+  /**
+   * Resolves when the result is written, or when another worker holds the lease by now. Rejects when writing failed, or
+   * when `cut` was aborted before it succeeded.
+   */
+  add(result: AttemptResult, cut: AbortSignal): Promise<void>;
+  /** True while so few results are unwritten that the caller need not wait for its own. */
   hasRoom(): boolean;
-  /** When nothing is added any more. */
+  /** Call when no result is added any more. */
   close(): void;
 };
 
-const batchMax = 250;
-/** One that is alone is written at once; while others are on their way it waits for so many, and no longer than this. */
-const batchEnough = 128;
-const gatherMs = 5;
-const repeatMs = 500;
+/** Interface 12.4: when an endpoint that only fails is disabled, and when its owner is warned. */
 const dayMs = 86_400_000;
 const failingMs = 5 * dayMs;
 const warnedMs = 3 * dayMs;
 const failuresMin = 10;
 
-type Waiting = { made: Made; cut: AbortSignal; resolve: () => void; reject: (error: unknown) => void };
+type Waiting = { result: AttemptResult; cut: AbortSignal; resolve: () => void; reject: (error: unknown) => void };
 
 export const createRecorder = (deps: RecordDeps): Recorder => {
   const waiting: Waiting[] = [];
@@ -81,7 +71,7 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
   let writingCount = 0;
   let gathering: Wait | undefined;
 
-  const write = async (batch: readonly Made[]): Promise<void> => {
+  const write = async (batch: readonly AttemptResult[]): Promise<void> => {
     loop ??= await openLoop(deps.pool, { forOutcomes: true });
     try {
       await writeBatch(deps, loop.db, batch);
@@ -93,29 +83,29 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
   };
   const settle = async (batch: readonly Waiting[]): Promise<void> => {
     try {
-      await write(batch.map(({ made }) => made));
+      await write(batch.map(({ result }) => result));
       for (const { resolve } of batch) resolve();
     } catch (error) {
-      if (isTransient(error)) return putBack(batch, error);
-      // One that cannot be written must not take the others with it.
+      if (isTransient(error)) return requeue(batch, error);
+      // One result that cannot be written must not fail the others, so each is written alone.
       if (batch.length > 1) for (const one of batch) await settle([one]);
       else batch[0]?.reject(error);
     }
   };
-  /** A word from a receiver is worth keeping while its lease lasts: without it everything is sent again. */
-  const putBack = async (batch: readonly Waiting[], error: unknown): Promise<void> => {
+  /** Keeps the results until their leases end: without them the deliveries would be sent again. */
+  const requeue = async (batch: readonly Waiting[], error: unknown): Promise<void> => {
     const nowMs = performance.now();
-    const isLost = ({ made, cut }: Waiting): boolean => cut.aborted || nowMs > made.endMs;
+    const isLost = ({ result, cut }: Waiting): boolean => cut.aborted || nowMs > result.leaseEndMs;
     for (const one of batch) if (isLost(one)) one.reject(error);
     const kept = batch.filter((one) => !isLost(one));
     waiting.unshift(...kept);
     const [first] = kept;
-    if (first !== undefined) await pause(repeatMs, first.cut);
+    if (first !== undefined) await pause(recording.retryMs, first.cut);
   };
-  const isEnough = (): boolean => waiting.length >= Math.min(batchEnough, deps.runningCount());
+  const isEnough = (): boolean => waiting.length >= Math.min(recording.batchEnough, deps.runningCount());
   const gather = async (): Promise<void> => {
     if (isEnough()) return;
-    gathering = startWait(gatherMs);
+    gathering = startWait(recording.gatherMs);
     await gathering.over;
     gathering = undefined;
   };
@@ -123,7 +113,7 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
     isWriting = true;
     while (waiting.length > 0) {
       await gather();
-      const batch = waiting.splice(0, batchMax);
+      const batch = waiting.splice(0, recording.batchMax);
       writingCount = batch.length;
       await settle(batch);
       writingCount = 0;
@@ -131,9 +121,9 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
     isWriting = false;
   };
   return {
-    add: (made, cut) =>
+    add: (result, cut) =>
       new Promise((resolve, reject) => {
-        waiting.push({ made, cut, resolve, reject });
+        waiting.push({ result, cut, resolve, reject });
         if (!isWriting) void run();
         else if (gathering !== undefined && isEnough()) gathering.end();
       }),
@@ -145,8 +135,8 @@ export const createRecorder = (deps: RecordDeps): Recorder => {
   };
 };
 
-const writeBatch = async (deps: RecordDeps, db: Kysely<unknown>, batch: readonly Made[]): Promise<void> => {
-  for (const { attempt } of batch) if (attempt.status === 410) await noteGone(deps, db, attempt);
+const writeBatch = async (deps: RecordDeps, db: Kysely<unknown>, batch: readonly AttemptResult[]): Promise<void> => {
+  for (const { attempt } of batch) if (attempt.status === 410) await disableGoneOf(deps, db, attempt);
   const { failing, isReleased } = await inTransaction(db, (tx) => writeAll(deps, tx, batch));
   if (isReleased) deps.onReleased();
   const before = new Date(deps.clock.now().getTime() - failingMs);
@@ -155,54 +145,60 @@ const writeBatch = async (deps: RecordDeps, db: Kysely<unknown>, batch: readonly
     const rule = { failingSinceBefore: before, failuresMin };
     const isDisabled = await inTransaction(db, (tx) => disableFailing(tx, endpointUid, rule, deps.clock.now()));
     if (!isDisabled) continue;
-    deps.log.warn({ endpoint: endpointUid, failuresCount }, 'an endpoint that only failed for days was disabled');
+    deps.log.warn({ endpoint: endpointUid, failuresCount }, 'an endpoint was disabled because it only failed for days');
     deps.onDisabled();
   }
 };
 
-/** 410: the receiver wants nothing more, ever (interface 12.4). Before its answer is written, so that nothing is claimed between. */
-const noteGone = async (deps: RecordDeps, db: Kysely<unknown>, attempt: AttemptRecord): Promise<void> => {
+/** 410 disables the endpoint (interface 12.4). This happens before the result is written, so that no claim comes between. */
+const disableGoneOf = async (deps: RecordDeps, db: Kysely<unknown>, attempt: AttemptRecord): Promise<void> => {
   const isDisabled = await inTransaction(
     db,
     async (tx) =>
       (await holdsLease(tx, attempt)) && (await disableGone(tx, attempt.delivery.endpointUid, deps.clock.now())),
   );
   if (!isDisabled) return;
-  deps.log.info({ endpoint: attempt.delivery.endpointUid }, 'an endpoint that is gone was disabled');
+  deps.log.info(
+    { endpoint: attempt.delivery.endpointUid },
+    'an endpoint was disabled because its receiver answered 410',
+  );
   deps.onDisabled();
 };
 
-/** Locks in one sequence: lanes, turns, deliveries, health. Returns the endpoints that fail, and whether others may go now. */
+/**
+ * Locks rows in the order that every transaction uses: entity queues, schedule, deliveries, health. Returns the endpoints
+ * that fail, and whether deliveries were released that waited in their entity queue.
+ */
 const writeAll = async (
   deps: RecordDeps,
   tx: Kysely<unknown>,
-  batch: readonly Made[],
+  batch: readonly AttemptResult[],
 ): Promise<{ failing: Health[]; isReleased: boolean }> => {
-  // What tells nothing is not waited for: the next statement goes right behind it.
-  await withCommit(tx, lockLanes(tx, batch.map(laneOf)));
+  // Pipelined: results that are not needed are awaited with the commit.
+  await withCommit(tx, lockEntityQueues(tx, batch.map(entityQueueOf)));
   if (
     batch.some(({ attempt, endpoint, endpointClass }) => attempt.failure !== null || endpoint.class !== endpointClass)
   )
-    await withCommit(tx, lockReadyRows(tx, [...new Set(batch.map(({ endpoint }) => endpoint.endpointUid))]));
+    await withCommit(tx, lockSchedule(tx, [...new Set(batch.map(({ endpoint }) => endpoint.endpointUid))]));
   const written = await writeAttempts(
     tx,
     batch.map(({ attempt }) => attempt),
   );
   const now = deps.clock.now();
-  // While one was held, an earlier event may have joined to be sent again: that one goes first now.
+  // During the attempt a redelivery may have added an earlier event, which goes first now.
   const unfinished = written.filter(({ finished }) => !finished);
-  await withCommit(tx, stepBack(tx, unfinished, now));
+  await withCommit(tx, yieldToEarlier(tx, unfinished, now));
   const followed = written.filter((one) => one.followed);
   await withCommit(tx, releaseNext(tx, followed, now));
   const uids = new Set(written.map(({ uid }) => uid));
   const counted = batch.filter(({ attempt }) => uids.has(attempt.delivery.uid));
   const isReleased = followed.length > 0;
   if (counted.length === 0) return { failing: [], isReleased };
-  const changes = healthChanges(counted);
+  const changes = healthChangesOf(counted);
   const unknownOnes = counted.filter(({ endpoint }) => !endpoint.hasHealth).map(({ endpoint }) => endpoint.endpointUid);
   await withCommit(tx, insertHealth(tx, [...new Set(unknownOnes)]));
   const failing = await writeHealth(tx, changes);
-  await withCommit(tx, writeReady(tx, readyChanges(counted, changes, failing)));
+  await withCommit(tx, writeScheduleChanges(tx, scheduleChangesOf(counted, changes, failing)));
   const warnBefore = new Date(now.getTime() - warnedMs);
   const toWarn = failing.filter(({ failingSince, warned }) => warned === null && failingSince <= warnBefore);
   for (const one of await writeWarned(
@@ -210,54 +206,8 @@ const writeAll = async (
     toWarn.map(({ endpointUid }) => endpointUid),
     now,
   ))
-    deps.log.warn(one, 'an endpoint only fails and will be disabled two days from now');
+    deps.log.warn(one, 'an endpoint has only failed for three days and will be disabled in two days');
   return { failing, isReleased };
 };
 
-const laneOf = ({ attempt: { delivery } }: Made): Lane => delivery;
-
-/** Attempts of an endpoint in the sequence of their end: only those after the last success count. */
-const healthChanges = (batch: readonly Made[]): HealthChange[] => {
-  const changes = new Map<string, HealthChange>();
-  const sorted = batch.toSorted((left, right) => left.attempt.ended.getTime() - right.attempt.ended.getTime());
-  for (const { attempt } of sorted) {
-    const { endpointUid } = attempt.delivery;
-    const known = changes.get(endpointUid) ?? {
-      endpointUid,
-      lastSuccess: null,
-      failuresCount: 0,
-      firstFailure: null,
-      lastFailure: null,
-    };
-    changes.set(
-      endpointUid,
-      attempt.failure === null
-        ? { ...known, lastSuccess: attempt.ended, failuresCount: 0, firstFailure: null }
-        : {
-            ...known,
-            failuresCount: known.failuresCount + 1,
-            firstFailure: known.firstFailure ?? attempt.ended,
-            lastFailure: attempt.ended,
-          },
-    );
-  }
-  return [...changes.values()];
-};
-
-const readyChanges = (
-  batch: readonly Made[],
-  changes: readonly HealthChange[],
-  failing: readonly Health[],
-): ReadyChange[] => {
-  const last = new Map(batch.map((made) => [made.endpoint.endpointUid, made]));
-  const failures = new Map(failing.map(({ endpointUid, failuresCount }) => [endpointUid, failuresCount]));
-  return changes.flatMap(({ endpointUid, lastFailure, lastSuccess }) => {
-    const made = last.get(endpointUid);
-    if (made === undefined) return [];
-    const heldMs = holdMs(failures.get(endpointUid) ?? 0);
-    const gate = heldMs === 0 || lastFailure === null ? null : new Date(lastFailure.getTime() + heldMs);
-    const recovered = made.endpoint.failuresCount >= failuresToHold && heldMs === 0 ? lastSuccess : null;
-    if (gate === null && recovered === null && made.endpoint.class === made.endpointClass) return [];
-    return [{ endpointUid, class: made.endpointClass, gate, recovered }];
-  });
-};
+const entityQueueOf = ({ attempt: { delivery } }: AttemptResult): EntityQueue => delivery;

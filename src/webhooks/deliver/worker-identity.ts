@@ -1,11 +1,11 @@
 /**
- * Who leases. A worker that dies leaves leases that others need not wait for: each lease names its worker, and a worker is
- * dead when the session that holds its advisory lock is gone and it was not seen for `deadMs` by the clock of the database.
- * A worker that lives and cannot be seen, because its connection is lost or its process stood still, stops sending
- * before that: from `sendMs` after it last asked to be seen it begins no attempt and cuts those that are on their way. So no
- * two workers send the same attempt. Where it comes back before others have taken over it goes on as it was; otherwise it
- * begins anew under another name. Behind a pooler that keeps sessions for others a dead worker's lock may be held on,
- * and its leases end by themselves.
+ * The identity of a worker. Each lease names its worker, so that other workers need not wait for the leases of a dead
+ * one. A worker is dead when the session that holds its advisory lock is gone and its last heartbeat is `deadMs` old by
+ * the clock of the database.
+ * A live worker may lose its connection or stand still. From `sendMs` after its last confirmed heartbeat it starts no
+ * attempt and cuts those in flight, which is before others may take over. So no two workers send the same attempt. If
+ * no other worker has taken over by then, it goes on; otherwise it takes a new identity. A pooler that keeps sessions
+ * open may keep the lock of a dead worker; then its leases end by themselves.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
@@ -16,13 +16,14 @@ import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause } from '#src/platform/supervisor.ts';
+import { heartbeats } from '../pacing/bounds.ts';
 import {
-  buryWorker,
-  enterWorker,
-  leaveWorker,
-  listUnseen,
+  deregisterWorker,
+  listSilentWorkers,
   lockWorker,
-  noteSeen,
+  registerWorker,
+  sendHeartbeat,
+  takeOverWorker,
   type Worker,
 } from '../queue/worker-store.ts';
 
@@ -31,31 +32,25 @@ type IdentityDeps = {
   pool: Pool;
   clock: Clock;
   log: Logger;
-  /** Leases of a dead worker were given back. */
-  onTakenBack: () => void;
+  /** Leases of a dead worker were returned, so deliveries are due. */
+  onTakenOver: () => void;
 };
 
 export type WorkerIdentity = {
-  /** For leases that are taken from now on. */
+  /** The token for leases that are taken now. */
   leaseToken(): string;
-  /** Whether it may send: nobody else can have taken over. */
+  /** True while no other worker can have taken over, so that attempts may start. */
   isHeld(): boolean;
-  /** Aborted when it may not send any more; for attempts that begin now. */
+  /** For attempts that start now; aborted when they have to stop. */
   sending(): AbortSignal;
-  /** Ends what is being sent. */
+  /** Cuts the attempts in flight. */
   cut(): void;
   start(): void;
-  /** `isDone`: it has no lease any more. */
+  /** `isDone`: the worker has no lease any more. */
   stop(isDone: boolean): Promise<void>;
 };
 
-const seenEveryMs = 500;
-const sendMs = 2_500;
-/** `sendMs`, and some: for a timer that is late, and for what a crash of the server forgets. */
-const deadMs = 3_500;
-/** Every lease of it has ended long ago. */
-const forgottenMs = 10 * 60_000;
-const reconnectMs = 250;
+const { deadMs, everyMs, forgottenMs, reconnectMs, sendMs } = heartbeats;
 
 const newWorker = (now: Date): Worker => ({
   uid: newId('wrk', now.getTime()),
@@ -71,7 +66,7 @@ export const createWorkerIdentity = (deps: IdentityDeps): WorkerIdentity => {
   let stopping = new AbortController();
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let burying: Promise<void> | undefined;
+  let takingOver: Promise<void> | undefined;
   const isHeld = (): boolean => performance.now() < heldUntilMs;
   const cut = (): void => {
     sending.abort();
@@ -79,48 +74,48 @@ export const createWorkerIdentity = (deps: IdentityDeps): WorkerIdentity => {
   };
   const lose = (): void => {
     if (isHeld()) return;
-    log.warn('the database did not confirm this worker in time: what it was sending was cut');
+    log.warn('the database did not confirm this worker in time: its attempts in flight were cut');
     cut();
-    // It may hang: the next one is asked.
+    // The session may hang; a new one is opened.
     session?.close();
   };
   const confirm = (askedMs: number): void => {
     heldUntilMs = askedMs + sendMs;
     clearTimeout(timer);
-    // A process that stood still has the answer already, and reads it before this.
+    // A process that stood still may have received the confirmation already; it is read before this runs.
     timer = setTimeout(() => setImmediate(() => setImmediate(lose)), Math.max(0, heldUntilMs - performance.now()));
     timer.unref();
   };
-  const bury = async (uids: readonly string[]): Promise<void> => {
+  const takeOver = async (uids: readonly string[]): Promise<void> => {
     for (const uid of uids) {
-      const count = await inTransaction(db, (tx) => buryWorker(tx, uid, { now: clock.now(), deadMs }));
+      const count = await inTransaction(db, (tx) => takeOverWorker(tx, uid, { now: clock.now(), deadMs }));
       if (count === undefined) continue;
-      log.warn({ worker: uid, count }, 'a worker is gone: what it was sending is sent again');
-      deps.onTakenBack();
+      log.warn({ worker: uid, count }, 'a worker is dead: its unfinished deliveries are sent again');
+      deps.onTakenOver();
     }
   };
-  /** Beside being seen, which must not wait for it. */
-  const buryBeside = (uids: readonly string[]): void => {
-    if (burying !== undefined || uids.length === 0) return;
-    burying = bury(uids)
-      .catch((error: unknown) => log.warn({ err: error }, 'what a dead worker had leased was not given back'))
+  /** Runs beside the heartbeats, which must not wait for it. */
+  const takeOverInBackground = (uids: readonly string[]): void => {
+    if (takingOver !== undefined || uids.length === 0) return;
+    takingOver = takeOver(uids)
+      .catch((error: unknown) => log.warn({ err: error }, 'the leases of a dead worker could not be returned'))
       .finally(() => {
-        burying = undefined;
+        takingOver = undefined;
       });
   };
-  const beSeen = async ({ client, over }: Session): Promise<void> => {
+  const runHeartbeats = async ({ client, over }: Session): Promise<void> => {
     while (!stopping.signal.aborted && !over.aborted) {
       const askedMs = performance.now();
-      if (await noteSeen(client, worker.uid)) confirm(askedMs);
+      if (await sendHeartbeat(client, worker.uid)) confirm(askedMs);
       else {
-        // Others have its leases.
+        // Other workers have taken over its leases.
         cut();
         worker = newWorker(clock.now());
-        await enterWorker(client, worker);
+        await registerWorker(client, worker);
         continue;
       }
-      buryBeside(await listUnseen(client, worker.uid, { deadMs, forgottenMs }));
-      await pause(seenEveryMs, AbortSignal.any([stopping.signal, over]));
+      takeOverInBackground(await listSilentWorkers(client, worker.uid, { deadMs, forgottenMs }));
+      await pause(everyMs, AbortSignal.any([stopping.signal, over]));
     }
   };
   const run = async (): Promise<void> => {
@@ -128,12 +123,12 @@ export const createWorkerIdentity = (deps: IdentityDeps): WorkerIdentity => {
     while (!stopping.signal.aborted) {
       try {
         session = await openSession(pool, 'webhook-worker');
-        if (isNew) await enterWorker(session.client, worker);
+        if (isNew) await registerWorker(session.client, worker);
         else await lockWorker(session.client, worker);
         isNew = false;
-        await beSeen(session);
+        await runHeartbeats(session);
       } catch (error) {
-        if (!isTransient(error)) log.error({ err: error }, 'this worker could not be confirmed');
+        if (!isTransient(error)) log.error({ err: error }, 'the heartbeats of this worker failed');
       } finally {
         if (!stopping.signal.aborted) session?.close();
       }
@@ -153,13 +148,13 @@ export const createWorkerIdentity = (deps: IdentityDeps): WorkerIdentity => {
     stop: async (isDone) => {
       stopping.abort();
       await running;
-      await burying;
+      await takingOver;
       running = undefined;
       clearTimeout(timer);
       heldUntilMs = 0;
-      // Where that fails, others find it dead.
+      // If this fails, other workers find it dead later.
       if (isDone && session !== undefined && !session.over.aborted)
-        await leaveWorker(session.client, worker.uid).catch(() => undefined);
+        await deregisterWorker(session.client, worker.uid).catch(() => undefined);
       session?.close();
     },
   };

@@ -1,49 +1,54 @@
 /**
- * Where events stand: who is to receive them, and whether something of their lanes is unfinished. Both are locked, endpoints
- * before lanes. Lanes follow from endpoints, which hardly ever change: they are locked and read together with those that
- * are expected, and when others were found, all is looked for again.
+ * Finds the endpoints that receive a batch of events, and the entity queues in which earlier deliveries are unfinished.
+ * Both are locked, endpoints before queues. The queues follow from the endpoints, and endpoints hardly ever change. So
+ * the queues of the expected endpoints are locked in the same round trip as the endpoints. Where other endpoints are
+ * found, the batch starts over.
  */
 import type { Kysely } from 'kysely';
 import type { ClaimedEvent } from '#src/platform/db/outbox/outbox-queue.ts';
 import { withCommit } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
+import { remembered } from '../pacing/bounds.ts';
 import { lockSubscribed, type NewDelivery, type Subscribed } from '../queue/delivery-store.ts';
-import { type Lane, lockLanes, unfinishedLanes } from '../queue/entity-queue-store.ts';
+import { type EntityQueue, findUnfinishedQueues, lockEntityQueues } from '../queue/entity-queue-store.ts';
 
 export type Target = Pick<NewDelivery, 'uid' | 'endpointUid' | 'event'>;
 
-export type Standing = {
-  /** Of each event. */
+export type Recipients = {
+  /** The deliveries to make of each event. */
   targets: Target[][];
-  /** Those of the targets. */
+  /** The endpoints of the targets. */
   subscribed: Subscribed[];
-  /** Names of lanes that have something unfinished. */
+  /** Names of entity queues with an unfinished delivery. */
   unfinished: Set<string>;
 };
 
-export type FindStanding = (
+export type FindRecipients = (
   tx: Kysely<unknown>,
   events: readonly ClaimedEvent[],
   now: Date,
-  /** None of them was dispatched before. */
+  /** None of the events was dispatched before. */
   areNew: boolean,
-) => Promise<Standing | undefined>;
+) => Promise<Recipients | undefined>;
 
-export const laneOf = ({ endpointUid, event: { kind, entity } }: Target): Lane => ({ endpointUid, kind, entity });
+export const entityQueueOf = ({ endpointUid, event: { kind, entity } }: Target): EntityQueue => ({
+  endpointUid,
+  kind,
+  entity,
+});
 
 type Receiver = Pick<Subscribed, 'endpointUid' | 'kinds'>;
 type Receivers = ReadonlyMap<string, readonly Receiver[]>;
 
-/** Tenants remembered; then it begins anew. */
-const knownMax = 10_000;
-
-/** Undefined: endpoints were not those that were expected. Asked again, it expects these. */
-export const createFindStanding = (): FindStanding => {
-  /** By tenant, as they were found last. */
+/**
+ * The result is undefined when the endpoints were not the expected ones. The next call expects those that were found.
+ */
+export const createFindRecipients = (): FindRecipients => {
+  /** The endpoints that were found last, by tenant. */
   const known = new Map<string, readonly Receiver[]>();
   const isKnown = (tenant: string): boolean => known.has(tenant);
   const remember = (tenants: readonly string[], found: Receivers): void => {
-    if (known.size + tenants.length > knownMax) known.clear();
+    if (known.size + tenants.length > remembered.tenantsMax) known.clear();
     for (const tenant of tenants) {
       const receivers = found.get(tenant) ?? [];
       known.set(
@@ -56,21 +61,21 @@ export const createFindStanding = (): FindStanding => {
     const tenants = [...new Set(events.map(({ tenant }) => tenant))];
     const expected = tenants.every(isKnown) ? targetsOf(events, known, now) : undefined;
     const [subscribed, expectedUnfinished] = await Promise.all([
-      // From then on nobody else may look at these endpoints until the commit.
+      // Until the commit no other transaction can change these endpoints.
       lockSubscribed(tx, tenants),
-      expected === undefined ? undefined : holdLanes(tx, expected, areNew),
+      expected === undefined ? undefined : lockAndFindUnfinished(tx, expected, areNew),
     ]);
     const found = Map.groupBy(subscribed, ({ tenant }) => tenant);
     const isAsExpected = tenants.every((tenant) => areSame(known.get(tenant), found.get(tenant) ?? []));
     if (!isAsExpected) remember(tenants, found);
-    // Lanes that are locked behind others are not locked in one sequence.
+    // Locking more queues now would break the order of locks.
     if (expected !== undefined && !isAsExpected) return undefined;
     const targets = expected ?? targetsOf(events, found, now);
     const wanted = new Set(targets.flat().map(({ endpointUid }) => endpointUid));
     return {
       targets,
       subscribed: subscribed.filter(({ endpointUid }) => wanted.has(endpointUid)),
-      unfinished: expectedUnfinished ?? (await holdLanes(tx, targets, areNew)),
+      unfinished: expectedUnfinished ?? (await lockAndFindUnfinished(tx, targets, areNew)),
     };
   };
 };
@@ -83,22 +88,22 @@ const targetsOf = (events: readonly ClaimedEvent[], receivers: Receivers, now: D
   );
 
 /**
- * The names of those that have something unfinished. Before the first event of an entity there can be nothing, and nobody
- * adds anything to its lane before it is dispatched.
+ * Locks the entity queues and returns the names of those with an unfinished delivery. The first event of an entity has
+ * none before it, and later ones are only dispatched after it, so its queue needs no lock.
  */
-const holdLanes = async (
+const lockAndFindUnfinished = async (
   tx: Kysely<unknown>,
   targets: readonly (readonly Target[])[],
   areNew: boolean,
 ): Promise<Set<string>> => {
   const mayFollow = ({ event: { previousSeq } }: Target): boolean => previousSeq !== null || !areNew;
-  const lanes = targets.flat().filter(mayFollow).map(laneOf);
-  if (lanes.length === 0) return new Set();
-  await withCommit(tx, lockLanes(tx, lanes));
-  return unfinishedLanes(tx, lanes);
+  const queues = targets.flat().filter(mayFollow).map(entityQueueOf);
+  if (queues.length === 0) return new Set();
+  await withCommit(tx, lockEntityQueues(tx, queues));
+  return findUnfinishedQueues(tx, queues);
 };
 
-/** Both in the sequence of their uids. */
+/** Both are ordered by uid. */
 const areSame = (known: readonly Receiver[] | undefined, found: readonly Receiver[]): boolean =>
   known !== undefined &&
   known.length === found.length &&

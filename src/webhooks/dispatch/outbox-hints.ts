@@ -1,4 +1,7 @@
-/** The connection of the dispatcher: it hears when events are recorded, which only makes it look sooner. */
+/**
+ * The connection of the dispatcher. It listens for notifications of new events; they only make the dispatcher look
+ * sooner.
+ */
 import type { Kysely } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { createPreparedDatabase } from '#src/platform/db/driver/prepared.ts';
@@ -8,7 +11,10 @@ import { loopSettings } from '../queue/loop-connection.ts';
 
 export type Hints = { db: Kysely<unknown>; lost: Error | undefined; stop(): void };
 
-/** Hints over a connection of its own, which nobody else may use: it listens. The dispatcher works on it as well. */
+/**
+ * Opens a connection that only the dispatcher uses, because it listens. The dispatcher also runs its transactions on
+ * it.
+ */
 export const listenForHints = async (pool: Pool, wake: Wake): Promise<Hints> => {
   const client: PoolClient = await pool.connect();
   const hints: Hints = {

@@ -47,14 +47,14 @@ const columns = sql`
   secret, previous_secret as "previousSecret", previous_secret_expires as "previousSecretExpires",
   cancel_through as "cancelThrough", endpoint.created`;
 
-/** Which rows of `endpoint` the viewer may know of; removed ones are nobody's. */
+/** The rows of `endpoint` that the viewer may see. Removed endpoints are visible to no one. */
 export const visibleTo = ({ tenant, client }: Viewer): RawBuilder<unknown> =>
   client === undefined
     ? sql`endpoint.tenant = ${tenant} and endpoint.removed is null`
     : sql`endpoint.tenant = ${tenant} and endpoint.removed is null and endpoint.owner_kind = 'api_client'
         and endpoint.owner_id = ${client}`;
 
-/** With `lock` the endpoint stays as it is until the transaction ends, and the dispatcher makes no deliveries for it. */
+/** With `lock` the endpoint cannot change until the transaction ends, and the dispatcher makes no deliveries for it. */
 export const findEndpoint = async (
   db: Kysely<unknown>,
   viewer: Viewer,
@@ -67,7 +67,7 @@ export const findEndpoint = async (
   return rows[0];
 };
 
-/** Of whatever tenant: for whoever sits at the machine. */
+/** Of any tenant, for the command line. */
 export const findEndpointByUid = async (db: Kysely<unknown>, uid: string): Promise<Endpoint | undefined> => {
   const { rows } = await sql<Endpoint>`
     select ${columns} from webhooks.endpoints as endpoint where endpoint.uid = ${uid} and endpoint.removed is null`.execute(
@@ -125,7 +125,7 @@ export const listEndpoints = (
   return readList<WatchedEndpoint>(db, source, query, ({ created, uid }) => [created.toISOString(), uid]);
 };
 
-/** All that an owner may set. Call with the lock of `findEndpoint`. */
+/** Saves everything that an owner may set. Call with the lock of `findEndpoint`. */
 export const saveEndpoint = async (tx: Kysely<unknown>, row: Endpoint): Promise<void> => {
   await sql`
     update webhooks.endpoints set url = ${row.url}, description = ${row.description}, kinds = ${row.kinds}::text[],
@@ -135,14 +135,14 @@ export const saveEndpoint = async (tx: Kysely<unknown>, row: Endpoint): Promise<
     where tenant = ${row.tenant} and uid = ${row.uid}`.execute(tx);
 };
 
-/** Whoever is enabled again begins with a clean sheet; when it last worked is still known. */
+/** An endpoint that is enabled again starts without failures; the time of its last success stays. */
 export const forgetFailures = async (tx: Kysely<unknown>, uid: string): Promise<void> => {
   await sql`
     update webhooks.endpoint_health set failing_since = null, failures_count = 0, warned = null
     where endpoint_uid = ${uid}`.execute(tx);
 };
 
-/** Nobody finds it any more, and its secrets are gone. */
+/** Marks the endpoint as removed and deletes its secrets. */
 export const markRemoved = async (tx: Kysely<unknown>, uid: string, now: Date): Promise<void> => {
   await sql`
     update webhooks.endpoints set removed = ${now}, secret = ''::bytea, previous_secret = null,
@@ -150,7 +150,7 @@ export const markRemoved = async (tx: Kysely<unknown>, uid: string, now: Date): 
     where uid = ${uid}`.execute(tx);
 };
 
-/** Secrets whose overlap is over; returns how many went. */
+/** Deletes secrets whose overlap is over. Returns how many. */
 export const dropPreviousSecrets = async (db: Kysely<unknown>, now: Date): Promise<number> => {
   const result = await sql`
     update webhooks.endpoints set previous_secret = null, previous_secret_expires = null
@@ -159,8 +159,9 @@ export const dropPreviousSecrets = async (db: Kysely<unknown>, now: Date): Promi
 };
 
 /**
- * Nothing more is sent to it, and nothing more is made for it when this has committed: the dispatcher holds the row while
- * it makes deliveries. What was still to be sent is cancelled afterwards, a piece at a time (`cancel-backlog.ts`).
+ * Disables the endpoint: with the commit, no more deliveries are made for it or sent to it, because the dispatcher
+ * holds the row while it makes deliveries. Its unfinished deliveries are cancelled afterwards, a piece at a time
+ * (`cancel-backlog.ts`).
  */
 export const disableEndpoint = async (
   tx: Kysely<unknown>,
@@ -173,21 +174,21 @@ export const disableEndpoint = async (
     where uid = ${uid}`.execute(tx);
 };
 
-/** For what attempts say. False when it is disabled. Locks the row. */
+/** Locks the row of an enabled endpoint. Returns false when it is disabled. */
 const lockEnabled = async (tx: Kysely<unknown>, uid: string): Promise<boolean> => {
   const { rows } = await sql`
     select from webhooks.endpoints where uid = ${uid} and enabled for no key update`.execute(tx);
   return rows.length > 0;
 };
 
-/** The receiver said that it wants nothing more. False when it was disabled already. */
+/** Disables an endpoint whose receiver answered 410. Returns false when it was disabled already. */
 export const disableGone = async (tx: Kysely<unknown>, uid: string, now: Date): Promise<boolean> => {
   if (!(await lockEnabled(tx, uid))) return false;
   await disableEndpoint(tx, uid, 'gone', now);
   return true;
 };
 
-/** The rule of interface 12.4, judged as the row is now: a success may have been written since. */
+/** Applies the rule of interface 12.4 to the stored row, because a success may have been written since. */
 export const disableFailing = async (
   tx: Kysely<unknown>,
   uid: string,

@@ -1,4 +1,4 @@
-/** An endpoint as the engine knows it. */
+/** An endpoint: a receiver's address with its settings. */
 export type Endpoint = {
   tenant: string;
   uid: string;
@@ -9,33 +9,33 @@ export type Endpoint = {
   /** Kinds of events that it receives. */
   kinds: readonly string[];
   enabled: boolean;
-  /** Why it is not enabled; `owner`: somebody switched it off. */
+  /** Why it is disabled; `owner`: its owner or an administrator switched it off. */
   disabledReason: 'owner' | 'gone' | 'failing' | null;
-  /** Name of the plain hex header where it is not the operator's. */
+  /** Name of the plain hex header; null for the operator's name. */
   signatureHeader: string | null;
   maxPerSecond: number | null;
   digest: boolean;
   /** Sealed. */
   secret: Buffer;
-  /** Of the last rotation, while its overlap lasts. */
+  /** The secret before the last rotation, while its overlap lasts. */
   previousSecret: Buffer | null;
   previousSecretExpires: Date | null;
-  /** Its deliveries up to then are being cancelled. */
+  /** Deliveries that were made until then are being cancelled. */
   cancelThrough: Date | null;
   created: Date;
 };
 
-/** What attempts say of it. */
+/** The health of an endpoint by its attempts. */
 export type EndpointHealth = {
   failingSince: Date | null;
   warned: Date | null;
   lastSuccess: Date | null;
   lastFailure: Date | null;
-  /** Time of the first delivery that is to be sent to it, perhaps over. */
+  /** When the first pending delivery is due; may be in the past. */
   nextAttempt: Date | null;
-  /** The breaker holds it until then. */
+  /** The breaker holds the endpoint until then. */
   heldUntil: Date | null;
 };
 
-/** Who looks: a client sees what it made, everybody else all of the tenant. */
+/** The viewer of endpoints: a client sees those that it made; without a client all of the tenant are visible. */
 export type Viewer = { tenant: string; client: string | undefined };

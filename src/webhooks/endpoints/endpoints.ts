@@ -1,6 +1,6 @@
 /**
- * Making, changing and removing endpoints. A secret is returned once and kept sealed, since every delivery is signed
- * with it. Addresses are judged before a transaction is open: names are asked over the network.
+ * Makes, changes and removes endpoints. A secret is returned once and stored sealed, because every delivery is signed
+ * with it. Addresses are checked before a transaction is open, since names are resolved over the network.
  */
 import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
@@ -30,7 +30,7 @@ export type NewEndpoint = {
   url: string;
   /** Kinds of events that it receives; default all. */
   kinds?: readonly string[];
-  /** See `isSecret`; default made. */
+  /** Must pass `isSecret`; default: a new random one. */
   secret?: string | undefined;
   owner: { kind: 'api_client' | 'panel'; id: string };
   description?: string | null;
@@ -42,12 +42,12 @@ export type NewEndpoint = {
 };
 
 export type EndpointsDeps = {
-  /** May be a transaction: the endpoint then exists exactly if that commits. */
+  /** May be a transaction: the endpoint then exists exactly if it commits. */
   db: Kysely<unknown>;
   box: SecretBox;
   clock: Clock;
   rules: TargetRules;
-  /** Kinds that exist. */
+  /** All kinds of events. */
   kinds: readonly string[];
   resolve?: Resolve;
 };
@@ -58,8 +58,8 @@ export const secretRule = 'whsec_ and base64 of 24 to 64 bytes, or 24 to 128 vis
 export const makeSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 
 /**
- * `alongside`: in the same transaction. Throws VALIDATION_ERROR (TARGET_REFUSED, ENUM, FORMAT) and CONFLICT at the 21st
- * endpoint of an owner.
+ * Checks all values first. `alongside` runs in the same transaction. Throws VALIDATION_ERROR (TARGET_REFUSED, ENUM,
+ * FORMAT), and CONFLICT at the 21st endpoint of an owner.
  */
 export const createEndpoint = async (
   deps: EndpointsDeps,
@@ -86,7 +86,10 @@ export const createEndpoint = async (
   return { endpoint_uid: made.endpoint.uid, secret: made.secret };
 };
 
-/** In the transaction `db`, with values that were judged. Throws CONFLICT at the 21st endpoint of an owner. */
+/**
+ * Adds an endpoint in the transaction `db`, with values that were checked. Throws CONFLICT at the 21st endpoint of an
+ * owner.
+ */
 export const addEndpoint = async (
   { db, box, clock, kinds }: Pick<EndpointsDeps, 'db' | 'box' | 'clock' | 'kinds'>,
   { tenant, owner, ...wanted }: NewEndpoint,
@@ -131,7 +134,7 @@ export const isSecret = (secret: string): boolean => {
   return bytes.length >= 24 && bytes.length <= 64 && secret === `whsec_${bytes.toString('base64')}`;
 };
 
-/** Asks the network where the name leads. */
+/** Resolves the host over the network. */
 export const targetProblem = async (
   { rules, resolve }: Pick<EndpointsDeps, 'rules' | 'resolve'>,
   url: string,
@@ -147,7 +150,10 @@ export type EndpointChanges = Partial<
   Pick<Endpoint, 'url' | 'description' | 'kinds' | 'enabled' | 'signatureHeader' | 'maxPerSecond' | 'digest'>
 >;
 
-/** Enabling forgets its failures; disabling cancels what was still to be sent. Undefined: no such endpoint. */
+/**
+ * Enabling clears the failures; disabling cancels unfinished deliveries. Returns undefined when there is no such
+ * endpoint.
+ */
 export const updateEndpoint = async (
   tx: Kysely<unknown>,
   viewer: Viewer,
@@ -166,7 +172,7 @@ export const updateEndpoint = async (
   return isDisabling ? { ...after, disabledReason: 'owner' } : after;
 };
 
-/** What was still to be sent is cancelled. False: no such endpoint. */
+/** Cancels unfinished deliveries. Returns false when there is no such endpoint. */
 export const removeEndpoint = async (tx: Kysely<unknown>, viewer: Viewer, uid: string, now: Date): Promise<boolean> => {
   const endpoint = await findEndpoint(tx, viewer, uid, { lock: true });
   if (endpoint === undefined) return false;
@@ -177,7 +183,7 @@ export const removeEndpoint = async (tx: Kysely<unknown>, viewer: Viewer, uid: s
 
 export type Rotation = { secret: string | undefined; overlapHours: number } | 'finish';
 
-/** `secret`: the new one; null where a running overlap was only ended. */
+/** `secret`: the new one; null when an overlap was only ended. */
 export type RotationOutcome = { endpoint: Endpoint; secret: string | null } | 'absent' | 'overlap_running';
 
 /** The old secret signs beside the new one until the overlap ends. */
@@ -208,7 +214,7 @@ export const rotateSecret = async (
   return { endpoint, secret };
 };
 
-/** Throws NOT_FOUND. The new address is judged at each delivery like any other. */
+/** Changes the address without a check; each delivery checks it as always. Throws NOT_FOUND. */
 export const moveEndpoint = async (
   db: Kysely<unknown>,
   endpoint: { tenant: string; uid: string; url: string },

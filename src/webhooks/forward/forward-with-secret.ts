@@ -1,6 +1,6 @@
 /**
- * Events to an address that a developer names, signed like deliveries with a secret that he has. There is no `v1a`: its key
- * never leaves the server.
+ * Sends events to an address that a developer names, signed like deliveries with a secret that the developer gives.
+ * There is no `v1a` signature, because its key never leaves the server.
  */
 import type { Clock } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';

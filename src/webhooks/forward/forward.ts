@@ -1,6 +1,6 @@
 /**
- * Recorded events to an address that a developer names at the moment, signed like deliveries of an endpoint. No delivery is
- * made of it and no attempt is kept: the endpoint and its log stay as they are.
+ * Sends recorded events to an address that a developer names, signed like deliveries of an endpoint. It makes no
+ * delivery and records no attempt, so the endpoint and its log stay as they are.
  */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
@@ -16,7 +16,10 @@ export type Forwarded = { status: number | null; failure: Failure | null; ms: nu
 export type Forward = {
   /** Throws NOT_FOUND. */
   endpoint(uid: string): Promise<{ tenant: string; kinds: readonly string[] }>;
-  /** One attempt with the secrets that the endpoint has now. Throws NOT_FOUND when it was removed; never for a receiver. */
+  /**
+   * One attempt with the current secrets of the endpoint. Throws NOT_FOUND when it was removed; never throws for a
+   * receiver.
+   */
   send(endpointUid: string, event: { id: string; body: string }, url: string, signal: AbortSignal): Promise<Forwarded>;
 };
 

@@ -1,6 +1,6 @@
 /**
- * The list of deliveries for those who may see their endpoints, in PostgreSQL: each look reads a bounded number of rows,
- * however many there are (platform/db/bounded-list.ts says why). Reads only.
+ * The list of deliveries for viewers of their endpoints. Each query reads a bounded number of rows, however many
+ * deliveries exist (platform/db/bounded-list.ts gives the reasons). Reads only.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { validationFault } from '#src/contract/fault.ts';
@@ -14,7 +14,7 @@ type Condition = RawBuilder<unknown>;
 
 const and = (conditions: readonly Condition[]): Condition => sql.join([sql`true`, ...conditions], sql` and `);
 
-/** These have an index with the sequence of the list; it is written as the index is. */
+/** These states have a partial index in the order of the list. The condition repeats the words of the index. */
 const withoutSuccess: Partial<Record<DeliveryState, Condition>> = {
   exhausted: sql`state = 'exhausted' and state in ('exhausted', 'cancelled')`,
   cancelled: sql`state = 'cancelled' and state in ('exhausted', 'cancelled')`,
@@ -24,7 +24,7 @@ const unfinished = sql`delivery.state in ('pending', 'waiting')`;
 
 type Parts = { narrowing: Condition[]; fitting: Condition[]; isFew: boolean };
 
-/** What an index leads to, and what is left to be looked at in each row. */
+/** Conditions that an index serves, and conditions that are checked in each row. */
 const partsOf = (filter: DeliveryFilter): Omit<Parts, 'isFew'> => {
   const { eventId, redeliveryUid, since, state, event } = filter;
   const narrowing: Condition[] = [];
@@ -47,7 +47,7 @@ const sequence = sql`order by delivery.created desc, delivery.uid desc`;
 const behind = (after: Key | undefined): Condition[] =>
   after === undefined ? [] : [sql`(delivery.created, delivery.uid) < (${after[0]}::timestamptz, ${after[1]}::text)`];
 
-/** `isFew`: what an index of another sequence leads to can be read as a whole. */
+/** `isFew`: an index in another order finds so few rows that all of them can be read. */
 const chooseParts = async (db: Kysely<unknown>, viewer: Viewer, filter: DeliveryFilter): Promise<Parts> => {
   const parts = partsOf(filter);
   const isOne = filter.eventId !== undefined;
@@ -58,23 +58,23 @@ const chooseParts = async (db: Kysely<unknown>, viewer: Viewer, filter: Delivery
   return isFew ? { ...parts, narrowing: [...parts.narrowing, unfinished], isFew } : { ...parts, isFew };
 };
 
-/** Deliveries of each endpoint through its index; `inSequence`: the newest ones. */
+/** Reads deliveries of each endpoint by its index. `inSequence`: the newest first. */
 const candidates = (
   viewer: Viewer,
   { endpointUid }: DeliveryFilter,
   narrowing: readonly Condition[],
   { limit, inSequence, isFew = false }: { limit: number; inSequence: boolean; isFew?: boolean },
 ): Condition => {
-  // Found apart, before the sequence of the list could seem to be a cheaper way.
-  const apart = isFew ? sql`offset 0` : sql``;
-  // Within an endpoint always in the sequence of its index: without it a scan of the table could seem to be cheaper.
+  // A subquery with `offset 0` is planned by itself. Otherwise the order of the list could seem the cheaper way.
+  const fence = isFew ? sql`offset 0` : sql``;
+  // Rows of one endpoint are always read in the order of their index. Otherwise a scan of the table could seem cheaper.
   const newest = sql`${isFew && !inSequence ? sql`` : sequence} limit ${limit}`;
   return sql`
     select delivery.* from (${seenEndpoints(viewer, endpointUid)}) as seen cross join lateral (
       select * from (
         select * from webhooks.deliveries as delivery
         where delivery.tenant = ${viewer.tenant} and delivery.endpoint_uid = seen.endpoint_uid and ${and(narrowing)}
-        ${apart}
+        ${fence}
       ) as delivery ${newest}
     ) as delivery ${inSequence ? newest : sql`limit ${limit}`}`;
 };
@@ -134,10 +134,10 @@ const listDeliveries = async (
 
 const pageBeyond = (message: string) => validationFault([{ pointer: 'page', code: 'RANGE', message }]);
 
-/** Deliveries of one state or one redelivery lie far apart in the table: each that is counted costs a page of its own. */
+/** Deliveries of one state or one redelivery lie scattered in the table: counting each costs a page of its own. */
 const countedMax = 500;
 
-/** How many of each state fit the filter, 0 without any; null when there are more than are counted. */
+/** How many deliveries of each state fit the filter; null when there are more than are counted. */
 const countDeliveries = async (
   db: Kysely<unknown>,
   viewer: Viewer,
@@ -155,8 +155,8 @@ const countDeliveries = async (
 };
 
 /**
- * The list and its counts. How many deliveries an endpoint has is nothing that statistics tell the planner: where it takes
- * an endpoint with very many for one with few, it would read all of them and sort them. Here it may only follow an index.
+ * The list and its counts. The planner has no statistics about the number of deliveries of one endpoint. Where it
+ * mistakes a large endpoint for a small one it would read and sort all of them, so here it may only follow an index.
  */
 export const readDeliveries = (
   db: Kysely<unknown>,

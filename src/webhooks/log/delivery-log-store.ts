@@ -1,4 +1,4 @@
-/** What became of deliveries, for those who may see their endpoints. Reads only. */
+/** Deliveries and their attempts for viewers of their endpoints. Reads only. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { readBodies } from '#src/platform/db/outbox/outbox.ts';
 import { timeOfId } from '#src/platform/ids.ts';
@@ -49,7 +49,7 @@ export type DeliveryFilter = {
   since?: Date | undefined;
 };
 
-/** Of `delivery`, as TriedNext. Looked up for those that are shown. */
+/** Columns of `delivery` for TriedNext. They are read only for rows that are shown. */
 const triedNext = sql`
   delivery.next_attempt_at as "nextAttemptAt",
   (select gate from webhooks.ready where endpoint_uid = delivery.endpoint_uid) as "heldUntil",
@@ -58,12 +58,12 @@ const triedNext = sql`
       and (target.cancel_through is null or target.cancel_through < delivery.created)
   ) as "isGivenUp"`;
 
-/** Of `delivery`, as LoggedDelivery. */
+/** Columns of `delivery` for LoggedDelivery. */
 export const deliveryColumns = sql`
   delivery.uid, delivery.endpoint_uid as "endpointUid", event_id as "eventId", event, kind, entity, seq, state,
   attempts_count as "attemptsCount", redelivery_uid as "redeliveryUid", delivery.created, ${triedNext}`;
 
-/** A removed endpoint's deliveries stay visible to its owner: a log that forgot them would not explain itself. */
+/** Includes the deliveries of removed endpoints, which their owner may still need to understand. */
 export const seenEndpoints = ({ tenant, client }: Viewer, endpointUid: string | undefined): RawBuilder<unknown> => sql`
   select uid as endpoint_uid from webhooks.endpoints where tenant = ${tenant}
     ${client === undefined ? sql`` : sql`and owner_kind = 'api_client' and owner_id = ${client}`}
@@ -74,7 +74,7 @@ export const findDelivery = async (
   viewer: Viewer,
   uid: string,
 ): Promise<(LoggedDelivery & { body: string | null }) | undefined> => {
-  // It was made when its id says: no index by id is needed.
+  // The id holds the time of its creation, so no index by id is needed.
   const created = timeOfId('dlv', uid);
   if (created === undefined) return undefined;
   const { rows } = await sql<LoggedDelivery & { body: string | null }>`

@@ -1,8 +1,8 @@
-/** The log of deliveries for people: page by page by keyset, and each look reads a bounded number of rows. Reads only. */
+/** The log of deliveries for the panel: page by page by keyset. Each query reads a bounded number of rows. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { deliveryColumns, type LoggedDelivery } from './delivery-log-store.ts';
 
-/** The states of the interface: one vocabulary for the API, the command line and the panel. */
+/** Filters by state use the words of the interface, in the API, the command line and the panel. */
 export const deliveryFilterStates = ['pending', 'waiting', 'succeeded', 'exhausted', 'cancelled'] as const;
 export type DeliveryFilterState = (typeof deliveryFilterStates)[number];
 
@@ -20,13 +20,13 @@ export type DeliverySearch = {
 
 export type Place = { created: Date; id: string };
 
-/** `lookedTo`: there may be more behind this place, though fewer than the limit were found before it. */
+/** `lookedTo`: the search stopped here before it found as many rows as the limit; there may be more behind it. */
 export type FoundDeliveries = { rows: LoggedDelivery[]; lookedTo: Place | undefined };
 
-/** Rows that one search reads at most for each endpoint where no index leads to those that fit. */
+/** Rows that one search reads at most for each endpoint where no index fits the filter. */
 const lookMax = 1_000;
 
-/** Written out, so that the planner sees that the index of the unsuccessful ones fits. */
+/** Written in the words of the partial index, so that the planner uses it. */
 const stateFits: Readonly<Record<DeliveryFilterState, RawBuilder<unknown>>> = {
   pending: sql`state = 'pending'`,
   waiting: sql`state = 'waiting'`,
@@ -37,13 +37,13 @@ const stateFits: Readonly<Record<DeliveryFilterState, RawBuilder<unknown>>> = {
 
 const keptInterval = sql`interval '31 days'`;
 
-/** Endpoints that were removed too, as long as their deliveries are kept. */
+/** Includes removed endpoints while their deliveries are kept. */
 const endpointsOf = (tenant: string, endpointUid?: string): RawBuilder<unknown> => sql`
   select uid as endpoint_uid from webhooks.endpoints
   where tenant = ${tenant} and (removed is null or removed > now() - ${keptInterval})
     ${endpointUid === undefined ? sql`` : sql`and uid = ${endpointUid}`}`;
 
-/** What an index leads to. */
+/** Conditions that an index serves. */
 const narrowing = (search: DeliverySearch): RawBuilder<unknown> =>
   sql.join(
     [
@@ -68,7 +68,7 @@ const fitting = ({ event, state, redeliveryUid }: DeliverySearch): RawBuilder<un
     sql` and `,
   );
 
-/** Where nothing is left out of what an index leads to, no more than what is shown needs to be read. */
+/** Without further conditions only as many rows are read as are shown. */
 const lookOf = (search: DeliverySearch): number => {
   const { event, state, redeliveryUid, limit } = search;
   const isNarrowed = state === undefined || state === 'exhausted' || state === 'cancelled';
@@ -110,7 +110,7 @@ export const searchDeliveries = async (db: Kysely<unknown>, search: DeliverySear
 
 const markedMax = 50;
 
-/** A text that is another one when the newest deliveries or the health of an endpoint changed. */
+/** A text that changes when the newest deliveries or the health of an endpoint change. */
 export const readDeliveryMark = async (db: Kysely<unknown>, tenant: string): Promise<string> => {
   const { rows } = await sql<{ mark: string | null }>`
     select md5(string_agg(concat_ws(' ', seen.uid, seen.enabled, seen.url, health.failures_count, health.last_failure,
@@ -134,20 +134,20 @@ export type HistoryStep = {
   later: number;
   failed: number;
   cancelled: number;
-  /** Every attempt so far failed, and another one comes. */
+  /** Every attempt has failed so far, and another one follows. */
   retrying: number;
-  /** Not tried yet. */
+  /** Not attempted yet. */
   open: number;
-  /** Attempts that failed, of all of them. */
+  /** The number of failed attempts of all these deliveries. */
   failedAttempts: number;
 };
 
-/** Deliveries that one step counts at most: the newest of it. */
+/** Deliveries that one step counts at most, the newest first. */
 export const historyStepMax = 500;
 
 export type HistorySpan = { tenant: string; endpointUid: string; from: Date; stepMs: number; steps: number };
 
-/** What became of the deliveries of each span of time, the oldest first; steps without any are zeros. */
+/** Deliveries of each span of time by their result, oldest span first. Spans without deliveries are zeros. */
 export const readHistory = async (
   db: Kysely<unknown>,
   { tenant, endpointUid, from, stepMs, steps }: HistorySpan,

@@ -1,8 +1,8 @@
-/** Endpoints of a tenant for people, page by page by keyset. Reads only. */
+/** Endpoints of a tenant for the panel, page by page by keyset. Reads only. */
 import { type Kysely, sql } from 'kysely';
 import { visibleTo, type WatchedEndpoint, watched } from '../endpoints/endpoint-store.ts';
 
-/** Newest first: uids begin with the time. */
+/** Newest first, because uids begin with the time. */
 export const listEndpointPage = async (
   db: Kysely<unknown>,
   { tenant, after, limit }: { tenant: string; after: string | undefined; limit: number },

@@ -1,20 +1,24 @@
 /**
- * The catch-up feed (interface 12.6): recorded events in the sequence in which they were taken for delivery. A cursor names
- * a place in it and when that was seen; events are kept for 30 days, and nobody is led past a gap without being told.
+ * The catch-up feed (interface 12.6): recorded events in the order in which the dispatcher took them. A cursor holds a
+ * place in that order and the time when it was read. Events are kept for 30 days; a reader whose next event may be gone
+ * gets CURSOR_EXPIRED instead of a gap.
  */
 import type { Kysely } from 'kysely';
 import { type DetailCode, Fault, validationFault } from '#src/contract/fault.ts';
 import { type FeedEvent, findFeedEvent, placeBefore, readFeed } from '#src/platform/db/outbox/event-feed.ts';
 import type { Cursors } from '#src/platform/http/paging.ts';
 import { timeOfId } from '#src/platform/ids.ts';
-import { keptMs, readersGraceMs } from '../queue/retention-period.ts';
+import { readersGraceMs, retentionMs } from '../queue/retention-period.ts';
 
-/** Everything after this place is still kept, if `at` is not too long ago. `since`: nothing recorded before it is meant. */
+/**
+ * Everything after this place is still kept if `at` is recent enough. `since`: only events recorded from then on are
+ * wanted.
+ */
 type Place = { place: number; at: Date; since: Date | undefined };
 
 export type FeedRequest = {
   tenant: string;
-  /** Those that may be read; fewer if some were named. */
+  /** Kinds that the caller may read, or the named ones of them. */
   kinds: readonly string[];
   /** Event id or cursor. */
   after: { name: 'after' | 'cursor'; value: string } | undefined;
@@ -22,7 +26,7 @@ export type FeedRequest = {
   event: string | undefined;
   entity: string | undefined;
   pagesize: number;
-  /** What a cursor belongs to, beside the tenant. */
+  /** The filters that a cursor belongs to, besides the tenant. */
   scope: unknown;
 };
 
@@ -37,7 +41,7 @@ export const listFeed = async (
   const { tenant, kinds, event, entity, pagesize } = request;
   const start = await startOf({ db, cursors }, request, now);
   const asked = request.since ?? start.since;
-  const oldest = request.after === undefined ? new Date(now.getTime() - keptMs) : undefined;
+  const oldest = request.after === undefined ? new Date(now.getTime() - retentionMs) : undefined;
   const since = oldest !== undefined && (asked ?? oldest) <= oldest ? oldest : asked;
   const floor = since === undefined ? 0 : await placeBefore(db, since);
   const { events, scanned } = await readFeed(db, {
@@ -53,7 +57,8 @@ export const listFeed = async (
   const last = shown.at(-1);
   const isCut = events.length > pagesize;
   const more = isCut || scanned !== undefined;
-  // At the end of the feed nothing after this place is older than now; before it, nothing is older than its last event.
+  // At the end of the feed, everything after this place is newer than now. Before the end, it is newer than the last
+  // event of the page.
   const next: Place = {
     place: isCut ? (last?.place ?? start.place) : (scanned ?? last?.place ?? start.place),
     at: more ? (last?.created ?? start.at) : now,
@@ -81,7 +86,7 @@ const startOf = async (
   const isCursor = after.value.includes('.');
   const start = isCursor ? readCursor(cursors, after, scope, refused) : await placeOf(db, tenant, after.value);
   const at = start?.at ?? timeOfId('evt', after.value);
-  if (at !== undefined && at.getTime() < now.getTime() - keptMs - (isCursor ? readersGraceMs : 0))
+  if (at !== undefined && at.getTime() < now.getTime() - retentionMs - (isCursor ? readersGraceMs : 0))
     throw refused('CURSOR_EXPIRED', 'is older than 30 days: events after it may be gone');
   if (start === undefined) throw refused('CURSOR_INVALID', 'is no event and no cursor of this feed');
   return start;

@@ -1,21 +1,24 @@
 /**
- * When something is tried next, as far as that is known: a time that is still to come, or that its time has come and it
- * waits for its turn, or that it stands behind an earlier event. A time in the past is never shown. Pure.
+ * When a delivery or an endpoint is tried next, as far as that is known: at a time to come, now and waiting to be sent,
+ * or after an earlier delivery. A time in the past is never shown. Pure.
  */
 import { z } from 'zod';
-import { holdMsMax } from '../pacing/rate.ts';
+import { holdMsMax } from '../pacing/breaker.ts';
 
 export const nextTryKinds = ['planned', 'due', 'behind'] as const;
 
 export type NextTry =
-  /** Not before `at`; the breaker may put it off by 5 minutes at most (interface 12.4). */
+  /** Not before `at`. The breaker may hold it for 5 minutes longer at most (interface 12.4). */
   | { kind: 'planned'; at: Date }
-  /** Now: it is being sent, or waits for a slot, for its endpoint's rate or for the answer to another attempt. */
+  /**
+   * Now: its attempt is in flight, or it waits for a slot, for the rate of its endpoint or for the result of another
+   * attempt.
+   */
   | { kind: 'due' }
   /** After the earlier delivery of its entity. */
   | { kind: 'behind' };
 
-/** The members of an answer that say it. */
+/** The members of an answer. */
 export const nextTryAnswer = {
   next_attempt_iso: z.string().nullable(),
   next_attempt: z.enum(nextTryKinds).nullable(),
@@ -26,13 +29,13 @@ export const nextTryView = (next: NextTry | undefined, iso: (date: Date) => stri
   next_attempt: next?.kind ?? null,
 });
 
-/** What the store knows of an unfinished delivery. */
+/** Stored facts of an unfinished delivery. */
 export type TriedNext = {
   state: string;
   nextAttemptAt: Date | null;
   /** The breaker holds its endpoint until then. */
   heldUntil: Date | null;
-  /** Its endpoint was disabled or removed: it will be cancelled. */
+  /** Its endpoint is disabled or removed, so the delivery will be cancelled. */
   isGivenUp: boolean;
 };
 
@@ -41,17 +44,17 @@ const opensAt = (at: Date, heldUntil: Date | null): Date => {
   return new Date(Math.max(at.getTime(), heldMs));
 };
 
-/** Undefined: nothing is tried any more. */
+/** Undefined when no attempt follows. */
 export const nextTryOf = (row: TriedNext, now: Date): NextTry | undefined => {
   const { state, nextAttemptAt, heldUntil, isGivenUp } = row;
   if (isGivenUp) return undefined;
   if (state === 'waiting') return { kind: 'behind' };
   if (state !== 'pending' || nextAttemptAt === null) return undefined;
-  // Of those that are due at a held endpoint only one is tried when the hold ends.
+  // Of all deliveries due at a held endpoint, only one is tried when the hold ends.
   return nextAttemptAt > now ? { kind: 'planned', at: opensAt(nextAttemptAt, heldUntil) } : { kind: 'due' };
 };
 
-/** Of an endpoint: `nextAttempt` is the time of the first one that is to be sent to it; null when there is none. */
+/** The next try of an endpoint. `nextAttempt`: when its first pending delivery is due; null without one. */
 export const nextTryOfEndpoint = (
   { nextAttempt, heldUntil }: { nextAttempt: Date | null; heldUntil: Date | null },
   now: Date,

@@ -1,4 +1,4 @@
-/** Endpoints and deliveries of a tenant for whoever looks after it. No secret leaves, sealed or not. */
+/** Endpoints and deliveries of one tenant, as the panel shows them. No view holds a secret, sealed or not. */
 import type { Kysely } from 'kysely';
 import { findWatchedEndpoint, type WatchedEndpoint } from '../endpoints/endpoint-store.ts';
 import { findRedelivery, type RedeliveryProgress } from '../redeliver/redelivery-store.ts';
@@ -21,7 +21,7 @@ export type ShownDelivery = LoggedDelivery & { body: string | null; attempts: Lo
 export type WebhookViews = ReturnType<typeof createWebhookViews>;
 
 export const createWebhookViews = ({ db }: { db: Kysely<unknown> }) => ({
-  /** Newest first, those that come after the one named. */
+  /** Newest first; `after`: the uid behind which the page begins. */
   listEndpoints: async (page: { tenant: string; after: string | undefined; limit: number }): Promise<ShownEndpoint[]> =>
     (await listEndpointPage(db, page)).map(shown),
 
@@ -40,7 +40,7 @@ export const createWebhookViews = ({ db }: { db: Kysely<unknown> }) => ({
   findRedelivery: (tenant: string, uid: string): Promise<RedeliveryProgress | undefined> =>
     findRedelivery(db, { tenant, client: undefined }, uid),
 
-  /** Another one when the newest deliveries or the health of an endpoint changed. */
+  /** Changes when the newest deliveries or the health of an endpoint change. */
   deliveryMark: (tenant: string): Promise<string> => readDeliveryMark(db, tenant),
 
   history: (span: HistorySpan): Promise<HistoryStep[]> => readHistory(db, span),

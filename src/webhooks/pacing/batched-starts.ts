@@ -1,15 +1,15 @@
 /**
- * Work in steps: so many may begin at once, the next ones when the process has looked at what else came in. Hundreds that
- * begin together keep answers, and the store that would have the next ones ready, waiting for all of them.
+ * Starts attempts a few at a time: so many in one turn of the event loop, the next ones in the next turn. Hundreds that
+ * start together would delay incoming answers and the results of queries behind all of them.
  */
-export type Steps = {
-  /** Undefined: at once. */
-  turn(): Promise<void> | undefined;
+export type BatchedStarts = {
+  /** Undefined: the caller may start at once. */
+  waitForStart(): Promise<void> | undefined;
 };
 
-export const createSteps = (stepMax: number): Steps => {
+export const createBatchedStarts = (startsMax: number): BatchedStarts => {
   const waiting: (() => void)[] = [];
-  let left = stepMax;
+  let left = startsMax;
   let isScheduled = false;
   const schedule = (): void => {
     if (isScheduled) return;
@@ -18,15 +18,15 @@ export const createSteps = (stepMax: number): Steps => {
   };
   const next = (): void => {
     isScheduled = false;
-    left = stepMax;
-    for (const go of waiting.splice(0, stepMax)) {
+    left = startsMax;
+    for (const start of waiting.splice(0, startsMax)) {
       left -= 1;
-      go();
+      start();
     }
-    if (left < stepMax) schedule();
+    if (left < startsMax) schedule();
   };
   return {
-    turn: () => {
+    waitForStart: () => {
       schedule();
       if (left === 0 || waiting.length > 0) return new Promise((resolve) => waiting.push(resolve));
       left -= 1;

@@ -1,24 +1,33 @@
-/** How many deliveries an endpoint may be sent at once, by what its answers say of it. */
+/**
+ * How many attempts an endpoint may have at once. The limit starts at one, doubles with each success up to a maximum, and
+ * halves with each failure. The maximum depends on how long the last answer took.
+ */
+import { concurrency } from './bounds.ts';
 
-/** As the store keeps it: what an endpoint's last answer said of it. */
+/** The class of an endpoint by its last answer, as the store keeps it. `unknown`: the endpoint was never tried. */
 export const quick = 0;
 export const unknown = 1;
 export const slow = 2;
 export type EndpointClass = typeof quick | typeof unknown | typeof slow;
 
-/** What a worker knows of an endpoint that it sends to. */
-export type Known = {
-  /** At once. */
+/** What a worker keeps in memory about an endpoint that it sends to. */
+export type EndpointState = {
+  /** The limit of attempts at once. */
   allowed: number;
+  /** Deliveries held, with or without a slot. */
   taken: number;
+  /** Attempts in flight. */
   sending: number;
+  /** Held deliveries that wait until an attempt of this endpoint was answered. */
   waiting: (() => void)[];
   class: EndpointClass;
+  /** When the endpoint last recovered, in milliseconds; 0 for never. */
   recoveredMs: number;
+  /** Attempts that ended. */
   ended: number;
 };
 
-export const newcomer = (endpointClass: EndpointClass, recoveredMs: number): Known => ({
+export const newEndpointState = (endpointClass: EndpointClass, recoveredMs: number): EndpointState => ({
   allowed: 1,
   taken: 0,
   sending: 0,
@@ -28,25 +37,33 @@ export const newcomer = (endpointClass: EndpointClass, recoveredMs: number): Kno
   ended: 0,
 });
 
-/** A receiver that answers late all the time gets that many at once. */
-const slowAllowed = 2;
-/** One that lets its sender wait longer than that is at work, and gets no more than so many. */
-const swiftMs = 100;
-const busyAllowed = 8;
+export type ConcurrencyLimit = {
+  /** The limit of an endpoint that succeeds but does not answer promptly. */
+  provenMax: number;
+  /** Adjusts class and limit after an attempt; `tookMs` is infinite when no answer came. */
+  adjust(endpoint: EndpointState, tookMs: number, failed: boolean): void;
+  /** True when the endpoint has answered in time for a while. */
+  isProven(endpoint: EndpointState): boolean;
+};
 
-/** `slowMs`: a receiver that takes longer is a slow one. */
-export const createAllowance = ({ perEndpointMax, slowMs }: { perEndpointMax: number; slowMs: number }) => {
-  const provenMax = Math.min(perEndpointMax, busyAllowed);
-  const boundOf = (tookMs: number): number => (tookMs <= swiftMs ? perEndpointMax : provenMax);
+/** `slowMs`: a receiver whose answer takes longer is slow. */
+export const createConcurrencyLimit = ({
+  perEndpointMax,
+  slowMs,
+}: {
+  perEndpointMax: number;
+  slowMs: number;
+}): ConcurrencyLimit => {
+  const provenMax = Math.min(perEndpointMax, concurrency.busyMax);
+  const limitMax = (tookMs: number): number => (tookMs <= concurrency.promptMs ? perEndpointMax : provenMax);
   return {
     provenMax,
-    /** After an answer, or none. */
-    judge: (endpoint: Known, tookMs: number, failed: boolean): void => {
+    adjust: (endpoint, tookMs, failed) => {
       endpoint.class = tookMs <= slowMs ? quick : slow;
-      if (failed) endpoint.allowed = endpoint.class === slow ? 1 : Math.max(1, Math.floor(endpoint.allowed / 2));
-      else endpoint.allowed = Math.min(endpoint.class === slow ? slowAllowed : endpoint.allowed * 2, boundOf(tookMs));
+      const isSlow = endpoint.class === slow;
+      if (failed) endpoint.allowed = isSlow ? 1 : Math.max(1, Math.floor(endpoint.allowed / 2));
+      else endpoint.allowed = Math.min(isSlow ? concurrency.slowMax : endpoint.allowed * 2, limitMax(tookMs));
     },
-    /** It answers in time, and has done so for a while. */
-    isProven: ({ class: endpointClass, allowed }: Known): boolean => endpointClass === quick && allowed >= provenMax,
+    isProven: (endpoint) => endpoint.class === quick && endpoint.allowed >= provenMax,
   };
 };

@@ -19,7 +19,7 @@ export const retryDelaysSeconds: readonly number[] = [
 
 export const attemptsMax = retryDelaysSeconds.length + 1;
 
-/** A receiver can put an attempt off by a day, whatever it asks for. */
+/** A receiver can delay an attempt by a day at most, whatever it asks for. */
 const retryAfterSecondsMax = 24 * hour;
 const jitterMax = 0.1;
 

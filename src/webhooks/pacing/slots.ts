@@ -1,292 +1,288 @@
 /**
- * The places of one worker: how many deliveries it sends at once, and to whom. An endpoint begins with one place, gets
- * twice as many with each quick answer up to its bound, and loses half with each failure; more than a few only while its
- * answers come at once (allowance.ts). Endpoints that are not known yet share half of the places. A receiver that lets its
- * sender wait loses its place to others: the attempt goes on in one of the waiting places, of which there are more and
- * which nobody who answers in time ever needs. When places are short, it loses it sooner. So receivers that hang, however
- * many, delay each other only, and sockets and memory are bounded all the same.
+ * The slots of one worker: how many attempts are in flight at once, and to which endpoints.
+ *
+ * - An endpoint starts with one slot; its limit grows and shrinks with its answers (`concurrency-limit.ts`).
+ * - Unknown endpoints share half of the slots.
+ * - An attempt whose receiver does not answer in time moves to a slow slot, so that its usual slot is free for others. It
+ *   moves sooner while slots are short. There are more slow slots than usual ones, and receivers that answer in time never
+ *   need one. Receivers that hang therefore delay only each other, and sockets and memory stay bounded.
+ * - A proven endpoint may hold deliveries ahead, without a slot, so that it does not wait for a claim after each answer.
  */
+import { fastPath, slotting } from './bounds.ts';
 import {
-  createAllowance,
+  type ConcurrencyLimit,
+  createConcurrencyLimit,
   type EndpointClass,
-  type Known,
-  newcomer,
+  type EndpointState,
+  newEndpointState,
   quick,
   slow,
   unknown,
 } from './concurrency-limit.ts';
+import { type Asking, startNext, updateEndpointState } from './endpoint-states.ts';
+import {
+  capsOf,
+  isFree,
+  isReserveFree,
+  isRoomAhead,
+  isShortOf,
+  isSlowSlotFree,
+  type Room,
+  roomOf,
+  type SlotCaps,
+  type SlotCounts,
+} from './slot-policy.ts';
 
-export type Places = {
-  /** What may be claimed now. */
+export type { Room };
+
+export type Slots = {
+  /** What may be claimed now. Moves attempts that take long to slow slots first. */
   room(nowMs: number): Room;
-  /** Others want places, and those who have them will lose them sooner. */
+  /** True while deliveries wait for slots: attempts that take long then lose theirs sooner. */
   isShort(): boolean;
-  /** How many more an endpoint may have. `recoveredMs`: when it last began to answer again; it then begins anew. */
-  leftOf(
-    endpoint: Asking & {
-      /** What it gets goes at once: it has a rate to keep. */
-      isPaced: boolean;
-    },
-  ): number;
-  /** `isLatest`: one of those that are kept. */
-  take(endpointUid: string, isLatest: boolean): Place;
-  /** The place, or for whom it must be waited. Leaves those that are kept to those who wait already. */
-  tryTake(endpoint: Asking): Place | Full;
-  /** Attempts that have ended since the beginning, of the endpoint or of all. */
-  endedOf(full: Full): number;
+  /** How many more deliveries the endpoint may hold. `isPaced`: it has a rate, so nothing is held ahead for it. */
+  remainingFor(endpoint: Asking & { isPaced: boolean }): number;
+  /** Takes a slot, or holds the delivery ahead where the endpoint has as many slots as it may. */
+  take(endpointUid: string, fromReserve: boolean): Slot;
+  /** The same for the fast path, which leaves the reserve to claims; `Full` where the delivery would have to wait. */
+  tryTake(endpoint: Asking): Slot | Full;
+  /** Attempts that ended since the start, of the endpoint in `full`, or of all endpoints. */
+  endedCount(full: Full): number;
 };
-
-export type Asking = { endpointUid: string; endpointClass: EndpointClass; recoveredMs: number };
 
 /**
- * Why there is no place: this endpoint has as many as it may have; undefined: all are taken. `isPassing`: it answers
- * quickly and has as many as any may have; all who have one have had it for a moment only.
+ * Why there is no slot. `endpointUid`: this endpoint holds as many deliveries as it may; undefined: all slots are in use.
+ * `isBrief`: a slot is likely to be free soon, because the endpoint is proven or no attempt has taken long.
  */
-export type Full = { isFull: true; endpointUid: string | undefined; isPassing: boolean };
+export type Full = { isFull: true; endpointUid: string | undefined; isBrief: boolean };
 
-export type Room = {
-  /** Places for endpoints that are quick or not known. */
-  free: number;
-  /** Of them, for those not known. */
-  freeForUnknown: number;
-  /** Of either, places that are kept for those that became due last while a crowd waits. */
-  kept: number;
-  /** Waiting places. */
-  freeForSlow: number;
-  /** Endpoints that have as many as they may. */
-  full: string[];
-};
-
-export type Place = {
-  /**
-   * Resolves when the endpoint may be sent to, or when `over` is aborted. What a quick endpoint gets next is held for it
-   * before the last answers are there, so that it need not wait for a claim after each; it still gets no more at once.
-   */
-  turn(over: AbortSignal): Promise<void>;
-  /** Once after `turn`: the answer is there, the next of its endpoint may go. */
+/** One held delivery. Call `waitForSlot`, then `answered`, then `release`; `release` may also come without the others. */
+export type Slot = {
+  /** Resolves when the attempt may start, or when `over` is aborted. */
+  waitForSlot(over: AbortSignal): Promise<void>;
+  /** The answer is there: the next attempt of the same endpoint may start. */
   answered(): void;
-  /** Once, perhaps without a turn. Undefined: the attempt says nothing about the endpoint. */
-  giveBack(result: { tookMs: number; failed: boolean } | undefined): void;
+  /** `result`: undefined when no attempt was made. */
+  release(result: { tookMs: number; failed: boolean } | undefined): void;
 };
 
-export type PlacesBounds = {
-  placesMax: number;
-  waitingMax: number;
+export type SlotsOptions = {
+  slotsMax: number;
+  slowSlotsMax: number;
   perEndpointMax: number;
-  /** A receiver that takes longer is a slow one. */
+  /** A receiver whose answer takes longer is slow. */
   slowMs: number;
-  /** How long an attempt keeps its place at least while others want it. */
+  /** The least time an attempt keeps its slot while others wait for one. */
   shortMs: number;
 };
 
-/** For a place: `isKept`, one of those that are kept. */
-type Waiting = { go: (isKept: boolean) => void; sinceMs: number };
-/** `holds`: undefined while it is held ahead. */
-type Taken = { startedMs: number; endpoint: Known; holds: EndpointClass | undefined; isLatest: boolean };
+/** A held delivery. `kind`: the kind of its slot; undefined while it is held ahead. */
+type Held = { startedMs: number; endpoint: EndpointState; kind: EndpointClass | undefined; fromReserve: boolean };
 
-/** Endpoints remembered; the one that was quiet for longest is forgotten first and begins anew. */
-const knownMax = 10_000;
-/** Deliveries held for an endpoint that answers well, for each of the places that it has also when it is at work. */
-const aheadFactor = 16;
-/** The same for those that are handed over: they are held from before they are written down. */
-const handedFactor = 48;
-/** One of so many places is kept for who became due last when a crowd waits. */
-const keptShare = 8;
-/** And for all of them together, for each place: what they hold lies in memory. */
-const aheadForPlace = 4;
-export const createPlaces = ({ placesMax, waitingMax, perEndpointMax, slowMs, shortMs }: PlacesBounds): Places => {
-  const known = new Map<string, Known>();
-  /** In the sequence of their start, without those that wait already. */
-  const young = new Set<Taken>();
-  const held: Record<EndpointClass, number> = { [quick]: 0, [unknown]: 0, [slow]: 0 };
-  const full = new Set<string>();
+/** `go`: starts the attempt, with a slot of the reserve or another one. */
+type Waiting = { go: (fromReserve: boolean) => void; sinceMs: number };
 
-  let aheadCount = 0;
-  let endedCount = 0;
+type State = {
+  options: SlotsOptions;
+  caps: SlotCaps;
+  counts: SlotCounts;
+  limit: ConcurrencyLimit;
+  /** By uid; the one that was used last comes last. */
+  endpoints: Map<string, EndpointState>;
+  /** Attempts in usual slots, in the order of their start. */
+  recent: Set<Held>;
+  /** Uids of endpoints that hold as many deliveries as they may. */
+  full: Set<string>;
+  /** Attempts for which no slot was free when they were taken, oldest first. */
+  waiting: Waiting[];
+  endedCount: number;
+};
 
-  const move = (place: Taken, to: EndpointClass | undefined): void => {
-    if (place.holds === undefined) aheadCount -= 1;
-    else held[place.holds] -= 1;
-    if (to === undefined) aheadCount += 1;
-    else held[to] += 1;
-    place.holds = to;
+export const createSlots = (options: SlotsOptions): Slots => {
+  const state: State = {
+    options,
+    caps: capsOf(options),
+    counts: { held: { [quick]: 0, [unknown]: 0, [slow]: 0 }, ahead: 0, reserve: 0 },
+    limit: createConcurrencyLimit(options),
+    endpoints: new Map(),
+    recent: new Set(),
+    full: new Set(),
+    waiting: [],
+    endedCount: 0,
   };
-  const unknownMax = Math.ceil(placesMax / 2);
-  const keptMax = Math.floor(placesMax / keptShare);
-  /** Of those kept, taken now. */
-  let heldLatest = 0;
-  const isShortOf = (kind: EndpointClass | undefined): boolean =>
-    held[quick] + held[unknown] >= placesMax || (kind === unknown && held[unknown] >= unknownMax);
-  const leaveLatest = (place: Taken): void => {
-    if (place.isLatest) heldLatest -= 1;
-    place.isLatest = false;
-  };
-  /** `isWanted`: are there too few places of that kind? */
-  const letWait = (nowMs: number, isWanted: (kind: EndpointClass | undefined) => boolean): void => {
-    for (const place of young) {
-      const ageMs = nowMs - place.startedMs;
-      if (ageMs < shortMs || held[slow] >= waitingMax) return;
-      if (ageMs < slowMs && !isWanted(place.holds)) continue;
-      young.delete(place);
-      if (ageMs >= slowMs) place.endpoint.class = slow;
-      leaveLatest(place);
-      move(place, slow);
-    }
-  };
-  const forgetQuiet = (): void => {
-    if (known.size <= knownMax) return;
-    for (const [uid, endpoint] of known) {
-      if (endpoint.taken > 0) continue;
-      known.delete(uid);
-      return;
-    }
-  };
-  const { judge, isProven, provenMax } = createAllowance({ perEndpointMax, slowMs });
-  const isRoomAhead = (): boolean => aheadCount < placesMax * aheadForPlace;
-  const holdable = (endpoint: Known, factor = aheadFactor): number =>
-    isProven(endpoint) && isRoomAhead() ? Math.max(endpoint.allowed, provenMax * factor) : endpoint.allowed;
-  const noteFull = (uid: string, endpoint: Known): void => {
-    if (endpoint.taken >= holdable(endpoint)) full.add(uid);
-    else full.delete(uid);
-  };
-  const knownOf = ({ endpointUid, endpointClass, recoveredMs }: Asking): Known => {
-    const endpoint = known.get(endpointUid) ?? newcomer(endpointClass, recoveredMs);
-    known.delete(endpointUid);
-    known.set(endpointUid, endpoint);
-    forgetQuiet();
-    endpoint.class = endpointClass;
-    if (endpoint.recoveredMs !== recoveredMs) endpoint.allowed = 1;
-    endpoint.recoveredMs = recoveredMs;
-    return endpoint;
-  };
-  /** Beyond those that are kept. */
-  const isFree = (endpointClass: EndpointClass): boolean => {
-    const kept = Math.max(0, keptMax - heldLatest);
-    return (
-      held[quick] + held[unknown] + kept < placesMax && (endpointClass !== unknown || held[unknown] + kept < unknownMax)
-    );
-  };
-  const isMissing = (kind: EndpointClass | undefined): boolean => !isFree(kind ?? quick);
-  const arePassing = (): boolean => {
-    const [oldest] = young;
-    return oldest === undefined || performance.now() - oldest.startedMs < shortMs;
-  };
-  /** Those that had none of all the places when they were taken: each goes when one is free. */
-  const waitingForPlace: Waiting[] = [];
-  /** When the receivers that have the places hang after all, one of those that are kept is free for whoever waits here. */
-  const letGo = (nowMs: number): void => {
-    for (let [first] = waitingForPlace; first !== undefined; [first] = waitingForPlace) {
-      const isLate = nowMs - first.sinceMs >= shortMs;
-      const isKept = isLate && heldLatest < keptMax && held[quick] + held[unknown] < placesMax;
-      if (!isKept && !isFree(quick)) return;
-      waitingForPlace.shift();
-      first.go(isKept);
-    }
-  };
-  const begin = (place: Taken): void => {
-    place.endpoint.sending += 1;
-    place.startedMs = performance.now();
-    if (place.holds === undefined) move(place, place.endpoint.class);
-    if (place.holds !== slow) young.add(place);
-  };
-  /** `isEarly`: it has no place before its turn. */
-  const take = (uid: string, isLatest: boolean, isEarly = false): Place => {
-    const endpoint = known.get(uid) ?? newcomer(unknown, 0);
-    known.set(uid, endpoint);
-    endpoint.taken += 1;
-    const place: Taken = { startedMs: 0, endpoint, holds: endpoint.class, isLatest };
-    if (isLatest) heldLatest += 1;
-    held[endpoint.class] += 1;
-    if (isEarly || endpoint.taken > endpoint.allowed) move(place, undefined);
-    noteFull(uid, endpoint);
-    const isTooMany = (): boolean => endpoint.sending >= endpoint.allowed;
-    const mustWait = (): boolean => isTooMany() || (isEarly && !isFree(quick));
-    return {
-      turn: (over) =>
-        new Promise((resolve) => {
-          let isOver = false;
-          const go = (): void => {
-            if (isOver) return;
-            isOver = true;
-            over.removeEventListener('abort', go);
-            begin(place);
-            resolve();
-          };
-          const goOrWait = (isKept: boolean): void => {
-            if (isOver) return;
-            if (isTooMany()) {
-              endpoint.waiting.push(() => goOrWait(false));
-            } else if (isKept) {
-              place.isLatest = true;
-              heldLatest += 1;
-              go();
-            } else if (mustWait()) {
-              waitingForPlace.push({ go: goOrWait, sinceMs: performance.now() });
-            } else {
-              go();
-            }
-          };
-          if (over.aborted || !mustWait()) return go();
-          over.addEventListener('abort', go, { once: true });
-          goOrWait(false);
-        }),
-      answered: () => {
-        endpoint.sending -= 1;
-        if (endpoint.sending < endpoint.allowed) endpoint.waiting.shift()?.();
-      },
-      giveBack: (result) => {
-        young.delete(place);
-        leaveLatest(place);
-        if (place.holds === undefined) aheadCount -= 1;
-        else held[place.holds] -= 1;
-        endpoint.taken -= 1;
-        if (result !== undefined) {
-          endedCount += 1;
-          endpoint.ended += 1;
-          judge(endpoint, result.tookMs, result.failed);
-        }
-        // Its bound may have risen since it was asked last.
-        if (endpoint.sending < endpoint.allowed) endpoint.waiting.shift()?.();
-        if (endpoint.taken === 0) full.delete(uid);
-        else noteFull(uid, endpoint);
-        letGo(performance.now());
-      },
-    };
-  };
+  const { caps, counts } = state;
   return {
     room: (nowMs) => {
-      letWait(nowMs, isShortOf);
-      letGo(nowMs);
-      const free = Math.max(0, placesMax - held[quick] - held[unknown]);
-      return {
-        free,
-        freeForUnknown: Math.min(free, Math.max(0, unknownMax - held[unknown])),
-        kept: Math.max(0, keptMax - heldLatest),
-        freeForSlow: Math.max(0, waitingMax - held[slow]),
-        full: [...full],
-      };
+      moveLongAttempts(state, nowMs, (kind) => isShortOf(caps, counts, kind));
+      startWaiting(state, nowMs);
+      return roomOf(caps, counts, state.full);
     },
-    isShort: () => isShortOf(unknown),
-    leftOf: ({ isPaced, ...asking }) => {
-      const endpoint = knownOf(asking);
-      return Math.max(0, (isPaced ? endpoint.allowed : holdable(endpoint)) - endpoint.taken);
+    isShort: () => isShortOf(caps, counts, unknown),
+    remainingFor: ({ isPaced, ...asking }) => {
+      const endpoint = updateEndpointState(state.endpoints, asking);
+      return Math.max(0, (isPaced ? endpoint.allowed : holdMax(state, endpoint)) - endpoint.taken);
     },
-    take,
-    tryTake: (asking) => {
-      const endpoint = knownOf(asking);
-      const { endpointUid } = asking;
-      if (endpoint.taken >= holdable(endpoint, handedFactor)) {
-        return { isFull: true, endpointUid, isPassing: isProven(endpoint) };
-      }
-      // What is held ahead has a bound of its own.
-      if (endpoint.taken >= endpoint.allowed || isFree(endpoint.class)) return take(endpointUid, false);
-      // Who lets his sender wait loses his place to what is handed over as he does to what is claimed.
-      letWait(performance.now(), isMissing);
-      if (isFree(endpoint.class)) return take(endpointUid, false);
-      const isPassing = arePassing();
-      if (endpoint.class === quick && isPassing && isRoomAhead()) return take(endpointUid, false, true);
-      return { isFull: true, endpointUid: undefined, isPassing };
-    },
-    endedOf: ({ endpointUid: uid }) => (uid === undefined ? endedCount : (known.get(uid)?.ended ?? 0)),
+    take: (uid, fromReserve) => take(state, uid, { fromReserve, isAhead: false }),
+    tryTake: (asking) => tryTake(state, asking),
+    endedCount: ({ endpointUid: uid }) =>
+      uid === undefined ? state.endedCount : (state.endpoints.get(uid)?.ended ?? 0),
   };
+};
+
+/** How many deliveries the endpoint may hold, with slots and ahead. */
+const holdMax = (
+  { caps, counts, limit }: State,
+  endpoint: EndpointState,
+  factor: number = slotting.aheadFactor,
+): number =>
+  limit.isProven(endpoint) && isRoomAhead(caps, counts)
+    ? Math.max(endpoint.allowed, limit.provenMax * factor)
+    : endpoint.allowed;
+
+const noteFull = (state: State, uid: string, endpoint: EndpointState): void => {
+  if (endpoint.taken > 0 && endpoint.taken >= holdMax(state, endpoint)) state.full.add(uid);
+  else state.full.delete(uid);
+};
+
+const changeKind = ({ counts }: State, slot: Held, kind: EndpointClass | undefined): void => {
+  if (slot.kind === undefined) counts.ahead -= 1;
+  else counts.held[slot.kind] -= 1;
+  if (kind === undefined) counts.ahead += 1;
+  else counts.held[kind] += 1;
+  slot.kind = kind;
+};
+
+const leaveReserve = ({ counts }: State, slot: Held): void => {
+  if (slot.fromReserve) counts.reserve -= 1;
+  slot.fromReserve = false;
+};
+
+/** Moves attempts that take long to slow slots. `isWanted`: slots of this kind are needed, so that `shortMs` is long. */
+const moveLongAttempts = (
+  state: State,
+  nowMs: number,
+  isWanted: (kind: EndpointClass | undefined) => boolean,
+): void => {
+  const { recent, options, caps, counts } = state;
+  for (const slot of recent) {
+    const ageMs = nowMs - slot.startedMs;
+    if (ageMs < options.shortMs || !isSlowSlotFree(caps, counts)) return;
+    if (ageMs < options.slowMs && !isWanted(slot.kind)) continue;
+    recent.delete(slot);
+    if (ageMs >= options.slowMs) slot.endpoint.class = slow;
+    leaveReserve(state, slot);
+    changeKind(state, slot, slow);
+  }
+};
+
+/** Starts attempts that wait, as far as slots are free. One that waited for `shortMs` may have a slot of the reserve. */
+const startWaiting = ({ waiting, options, caps, counts }: State, nowMs: number): void => {
+  for (let [first] = waiting; first !== undefined; [first] = waiting) {
+    const fromReserve = nowMs - first.sinceMs >= options.shortMs && isReserveFree(caps, counts);
+    if (!fromReserve && !isFree(caps, counts, quick)) return;
+    waiting.shift();
+    first.go(fromReserve);
+  }
+};
+
+const tryTake = (state: State, asking: Asking): Slot | Full => {
+  const { caps, counts, recent, options } = state;
+  const endpoint = updateEndpointState(state.endpoints, asking);
+  const { endpointUid } = asking;
+  if (endpoint.taken >= holdMax(state, endpoint, fastPath.aheadFactor))
+    return { isFull: true, endpointUid, isBrief: state.limit.isProven(endpoint) };
+  const takeNow = (isAhead: boolean): Slot => take(state, endpointUid, { fromReserve: false, isAhead });
+  // Beyond its limit the delivery is held ahead and needs no slot now; `holdMax` bounds that.
+  if (endpoint.taken >= endpoint.allowed || isFree(caps, counts, endpoint.class)) return takeNow(false);
+  // Attempts that take long lose their slots here as they do before a claim.
+  moveLongAttempts(state, performance.now(), (kind) => !isFree(caps, counts, kind ?? quick));
+  if (isFree(caps, counts, endpoint.class)) return takeNow(false);
+  const [oldest] = recent;
+  const isBrief = oldest === undefined || performance.now() - oldest.startedMs < options.shortMs;
+  if (endpoint.class === quick && isBrief && isRoomAhead(caps, counts)) return takeNow(true);
+  return { isFull: true, endpointUid: undefined, isBrief };
+};
+
+/** `isAhead`: the delivery has no slot until its attempt starts. */
+const take = (
+  state: State,
+  uid: string,
+  { fromReserve, isAhead }: { fromReserve: boolean; isAhead: boolean },
+): Slot => {
+  const endpoint = state.endpoints.get(uid) ?? newEndpointState(unknown, 0);
+  state.endpoints.set(uid, endpoint);
+  endpoint.taken += 1;
+  const slot: Held = { startedMs: 0, endpoint, kind: endpoint.class, fromReserve };
+  if (fromReserve) state.counts.reserve += 1;
+  state.counts.held[endpoint.class] += 1;
+  if (isAhead || endpoint.taken > endpoint.allowed) changeKind(state, slot, undefined);
+  noteFull(state, uid, endpoint);
+  return {
+    waitForSlot: (over) => waitForSlot(state, slot, isAhead, over),
+    answered: () => {
+      endpoint.sending -= 1;
+      startNext(endpoint);
+    },
+    release: (result) => release(state, uid, slot, result),
+  };
+};
+
+const begin = (state: State, slot: Held): void => {
+  slot.endpoint.sending += 1;
+  slot.startedMs = performance.now();
+  if (slot.kind === undefined) changeKind(state, slot, slot.endpoint.class);
+  if (slot.kind !== slow) state.recent.add(slot);
+};
+
+/** An attempt waits first for its endpoint's limit and then, when it was taken ahead, for a free slot. */
+const waitForSlot = (state: State, slot: Held, isAhead: boolean, over: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const { caps, counts } = state;
+    const { endpoint } = slot;
+    let isStarted = false;
+    const isAtLimit = (): boolean => endpoint.sending >= endpoint.allowed;
+    const mustWait = (): boolean => isAtLimit() || (isAhead && !isFree(caps, counts, quick));
+    const start = (): void => {
+      if (isStarted) return;
+      isStarted = true;
+      over.removeEventListener('abort', start);
+      begin(state, slot);
+      resolve();
+    };
+    const startOrWait = (fromReserve: boolean): void => {
+      if (isStarted) return;
+      if (isAtLimit()) {
+        endpoint.waiting.push(() => startOrWait(false));
+      } else if (fromReserve) {
+        slot.fromReserve = true;
+        counts.reserve += 1;
+        start();
+      } else if (mustWait()) {
+        state.waiting.push({ go: startOrWait, sinceMs: performance.now() });
+      } else {
+        start();
+      }
+    };
+    if (over.aborted || !mustWait()) return start();
+    over.addEventListener('abort', start, { once: true });
+    startOrWait(false);
+  });
+
+const release = (state: State, uid: string, slot: Held, result: Parameters<Slot['release']>[0]): void => {
+  const { endpoint } = slot;
+  const { counts } = state;
+  state.recent.delete(slot);
+  leaveReserve(state, slot);
+  if (slot.kind === undefined) counts.ahead -= 1;
+  else counts.held[slot.kind] -= 1;
+  endpoint.taken -= 1;
+  if (result !== undefined) {
+    state.endedCount += 1;
+    endpoint.ended += 1;
+    state.limit.adjust(endpoint, result.tookMs, result.failed);
+  }
+  // The limit may have risen.
+  startNext(endpoint);
+  noteFull(state, uid, endpoint);
+  startWaiting(state, performance.now());
 };

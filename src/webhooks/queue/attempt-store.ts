@@ -1,11 +1,12 @@
-/** What attempts came to: many are written at once, each only while its lease is held. */
+/** Results of attempts: many are written at once, each only while its lease is held. */
 import { type Kysely, sql } from 'kysely';
 import { arrayLiteral } from '#src/platform/db/array-literal.ts';
+import { recording } from '../pacing/bounds.ts';
 import type { EndpointClass } from '../pacing/concurrency-limit.ts';
 import type { Timings } from '../send/send-result.ts';
 import type { ClaimedDelivery } from './claim-store.ts';
-import type { Lane } from './entity-queue-store.ts';
-import { makeReady } from './schedule-store.ts';
+import type { EntityQueue } from './entity-queue-store.ts';
+import { bringForward } from './schedule-store.ts';
 
 export type AttemptRecord = {
   delivery: Pick<ClaimedDelivery, 'eventId' | 'uid' | 'leaseToken' | 'endpointUid' | 'kind' | 'entity'>;
@@ -22,13 +23,13 @@ export type AttemptRecord = {
   nextAttemptAt: Date | null;
 };
 
-/** Whose attempt was written, whether it finished its lane's first, and whether others may wait behind that. */
-export type Written = { uid: string; finished: boolean; followed: boolean } & Lane;
+/** A delivery whose attempt was written. `followed`: later deliveries may wait behind it in its entity queue. */
+export type Written = { uid: string; finished: boolean; followed: boolean } & EntityQueue;
 
 /**
- * The attempts and what becomes of their deliveries. A worker that was taken for dead holds no lease any more and writes
- * nothing. A delivery that was cancelled while it was on its way stays cancelled unless it arrived. Call under the locks
- * of their lanes.
+ * Writes attempts and the new states of their deliveries. A worker that others found dead holds no lease and writes nothing.
+ * A delivery that was cancelled during its attempt stays cancelled, unless the attempt succeeded. Call with the locks of
+ * the entity queues.
  */
 export const writeAttempts = async (tx: Kysely<unknown>, attempts: readonly AttemptRecord[]): Promise<Written[]> => {
   const of = (value: (attempt: AttemptRecord) => string | number | null): string => arrayLiteral(attempts.map(value));
@@ -65,14 +66,14 @@ export const writeAttempts = async (tx: Kysely<unknown>, attempts: readonly Atte
       from held
     ), due as (
       select endpoint_uid, next_attempt_at from held where state = 'pending'
-    ), ready as (${makeReady('due')})
+    ), ready as (${bringForward('due')})
     select uid, endpoint_uid as "endpointUid", kind, entity, state <> 'pending' as finished, followed from held`.execute(
     tx,
   );
   return rows;
 };
 
-/** What a batch says of one endpoint: of its attempts after the last success, or of all when there was none. */
+/** What a batch says about one endpoint, by its attempts after the last success or by all when there was none. */
 export type HealthChange = {
   endpointUid: string;
   lastSuccess: Date | null;
@@ -83,10 +84,7 @@ export type HealthChange = {
 
 export type Health = { endpointUid: string; failingSince: Date; failuresCount: number; warned: Date | null };
 
-/** A success of an endpoint that does not fail is written once in this time: the row would be written all the time. */
-const successEveryMs = 1_000;
-
-/** For endpoints of which nothing is known yet. */
+/** For endpoints without a row of health yet. */
 export const insertHealth = async (tx: Kysely<unknown>, endpointUids: readonly string[]): Promise<void> => {
   if (endpointUids.length === 0) return;
   await sql`
@@ -94,7 +92,7 @@ export const insertHealth = async (tx: Kysely<unknown>, endpointUids: readonly s
     select uid from unnest(${endpointUids}::text[]) as uid order by uid on conflict do nothing`.execute(tx);
 };
 
-/** Returns the endpoints that now fail. Rows are locked in one sequence. */
+/** Returns the endpoints that fail now. Locks the rows in the order of their uids. */
 export const writeHealth = async (tx: Kysely<unknown>, changes: readonly HealthChange[]): Promise<Health[]> => {
   const sorted = changes.toSorted((left, right) => (left.endpointUid < right.endpointUid ? -1 : 1));
   const of = <T>(value: (change: HealthChange) => T): T[] => sorted.map(value);
@@ -109,7 +107,7 @@ export const writeHealth = async (tx: Kysely<unknown>, changes: readonly HealthC
         select from webhooks.endpoint_health as health
         where health.endpoint_uid = change.endpoint_uid
           and (change.failures_count > 0 or health.failing_since is not null or health.last_success is null
-            or health.last_success < change.last_success - ${successEveryMs} * interval '1 millisecond')
+            or health.last_success < change.last_success - ${recording.successEveryMs} * interval '1 millisecond')
         for no key update
       ) as health
     )
@@ -126,19 +124,19 @@ export const writeHealth = async (tx: Kysely<unknown>, changes: readonly HealthC
   return rows.filter(({ failingSince }) => (failingSince as Date | null) !== null);
 };
 
-export type ReadyChange = {
+export type ScheduleChange = {
   endpointUid: string;
   class: EndpointClass;
-  /** Null: stays as it is. */
+  /** Null: the stored value stays. */
   gate: Date | null;
   recovered: Date | null;
 };
 
-/** What the claims of all workers must know of an endpoint. */
-export const writeReady = async (tx: Kysely<unknown>, changes: readonly ReadyChange[]): Promise<void> => {
+/** Writes what the claims of all workers have to know of an endpoint. */
+export const writeScheduleChanges = async (tx: Kysely<unknown>, changes: readonly ScheduleChange[]): Promise<void> => {
   if (changes.length === 0) return;
   const sorted = changes.toSorted((left, right) => (left.endpointUid < right.endpointUid ? -1 : 1));
-  const of = <T>(value: (change: ReadyChange) => T): T[] => sorted.map(value);
+  const of = <T>(value: (change: ScheduleChange) => T): T[] => sorted.map(value);
   await sql`
     update webhooks.ready as known set class = change.class, recovered = coalesce(change.recovered, known.recovered),
       gate = case when change.recovered is null then coalesce(change.gate, known.gate) end,
@@ -158,7 +156,7 @@ export const holdsLease = async (tx: Kysely<unknown>, { delivery }: AttemptRecor
   return rows.length > 0;
 };
 
-/** Returns those that were not warned of before. */
+/** Returns the endpoints whose owner was not warned before. */
 export const writeWarned = async (
   tx: Kysely<unknown>,
   endpointUids: readonly string[],

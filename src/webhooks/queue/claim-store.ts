@@ -1,12 +1,12 @@
 /**
- * Claiming due deliveries. Endpoints come in turn (`webhooks.ready`, one row each), the one first that has waited
- * longest; of each a few due deliveries are leased. So a claim costs the same whatever stands behind the first rows, and
- * no backlog hides another.
+ * The queries of a claim. Endpoints are served in turn (`webhooks.ready`, one row each), the one that has been due for
+ * longest first, and a few due deliveries of each are leased. So the cost of a claim does not depend on the length of a
+ * backlog, and no backlog hides another endpoint.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type EndpointClass, quick, slow, unknown } from '../pacing/concurrency-limit.ts';
 import type { Room } from '../pacing/slots.ts';
-import { makeReady } from './schedule-store.ts';
+import { bringForward } from './schedule-store.ts';
 
 export type ClaimedDelivery = {
   tenant: string;
@@ -25,8 +25,8 @@ export type ClaimedDelivery = {
   signatureHeader: string | null;
 };
 
-/** An endpoint whose turn it is. */
-export type ReadyEndpoint = Pick<
+/** An endpoint that is due, with its settings and its health. */
+export type DueEndpoint = Pick<
   ClaimedDelivery,
   'endpointUid' | 'url' | 'secret' | 'previousSecret' | 'previousSecretExpires' | 'signatureHeader'
 > & {
@@ -39,11 +39,11 @@ export type ReadyEndpoint = Pick<
   cancelling: boolean;
   maxPerSecond: number | null;
   failuresCount: number;
-  /** Something was written of its health before. */
+  /** It has a row of health. */
   hasHealth: boolean;
 };
 
-/** Due endpoints of a class, locked: those that have waited longest (asc), or those that became due last (desc). */
+/** Locks due endpoints of a class: those that have been due for longest (asc), or those that became due last (desc). */
 const lockOf = (
   endpointClass: EndpointClass,
   { now, full, limit, sequence }: { now: Date; full: readonly string[]; limit: number; sequence: 'asc' | 'desc' },
@@ -65,12 +65,12 @@ const joined = sql`
   left join webhooks.endpoint_health as health on health.endpoint_uid = turn.endpoint_uid`;
 
 /**
- * Endpoints that are due, each locked for the caller; those that another worker looks at are passed over. As many of each
- * class as there is room for, those that have waited longest first.
+ * Locks due endpoints, as many of each class as there are slots, those that have been due for longest first. Endpoints
+ * that another worker has locked are skipped.
  */
-export const lockReady = async (tx: Kysely<unknown>, now: Date, room: Room): Promise<ReadyEndpoint[]> => {
+export const lockDueEndpoints = async (tx: Kysely<unknown>, now: Date, room: Room): Promise<DueEndpoint[]> => {
   const { full } = room;
-  const { rows } = await sql<ReadyEndpoint>`
+  const { rows } = await sql<DueEndpoint>`
     with quick as materialized (${lockOf(quick, { now, full, limit: room.free, sequence: 'asc' })}),
       unknown as materialized (${lockOf(unknown, { now, full, limit: room.freeForUnknown, sequence: 'asc' })}),
       slow as materialized (${lockOf(slow, { now, full, limit: room.freeForSlow, sequence: 'asc' })})
@@ -78,23 +78,23 @@ export const lockReady = async (tx: Kysely<unknown>, now: Date, room: Room): Pro
   return rows;
 };
 
-/** The same for those that became due last, after `since`. */
-export const lockLatest = async (
+/** Locks endpoints that became due last, after `since`. */
+export const lockLatestDueEndpoints = async (
   tx: Kysely<unknown>,
   now: Date,
   room: Pick<Room, 'free' | 'freeForUnknown' | 'full'>,
   since: Date,
-): Promise<ReadyEndpoint[]> => {
+): Promise<DueEndpoint[]> => {
   const { full } = room;
-  const { rows } = await sql<ReadyEndpoint>`
+  const { rows } = await sql<DueEndpoint>`
     with quick as materialized (${lockOf(quick, { now, full, limit: room.free, sequence: 'desc' })}),
       unknown as materialized (${lockOf(unknown, { now, full, limit: room.freeForUnknown, sequence: 'desc' })})
     ${described} from (table quick union all table unknown) as turn ${joined} where due_at > ${since}`.execute(tx);
   return rows;
 };
 
-/** Is there an endpoint whose turn has come, whether or not there is room for it? */
-export const isMoreReady = async (tx: Kysely<unknown>, now: Date): Promise<boolean> => {
+/** True when an endpoint is due, whether or not there is a slot for it. */
+export const isMoreDue = async (tx: Kysely<unknown>, now: Date): Promise<boolean> => {
   const { rows } = await sql<{ isMore: boolean }>`
     select exists (
       select from unnest(${[quick, unknown, slow]}::smallint[]) as kind (class) cross join lateral (
@@ -106,25 +106,25 @@ export const isMoreReady = async (tx: Kysely<unknown>, now: Date): Promise<boole
   return rows[0]?.isMore === true;
 };
 
-/** How many deliveries of an endpoint, of those due at `before`. */
-export type Turn = { endpointUid: string; count: number; before: Date };
+/** How many deliveries to lease, of those that were due at `before`. */
+export type LeaseShare = { endpointUid: string; count: number; before: Date };
 export type Lease = { token: string; now: Date; until: Date };
 export type LeasedDelivery = Pick<
   ClaimedDelivery,
   'tenant' | 'uid' | 'endpointUid' | 'eventId' | 'kind' | 'entity' | 'attemptsCount'
 > & {
-  /** Null: it is in the outbox. */
+  /** Null when the outbox has the body. */
   body: string | null;
 };
 
 /**
- * The oldest due deliveries of each endpoint that nobody holds, now leased to the caller, who holds the endpoints: so two
- * workers never get the same one, and the few others that write such rows are waited for and what they wrote is seen.
- * Bounds and sorting name both columns, since only the index on both can serve that.
+ * Leases the oldest due deliveries of each endpoint that are not leased. The caller has locked the endpoints, so two
+ * workers never lease the same delivery. Statements that wait for a row lock see what its holder wrote. Conditions and
+ * order name both columns, because only the index on both serves them.
  */
 export const leaseDue = async (
   tx: Kysely<unknown>,
-  turns: readonly Turn[],
+  turns: readonly LeaseShare[],
   lease: Lease,
 ): Promise<LeasedDelivery[]> => {
   if (turns.length === 0) return [];
@@ -143,7 +143,8 @@ export const leaseDue = async (
     )
     update webhooks.deliveries as delivery set lease_token = ${lease.token}, lease_until = ${lease.until}
     from chosen
-    -- Only pending ones have a next attempt; asked for by their state they would be looked for among all that are pending.
+    -- Only pending deliveries have a next attempt. A condition on the state would make the planner scan all pending
+    -- ones.
     where delivery.event_id = chosen.event_id and delivery.uid = chosen.uid and delivery.next_attempt_at <= ${lease.now}
       and (delivery.lease_until is null or delivery.lease_until <= ${lease.now})
     returning delivery.tenant, delivery.uid, delivery.endpoint_uid as "endpointUid", delivery.event_id as "eventId",
@@ -153,16 +154,16 @@ export const leaseDue = async (
 
 export type Ahead = {
   endpointUid: string;
-  /** When the first one after those due at `before` is due. */
+  /** When the first delivery after `before` is due. */
   nextAt: Date | null;
-  /** One of those due is on its way: its worker may die. */
+  /** A due delivery is leased; its worker may die. */
   isLeased: boolean;
 };
 
-/** What comes after the due ones of endpoints that have no more due ones. */
+/** The next delivery of endpoints that have no more due ones. */
 export const lookAhead = async (
   tx: Kysely<unknown>,
-  turns: readonly Pick<Turn, 'endpointUid' | 'before'>[],
+  turns: readonly Pick<LeaseShare, 'endpointUid' | 'before'>[],
   now: Date,
 ): Promise<Ahead[]> => {
   if (turns.length === 0) return [];
@@ -179,11 +180,11 @@ export const lookAhead = async (
   return rows;
 };
 
-/** Null: when there is something new. */
-export type NextTurn = { endpointUid: string; dueAt: Date | null; paced: Date | null; gate: Date | null };
+/** When to look at an endpoint next. `dueAt`: null for not before it gets a new delivery. */
+export type ScheduleEntry = { endpointUid: string; dueAt: Date | null; paced: Date | null; gate: Date | null };
 
-/** When to look at endpoints again that the caller holds locked. */
-export const scheduleTurns = async (tx: Kysely<unknown>, turns: readonly NextTurn[]): Promise<void> => {
+/** Saves the schedule of endpoints that the caller has locked. */
+export const saveSchedule = async (tx: Kysely<unknown>, turns: readonly ScheduleEntry[]): Promise<void> => {
   if (turns.length === 0) return;
   await sql`
     update webhooks.ready as known set due_at = coalesce(turn.due_at, 'infinity'), paced = turn.paced, gate = turn.gate
@@ -193,7 +194,7 @@ export const scheduleTurns = async (tx: Kysely<unknown>, turns: readonly NextTur
     where known.endpoint_uid = turn.endpoint_uid`.execute(tx);
 };
 
-/** Gives a lease back without an attempt: nothing was sent. */
+/** Returns a lease without an attempt. */
 export const returnLease = async (
   db: Kysely<unknown>,
   delivery: Pick<ClaimedDelivery, 'eventId' | 'uid' | 'leaseToken'>,
@@ -205,5 +206,5 @@ export const returnLease = async (
       where event_id = ${delivery.eventId} and uid = ${delivery.uid} and lease_token = ${delivery.leaseToken}
         and state = 'pending'
       returning endpoint_uid, next_attempt_at
-    ) ${makeReady('returned')}`.execute(db);
+    ) ${bringForward('returned')}`.execute(db);
 };

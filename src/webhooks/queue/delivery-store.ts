@@ -1,21 +1,21 @@
-/** Making deliveries of what was recorded. */
+/** Inserts the deliveries of recorded events. */
 import { type Kysely, sql } from 'kysely';
 import { arrayLiteral } from '#src/platform/db/array-literal.ts';
 import type { ClaimedEvent } from '#src/platform/db/outbox/outbox-queue.ts';
-import type { ReadyEndpoint } from './claim-store.ts';
+import type { DueEndpoint } from './claim-store.ts';
 
-/** An endpoint that is enabled. */
-export type Subscribed = Omit<ReadyEndpoint, 'class' | 'dueAt'> & {
+/** An enabled endpoint, which receives events of its kinds. */
+export type Subscribed = Omit<DueEndpoint, 'class' | 'dueAt'> & {
   tenant: string;
   kinds: string[];
-  /** Null: nothing was ever made for it. */
-  class: ReadyEndpoint['class'] | null;
+  /** Null while the endpoint has had no delivery. */
+  class: DueEndpoint['class'] | null;
   dueAt: Date | null;
 };
 
 /**
- * Enabled endpoints. The lock makes whoever disables one wait until its deliveries exist, and then cancels them too;
- * one that is being disabled now is waited for and left out.
+ * The enabled endpoints of the tenants. The lock makes a transaction that disables an endpoint wait until the deliveries
+ * exist, so that it cancels them too. An endpoint that is being disabled now is waited for and left out.
  */
 export const lockSubscribed = async (tx: Kysely<unknown>, tenants: readonly string[]): Promise<Subscribed[]> => {
   const { rows } = await sql<Subscribed>`
@@ -34,36 +34,37 @@ export const lockSubscribed = async (tx: Kysely<unknown>, tenants: readonly stri
 };
 
 export type NewDelivery = {
-  /** Tells the moment at which it is inserted, by which it is found. */
+  /** Begins with the time of its insertion, by which the delivery is found. */
   uid: string;
   endpointUid: string;
   event: ClaimedEvent;
-  /** Nothing of its lane is unfinished: it is pending, and others wait behind it. */
+  /** The entity queue has no unfinished delivery: this one is pending, and later ones wait behind it. */
   first: boolean;
-  /** Leased from the beginning. */
+  /** Leased when it is inserted, by the fast path. */
   leased: boolean;
 };
 
 export type FirstLease = { token: string; until: Date };
 
 /**
- * One for each event and endpoint, however often it is dispatched: one that exists already stays. Returns how many are new.
- * `areNew`: all should be; it costs less, and is a unique violation where one is not.
+ * One delivery for each event and endpoint, however often the event is dispatched: a delivery that exists stays as it is.
+ * Returns how many were inserted. With `areNew`, which costs less, a delivery that exists is a unique violation.
  */
 export const insertDeliveries = async (
   tx: Kysely<unknown>,
   made: readonly NewDelivery[],
-  { lease, areNew, now }: { lease: FirstLease; areNew: boolean; now: Date },
+  { lease, areNew, now }: { lease: FirstLease | undefined; areNew: boolean; now: Date },
 ): Promise<number> => {
   if (made.length === 0) return 0;
-  // The event's columns once for each target: a join of what two arrays hold would compare each with each.
+  // Columns of the event are repeated for each delivery: a join of two arrays would compare every pair of their rows.
   const of = (value: (one: NewDelivery) => string | number | boolean): string => arrayLiteral(made.map(value));
   const { numAffectedRows } = await sql`
     insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state,
       next_attempt_at, lease_token, lease_until, created, followed)
     select tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position,
       case when first then 'pending' else 'waiting' end, case when first then ${now}::timestamptz end,
-      case when leased then ${lease.token} end, case when leased then ${lease.until}::timestamptz end,
+      case when leased then ${lease?.token ?? null} end,
+      case when leased then ${lease?.until ?? null}::timestamptz end,
       ${now}::timestamptz, not first
     from unnest(${of(({ event }) => event.tenant)}::text[], ${of(({ uid }) => uid)}::text[],
       ${of(({ endpointUid }) => endpointUid)}::text[], ${of(({ event }) => event.id)}::text[],
@@ -76,7 +77,7 @@ export const insertDeliveries = async (
   return Number(numAffectedRows ?? 0n);
 };
 
-/** Uids of those that are there. */
+/** Uids of the deliveries that exist. */
 export const insertedOf = async (
   db: Kysely<unknown>,
   made: readonly { uid: string; eventId: string }[],

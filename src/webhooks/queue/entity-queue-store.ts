@@ -1,108 +1,113 @@
 /**
- * What one entity has to be sent at one endpoint is a lane: one delivery of it is pending, the later ones wait. An earlier
- * event that joins to be sent again goes before those, unless the pending one is being sent at this moment; then it
- * follows next.
+ * The entity queue: the deliveries of one entity to one endpoint. One of them is pending, and later ones wait behind
+ * it. A redelivered earlier event goes before them, unless the attempt of the pending one is in flight; then it goes
+ * next.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { arrayLiteral } from '#src/platform/db/array-literal.ts';
 import type { FeedEvent } from '#src/platform/db/outbox/event-feed.ts';
 import { newId } from '#src/platform/ids.ts';
-import { lockReadyRows, makeReady } from './schedule-store.ts';
+import { bringForward, lockSchedule } from './schedule-store.ts';
 
-export type Lane = { endpointUid: string; kind: string; entity: string };
+export type EntityQueue = { endpointUid: string; kind: string; entity: string };
 
-export const laneName = ({ endpointUid, kind, entity }: Lane): string => JSON.stringify([endpointUid, kind, entity]);
+export const entityQueueName = ({ endpointUid, kind, entity }: EntityQueue): string =>
+  JSON.stringify([endpointUid, kind, entity]);
 
-const distinctLanes = (lanes: readonly Lane[]): Lane[] => [
-  ...new Map(lanes.map((lane) => [laneName(lane), lane])).values(),
+const distinctQueues = (queues: readonly EntityQueue[]): EntityQueue[] => [
+  ...new Map(queues.map((queue) => [entityQueueName(queue), queue])).values(),
 ];
 
-const unnestLanes = (all: readonly Lane[]): RawBuilder<unknown> => {
-  const lanes = distinctLanes(all);
-  const of = (name: keyof Lane): string => arrayLiteral(lanes.map((lane) => lane[name]));
-  return sql`unnest(${of('endpointUid')}::text[], ${of('kind')}::text[], ${of('entity')}::text[]) as lane (endpoint_uid, kind, entity)`;
+const unnestQueues = (all: readonly EntityQueue[]): RawBuilder<unknown> => {
+  const queues = distinctQueues(all);
+  const of = (name: keyof EntityQueue): string => arrayLiteral(queues.map((queue) => queue[name]));
+  return sql`unnest(${of('endpointUid')}::text[], ${of('kind')}::text[], ${of('entity')}::text[]) as queue (endpoint_uid, kind, entity)`;
 };
 
-/** The unfinished deliveries of a lane, the first to go first. */
-const unfinishedOfLane = sql`
+/** The unfinished deliveries of a queue, to be ordered by `inSequence`. */
+const unfinishedInQueue = sql`
   webhooks.deliveries as unfinished
-  where unfinished.endpoint_uid = lane.endpoint_uid and unfinished.kind = lane.kind and unfinished.entity = lane.entity
+  where unfinished.endpoint_uid = queue.endpoint_uid and unfinished.kind = queue.kind and unfinished.entity = queue.entity
     and unfinished.state in ('pending', 'waiting')`;
 
 const inSequence = sql`order by unfinished.endpoint_uid, unfinished.kind, unfinished.entity, unfinished.position`;
 
 /**
- * Holds the lanes until the transaction ends: for whoever adds deliveries to them or writes what attempts came to. Were one
- * finished while another is added, it would find nobody to release, and the new one would wait for ever. All at once, in
- * one sequence and before any row of theirs, so that no two block each other.
+ * Locks the queues until the transaction ends. A transaction that adds deliveries or writes results takes these locks
+ * first. Without them a delivery could be added while the pending one is finished, and then nothing would release it.
+ * All locks are taken at once and in one order, before any row lock, so that transactions cannot deadlock.
  */
-export const lockLanes = async (tx: Kysely<unknown>, lanes: readonly Lane[]): Promise<void> => {
-  if (lanes.length === 0) return;
-  const names = arrayLiteral([...new Set(lanes.map(laneName))]);
+export const lockEntityQueues = async (tx: Kysely<unknown>, queues: readonly EntityQueue[]): Promise<void> => {
+  if (queues.length === 0) return;
+  const names = arrayLiteral([...new Set(queues.map(entityQueueName))]);
   await sql`
     select pg_advisory_xact_lock(key)
     from (select distinct hashtextextended(name, 20) as key from unnest(${names}::text[]) as name order by key offset 0)
-      as lane`.execute(tx);
+      as queue`.execute(tx);
 };
 
-/** Names of those that have an unfinished delivery. */
-export const unfinishedLanes = async (tx: Kysely<unknown>, lanes: readonly Lane[]): Promise<Set<string>> => {
-  const { rows } = await sql<Lane>`
-    select lane.endpoint_uid as "endpointUid", lane.kind, lane.entity from ${unnestLanes(lanes)}
-    cross join lateral (select from ${unfinishedOfLane} limit 1) as head`.execute(tx);
-  return new Set(rows.map(laneName));
+/** Names of the queues with an unfinished delivery. */
+export const findUnfinishedQueues = async (
+  tx: Kysely<unknown>,
+  queues: readonly EntityQueue[],
+): Promise<Set<string>> => {
+  const { rows } = await sql<EntityQueue>`
+    select queue.endpoint_uid as "endpointUid", queue.kind, queue.entity from ${unnestQueues(queues)}
+    cross join lateral (select from ${unfinishedInQueue} limit 1) as head`.execute(tx);
+  return new Set(rows.map(entityQueueName));
 };
 
 /**
- * Of each lane that has nothing pending the first may go. A statement of its own, under the lanes' locks: it must see what
- * was finished and added before. `madeAfter`: only what was made after it.
+ * Makes the first waiting delivery of each queue pending where none is pending. Call with the locks of the queues, in a
+ * statement of its own, because it has to see what the statements before it have written. `madeAfter`: only deliveries
+ * that were made after it.
  */
 export const releaseNext = async (
   tx: Kysely<unknown>,
-  lanes: readonly Lane[],
+  queues: readonly EntityQueue[],
   now: Date,
   madeAfter?: Date,
 ): Promise<void> => {
-  if (lanes.length === 0) return;
+  if (queues.length === 0) return;
   await sql`
     with released as (
     update webhooks.deliveries as delivery set state = 'pending', next_attempt_at = ${now}
-    from ${unnestLanes(lanes)}
-    cross join lateral (select event_id, uid, state, created from ${unfinishedOfLane} ${inSequence} limit 1) as head
+    from ${unnestQueues(queues)}
+    cross join lateral (select event_id, uid, state, created from ${unfinishedInQueue} ${inSequence} limit 1) as head
     where delivery.event_id = head.event_id and delivery.uid = head.uid and delivery.state = 'waiting'
       and head.state = 'waiting' and (${madeAfter ?? null}::timestamptz is null or head.created > ${madeAfter ?? null})
-      and not exists (select from ${unfinishedOfLane} and unfinished.state = 'pending')
+      and not exists (select from ${unfinishedInQueue} and unfinished.state = 'pending')
     returning delivery.endpoint_uid, delivery.next_attempt_at
-    ) ${makeReady('released')}`.execute(tx);
+    ) ${bringForward('released')}`.execute(tx);
 };
 
 /**
- * Of each lane the first goes first: a pending one behind it that nobody holds steps back. A held one stays, since whoever
- * holds it looks at the lane afterwards.
+ * A pending delivery behind an earlier unfinished one waits again, unless it is leased: the transaction that writes its
+ * result calls this again.
  */
-export const stepBack = async (tx: Kysely<unknown>, lanes: readonly Lane[], now: Date): Promise<void> => {
-  if (lanes.length === 0) return;
+export const yieldToEarlier = async (tx: Kysely<unknown>, queues: readonly EntityQueue[], now: Date): Promise<void> => {
+  if (queues.length === 0) return;
   await sql`
     update webhooks.deliveries as late set state = 'waiting', next_attempt_at = null, lease_token = null, lease_until = null
-    from ${unnestLanes(lanes)}
-    cross join lateral (select position from ${unfinishedOfLane} ${inSequence} limit 1) as head
-    where late.endpoint_uid = lane.endpoint_uid and late.kind = lane.kind and late.entity = lane.entity
+    from ${unnestQueues(queues)}
+    cross join lateral (select position from ${unfinishedInQueue} ${inSequence} limit 1) as head
+    where late.endpoint_uid = queue.endpoint_uid and late.kind = queue.kind and late.entity = queue.entity
       and late.state in ('pending', 'waiting') and late.state = 'pending' and late.position > head.position
       and not ${isHeld(now)}`.execute(tx);
 };
 
-/** Of each lane those that are pending: others wait behind them from now on. */
-export const markFollowed = async (tx: Kysely<unknown>, lanes: readonly Lane[]): Promise<void> => {
-  if (lanes.length === 0) return;
+/** Marks the pending delivery of each queue: later ones wait behind it from now on. */
+export const markFollowed = async (tx: Kysely<unknown>, queues: readonly EntityQueue[]): Promise<void> => {
+  if (queues.length === 0) return;
   await sql`
     update webhooks.deliveries as head set followed = true
-    from ${unnestLanes(lanes)} cross join lateral (
-      select event_id, uid from ${unfinishedOfLane} and unfinished.state = 'pending' and not unfinished.followed
+    from ${unnestQueues(queues)} cross join lateral (
+      select event_id, uid from ${unfinishedInQueue} and unfinished.state = 'pending' and not unfinished.followed
     ) as first
     where head.event_id = first.event_id and head.uid = first.uid`.execute(tx);
 };
 
-/** What an endpoint has of an event. */
+/** The delivery of an event at an endpoint. */
 export type KnownDelivery = { uid: string; eventId: string; state: string; created: Date };
 
 export const knownDeliveries = async (
@@ -119,22 +124,25 @@ export const knownDeliveries = async (
 export type Joining = {
   endpointUid: string;
   redeliveryUid: string;
-  /** Get a delivery each. */
+  /** Events that get a new delivery. */
   events: readonly FeedEvent[];
-  /** Not finished yet: they only become part of the redelivery and due at once. */
+  /** Unfinished deliveries that become part of the redelivery and due now. */
   adopted: readonly Pick<KnownDelivery, 'uid' | 'eventId'>[];
-  /** Of all of them. */
-  lanes: readonly Pick<Lane, 'kind' | 'entity'>[];
+  /** The queues of all of them. */
+  queues: readonly Pick<EntityQueue, 'kind' | 'entity'>[];
 };
 
-/** Call with the lock of the endpoint, which keeps the dispatcher and other redeliveries away. */
-export const joinLanes = async (tx: Kysely<unknown>, joining: Joining, now: Date): Promise<void> => {
-  const lanes = joining.lanes.map(({ kind, entity }) => ({ endpointUid: joining.endpointUid, kind, entity }));
-  await lockLanes(tx, lanes);
-  // Before their rows, as a claim takes them.
-  await lockReadyRows(tx, [joining.endpointUid]);
+/**
+ * Adds deliveries of a redelivery to their queues. Call with the lock of the endpoint, which keeps the dispatcher and
+ * other redeliveries out.
+ */
+export const joinEntityQueues = async (tx: Kysely<unknown>, joining: Joining, now: Date): Promise<void> => {
+  const queues = joining.queues.map(({ kind, entity }) => ({ endpointUid: joining.endpointUid, kind, entity }));
+  await lockEntityQueues(tx, queues);
+  // The schedule is locked before the deliveries, as in a claim.
+  await lockSchedule(tx, [joining.endpointUid]);
   await insertWaiting(tx, joining, now);
-  await markFollowed(tx, lanes);
+  await markFollowed(tx, queues);
   if (joining.adopted.length > 0) {
     await sql`
       with adopted as (
@@ -146,10 +154,10 @@ export const joinLanes = async (tx: Kysely<unknown>, joining: Joining, now: Date
         returning endpoint_uid, state, next_attempt_at, lease_until
       ), due as (
         select endpoint_uid, next_attempt_at from adopted where state = 'pending' and lease_until is null
-      ) ${makeReady('due')}`.execute(tx);
+      ) ${bringForward('due')}`.execute(tx);
   }
-  await stepBack(tx, lanes, now);
-  await releaseNext(tx, lanes, now);
+  await yieldToEarlier(tx, queues, now);
+  await releaseNext(tx, queues, now);
 };
 
 const isHeld = (now: Date): RawBuilder<unknown> => sql`(lease_until is not null and lease_until > ${now})`;

@@ -1,9 +1,9 @@
 /** How long events, deliveries and attempts are kept (interface 12.4), in milliseconds. */
 
-export const keptMs = 30 * 24 * 3_600_000;
+export const retentionMs = 30 * 24 * 3_600_000;
 
 /**
- * Nothing is dropped so long after that: whoever begins to read with the oldest event has this long for the next page, with
- * no gap behind the first one.
+ * Rows are dropped this much later: a reader that starts with the oldest event has this time for its next page, without
+ * a gap behind the first page.
  */
 export const readersGraceMs = 3_600_000;

@@ -1,32 +1,32 @@
-/** When to look at endpoints next (`webhooks.ready`): whoever makes deliveries pending tells it in the same statement. */
-import { type Kysely, type RawBuilder, sql } from 'kysely';
-
-/** How often an endpoint is looked at while something is on its way to it: what a dead worker had is found so much later at most. */
-export const lookMs = 4_000;
-
 /**
- * An insert for the end of a `with`: `changed` names its part that has the endpoint_uid and next_attempt_at of deliveries
- * that are pending now. Inserted ones need no word: a trigger sees to them.
+ * The schedule: when a claim looks at each endpoint next (`webhooks.ready`, one row per endpoint). Every statement that
+ * makes deliveries pending brings the look forward. For inserted deliveries a trigger does that.
  */
-export const makeReady = (changed: string): RawBuilder<unknown> => sql`
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { scheduling } from '../pacing/bounds.ts';
+
+const { lookMs } = scheduling;
+
+/** An upsert for the end of a `with`. `changed` names its part with endpoint_uid and next_attempt_at of pending deliveries. */
+export const bringForward = (changed: string): RawBuilder<unknown> => sql`
   insert into webhooks.ready as known (endpoint_uid, due_at)
   select endpoint_uid, min(next_attempt_at) from ${sql.ref(changed)} where next_attempt_at is not null
   group by endpoint_uid order by endpoint_uid
   on conflict (endpoint_uid) do update set due_at = greatest(excluded.due_at, known.gate)
   where known.due_at > greatest(excluded.due_at, known.gate)`;
 
-/** Before rows of several of them are written in several statements: all in one sequence, as everybody takes them. */
-export const lockReadyRows = async (tx: Kysely<unknown>, endpointUids: readonly string[]): Promise<void> => {
+/** Locks the rows of several endpoints in the order that every transaction uses, before several statements write them. */
+export const lockSchedule = async (tx: Kysely<unknown>, endpointUids: readonly string[]): Promise<void> => {
   await sql`
     select from webhooks.ready where endpoint_uid = any(${endpointUids}::text[])
     order by endpoint_uid for no key update`.execute(tx);
 };
 
 /**
- * When to look at endpoints again, settled anew under the locks of their rows: `lookMs` from now at most. Returns that moment
- * of each; what is not after `now` waits there already.
+ * Schedules the next look at each endpoint anew, `lookMs` from now at most. Call with the locks of the rows. Returns the
+ * time of each look; a time that is not after `now` means that deliveries are due.
  */
-export const settleTurns = async (
+export const reschedule = async (
   tx: Kysely<unknown>,
   endpointUids: readonly string[],
   now: Date,
@@ -43,8 +43,12 @@ export const settleTurns = async (
   return new Map(rows.map(({ uid, dueAt }) => [uid, dueAt]));
 };
 
-/** The next look at endpoints is `lookMs` from now at most. */
-export const lookSoon = async (db: Kysely<unknown>, endpointUids: readonly string[], now: Date): Promise<void> => {
+/** Brings the next look at endpoints forward to `lookMs` from now at most. */
+export const scheduleLookSoon = async (
+  db: Kysely<unknown>,
+  endpointUids: readonly string[],
+  now: Date,
+): Promise<void> => {
   const until = new Date(now.getTime() + lookMs);
   await sql`
     with locked as materialized (

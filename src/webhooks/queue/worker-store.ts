@@ -1,24 +1,22 @@
-/** Which workers send, and the leases of those that are dead. */
+/** The workers that send, their heartbeats, and the leases of dead ones. */
 import { type Kysely, sql } from 'kysely';
 import type { Client } from 'pg';
-import { lockReadyRows, lookMs, makeReady } from './schedule-store.ts';
+import { heartbeats, scheduling } from '../pacing/bounds.ts';
+import { bringForward, lockSchedule } from './schedule-store.ts';
 
 export type Worker = { uid: string; lockKey: string };
 
-/** Deliveries of one endpoint that are looked through for leases of a dead worker: leased ones are among the first due. */
-const lookMax = 2_000;
-
 /**
- * The lock goes with the session. It may be held still by a session of the same worker that the server does not know to be
- * lost; being seen keeps others away all the same.
+ * Takes the advisory lock of the worker, which ends with the session. An earlier session of the same worker may still hold
+ * it when the server has not noticed its loss; the heartbeat keeps other workers away all the same.
  */
 export const lockWorker = async (client: Client, { lockKey }: Worker): Promise<void> => {
-  // A crash of the server may forget that it was seen in the last moment: who judges by that leaves room for it.
+  // A crash of the server may lose the last heartbeat; `heartbeats.deadMs` leaves room for that.
   await client.query('set synchronous_commit = off');
   await client.query('select pg_try_advisory_lock($1::bigint)', [lockKey]);
 };
 
-export const enterWorker = async (client: Client, worker: Worker): Promise<void> => {
+export const registerWorker = async (client: Client, worker: Worker): Promise<void> => {
   const { uid, lockKey } = worker;
   await lockWorker(client, worker);
   await client.query(
@@ -28,18 +26,18 @@ export const enterWorker = async (client: Client, worker: Worker): Promise<void>
   );
 };
 
-/** False: it was taken for dead, and its leases were given to others. */
-export const noteSeen = async (client: Client, uid: string): Promise<boolean> => {
+/** False when other workers found this one dead and took over its leases. */
+export const sendHeartbeat = async (client: Client, uid: string): Promise<boolean> => {
   const { rowCount } = await client.query('update webhooks.workers set seen = clock_timestamp() where uid = $1', [uid]);
   return rowCount === 1;
 };
 
-export const leaveWorker = async (client: Client, uid: string): Promise<void> => {
+export const deregisterWorker = async (client: Client, uid: string): Promise<void> => {
   await client.query('delete from webhooks.workers where uid = $1', [uid]);
 };
 
-/** Others that were not seen for so long, and none that can still have a lease: rows of those are removed. */
-export const listUnseen = async (
+/** Other workers without a heartbeat for `deadMs`. Removes the rows of those that cannot hold a lease any more. */
+export const listSilentWorkers = async (
   client: Client,
   uid: string,
   { deadMs, forgottenMs }: { deadMs: number; forgottenMs: number },
@@ -49,15 +47,15 @@ export const listUnseen = async (
      where uid <> $1 and seen < clock_timestamp() - $2 * interval '1 millisecond'`,
     [uid, deadMs, forgottenMs],
   );
-  for (const one of rows) if (one.forgotten) await leaveWorker(client, one.uid);
+  for (const one of rows) if (one.forgotten) await deregisterWorker(client, one.uid);
   return rows.filter(({ forgotten }) => !forgotten).map((one) => one.uid);
 };
 
 /**
- * Gives back what the worker had leased, unless its session lives or it was seen again. Returns how many, undefined when it
- * is not dead. In one transaction: it is dead for good when this commits.
+ * Returns the leases of a worker, unless its session lives or it sent a heartbeat. Returns how many, or undefined when the
+ * worker is not dead. Call in a transaction: with its commit the worker is dead for good.
  */
-export const buryWorker = async (
+export const takeOverWorker = async (
   tx: Kysely<unknown>,
   uid: string,
   { now, deadMs }: { now: Date; deadMs: number },
@@ -68,20 +66,20 @@ export const buryWorker = async (
       and pg_try_advisory_xact_lock(lock_key)
     for update skip locked`.execute(tx);
   if (dead.length === 0) return undefined;
-  // Endpoints that something is on its way to are looked at again within that time.
+  // The next look at an endpoint with attempts in flight is within that time, so only those need to be searched.
   const { rows: leased } = await sql<{ endpointUid: string; eventId: string; uid: string }>`
     select turn.endpoint_uid as "endpointUid", held.event_id as "eventId", held.uid
     from webhooks.ready as turn cross join lateral (
       select event_id, uid, lease_token from webhooks.deliveries as delivery
       where delivery.endpoint_uid = turn.endpoint_uid and state = 'pending' and next_attempt_at <= ${now}
-      order by delivery.endpoint_uid, next_attempt_at limit ${lookMax}
+      order by delivery.endpoint_uid, next_attempt_at limit ${heartbeats.searchedMax}
     ) as held
-    where turn.due_at <= ${new Date(now.getTime() + lookMs)} and starts_with(held.lease_token, ${`${uid}.`})`.execute(
+    where turn.due_at <= ${new Date(now.getTime() + scheduling.lookMs)} and starts_with(held.lease_token, ${`${uid}.`})`.execute(
     tx,
   );
   if (leased.length > 0) {
-    await lockReadyRows(tx, [...new Set(leased.map(({ endpointUid }) => endpointUid))]);
-    // One whose outcome is being written at this moment is left to that.
+    await lockSchedule(tx, [...new Set(leased.map(({ endpointUid }) => endpointUid))]);
+    // A delivery whose result is being written at this moment is skipped: that write returns its lease.
     await sql`
       with free as materialized (
         select delivery.event_id, delivery.uid
@@ -94,7 +92,7 @@ export const buryWorker = async (
         update webhooks.deliveries as delivery set lease_token = null, lease_until = null
         from free where delivery.event_id = free.event_id and delivery.uid = free.uid
         returning delivery.endpoint_uid, delivery.next_attempt_at
-      ) ${makeReady('returned')}`.execute(tx);
+      ) ${bringForward('returned')}`.execute(tx);
   }
   await sql`delete from webhooks.workers where uid = ${uid}`.execute(tx);
   return leased.length;

@@ -1,7 +1,7 @@
 /**
- * Recorded events sent again to one endpoint (interface 12.5, webhook/redeliver): one event, or a span of time in steps.
- * Each step is one transaction over a bounded number of events and remembers how far it came, so that a worker that dies
- * loses nothing and queues nothing twice. What is sent again is a delivery of its own, with the id of the event.
+ * Sends recorded events again to one endpoint (interface 12.5, webhook/redeliver): one event, or a span of time in
+ * steps. A step is one transaction over a bounded number of events and stores its progress. After the death of a worker
+ * another one goes on, and no event is queued twice. A redelivered event gets a new delivery with the same event id.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
@@ -19,18 +19,18 @@ import type { Service } from '#src/platform/supervisor.ts';
 import { createWake } from '#src/platform/wake.ts';
 import type { Endpoint, Viewer } from '../endpoints/endpoint.ts';
 import { dropPreviousSecrets, findEndpoint } from '../endpoints/endpoint-store.ts';
-import { joinLanes, knownDeliveries } from '../queue/entity-queue-store.ts';
+import { joinEntityQueues, knownDeliveries } from '../queue/entity-queue-store.ts';
 import { claimRedelivery, insertRedelivery, type Redelivery, saveProgress } from './redelivery-store.ts';
 
 export type Redelivered = { uid: string; queued: number; state: 'running' | 'done' };
 
 export type RedeliverOutcome = Redelivered | 'no_endpoint' | 'no_event' | 'disabled' | 'one_is_running';
 
-/** Events of one step: what a transaction may hold. */
+/** chosen: events of one step, so that its transaction stays short. */
 const stepMax = 100;
 const pollMs = 1_000;
 
-/** One event, whether or not it succeeded there before. */
+/** Sends one event again, also when it succeeded there before. */
 export const redeliverEvent = async (
   tx: Kysely<unknown>,
   viewer: Viewer,
@@ -40,12 +40,12 @@ export const redeliverEvent = async (
   const endpoint = await findEndpoint(tx, viewer, endpointUid, { lock: true });
   if (endpoint === undefined) return 'no_endpoint';
   const event = await findFeedEvent(tx, viewer.tenant, eventId);
-  // Of a kind that the endpoint does not receive, it is no event of this endpoint.
+  // The endpoint does not receive events of this kind.
   if (event === undefined || !endpoint.kinds.includes(event.kind)) return 'no_event';
   if (!endpoint.enabled) return 'disabled';
   const uid = newId('rdl', now.getTime());
   const queued = await queue(tx, { endpoint, redeliveryUid: uid, events: [event], everything: true }, now);
-  // So that its state can be asked like that of any other.
+  // Stored, so that its state can be read like that of any redelivery.
   await insertRedelivery(tx, {
     tenant: viewer.tenant,
     uid,
@@ -64,7 +64,7 @@ export const redeliverEvent = async (
 
 export type Span = { since: Date; until: Date | undefined; everything: boolean };
 
-/** The first step at once; the rest, where there is more, by `createRedeliver`. */
+/** Runs the first step; `createRedeliver` runs the others. */
 export const redeliverSpan = async (
   tx: Kysely<unknown>,
   viewer: Viewer,
@@ -82,7 +82,7 @@ export const redeliverSpan = async (
     until: until ?? null,
     everything,
     afterPlace: await placeBefore(tx, since),
-    // What is recorded from now on is delivered anyway.
+    // Events recorded from now on are delivered anyway.
     lastPlace: Math.min(
       await lastPlace(tx, viewer.tenant, endpoint.kinds),
       (until === undefined ? undefined : await placeAfter(tx, until)) ?? Number.MAX_SAFE_INTEGER,
@@ -96,7 +96,7 @@ export const redeliverSpan = async (
   return { uid, queued, state };
 };
 
-/** Queues the next events and notes how far it came. */
+/** Queues the next events and stores the progress. */
 const step = async (tx: Kysely<unknown>, before: Redelivery, endpoint: Endpoint, now: Date): Promise<Redelivery> => {
   const { events } = await readFeed(tx, {
     tenant: before.tenant,
@@ -121,7 +121,7 @@ const step = async (tx: Kysely<unknown>, before: Redelivery, endpoint: Endpoint,
 
 type Queueing = { endpoint: Endpoint; redeliveryUid: string; events: readonly FeedEvent[]; everything: boolean };
 
-/** Returns how many are to be sent. What is on its way already is sent once, and sooner. */
+/** Returns how many deliveries follow. A delivery that is unfinished is not queued twice; it becomes due now. */
 const queue = async (
   tx: Kysely<unknown>,
   { endpoint: { uid: endpointUid, cancelThrough }, redeliveryUid, events, everything }: Queueing,
@@ -132,7 +132,7 @@ const queue = async (
     endpointUid,
     events.map(({ id }) => id),
   );
-  // What is still to be cancelled since it was disabled is as good as finished.
+  // A delivery that is about to be cancelled counts as finished.
   const unfinished = known.filter(
     ({ state, created }) =>
       (state === 'pending' || state === 'waiting') && (cancelThrough === null || created > cancelThrough),
@@ -141,14 +141,14 @@ const queue = async (
   const moving = new Set(unfinished.map(({ eventId }) => eventId));
   const wanted = events.filter(({ id }) => moving.has(id) || everything || !succeeded.has(id));
   if (wanted.length === 0) return 0;
-  await joinLanes(
+  await joinEntityQueues(
     tx,
     {
       endpointUid,
       redeliveryUid,
       events: wanted.filter(({ id }) => !moving.has(id)),
       adopted: unfinished,
-      lanes: wanted,
+      queues: wanted,
     },
     now,
   );
@@ -157,7 +157,7 @@ const queue = async (
 
 type RedeliverDeps = { db: Kysely<unknown>; clock: Clock; onDeliveries: () => void };
 
-/** Carries on with what a request began. Redeliveries take turns, step by step. */
+/** Runs the later steps of redeliveries, one step of each in turn. */
 export const createRedeliver = ({ db, clock, onDeliveries }: RedeliverDeps): Service => ({
   name: 'webhook-redeliver',
   run: async (signal) => {
@@ -173,14 +173,14 @@ export const createRedeliver = ({ db, clock, onDeliveries }: RedeliverDeps): Ser
   },
 });
 
-/** One step of one redelivery; false when none is running. */
+/** Runs one step of one redelivery. Returns false when none is running. */
 export const redeliverOnce = (db: Kysely<unknown>, now: Date): Promise<boolean> =>
   inTransaction(db, async (tx) => {
     const running = await claimRedelivery(tx);
     if (running === undefined) return false;
     const viewer = { tenant: running.tenant, client: undefined };
     const endpoint = await findEndpoint(tx, viewer, running.endpointUid, { lock: true });
-    // Removed or disabled meanwhile: nothing more is sent to it.
+    // The endpoint was removed or disabled: the redelivery ends.
     if (endpoint?.enabled === true) await step(tx, running, endpoint, now);
     else await saveProgress(tx, { ...running, state: 'done' }, now);
     return true;

@@ -1,4 +1,4 @@
-/** Redeliveries of a span of time in PostgreSQL: how far each has come through the recorded events. */
+/** Redeliveries and their progress through the recorded events. */
 import { type Kysely, sql } from 'kysely';
 import type { Viewer } from '../endpoints/endpoint.ts';
 import type { DeliveryState } from '../queue/delivery-state.ts';
@@ -9,9 +9,9 @@ export type Redelivery = {
   endpointUid: string;
   since: Date;
   until: Date | null;
-  /** Those that succeeded too. */
+  /** Includes events whose delivery succeeded. */
   everything: boolean;
-  /** Places in the feed: looked at up to here, and the last one to look at. */
+  /** Places in the feed: the last one that was read, and the last one to read. */
   afterPlace: number;
   lastPlace: number;
   queued: number;
@@ -19,7 +19,7 @@ export type Redelivery = {
   created: Date;
 };
 
-/** False: one of this endpoint is running. */
+/** Returns false when a redelivery of this endpoint is running. */
 export const insertRedelivery = async (tx: Kysely<unknown>, row: Redelivery): Promise<boolean> => {
   const result = await sql`
     insert into webhooks.redeliveries (tenant, uid, endpoint_uid, since, until, everything, after_position, last_position,
@@ -30,14 +30,14 @@ export const insertRedelivery = async (tx: Kysely<unknown>, row: Redelivery): Pr
   return (result.numAffectedRows ?? 0n) > 0n;
 };
 
-/** How far one is: `queued` are to be sent, or were; `counts` says what became of them. */
+/** `queued`: events that got a delivery. `counts`: those deliveries by state. */
 export type RedeliveryProgress = Pick<Redelivery, 'uid' | 'endpointUid' | 'queued' | 'state' | 'created'> & {
   counts: Record<DeliveryState, number>;
-  /** When the last of those that are finished was. */
+  /** When the last finished delivery was finished. */
   lastFinished: Date | null;
 };
 
-/** What it costs follows from how many deliveries are its own. */
+/** The cost grows with the number of its own deliveries only. */
 export const findRedelivery = async (
   db: Kysely<unknown>,
   { tenant, client }: Viewer,
@@ -60,12 +60,14 @@ export const findRedelivery = async (
   return { ...row, counts: { pending: 0, waiting: 0, succeeded: 0, exhausted: 0, cancelled: 0, ...row.counts } };
 };
 
-/** Those that are done and were made before; their deliveries are dropped as well. */
+/** Removes redeliveries that are done and were made before; their deliveries are dropped as well. */
 export const dropRedeliveries = async (db: Kysely<unknown>, before: Date): Promise<void> => {
   await sql`delete from webhooks.redeliveries where state = 'done' and created < ${before}`.execute(db);
 };
 
-/** The one that waits for longest and that nobody works at; nobody else gets it until the transaction ends. */
+/**
+ * Locks the running redelivery that waits for longest and that no other worker has locked, until the transaction ends.
+ */
 export const claimRedelivery = async (tx: Kysely<unknown>): Promise<Redelivery | undefined> => {
   const { rows } = await sql<Redelivery>`
     select tenant, uid, endpoint_uid as "endpointUid", since, until, everything, after_position as "afterPlace",

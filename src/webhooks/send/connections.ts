@@ -1,6 +1,6 @@
 /**
- * Connections to receivers. One carries one request at a time, so its timings belong to that attempt; it goes only to
- * addresses that were checked, and is kept for the next request to the very same origin and addresses.
+ * Connections to receivers. A connection carries one request at a time, so that its timings belong to one attempt. It
+ * goes only to addresses that were checked, and is reused only for the same origin and addresses.
  */
 import { isIP, Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
@@ -8,9 +8,9 @@ import { buildConnector, Client } from 'undici';
 
 export type Connection = {
   client: Client;
-  /** What opening it took; undefined when it was open already. Reading resets. */
+  /** How long it took to open; undefined when it was open already. Reading resets the value. */
   takeOpening(): Opening | undefined;
-  /** The address at its other end; null before it is open. */
+  /** The address of the receiver; null before the connection is open. */
   address(): string | null;
 };
 
@@ -18,12 +18,12 @@ export type Opening = { connectMs: number; tlsMs: number | null };
 
 export type Connections = {
   take(origin: string, addresses: readonly string[]): Connection;
-  /** `reusable`: the last answer was read to its end. */
-  giveBack(connection: Connection, reusable: boolean): void;
+  /** `reusable`: the last response was read to its end. */
+  release(connection: Connection, reusable: boolean): void;
   close(): Promise<void>;
 };
 
-/** So many receivers that are sent to again and again need no new connection each time. */
+/** chosen: idle connections kept open; a receiver beyond them needs a new connection for each attempt. */
 const idleMax = 2_048;
 const keepAliveMs = 4_000;
 const keepAliveMsMax = 60_000;
@@ -60,11 +60,11 @@ export const createConnections = (timeoutMs: number): Connections => {
       keys.set(opened, key);
       return opened;
     },
-    giveBack: (connection, reusable) => {
+    release: (connection, reusable) => {
       const key = keys.get(connection);
       if (key === undefined || !reusable) return end(connection);
       const kept = idle.get(key) ?? [];
-      // Put last again: the first of the map is what was not used for longest.
+      // Moves the key to the end: the first key of the map was not used for longest.
       idle.delete(key);
       kept.push(connection);
       idle.set(key, kept);
@@ -87,7 +87,7 @@ const open = (origin: string, addresses: readonly string[], timeoutMs: number): 
   const connect = buildConnector({
     timeout: timeoutMs,
     allowH2: false,
-    // No second question to the name server: its answer could be another one.
+    // The name is not resolved again, because a second answer could differ from the checked one.
     lookup: (_host, options, done) => {
       const [first] = checked;
       if (options.all === true) done(null, checked);

@@ -1,33 +1,36 @@
-/** One request over a connection and the start of its answer. Never throws: whatever happens is the result. */
+/** One request over a connection, and the start of its response. It never throws; every failure is a result. */
 import { performance } from 'node:perf_hooks';
 import type { Dispatcher } from 'undici';
 import type { Connection } from './connections.ts';
 import type { Failure, SendResult } from './send-result.ts';
-import type { Limit } from './time-limits.ts';
+import type { TimeLimit } from './time-limits.ts';
 
 export type Post = {
   path: string;
   headers: Record<string, string>;
   body: string;
-  limit: Limit;
+  limit: TimeLimit;
   startedMs: number;
 };
 
 export type PostOutcome = Pick<SendResult, 'status' | 'failure' | 'retryAfter' | 'response'> & {
   firstByteMs: number | null;
-  /** The answer was read to its end. */
+  /** The response was read to its end. */
   reusable: boolean;
 };
 
 const responseBytesMax = 16 * 1024;
-/** For the rest of an answer whose status is known: that is all a delivery needs, and its place is wanted by others. */
+/**
+ * chosen: time for the rest of a response whose status is known. A delivery needs only the status, and other attempts
+ * need the slot.
+ */
 const answerMs = 2_000;
 
 export const sinceMs = (startedMs: number): number => Math.round(performance.now() - startedMs);
 
 const enough = new Error('the attempt is over');
 
-/** The first bytes of an answer that has begun. */
+/** A response that has begun. */
 type Begun = { status: number; retryAfter: string | undefined; firstByteMs: number; chunks: Buffer[]; bytes: number };
 
 export const post = ({ client }: Connection, { path, headers, body, limit, startedMs }: Post): Promise<PostOutcome> =>
@@ -42,7 +45,7 @@ export const post = ({ client }: Connection, { path, headers, body, limit, start
       limit.onOver = undefined;
       resolve(begun === undefined ? unanswered(limit, error) : outcomeOf(begun, reusable));
     };
-    // The status is the receiver's word: what becomes of the rest of its answer does not change it.
+    // The status decides the result; a failure in the rest of the response does not change it.
     const cutShort = (): void => {
       settle(false);
       controller?.abort(enough);
@@ -52,7 +55,7 @@ export const post = ({ client }: Connection, { path, headers, body, limit, start
     };
     limit.onOver = () => (controller === undefined ? settle(false) : controller.abort(enough));
     client.dispatch(
-      // Nothing comes behind it that could have to wait for its answer.
+      // No other request waits on this connection.
       { path, method: 'POST', headers, body, blocking: false },
       {
         onRequestStart: (started) => {
@@ -64,7 +67,7 @@ export const post = ({ client }: Connection, { path, headers, body, limit, start
           const retryAfter = fields['retry-after'];
           const asked = typeof retryAfter === 'string' ? retryAfter : undefined;
           begun = { status, retryAfter: asked, firstByteMs: sinceMs(startedMs), chunks: [], bytes: 0 };
-          // Most answers are here as a whole, and end before this is called.
+          // Most responses are complete by then, so that no timer is started.
           queueMicrotask(awaitRest);
         },
         onResponseData: (_controller, chunk) => {
@@ -79,7 +82,7 @@ export const post = ({ client }: Connection, { path, headers, body, limit, start
     );
   });
 
-const unanswered = (limit: Limit, error: unknown): PostOutcome => ({
+const unanswered = (limit: TimeLimit, error: unknown): PostOutcome => ({
   status: null,
   failure: limit.isOver ? 'timeout' : classify(error),
   retryAfter: undefined,
@@ -102,7 +105,7 @@ const failureOf = (status: number): Failure | null => {
   return status >= 300 && status < 400 ? 'redirect' : 'status';
 };
 
-/** UTF-8 within the bound. PostgreSQL keeps no U+0000, and each byte that is not UTF-8 becomes three. */
+/** Text within the bound in UTF-8. PostgreSQL stores no U+0000, and each invalid byte becomes three. */
 const printable = (bytes: Buffer): string => {
   const text = bytes.subarray(0, responseBytesMax).toString('utf8').replaceAll('\0', '\ufffd');
   if (Buffer.byteLength(text) <= responseBytesMax) return text;

@@ -1,7 +1,7 @@
 /** The result of one POST to a receiver. */
 export type Failure = 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'status' | 'redirect' | 'target_refused';
 
-/** Milliseconds; null for a part that was not reached, 0 for one that a kept connection spared. */
+/** Milliseconds; null for a part that was not reached, 0 for a part that a kept connection saved. */
 export type Timings = {
   dns: number | null;
   connect: number | null;
@@ -13,10 +13,10 @@ export type Timings = {
 export type SendResult = {
   address: string | null;
   status: number | null;
-  /** null: the receiver has it. */
+  /** Null when the receiver accepted the event. */
   failure: Failure | null;
   retryAfter: string | undefined;
-  /** The start of the answer's body, or why nothing was sent. */
+  /** The start of the response body, or the reason why nothing was sent. */
   response: string | null;
   timings: Timings;
 };

@@ -1,6 +1,6 @@
 /**
- * One POST to a receiver: to an address that was checked, without following redirects, 15 s in all, at most 16 KiB of
- * the answer kept. Never throws: whatever happens is the result of an attempt.
+ * One POST to a receiver: only to a checked address, without following redirects, within the time limit, with at most
+ * 16 KiB of the response kept. It never throws; every failure is a result.
  */
 import { isIP } from 'node:net';
 import { performance } from 'node:perf_hooks';
@@ -15,7 +15,7 @@ import {
 import { createConnections } from './connections.ts';
 import { post, sinceMs } from './post.ts';
 import type { Failure, SendResult } from './send-result.ts';
-import { createLimits, type Limit } from './time-limits.ts';
+import { createTimeLimits, type TimeLimit } from './time-limits.ts';
 
 export type Send = (
   url: string,
@@ -27,13 +27,14 @@ export type Send = (
 type SendDeps = { rules: TargetRules; resolve: Resolve; timeoutMs: number };
 
 /**
- * A URL as it was read; what it says never changes, what its name leads to is asked each time. `verdict`: of an address
- * that is no name, once it was judged.
+ * A parsed URL. The URL never changes, but its host name is resolved for each attempt. `verdict`: for a literal
+ * address, once it was checked.
  */
 type Target =
   | { problem: string }
   | { problem?: never; url: URL; origin: string; path: string; verdict?: TargetVerdict };
 
+/** chosen: parsed URLs that are cached before the cache starts over. */
 const targetsMax = 4_096;
 
 const createTargets = (rules: TargetRules): ((text: string) => Target) => {
@@ -57,14 +58,14 @@ const createTargets = (rules: TargetRules): ((text: string) => Target) => {
 export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void> } => {
   const connections = createConnections(deps.timeoutMs);
   const targetOf = createTargets(deps.rules);
-  const beginLimit = createLimits(deps.timeoutMs);
+  const beginLimit = createTimeLimits(deps.timeoutMs);
   const send: Send = async (url, headers, body, signal) => {
     const startedMs = performance.now();
     const target = targetOf(url);
     if (target.problem !== undefined) return unsent('target_refused', target.problem, startedMs, null);
     const limit = beginLimit(signal);
     try {
-      const verdict = limit.isOver ? undefined : (target.verdict ?? (await judge(deps, target, limit)));
+      const verdict = limit.isOver ? undefined : (target.verdict ?? (await checkAddress(deps, target, limit)));
       const dns = sinceMs(startedMs);
       if (verdict === undefined) return unsent('timeout', 'the name was not resolved in time', startedMs, dns);
       if (verdict.kind === 'refused') return unsent('target_refused', verdict.reason, startedMs, dns);
@@ -80,7 +81,7 @@ export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void>
       });
       const opening = connection.takeOpening();
       const address = connection.address();
-      connections.giveBack(connection, reusable);
+      connections.release(connection, reusable);
       return {
         address: address ?? verdict.addresses[0],
         status,
@@ -111,15 +112,15 @@ const unsent = (failure: Failure, response: string, startedMs: number, dns: numb
   timings: { dns, connect: null, tls: null, firstByte: null, total: sinceMs(startedMs) },
 });
 
-/** Undefined: not in time. */
-const judge = async (
+/** Returns undefined when the limit was reached first. */
+const checkAddress = async (
   { rules, resolve }: SendDeps,
   target: Extract<Target, { url: URL }>,
-  limit: Limit,
+  limit: TimeLimit,
 ): Promise<TargetVerdict | undefined> => {
   const { url } = target;
   if (isIP(hostOf(url)) !== 0) {
-    // Nobody is asked, so the verdict stays the same.
+    // A literal address is not resolved, so the verdict stays the same.
     target.verdict = await checkTarget(url, rules, resolve);
     return target.verdict;
   }

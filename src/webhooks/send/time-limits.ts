@@ -1,20 +1,20 @@
 /**
- * When an attempt is over: after its time, or when its process ends. All have the same time, so the first that began is
- * the first to be over, and one timer watches for all of them: a timer or a signal for each attempt would cost more than
- * its headers.
+ * The time limit of attempts: an attempt is over after its time, or when its process ends. All attempts have the same
+ * limit, so the one that began first is over first, and one timer serves all. A timer or a signal for each attempt
+ * would cost more than its headers.
  */
 import { performance } from 'node:perf_hooks';
 
-export type Limit = {
+export type TimeLimit = {
   readonly isOver: boolean;
-  /** Called once, when it is over. */
+  /** Called once, when the limit is reached. */
   onOver: (() => void) | undefined;
-  /** Ends the waiting for it. */
+  /** Ends the limit: `onOver` is not called any more. */
   close(): void;
 };
 
-/** `signal`: of the end of the process, or of whoever asked for the attempt. */
-export type BeginLimit = (signal: AbortSignal) => Limit;
+/** `signal`: aborted at the end of the process, or by the caller who asked for the attempt. */
+export type BeginLimit = (signal: AbortSignal) => TimeLimit;
 
 type Open = { isOver: boolean; onOver: (() => void) | undefined; endMs: number; close(): void };
 
@@ -24,10 +24,10 @@ const endNow = (limit: Open): void => {
   limit.onOver?.();
 };
 
-export const createLimits = (timeoutMs: number): BeginLimit => {
-  /** In the sequence of their beginning. */
+export const createTimeLimits = (timeoutMs: number): BeginLimit => {
+  /** In the order of their start. */
   const open = new Set<Open>();
-  /** What is to be ended with a signal; one listener for all of it. */
+  /** The limits to end with a signal, so that each signal has one listener. */
   const bySignal = new WeakMap<AbortSignal, Set<Open>>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -41,7 +41,7 @@ export const createLimits = (timeoutMs: number): BeginLimit => {
     }
   };
   const watch = (delayMs: number): void => {
-    // An attempt keeps its process by what it waits for. When none is left, nothing may keep it.
+    // The connection of an attempt keeps the process alive; the timer must not, when no attempt is left.
     timer = setTimeout(look, Math.ceil(delayMs)).unref();
   };
   const endedWith = (signal: AbortSignal): Set<Open> => {

@@ -1,6 +1,6 @@
 /**
- * Endpoints' secrets, opened and made into keys once for many deliveries. Kept by their sealed form: whoever rotates a
- * secret seals another one, and what is kept of the old one answers nobody any more.
+ * Secrets of endpoints, opened once and made into keys for many deliveries. They are cached by their sealed form: a
+ * rotation seals another secret, so an old entry is never used for it.
  */
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { type SecretKeys, secretKeys } from './sign.ts';
@@ -10,20 +10,21 @@ export const endpointSecretLabel = (uid: string): string => `webhook-endpoint/${
 
 export type OpenedSecrets = (endpointUid: string, sealed: Buffer) => SecretKeys;
 
-const keptMax = 4_096;
+/** chosen: endpoints whose keys are cached before the cache starts over. */
+const cachedMax = 4_096;
 
-type Kept = { sealed: Buffer; keys: SecretKeys };
+type Cached = { sealed: Buffer; keys: SecretKeys };
 
 export const createOpenedSecrets = (box: Pick<SecretBox, 'open'>): OpenedSecrets => {
-  const kept = new Map<string, Kept[]>();
+  const cache = new Map<string, Cached[]>();
   return (endpointUid, sealed) => {
-    const ofEndpoint = kept.get(endpointUid);
+    const ofEndpoint = cache.get(endpointUid);
     const known = ofEndpoint?.find((one) => one.sealed.equals(sealed));
     if (known !== undefined) return known.keys;
     const keys = secretKeys(box.open(sealed, endpointSecretLabel(endpointUid)));
-    if (kept.size >= keptMax) kept.clear();
-    // The current one and the previous one.
-    kept.set(endpointUid, [{ sealed, keys }, ...(ofEndpoint ?? [])].slice(0, 2));
+    if (cache.size >= cachedMax) cache.clear();
+    // The current secret and the previous one.
+    cache.set(endpointUid, [{ sealed, keys }, ...(ofEndpoint ?? [])].slice(0, 2));
     return keys;
   };
 };

@@ -6,11 +6,11 @@ import { createHmac, createSecretKey, type KeyObject, sign as signWith } from 'n
 
 export type SignedParts = { id: string; timestampSeconds: number; body: string };
 
-/** `whsec_` + base64 stands for the decoded bytes; any other secret for its UTF-8 bytes. */
+/** The bytes of a secret: decoded base64 after `whsec_`, otherwise its UTF-8 bytes. */
 export const secretBytes = (secret: string): Buffer =>
   secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : Buffer.from(secret, 'utf8');
 
-/** A secret as the keys of its two signatures: making a key costs more than signing with it. */
+/** The keys of both signatures of a secret; making a key costs more than signing with it. */
 export type SecretKeys = { v1: KeyObject; hex: KeyObject };
 
 export const secretKeys = (secret: string): SecretKeys => ({
@@ -18,7 +18,7 @@ export const secretKeys = (secret: string): SecretKeys => ({
   hex: createSecretKey(Buffer.from(secret, 'utf8')),
 });
 
-/** What `v1` and `v1a` sign. */
+/** The bytes that `v1` and `v1a` sign. */
 export const signedBytes = ({ id, timestampSeconds, body }: SignedParts): Buffer =>
   Buffer.from(`${id}.${timestampSeconds}.${body}`);
 
@@ -33,7 +33,7 @@ export const signV1a = (key: KeyObject, parts: SignedParts): string => v1aOf(key
 export const v1aOf = (key: KeyObject, signed: Buffer): string =>
   `v1a,${signWith(null, signed, key).toString('base64')}`;
 
-/** Lower-case hex over the raw body, keyed with the secret string exactly as it was shown. */
+/** Lower-case hex HMAC of the raw body, keyed with the secret exactly as it was shown. */
 export const signHex = (secret: string, body: string): string => hexOf(createSecretKey(Buffer.from(secret)), body);
 
 export const hexOf = (key: KeyObject, body: string): string => createHmac('sha256', key).update(body).digest('hex');

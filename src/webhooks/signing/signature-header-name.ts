@@ -1,6 +1,7 @@
 /**
- * What the plain hex header of a delivery may be called, by the operator and by the owner of an endpoint alike: no name that
- * means something else to servers and proxies on the way, or that the request of a delivery has already (interface 12.3).
+ * Allowed names of the plain hex header of a delivery, for the operator and for the owner of an endpoint alike. A name
+ * is refused when servers or proxies on the way give it a meaning, or when a delivery has that header already
+ * (interface 12.3).
  */
 import { deliveryHeaderNames } from './signed-headers.ts';
 
@@ -9,7 +10,7 @@ export const signatureHeaderPattern = /^[A-Za-z0-9-]{1,64}$/;
 
 const takenNames: ReadonlySet<string> = new Set([
   ...deliveryHeaderNames,
-  // Of the connection and of the message as a whole (RFC 9110, RFC 9112).
+  // Connection and message (RFC 9110, RFC 9112).
   ...[
     'connection',
     'keep-alive',
@@ -25,10 +26,10 @@ const takenNames: ReadonlySet<string> = new Set([
   ...['via', 'max-forwards', 'http2-settings', 'upgrade-insecure-requests', 'alt-svc', 'server', 'mime-version'],
   // Credentials and state.
   ...['authorization', 'www-authenticate', 'authentication-info', 'cookie', 'cookie2', 'set-cookie', 'set-cookie2'],
-  // Of other requests and of answers.
+  // Requests and responses.
   ...['age', 'allow', 'cache-control', 'pragma', 'warning', 'expires', 'etag', 'last-modified', 'vary', 'location'],
   ...['retry-after', 'link', 'refresh', 'range', 'from', 'origin', 'referer', 'dnt', 'priority', 'accept', 'if'],
-  // Where a request came from, and where it is to go.
+  // Origin and target of a request behind proxies.
   ...['forwarded', 'x-real-ip', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip', 'proxy', 'x-forwarded'],
   ...['x-original-url', 'x-rewrite-url', 'x-http-method', 'x-http-method-override', 'x-method-override'],
   // Traces (W3C Trace Context, Baggage, B3).
@@ -43,7 +44,10 @@ const takenPrefixes = [
 const isTaken = (name: string): boolean =>
   takenNames.has(name) || takenPrefixes.some((prefix) => name.startsWith(prefix));
 
-/** What is wrong with it; undefined when nothing is. During a rotation `<name>-Next` is sent too, so that is judged as well. */
+/**
+ * Returns what is wrong with the name, undefined when nothing is. During a rotation `<name>-Next` is sent too, so it is
+ * checked as well.
+ */
 export const signatureHeaderProblem = (name: string): string | undefined => {
   if (!signatureHeaderPattern.test(name)) return 'must be 1 to 64 letters, digits and hyphens';
   const lower = name.toLowerCase();

@@ -1,6 +1,6 @@
 /**
- * The headers of a delivery (interface 12.3). While the overlap of a rotation lasts, both secrets sign: receivers of
- * `webhook-signature` accept any that fits, the plain hex header stays what it was, and its `-Next` twin is the new one.
+ * The headers of a delivery (interface 12.3). During the overlap of a rotation both secrets sign: `webhook-signature`
+ * holds both signatures, the plain hex header keeps the old secret, and its `-Next` twin has the new one.
  */
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -15,7 +15,7 @@ export type SignedDelivery = {
   body: string;
   /** Attempts made before this one. */
   attemptsCount: number;
-  /** Sealed, as those below. */
+  /** Sealed, like the previous secret. */
   secret: Buffer;
   previousSecret: Buffer | null;
   previousSecretExpires: Date | null;
@@ -26,7 +26,7 @@ export type SignedHeaders = (delivery: SignedDelivery, timestampSeconds: number)
 
 type SignedHeadersDeps = { box: SecretBox; clock: Clock; keys: SigningKeys; signatureHeader: string };
 
-/** Fixed names; the hex header may have none of them. */
+/** Names that are taken; the plain hex header may have none of them. */
 export const deliveryHeaderNames = [
   'content-type',
   'user-agent',
@@ -37,7 +37,7 @@ export const deliveryHeaderNames = [
   'x-orderpass-attempt',
 ] as const;
 
-/** `signatureHeader`: the operator's name of the hex header, for endpoints that have none of their own. */
+/** `signatureHeader`: the operator's name of the hex header, for endpoints without a name of their own. */
 export const createSignedHeaders = ({ box, clock, keys, signatureHeader }: SignedHeadersDeps): SignedHeaders => {
   const opened = createOpenedSecrets(box);
   return async (delivery, timestampSeconds) => {
@@ -70,7 +70,7 @@ type HeaderParts = {
   timestampSeconds: number;
   /** The signatures of `webhook-signature`. */
   signature: string;
-  /** The plain hex header under its name, and during a rotation its twin. */
+  /** The plain hex header by name, and during a rotation its `-Next` twin. */
   hex: Readonly<Record<string, string>>;
   uid: string;
   attempt: number;

@@ -1,14 +1,17 @@
-/** Keys of the webhook engine in PostgreSQL. */
+/** Signing keys in the database. */
 import { type Kysely, sql } from 'kysely';
 
 export type SigningKeyRow = { kid: string; publicJwk: unknown; privateKey: Buffer; created: Date; notBefore: Date };
 
-/** To the end of the transaction: of two that make a key at the same time one sees the other's. */
+/**
+ * Locks the table until the transaction ends: of two workers that make a key at the same time, one sees the key of the
+ * other.
+ */
 export const lockSigningKeys = async (tx: Kysely<unknown>): Promise<void> => {
   await sql`lock table webhooks.signing_keys in exclusive mode`.execute(tx);
 };
 
-/** The one that signs last comes first. */
+/** Ordered by the start of signing, latest first. */
 export const listSigningKeys = async (db: Kysely<unknown>): Promise<SigningKeyRow[]> => {
   const { rows } = await sql<SigningKeyRow>`
     select kid, public_jwk as "publicJwk", private_key as "privateKey", created, not_before as "notBefore"

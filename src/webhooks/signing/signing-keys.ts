@@ -1,7 +1,7 @@
 /**
- * The Ed25519 keys of `v1a` signatures, sealed, the same for all workers. The first is made on first use. A new one is
- * listed a day before it signs, and an old one for a week after its last signature (interface 4.3), so that no receiver
- * meets a key that it cannot find.
+ * The Ed25519 keys of `v1a` signatures, stored sealed and shared by all workers. The first key is made on first use. A
+ * new key is published a day before it signs, and an old key for a week after its last signature (interface 4.3), so
+ * that receivers always find the key of a signature.
  */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { calculateJwkThumbprint, type JWK } from 'jose';
@@ -21,7 +21,7 @@ import {
 type SigningKeysDeps = { db: Kysely<unknown>; box: SecretBox; clock: Clock };
 
 export type SigningKeys = {
-  /** Of the key that signs now; at once while what was read is fresh. */
+  /** The key that signs now; no promise while the cached rows are fresh. */
   privateKey(): KeyObject | Promise<KeyObject>;
   publicJwks(): Promise<{ keys: JWK[] }>;
 };
@@ -45,7 +45,7 @@ export const createSigningKeys = (deps: SigningKeysDeps): SigningKeys => {
     rows = found.length > 0 ? found : await makeFirst(deps);
     readAtMs = nowMs;
   };
-  /** While the store is away what was read before is good enough: nothing signs that was not listed a day before. */
+  /** While the database is away the cached keys stay valid, because every key is published a day before it signs. */
   const isFresh = (nowMs: number): boolean => Math.abs(nowMs - readAtMs) < readEveryMs;
   const known = async (): Promise<readonly SigningKeyRow[]> => {
     const nowMs = clock.now().getTime();
@@ -77,7 +77,7 @@ export const createSigningKeys = (deps: SigningKeysDeps): SigningKeys => {
 /** `rows`: newest first, at least one. */
 const signing = (rows: readonly SigningKeyRow[], now: Date): SigningKeyRow => {
   const row = rows.find(({ notBefore }) => notBefore <= now) ?? rows.at(-1);
-  if (row === undefined) throw new Error('there is no key that signs');
+  if (row === undefined) throw new Error('no webhook signing key exists');
   return row;
 };
 
@@ -90,8 +90,8 @@ const isListedAt =
   };
 
 /**
- * Lists a new key; it signs a day later. Forgets those that are not listed any more. CONFLICT: the one before has not begun
- * to sign.
+ * Publishes a new key, which signs a day later. Deletes keys that are not published any more. Throws CONFLICT while the
+ * last new key does not sign yet.
  */
 export const rotateWebhookKey = async (
   tx: Kysely<unknown>,
@@ -113,7 +113,7 @@ export const rotateWebhookKey = async (
     tx,
     over.map(({ kid }) => kid),
   );
-  // Without a key before it nobody knows another one.
+  // The first key signs at once, because receivers know no other.
   const notBefore = rows.length === 0 ? now : new Date(now.getTime() + listedMsBefore);
   const { kid } = await makeKey(tx, box, now, notBefore);
   return { kid, signs_from: notBefore.toISOString() };

@@ -1,7 +1,7 @@
 /**
- * Ports that no webhook goes to: those that browsers block (WHATWG Fetch, "bad port"), where other protocols answer, and
- * those of common data stores and of remote control. A POST to one of them could be read as commands of that protocol, and
- * what comes back would stand in the log of deliveries.
+ * Ports that webhooks never use: those that browsers block (WHATWG Fetch, "bad port"), because other protocols answer
+ * there, and those of common data stores and of remote control. Such a server could read a POST as commands of its
+ * protocol, and its answer would be shown in the log of deliveries.
  */
 
 const browsersBlock = [
@@ -42,5 +42,5 @@ const storesAndControl = [
 
 const refused: ReadonlySet<number> = new Set([...browsersBlock, ...storesAndControl]);
 
-/** `port`: as a URL has it; empty for that of the scheme. */
+/** `port`: as in a URL; empty for the default of the scheme. */
 export const isRefusedPort = (port: string): boolean => port !== '' && refused.has(Number(port));

@@ -1,19 +1,19 @@
 /**
- * Where webhooks may go (interface 12.4): https to public addresses, checked when an endpoint is made and again at each
- * connection, which then goes to the very address that was checked. Otherwise a name that resolves to a public address
- * today and to the metadata service tomorrow would make the worker a door into the private network.
+ * Which addresses webhooks may go to (interface 12.4): https to public addresses. The address is checked when an
+ * endpoint is made and again at each connection, which then goes to the checked address. Otherwise a name that resolves
+ * to a public address today and to the metadata service tomorrow would open the private network through the worker.
  */
 import { BlockList, isIP } from 'node:net';
 import { isRefusedPort } from './refused-ports.ts';
 
 export type TargetRules = {
-  /** http, loopback and private addresses too. */
+  /** Allows http, loopback and private addresses as well. */
   allowPrivate: boolean;
-  /** Origins that are allowed whatever they are: the receiver of the demo. */
+  /** Origins that are always allowed, such as the receiver of the demo. */
   allowedOrigins: readonly string[];
 };
 
-/** All addresses of a name. Who asked has stopped waiting when `signal` is aborted. */
+/** Resolves all addresses of a name. `signal` is aborted when the caller no longer waits. */
 export type Resolve = (hostname: string, signal?: AbortSignal) => Promise<readonly string[]>;
 
 export type TargetVerdict =
@@ -29,7 +29,7 @@ for (const [network, prefix] of [
   ['10.0.0.0', 8],
   ['100.64.0.0', 10], // shared address space of carriers
   ['127.0.0.0', 8],
-  ['168.63.129.16', 32], // a cloud's platform services, public only by its digits
+  ['168.63.129.16', 32], // platform services of a cloud, not reachable from the internet
   ['169.254.0.0', 16], // link-local, cloud metadata
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
@@ -45,7 +45,7 @@ for (const [network, prefix] of [
   blocked.addSubnet(network, prefix, 'ipv4');
 }
 
-/** Only global unicast is public in IPv6, and parts of that carry an IPv4 address or lead nowhere. */
+/** Only global unicast is public in IPv6. These parts of it carry an IPv4 address or are not routed. */
 const globalUnicast = new BlockList();
 globalUnicast.addSubnet('2000::', 3, 'ipv6');
 const notGlobal = new BlockList();
@@ -58,16 +58,16 @@ for (const [network, prefix] of [
   notGlobal.addSubnet(network, prefix, 'ipv6');
 }
 
-/** True for addresses that anybody on the internet could have reached anyway. */
+/** True for addresses that are reachable from the internet anyway. */
 export const isPublicAddress = (address: string): boolean => {
   const version = isIP(address);
   if (version === 4) return !blocked.check(address, 'ipv4');
   if (version !== 6 || address.includes('%')) return false;
-  // Mapped (::ffff:a.b.c.d), NAT64 and all else outside 2000::/3 is refused as a whole.
+  // Mapped (::ffff:a.b.c.d), NAT64 and all other addresses outside 2000::/3 are refused.
   return globalUnicast.check(address, 'ipv6') && !notGlobal.check(address, 'ipv6');
 };
 
-/** What is wrong with the address as written; undefined when nothing is. */
+/** Returns what is wrong with the URL as written, undefined when nothing is. */
 export const urlProblem = (text: string, rules: TargetRules): string | undefined => {
   if (text.length > urlCharactersMax) return `must have at most ${urlCharactersMax} characters`;
   if (!URL.canParse(text)) return 'must be an absolute URL';
@@ -81,10 +81,10 @@ export const urlProblem = (text: string, rules: TargetRules): string | undefined
   return 'must begin with https://';
 };
 
-/** As it is asked for: without the brackets of an IPv6 address. */
+/** The host as a resolver takes it: without the brackets of an IPv6 address. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
-/** Resolves and judges the host of a URL whose text was found right; the connection must go to one of `addresses`. */
+/** Resolves and checks the host of a URL without a `urlProblem`. The connection must go to one of `addresses`. */
 export const checkTarget = async (
   url: URL,
   rules: TargetRules,
@@ -96,9 +96,9 @@ export const checkTarget = async (
   if (first === undefined) return { kind: 'unresolved', reason: `${host} has no address` };
   const addresses = [first, ...rest] as const;
   if (rules.allowPrivate || rules.allowedOrigins.includes(url.origin)) return { kind: 'allowed', addresses };
-  // One private address among several is enough: which of them a connection takes is not ours to trust.
+  // One private address among several is enough to refuse: the caller cannot know which one a connection would use.
   if (addresses.every(isPublicAddress)) return { kind: 'allowed', addresses };
-  // Not which one: the answer would map the names of the private network for whoever asks.
+  // The address is not named: the answers would map the names of the private network.
   return {
     kind: 'refused',
     reason: isIP(host) === 0 ? `${host} leads to a private address` : `${host} is a private address`,

@@ -1,7 +1,7 @@
 /**
- * Counts and traces attempts around `send`. An attempt is a trace of its own: the change that it tells of ended long
- * before. The receiver gets no trace context, since it belongs to somebody else, and of its address only the host is told:
- * path and query often hold its secret.
+ * Counts and traces attempts around `send`. An attempt is a trace of its own, because the change behind the event ended
+ * long before. Receivers get no trace context, since they belong to third parties. Spans hold only the host of the
+ * address: path and query often contain a secret.
  */
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import type { TraceSpan, Traces } from '#src/platform/telemetry/traces.ts';
@@ -10,7 +10,7 @@ import type { Failure, SendResult } from '../send/send-result.ts';
 
 export type Observers = {
   metrics: Metrics;
-  /** Undefined: nothing is traced. */
+  /** Undefined when tracing is off. */
   traces: Traces | undefined;
 };
 
@@ -32,9 +32,7 @@ const outcomes: readonly Outcome[] = [
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 
 export const createObserveAttempts = ({ metrics, traces }: Observers): ((send: Send) => Send) => {
-  const attempts = metrics.counter('webhook_attempts_total', 'Attempts to deliver, by what became of them', [
-    'outcome',
-  ]);
+  const attempts = metrics.counter('webhook_attempts_total', 'Attempts to deliver, by outcome', ['outcome']);
   const seconds = metrics
     .histogram('webhook_attempt_duration_seconds', 'From the start of an attempt to its outcome', buckets)
     .child({});
@@ -54,7 +52,7 @@ export const createObserveAttempts = ({ metrics, traces }: Observers): ((send: S
   };
 };
 
-/** Cut short by the end of this process: another one sends it again. */
+/** The end of this process cut the attempt; another worker sends the delivery again. */
 const outcomeOf = ({ failure, status }: SendResult, signal: AbortSignal): Outcome => {
   if (failure === null) return 'delivered';
   return signal.aborted && status === null ? 'cut' : failure;

@@ -1,13 +1,13 @@
 /**
- * How much waits to be delivered. What it costs is bounded: the first `countedMax` entries of the index of what is not
- * finished, and one entry for each of at most `endpointsMax` endpoints that have something pending.
+ * How many deliveries are unfinished. The cost is bounded: the first `countedMax` entries of the index of unfinished
+ * deliveries, and one entry for each of at most `endpointsMax` endpoints with pending ones.
  */
 import { type Kysely, sql } from 'kysely';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 
 /**
- * `pending` and `waiting`: `countedMax` together at most. `oldestDue`: of endpoints whose last attempt succeeded or that were
- * never tried; `oldestHeld`: of those that fail or are disabled. Null when nothing is due.
+ * `pending` and `waiting`: counted up to `countedMax` together. `oldestDue`: at endpoints whose last attempt succeeded
+ * or that had none. `oldestHeld`: at endpoints that fail or are disabled. Null when nothing is due.
  */
 export type QueueFigures = { pending: number; waiting: number; oldestDue: Date | null; oldestHeld: Date | null };
 
@@ -15,7 +15,7 @@ export type QueueBounds = { countedMax: number; endpointsMax: number };
 
 export const readQueue = (db: Kysely<unknown>, now: Date, bounds: QueueBounds): Promise<QueueFigures> =>
   inTransaction(db, async (tx) => {
-    // Statistics that are old make the planner read the table, finished deliveries and all, to find a few.
+    // With old statistics the planner would scan the table with all finished deliveries to find a few.
     await sql`select set_config(name, 'off', true) from unnest(array['enable_seqscan', 'enable_bitmapscan']) as name`.execute(
       tx,
     );

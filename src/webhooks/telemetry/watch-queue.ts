@@ -1,10 +1,10 @@
-/** Figures of the queue, read when somebody looks and at most once in 10 s, however many look. */
+/** Metrics of the queue. They are read when Prometheus asks, and at most once in 10 s. */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import { type QueueFigures, readQueue } from './queue-figures-store.ts';
 
-const keptMs = 10_000;
+const cachedMs = 10_000;
 const countedMax = 10_000;
 const endpointsMax = 1_000;
 const answerMs = 2_000;
@@ -14,10 +14,10 @@ export const watchQueue = (metrics: Metrics, { db, clock }: { db: Kysely<unknown
   let readAtMs = 0;
   const read = (): Promise<QueueFigures> => {
     const nowMs = performance.now();
-    if (known !== undefined && nowMs - readAtMs < keptMs) return known;
+    if (known !== undefined && nowMs - readAtMs < cachedMs) return known;
     readAtMs = nowMs;
     const reading = inTime(readQueue(db, clock.now(), { countedMax, endpointsMax }));
-    // The next look tries again.
+    // The next request tries again.
     reading.catch(() => {
       if (known === reading) known = undefined;
     });
@@ -45,10 +45,10 @@ export const watchQueue = (metrics: Metrics, { db, clock }: { db: Kysely<unknown
   );
 };
 
-/** A store that does not answer costs the page this much and no more. */
+/** Bounds the time that a scrape waits for the database. */
 const inTime = async <T>(work: Promise<T>): Promise<T> => {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error('the store does not answer')), answerMs);
+  const timer = setTimeout(() => reject(new Error('the database did not answer in time')), answerMs);
   try {
     return await Promise.race([work, late]);
   } finally {

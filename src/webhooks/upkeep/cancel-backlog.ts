@@ -1,13 +1,14 @@
 /**
- * Cancels what was still to be sent to an endpoint that was disabled or removed, a piece at a time: a backlog of a million
- * must not be one transaction that others wait for. What is on its way is left until its lease ends.
+ * Cancels the unfinished deliveries of an endpoint that was disabled or removed, a piece at a time: a backlog of a
+ * million in one transaction would block others. A delivery whose attempt is in flight is cancelled after its lease
+ * ends.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { createWake, type Wake } from '#src/platform/wake.ts';
-import { lockLanes, releaseNext } from '../queue/entity-queue-store.ts';
+import { lockEntityQueues, releaseNext } from '../queue/entity-queue-store.ts';
 import { type Cancelling, cancelPiece, endCancelling, findPiece, listCancelling } from './cancel-store.ts';
 
 type CancelDeps = { db: Kysely<unknown>; clock: Clock };
@@ -38,7 +39,10 @@ export const createCancelBacklog = ({ db, clock }: CancelDeps): CancelBacklog =>
   };
 };
 
-/** Returns how many were cancelled. When nothing is left the endpoint may be sent to again, if it is enabled. */
+/**
+ * Returns how many deliveries were cancelled. Once none is left, an endpoint that is enabled again may receive new
+ * ones.
+ */
 const cancelSome = (db: Kysely<unknown>, endpoint: Cancelling, now: Date): Promise<number> =>
   inTransaction(db, async (tx) => {
     const piece = await findPiece(tx, endpoint, now, pieceMax);
@@ -46,9 +50,9 @@ const cancelSome = (db: Kysely<unknown>, endpoint: Cancelling, now: Date): Promi
       await endCancelling(tx, endpoint);
       return 0;
     }
-    await lockLanes(tx, piece);
+    await lockEntityQueues(tx, piece);
     const count = await cancelPiece(tx, piece, now);
-    // Enabled again meanwhile: what was made since must not wait for what is cancelled now.
+    // The endpoint may be enabled again. Deliveries that were made since then must not wait behind cancelled ones.
     await releaseNext(tx, piece, now, endpoint.through);
     return count;
   });

@@ -1,10 +1,10 @@
-/** The backlog of endpoints that were disabled. */
+/** The unfinished deliveries of disabled endpoints. */
 import { type Kysely, sql } from 'kysely';
-import type { Lane } from '../queue/entity-queue-store.ts';
+import type { EntityQueue } from '../queue/entity-queue-store.ts';
 
 export type Cancelling = {
   endpointUid: string;
-  /** What was made up to then is cancelled; everything as long as the endpoint is disabled. */
+  /** Deliveries that were made until then are cancelled; all of them while the endpoint is disabled. */
   through: Date;
 };
 
@@ -17,14 +17,14 @@ export const listCancelling = async (db: Kysely<unknown>): Promise<Cancelling[]>
   return rows;
 };
 
-export type Unsent = Lane & { eventId: string; uid: string };
+export type Unsent = EntityQueue & { eventId: string; uid: string };
 
 const unfinishedOf = ({ endpointUid, through }: Cancelling) => sql`
   webhooks.deliveries as delivery
   where delivery.endpoint_uid = ${endpointUid} and state in ('pending', 'waiting')
     and (created <= ${through} or not (select enabled from webhooks.endpoints where uid = ${endpointUid}))`;
 
-/** What is to be cancelled and not on its way. */
+/** Deliveries to cancel, without those whose attempt is in flight. */
 export const findPiece = async (
   tx: Kysely<unknown>,
   endpoint: Cancelling,
@@ -37,7 +37,7 @@ export const findPiece = async (
   return rows;
 };
 
-/** What belongs to events from before and is not on its way. */
+/** Deliveries of events from before, without those whose attempt is in flight. */
 export const findBefore = async (tx: Kysely<unknown>, before: Date, now: Date, limit: number): Promise<Unsent[]> => {
   const { rows } = await sql<Unsent>`
     select event_id as "eventId", uid, endpoint_uid as "endpointUid", kind, entity from webhooks.deliveries
@@ -46,7 +46,7 @@ export const findBefore = async (tx: Kysely<unknown>, before: Date, now: Date, l
   return rows;
 };
 
-/** Under the locks of their lanes. Returns how many it were. */
+/** Call with the locks of the entity queues. Returns how many deliveries were cancelled. */
 export const cancelPiece = async (tx: Kysely<unknown>, piece: readonly Unsent[], now: Date): Promise<number> => {
   const { numAffectedRows } = await sql`
     update webhooks.deliveries as delivery set state = 'cancelled', finished = ${now}, next_attempt_at = null
@@ -56,7 +56,7 @@ export const cancelPiece = async (tx: Kysely<unknown>, piece: readonly Unsent[],
   return Number(numAffectedRows ?? 0n);
 };
 
-/** Unless something is on its way still, or it was disabled anew. */
+/** Ends the cancelling, unless an attempt is still in flight or the endpoint was disabled again. */
 export const endCancelling = async (tx: Kysely<unknown>, endpoint: Cancelling): Promise<void> => {
   await sql`
     update webhooks.endpoints set cancel_through = null

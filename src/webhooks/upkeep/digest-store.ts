@@ -1,9 +1,9 @@
-/** Which hour the next digest of an endpoint is about. */
+/** The hour of the next digest of each endpoint. */
 import { type Kysely, sql } from 'kysely';
 
 const wanting = sql`enabled and digest and removed is null`;
 
-/** Endpoints that have begun to want digests: the hour that runs is their first one. */
+/** For endpoints that asked for digests since: their first hour is the running one. */
 export const beginDigests = async (db: Kysely<unknown>, from: Date): Promise<void> => {
   await sql`
     insert into webhooks.digests (endpoint_uid, next_from)
@@ -12,7 +12,7 @@ export const beginDigests = async (db: Kysely<unknown>, from: Date): Promise<voi
     on conflict do nothing`.execute(db);
 };
 
-/** Those that do not want any more, or are disabled: when they do again, they begin anew. */
+/** For endpoints that are disabled or do not want digests any more. If they want them again they start over. */
 export const endDigests = async (db: Kysely<unknown>): Promise<void> => {
   await sql`
     delete from webhooks.digests where endpoint_uid in (
@@ -29,8 +29,8 @@ export type DueDigest = {
 };
 
 /**
- * Endpoints whose next hour ended at `end` or before. Each is held with its endpoint, so that nobody else sends the hour
- * and nobody disables it between; those that are held by others come next time.
+ * Endpoints whose next hour ended at `end` or before. Locks their rows, so that no other worker sends the hour and no
+ * transaction disables them meanwhile. Rows that are locked already are left to the next time.
  */
 export const claimDigests = async (tx: Kysely<unknown>, end: Date, limit: number): Promise<DueDigest[]> => {
   const { rows } = await sql<DueDigest>`
@@ -62,7 +62,10 @@ export type DigestDelivery = {
   body: string;
 };
 
-/** Its body is kept with it, since it is in no outbox. Nothing waits for it, and it waits for nothing. */
+/**
+ * Inserts the delivery with its body, because the event is not in the outbox. It belongs to no entity queue with
+ * others.
+ */
 export const insertDigestDelivery = async (tx: Kysely<unknown>, row: DigestDelivery, now: Date): Promise<void> => {
   await sql`
     insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, body, state,

@@ -1,8 +1,8 @@
 /**
- * `webhook.digest` (interface 12.5): each hour, for endpoints that ask for it, how many events of each of their kinds were
- * recorded in the hour before, and a hash of their ids. It is a delivery like any other, for one endpoint alone. The hour
- * that comes next is kept with the endpoint and moves on in the transaction that makes the delivery, so that each hour
- * is sent once, by however many workers, also after all of them were down.
+ * Sends `webhook.digest` (interface 12.5) each hour to endpoints that ask for it: how many events of each of their
+ * kinds were recorded in the hour before, and a hash of their ids. A digest is a delivery for one endpoint. The next
+ * hour is stored with the endpoint and moves on in the transaction that makes the delivery. So each hour is sent once,
+ * by however many workers, also after a time without any.
  */
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
@@ -25,17 +25,17 @@ import {
 type DigestDeps = { db: Kysely<unknown>; clock: Clock; onDeliveries: () => void };
 
 const hourMs = 3_600_000;
-/** What was recorded at the end of the hour is committed by then. */
+/** chosen: events recorded at the end of the hour are committed after this time. */
 const settleMs = 60_000;
-/** A transaction that is older than the end of the hour may still record something in it; so long it is waited for. */
+/** chosen: longest wait for a transaction that began before the end of the hour and may still record events in it. */
 const writersMsMax = 10 * 60_000;
-/** Hours that nobody was there for and that are sent all the same. */
+/** Hours without a running worker for which digests are sent later. */
 const catchUpHoursMax = 24;
 const pollMs = 15_000;
-/** Digests of one transaction. */
+/** chosen: digests in one transaction. */
 const batchMax = 200;
 
-/** Kind of the event; no kind of a tenant, so that nobody subscribes to it. */
+/** The kind of the event. It is no kind of a tenant, so no endpoint can subscribe to it. */
 export const digestKind = 'webhook';
 
 export const createDigest = ({ db, clock, onDeliveries }: DigestDeps): Service => ({
@@ -67,11 +67,11 @@ export const digestOnce = async (db: Kysely<unknown>, now: Date): Promise<number
 
 const hourOf = (moment: Date): Date => new Date(Math.floor(moment.getTime() / hourMs) * hourMs);
 
-/** Hours that are too long ago are left out; `previous_seq` shows it. */
+/** Leaves out hours that are too long ago; `previous_seq` shows the gap. */
 const firstHour = ({ nextFrom }: DueDigest, now: Date): Date =>
   new Date(Math.max(nextFrom.getTime(), hourOf(now).getTime() - catchUpHoursMax * hourMs));
 
-/** The events of the hour are looked through once for all of them. */
+/** Reads the events of the hour once for all digests. */
 const sendDigests = async (
   tx: Kysely<unknown>,
   from: Date,
@@ -102,7 +102,7 @@ const sendDigests = async (
 
 const ofNothing = createHash('sha256').update('').digest('hex');
 
-/** Kinds without events are named as well: that there were none is worth knowing. */
+/** Kinds without events are listed too, with a count of 0. */
 const kindsOf = (kinds: readonly string[], found: readonly KindDigest[]) => {
   const byKind = new Map(found.map(({ kind, count, sha256 }) => [kind, { count, sha256 }]));
   return Object.fromEntries(kinds.map((kind) => [kind, byKind.get(kind) ?? { count: 0, sha256: ofNothing }]));

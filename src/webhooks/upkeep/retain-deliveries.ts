@@ -1,8 +1,8 @@
 /**
- * Events, their places in the feed, deliveries and attempts are kept for 30 days (interface 12.4), a week at a time: the
- * tables are partitioned by the week of the event, and a week that ended 30 days ago is dropped as a whole from all of
- * them. Makes the weeks ahead. What is still to be dispatched or sent by then is given up first, so that nothing waits
- * for it for ever.
+ * Keeps events, their places in the feed, deliveries and attempts for 30 days (interface 12.4). The tables are
+ * partitioned by the week of the event. A week that ended 30 days ago is dropped as a whole from all of them, and the
+ * weeks ahead are made. Before that, unfinished deliveries and undispatched events of the week are cancelled, so that
+ * nothing waits for them.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
@@ -19,8 +19,8 @@ import {
 import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
-import { lockLanes, releaseNext } from '../queue/entity-queue-store.ts';
-import { keptMs, readersGraceMs } from '../queue/retention-period.ts';
+import { lockEntityQueues, releaseNext } from '../queue/entity-queue-store.ts';
+import { readersGraceMs, retentionMs } from '../queue/retention-period.ts';
 import { dropRedeliveries } from '../redeliver/redelivery-store.ts';
 import { cancelPiece, findBefore } from './cancel-store.ts';
 
@@ -35,7 +35,7 @@ const deliveryWeeks: WeeklyTable = {
 };
 const attemptWeeks: WeeklyTable = { ...deliveryWeeks, name: 'attempts', fillfactor: 100 };
 
-/** What refers to something goes before it. */
+/** In the order in which they are dropped: a row goes before the row that it refers to. */
 const tables = [attemptWeeks, deliveryWeeks, placeWeeks, eventWeeks];
 
 const dayMs = 86_400_000;
@@ -52,8 +52,11 @@ export const createDeliveryRetention = (deps: RetainDeps): Service => ({
         await retain(deps, signal);
       } catch (error) {
         if (!isTransient(error)) throw error;
-        // A lock was waited for too long: somebody reads a week that is to go, and will be done in an hour.
-        deps.log.warn({ err: error }, 'weeks of deliveries could not be made or dropped now');
+        // A transaction that reads a week to be dropped holds its lock; the next try is in an hour.
+        deps.log.warn(
+          { err: error },
+          'weekly partitions of deliveries could not be created or dropped; trying again in an hour',
+        );
       }
       await pause(everyMs, signal);
     }
@@ -67,7 +70,7 @@ export const retain = async ({ db, clock, log }: RetainDeps, signal: AbortSignal
     const moment = new Date(now.getTime() + week * 7 * dayMs);
     for (const table of tables) await inTransaction(db, (tx) => ensureWeek(tx, table, moment));
   }
-  const before = new Date(now.getTime() - keptMs - readersGraceMs);
+  const before = new Date(now.getTime() - retentionMs - readersGraceMs);
   const over = new Set<number>();
   for (const table of tables)
     for (const week of await listWeeks(db, table)) if (endOfWeek(week) <= before) over.add(week);
@@ -78,22 +81,21 @@ export const retain = async ({ db, clock, log }: RetainDeps, signal: AbortSignal
   for (const table of tables)
     while (!signal.aborted && (await deleteStrays(db, table, before, straysMax)) === straysMax);
   await dropRedeliveries(db, before);
-  if (dropped.length > 0)
-    log.info({ weeks: dropped }, 'events and deliveries that are older than 30 days were dropped');
+  if (dropped.length > 0) log.info({ weeks: dropped }, 'events and deliveries older than 30 days were dropped');
   return dropped;
 };
 
-/** One after the other: an interruption leaves deliveries without attempts, never attempts without a delivery. */
+/** One table after the other: an interruption leaves deliveries without attempts, never attempts without a delivery. */
 const dropOne = async (db: Kysely<unknown>, week: number): Promise<void> => {
   for (const table of tables) await inTransaction(db, (tx) => dropWeek(tx, table, week));
 };
 
-/** Deliveries of events from before that are still to be sent, in pieces. */
+/** Cancels unfinished deliveries of events from before, in pieces. */
 const cancelBefore = async (db: Kysely<unknown>, before: Date, now: Date, signal: AbortSignal): Promise<void> => {
   for (let count = pieceMax; count > 0 && !signal.aborted; ) {
     count = await inTransaction(db, async (tx) => {
       const piece = await findBefore(tx, before, now, pieceMax);
-      await lockLanes(tx, piece);
+      await lockEntityQueues(tx, piece);
       const cancelled = await cancelPiece(tx, piece, now);
       await releaseNext(tx, piece, now);
       return cancelled;

@@ -236,7 +236,7 @@ test('a repeated creation is answered byte for byte, secret included, though its
   expect(again.text).toBe(first.text);
   expect(again.headers.get('idempotent-replayed')).toBe('true');
   expect((await api.get('/webhook/endpoints', {}, caller)).json.total_count).toBe(1);
-  // Where it differs is told all the same (A-115), also in a large body; of another operation there is no place.
+  // Where it differs is told all the same (A-115), also in a large body; of another operation there is no slot.
   const differenceOf = async (sent: Promise<{ json: Record<string, unknown> }>): Promise<unknown> => {
     const { error, errors } = (await sent).json;
     return [error, (errors as { pointer: string }[])[0]?.pointer];

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { claim } from '#src/webhooks/deliver/claim.ts';
 import { quick, unknown } from '#src/webhooks/pacing/concurrency-limit.ts';
-import { createPlaces, type Places } from '#src/webhooks/pacing/slots.ts';
+import { createSlots, type Slots } from '#src/webhooks/pacing/slots.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { type Engine, startEngine } from '../harness/engine.ts';
@@ -34,28 +34,28 @@ const leaveDue = async (count: number): Promise<void> => {
   await sql`update webhooks.ready set class = ${unknown}, due_at = ${engine.clock.now()}`.execute(engine.db);
 };
 
-const claimWith = (places: Places) => claim(engine.db, engine.clock.now(), places, randomUUID());
+const claimWith = (slots: Slots) => claim(engine.db, engine.clock.now(), slots, randomUUID());
 
-const bounds = { placesMax: 8, waitingMax: 8, perEndpointMax: 1, slowMs: 1_000, shortMs: 50 };
+const bounds = { slotsMax: 8, slowSlotsMax: 8, perEndpointMax: 1, slowMs: 1_000, shortMs: 50 };
 
-test('a claim tells whether something was left for want of a place, and nothing else has it asked again', async () => {
+test('a claim tells whether something was left for want of a slot, and nothing else has it asked again', async () => {
   await leaveDue(2);
-  const places = createPlaces(bounds);
-  const first = await claimWith(places);
+  const slots = createSlots(bounds);
+  const first = await claimWith(slots);
   expect(first.deliveries).toHaveLength(1);
   expect(first.isWhole).toBe(false);
   // Its endpoint has as many as it may have, and one more that is due.
-  const second = await claimWith(places);
+  const second = await claimWith(slots);
   expect([second.deliveries, second.isWhole]).toEqual([[], false]);
 
-  // As if that one had been sent: there is still no place for the endpoint, and nothing that would want it.
+  // As if that one had been sent: there is still no slot for the endpoint, and nothing that would want it.
   await sql`update webhooks.ready set due_at = 'infinity' where endpoint_uid = ${uid}`.execute(engine.db);
-  const third = await claimWith(places);
+  const third = await claimWith(slots);
   expect([third.deliveries, third.isWhole]).toEqual([[], true]);
 
-  // Every place is taken by others: what is due is left, and said to be.
-  const taken = createPlaces(bounds);
-  for (let number = 0; number < bounds.placesMax; number += 1) taken.take(`whe_${number}`, false);
+  // Every slot is taken by others: what is due is left, and said to be.
+  const taken = createSlots(bounds);
+  for (let number = 0; number < bounds.slotsMax; number += 1) taken.take(`whe_${number}`, false);
   expect((await claimWith(taken)).isWhole).toBe(true);
   await sql`update webhooks.ready set class = ${quick}, due_at = ${engine.clock.now()}`.execute(engine.db);
   expect((await claimWith(taken)).isWhole).toBe(false);

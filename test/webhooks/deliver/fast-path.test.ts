@@ -2,9 +2,9 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { recordEvents } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
-import { createPatience } from '#src/webhooks/deliver/fast-path.ts';
+import { createWaitBudget } from '#src/webhooks/deliver/wait-budget.ts';
 import { quick } from '#src/webhooks/pacing/concurrency-limit.ts';
-import { createPlaces, type Full, type Place } from '#src/webhooks/pacing/slots.ts';
+import { createSlots, type Full, type Slot } from '#src/webhooks/pacing/slots.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { draftOf, type Engine, startEngine } from '../harness/engine.ts';
@@ -193,73 +193,73 @@ test('what was handed over and fails after its endpoint was disabled is cancelle
   expect(await engine.attempts((await engine.deliveries()).at(-1)?.uid ?? '')).toMatchObject([{ status: 500 }]);
 });
 
-test('when every place is taken by receivers that answer, what is handed over waits for one of theirs; a place stays for those that are claimed', async () => {
-  const places = createPlaces({ placesMax: 8, waitingMax: 8, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
+test('when every slot is taken by receivers that answer, what is handed over waits for one of theirs; a slot stays for those that are claimed', async () => {
+  const slots = createSlots({ slotsMax: 8, slowSlotsMax: 8, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
   const never = new AbortController().signal;
   const begun: string[] = [];
-  const take = (endpointUid: string): Place => {
-    const place = places.tryTake({ endpointUid, endpointClass: quick, recoveredMs: 0 });
-    if ('isFull' in place) throw new Error(`${endpointUid} has no place`);
-    void place.turn(never).then(() => begun.push(endpointUid));
-    return place;
+  const take = (endpointUid: string): Slot => {
+    const slot = slots.tryTake({ endpointUid, endpointClass: quick, recoveredMs: 0 });
+    if ('isFull' in slot) throw new Error(`${endpointUid} has no slot`);
+    void slot.waitForSlot(never).then(() => begun.push(endpointUid));
+    return slot;
   };
   const taken = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'].map(take);
   await Promise.resolve();
   expect(begun).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
-  expect(places.room(performance.now())).toMatchObject({ free: 1, kept: 1 });
-  expect(places.tryTake({ endpointUid: 'a', endpointClass: quick, recoveredMs: 0 })).toMatchObject({
+  expect(slots.room(performance.now())).toMatchObject({ free: 1, reserve: 1 });
+  expect(slots.tryTake({ endpointUid: 'a', endpointClass: quick, recoveredMs: 0 })).toMatchObject({
     endpointUid: 'a',
   });
 
-  for (const [index, place] of taken.slice(0, 2).entries()) {
-    place.answered();
-    place.giveBack({ tookMs: 5, failed: false });
+  for (const [index, slot] of taken.slice(0, 2).entries()) {
+    slot.answered();
+    slot.release({ tookMs: 5, failed: false });
     await Promise.resolve();
     expect(begun.length).toBe(8 + index);
   }
   expect(begun.slice(7)).toEqual(['h', 'i']);
 });
 
-test('what is handed over for a place that somebody hangs on has one of those that are kept, a moment later', async () => {
-  const places = createPlaces({ placesMax: 16, waitingMax: 0, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
+test('what is handed over for a slot that somebody hangs on has one of those that are kept, a moment later', async () => {
+  const slots = createSlots({ slotsMax: 16, slowSlotsMax: 0, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
   const over = new AbortController();
   const begun: string[] = [];
-  const take = (endpointUid: string): Place => {
-    const place = places.tryTake({ endpointUid, endpointClass: quick, recoveredMs: 0 });
-    if ('isFull' in place) throw new Error(`${endpointUid} has no place`);
-    void place.turn(over.signal).then(() => begun.push(endpointUid));
-    return place;
+  const take = (endpointUid: string): Slot => {
+    const slot = slots.tryTake({ endpointUid, endpointClass: quick, recoveredMs: 0 });
+    if ('isFull' in slot) throw new Error(`${endpointUid} has no slot`);
+    void slot.waitForSlot(over.signal).then(() => begun.push(endpointUid));
+    return slot;
   };
   const uids = Array.from({ length: 18 }, (_, index) => `whe_${index}`);
   const taken = uids.map(take);
   const startMs = performance.now();
-  places.room(startMs);
+  slots.room(startMs);
   await Promise.resolve();
   expect(begun).toEqual(uids.slice(0, 14));
-  places.room(startMs + 60);
+  slots.room(startMs + 60);
   await Promise.resolve();
   // Two were kept. The others wait on, as long as both are taken.
   expect(begun).toEqual(uids.slice(0, 16));
-  expect(places.room(startMs + 120)).toMatchObject({ free: 0, kept: 0 });
+  expect(slots.room(startMs + 120)).toMatchObject({ free: 0, reserve: 0 });
   expect(begun).toHaveLength(16);
   for (const index of [15, 14]) {
     taken[index]?.answered();
-    taken[index]?.giveBack({ tookMs: 5, failed: false });
-    places.room(startMs + 180);
+    taken[index]?.release({ tookMs: 5, failed: false });
+    slots.room(startMs + 180);
     await Promise.resolve();
   }
   expect(begun).toEqual(uids);
 });
 
-test('a receiver that lets its sender wait loses its place to what is handed over', async () => {
-  const places = createPlaces({ placesMax: 8, waitingMax: 8, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
+test('a receiver that lets its sender wait loses its slot to what is handed over', async () => {
+  const slots = createSlots({ slotsMax: 8, slowSlotsMax: 8, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
   const over = new AbortController();
-  const ask = (endpointUid: string) => places.tryTake({ endpointUid, endpointClass: quick, recoveredMs: 0 });
+  const ask = (endpointUid: string) => slots.tryTake({ endpointUid, endpointClass: quick, recoveredMs: 0 });
   const begun: string[] = [];
   const take = (endpointUid: string): void => {
-    const place = ask(endpointUid);
-    if ('isFull' in place) throw new Error(`${endpointUid} has no place`);
-    void place.turn(over.signal).then(() => begun.push(endpointUid));
+    const slot = ask(endpointUid);
+    if ('isFull' in slot) throw new Error(`${endpointUid} has no slot`);
+    void slot.waitForSlot(over.signal).then(() => begun.push(endpointUid));
   };
   const hanging = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
   for (const uid of hanging) take(uid);
@@ -272,26 +272,26 @@ test('a receiver that lets its sender wait loses its place to what is handed ove
   // As many as may wait beside them, and no more.
   await new Promise((resolve) => setTimeout(resolve, 60));
   take('o');
-  expect(ask('p')).toEqual({ isFull: true, endpointUid: undefined, isPassing: false });
+  expect(ask('p')).toEqual({ isFull: true, endpointUid: undefined, isBrief: false });
 });
 
-test('events wait for places only as long as the receivers that have them take thousands a second', () => {
+test('events wait for slots only as long as the receivers that have them take thousands a second', () => {
   let ended = 0;
-  const patience = createPatience({ endedOf: () => ended });
-  const full: Full = { isFull: true, endpointUid: 'a', isPassing: true };
+  const waitBudget = createWaitBudget({ endedCount: () => ended });
+  const full: Full = { isFull: true, endpointUid: 'a', isBrief: true };
   for (let nowMs = 0; nowMs < 5_000; nowMs += 10) {
-    expect(patience.waitsFor(full, nowMs)).toBe(true);
+    expect(waitBudget.mayWait(full, nowMs)).toBe(true);
     ended += 40;
   }
   // It slows down: what it gave in credit is soon used up, and then hardly anybody waits.
   const waited: number[] = [];
   for (let nowMs = 5_000; nowMs < 6_000; nowMs += 10) {
-    if (patience.waitsFor(full, nowMs)) waited.push(nowMs);
+    if (waitBudget.mayWait(full, nowMs)) waited.push(nowMs);
     ended += 10;
   }
   expect(waited.length).toBeGreaterThan(0);
   expect(waited.filter((nowMs) => nowMs > 5_200).length).toBeLessThan(10);
-  patience.rest();
-  expect(patience.waitsFor({ ...full, isPassing: false }, 10_000)).toBe(false);
-  expect(patience.waitsFor(full, 10_000)).toBe(true);
+  waitBudget.reset();
+  expect(waitBudget.mayWait({ ...full, isBrief: false }, 10_000)).toBe(false);
+  expect(waitBudget.mayWait(full, 10_000)).toBe(true);
 });

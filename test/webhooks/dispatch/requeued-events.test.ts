@@ -60,7 +60,7 @@ test('an event that is put back into the queue after it arrived is not sent agai
 
 test('A-138 an event that is put back while it is on its way still has the later one of its entity wait for its answer', async () => {
   engine.startWorker();
-  // Known to answer, it may have several at once.
+  // EndpointState to answer, it may have several at once.
   await engine.record({ entity: 'cus_known', seq: 1 });
   await until(async () => (await states()).includes('succeeded'));
   let answer: (() => void) | undefined;

@@ -7,10 +7,11 @@ import { type EventDraft, recordEvent, setKinds } from '#src/platform/db/outbox/
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
-import { type WebhooksSettings, webhooksSettings } from '#src/webhooks/config.ts';
+import type { WebhooksSettings } from '#src/webhooks/config.ts';
 import { createEndpoint, createWebhooks, type Resolve, type TargetRules } from '#src/webhooks/index.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { draftOf, tenant } from './event-draft.ts';
+import { testSettings } from './test-settings.ts';
 
 export { draftOf, tenant } from './event-draft.ts';
 
@@ -57,7 +58,7 @@ export const startEngine = async () => {
 
   const startWorker = ({ settings: changed = {}, ...options }: WorkerOptions = {}): (() => Promise<void>) => {
     const abort = new AbortController();
-    const settings = webhooksSettings.parse(changed);
+    const settings = testSettings(changed);
     const { services } = createWebhooks({ db, pool, box, clock, log, settings, rules: anywhere, ...options });
     const ended = supervise(services, abort.signal, log);
     const stop = async (): Promise<void> => {

@@ -4,7 +4,7 @@ import type { AssertedCaller } from '#src/contract/assertion.ts';
 import { type EventDraft, recordEvent } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { supervise } from '#src/platform/supervisor.ts';
-import { webhooksSettings } from '#src/webhooks/config.ts';
+
 import { createWebhookApi, createWebhooks, type Resolve, type TargetRules } from '#src/webhooks/index.ts';
 import {
   type Answer,
@@ -17,6 +17,7 @@ import {
 import { startReceiver } from '../../support/webhook-receiver.ts';
 import { draftOf } from './event-draft.ts';
 import { type Killable, spawnWorker } from './spawn-worker.ts';
+import { testSettings } from './test-settings.ts';
 
 export { clientOf } from '../../support/ordering.ts';
 
@@ -36,7 +37,7 @@ export const keyOf = (restuid: string, change: Partial<AssertedCaller> = {}): As
   });
 
 export const startWebhookApi = async (options: ApiOptions = {}) => {
-  const settings = webhooksSettings.parse({});
+  const settings = testSettings();
   const closers: (() => Promise<void>)[] = [];
   let inside: Inside | undefined;
   const core = await startOrdering({}, (given) => {

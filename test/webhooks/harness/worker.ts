@@ -9,9 +9,9 @@ import { createDatabase, createPool } from '#src/platform/db/pool.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
-import { webhooksSettings } from '#src/webhooks/config.ts';
 import { createWebhooks } from '#src/webhooks/index.ts';
 import { draftOf } from './event-draft.ts';
+import { testSettings } from './test-settings.ts';
 
 const [, , mode = '', url = '', masterKey = '', entity = ''] = process.argv;
 const log = pino({ level: 'silent' });
@@ -26,13 +26,13 @@ if (mode === 'deliver') {
     box: createSecretBox(Buffer.from(masterKey, 'base64')),
     clock: systemClock,
     log,
-    settings: webhooksSettings.parse({}),
+    settings: testSettings(),
     rules: { allowPrivate: true, allowedOrigins: [] },
   });
   const stop = new AbortController();
   process.once('SIGTERM', () => stop.abort());
   await supervise(services, stop.signal, log);
-  // No exit by word: nothing may be left that keeps the process.
+  // Without process.exit, so that anything left that keeps the process alive shows.
   await pool.end();
 } else {
   await inTransaction(db, async (tx) => {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createSteps } from '#src/webhooks/pacing/batched-starts.ts';
-import { createLimits } from '#src/webhooks/send/time-limits.ts';
+import { createBatchedStarts } from '#src/webhooks/pacing/batched-starts.ts';
+import { createTimeLimits } from '#src/webhooks/send/time-limits.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { type Engine, startEngine } from '../harness/engine.ts';
@@ -36,8 +36,8 @@ const whileUnwritten = async (entity: string, during: () => Promise<void>): Prom
   }
 };
 
-test('a place is free when the receiver took its event, for as many as may wait to be written; the next ones wait with theirs', async () => {
-  // One place; twice as many may be unwritten without one.
+test('a slot is free when the receiver took its event, for as many as may wait to be written; the next ones wait with theirs', async () => {
+  // One slot; twice as many may be unwritten without one.
   engine.startWorker({ settings: { concurrency_max: 1 } });
   // From then on it is known to be quick.
   await engine.record({ entity: 'cus_0', seq: 1 });
@@ -85,10 +85,10 @@ test('what an answer says of its endpoint is written before the next one goes th
 });
 
 test('of hundreds that begin together each step leaves the process to what else came in, and all of them begin', async () => {
-  const steps = createSteps(8);
+  const starts = createBatchedStarts(8);
   let begun = 0;
   const all = Array.from({ length: 300 }, async () => {
-    await steps.turn();
+    await starts.waitForStart();
     begun += 1;
   });
   const between: number[] = [];
@@ -101,11 +101,11 @@ test('of hundreds that begin together each step leaves the process to what else 
   expect(Math.max(...between)).toBeLessThanOrEqual(16);
   // When there is nothing to wait for nobody waits.
   await new Promise((resolve) => setImmediate(resolve));
-  expect(steps.turn()).toBeUndefined();
+  expect(starts.waitForStart()).toBeUndefined();
 });
 
 test('limits end each after its time, whatever began before or after it, and at once with their signal', async () => {
-  const begin = createLimits(60);
+  const begin = createTimeLimits(60);
   const cut = new AbortController();
   const ended: string[] = [];
   const open = (name: string, signal = new AbortController().signal) => {

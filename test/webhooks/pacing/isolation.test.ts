@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { quick, slow, unknown } from '#src/webhooks/pacing/concurrency-limit.ts';
-import { createPlaces, type Place } from '#src/webhooks/pacing/slots.ts';
+import { createSlots, type Slot } from '#src/webhooks/pacing/slots.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { type Engine, startEngine } from '../harness/engine.ts';
@@ -43,7 +43,7 @@ test('however many endpoints hang, each with a long backlog, an event for anothe
   expect(hanging.received).toHaveLength(19);
 });
 
-test('an answer whose status has come holds its place for two seconds at most, however slowly its body drips', async () => {
+test('an answer whose status has come holds its slot for two seconds at most, however slowly its body drips', async () => {
   const dripping = await open((response) => {
     response.writeHead(200);
     const drip = setInterval(() => response.write('.'), 100);
@@ -96,103 +96,111 @@ test('a Retry-After that is absurdly far away delays by a day, and the attempt i
 
 const never = new AbortController().signal;
 
-test('unknown endpoints share half of the places; quick ones get more with each answer; who lets its sender wait leaves its place to others', () => {
-  const places = createPlaces({ placesMax: 8, waitingMax: 3, perEndpointMax: 8, slowMs: 1_000, shortMs: 50 });
-  const leftOf = (endpointUid: string, endpointClass: typeof quick | typeof unknown | typeof slow = unknown): number =>
-    places.leftOf({ endpointUid, endpointClass, recoveredMs: 0, isPaced: false });
-  const take = (uid: string): Place => {
-    const place = places.take(uid, false);
-    void place.turn(never);
-    return place;
+test('unknown endpoints share half of the slots; quick ones get more with each answer; who lets its sender wait leaves its slot to others', () => {
+  const slots = createSlots({ slotsMax: 8, slowSlotsMax: 3, perEndpointMax: 8, slowMs: 1_000, shortMs: 50 });
+  const remainingFor = (
+    endpointUid: string,
+    endpointClass: typeof quick | typeof unknown | typeof slow = unknown,
+  ): number => slots.remainingFor({ endpointUid, endpointClass, recoveredMs: 0, isPaced: false });
+  const take = (uid: string): Slot => {
+    const slot = slots.take(uid, false);
+    void slot.waitForSlot(never);
+    return slot;
   };
   /** The answer is there and written. */
-  const end = (place: Place | undefined, tookMs: number, failed: boolean): void => {
-    place?.answered();
-    place?.giveBack({ tookMs, failed });
+  const end = (slot: Slot | undefined, tookMs: number, failed: boolean): void => {
+    slot?.answered();
+    slot?.release({ tookMs, failed });
   };
   const startMs = performance.now();
-  const empty = { free: 8, freeForUnknown: 4, kept: 1, freeForSlow: 3, full: [] };
-  expect(places.room(startMs)).toEqual(empty);
+  const empty = { free: 8, freeForUnknown: 4, reserve: 1, freeForSlow: 3, full: [] };
+  expect(slots.room(startMs)).toEqual(empty);
   const taken = ['a', 'b', 'c', 'd'].map((uid) => {
-    expect(leftOf(uid)).toBe(1);
+    expect(remainingFor(uid)).toBe(1);
     return take(uid);
   });
-  expect(places.room(startMs)).toEqual({
+  expect(slots.room(startMs)).toEqual({
     free: 4,
     freeForUnknown: 0,
-    kept: 1,
+    reserve: 1,
     freeForSlow: 3,
     full: ['a', 'b', 'c', 'd'],
   });
 
   end(taken[0], 20, false);
-  expect(places.room(startMs)).toEqual({ free: 5, freeForUnknown: 1, kept: 1, freeForSlow: 3, full: ['b', 'c', 'd'] });
-  expect(leftOf('a', quick)).toBe(2);
+  expect(slots.room(startMs)).toEqual({
+    free: 5,
+    freeForUnknown: 1,
+    reserve: 1,
+    freeForSlow: 3,
+    full: ['b', 'c', 'd'],
+  });
+  expect(remainingFor('a', quick)).toBe(2);
   const own = [take('a'), take('a')];
-  // Its places are not among those of the unknown.
-  expect(places.room(startMs)).toMatchObject({ free: 3, freeForUnknown: 1 });
+  // Its slots are not among those of the unknown.
+  expect(slots.room(startMs)).toMatchObject({ free: 3, freeForUnknown: 1 });
   end(own[0], 20, false);
-  expect(leftOf('a', quick)).toBe(3);
+  expect(remainingFor('a', quick)).toBe(3);
   // A failure takes half, a time-out all but one.
   end(own[1], 20, true);
-  expect(leftOf('a', quick)).toBe(2);
+  expect(remainingFor('a', quick)).toBe(2);
 
-  // b, c and d hang: their places are free again, and they wait elsewhere.
-  expect(places.room(startMs + 1_500)).toEqual({
+  // b, c and d hang: their slots are free again, and they wait elsewhere.
+  expect(slots.room(startMs + 1_500)).toEqual({
     free: 8,
     freeForUnknown: 4,
-    kept: 1,
+    reserve: 1,
     freeForSlow: 0,
     full: ['b', 'c', 'd'],
   });
-  // No more may wait than there are waiting places.
-  expect(leftOf('e')).toBe(1);
+  // No more may wait than there are waiting slots.
+  expect(remainingFor('e')).toBe(1);
   const last = take('e');
-  expect(places.room(startMs + 5_000)).toMatchObject({ free: 7, freeForUnknown: 3, freeForSlow: 0 });
-  for (const place of [taken[1], taken[2], taken[3], last]) end(place, Number.POSITIVE_INFINITY, true);
-  expect(places.room(startMs + 5_000)).toEqual(empty);
-  expect(leftOf('b', slow)).toBe(1);
+  expect(slots.room(startMs + 5_000)).toMatchObject({ free: 7, freeForUnknown: 3, freeForSlow: 0 });
+  for (const slot of [taken[1], taken[2], taken[3], last]) end(slot, Number.POSITIVE_INFINITY, true);
+  expect(slots.room(startMs + 5_000)).toEqual(empty);
+  expect(remainingFor('b', slow)).toBe(1);
 });
 
-test('a quick endpoint is given its next deliveries ahead, is sent no more of them at once than it may, and takes no places of others with them', async () => {
-  const places = createPlaces({ placesMax: 8, waitingMax: 8, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
-  const leftOf = (isPaced: boolean): number =>
-    places.leftOf({ endpointUid: 'a', endpointClass: quick, recoveredMs: 0, isPaced });
-  expect(leftOf(false)).toBe(1);
-  const first = places.take('a', false);
-  await first.turn(never);
+test('a quick endpoint is given its next deliveries ahead, is sent no more of them at once than it may, and takes no slots of others with them', async () => {
+  const slots = createSlots({ slotsMax: 8, slowSlotsMax: 8, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
+  const remainingFor = (isPaced: boolean): number =>
+    slots.remainingFor({ endpointUid: 'a', endpointClass: quick, recoveredMs: 0, isPaced });
+  expect(remainingFor(false)).toBe(1);
+  const first = slots.take('a', false);
+  await first.waitForSlot(never);
   first.answered();
-  first.giveBack({ tookMs: 5, failed: false });
+  first.release({ tookMs: 5, failed: false });
   // It may have two at once now, and sixteen times as many ahead, unless it has a rate to keep.
-  expect([leftOf(true), leftOf(false)]).toEqual([2, 32]);
+  expect([remainingFor(true), remainingFor(false)]).toEqual([2, 32]);
 
   const begun: number[] = [];
   const held = Array.from({ length: 32 }, (_, index) => {
-    const place = places.take('a', false);
-    void place.turn(never).then(() => begun.push(index));
-    return place;
+    const slot = slots.take('a', false);
+    void slot.waitForSlot(never).then(() => begun.push(index));
+    return slot;
   });
   await Promise.resolve();
   expect(begun).toEqual([0, 1]);
-  expect(places.room(performance.now())).toMatchObject({ free: 6, full: ['a'] });
-  for (const [index, place] of held.entries()) {
-    place.answered();
-    place.giveBack({ tookMs: 5, failed: false });
+  expect(slots.room(performance.now())).toMatchObject({ free: 6, full: ['a'] });
+  for (const [index, slot] of held.entries()) {
+    slot.answered();
+    slot.release({ tookMs: 5, failed: false });
     await Promise.resolve();
     expect(begun.length).toBe(Math.min(32, index + 3));
   }
-  expect(places.room(performance.now())).toMatchObject({ free: 8, full: [] });
+  expect(slots.room(performance.now())).toMatchObject({ free: 8, full: [] });
 });
 
 test('only an endpoint that answers at once is sent more than eight at once; with the first answer that takes longer it is eight again', () => {
-  const places = createPlaces({ placesMax: 64, waitingMax: 8, perEndpointMax: 32, slowMs: 1_000, shortMs: 50 });
+  const slots = createSlots({ slotsMax: 64, slowSlotsMax: 8, perEndpointMax: 32, slowMs: 1_000, shortMs: 50 });
   /** How many at once it gets, after an answer that took so long. */
   const allowedAfter = (endpointUid: string, tookMs: number): number => {
-    const place = places.take(endpointUid, false);
-    void place.turn(never);
-    place.answered();
-    place.giveBack({ tookMs, failed: false });
-    return places.leftOf({ endpointUid, endpointClass: quick, recoveredMs: 0, isPaced: true });
+    const slot = slots.take(endpointUid, false);
+    void slot.waitForSlot(never);
+    slot.answered();
+    slot.release({ tookMs, failed: false });
+    return slots.remainingFor({ endpointUid, endpointClass: quick, recoveredMs: 0, isPaced: true });
   };
   expect([20, 20, 20, 20, 20, 20].map((tookMs) => allowedAfter('a', tookMs))).toEqual([2, 4, 8, 16, 32, 32]);
   expect(allowedAfter('a', 300)).toBe(8);

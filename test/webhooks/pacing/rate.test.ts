@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { allowedNow, holdMs, nextAllowed, pacedAfter, rateOf } from '#src/webhooks/pacing/rate.ts';
+import { holdMs } from '#src/webhooks/pacing/breaker.ts';
+import { allowedNow, nextAllowed, pacedAfter, rateOf } from '#src/webhooks/pacing/rate.ts';
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { type Engine, startEngine } from '../harness/engine.ts';

@@ -57,11 +57,11 @@ const arrivalMs = async (receiver: WebhookReceiver, entity: string): Promise<num
 };
 
 for (const [known, whose, hangingMost] of [
-  // Half of the usual places for those that are not known, and four waiting ones for each usual place.
+  // Half of the usual slots for those that are not known, and four waiting ones for each usual slot.
   [false, 'that nobody knows yet', 16 + 4 * 32],
   [true, 'that answered in time until now', 32 + 4 * 32],
 ] as const) {
-  test(`10,000 receivers ${whose} and that hang hold a bounded number of places and delay nobody who answers`, async () => {
+  test(`10,000 receivers ${whose} and that hang hold a bounded number of slots and delay nobody who answers`, async () => {
     let hanging = 0;
     let hangingMax = 0;
     const slowOnes = await open((response) => {

@@ -1,0 +1,12 @@
+/** A delivery that is leased to this worker, with what its attempt needs of its endpoint. */
+import type { ClaimedDelivery, DueEndpoint, LeasedDelivery } from '../queue/claim-store.ts';
+
+/** `endpoint`: as it was when the lease was taken. */
+export type Leased = ClaimedDelivery & { endpoint: DueEndpoint };
+
+type OfDelivery = Omit<LeasedDelivery, 'body'> & Pick<ClaimedDelivery, 'body' | 'leaseToken'>;
+
+export const leasedTo = (endpoint: DueEndpoint, delivery: OfDelivery): Leased => {
+  const { url, secret, previousSecret, previousSecretExpires, signatureHeader } = endpoint;
+  return { ...delivery, url, secret, previousSecret, previousSecretExpires, signatureHeader, endpoint };
+};

@@ -1,0 +1,123 @@
+/**
+ * Runs the attempts of one worker, whether their deliveries were claimed or leased by the fast path: slots, the recorder
+ * of results, and the end of the worker. Attempts outlive a failed run of the claim loop: they keep their slots, and the
+ * next run goes on beside them.
+ */
+import type { Pool } from 'pg';
+import type { Logger } from '#src/platform/log.ts';
+import { pause } from '#src/platform/supervisor.ts';
+import { createBatchedStarts } from '../pacing/batched-starts.ts';
+import { claiming, slotting } from '../pacing/bounds.ts';
+import { createSlots, type Slot, type Slots } from '../pacing/slots.ts';
+import { type AttemptDeps, attempt } from './attempt.ts';
+import type { Leased } from './leased.ts';
+import { createRecorder } from './record.ts';
+import type { WorkerIdentity } from './worker-identity.ts';
+
+export type SenderDeps = Pick<AttemptDeps, 'db' | 'clock' | 'send' | 'headersFor' | 'secretsOf' | 'random'> & {
+  pool: Pool;
+  log: Logger;
+  /** As in the configuration: attempts in flight of this worker, and of one endpoint. */
+  settings: { concurrency_max: number; endpoint_concurrency_max: number };
+  identity: WorkerIdentity;
+  /** An endpoint was disabled: its backlog has to be cancelled. */
+  onDisabled: () => void;
+};
+
+type SenderListener = {
+  /** An attempt has ended and released its slot. */
+  onEnded?(): void;
+  /** Deliveries that waited in their entity queue may go now. */
+  onReleased?(): void;
+};
+
+export type Sender = {
+  slots: Slots;
+  /** Attempts in usual slots at most. */
+  slotsMax: number;
+  /** False while this worker must not take leases: it is stopping, or the database did not confirm it. */
+  isOpen(): boolean;
+  /** The token for leases that are taken now. */
+  leaseToken(): string;
+  /** Starts an attempt. The lease counts from `leasedMs` of `performance.now()`. */
+  start(delivery: Leased, slot: Slot, leasedMs: number): void;
+  listen(listener: SenderListener): void;
+  /** `stop` waits for this work, within its bound. */
+  waitFor(work: Promise<unknown>): void;
+  /** True when no attempt is in flight. */
+  isDone(): boolean;
+  /** Lets attempts finish within a bound, then cuts them and returns their leases. */
+  stop(): Promise<void>;
+};
+
+export const createSender = (deps: SenderDeps): Sender => {
+  const { concurrency_max: slotsMax, endpoint_concurrency_max: perEndpointMax } = deps.settings;
+  const { slowMs, shortMs, slowFactor, unwrittenFactor } = slotting;
+  const slots = createSlots({ slotsMax, slowSlotsMax: slotsMax * slowFactor, perEndpointMax, slowMs, shortMs });
+  const running = new Set<Promise<void>>();
+  const others = new Set<Promise<void>>();
+  const listeners: SenderListener[] = [];
+  const cut = new AbortController();
+  const stopping = new AbortController();
+  const recorder = createRecorder({
+    ...deps,
+    unwrittenMax: slotsMax * unwrittenFactor,
+    runningCount: () => running.size,
+    onReleased: () => {
+      for (const listener of listeners) listener.onReleased?.();
+    },
+  });
+  const attemptDeps: AttemptDeps = {
+    ...deps,
+    recorder,
+    starts: createBatchedStarts(claiming.startsPerTurn),
+    cut: cut.signal,
+    stopping: stopping.signal,
+    onSlotReleased: () => {
+      for (const listener of listeners) listener.onEnded?.();
+    },
+  };
+  const run = async (delivery: Leased, slot: Slot, leasedMs: number): Promise<void> => {
+    try {
+      await attempt(attemptDeps, { delivery, slot, leasedMs });
+    } catch (error) {
+      deps.log.error({ delivery: delivery.uid, err: error }, 'the result of an attempt was not recorded');
+    }
+  };
+  return {
+    slots,
+    slotsMax,
+    isOpen: () => !stopping.signal.aborted && deps.identity.isHeld(),
+    leaseToken: deps.identity.leaseToken,
+    start: (delivery, slot, leasedMs) => keep(running, run(delivery, slot, leasedMs)),
+    listen: (listener) => void listeners.push(listener),
+    waitFor: (work) => keep(others, work),
+    isDone: () => running.size === 0,
+    stop: async () => {
+      stopping.abort();
+      cut.signal.addEventListener('abort', deps.identity.cut, { once: true });
+      await finished([others, running], claiming.drainMs);
+      cut.abort();
+      await finished([others, running], claiming.returnLeasesMs);
+      recorder.close();
+    },
+  };
+};
+
+type Pending = Set<Promise<void>>;
+
+/** Keeps the work in the set until it has ended, in whatever way. */
+const keep = (pending: Pending, work: Promise<unknown>): void => {
+  const leave = (): void => void pending.delete(ends);
+  const ends = work.then(leave, leave);
+  pending.add(ends);
+};
+
+/** Waits until the sets are empty, also of work that is added meanwhile, within the bound. */
+const finished = async (sets: readonly Pending[], timeoutMs: number): Promise<void> => {
+  const over = new AbortController();
+  const late = pause(timeoutMs, over.signal).then(() => over.abort());
+  while (sets.some(({ size }) => size > 0) && !over.signal.aborted)
+    await Promise.race([Promise.all(sets.flatMap((set) => [...set])), late]);
+  over.abort();
+};

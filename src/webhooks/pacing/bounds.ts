@@ -1,0 +1,145 @@
+/**
+ * The tuned numbers of the webhook engine in one place, each with the reason for its value. "interface N.M" is a promise
+ * to callers and must not change alone. "chosen" is a judgement that no bench decides: change it, then run
+ * `npm run bench:webhooks` and the tests of `test/webhooks`. "measured" names the bench or test that holds the value.
+ */
+
+/** What a worker keeps in memory per tenant or endpoint before it forgets the oldest or starts over. */
+export const remembered = {
+  /** chosen: far more tenants than one dispatcher meets in a minute; a forgotten one costs one more lookup. */
+  tenantsMax: 10_000,
+  /** chosen: as many endpoints as the test of 10,000 hanging receivers needs; a forgotten one starts with one slot again. */
+  endpointsMax: 10_000,
+} as const;
+
+export const dispatching = {
+  /** chosen: one batch stays far below the time in which the lock of the dispatcher would hold up a second worker. */
+  batchMax: 200,
+  /** chosen: while few deliveries find slots, the dispatcher reads few events, since it reads them again in the next batch. */
+  batchMin: 32,
+  /** chosen: notifications wake the dispatcher; polling covers a lost notification within half a second. */
+  pollMs: 500,
+  /** chosen: a commit that took longer used up a visible part of the lease, so the schedule gets an earlier look. */
+  lateCommitMs: 1_000,
+} as const;
+
+/** The fast path: how many deliveries it holds and how long the dispatcher waits for slots. */
+export const fastPath = {
+  /** chosen: three times the claimed deliveries held ahead, because these are held from before they are written. */
+  aheadFactor: 48,
+  /** measured by `bench:webhooks rate`: ended attempts after which one larger batch costs less than several small ones. */
+  endedEnough: 128,
+  /** chosen: milliseconds that the dispatcher may wait before any receiver proved that waiting pays. */
+  startCreditMs: 60,
+  /** chosen: longest credit, so that one stalled receiver holds later events up for a tenth of a second at most. */
+  creditMsMax: 100,
+  /** chosen: deliveries per millisecond above which waiting beats a claim, about the rate at which claims are written. */
+  endedPerMs: 2.5,
+  /** chosen: share of all time that may be spent waiting without a slot becoming free. */
+  wastedShare: 0.03,
+} as const;
+
+/** The claim loop and the end of a worker. */
+export const claiming = {
+  /** chosen: a wake-up follows every insert in the process; polling covers rows of other processes. */
+  pollMs: 250,
+  /** measured by `bench:webhooks rate`: a claim of many deliveries costs about as much as a claim of one. */
+  gapMs: 10,
+  /** measured by `bench:webhooks rate`: ended attempts after which the next claim starts before `gapMs` is over. */
+  endedEnough: 64,
+  /** Longer than an attempt (15 s, interface 12.4) and its record can take, so that no lease ends under a live worker. */
+  leaseMs: 23_000,
+  /** chosen: a worker that was held up for longer after its claim might outlast its lease, so it returns the delivery. */
+  startMsMax: 5_000,
+  /** chosen: wait after a delivery could not be signed. Nothing was sent, so it does not count as an attempt. */
+  unsignedRetryMs: 5_000,
+  /** chosen: how often an endpoint is looked at while its backlog is being cancelled. */
+  cancellingLookMs: 1_000,
+  /** chosen: an endpoint due for longer shows a flood; then the reserve serves endpoints that became due since. */
+  floodMs: 500,
+  /** As long as an attempt may take (15 s, interface 12.4) and some more: its answer decides for the held deliveries. */
+  probeMs: 20_000,
+  /** measured by `test/webhooks/pacing/early-release.test.ts`: attempts that start in one turn of the event loop. */
+  startsPerTurn: 8,
+  /** At the end of a worker: chosen, so that the process ends within the three seconds of the test `stopping`. */
+  drainMs: 2_000,
+  returnLeasesMs: 500,
+} as const;
+
+/** Slots: attempts in flight of one worker. */
+export const slotting = {
+  /** chosen: an answer after a second or more marks a slow receiver. */
+  slowMs: 1_000,
+  /** chosen: the least time an attempt keeps its slot while others wait for one. */
+  shortMs: 50,
+  /** chosen: slow slots per usual slot; each costs a socket and a body in memory. */
+  slowFactor: 4,
+  /** chosen: results that may wait to be written per usual slot before attempts keep their slots until then. */
+  unwrittenFactor: 2,
+  /** chosen: deliveries held ahead for a proven endpoint, per slot that it has while its answers take longer. */
+  aheadFactor: 16,
+  /** chosen: deliveries held ahead for all endpoints together, per slot; their bodies lie in memory. */
+  aheadPerSlot: 4,
+  /** measured by `test/webhooks/pacing/slow-receivers.test.ts`: one of so many slots is the reserve during a flood. */
+  reserveShare: 8,
+  /** chosen: endpoints that never answered share at most this part of the slots. */
+  unknownShare: 0.5,
+} as const;
+
+/** Concurrency of one endpoint. */
+export const concurrency = {
+  /** chosen: attempts at once to an endpoint that answers late. */
+  slowMax: 2,
+  /** chosen: attempts at once to an endpoint whose answers take longer than `promptMs`. */
+  busyMax: 8,
+  /** chosen: an answer within this time shows that the receiver has capacity to spare. */
+  promptMs: 100,
+} as const;
+
+/** Rate and breaker of one endpoint (interface 12.4). */
+export const breaking = {
+  /** interface 12.4: failures in a row after which the breaker holds an endpoint. */
+  failuresToHold: 20,
+  /** interface 12.4: no delivery is held longer than this beyond its time. */
+  holdMsMax: 5 * 60_000,
+  /** chosen: first hold, doubled by each further failure up to `longestHoldMs`. */
+  firstHoldMs: 5_000,
+  longestHoldMs: 60_000,
+  /** chosen: a rate is kept in whole milliseconds; one step covers at least this time, so that rounding stays below 10 %. */
+  rateStepMs: 10,
+} as const;
+
+/** Writing results, in `deliver/record.ts`. */
+export const recording = {
+  /** chosen: attempts in one transaction at most. */
+  batchMax: 250,
+  /** measured by `bench:webhooks rate`: while attempts are in flight, a batch waits for so many results ... */
+  batchEnough: 128,
+  /** ... and no longer than this. */
+  gatherMs: 5,
+  /** chosen: pause before a batch is written again after the database failed. */
+  retryMs: 500,
+  /** chosen: the time of the last success of a healthy endpoint is at most this old; writing it each time costs an update. */
+  successEveryMs: 1_000,
+} as const;
+
+/** The schedule of endpoints, in `queue/schedule-store.ts`. */
+export const scheduling = {
+  /** chosen: longest time until an endpoint with deliveries in flight is looked at, so deliveries of a dead worker wait no longer. */
+  lookMs: 4_000,
+} as const;
+
+/** Heartbeats of workers, in `deliver/worker-identity.ts`. */
+export const heartbeats = {
+  /** chosen: several heartbeats fit into `sendMs`, so that one lost message cuts nothing. */
+  everyMs: 500,
+  /** chosen: a worker that was not confirmed for so long starts no attempt and cuts those in flight. */
+  sendMs: 2_500,
+  /** `sendMs` and a second for a late timer and for what a crash of the server forgets. */
+  deadMs: 3_500,
+  /** chosen: a worker that has been silent for so long has no lease left; its row is removed. */
+  forgottenMs: 10 * 60_000,
+  reconnectMs: 250,
+  /** chosen: deliveries of one endpoint searched for leases of a dead worker; leased ones are among the first due. */
+  searchedMax: 2_000,
+} as const;

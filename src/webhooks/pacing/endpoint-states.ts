@@ -1,0 +1,38 @@
+/** The endpoints that a worker remembers, by uid. The endpoint that was used last comes last. */
+import { remembered } from './bounds.ts';
+import { type EndpointClass, type EndpointState, newEndpointState } from './concurrency-limit.ts';
+
+/** `recoveredMs`: when the endpoint last recovered; its limit starts at one again after that. */
+export type Asking = { endpointUid: string; endpointClass: EndpointClass; recoveredMs: number };
+
+type EndpointStates = Map<string, EndpointState>;
+
+/** The state of an endpoint, brought up to date with what the store knows. */
+export const updateEndpointState = (
+  endpoints: EndpointStates,
+  { endpointUid, endpointClass, recoveredMs }: Asking,
+): EndpointState => {
+  const endpoint = endpoints.get(endpointUid) ?? newEndpointState(endpointClass, recoveredMs);
+  endpoints.delete(endpointUid);
+  endpoints.set(endpointUid, endpoint);
+  forgetIdle(endpoints);
+  endpoint.class = endpointClass;
+  if (endpoint.recoveredMs !== recoveredMs) endpoint.allowed = 1;
+  endpoint.recoveredMs = recoveredMs;
+  return endpoint;
+};
+
+/** Forgets the endpoint that was idle for longest, once there are too many. */
+const forgetIdle = (endpoints: EndpointStates): void => {
+  if (endpoints.size <= remembered.endpointsMax) return;
+  for (const [uid, endpoint] of endpoints) {
+    if (endpoint.taken > 0) continue;
+    endpoints.delete(uid);
+    return;
+  }
+};
+
+/** Starts the next delivery that waits for the limit of its endpoint. */
+export const startNext = (endpoint: EndpointState): void => {
+  if (endpoint.sending < endpoint.allowed) endpoint.waiting.shift()?.();
+};

@@ -1,0 +1,7 @@
+/** Settings of the engine in tests. `WEBHOOKS_FAST_PATH=off` runs the suite without the fast path. */
+import { type WebhooksSettings, webhooksSettings } from '#src/webhooks/config.ts';
+
+export const isFastPathOff = process.env.WEBHOOKS_FAST_PATH === 'off';
+
+export const testSettings = (changed: Partial<WebhooksSettings> = {}): WebhooksSettings =>
+  webhooksSettings.parse({ ...(isFastPathOff ? { fast_path: 'off' } : undefined), ...changed });
