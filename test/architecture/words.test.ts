@@ -18,7 +18,6 @@ const unfinished: string[] = [
   'src/panel',
   'src/platform',
   'src/staff',
-  'src/webhooks',
   'test/bench',
   'test/cli',
   'test/conformance',

@@ -180,7 +180,7 @@ type Begun = {
 /**
  * Takes the lock, and finds the next events and their recipients. Events that were read ahead are used unless another
  * dispatcher took some of them. Events committed since then with a position between theirs belong to other entities,
- * because events of one entity are recorded one after the other; so no order is lost.
+ * because events of one entity are recorded one after the other; so their sequence is kept.
  */
 const begin = async (
   tx: Kysely<unknown>,

@@ -47,7 +47,7 @@ const sequence = sql`order by delivery.created desc, delivery.uid desc`;
 const behind = (after: Key | undefined): Condition[] =>
   after === undefined ? [] : [sql`(delivery.created, delivery.uid) < (${after[0]}::timestamptz, ${after[1]}::text)`];
 
-/** `isFew`: an index in another order finds so few rows that all of them can be read. */
+/** `isFew`: an index with another sequence finds so few rows that all of them can be read. */
 const chooseParts = async (db: Kysely<unknown>, viewer: Viewer, filter: DeliveryFilter): Promise<Parts> => {
   const parts = partsOf(filter);
   const isOne = filter.eventId !== undefined;

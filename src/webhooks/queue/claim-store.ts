@@ -120,7 +120,7 @@ export type LeasedDelivery = Pick<
 /**
  * Leases the oldest due deliveries of each endpoint that are not leased. The caller has locked the endpoints, so two
  * workers never lease the same delivery. Statements that wait for a row lock see what its holder wrote. Conditions and
- * order name both columns, because only the index on both serves them.
+ * sorting name both columns, because only the index on both serves them.
  */
 export const leaseDue = async (
   tx: Kysely<unknown>,

@@ -35,7 +35,7 @@ const inSequence = sql`order by unfinished.endpoint_uid, unfinished.kind, unfini
 /**
  * Locks the queues until the transaction ends. A transaction that adds deliveries or writes results takes these locks
  * first. Without them a delivery could be added while the pending one is finished, and then nothing would release it.
- * All locks are taken at once and in one order, before any row lock, so that transactions cannot deadlock.
+ * All locks are taken at once and in one sequence, before any row lock, so that transactions cannot deadlock.
  */
 export const lockEntityQueues = async (tx: Kysely<unknown>, queues: readonly EntityQueue[]): Promise<void> => {
   if (queues.length === 0) return;
