@@ -5,15 +5,8 @@
  * of a request before an upstream sees it. It leaves to the service behind: parameters, idempotency, the operation itself.
  * It knows no word of that service's trade; those stand in config/routes.json only.
  *
- * The way through: front (id, head) -> own-paths (health, oauth/) or pipeline: routing/match-route -> edge/check-version ->
- * access/identify-caller -> access/require-scopes -> access/limit-rate (limits/) -> edge/limit-body -> whoami/answer-self or
- * upstream/assert-identity -> upstream/forward -> upstream/relay-answer or upstream/translate-errors. Whatever refuses
- * throws a Fault (faults.ts), which edge/write-answer renders (edge/dialects). The same decision serves WebSockets
- * (upstream/upgrade) and other proxies (access/auth-check). assemble.ts joins the parts. Beside the way: credentials/ and
- * oauth/ (what is issued and revoked), dpop/ (proofs of bound tokens), audit/ (who did what, chained and signed).
+ * README.md beside this file shows the way of a request. pipeline.ts lists the steps; createGateway below joins the parts.
  */
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
@@ -25,35 +18,30 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { Service } from '#src/platform/supervisor.ts';
 import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts';
 import type { Traces } from '#src/platform/telemetry/traces.ts';
-import { createAuthenticator } from './access/authenticate.ts';
-import { createBearerTokens } from './access/bearer-tokens.ts';
-import { createAuditDecisions } from './access/record-decision.ts';
-import { assemble, type PublicDoor } from './assemble.ts';
-import { openExternalHeads } from './audit/chain/external-heads.ts';
-import { createFingerprint } from './audit/event/fingerprint.ts';
-import { openRecorder } from './audit/record/recorder.ts';
-import { createAuditRetention } from './audit/retention/retention.ts';
-import { createAuditHours } from './audit/search/hours.ts';
-import { createAuditSinks } from './audit/sinks/feed-sinks.ts';
-import { createAuditGuard } from './audit/verify/guard.ts';
+import { openAuthCheck } from './access/auth-check.ts';
+import { openAccess } from './access/open-access.ts';
+import { openAnswers } from './answer/open-answers.ts';
+import type { WriteAnswer } from './answer/write-answer.ts';
+import { type Audit, openAudit } from './audit/open-audit.ts';
 import { type GatewaySettings, loadRouteTable, routesFileOf } from './config.ts';
-import { createRevokeToken } from './credentials/change/revoke-token.ts';
-import { createCredentialCache } from './credentials/lookup/cache.ts';
-import { createCredentialUse } from './credentials/lookup/count-use.ts';
 import { readEpoch } from './credentials/lookup/epoch-store.ts';
-import { createDpop } from './dpop/dpop.ts';
+import { createCheckVersion } from './edge/check-version.ts';
 import { createGatewayMetrics } from './edge/gateway-metrics.ts';
+import { openDoor, type PublicDoor } from './edge/open-door.ts';
 import type { Page } from './edge/pages.ts';
-import { createReadiness } from './edge/readiness.ts';
+import { createReadiness, type Readiness } from './edge/readiness.ts';
 import { createLimits } from './limits/limits.ts';
-import { createThrottle } from './limits/throttle.ts';
-import { createAuditOAuth } from './oauth/audit-oauth.ts';
-import { createCountFailure, createLimitFailures } from './oauth/limit-failures.ts';
-import { createOAuth } from './oauth/oauth.ts';
-import { openSigningKeys } from './oauth/signing-keys.ts';
-import { tokenPath } from './oauth/token-issuer.ts';
-import { markAssertionUsed } from './oauth/used-assertion-store.ts';
+import { methodNotAllowed } from './model/faults.ts';
+import { openSigningKeys } from './oauth/keys/signing-keys.ts';
+import { openOAuth } from './oauth/open-oauth.ts';
+import { createPipeline, type Steps, stepsFor } from './pipeline.ts';
 import { createDryRunLog } from './policy/dry-run-log.ts';
+import { createTryScopes } from './policy/try-scopes.ts';
+import { createLimitBody } from './request/limit-body.ts';
+import { createMatchRoute } from './routing/match-route.ts';
+import { type CompiledRoutes, compileRoutes } from './routing/route-table.ts';
+import { openUpstreams } from './upstream/open-upstreams.ts';
+import { createAnswerSelf } from './whoami/answer-self.ts';
 import { createDenialLog } from './whoami/denial-log.ts';
 
 export { openExternalHeads } from './audit/chain/external-heads.ts';
@@ -111,8 +99,8 @@ export { revokeHashed, revokeTraced } from './incident/revoke-traced.ts';
 export { traceCredential } from './incident/trace-credential.ts';
 export { type HashedCredential, type HashedTrace, traceHashed } from './incident/trace-hashed.ts';
 export { createSourceOf } from './limits/source-address.ts';
+export { type RotatedKey, rotateSigningKey } from './oauth/keys/rotate-signing-key.ts';
 export { type PresentedToken, revokePresentedToken } from './oauth/revoke-presented-token.ts';
-export { type RotatedKey, rotateSigningKey } from './oauth/rotate-signing-key.ts';
 export { type ClientUse, reportClientUse } from './policy/client-use.ts';
 export { newestCall } from './policy/client-use-store.ts';
 export { reportDryRuns } from './policy/dry-run-report.ts';
@@ -149,111 +137,89 @@ export type GatewayDeps = {
 };
 
 /** To be served with `gatewayServerOptions` and `attachDoor`. */
-export type Gateway = PublicDoor & { services: Service[] };
+export type Gateway = PublicDoor & {
+  services: Service[];
+  /** Ends upgraded connections: they have left the server, which would wait for them when it closes. */
+  endUpgrades: () => void;
+  close: () => Promise<void>;
+};
 
 /** Rejects when the route table cannot be used or the store cannot be read. */
 export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
-  const { settings, origin, db, pool, box, clock, log } = deps;
+  const { settings, db, box, clock, log } = deps;
   const table = loadRouteTable(routesFileOf(settings), Object.keys(deps.upstreams));
-  const allScopes = table.scopes.map(({ name }) => name);
-  const keys = await openSigningKeys({ db, box, clock, settings });
-  const metrics = createGatewayMetrics(deps.metrics ?? createMetrics({ process: false }), () => performance.now());
-  const observeLag = metrics.revocationLag;
-  const credentials = createCredentialCache({ db, pool, box, clock, log, observeLag, onChange: keys.reload });
-  const use = createCredentialUse({ db, clock, log });
-  const tokens = createBearerTokens({ origin, clock, findKey: keys.find });
+  const routes = compileRoutes(table);
   const kv = deps.kv ?? createMemoryKv();
+  const metrics = createGatewayMetrics(deps.metrics ?? createMetrics({ process: false }), () => performance.now());
+  const { answered, refused, token: countToken, authenticated: countAuthentication } = metrics;
+  const keys = await openSigningKeys({ db, box, clock, settings });
   const limits = createLimits(settings, kv);
+  const audit = await openAudit({ settings, db, box, clock, log });
+  const known = { ...deps, table, audiences: Object.keys(deps.upstreams), limits, audit, keys, kv };
+  const access = openAccess({ ...known, countAuthentication, observeLag: metrics.revocationLag });
+  const { settle, refuse: auditRefusal } = access.decisions;
+  const dryRuns = createDryRunLog({ db, clock, log });
   const denials = createDenialLog({ db, clock, log });
-  const { failures, sourceOf } = limits;
-  const processName = `${hostname()}:${process.pid}`;
-  const recorder = await openRecorder({ db, box, clock, log, process: processName });
-  const audited = { recorder, fingerprint: createFingerprint(box), sourceOf };
-  const { authenticate, inspectToken } = createAuthenticator({
-    credentials,
-    tokens,
-    box,
-    clock,
-    failures,
-    sourceOf,
-    allScopes,
-    apiKeyScopes: table.apiKeyScopes,
-  });
-  const dpop = createDpop({ settings, origin, db, box, clock, failures, sourceOf });
-  const oauth = createOAuth({
-    ...{ origin, box, clock, settings, allScopes, keys, credentials, realm: settings.realm, log },
-    moreDocuments: deps.moreDocuments,
-    dpop,
-    ...{ tokens, inspectToken, recordUse: use.record, revokeToken: createRevokeToken({ db, box, clock }) },
-    limitFailures: createLimitFailures({ failures, sourceOf }),
-    countFailure: createCountFailure({ failures, sourceOf }),
-    audit: createAuditOAuth({ ...audited, countToken: metrics.token }),
-    throttleIntrospection: createThrottle({ kv, name: 'introspect', callsMax: 600, windowSeconds: 60 }),
-    assertions: {
-      clock,
-      audiences: [origin, origin + tokenPath],
-      markUsed: (assertion, now) => markAssertionUsed(db, assertion, now),
-    },
-  });
-  const checkStore = async (): Promise<void> => {
-    await readEpoch(db);
+  const { note: noteDenial } = denials;
+  const answers = openAnswers({ ...deps, answered, refused, settle, noteDenial, auditRefusal });
+  const upstreams = openUpstreams({ ...known, access, answers, noteDenial, answered });
+  const steps: Steps = {
+    ...matchRouteSteps(routes, answers.write),
+    checkVersion: createCheckVersion(),
+    ...access.steps,
+    tryScopes: createTryScopes({ noteDryRun: dryRuns.note }),
+    limitBody: createLimitBody(),
+    answerSelf: createAnswerSelf({ db, table, policies: limits.rates.policies, denials, write: answers.write }),
+    ...upstreams.steps,
   };
-  const readiness = createReadiness({
-    checkStore,
+  const upgrades = upstreams.openUpgrades(stepsFor('upgrade', steps));
+  const authCheck = openAuthCheck({ settings, steps: stepsFor('check', steps), signFor: access.signFor, answers });
+  const pipeline = createPipeline(stepsFor('plain', steps), answers.writeFault);
+  const oauth = openOAuth({ ...known, access, countToken });
+  const readiness = openReadiness(db, kv, audit);
+  const door = openDoor({ ...deps, routes, answers, metrics, oauth, readiness, pipeline, authCheck, upgrades });
+  metrics.watch({
+    auditWaiting: audit.recorder.waiting,
+    auditLag: audit.recorder.lag,
+    auditProblems: audit.problems,
+    tokenCache: access.tokens.figures,
+    sharedHealth: kv.health,
+    readiness,
+    storeWaiting: () => deps.pool.waitingCount,
+    upstreamsOut: upstreams.addressesOut,
+  });
+  return {
+    ...door,
+    endUpgrades: upgrades.close,
+    services: [...audit.services, ...access.services, keys.service, dryRuns.service, ...denials.services],
+    close: async () => {
+      limits.close();
+      upgrades.close();
+      await upstreams.close();
+    },
+  };
+};
+
+/** An operation's OPTIONS is answered to every client; on behalf of another proxy it would allow a request without a caller. */
+const matchRouteSteps = (routes: CompiledRoutes, write: WriteAnswer): Pick<Steps, 'matchRoute' | 'matchRouteOnly'> => ({
+  matchRoute: createMatchRoute({
+    routes,
+    answerOptions: (exchange, allow) => write(exchange, { status: 204, headers: ['allow', allow], body: undefined }),
+  }),
+  matchRouteOnly: createMatchRoute({
+    routes,
+    answerOptions: (_exchange, allow) => {
+      throw methodNotAllowed(allow);
+    },
+  }),
+});
+
+const openReadiness = (db: Kysely<unknown>, kv: Kv, { recorder }: Audit): (() => Promise<Readiness>) =>
+  createReadiness({
+    checkStore: async () => {
+      await readEpoch(db);
+    },
     checkWrites: createWriteProbe(db),
     sharedHealth: kv.health,
     auditLag: recorder.lag,
   });
-  const dryRuns = createDryRunLog({ db, clock, log });
-  const door = assemble({
-    metrics,
-    noteDryRun: dryRuns.note,
-    pages: deps.pages ?? new Map(),
-    settings,
-    origin,
-    table,
-    upstreams: deps.upstreams,
-    box,
-    clock,
-    log,
-    authenticate,
-    requireProof: dpop?.requireProof,
-    recordUse: use.record,
-    oauth,
-    limits: limits.rates,
-    denials,
-    decisions: createAuditDecisions({ ...audited, authenticate }),
-    db,
-    readiness,
-    traces: deps.traces,
-    trustsTraces: deps.trustsTraces ?? false,
-  });
-  metrics.watch({
-    auditWaiting: recorder.waiting,
-    auditLag: recorder.lag,
-    auditProblems: () => openExternalHeads(box).problems().length,
-    tokenCache: tokens.figures,
-    sharedHealth: kv.health,
-    readiness,
-    storeWaiting: () => pool.waitingCount,
-    upstreamsOut: door.addressesOut,
-  });
-  const close = async (): Promise<void> => {
-    limits.close();
-    await door.close();
-  };
-  const retention = createAuditRetention({ db, box, clock, log }, settings.audit_days);
-  const services = [
-    recorder.service,
-    retention,
-    createAuditGuard({ db, box, clock, log }),
-    createAuditHours({ db, clock, log }),
-    ...createAuditSinks({ db, box, log, holder: `${processName}:${randomUUID()}` }, settings),
-    credentials.service,
-    use.service,
-    keys.service,
-    dryRuns.service,
-    ...denials.services,
-  ];
-  return { ...door, close, services };
-};

@@ -2,7 +2,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { type JWTHeaderParameters, type JWTPayload, SignJWT } from 'jose';
 import { createCredentials } from '#src/gateway/index.ts';
-import { openSigningKeys, type SigningKey } from '#src/gateway/oauth/signing-keys.ts';
+import { openSigningKeys, type SigningKey } from '#src/gateway/oauth/keys/signing-keys.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import {

@@ -27,6 +27,26 @@ type AuthCheckDeps = {
   writeFault: WriteFault;
 };
 
+type OpenAuthCheckDeps = {
+  settings: { auth_check: 'on' | 'off'; auth_check_audiences: readonly string[]; url_bytes_max: number };
+  steps: readonly Step[];
+  signFor: SignFor;
+  answers: { write: WriteAnswer; writeHonestFault: WriteFault };
+};
+
+/** Undefined: the operator does not offer it. */
+export const openAuthCheck = ({ settings, steps, signFor, answers }: OpenAuthCheckDeps): AuthCheck | undefined =>
+  settings.auth_check === 'off'
+    ? undefined
+    : createAuthCheck({
+        urlBytesMax: settings.url_bytes_max,
+        steps,
+        audiences: new Set(settings.auth_check_audiences),
+        signFor,
+        write: answers.write,
+        writeFault: answers.writeHonestFault,
+      });
+
 export type AuthCheck = { owns: (path: string) => boolean; serve: (exchange: Exchange) => void };
 
 export const createAuthCheck = (deps: AuthCheckDeps): AuthCheck => {

@@ -13,7 +13,8 @@ import { formHoldsToken, jsonHoldsToken } from '../request/find-token.ts';
 import { announcesBody, mediaTypeOf } from '../request/limit-body.ts';
 import { readBodyPrefix } from '../request/read-body-prefix.ts';
 import { type Presented, readCredential } from '../request/read-credential.ts';
-import type { Admitted, Authenticate } from './authenticate.ts';
+import type { Authenticate } from './authenticate.ts';
+import type { Admitted } from './ended-principal.ts';
 
 export type IdentifyCallerDeps = {
   /** Answers at once when it can; a promise costs the hot path a turn of the event loop. */

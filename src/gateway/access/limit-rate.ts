@@ -1,6 +1,7 @@
 /** Interface 6.2, step 8: the units that an operation costs. From here on every answer tells how the caller stands. */
 
-import type { RateLimits, RateStanding } from '../limits/rate-limits.ts';
+import type { RateLimits } from '../limits/rate-limits.ts';
+import type { RateStanding } from '../limits/rate-meters.ts';
 import { rateLimited } from '../model/faults.ts';
 import type { Route } from '../model/route.ts';
 import type { Exchange, Step } from '../request/exchange.ts';

@@ -32,6 +32,8 @@ type PrincipalsDeps = {
   apiKeyScopes: readonly string[];
 };
 
+export type Principals = ReturnType<typeof createPrincipals>;
+
 /** Throws the Fault of interface 3.2 for a caller that reaches no tenant any more. */
 export const createPrincipals = (deps: PrincipalsDeps) => {
   const all = new Set(deps.allScopes);

@@ -13,7 +13,7 @@ import { callerOf, secretOf, strangerOf } from './audited-caller.ts';
 import type { Authenticate } from './authenticate.ts';
 import { createCountProbe } from './count-probe.ts';
 
-export type AuditDecisions = {
+export type RecordDecision = {
   /** The last step of a decision. */
   allow: Step;
   /** What was let through is answered, or its client is gone: it stands in the audit as allowed, unless it was refused. */
@@ -25,7 +25,7 @@ export type AuditDecisions = {
   refuse(exchange: Exchange, fault: Fault, reason?: string): Promise<void> | undefined;
 };
 
-type AuditDecisionsDeps = {
+type RecordDecisionDeps = {
   recorder: Pick<Recorder, 'describe' | 'assertRoom' | 'allow' | 'countFailed' | 'recordRefusal'>;
   fingerprint: Fingerprint;
   sourceOf: SourceOf;
@@ -36,7 +36,7 @@ type AuditDecisionsDeps = {
 /** What a caller does: most do one thing again and again, so the first route needs no look-up. */
 type Noted = { route: Route; use: AllowedUse; others: Map<Route, AllowedUse> | undefined };
 
-export const createAuditDecisions = (deps: AuditDecisionsDeps): AuditDecisions => {
+export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision => {
   const { recorder, fingerprint, sourceOf } = deps;
   const countProbe = createCountProbe(deps);
   // A caller lives as long as what is remembered of its credential, so each fingerprint is made once.

@@ -14,7 +14,7 @@ import type { TraceRequest } from './trace-request.ts';
 
 type FrontDeps = {
   requestIds: (given: string | undefined) => string;
-  recordDecision: (exchange: Exchange) => void;
+  logRequest: (exchange: Exchange) => void;
   /** Undefined: nothing is traced. */
   traceRequest: TraceRequest | undefined;
   checkRequestHead: Step;
@@ -52,7 +52,7 @@ export const createFront = (deps: FrontDeps, awaitsContinue: boolean): Handler =
     const given = req.headers['x-request-id'];
     const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
     const exchange = createExchange(req, res, requestId, performance.now(), awaitsContinue, deps.dpop);
-    deps.recordDecision(exchange);
+    deps.logRequest(exchange);
     deps.traceRequest?.(exchange);
     try {
       deps.checkRequestHead(exchange);
@@ -76,7 +76,7 @@ export const createExpectationFront = (deps: RefuseHeadDeps & Pick<FrontDeps, 't
     const given = req.headers['x-request-id'];
     const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
     const exchange = createExchange(req, res, requestId, performance.now(), true, deps.dpop);
-    deps.recordDecision(exchange);
+    deps.logRequest(exchange);
     deps.traceRequest?.(exchange);
     try {
       deps.checkRequestHead(exchange);
@@ -90,7 +90,7 @@ export const createExpectationFront = (deps: RefuseHeadDeps & Pick<FrontDeps, 't
 /** True: the head is refused and answered. */
 export type RefuseHead = (req: IncomingMessage, res: ServerResponse) => boolean;
 
-type RefuseHeadDeps = Pick<FrontDeps, 'requestIds' | 'recordDecision' | 'checkRequestHead' | 'dpop' | 'writeFault'>;
+type RefuseHeadDeps = Pick<FrontDeps, 'requestIds' | 'logRequest' | 'checkRequestHead' | 'dpop' | 'writeFault'>;
 
 /** For handlers that serve paths of the same listener beside the gateway: one bound on heads, and one answer, for all. */
 export const createRefuseHead = (deps: RefuseHeadDeps): RefuseHead => {
@@ -102,7 +102,7 @@ export const createRefuseHead = (deps: RefuseHeadDeps): RefuseHead => {
       deps.checkRequestHead(exchange);
       return false;
     } catch (thrown) {
-      deps.recordDecision(exchange);
+      deps.logRequest(exchange);
       deps.writeFault(exchange, thrown);
       return true;
     }
@@ -113,7 +113,7 @@ export type UpgradeHandler = (req: IncomingMessage, socket: Duplex, head: Buffer
 
 type UpgradeFrontDeps = Pick<
   FrontDeps,
-  'requestIds' | 'recordDecision' | 'traceRequest' | 'checkRequestHead' | 'dpop' | 'writeFault'
+  'requestIds' | 'logRequest' | 'traceRequest' | 'checkRequestHead' | 'dpop' | 'writeFault'
 > & {
   serve: (exchange: Exchange, socket: Socket, head: Buffer) => void;
 };
@@ -142,7 +142,7 @@ export const createUpgradeFront = (deps: UpgradeFrontDeps): UpgradeHandler => {
     const given = req.headers['x-request-id'];
     const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
     const exchange = createExchange(req, res, requestId, performance.now(), false, deps.dpop);
-    deps.recordDecision(exchange);
+    deps.logRequest(exchange);
     deps.traceRequest?.(exchange);
     try {
       deps.checkRequestHead(exchange);

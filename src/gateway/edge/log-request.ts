@@ -2,9 +2,9 @@
 import type { Logger } from '#src/platform/log.ts';
 import type { Exchange } from '../request/exchange.ts';
 
-type RecordDecisionDeps = { log: Logger; nowMs: () => number };
+type LogRequestDeps = { log: Logger; nowMs: () => number };
 
-export const createRecordDecision = ({ log, nowMs }: RecordDecisionDeps): ((exchange: Exchange) => void) => {
+export const createLogRequest = ({ log, nowMs }: LogRequestDeps): ((exchange: Exchange) => void) => {
   return (exchange) => {
     // Asked for each request, since the level may be changed while the process runs.
     if (!log.isLevelEnabled('info')) return;

@@ -14,7 +14,7 @@ import { createExchange, type Exchange } from '../request/exchange.ts';
 import { createCheckRequestHead } from './check-request-head.ts';
 import { createOnClientError } from './client-error.ts';
 import { createRefuseUpgrade, type DoorHandlers } from './front.ts';
-import { createRecordDecision } from './log-request.ts';
+import { createLogRequest } from './log-request.ts';
 
 type StartingDoorDeps = {
   settings: DpopSettings & { realm: string; url_bytes_max: number; header_bytes_max: number };
@@ -31,7 +31,7 @@ export const createStartingDoor = ({ settings, origin, log }: StartingDoorDeps):
   const uncounted = (): void => undefined;
   const write = createWriteAnswer({ edgeHeaders, answered: uncounted, settle: () => undefined });
   const requestIds = createRequestIds(Date.now);
-  const recordDecision = createRecordDecision({ log, nowMs: () => performance.now() });
+  const logRequest = createLogRequest({ log, nowMs: () => performance.now() });
   const checkRequestHead = createCheckRequestHead({
     urlBytesMax: settings.url_bytes_max,
     headerBytesMax: settings.header_bytes_max,
@@ -54,7 +54,7 @@ export const createStartingDoor = ({ settings, origin, log }: StartingDoorDeps):
     const given = req.headers['x-request-id'];
     const requestId = requestIds(typeof given === 'string' ? given : undefined);
     const exchange = createExchange(req, res, requestId, performance.now(), awaitsContinue, dialects.dpop);
-    recordDecision(exchange);
+    logRequest(exchange);
     try {
       checkRequestHead(exchange);
       then(exchange);
@@ -67,7 +67,7 @@ export const createStartingDoor = ({ settings, origin, log }: StartingDoorDeps):
   };
   const front = {
     requestIds,
-    recordDecision,
+    logRequest,
     traceRequest: undefined,
     checkRequestHead,
     dpop: dialects.dpop,

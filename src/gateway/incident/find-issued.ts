@@ -4,7 +4,7 @@ import { compactVerify, decodeProtectedHeader, errors } from 'jose';
 import type { Kysely } from 'kysely';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { findIssuedKey, findIssuedSecret } from '../credentials/lookup/credential-store.ts';
-import { findPublicKey } from '../oauth/signing-key-store.ts';
+import { findPublicKey } from '../oauth/keys/signing-key-store.ts';
 
 export type Claimed = { kind: 'api_key' | 'client_secret' | 'token'; id: string; value: string };
 

@@ -1,6 +1,6 @@
 /** The public documents of interface 4.3: where everything is, and with which keys tokens are signed. */
 import { proofAlgorithms } from '../dpop/verify-proof.ts';
-import type { SigningKeys } from './signing-keys.ts';
+import type { SigningKeys } from './keys/signing-keys.ts';
 import { tokenPath } from './token-issuer.ts';
 import { assertionAlgorithms } from './verify-assertion.ts';
 

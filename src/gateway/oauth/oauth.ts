@@ -16,6 +16,7 @@ import {
 import { type BindTokenDeps, createBindToken } from './bind-token.ts';
 import { createDocuments, introspectionPath, revocationPath } from './documents.ts';
 import { createIntrospect, type IntrospectDeps } from './introspect.ts';
+import type { SigningKeys } from './keys/signing-keys.ts';
 import type { LimitFailures } from './limit-failures.ts';
 import {
   errorAnswer,
@@ -28,7 +29,6 @@ import {
 } from './oauth-answers.ts';
 import { type Form, readOAuthForm, readTokenRequest } from './read-token-request.ts';
 import { createRevoke, type RevokeDeps } from './revoke.ts';
-import type { SigningKeys } from './signing-keys.ts';
 import { createTokenIssuer, type TokenIssuerDeps, tokenPath } from './token-issuer.ts';
 
 export type OAuthDeps = Omit<TokenIssuerDeps, 'keys'> &

@@ -6,7 +6,7 @@ import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { createRevokeToken } from '../credentials/change/revoke-token.ts';
-import { listSigningKeys } from './signing-key-store.ts';
+import { listSigningKeys } from './keys/signing-key-store.ts';
 
 /** `revoked` false: it had ended by itself. */
 export type PresentedToken = { jti: string; client_id: string; expires: string; revoked: boolean };

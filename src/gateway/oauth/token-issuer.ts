@@ -7,10 +7,10 @@
 import Provider, { type Adapter, type ClientMetadata, type Configuration } from 'oidc-provider';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
 import type { OAuthSettings } from './config.ts';
+import type { SigningKey, SigningKeys } from './keys/signing-keys.ts';
+import { TokenKey } from './keys/token-key.ts';
 import { OAuthRefusal } from './oauth-answers.ts';
 import type { Form } from './read-token-request.ts';
-import type { SigningKey, SigningKeys } from './signing-keys.ts';
-import { TokenKey } from './token-key.ts';
 
 export type TokenIssuerDeps = {
   origin: string;

@@ -1,7 +1,7 @@
 /** One request on its way through the pipeline: what the steps have found out so far. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TraceSpan } from '#src/platform/telemetry/traces.ts';
-import type { RateStanding } from '../limits/rate-limits.ts';
+import type { RateStanding } from '../limits/rate-meters.ts';
 import type { AllowedUse } from '../model/allowed-use.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Route } from '../model/route.ts';

@@ -17,9 +17,9 @@ import type { TranslateError } from './translate-errors.ts';
 import { type Address, type Choice, chooseAddress, secondsUntilTrial, type Upstream } from './upstreams.ts';
 
 type ForwardDeps = {
-  /** See AuditDecisions. */
+  /** See RecordDecision. */
   settle: (exchange: Exchange) => void;
-  /** Hears of each answer as its head is passed on. */
+  /** Called for each answer as its head is passed on. */
   answered: (exchange: Exchange, status: number) => void;
   upstreams: ReadonlyMap<string, Upstream>;
   signFor: SignFor;
@@ -38,7 +38,7 @@ type Sending = {
   readonly route: Route;
   readonly upstream: Upstream;
   method: string;
-  /** Nobody can be hurt by a second time, and there was none yet. */
+  /** The method has no effect, and the request was not repeated yet. */
   mayRepeat: boolean;
   /** One stream for all attempts: as long as nothing was sent, nothing was read from it. */
   readonly body: Readable | null;
@@ -48,82 +48,15 @@ type Sending = {
 };
 
 export const createForward = (deps: ForwardDeps): Step => {
-  const { upstreams, writeFault } = deps;
-
-  const refuse = (sending: Sending, error: unknown): void => {
-    sending.body?.destroy();
-    writeFault(sending.exchange, error);
-  };
-
-  const guarded = (sending: Sending, action: () => void): void => {
-    try {
-      action();
-    } catch (error) {
-      refuse(sending, error);
-    }
-  };
-
-  const send = (sending: Sending, { address, trial }: Choice): void => {
-    const { exchange, upstream } = sending;
-    const span = startAttempt(exchange, sending.method, address.origin, sending.failed.length);
-    const relay = createRelay(deps, exchange, {
-      onSettled: (error) => {
-        endAttempt(span, error);
-        upstream.inFlight -= 1;
-        address.inFlight -= 1;
-        if (trial) endTrial(address.health);
-      },
-      onAnswer: (status) => {
-        noteAttemptStatus(span, status);
-        noteAnswer(address.health);
-      },
-      onFailure: (error, sawAnswer) => {
-        if (!sawAnswer && tellsOfAddress(error)) noteFailure(address.health, trial, performance.now(), upstream.bounds);
-        guarded(sending, () => retry(sending, address, error, sawAnswer));
-      },
-      onErrorWithoutBody: () =>
-        guarded(sending, () => {
-          exchange.assertion = deps.signFor(exchange, 'GET');
-          sending.method = 'GET';
-          sending.mayRepeat = false;
-          send(sending, chooseOrRefuse(upstream, false));
-        }),
-      asksAgain: sending.method === 'HEAD',
-      toPublicLocation: upstream.toPublicLocation,
-    });
-    sending.relay = relay;
-    upstream.inFlight += 1;
-    address.inFlight += 1;
-    dispatch(sending, address, relay, deps.facts);
-  };
-
-  /** Anything may go to another address as long as nothing was sent; GET and HEAD once after that too. */
-  const retry = (sending: Sending, address: Address, error: Error, sawAnswer: boolean): void => {
-    const wasSent = sending.relay?.wasSent() ?? true;
-    sending.failed.push(address);
-    if (!wasSent && !(error instanceof Fault)) {
-      const next = chooseAddress(sending.upstream, performance.now(), {
-        mayRepeat: sending.mayRepeat,
-        without: sending.failed,
-      });
-      if (next !== undefined) return send(sending, next);
-    } else if (!sawAnswer && sending.mayRepeat && isLostConnection(error)) {
-      sending.mayRepeat = false;
-      const options = { mayRepeat: true, without: sending.failed, orAgain: true };
-      const next = chooseAddress(sending.upstream, performance.now(), options);
-      if (next !== undefined) return send(sending, next);
-    }
-    refuse(sending, faultFor(error));
-  };
-
+  const { upstreams } = deps;
   return (exchange) => {
     if (exchange.res.destroyed) return deps.settle(exchange);
     const { route } = exchange;
     const upstream = route === undefined ? undefined : upstreams.get(route.upstream);
-    if (route === undefined || upstream === undefined) throw new Error('a request without a route is forwarded');
+    if (route === undefined || upstream === undefined) throw new Error('cannot forward a request without a route');
     if (upstream.inFlight >= upstream.inFlightMax) throw overloaded(`no room for ${upstream.name}`);
     const mayRepeat = exchange.method === 'GET' || exchange.method === 'HEAD';
-    // Chosen before the body is looked at: while all addresses are out, nobody is asked to send one.
+    // Chosen before the body is read: while all addresses are out, no client is invited to send a body.
     const choice = chooseOrRefuse(upstream, mayRepeat);
     const body = exchange.body === 'unread' ? createBodyStream(exchange, route) : null;
     const sending: Sending = {
@@ -136,11 +69,81 @@ export const createForward = (deps: ForwardDeps): Step => {
       failed: [],
       relay: undefined,
     };
-    // The body may fail while the request still waits for a connection, where undici would tell only later.
+    // The body may fail while the request still waits for a connection; undici would report it only later.
     body?.once('error', (error) => sending.relay?.fail(error));
-    send(sending, choice);
+    send(deps, sending, choice);
     exchange.answered = true;
   };
+};
+
+const send = (deps: ForwardDeps, sending: Sending, { address, trial }: Choice): void => {
+  const { exchange, upstream } = sending;
+  const span = startAttempt(exchange, sending.method, address.origin, sending.failed.length);
+  const relay = createRelay(deps, exchange, {
+    onSettled: (error) => {
+      endAttempt(span, error);
+      upstream.inFlight -= 1;
+      address.inFlight -= 1;
+      if (trial) endTrial(address.health);
+    },
+    onAnswer: (status) => {
+      noteAttemptStatus(span, status);
+      noteAnswer(address.health);
+    },
+    onFailure: (error, sawAnswer) => {
+      if (!sawAnswer && isFailureOfAddress(error))
+        noteFailure(address.health, trial, performance.now(), upstream.bounds);
+      guarded(deps, sending, () => retry(deps, sending, address, error, sawAnswer));
+    },
+    onErrorWithoutBody: () => guarded(deps, sending, () => askAgainWithGet(deps, sending)),
+    asksAgain: sending.method === 'HEAD',
+    toPublicLocation: upstream.toPublicLocation,
+  });
+  sending.relay = relay;
+  upstream.inFlight += 1;
+  address.inFlight += 1;
+  dispatch(sending, address, relay, deps.facts);
+};
+
+/** An error answer to HEAD has no body to translate, so the same target is asked once more with GET. */
+const askAgainWithGet = (deps: ForwardDeps, sending: Sending): void => {
+  const { exchange, upstream } = sending;
+  exchange.assertion = deps.signFor(exchange, 'GET');
+  sending.method = 'GET';
+  sending.mayRepeat = false;
+  send(deps, sending, chooseOrRefuse(upstream, false));
+};
+
+/** Every request may go to another address as long as nothing was sent; GET and HEAD once after that too. */
+const retry = (deps: ForwardDeps, sending: Sending, address: Address, error: Error, sawAnswer: boolean): void => {
+  const wasSent = sending.relay?.wasSent() ?? true;
+  sending.failed.push(address);
+  if (!wasSent && !(error instanceof Fault)) {
+    const next = chooseAddress(sending.upstream, performance.now(), {
+      mayRepeat: sending.mayRepeat,
+      without: sending.failed,
+    });
+    if (next !== undefined) return send(deps, sending, next);
+  } else if (!sawAnswer && sending.mayRepeat && isLostConnection(error)) {
+    sending.mayRepeat = false;
+    const options = { mayRepeat: true, without: sending.failed, orAgain: true };
+    const next = chooseAddress(sending.upstream, performance.now(), options);
+    if (next !== undefined) return send(deps, sending, next);
+  }
+  refuse(deps, sending, faultFor(error));
+};
+
+const guarded = (deps: ForwardDeps, sending: Sending, action: () => void): void => {
+  try {
+    action();
+  } catch (error) {
+    refuse(deps, sending, error);
+  }
+};
+
+const refuse = (deps: ForwardDeps, sending: Sending, error: unknown): void => {
+  sending.body?.destroy();
+  deps.writeFault(sending.exchange, error);
 };
 
 const chooseOrRefuse = (upstream: Upstream, mayRepeat: boolean): Choice => {
@@ -170,12 +173,12 @@ const codeOf = (error: Error): string => ('code' in error && typeof error.code =
 
 /**
  * A kept-alive connection that the upstream closed just as it was used again (RFC 9110 section 9.2.2). Only methods
- * without effect are repeated: of the others nobody knows whether they were carried out.
+ * without effect are repeated, since the gateway cannot know whether another one was carried out.
  */
 const isLostConnection = (error: Error): boolean => ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes(codeOf(error));
 
-/** No answer at all says something about the address; a broken one about what was asked, a Fault about the client. */
-const tellsOfAddress = (error: Error): boolean => !(error instanceof Fault) && !codeOf(error).startsWith('HPE_');
+/** No answer at all is a failure of the address; a broken answer depends on the request, and a Fault on the client. */
+const isFailureOfAddress = (error: Error): boolean => !(error instanceof Fault) && !codeOf(error).startsWith('HPE_');
 
 const faultFor = (error: Error): Fault => {
   if (error instanceof Fault) return error;

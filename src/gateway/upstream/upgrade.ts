@@ -6,7 +6,7 @@ import { Agent, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import httpProxy from 'http-proxy';
 import type { SignFor } from '../access/assert-identity.ts';
-import type { IdentifyCallerDeps } from '../access/identify-caller.ts';
+import type { Authenticate } from '../access/authenticate.ts';
 import { createRequireScopes } from '../access/require-scopes.ts';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
 import type { WriteFault } from '../answer/write-answer.ts';
@@ -22,7 +22,8 @@ import { passHeaders } from './response-headers.ts';
 import type { TranslateError } from './translate-errors.ts';
 import type { Upstream } from './upstreams.ts';
 
-type UpgradesDeps = IdentifyCallerDeps & {
+type UpgradesDeps = {
+  authenticate: Authenticate;
   upstreams: ReadonlyMap<string, Upstream>;
   /** The pipeline's decision. */
   steps: readonly Step[];

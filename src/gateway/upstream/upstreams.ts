@@ -25,7 +25,7 @@ export type Upstream = {
   turn: number;
 };
 
-type UpstreamSettings = Pick<PolicySettings, 'upstream_failures_max' | 'upstream_pause_ms_max'> & {
+export type UpstreamSettings = Pick<PolicySettings, 'upstream_failures_max' | 'upstream_pause_ms_max'> & {
   upstream_connect_timeout_ms: number;
   upstream_connections_max: number;
   upstream_waiting_max: number;

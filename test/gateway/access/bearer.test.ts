@@ -1,7 +1,7 @@
 import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { calculateJwkThumbprint, decodeJwt, type JWTHeaderParameters, type JWTPayload, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openSigningKeys, type SigningKey } from '#src/gateway/oauth/signing-keys.ts';
+import { openSigningKeys, type SigningKey } from '#src/gateway/oauth/keys/signing-keys.ts';
 import { withinASecond } from '../../support/until.ts';
 import {
   bearer,

@@ -1,7 +1,7 @@
 import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rotateSigningKey } from '#src/gateway/index.ts';
-import { openSigningKeys } from '#src/gateway/oauth/signing-keys.ts';
+import { openSigningKeys } from '#src/gateway/oauth/keys/signing-keys.ts';
 import { withinASecond } from '../../support/until.ts';
 import { bearer, type Harness, openHarness, read, tokenOf } from '../harness/gateway-harness.ts';
 import { sendRequest } from '../harness/public-door.ts';

@@ -1,6 +1,6 @@
 import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openSigningKeys } from '#src/gateway/oauth/signing-keys.ts';
+import { openSigningKeys } from '#src/gateway/oauth/keys/signing-keys.ts';
 import { createSecretBox } from '#src/platform/secret-box.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { withinASecond } from '../../support/until.ts';

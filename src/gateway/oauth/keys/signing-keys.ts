@@ -10,8 +10,8 @@ import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
-import { raiseEpoch } from '../credentials/lookup/epoch-store.ts';
-import type { OAuthSettings } from './config.ts';
+import { raiseEpoch } from '../../credentials/lookup/epoch-store.ts';
+import type { OAuthSettings } from '../config.ts';
 import { endOf, generateSigningKey, isOld, rotateOldSigningKey, sealLabel } from './rotate-signing-key.ts';
 import {
   insertSigningKey,

@@ -1,8 +1,12 @@
-/** What a refused client is told, which is always the same, and why it was, which only its own secrets may read. */
+/**
+ * Refusals of credentials. A refused client always gets the same text; the reason is readable later for a holder of one of
+ * its own secrets only (interface 11.5).
+ */
 import { timingSafeEqual } from 'node:crypto';
 import { Fault } from '#src/contract/fault.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
+import { quarantineText } from '../model/faults.ts';
 import { type DenialReason, TracedFault } from '../model/traced-fault.ts';
 
 /** One text for an unknown client, a disabled one and a wrong or ended secret. */
@@ -22,8 +26,14 @@ const reasonOf = (box: Pick<SecretBox, 'digest'>, record: ClientRecord, secret: 
   return hadSecret(box, record, secret) ? 'secret_ended' : 'secret_wrong';
 };
 
-/** Is or was this its secret? */
+/** True when the text is, or once was, a secret of this client. */
 export const hadSecret = (box: Pick<SecretBox, 'digest'>, { secrets }: ClientRecord, secret: string): boolean => {
   const digest = box.digest(secret);
   return secrets.some((candidate) => timingSafeEqual(candidate.digest, digest));
+};
+
+/** `reason`: as the operator gave it; null when the credential is not quarantined. */
+export const refuseQuarantined = (callerId: string, what: string, reason: string | null): void => {
+  if (reason === null) return;
+  throw new TracedFault('UNAUTHORIZED', quarantineText(what, reason), { callerId, reason: 'quarantined' });
 };

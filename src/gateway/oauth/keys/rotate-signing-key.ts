@@ -9,8 +9,8 @@ import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { appendChange } from '../audit/record/append-change.ts';
-import { raiseEpoch } from '../credentials/lookup/epoch-store.ts';
+import { appendChange } from '../../audit/record/append-change.ts';
+import { raiseEpoch } from '../../credentials/lookup/epoch-store.ts';
 import {
   insertSigningKey,
   listSigningKeys,

@@ -1,0 +1,38 @@
+/** Decides whether an API key is accepted (interface 3.2). */
+import { Fault } from '#src/contract/fault.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import { isOver, type KeyRecord } from '../credentials/lookup/records.ts';
+import type { Principal } from '../model/principal.ts';
+import { endedDetail, TracedFault } from '../model/traced-fault.ts';
+import { refuseQuarantined } from './credential-refusals.ts';
+import { type Admitted, endedPrincipal, isKeyLive } from './ended-principal.ts';
+import type { Principals } from './principals.ts';
+
+type CheckKeyDeps = { clock: Clock; principals: Pick<Principals, 'ofKey'> };
+
+/** `record`: undefined when there is no such key. Throws INVALID_KEY or UNAUTHORIZED. */
+export type CheckKey = (record: KeyRecord | undefined, admitted: Admitted) => Principal;
+
+export const createCheckKey = ({ clock, principals }: CheckKeyDeps): CheckKey => {
+  return (record, admitted) => {
+    if (record === undefined) throw keyRefused();
+    const nowMs = clock.now().getTime();
+    if (admitted === 'ended' && !isKeyLive(record, nowMs)) return endedPrincipal('api_key', record.keyId);
+    if (record.revoked) throw keyRevoked(record);
+    if (isOver(record.expiresMs, nowMs)) throw keyEnded(record, nowMs);
+    refuseQuarantined(record.keyId, 'API key', record.quarantinedReason);
+    return principals.ofKey(record);
+  };
+};
+
+const keyRefused = (): Fault => new Fault('INVALID_KEY', 'The API key is not valid');
+
+const keyRevoked = ({ keyId }: KeyRecord): Fault =>
+  new TracedFault('INVALID_KEY', keyRefused().publicText, { callerId: keyId, reason: 'key_revoked' });
+
+const keyEnded = ({ keyId, expiresMs }: KeyRecord, nowMs: number): Fault =>
+  new TracedFault('INVALID_KEY', keyRefused().publicText, {
+    callerId: keyId,
+    reason: 'key_expired',
+    detail: endedDetail(expiresMs ?? nowMs, nowMs),
+  });

@@ -1,0 +1,107 @@
+/** Joins what decides whether a caller may do what it asks for: credentials, tokens, proofs, scopes, limits, the audit. */
+import type { Kysely } from 'kysely';
+import { createAssertionSigner, type SignAssertion } from '#src/contract/assertion.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import type { Logger } from '#src/platform/log.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { Service } from '#src/platform/supervisor.ts';
+import type { Audit } from '../audit/open-audit.ts';
+import { type CredentialCache, createCredentialCache } from '../credentials/lookup/cache.ts';
+import { createCredentialUse } from '../credentials/lookup/count-use.ts';
+import type { DpopSettings } from '../dpop/config.ts';
+import { createDpop, type Dpop } from '../dpop/dpop.ts';
+import type { Limits } from '../limits/limits.ts';
+import type { RouteTable } from '../model/route.ts';
+import type { Step } from '../request/exchange.ts';
+import { createAssertIdentity, createSignFor, type SignFor } from './assert-identity.ts';
+import { type Authenticator, createAuthenticator } from './authenticate.ts';
+import { type BearerTokens, createBearerTokens } from './bearer-tokens.ts';
+import { type CountAuthentication, countAuthentications } from './count-authentications.ts';
+import { createIdentifyCaller } from './identify-caller.ts';
+import { createLimitRate } from './limit-rate.ts';
+import { createRecordDecision, type RecordDecision } from './record-decision.ts';
+import { createRequireScopes } from './require-scopes.ts';
+
+type AccessDeps = {
+  settings: DpopSettings;
+  origin: string;
+  table: RouteTable;
+  /** Names of the upstreams for which identities are asserted. */
+  audiences: readonly string[];
+  db: Kysely<unknown>;
+  /** Connections that also listen for credential changes. */
+  pool: Parameters<typeof createCredentialCache>[0]['pool'];
+  box: SecretBox;
+  clock: Clock;
+  log: Logger;
+  limits: Limits;
+  audit: Audit;
+  keys: { find: Parameters<typeof createBearerTokens>[0]['findKey']; reload: () => Promise<void> };
+  countAuthentication: CountAuthentication;
+  /** Seconds from a revocation to its refusal here. */
+  observeLag: (seconds: number) => void;
+};
+
+export type Access = Authenticator & {
+  credentials: CredentialCache;
+  tokens: BearerTokens;
+  /** Undefined: the operator has DPoP off. */
+  dpop: Dpop | undefined;
+  recordUse: (credentialId: string, address: string | undefined) => void;
+  decisions: RecordDecision;
+  signFor: SignFor;
+  steps: Record<'identifyCaller' | 'requireScopes' | 'limitRate' | 'recordAllowed' | 'assertIdentity', Step>;
+  services: Service[];
+};
+
+export const openAccess = (deps: AccessDeps): Access => {
+  const { settings, origin, table, db, pool, box, clock, log, limits, audit, keys } = deps;
+  const { failures, sourceOf } = limits;
+  const { observeLag } = deps;
+  const credentials = createCredentialCache({ db, pool, box, clock, log, observeLag, onChange: keys.reload });
+  const use = createCredentialUse({ db, clock, log });
+  const tokens = createBearerTokens({ origin, clock, findKey: keys.find });
+  const { authenticate, inspectToken } = createAuthenticator({
+    credentials,
+    tokens,
+    box,
+    clock,
+    failures,
+    sourceOf,
+    allScopes: table.scopes.map(({ name }) => name),
+    apiKeyScopes: table.apiKeyScopes,
+  });
+  const dpop = createDpop({ settings, origin, db, box, clock, failures, sourceOf });
+  const { recorder, fingerprint } = audit;
+  const decisions = createRecordDecision({ recorder, fingerprint, sourceOf, authenticate });
+  const signFor = createSignFor({ signers: createSigners(deps) });
+  const identifyCaller = createIdentifyCaller({
+    authenticate,
+    requireProof: dpop?.requireProof,
+    recordUse: use.record,
+  });
+  return {
+    authenticate,
+    inspectToken,
+    credentials,
+    tokens,
+    dpop,
+    recordUse: use.record,
+    decisions,
+    signFor,
+    steps: {
+      identifyCaller: countAuthentications(identifyCaller, deps.countAuthentication),
+      requireScopes: createRequireScopes(),
+      limitRate: createLimitRate({ limits: limits.rates }),
+      recordAllowed: decisions.allow,
+      assertIdentity: createAssertIdentity(signFor),
+    },
+    services: [credentials.service, use.service],
+  };
+};
+
+const createSigners = ({ audiences, box, clock }: AccessDeps): Map<string, SignAssertion> => {
+  const key = box.derive('assertion');
+  const now = (): number => clock.now().getTime();
+  return new Map(audiences.map((audience) => [audience, createAssertionSigner({ key, audience, now })]));
+};

@@ -1,0 +1,45 @@
+/** Opens the audit of one gateway process: its recorder, and the services that sign, check, count, export and drop events. */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import type { Logger } from '#src/platform/log.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { Service } from '#src/platform/supervisor.ts';
+import { openExternalHeads } from './chain/external-heads.ts';
+import type { AuditSettings } from './config.ts';
+import { createFingerprint, type Fingerprint } from './event/fingerprint.ts';
+import { openRecorder, type Recorder } from './record/recorder.ts';
+import { createAuditRetention } from './retention/retention.ts';
+import { createAuditHours } from './search/hours.ts';
+import { createAuditSinks } from './sinks/feed-sinks.ts';
+import { createAuditGuard } from './verify/guard.ts';
+
+type AuditDeps = { settings: AuditSettings; db: Kysely<unknown>; box: SecretBox; clock: Clock; log: Logger };
+
+export type Audit = {
+  recorder: Recorder;
+  fingerprint: Fingerprint;
+  /** Places at which the audit was found changed or removed. */
+  problems: () => number;
+  services: Service[];
+};
+
+export const openAudit = async ({ settings, db, box, clock, log }: AuditDeps): Promise<Audit> => {
+  const process = processName();
+  const recorder = await openRecorder({ db, box, clock, log, process });
+  return {
+    recorder,
+    fingerprint: createFingerprint(box),
+    problems: () => openExternalHeads(box).problems().length,
+    services: [
+      recorder.service,
+      createAuditRetention({ db, box, clock, log }, settings.audit_days),
+      createAuditGuard({ db, box, clock, log }),
+      createAuditHours({ db, clock, log }),
+      ...createAuditSinks({ db, box, log, holder: `${process}:${randomUUID()}` }, settings),
+    ],
+  };
+};
+
+const processName = (): string => `${hostname()}:${process.pid}`;

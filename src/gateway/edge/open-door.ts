@@ -1,0 +1,95 @@
+/** Opens the public door: from the server's events to the part of the gateway that answers. */
+import type { Middleware } from 'koa';
+import type { Logger } from '#src/platform/log.ts';
+import type { Traces } from '#src/platform/telemetry/traces.ts';
+import type { AuthCheck } from '../access/auth-check.ts';
+import type { Answers } from '../answer/open-answers.ts';
+import { methodNotAllowed, noSuchOperation } from '../model/faults.ts';
+import { createRequestIds } from '../model/request-id.ts';
+import type { Exchange } from '../request/exchange.ts';
+import { type CompiledRoutes, findPath } from '../routing/route-table.ts';
+import { createWantsUpgrade, type Upgrades } from '../upstream/upgrade.ts';
+import { createCheckRequestHead } from './check-request-head.ts';
+import { createOnClientError } from './client-error.ts';
+import {
+  createExpectationFront,
+  createFront,
+  createRefuseHead,
+  createRefuseUpgrade,
+  createUpgradeFront,
+  type DoorHandlers,
+  type RefuseHead,
+} from './front.ts';
+import type { GatewayMetrics } from './gateway-metrics.ts';
+import { createLogRequest } from './log-request.ts';
+import { createOwnPaths } from './own-paths.ts';
+import type { Page } from './pages.ts';
+import type { Readiness } from './readiness.ts';
+import { createTraceRequest } from './trace-request.ts';
+
+type DoorDeps = {
+  settings: { url_bytes_max: number; header_bytes_max: number };
+  origin: string;
+  log: Logger;
+  routes: CompiledRoutes;
+  answers: Answers;
+  metrics: Pick<GatewayMetrics, 'answered' | 'refused'>;
+  /** Undefined: nothing is traced. */
+  traces?: Traces | undefined;
+  /** Callers name the trace that a request belongs to. */
+  trustsTraces?: boolean;
+  oauth: Middleware;
+  pages?: ReadonlyMap<string, Page>;
+  readiness: () => Promise<Readiness>;
+  pipeline: (exchange: Exchange) => void;
+  /** Undefined: not offered, and its path does not exist. */
+  authCheck: AuthCheck | undefined;
+  upgrades: Upgrades;
+};
+
+export type PublicDoor = DoorHandlers & {
+  /** For handlers of other paths on the same listener, before they read anything else. */
+  refuseHead: RefuseHead;
+};
+
+export const openDoor = (deps: DoorDeps): PublicDoor => {
+  const { settings, origin, log, routes, metrics, traces } = deps;
+  const { edgeHeaders, dialects, writeHonestFault } = deps.answers;
+  const requestIds = createRequestIds(Date.now);
+  const front = {
+    requestIds,
+    dpop: dialects.dpop === true,
+    logRequest: createLogRequest({ log, nowMs: () => performance.now() }),
+    traceRequest:
+      traces === undefined ? undefined : createTraceRequest({ traces, origin, continues: deps.trustsTraces ?? false }),
+    checkRequestHead: createCheckRequestHead({
+      urlBytesMax: settings.url_bytes_max,
+      headerBytesMax: settings.header_bytes_max,
+    }),
+    ownPaths: createOwnPaths({
+      oauth: deps.oauth,
+      pages: deps.pages ?? new Map(),
+      readiness: deps.readiness,
+      answered: metrics.answered,
+      edgeHeaders,
+      writeFault: writeHonestFault,
+    }),
+    authCheck: deps.authCheck,
+    pipeline: deps.pipeline,
+    // A refused head is read by the protocol and its proxies, not by a client of the interface.
+    writeFault: writeHonestFault,
+  };
+  return {
+    handler: createFront(front, false),
+    refuseHead: createRefuseHead(front),
+    continueHandler: createFront(front, true),
+    expectationHandler: createExpectationFront(front),
+    connectHandler: createRefuseUpgrade(front, ({ path }) => {
+      const place = findPath(routes, path);
+      return place === undefined ? noSuchOperation() : methodNotAllowed(place.allow);
+    }),
+    clientErrorHandler: createOnClientError({ edgeHeaders, dialects, requestIds, log, ...metrics }),
+    wantsUpgrade: createWantsUpgrade(routes),
+    upgradeHandler: createUpgradeFront({ ...front, serve: deps.upgrades.serve }),
+  };
+};

@@ -1,0 +1,69 @@
+/** Joins the OAuth server with the audit, the limits and the store. */
+import type { Middleware } from 'koa';
+import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import type { Kv } from '#src/platform/kv/index.ts';
+import type { Logger } from '#src/platform/log.ts';
+import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { Access } from '../access/open-access.ts';
+import type { Audit } from '../audit/open-audit.ts';
+import { createRevokeToken } from '../credentials/change/revoke-token.ts';
+import type { Limits } from '../limits/limits.ts';
+import { createThrottle } from '../limits/throttle.ts';
+import type { RouteTable } from '../model/route.ts';
+import { createAuditOAuth } from './audit-oauth.ts';
+import type { OAuthSettings } from './config.ts';
+import type { SigningKeys } from './keys/signing-keys.ts';
+import { createCountFailure, createLimitFailures } from './limit-failures.ts';
+import { createOAuth } from './oauth.ts';
+import { tokenPath } from './token-issuer.ts';
+import { markAssertionUsed } from './used-assertion-store.ts';
+
+type OpenOAuthDeps = {
+  settings: OAuthSettings & { realm: string };
+  origin: string;
+  table: Pick<RouteTable, 'scopes'>;
+  db: Kysely<unknown>;
+  box: SecretBox;
+  clock: Clock;
+  log: Logger;
+  kv: Kv;
+  keys: SigningKeys;
+  access: Pick<Access, 'credentials' | 'tokens' | 'inspectToken' | 'dpop' | 'recordUse'>;
+  audit: Pick<Audit, 'recorder' | 'fingerprint'>;
+  limits: Pick<Limits, 'failures' | 'sourceOf'>;
+  /** 'issued', or the error. */
+  countToken: (outcome: string) => void;
+  /** Path below /.well-known/ -> body: public documents of other parts. */
+  moreDocuments?: Readonly<Record<string, () => string>> | undefined;
+};
+
+export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
+  const { settings, origin, db, box, clock, log, kv, keys, access, limits } = deps;
+  return createOAuth({
+    origin,
+    box,
+    clock,
+    settings,
+    realm: settings.realm,
+    log,
+    keys,
+    allScopes: deps.table.scopes.map(({ name }) => name),
+    credentials: access.credentials,
+    tokens: access.tokens,
+    inspectToken: access.inspectToken,
+    recordUse: access.recordUse,
+    dpop: access.dpop,
+    revokeToken: createRevokeToken({ db, box, clock }),
+    limitFailures: createLimitFailures(limits),
+    countFailure: createCountFailure(limits),
+    audit: createAuditOAuth({ ...deps.audit, sourceOf: limits.sourceOf, countToken: deps.countToken }),
+    throttleIntrospection: createThrottle({ kv, name: 'introspect', callsMax: 600, windowSeconds: 60 }),
+    assertions: {
+      clock,
+      audiences: [origin, origin + tokenPath],
+      markUsed: (assertion, now) => markAssertionUsed(db, assertion, now),
+    },
+    moreDocuments: deps.moreDocuments,
+  });
+};

@@ -1,0 +1,73 @@
+/** Opens the connections to the services behind the gateway, and what forwards requests and WebSockets over them. */
+import type { Access } from '../access/open-access.ts';
+import { honestStatus } from '../answer/legacy-status.ts';
+import type { Answers } from '../answer/open-answers.ts';
+import type { NoteDenial } from '../answer/write-answer.ts';
+import type { RouteTable } from '../model/route.ts';
+import type { Exchange, Step } from '../request/exchange.ts';
+import { createForward } from './forward.ts';
+import { createTranslateError } from './translate-errors.ts';
+import { createUpgrades, type Upgrades } from './upgrade.ts';
+import { createUpstreams, type UpstreamSettings } from './upstreams.ts';
+
+type UpstreamsDeps = {
+  settings: UpstreamSettings & { upgrades_max: number; upgrade_idle_ms: number };
+  origin: string;
+  table: RouteTable;
+  /** Name in the route table -> address, several separated by `|`. */
+  upstreams: Readonly<Record<string, string>>;
+  /** Callers name the trace that a request belongs to. */
+  trustsTraces?: boolean;
+  access: Pick<Access, 'authenticate' | 'decisions' | 'signFor'>;
+  answers: Answers;
+  noteDenial: NoteDenial;
+  answered: (exchange: Exchange, status: number) => void;
+};
+
+export type OpenUpstreams = {
+  steps: Record<'forward', Step>;
+  /** `steps`: the decision on a request that becomes a WebSocket. */
+  openUpgrades: (steps: readonly Step[]) => Upgrades;
+  /** Addresses that get no requests at the moment. */
+  addressesOut: () => number;
+  close: () => Promise<void>;
+};
+
+export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
+  const { settings, origin, table, access, answers, noteDenial, answered } = deps;
+  const { edgeHeaders, dialects, write, writeFault, writeHonestFault, statusFor } = answers;
+  const { signFor, decisions } = access;
+  const { settle, refuse: auditRefusal } = decisions;
+  const upstreams = createUpstreams(deps.upstreams, settings, origin);
+  const addresses = [...upstreams.values()].flatMap((upstream) => upstream.addresses);
+  const { protocol, host } = new URL(origin);
+  const passedClaims = new Map(
+    Object.entries(table.upstreams).map(([name, policy]) => [name, new Set(policy.passHeaders)]),
+  );
+  const facts = { proto: protocol.slice(0, -1), host, trustsTraces: deps.trustsTraces ?? false, passedClaims };
+  const common = { write, noteDenial, auditRefusal, dialects, scopes: table.scopes.map(({ name }) => name) };
+  const carrying = { upstreams, signFor, facts, edgeHeaders, settle, answered };
+  return {
+    steps: {
+      forward: createForward({
+        ...carrying,
+        translate: createTranslateError({ ...common, writeFault, statusFor }),
+        writeFault,
+      }),
+    },
+    openUpgrades: (steps) =>
+      createUpgrades({
+        ...carrying,
+        steps,
+        authenticate: access.authenticate,
+        translate: createTranslateError({ ...common, writeFault: writeHonestFault, statusFor: honestStatus }),
+        writeFault: writeHonestFault,
+        upgradesMax: settings.upgrades_max,
+        idleMs: settings.upgrade_idle_ms,
+      }),
+    addressesOut: () => addresses.filter(({ health }) => health.outUntilMs !== 0).length,
+    close: async () => {
+      await Promise.all(addresses.map(({ connections }) => connections.destroy()));
+    },
+  };
+};
