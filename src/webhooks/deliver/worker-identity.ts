@@ -12,7 +12,7 @@ import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
 import { openSession, type Session } from '#src/platform/db/driver/session.ts';
-import { inTransaction, isTransient } from '#src/platform/db/transaction.ts';
+import { isTransient } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause } from '#src/platform/supervisor.ts';
@@ -23,9 +23,9 @@ import {
   lockWorker,
   registerWorker,
   sendHeartbeat,
-  takeOverWorker,
   type Worker,
 } from '../queue/worker-store.ts';
+import { createTakeOver } from './take-over.ts';
 
 type IdentityDeps = {
   db: Kysely<unknown>;
@@ -58,7 +58,7 @@ const newWorker = (now: Date): Worker => ({
 });
 
 export const createWorkerIdentity = (deps: IdentityDeps): WorkerIdentity => {
-  const { db, pool, clock, log } = deps;
+  const { pool, clock, log } = deps;
   let worker = newWorker(clock.now());
   let heldUntilMs = 0;
   let sending = new AbortController();
@@ -66,7 +66,7 @@ export const createWorkerIdentity = (deps: IdentityDeps): WorkerIdentity => {
   let stopping = new AbortController();
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let takingOver: Promise<void> | undefined;
+  const takeOver = createTakeOver(deps);
   const isHeld = (): boolean => performance.now() < heldUntilMs;
   const cut = (): void => {
     sending.abort();
@@ -86,23 +86,6 @@ export const createWorkerIdentity = (deps: IdentityDeps): WorkerIdentity => {
     timer = setTimeout(() => setImmediate(() => setImmediate(lose)), Math.max(0, heldUntilMs - performance.now()));
     timer.unref();
   };
-  const takeOver = async (uids: readonly string[]): Promise<void> => {
-    for (const uid of uids) {
-      const count = await inTransaction(db, (tx) => takeOverWorker(tx, uid, { now: clock.now(), deadMs }));
-      if (count === undefined) continue;
-      log.warn({ worker: uid, count }, 'a worker is dead: its unfinished deliveries are sent again');
-      deps.onTakenOver();
-    }
-  };
-  /** Runs beside the heartbeats, which must not wait for it. */
-  const takeOverInBackground = (uids: readonly string[]): void => {
-    if (takingOver !== undefined || uids.length === 0) return;
-    takingOver = takeOver(uids)
-      .catch((error: unknown) => log.warn({ err: error }, 'the leases of a dead worker could not be returned'))
-      .finally(() => {
-        takingOver = undefined;
-      });
-  };
   const runHeartbeats = async ({ client, over }: Session): Promise<void> => {
     while (!stopping.signal.aborted && !over.aborted) {
       const askedMs = performance.now();
@@ -114,7 +97,7 @@ export const createWorkerIdentity = (deps: IdentityDeps): WorkerIdentity => {
         await registerWorker(client, worker);
         continue;
       }
-      takeOverInBackground(await listSilentWorkers(client, worker.uid, { deadMs, forgottenMs }));
+      takeOver.start(await listSilentWorkers(client, worker.uid, { deadMs, forgottenMs }));
       await pause(everyMs, AbortSignal.any([stopping.signal, over]));
     }
   };
@@ -148,7 +131,7 @@ export const createWorkerIdentity = (deps: IdentityDeps): WorkerIdentity => {
     stop: async (isDone) => {
       stopping.abort();
       await running;
-      await takingOver;
+      await takeOver.finished();
       running = undefined;
       clearTimeout(timer);
       heldUntilMs = 0;
