@@ -12,7 +12,6 @@ import { pause, type Service } from '#src/platform/supervisor.ts';
 import { isSignature } from '../chain/chain.ts';
 import { markSigned } from '../chain/mark-signed.ts';
 import { readChain } from '../chain/read-chain.ts';
-import type { AuditSettings } from '../config.ts';
 import { toJsonLines } from '../search/export-audit.ts';
 import {
   beginPositions,
@@ -39,8 +38,16 @@ const retryMsMin = 250;
 const retryMsMax = 15_000;
 const chainsMax = 200;
 
+/** Those of the audit that choose its sinks. */
+type SinkSettings = {
+  audit_file?: string | undefined;
+  audit_stdout: 'on' | 'off';
+  audit_http_url?: string | undefined;
+  audit_http_authorization?: string | undefined;
+};
+
 /** A service for each sink that the settings name. */
-export const createAuditSinks = (deps: FeedSinksDeps, settings: AuditSettings): Service[] => {
+export const createAuditSinks = (deps: FeedSinksDeps, settings: SinkSettings): Service[] => {
   const { audit_file: path, audit_http_url: url, audit_http_authorization: authorization } = settings;
   const sinks: Sink[] = [];
   if (path !== undefined) sinks.push(createFileSink(path));

@@ -11,7 +11,6 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { raiseEpoch } from '../../credentials/lookup/epoch-store.ts';
-import type { OAuthSettings } from '../config.ts';
 import { endOf, generateSigningKey, isOld, rotateOldSigningKey, sealLabel } from './rotate-signing-key.ts';
 import {
   insertSigningKey,
@@ -40,7 +39,7 @@ type SigningKeysDeps = {
   db: Kysely<unknown>;
   box: Pick<SecretBox, 'seal' | 'open' | 'derive'>;
   clock: Clock;
-  settings: Pick<OAuthSettings, 'token_lifetime' | 'signing_key_days'>;
+  settings: { token_lifetime: number; signing_key_days: number };
 };
 
 const ageCheckMs = 60_000;
