@@ -1,4 +1,4 @@
-/** What an operator may set about the panel. */
+/** Settings of the panel. */
 import { z } from 'zod';
 
 export const panelSettings = z.strictObject({

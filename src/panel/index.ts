@@ -51,27 +51,27 @@ export { linkPath, providerReturnPath } from './sign-in/places.ts';
 export type PanelDeps = {
   clock: Clock;
   log: Logger;
-  /** Is it the store's failure of a moment, which goes away by itself? */
+  /** Tells whether a thrown error is a temporary failure of the store. */
   isPassing: (thrown: unknown) => boolean;
-  /** Hears of changes in the store; undefined: the panel looks every few seconds only. */
+  /** Calls back when the store notifies of a change. Undefined: the panel only polls, every few seconds. */
   listen: Listen | undefined;
-  /** Public address. */
+  /** Public origin of the server. */
   origin: string;
-  /** Which address a request comes from, past proxies of our own. */
+  /** The source address of a request, behind the trusted proxies. */
   sourceOf: (request: IncomingMessage) => string;
   ports: Ports;
-  /** How often an event stream looks whether its session goes on. Default 25 s. */
+  /** How often an event stream checks that its session is still live. Default 25 s. */
   streamBeatMs?: number;
 };
 
 const streamBeatMs = 25_000;
 
 export type Panel = {
-  /** Is this the target of a request for the panel? */
+  /** Tells whether a request target belongs to the panel. */
   owns: (url: string) => boolean;
   handler: PanelHandler;
   services: Service[];
-  /** Streams would keep the listener from closing. */
+  /** Ends the event streams, which would keep the listener from closing. */
   close: () => void;
 };
 
@@ -97,6 +97,6 @@ export const createPanel = (deps: PanelDeps): Panel => {
   return { owns: ownsTarget, handler, services: watch.services, close: streams.close };
 };
 
-/** `/panel` and everything below it. One look at the beginning for whatever else a gateway answers. */
+/** `/panel` and everything below it. One `startsWith` is all that other requests pay. */
 const ownsTarget = (url: string): boolean =>
   url.startsWith('/panel') && (url.length === 6 || url[6] === '/' || url[6] === '?');

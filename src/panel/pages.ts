@@ -1,4 +1,4 @@
-/** Every page and action of the panel for whoever is signed in: what the router mounts and what the role test walks. */
+/** All pages, actions and topics of the panel: the router mounts them, and the role test checks each of them. */
 
 import { accountPages } from './account/pages.ts';
 import { accountTopics } from './account/topics.ts';
@@ -31,12 +31,12 @@ const areaPages: readonly Page[] = [
   ...integratorPages,
 ];
 
-/** The stream of changes: who may watch what is decided by topic. */
+/** The event stream. Each topic has its own roles, so every role may open the stream itself. */
 const eventsPage: Page = { method: 'GET', path: eventsPath, roles, handle: () => ({ kind: 'events' }) };
 
 export const allPages: readonly Page[] = [...createHomePages(areaPages), ...areaPages, ...accountPages, eventsPage];
 
-/** Pages for whoever is not signed in. */
+/** Pages that need no session. */
 export const allPublicPages: readonly PublicPage[] = [
   ...signInPages,
   ...providerPages,

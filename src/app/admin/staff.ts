@@ -1,11 +1,11 @@
-/** Wires the feature `staff`: its events go into the gateway's audit, its addresses are pages of the panel. */
+/** Wires the feature `staff`: its events go into the gateway's audit, and its links point to pages of the panel. */
 import { type AuditAction, appendChange } from '#src/gateway/index.ts';
 import { linkPath, providerReturnPath } from '#src/panel/index.ts';
 import { createStaff, createUsers, type RecordEvents, type Staff, type Users } from '#src/staff/index.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
 
-/** `origin`: public address. */
+/** `origin`: public origin of the server. */
 export const startStaff = (installation: Installation, settings: Settings, origin: string): Staff => {
   const { store, box, clock, log } = installation;
   return createStaff({

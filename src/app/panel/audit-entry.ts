@@ -1,4 +1,4 @@
-/** An event of the audit as the gateway tells it (names of the Elastic Common Schema), in the words of the panel. */
+/** Maps an audit event of the gateway (Elastic Common Schema names) to the panel's type. */
 import type { AuditEntry } from '#src/panel/index.ts';
 
 export const toEntry = (event: Readonly<Record<string, unknown>>): AuditEntry => ({

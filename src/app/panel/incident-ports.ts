@@ -1,4 +1,4 @@
-/** What became of a credential, and its end: what the incident page calls. */
+/** The port of the incident page: trace and revoke a credential. */
 import {
   appendChange,
   findCredential,
@@ -28,7 +28,7 @@ export const createIncidentPorts = ({
       const traced = await traceHashed(deps, hashed);
       const { fingerprint, client_id, credential_id } = traced;
       const state = await stateOf(traced);
-      // Reading the audit is part of the audit, and stands in it before anything is shown.
+      // The reading is recorded in the audit before its result is returned.
       await inTransaction(store.db, (tx) =>
         appendChange(tx, box, clock.now(), {
           ...{ action: 'audit.read', actor, address, fingerprint, client_id, credential_id },

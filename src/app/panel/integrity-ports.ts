@@ -1,4 +1,4 @@
-/** Whether the audit is as it was written: verifications and signed heads. */
+/** The port of the integrity page: verifications and signed heads of the audit. */
 import {
   type Verification as GatewayVerification,
   kindOfAuditProblem,

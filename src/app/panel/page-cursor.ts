@@ -1,17 +1,17 @@
-/** Where a page of a list by age ends, as text for the address bar. */
+/** The cursor of a list that is ordered by age, as text for the query. */
 import type { Listed } from '#src/panel/index.ts';
 
 type Place = { created: Date; id: string };
 
 export const cursorOf = (created: Date, id: string): string => `${created.getTime()}.${id}`;
 
-/** Undefined for what is none: the list begins at its beginning. */
+/** Undefined for an invalid cursor; the list then starts at its beginning. */
 export const readCursor = (text: string | undefined): Place | undefined => {
   const [, ms, id] = /^(\d{1,15})\.([\w-]{1,80})$/.exec(text ?? '') ?? [];
   return ms === undefined || id === undefined ? undefined : { created: new Date(Number(ms)), id };
 };
 
-/** `rows`: one more than the page holds, where there is one. */
+/** `rows`: the rows of the page, and one more when there is a next page. */
 export const pageOf = <T>(rows: readonly T[], limit: number, cursor: (last: T) => string): Listed<T> => {
   const items = rows.slice(0, limit);
   const last = items.at(-1);

@@ -1,4 +1,4 @@
-/** Wires the panel: its ports over the features. */
+/** Builds the panel with its ports. */
 import { createSourceOf } from '#src/gateway/index.ts';
 import { createPanel, type Panel } from '#src/panel/index.ts';
 import { listenOn } from '#src/platform/db/listen.ts';
@@ -9,10 +9,10 @@ import { createRestaurantPorts } from './restaurant-ports.ts';
 import { createSecurityPorts } from './security-ports.ts';
 import { createSupportPorts } from './support-ports.ts';
 
-/** Of fewer connections none can be kept for hints. */
+/** A smaller pool cannot spare a connection for notifications. */
 const hintsPoolMin = 5;
 
-/** Undefined: switched off. */
+/** Undefined when the panel is switched off. */
 export const startPanel = (deps: PortDeps): Panel | undefined => {
   const { installation, settings, origin } = deps;
   if (settings.panel.enabled === 'off') return undefined;

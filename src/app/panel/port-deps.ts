@@ -1,4 +1,4 @@
-/** What the ports of every area may use. */
+/** The dependencies of all ports. */
 
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
@@ -7,8 +7,8 @@ export type PortDeps = {
   installation: Installation;
   settings: Settings;
   origin: string;
-  /** Receivers of our own, which webhooks may go to whatever the rules say. */
+  /** Origins of this program's own receivers, which webhooks may always reach. */
   ownOrigins: readonly string[];
-  /** To be called when the program stops. */
+  /** Registers a function that runs when the program stops. */
   onStop: (stop: () => Promise<void>) => void;
 };

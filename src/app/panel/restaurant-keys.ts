@@ -1,4 +1,4 @@
-/** API keys of one restaurant for the panel. */
+/** The port of a restaurant's API keys. */
 import { Fault, validationFault } from '#src/contract/fault.ts';
 import { type Credentials, createKeyViews, type ShownKey } from '#src/gateway/index.ts';
 import { endOfDay, requireRestaurant } from '#src/ordering/index.ts';
@@ -13,7 +13,10 @@ const yearsMax = 10;
 export const createKeyPorts = ({ installation, credentialsOf }: KeyDeps): KeyPorts => {
   const { store, clock } = installation;
   const views = createKeyViews({ db: store.db, clock });
-  /** Whose key it is never changes, so what is found here holds for the change that follows. */
+  /**
+   * Throws NOT_FOUND for keys of other restaurants. The owner of a key never changes, so the check stays true for the
+   * change that follows.
+   */
   const requireKey = async (restuid: string, keyId: string): Promise<void> => {
     if ((await views.find(restuid, keyId)) === undefined) throw new Fault('NOT_FOUND', 'There is no such key');
   };
@@ -71,7 +74,7 @@ const keyOf = (key: ShownKey): ApiKey => ({
   isSafeToRetire: key.safe_to_retire,
 });
 
-/** 2026-02-30 is none. */
+/** Rejects days that do not exist, such as 2026-02-30. */
 const isDay = (text: string): boolean => {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
   const date = new Date(`${text}T00:00:00Z`);

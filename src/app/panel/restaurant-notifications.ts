@@ -1,4 +1,4 @@
-/** Which kinds of events a restaurant records and sends, for the panel. */
+/** The port of the kinds of events that a restaurant records and sends. */
 import { appendChange } from '#src/gateway/index.ts';
 import type { NotificationPorts } from '#src/panel/index.ts';
 import { enabledKinds, setKinds } from '#src/platform/db/outbox/outbox.ts';

@@ -1,4 +1,4 @@
-/** What the panel's area "restaurant" calls, over the features. */
+/** Implements the ports of the panel's restaurant pages with the features. */
 import { loadScopeNames, routesFileOf } from '#src/gateway/config.ts';
 import { type Credentials, createCredentials, createKeyViews, readEpoch } from '#src/gateway/index.ts';
 import { findRestaurant, listRestaurants } from '#src/ordering/index.ts';

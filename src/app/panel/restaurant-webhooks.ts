@@ -1,4 +1,4 @@
-/** Endpoints and deliveries of one restaurant for the panel. Changes go through the operations of the interface. */
+/** The ports of webhook endpoints and deliveries. Changes use the same operations as the API. */
 import type {
   AttemptFailure,
   Delivery,
@@ -75,7 +75,7 @@ const endpointPorts = (call: WebhookCalls['call'], views: WebhookViews, now: () 
   },
   test: async (actor, restuid, uid) => testedAttempt(await call(actor, restuid, '/webhook/test', { uid })),
   history: async (restuid, uid, { stepMs, steps }) => {
-    // Whole steps, so that what a step counts stays the same from one look to the next.
+    // Aligned to whole steps, so that a step counts the same deliveries each time the page is shown.
     const from = new Date((Math.floor(now().getTime() / stepMs) - steps + 1) * stepMs);
     const history = await views.history({ tenant: restuid, endpointUid: uid, from, stepMs, steps });
     return history.map((step) => ({
@@ -187,7 +187,7 @@ const attemptOf = (row: LoggedAttempt): DeliveryAttempt => ({
   },
 });
 
-/** Of `webhook/test`, which keeps nothing. */
+/** The result of `webhook/test`, which stores nothing. */
 const testedAttempt = (payload: Payload): DeliveryAttempt => {
   const { attempt } = payload as {
     attempt: {

@@ -1,4 +1,4 @@
-/** What the panel's area "security" calls, over the features. */
+/** Implements the ports of the panel's security pages with the features. */
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import {
   auditActions,

@@ -1,4 +1,4 @@
-/** What the panel's area "support" calls, over the features. */
+/** Implements the ports of the panel's support pages with the features. */
 import { Fault } from '#src/contract/fault.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import {
@@ -133,7 +133,7 @@ const clientLists = (deps: PortDeps) => {
 const clientFacts = (client: ShownGatewayClient) => ({
   clientId: client.client_id,
   name: client.name,
-  // A client has no end of its own.
+  // A client has no expiry.
   state: client.state === 'expired' ? ('revoked' as const) : client.state,
   reason: client.reason,
   actor: client.actor,

@@ -82,7 +82,7 @@ const changePassword = async (view: View): Promise<Answer> => {
   return redirect(accountPath, { tone: 'good', text: texts.account.passwordChanged });
 };
 
-/** `problem`: what is wrong with the password form. */
+/** `problem`: error message of the password form. */
 const accountPage = async (view: View, problem?: string): Promise<Answer> => {
   const { ports, user, texts } = view;
   const t = texts.account;

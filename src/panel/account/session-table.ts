@@ -4,7 +4,7 @@ import type { View } from '../page/page.ts';
 import type { StaffSession } from '../ports/staff.ts';
 import { time } from '../view/time.ts';
 
-/** `action`: path of the page that asks before a session ends; it takes the session's id as `session`. */
+/** `action`: path of the page that asks for confirmation; it takes the session's id as the parameter `session`. */
 export const sessionTable = (view: View, sessions: readonly StaffSession[], action: string): Html => {
   const t = view.texts.account;
   if (sessions.length === 0) return html`<p>${t.noSessions}</p>`;
@@ -24,12 +24,12 @@ export const sessionTable = (view: View, sessions: readonly StaffSession[], acti
   )}</tbody></table>`;
 };
 
-/** Which session is meant, for a page that asks before it ends. */
+/** Describes a session on the page that asks before it ends. */
 export const sessionFacts = ({ account: t }: View['texts'], session: StaffSession): Html =>
   html`<dl class="facts"><dt>${t.browser}</dt><dd>${browserName(session.agent)}</dd><dt>${t.address}</dt><dd>${session.address}</dd>
 <dt>${t.began}</dt><dd>${time(session.createdAt)}</dd><dt>${t.lastUsed}</dt><dd>${time(session.seenAt, 'relative')}</dd></dl>`;
 
-/** What a person calls it; the whole of what a browser says of itself is no reading. */
+/** A short name of the browser; the whole User-Agent header is too long to read. */
 const browserName = (agent: string): string => {
   const name = [
     ['Edg/', 'Edge'],

@@ -1,4 +1,4 @@
-/** The own account, as its page watches it. */
+/** The topic of the user's own account page. */
 
 import type { Topic } from '../live/topic.ts';
 import { roles } from '../ports/role.ts';

@@ -26,7 +26,7 @@ export const totpPages: readonly Page[] = [
     handle: async (view) => {
       const problem = await problemOfPassword(view);
       if (problem !== undefined) return introPage(view, problem);
-      // A new secret each time: one that was seen and left is worth nothing.
+      // Each call proposes a new secret, so a secret that was shown and not confirmed is useless.
       const proposed = await view.ports.staff.secondFactor.propose(view.user.id);
       return proposed === undefined ? redirect(accountPath) : addPage(view, proposed);
     },
@@ -52,7 +52,10 @@ export const totpPages: readonly Page[] = [
   },
 ];
 
-/** A browser left alone must not be enough to lock its user out. Whoever has no password here cannot be asked for one. */
+/**
+ * Asks for the password again: an unattended browser must not be enough to lock its user out. Accounts without a
+ * password skip this.
+ */
 const problemOfPassword = async (view: View): Promise<string | undefined> => {
   const { ports, user, form, texts } = view;
   if (!user.hasPassword) return undefined;

@@ -1,6 +1,6 @@
 // @ts-check
 
-/* Asks the API why a request was refused, with the credential of whoever asks, and shows the answer in plain words. */
+/* Asks the API why a request was refused, with the credential from the form, and shows the explanation. */
 (() => {
   const form = document.getElementById('explain');
   const place = document.getElementById('explanation');
@@ -14,7 +14,7 @@
       if (label instanceof HTMLElement) label.hidden = label.dataset.kind !== field('kind');
   };
 
-  /** Undefined: something is missing. @returns {Record<string, string> | undefined} */
+  /** The header of the credential; undefined when a field is empty. @returns {Record<string, string> | undefined} */
   const credential = () => {
     const [key, client, secret, token] = ['key', 'client', 'secret', 'token'].map(field);
     if (field('kind') === 'key') return key ? { 'x-api-key': key } : undefined;
@@ -30,11 +30,11 @@
       : undefined;
   };
 
-  /** @param {string} id @param {string} [told] */
-  const say = (id, told) => {
+  /** @param {string} id @param {string} [detail] */
+  const say = (id, detail) => {
     const part = copyOf(id);
-    const slot = part?.querySelector('[data-slot="told"]');
-    if (slot) slot.textContent = told ?? '';
+    const slot = part?.querySelector('[data-slot="detail"]');
+    if (slot) slot.textContent = detail ?? '';
     place.replaceChildren(...(part === undefined ? [] : [part]));
   };
 
@@ -106,7 +106,7 @@
       return;
     }
     place.textContent = form.dataset.asking ?? '';
-    // No cookie goes with it: only the credential that was typed in may know.
+    // Without cookies: only the typed credential decides what may be read.
     const answer = await fetch(`/api/whoami/denials/${encodeURIComponent(field('request'))}`, {
       headers: { accept: 'application/json', ...headers },
       credentials: 'omit',
@@ -123,7 +123,7 @@
   form.addEventListener('change', showKind);
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    // Not even a header can be made of what was typed, or nobody answered.
+    // The input is not a valid header value, or the API did not respond.
     ask().catch(() => say('failed'));
   });
   showKind();

@@ -1,6 +1,6 @@
 // @ts-check
 
-/* Small comforts of every page. Everything works without them. */
+/* The script of every page. All pages work without it. */
 (() => {
   const language = document.documentElement.lang;
   const moment = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' });
@@ -53,7 +53,7 @@
     navigator.clipboard.writeText(text).then(
       () => toast(document.body.dataset.copied ?? ''),
       () => {
-        // Not allowed to: mark it, so that the keyboard copies it.
+        // The clipboard is not accessible; select the text, so that the user can copy it by keyboard.
         const range = document.createRange();
         range.selectNodeContents(source);
         getSelection()?.removeAllRanges();
@@ -64,7 +64,7 @@
 
   document.addEventListener('htmx:configRequest', (event) => {
     const { detail } = /** @type {CustomEvent} */ (event);
-    // Nobody did anything: the session must not live on by a page that looks after itself.
+    // The page sends this request itself, so it must not extend the session.
     const cause = detail.triggeringEvent?.type ?? '';
     if (cause.startsWith('sse:')) detail.headers['X-Panel-Background'] = '1';
   });
@@ -75,8 +75,9 @@
   });
 
   /**
-   * An event source that lets go while nobody looks: a browser has six connections to a server, and as many tabs in the
-   * background would leave none. What it missed it is told when it comes back, since its address says what the page shows.
+   * An event source that disconnects while its tab is hidden: a browser opens at most six connections to a server, and six
+   * background tabs would use all of them. After reconnecting, the server sends the missed changes, because the address
+   * contains the marks of the shown data.
    * @param {string} url
    */
   const restingSource = (url) => {
@@ -116,7 +117,7 @@
       for (const [name, listener] of listeners) made.addEventListener(name, listener);
       made.onopen = (event) => source.onopen?.(event);
       made.onerror = (event) => {
-        // Refused for good: whoever uses it makes another one.
+        // The server refused the stream; htmx creates a new event source.
         if (made.readyState === EventSource.CLOSED) {
           isOver = true;
           document.removeEventListener('visibilitychange', look);

@@ -1,12 +1,12 @@
 // @ts-check
 
-/* Small comforts of the pages about a restaurant. Everything works without them. */
+/* The script of the pages about a restaurant. All pages work without it. */
 (() => {
-  // A reload of the page that shows a secret must not send the form again and make another one.
+  // Reloading the page that shows a secret must not send the form again and create another one.
   const shown = document.querySelector('[data-shown-once]');
   if (shown !== null) history.replaceState(null, '', shown.getAttribute('data-shown-once') ?? location.href);
 
-  // A moment in the viewer's zone goes to the server in UTC; without script there is no such field.
+  // A time in the viewer's zone is sent in UTC. Without script the field stays hidden.
   for (const element of document.querySelectorAll('[data-with-script]')) element.removeAttribute('hidden');
   for (const field of document.querySelectorAll('input[data-moment]')) {
     const target = document.getElementById(field.getAttribute('data-moment') ?? '');

@@ -1,6 +1,6 @@
 // @ts-check
 
-/* The area "security": times in the viewer's zone in forms, and no credential in an address bar. */
+/* The pages of security: form fields with times in the viewer's zone, and a check that keeps credentials out of the address. */
 (() => {
   const apiKeyOrSecret = /op[ks]_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}/;
   const token = /(?<![\w-])(?=[\w-]*eyJ[\w-])[\w-]+\.[\w-]+\.[\w-]+/;
@@ -8,11 +8,11 @@
   /** @param {number} number @param {number} [length] @returns {string} */
   const padded = (number, length = 2) => String(number).padStart(length, '0');
 
-  /** As a field for local times wants it. @param {Date} at @returns {string} */
+  /** The value for a datetime-local field. @param {Date} at @returns {string} */
   const localText = (at) =>
     `${padded(at.getFullYear(), 4)}-${padded(at.getMonth() + 1)}-${padded(at.getDate())}T${padded(at.getHours())}:${padded(at.getMinutes())}`;
 
-  /* People choose in their zone; the address bar says the moment. */
+  /* Users choose times in their zone; the query has them in UTC. */
   for (const input of document.querySelectorAll('input[data-moment]')) {
     if (!(input instanceof HTMLInputElement)) continue;
     const sent = document.createElement('input');
@@ -42,14 +42,14 @@
       problem.hidden = !found;
       problem.textContent = found ? (form.dataset.noCredentials ?? '') : '';
     });
-    /* Empty fields say nothing in an address. */
+    /* Empty fields are left out of the address. */
     form.addEventListener('formdata', (event) => {
       for (const [name, value] of [...event.formData]) if (value === '') event.formData.delete(name);
     });
   }
 
   /**
-   * Kind, public id and value of the first credential in a text, as people paste it: with quotes, a header's name, spaces.
+   * Kind, public id and value of the first credential in a pasted text, which may have quotes, a header name and spaces.
    * @param {string} text @returns {{ kind: string, id: string, value: string } | undefined}
    */
   const readCredential = (text) => {
@@ -76,7 +76,7 @@
     return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
   };
 
-  /* The value never leaves: its field has no name, so no browser sends it, and it is emptied before the form goes. */
+  /* The value never leaves the browser: its field has no name, so it is not sent, and it is emptied before the form is sent. */
   for (const form of document.querySelectorAll('form[data-incident]')) {
     const input = form.querySelector('[data-secret]');
     const problem = form.querySelector('.field-error');

@@ -1,6 +1,6 @@
 // @ts-check
 
-/* Forms that make something are sent once; a page that showed a secret is not made again by reloading it. */
+/* Forms that create something are sent only once; reloading a page with a secret does not create it again. */
 (() => {
   document.addEventListener('submit', (event) => {
     const form = event.target;
@@ -8,11 +8,11 @@
     if (form.dataset.sent === 'yes') event.preventDefault();
     else {
       form.dataset.sent = 'yes';
-      // Whoever stopped the browser may try again.
+      // After 10 s the form may be sent again, for example when the user stopped the request.
       setTimeout(() => form.removeAttribute('data-sent'), 10_000);
     }
   });
-  // Back from the next page: the form may be sent again.
+  // The user came back from the next page: the form may be sent again.
   addEventListener('pageshow', () => {
     for (const form of document.querySelectorAll('form[data-sent]')) form.removeAttribute('data-sent');
   });
@@ -20,7 +20,7 @@
   const next = document.querySelector('[data-next]')?.getAttribute('data-next');
   if (next !== null && next !== undefined) history.replaceState(null, '', next);
 
-  /* A form about time begins with the zone of whoever fills it in. */
+  /* The field for a time zone starts with the zone of the browser. */
   const zone = document.querySelector('select[data-own-zone]');
   if (zone instanceof HTMLSelectElement) {
     const own = Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -1,11 +1,11 @@
-/** Where everybody lands: the pages of the role as cards. */
+/** The start page: the pages of the user's role as cards. */
 import { page } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page } from '../page/page.ts';
 import { roles } from '../ports/role.ts';
 import { navigationFor } from '../view/navigation.ts';
 
-/** `others`: the pages that it leads to. */
+/** `others`: the pages that may appear as cards. */
 export const createHomePages = (others: readonly Page[]): readonly Page[] => [
   {
     method: 'GET',

@@ -1,4 +1,4 @@
-/** Where integrators find what they need: a page that leads there, and the page that explains a refusal. */
+/** Pages for integrators: links to the reference, and the page that explains a refusal. */
 import { page } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page } from '../page/page.ts';
@@ -34,8 +34,9 @@ export const integratorPages: readonly Page[] = [
 ];
 
 /**
- * For whoever has a credential and no account. The browser asks the API with that credential; this server is told nothing
- * here and tells nothing, also without script, where the form cannot be sent: who may know is decided by the operation, as for everybody (interface 11.5).
+ * For callers that have a credential and no account. The browser asks the API with that credential, so the panel never
+ * receives it; without script the form cannot be sent at all. The operation decides who may read an explanation
+ * (interface 11.5).
  */
 export const explainPages: readonly PublicPage[] = [
   {
@@ -82,14 +83,14 @@ ${secret('token', 'token', t.token)}
 </fieldset>`;
 };
 
-/** What the script fills in; every word stands here. */
+/** Templates that the script fills in, so that all texts are on the server. */
 const templates = (texts: Texts): Html => {
   const t = texts.integrator;
   const says = (id: string, { title, text }: { title: string; text: string }, tone: string): Html =>
-    html`<template id="${id}"><h2>${title}</h2><p>${text}${tone === 'told' && html` <strong data-slot="told"></strong>`}</p></template>`;
+    html`<template id="${id}"><h2>${title}</h2><p>${text}${tone === 'detail' && html` <strong data-slot="detail"></strong>`}</p></template>`;
   const row = (name: string, label: string): Html => html`<dt>${label}</dt><dd data-slot="${name}"></dd>`;
   return html`${Object.entries(t.reasons).map(([reason, words]) => says(`reason-${reason}`, words, ''))}
-${says('not-found', t.notFound, '')}${says('not-accepted', t.notAccepted, 'told')}${says('too-many', t.tooMany, 'told')}${says('failed', t.failed, '')}
+${says('not-found', t.notFound, '')}${says('not-accepted', t.notAccepted, 'detail')}${says('too-many', t.tooMany, 'detail')}${says('failed', t.failed, '')}
 <template id="facts"><dl class="facts">${row('at', t.facts.at)}${row('request', t.facts.request)}${row('answer', t.facts.answer)}${row('missing', t.facts.missingScopes)}${row('details', t.facts.details)}${row('errors', t.facts.errors)}</dl></template>
 <template id="detail-words">${Object.entries(t.details).map(([name, words]) => html`<span data-detail="${name}">${words}</span>`)}</template>`;
 };

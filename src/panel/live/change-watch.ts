@@ -1,6 +1,6 @@
 /**
- * Knows when something that a page shows has changed: asks each watched topic for its mark, once for all viewers, at a hint
- * of the store and every few seconds besides. What nobody watches is not asked for.
+ * Detects when something that an open page shows has changed. It polls the mark of each watched topic every few seconds,
+ * and at once after a notification of the store, once for all viewers. Topics without a viewer are not polled.
  */
 import { createHash } from 'node:crypto';
 import type { Logger } from '#src/platform/log.ts';
@@ -13,7 +13,10 @@ type ChangeWatchDeps = {
   topics: readonly Topic[];
   ports: Ports;
   log: Logger;
-  /** Calls back at each notification until the signal is aborted; rejects when it cannot. Undefined: nothing is heard. */
+  /**
+   * Calls back at each notification until the signal is aborted; rejects when it cannot listen. Undefined: polling
+   * only.
+   */
   listen: Listen | undefined;
 };
 
@@ -24,8 +27,8 @@ export type Listen = (
 ) => Promise<void>;
 
 /**
- * Hears the mark of a topic from a look that began after it came, and whenever it is another: an older look may not have
- * seen what a page shows already.
+ * Called with the mark of the first poll that began after the listener was added, and then with each different mark. A
+ * poll that began earlier may have read an older state than the page shows.
  */
 type Listener = (mark: string) => void;
 
@@ -34,7 +37,7 @@ type Watched = {
   subject: string;
   mark: string | undefined;
   listeners: Set<Listener>;
-  /** Those of them that no look has told anything yet. */
+  /** Listeners that have not been called yet. */
   readonly newcomers: Set<Listener>;
   dueAtMs: number;
   lookedAtMs: number;
@@ -42,15 +45,15 @@ type Watched = {
 
 export type ChangeWatch = {
   topic(name: string): Topic | undefined;
-  /** The mark of the topic now; undefined when it cannot be had. */
+  /** The current mark of the topic; undefined when it could not be read. */
   markOf(topic: Topic, subject: string): Promise<string | undefined>;
-  /** Returns the function that ends it. */
+  /** Returns the function that removes the listener. */
   watch(topic: Topic, subject: string, listener: Listener): () => void;
   services: Service[];
 };
 
 const intervalMs = 3_000;
-/** Between two looks at the same, however many hints there are. */
+/** The least time between two polls of one topic, however many notifications arrive. */
 const pauseMs = 250;
 const atOnceMax = 4;
 const idleMs = 60_000;
@@ -61,7 +64,7 @@ export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDep
   const watched = new Map<string, Watched>();
   const channels = [...new Set(topics.flatMap((topic) => topic.channels ?? []))];
   let wake: Wake | undefined;
-  /** When somebody last stopped to watch something. */
+  /** When the last viewer of a topic left. */
   let watchedAtMs = 0;
 
   const markOf = async (topic: Topic, subject: string): Promise<string | undefined> => {
@@ -69,7 +72,7 @@ export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDep
       const text = await topic.mark(ports, subject);
       return createHash('sha256').update(text).digest('base64url').slice(0, 12);
     } catch (error) {
-      log.warn({ err: error, topic: topic.name }, 'the panel cannot see whether something changed');
+      log.warn({ err: error, topic: topic.name }, 'the panel could not read the mark of a topic');
       return undefined;
     }
   };
@@ -103,7 +106,7 @@ export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDep
       await wake.wait(Math.max(0, next - performance.now()));
     }
   };
-  // Hearing takes a connection to the store, so that is done while somebody watches and a while after.
+  // Listening occupies a connection to the store, so it runs only while a topic is watched and for a while after.
   let watchers: Wake | undefined;
   let quiet: AbortController | undefined;
   const createHear =
@@ -119,7 +122,7 @@ export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDep
         try {
           await hearing(channels, onNews, AbortSignal.any([signal, quiet.signal]));
         } catch (error) {
-          log.warn({ err: error }, 'the panel does not hear of changes; it looks every few seconds');
+          log.warn({ err: error }, 'the panel cannot listen for changes and polls every few seconds');
           await pause(reconnectMs, signal);
         }
       }

@@ -1,13 +1,13 @@
 /**
- * Server-sent events: one stream for a page, which is told that something changed and fetches it. Streams are few, for each
- * user and in all, and end with the session.
+ * Server-sent events: one stream for each open page. An event says that a topic changed, and the page fetches the new data
+ * itself. The number of streams is limited for each user and in total, and a stream ends with its session.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Fault } from '#src/contract/fault.ts';
 import type { Topic } from './topic.ts';
 
 export type StreamDeps = {
-  /** Between two looks at the session; shorter than what proxies take for silence. */
+  /** Interval of the session checks; shorter than the idle timeout of usual proxies. */
   beatMs: number;
   watch: (topic: Topic, subject: string, listener: (mark: string) => void) => () => void;
 };
@@ -15,17 +15,17 @@ export type StreamDeps = {
 export type WatchedTopic = {
   topic: Topic;
   subject: string;
-  /** What the page shows; the stream tells at once when that is no longer so. */
+  /** The mark that the page shows; when it is outdated already, the stream sends an event at once. */
   mark: string | undefined;
 };
 
 export type EventStreams = {
-  /** Throws RATE_LIMIT_EXCEEDED or OVERLOADED beyond the bounds. `isLive`: does the session go on? */
+  /** Throws RATE_LIMIT_EXCEEDED or OVERLOADED beyond the limits. `isLive`: is the session still live? */
   open(
     exchange: { request: IncomingMessage; response: ServerResponse; headers: Readonly<Record<string, string>> },
     stream: { userId: string; topics: readonly WatchedTopic[]; isLive: () => Promise<boolean> },
   ): void;
-  /** Ends every stream, so that the listener need not wait for them. */
+  /** Ends every stream, so that the listener can close. */
   close(): void;
 };
 
@@ -38,7 +38,7 @@ export const createEventStreams = ({ watch, beatMs }: StreamDeps): EventStreams 
   let closed = false;
   return {
     open: ({ request, response, headers }, { userId, topics, isLive }) => {
-      // Whoever left while the session was looked up is not heard to leave again, and would be kept for ever.
+      // The client left while the session was read. Its close event has passed, so the stream would never be removed.
       if (response.destroyed || request.socket.destroyed) return;
       if (closed) throw new Fault('OVERLOADED', 'The program is being stopped');
       if (open.size >= streamsMax) throw new Fault('OVERLOADED', 'Too many pages are open');
@@ -50,7 +50,7 @@ export const createEventStreams = ({ watch, beatMs }: StreamDeps): EventStreams 
         let told = mark;
         return watch(topic, subject, (current) => {
           if (current === told) return;
-          // Somebody who does not read must not fill our memory; the browser comes back.
+          // A client that does not read must not fill the memory; its browser reconnects.
           if (response.writableLength > waitingBytesMax) return void response.destroy();
           const isFirst = told === undefined;
           told = current;
@@ -63,7 +63,7 @@ export const createEventStreams = ({ watch, beatMs }: StreamDeps): EventStreams 
             if (live) response.write(': still here\n\n');
             else response.end('event: signed-out\ndata: \n\n');
           },
-          // Whether it goes on is not known now; it is asked again.
+          // The session could not be read; the next beat checks it again.
           () => undefined,
         );
       }, beatMs);

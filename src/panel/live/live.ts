@@ -1,14 +1,14 @@
-/** Attributes of a part of a page that fetches itself again when a topic has changed. */
+/** Attributes of an element that fetches itself again when a topic has changed. */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 
-/** Where a page is, with its query. */
+/** The path of the page with its query. */
 export const addressOf = ({ path, query }: Pick<View, 'path' | 'query'>): string =>
   query.size === 0 ? path : `${path}?${query}`;
 
 /**
- * `id`: that of the element; `path`: of the page that it is on, with its query. The page is fetched and the element of this
- * id taken out of it, so that there is one place that makes it. `topic`: one of the page's `topics`.
+ * `id`: of the element; `path`: of its page, with the query; `topic`: one of the page's `topics`. The script fetches the
+ * whole page and takes the element with this id out of it, so one handler renders the element in both cases.
  */
 export const live = (id: string, path: string, topic: string): Html =>
   html`hx-get="${path}" hx-trigger="sse:${topic}" hx-select="#${id}" hx-target="this" hx-swap="outerHTML"`;

@@ -1,4 +1,4 @@
-/** Which topics a page watches, and the address of the stream that tells about them. */
+/** The topics that a page watches, and the address of its event stream. */
 import { Fault } from '#src/contract/fault.ts';
 import type { Page } from '../page/page.ts';
 import type { SignedInUser } from '../ports/staff.ts';
@@ -6,20 +6,20 @@ import type { ChangeWatch } from './change-watch.ts';
 import type { WatchedTopic } from './event-streams.ts';
 import type { Topic } from './topic.ts';
 
-/** Where the streams are, below /panel. */
+/** Path of the event streams below /panel. */
 export const eventsPath = '/events';
 
 const topicsMax = 8;
 const subjectLengthMax = 100;
 
-/** What the topics of one page are about. */
+/** The subjects of the topics of one page. */
 export type Subjects = { restaurant: string; client: string; viewer: string };
 
 const subjectOf = ({ about }: Topic, subjects: Subjects): string => (about === undefined ? '' : subjects[about]);
 
 /**
- * The address with the marks of now, taken before the page reads what it shows: whatever changes from here on is told.
- * Undefined when the page watches nothing.
+ * The address contains the current marks. They are read before the page reads its data, so the stream reports every change
+ * since then. Undefined when the page watches no topic.
  */
 export const streamUrlOf = async (
   watch: ChangeWatch,
@@ -30,17 +30,19 @@ export const streamUrlOf = async (
   const told = await Promise.all(
     page.topics.map(async (name) => {
       const topic = watch.topic(name);
-      if (topic === undefined) throw new Error(`a page watches ${name}, which no area names`);
+      if (topic === undefined) throw new Error(`a page watches the unknown topic ${name}`);
       return `${name}~${(await watch.markOf(topic, subjectOf(topic, subjects))) ?? ''}`;
     }),
   );
   const fields = new URLSearchParams(told.map((text): [string, string] => ['topic', text]));
-  // Who watches is said by the session alone.
+  // The viewer is not in the address; the stream takes it from the session.
   for (const name of ['restaurant', 'client'] as const) if (subjects[name] !== '') fields.set(name, subjects[name]);
   return `/panel${eventsPath}?${fields}`;
 };
 
-/** Throws where a page watches what is not there, or what those who see the page may not watch. Called once at the start. */
+/**
+ * Throws when a page watches an unknown topic, or one that a role of the page may not watch. Called once at the start.
+ */
 export const assertTopics = (watch: Pick<ChangeWatch, 'topic'>, pages: readonly Page[]): void => {
   for (const page of pages) {
     for (const name of page.topics ?? []) {
@@ -54,7 +56,7 @@ export const assertTopics = (watch: Pick<ChangeWatch, 'topic'>, pages: readonly 
   }
 };
 
-/** What the address asks for. Throws NOT_FOUND for anything that is not the user's to see. */
+/** The topics of the address. Throws NOT_FOUND for a topic or subject that the user may not see. */
 export const readTopics = (
   watch: ChangeWatch,
   query: URLSearchParams,
@@ -75,4 +77,4 @@ export const readTopics = (
   });
 };
 
-const nothing = (): Fault => new Fault('NOT_FOUND', 'There is nothing to watch');
+const nothing = (): Fault => new Fault('NOT_FOUND', 'There is no such topic');

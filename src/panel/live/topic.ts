@@ -1,21 +1,21 @@
-/** Something that a page can watch: it is told "changed" through its event stream and fetches what it shows again. */
+/** Something that a page can watch. The event stream reports a change, and the page fetches its data again. */
 import type { Ports } from '../ports/ports.ts';
 import type { Role } from '../ports/role.ts';
 
 export type Topic = {
-  /** Lower-case letters and hyphens; also the name of the event. */
+  /** Lower-case letters and hyphens. It is also the name of the server-sent event. */
   name: string;
   roles: readonly Role[];
   /**
-   * What one stream watches of it: the restaurant or the client that the page is about, or the account of the viewer.
-   * Without it every viewer watches the same.
+   * The kind of subject: the restaurant or the client of the page's path, or the account of the viewer. Without it all
+   * viewers watch the same subject.
    */
   about?: 'restaurant' | 'client' | 'viewer';
-  /** PostgreSQL channels on which a change is told, as a hint to look at once. */
+  /** PostgreSQL channels whose notifications make the panel poll the topic at once. */
   channels?: readonly string[];
   /**
-   * A text that differs when there is something new; cheap. Asked once for all viewers: at a hint, and every few seconds
-   * while anybody watches. `subject`: uid of what the topic is about, '' where it is about everything.
+   * A text that differs after a change. It must be cheap: it is read every few seconds while the topic is watched, and
+   * after each notification, once for all viewers. `subject`: uid of the subject, '' without `about`.
    */
   mark: (ports: Ports, subject: string) => Promise<string>;
 };

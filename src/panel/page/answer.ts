@@ -1,15 +1,15 @@
-/** What a handler answers: data that the router turns into a response with the panel's headers. */
+/** The result of a handler: data that the router turns into a response with the panel's headers. */
 import type { Html } from './html.ts';
 
 export type Flash = { tone: 'good' | 'bad'; text: string };
 
 export type PageContent = {
-  /** Names the page in the title and the only h1. */
+  /** Text of the document title and of the only h1. */
   title: string;
   body: Html;
   /** Default 200. */
   status?: number;
-  /** Own scripts beyond those of every page: names of files in src/panel/assets. */
+  /** Scripts that only this page needs: names of files in src/panel/assets. */
   scripts?: readonly string[];
   cookies?: readonly string[];
 };
@@ -24,10 +24,10 @@ export type Answer =
 
 export const page = (content: PageContent): Answer => ({ kind: 'page', ...content });
 
-/** A part of a page, for htmx. */
+/** A part of a page, as the response to htmx. */
 export const fragment = (body: Html, status = 200): Answer => ({ kind: 'fragment', body, status });
 
-/** After every change: 303 to a path of the panel (`/panel/…`), with a message for the next page. */
+/** The answer to every change: 303 to a path of the panel (`/panel/…`), with a message that the next page shows. */
 export const redirect = (to: string, flash?: Flash, cookies: readonly string[] = []): Answer => ({
   kind: 'redirect',
   to,
@@ -35,7 +35,7 @@ export const redirect = (to: string, flash?: Flash, cookies: readonly string[] =
   cookies,
 });
 
-/** A download; `name` is the name of the file. */
+/** A download; `name` is the file name. */
 export const file = (name: string, type: string, body: string | Buffer | AsyncIterable<string | Buffer>): Answer => ({
   kind: 'file',
   name,
@@ -43,5 +43,5 @@ export const file = (name: string, type: string, body: string | Buffer | AsyncIt
   body,
 });
 
-/** There is no such thing, or not for this user: the same answer. */
+/** The object does not exist, or the user may not see it; both get the same answer. */
 export const notFound = (): Answer => ({ kind: 'notFound' });

@@ -1,6 +1,6 @@
 /**
- * HTML as a tagged template: whatever is put in is text and escaped, unless it is Html already. Attribute values must stand
- * in double quotes. There is no way to mark a text as safe from outside of this file.
+ * HTML as a tagged template. Interpolated values are escaped as text, unless they are `Html` already. Attribute values must
+ * be in double quotes. Other files cannot mark a text as safe, because the marking symbol is private to this file.
  */
 const mark = Symbol('html');
 
@@ -8,14 +8,14 @@ export type Html = { readonly [mark]: string };
 
 export type HtmlValue = Html | string | number | null | undefined | false | readonly HtmlValue[];
 
-/** Null, undefined and false leave nothing; lists are joined without anything between. */
+/** Null, undefined and false render as nothing; the items of a list are joined without a separator. */
 export const html = (parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html => {
   let text = parts[0] ?? '';
   for (let i = 0; i < values.length; i += 1) text += render(values[i]) + (parts[i + 1] ?? '');
   return { [mark]: text };
 };
 
-/** The markup itself, for the answer. */
+/** The markup as a string, for the response body. */
 export const markupOf = (value: Html): string => value[mark];
 
 const render = (value: HtmlValue): string => {

@@ -1,6 +1,6 @@
-/** Addresses of pages. */
+/** Paths of pages. */
 
-/** All pages lie below it. */
+/** The prefix of every page. */
 export const panelPath = '/panel';
 
 /** The path with its parameters filled in; undefined when one is missing. */

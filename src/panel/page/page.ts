@@ -1,6 +1,6 @@
 /**
- * A page or an action is data: method, path, who may, and a function from what was asked to what is answered. The router
- * has checked session, role, restaurant and CSRF token before the function runs.
+ * A page or an action is data: method, path, roles, and a handler that maps a request (`View`) to an `Answer`. The router
+ * checks session, role, restaurant and CSRF token before it calls the handler.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Ports } from '../ports/ports.ts';
@@ -12,7 +12,7 @@ import type { Answer } from './answer.ts';
 import type { Html } from './html.ts';
 
 export type PageSession = {
-  /** Names it; opens nothing. */
+  /** The public id of the session, not its token. */
   id: string;
 };
 
@@ -21,22 +21,22 @@ export type View = {
   session: PageSession;
   language: Language;
   texts: Texts;
-  /** Path as it was asked for, with /panel and without the query. */
+  /** Path of the request, with /panel and without the query. */
   path: string;
-  /** What stands where the page's path has `:name`, decoded. */
+  /** Values of the path's `:name` segments, decoded. */
   params: Readonly<Record<string, string>>;
   query: URLSearchParams;
   /** Fields of the form; empty for GET. */
   form: URLSearchParams;
   ports: Ports;
-  /** For every change: the audit names the person by it. */
+  /** The actor of every change, as the audit records it. */
   actor: string;
   now: Date;
   /** Source address of the request. */
   address: string;
   request: IncomingMessage;
   requestId: string;
-  /** htmx asks for a part of a page (`fragment`). */
+  /** The request comes from htmx, which expects a part of a page (`fragment`). */
   wantsFragment: boolean;
   /** A hidden field that every form with method post must hold: `<form method="post">${view.csrfField}…`. */
   csrfField: Html;
@@ -47,22 +47,22 @@ export type PageHandler = (view: View) => Answer | Promise<Answer>;
 export type Page = {
   method: 'GET' | 'POST';
   /**
-   * Below /panel, without a slash at the end: `/restaurants/:restaurant/keys`. A segment `:name` takes anything. The name
-   * `restaurant` is special: for owners it must be one of theirs, else the answer is that of a page that does not exist.
+   * Below /panel, without a trailing slash: `/restaurants/:restaurant/keys`. A segment `:name` matches any text. The name
+   * `restaurant` is special: an owner may name only one of their own restaurants; any other gets "page not found".
    */
   path: string;
   roles: readonly Role[];
   /**
-   * Shows the page in the navigation of the roles that may see it. A path with parameters is shown as a second row where
-   * the page that is shown has the same parameters.
+   * Label in the navigation; only roles that may open the page see it. A path with parameters goes into the second row of
+   * the navigation, on pages that have the same parameters.
    */
   nav?: (texts: Texts) => string;
   /**
-   * Names of topics that parts of this page watch, over one stream for the page: an element with
+   * Names of the topics that parts of this page watch, all over one event stream. An element with
    * `hx-get="…" hx-trigger="sse:<topic>"` fetches itself again after each change.
    */
   topics?: readonly string[];
-  /** Body of the form; default 64 KiB. */
+  /** Limit for the form's body; default 64 KiB. */
   bodyBytesMax?: number;
   handle: PageHandler;
 };

@@ -1,4 +1,7 @@
-/** Pages for whoever is not signed in: sign-in and its ways around. The router has checked where a form comes from. */
+/**
+ * Pages that need no session: sign-in, one-time links, the explanation of refusals. The router checks the origin of
+ * posted forms.
+ */
 import type { IncomingMessage } from 'node:http';
 import type { LiveSession, StaffPorts } from '../ports/staff.ts';
 import type { Texts } from '../texts/en.ts';
@@ -13,7 +16,7 @@ export type Visit = {
   texts: Texts;
   address: string;
   request: IncomingMessage;
-  /** Somebody who is signed in may come here too. */
+  /** Undefined when the visitor is not signed in. */
   live: LiveSession | undefined;
   staff: StaffPorts;
 };

@@ -1,10 +1,10 @@
-/** A word of the address that is one of a few: the state of a delivery, a span of days. */
+/** Reads query parameters: one of a few known words, a text, a search, a cursor. */
 import type { View } from './page.ts';
 import { Refusal } from './refusal.ts';
 
 /**
- * Undefined when the address does not name it. Throws VALIDATION_ERROR for any other word: a filter that is left out
- * would show everything as if it fitted.
+ * One of `choices`; undefined when the query does not have the parameter. Throws VALIDATION_ERROR for any other value: if a
+ * filter were ignored, the page would show everything as if it matched.
  */
 export const readWord = <T extends string | number>(
   { query, texts }: Pick<View, 'query' | 'texts'>,
@@ -19,7 +19,10 @@ export const readWord = <T extends string | number>(
   return word;
 };
 
-/** A free text of a filter, trimmed; undefined when it is not there. Throws VALIDATION_ERROR for what cannot be looked for. */
+/**
+ * A text, trimmed; undefined when it is missing or empty. Throws VALIDATION_ERROR for more than `max` characters and
+ * for U+0000.
+ */
 export const readText = (
   { query, texts }: Pick<View, 'query' | 'texts'>,
   name: string,
@@ -31,12 +34,18 @@ export const readText = (
   return text === '' ? undefined : text;
 };
 
-/** No cursor that a page gives is longer; one that were passed over would lead back to the first page. */
+/**
+ * The longest cursor that any list produces. A longer one is refused, because ignoring it would show the first page
+ * again.
+ */
 export const cursorMax = 255;
 
 const wordsMax = 8;
 
-/** As readText, of words that names are looked for with. Throws VALIDATION_ERROR for more than 8, which would not all be looked for. */
+/**
+ * As readText, for the words of a search. Throws VALIDATION_ERROR for more than 8 words, because the search uses only
+ * 8.
+ */
 export const readSearch = (view: Pick<View, 'query' | 'texts'>, name: string, max: number): string | undefined => {
   const text = readText(view, name, max);
   if ((text?.match(/[\p{L}\p{M}\p{N}]+/gu) ?? []).length > wordsMax)

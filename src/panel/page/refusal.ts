@@ -1,4 +1,4 @@
-/** What a page refuses itself, in the words of its viewer; other faults speak English. */
+/** A fault with a public text in the viewer's language. The texts of other faults are English. */
 import { Fault } from '#src/contract/fault.ts';
 
 export class Refusal extends Fault {

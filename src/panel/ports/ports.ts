@@ -1,4 +1,4 @@
-/** Everything that the panel calls, as types: the app wires it, so the panel knows no other feature. */
+/** The types of all ports. The app implements them, so the panel imports no other feature. */
 import type { RestaurantPorts } from './restaurant.ts';
 import type { SecurityPorts } from './security.ts';
 import type { StaffPorts } from './staff.ts';
@@ -27,5 +27,5 @@ export type {
 export type { StaffPorts } from './staff.ts';
 export type { SupportPorts } from './support.ts';
 
-/** One group per area of pages. Whatever changes something takes the actor first: `panel:<user id>`. */
+/** One group for each area of pages. Functions that change something take the actor first: `panel:<user id>`. */
 export type Ports = { staff: StaffPorts; restaurant: RestaurantPorts; support: SupportPorts; security: SecurityPorts };

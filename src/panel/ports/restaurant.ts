@@ -1,43 +1,46 @@
-/** What the pages of the area "restaurant" call; `src/app/panel/restaurant-ports.ts` implements it over the features. */
+/** The port of the pages about a restaurant; `src/app/panel/restaurant-ports.ts` implements it with the features. */
 
 export type ListedRestaurant = { restuid: string; name: string; apiEnabled: boolean };
 
 export type PanelRestaurant = ListedRestaurant & { timeZone: string };
 
-/** `next`: cursor of the page that follows; undefined at the end. */
+/** One page of a list. `next`: cursor of the next page; undefined on the last page. */
 export type Listed<T> = { items: readonly T[]; next: string | undefined };
 
 export type ApiKey = {
   keyId: string;
   name: string;
   state: 'active' | 'quarantined' | 'revoked' | 'expired';
-  /** Why its state is not as it was made. */
+  /** The reason of the last change of the state. */
   reason: string | undefined;
   created: Date;
   expires: Date | undefined;
   calls5m: number;
   lastUsed: Date | undefined;
   lastAddress: string | undefined;
-  /** Not used in the last five minutes. */
+  /** It was not used in the last five minutes. */
   isQuiet: boolean;
-  /** A newer key of that name was used, and this one was silent for longer than a day and than ever before. */
+  /**
+   * A newer key of the same name is in use, and this one has been silent for more than a day and for longer than ever
+   * before.
+   */
   isSafeToRetire: boolean;
 };
 
-/** `value` is shown this once. */
+/** `value` is shown once and cannot be read again. */
 export type NewKey = { keyId: string; value: string };
 
 export type RestaurantPorts = {
-  /** Where the API answers. */
+  /** Public origin of the API. */
   origin: string;
-  /** By name, among these. `text`: a restaurant id or part of the name. */
+  /** Ordered by name, among `restuids`. `text`: a restaurant id or a part of the name. */
   list(search: {
     among: readonly string[];
     text: string;
     after: string | undefined;
     limit: number;
   }): Promise<Listed<ListedRestaurant>>;
-  /** Changes when a restaurant, or its API access, does. */
+  /** A text that differs after a change of a restaurant or of its API access. */
   mark(): Promise<string>;
   find(restuid: string): Promise<PanelRestaurant | undefined>;
   setApiEnabled(actor: string, restuid: string, enabled: boolean): Promise<void>;
@@ -47,14 +50,14 @@ export type RestaurantPorts = {
   deliveries: DeliveryPorts;
 };
 
-/** A key of another restaurant is NOT_FOUND, as one that does not exist. */
+/** Throws NOT_FOUND for a key of another restaurant, as for one that does not exist. */
 export type KeyPorts = {
-  /** Newest first; those that open nothing any more with `ended`. */
+  /** Newest first. `ended`: the revoked and expired keys instead of the live ones. */
   list(restuid: string, page: { ended: boolean; after: string | undefined; limit: number }): Promise<Listed<ApiKey>>;
   find(restuid: string, keyId: string): Promise<ApiKey | undefined>;
-  /** `lastDay`: `YYYY-MM-DD` in the zone of the restaurant. Throws VALIDATION_ERROR for one that is over or no day. */
+  /** `lastDay`: `YYYY-MM-DD` in the restaurant's time zone. Throws VALIDATION_ERROR for a past or invalid day. */
   create(actor: string, restuid: string, key: { name: string; lastDay: string | undefined }): Promise<NewKey>;
-  /** The old key goes on for so many hours, 0 to 720. */
+  /** The old key stays valid for `overlapHours`, 0 to 720. */
   rotate(actor: string, restuid: string, keyId: string, overlapHours: number): Promise<NewKey>;
   revoke(actor: string, restuid: string, keyId: string): Promise<void>;
 };
@@ -62,14 +65,14 @@ export type KeyPorts = {
 export type EventKind = 'customers' | 'orders' | 'loyaltylog' | 'menu';
 
 export type NotificationPorts = {
-  /** Which kinds of events are recorded and sent. */
+  /** The kinds of events that are recorded and sent. */
   read(restuid: string): Promise<Readonly<Record<EventKind, boolean>>>;
   set(actor: string, restuid: string, kind: EventKind, on: boolean): Promise<void>;
 };
 
 /**
- * `planned`: not before `at`, which is still to come. `due`: now, when it is its turn. `behind`: after an earlier event about
- * the same thing. Undefined where it is used: nothing is tried any more.
+ * The next attempt. `planned`: not before `at`, which is in the future. `due`: as soon as possible. `behind`: after an earlier
+ * event of the same entity. Where it is used, undefined means that there is no further attempt.
  */
 export type NextTry = { kind: 'planned'; at: Date } | { kind: 'due' } | { kind: 'behind' };
 
@@ -78,25 +81,25 @@ export type WebhookEndpoint = {
   url: string;
   description: string | undefined;
   kinds: readonly EventKind[];
-  /** Made here, or by an API client through the API. */
+  /** The panel, or the API client that created it. */
   owner: { kind: 'panel' | 'client'; id: string };
   enabled: boolean;
   disabledReason: 'owner' | 'gone' | 'failing' | undefined;
-  /** First failure after the last success. */
+  /** Time of the first failure after the last success. */
   failingSince: Date | undefined;
   lastSuccess: Date | undefined;
   lastFailure: Date | undefined;
   nextTry: NextTry | undefined;
-  /** Undefined: that of the installation. */
+  /** Undefined means the default of the installation. */
   signatureHeader: string | undefined;
   maxPerSecond: number | undefined;
   digest: boolean;
-  /** Until then the secret before signs too. */
+  /** Until then events are signed with the former secret too. */
   previousSecretExpires: Date | undefined;
   created: Date;
 };
 
-/** As a person typed it; undefined clears it. */
+/** The fields as the user typed them; undefined clears a value. */
 export type EndpointFields = {
   url: string;
   description: string | undefined;
@@ -113,7 +116,7 @@ export type DeliveryAttempt = {
   status: number | undefined;
   failure: AttemptFailure | undefined;
   retryAfterSeconds: number | undefined;
-  /** What the receiver answered, shortened. */
+  /** The beginning of the response body. */
   response: string | undefined;
   ms: Readonly<Record<AttemptPart, number | undefined>> & { total: number };
 };
@@ -122,47 +125,50 @@ export type AttemptPart = 'dns' | 'connect' | 'tls' | 'firstByte';
 
 export type AttemptFailure = 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'status' | 'redirect' | 'target_refused';
 
-/** An endpoint of another restaurant is NOT_FOUND, as one that does not exist. What was typed wrong: VALIDATION_ERROR. */
+/**
+ * Throws NOT_FOUND for an endpoint of another restaurant, as for one that does not exist, and VALIDATION_ERROR for
+ * invalid fields.
+ */
 export type EndpointPorts = {
-  /** Newest first; `after`: uid of the last one seen. */
+  /** Newest first. `after`: uid of the last endpoint of the page before. */
   list(restuid: string, page: { after: string | undefined; limit: number }): Promise<Listed<WebhookEndpoint>>;
   find(restuid: string, uid: string): Promise<WebhookEndpoint | undefined>;
-  /** The secret is shown this once. CONFLICT when there are too many. */
+  /** The secret is shown once. Throws CONFLICT when there are too many endpoints. */
   create(actor: string, restuid: string, fields: EndpointFields): Promise<{ uid: string; secret: string }>;
   update(actor: string, restuid: string, uid: string, fields: EndpointFields): Promise<void>;
-  /** Disabling cancels what was still to be sent. */
+  /** Disabling cancels the pending deliveries. */
   setEnabled(actor: string, restuid: string, uid: string, enabled: boolean): Promise<void>;
   remove(actor: string, restuid: string, uid: string): Promise<void>;
-  /** The old secret signs too for so many hours, 0 to 168. CONFLICT while it does since the last time. */
+  /** The old secret signs too for `overlapHours`, 0 to 168. Throws CONFLICT while an earlier overlap runs. */
   rotateSecret(actor: string, restuid: string, uid: string, overlapHours: number): Promise<string>;
-  /** Ends the old secret now. */
+  /** Ends the overlap now. */
   finishRotation(actor: string, restuid: string, uid: string): Promise<void>;
-  /** Sends one test event now. */
+  /** Sends one test event and waits for the result. */
   test(actor: string, restuid: string, uid: string): Promise<DeliveryAttempt>;
-  /** What became of the deliveries of each of `steps` spans of `stepMs` until now, the oldest first. */
+  /** The results of the deliveries in each of the last `steps` spans of `stepMs`, the oldest first. */
   history(restuid: string, uid: string, span: { stepMs: number; steps: number }): Promise<readonly HealthStep[]>;
 };
 
 export type HealthStep = {
   start: Date;
-  /** Confirmed by the first attempt, and by a later one. */
+  /** Confirmed by the first attempt, or by a later one. */
   atOnce: number;
   later: number;
   failed: number;
   cancelled: number;
-  /** Every attempt so far failed, and another one comes. */
+  /** Every attempt so far failed, and another one follows. */
   retrying: number;
-  /** Not tried yet. */
+  /** Without an attempt so far. */
   open: number;
-  /** Attempts that failed, of all of them. */
+  /** The number of failed attempts of all deliveries. */
   failedAttempts: number;
-  /** There were more: these are the newest. */
+  /** There are more deliveries; only the newest are counted. */
   isPart: boolean;
 };
 
 export type DeliveryState = 'pending' | 'waiting' | 'succeeded' | 'exhausted' | 'cancelled';
 
-/** The words of the interface. */
+/** The state names of the interface. */
 export type DeliveryFilterState = DeliveryState;
 
 export type Delivery = {
@@ -191,26 +197,35 @@ export type DeliverySearch = {
 };
 
 export type DeliveryPorts = {
-  /** Newest first. Fewer than `limit` with `next`: there may be more behind what was looked at. */
+  /**
+   * Newest first. A page with fewer than `limit` items and a `next` cursor means that the search was cut off; more may
+   * follow.
+   */
   search(restuid: string, search: DeliverySearch): Promise<Listed<Delivery>>;
-  /** `body`: exactly what is sent. */
+  /** `body`: the payload, byte for byte. */
   find(
     restuid: string,
     uid: string,
   ): Promise<(Delivery & { body: string | undefined; attempts: readonly DeliveryAttempt[] }) | undefined>;
-  /** Sends the event again to the endpoint of the delivery. CONFLICT while it is disabled, NOT_FOUND when it is gone. */
+  /**
+   * Sends the event again to the endpoint of the delivery. Throws CONFLICT while the endpoint is disabled, NOT_FOUND
+   * when it was removed.
+   */
   redeliver(actor: string, restuid: string, delivery: Pick<Delivery, 'endpointUid' | 'eventId'>): Promise<Redelivery>;
-  /** Sends again what the endpoint has not confirmed since. VALIDATION_ERROR for a time too long ago. */
+  /**
+   * Sends again all events since `since` that the endpoint has not confirmed. Throws VALIDATION_ERROR for a time beyond
+   * the retention.
+   */
   redeliverSince(actor: string, restuid: string, endpointUid: string, since: Date): Promise<Redelivery>;
-  /** How far it is; undefined when there is none, or it is no longer kept. */
+  /** The progress of a redelivery; undefined when it does not exist or its retention is over. */
   redelivery(restuid: string, uid: string): Promise<RedeliveryProgress | undefined>;
-  /** Differs when something about deliveries or endpoints changed. */
+  /** A text that differs after a change of deliveries or endpoints. */
   mark(restuid: string): Promise<string>;
 };
 
 /**
- * `running`: events are still being queued. `sending`: all are, and `open` of them are not finished. `finished`: nothing is left
- * to do. `failed`: every attempt failed, or they were cancelled.
+ * State `running`: events are still being queued. `sending`: all events are queued, and `open` of them are not finished.
+ * `finished`: all have ended. `failed` counts deliveries that failed or were cancelled.
  */
 export type RedeliveryProgress = {
   state: 'running' | 'sending' | 'finished';
@@ -220,5 +235,5 @@ export type RedeliveryProgress = {
   open: number;
 };
 
-/** `queued` so far; more come while it runs. */
+/** `queued`: the number of events so far; it grows while `isRunning`. */
 export type Redelivery = { uid: string; queued: number; isRunning: boolean };

@@ -1,4 +1,4 @@
-/** Roles of the staff: each page names those that may see it. */
+/** The roles of staff accounts. */
 
 export const roles = ['owner', 'support', 'security', 'admin'] as const;
 export type Role = (typeof roles)[number];

@@ -1,16 +1,19 @@
-/** What the area "security" calls. Reading the audit is part of the audit, so whoever reads is named first. */
+/**
+ * The port of the pages of security. Reading the audit is recorded in the audit, so each function takes the reader
+ * first.
+ */
 
 export type Reader = { actor: string; address: string };
 
 /** One event of the audit. */
 export type AuditEntry = {
-  /** Its place: chain and number. */
+  /** The position: chain and number. */
   id: string;
   at: Date;
   action: string;
   outcome: 'success' | 'failure';
   reason: string | null;
-  /** Requests that it stands for. */
+  /** The number of requests that the event stands for. */
   count: number;
   requestIds: readonly string[];
   fingerprint: string | null;
@@ -38,25 +41,25 @@ export type AuditFilter = {
   fingerprint?: string;
   credential?: string;
   tokenId?: string;
-  /** What was done with the tokens that were issued for this secret. */
+  /** Only events of tokens that were issued for this secret. */
   issuedFor?: string;
   since?: Date;
   until?: Date;
 };
 
-/** `searchedTo`: the page is not full because the search stopped at this time; what is older stands behind `next`. */
+/** `searchedTo`: the search was cut off at this time; `next` continues with older events. */
 export type AuditPage = {
   entries: readonly AuditEntry[];
   next: string | undefined;
   searchedTo: Date | undefined;
 };
 
-/** The value itself stays with whoever holds it. */
+/** A credential without its value, which never leaves the browser. */
 export type HashedCredential = {
   kind: 'api_key' | 'client_secret' | 'token';
   /** Key id, secret id or `jti`. */
   id: string;
-  /** Of the value, lower-case hex. */
+  /** SHA-256 of the value, lower-case hex. */
   sha256: string;
 };
 
@@ -65,7 +68,7 @@ export type CredentialState = 'active' | 'quarantined' | 'revoked' | 'expired';
 export type IssuedToken = {
   id: string;
   clientId: string | null;
-  /** Secret or client key that it was issued for. */
+  /** The secret or client key that the token was issued for. */
   parent: string | null;
   issued: Date;
   expires: Date;
@@ -78,28 +81,28 @@ export type CredentialTrace = {
   kind: HashedCredential['kind'];
   id: string;
   fingerprint: string;
-  /** Exactly this value was issued here. */
+  /** True when exactly this value was issued here. */
   genuine: boolean;
-  /** Something with this id was issued here. */
+  /** True when a credential with this id was issued here. */
   exists: boolean;
   state: CredentialState | IssuedToken['state'] | undefined;
   clientId: string | null;
   restaurants: readonly string[];
   parent: string | null;
   issued: AuditEntry | undefined;
-  /** Requests with it that were let through, and refused. */
+  /** Requests with the credential: allowed, and refused. */
   calls: number;
   refused: number;
-  /** There were more than were counted: what is told of its use is that of the newest events. */
+  /** There are more events than were counted; the use is that of the newest events. */
   partial: boolean;
   scopesUsed: readonly string[];
   addresses: readonly string[];
   firstUsed: Date | undefined;
   lastUsed: Date | undefined;
-  /** How many tokens were issued for it; `descendants` are the newest of them. */
+  /** The number of tokens that were issued for it; `descendants` has the newest of them. */
   tokens: number;
   descendants: readonly IssuedToken[];
-  /** What was done with all of those tokens. `partial`: the newest of it. */
+  /** The use of all these tokens. `partial`: only the newest events were counted. */
   issuedUse:
     | { calls: number; refused: number; partial: boolean; addresses: readonly string[]; lastUsed: Date | undefined }
     | undefined;
@@ -113,7 +116,7 @@ export type LiveCredential = {
   kind: LiveKind;
   id: string;
   name: string;
-  /** Restaurant of a key; client of a secret or of a client key. */
+  /** The restaurant of a key; the client of a secret or of a client key. */
   holder: string;
   holderName: string;
   state: CredentialState;
@@ -126,16 +129,16 @@ export type LiveCredential = {
 export const chartDimensions = ['client', 'reason', 'route', 'address'] as const;
 export type ChartDimension = (typeof chartDimensions)[number];
 
-/** A number for each bucket. */
+/** One number for each bucket. */
 export type ChartSeries = { issued: readonly number[]; used: readonly number[]; refused: readonly number[] };
 
 export type AuditChart = {
-  /** Beginning of the first bucket. */
+  /** Start of the first bucket. */
   from: Date;
   bucketSeconds: number;
   buckets: number;
   total: ChartSeries;
-  /** The most frequent first. '' are those of which nobody knows it, '*' are all that were too many to be kept apart. */
+  /** The most frequent first. '' stands for events without a value, '*' for all values beyond the limit. */
   values: readonly { value: string; series: ChartSeries }[];
 };
 
@@ -164,18 +167,20 @@ export type Verification = {
   finished: Date | undefined;
   chains: number;
   events: number;
-  /** Written since a head was signed last. */
+  /** Events that were written after the last signed head. */
   unsigned: number;
-  /** Where something is wrong: an event's place or a chain's number, and what; `upTo`: the last event that is missing. */
+  /**
+   * The first error: the position of an event or the number of a chain, and its kind. `upTo`: the last missing event.
+   */
   problem: { place: string; kind: AuditProblemKind | undefined; upTo: string | undefined } | undefined;
 };
 
-/** The signed end of a chain: nobody can cut off what stands before it. */
+/** The signed end of a chain. It proves that no event before it was removed. */
 export type SignedHead = {
   chain: number;
   process: string;
   opened: Date;
-  /** Events up to it. */
+  /** The number of events up to it. */
   events: number;
   signed: Date;
   closed: boolean;
@@ -183,7 +188,7 @@ export type SignedHead = {
 
 export type DryRun = {
   route: string;
-  /** Client or key. */
+  /** Id of the client or key. */
   caller: string;
   missingScopes: readonly string[];
   calls: number;
@@ -192,51 +197,54 @@ export type DryRun = {
 };
 
 export type SecurityPorts = {
-  /** Names of events, as a filter takes them. */
+  /** The names of events that a filter accepts. */
   actions: readonly string[];
-  /** Ids of the routes of the gateway. */
+  /** The ids of the gateway's routes. */
   routes(): readonly string[];
-  /** Newest first. Faults: VALIDATION_ERROR for a cursor that no search gave, or a credential in a filter. */
+  /** Newest first. Throws VALIDATION_ERROR for an invalid cursor, and for a credential in a filter. */
   searchAudit(by: Reader, search: { filter: AuditFilter; before?: string; limit: number }): Promise<AuditPage>;
   findEvent(by: Reader, id: string): Promise<AuditEntry | undefined>;
-  /** Newest first. A page may hold fewer than `limit` and yet have a next one. Faults: VALIDATION_ERROR for a cursor. */
+  /**
+   * Newest first. A page may have fewer than `limit` items and still a next page. Throws VALIDATION_ERROR for an
+   * invalid cursor.
+   */
   listLiveTokens(
     by: Reader,
     page: { before?: string; limit: number },
   ): Promise<{ tokens: readonly IssuedToken[]; next: string | undefined }>;
-  /** Newest first. Faults: VALIDATION_ERROR for a cursor. */
+  /** Newest first. Throws VALIDATION_ERROR for an invalid cursor. */
   listLiveCredentials(page: {
     kind: LiveKind;
     before?: string;
     limit: number;
   }): Promise<{ credentials: readonly LiveCredential[]; next: string | undefined }>;
-  /** `days`: 1, 7 or 30. With `value` the total is of this value alone. */
+  /** `days`: 1, 7 or 30. `value`: count only events with this value. */
   chart(by: Reader, of: { days: number; dimension: ChartDimension; value?: string }): Promise<AuditChart>;
-  /** Resolves when the reading is in the audit; the text comes as it is taken. Faults as `searchAudit` has them. */
+  /** Resolves when the reading is recorded in the audit; the text is streamed. Throws as `searchAudit` does. */
   exportAudit(by: Reader, of: { filter: AuditFilter; format: ExportFormat }): Promise<AsyncIterable<string>>;
   /** Newest first. */
   listVerifications(limit: number): Promise<readonly Verification[]>;
-  /** False: one is running. It goes on after this resolves. */
+  /** Starts a verification, which runs on after this resolves. False when one is running already. */
   startVerification(by: Reader): Promise<boolean>;
-  /** Newest chain first; `before`: a chain's number. */
+  /** Newest chain first. `before`: the number of a chain. */
   listHeads(page: { before?: number; limit: number }): Promise<readonly SignedHead[]>;
-  /** The latest first. Faults: VALIDATION_ERROR for a cursor. */
+  /** The latest first. Throws VALIDATION_ERROR for an invalid cursor. */
   listDryRuns(page: {
     days: number;
     before?: string;
     limit: number;
   }): Promise<{ dryRuns: readonly DryRun[]; next: string | undefined }>;
-  /** Scopes that routes try out, as route -> scopes. */
+  /** The trial scopes by route id. */
   triedScopes(): readonly { route: string; scopes: readonly string[] }[];
-  /** Another text after each change of a credential. */
+  /** A text that differs after each change of a credential. */
   credentialMark(): Promise<string>;
-  /** Another text after each event of the audit, readings left out: they come of looking. */
+  /** A text that differs after each event of the audit except readings, because the page itself causes those. */
   auditMark(): Promise<string>;
-  /** Fault VALIDATION_ERROR for what is no hash or no id. */
+  /** Throws VALIDATION_ERROR for an invalid hash or id. */
   trace(by: Reader, hashed: HashedCredential): Promise<CredentialTrace>;
   /**
-   * Ends it and all that was issued for it; returns the events that prove it. Fault VALIDATION_ERROR, and nothing
-   * changed, when nobody can tell that exactly this value was issued here.
+   * Revokes the credential and everything that was issued for it; returns the audit events that prove it. Throws
+   * VALIDATION_ERROR and changes nothing when it is not proven that exactly this value was issued here.
    */
   revoke(by: Reader, hashed: HashedCredential): Promise<readonly AuditEntry[]>;
 };

@@ -1,24 +1,24 @@
-/** Accounts, sessions and sign-in of the staff; `src/app/admin/staff.ts` wires the feature `staff` to it. */
+/** The port of accounts, sessions and sign-in; the feature `staff` implements it (`src/app/admin/staff.ts`). */
 import type { Role } from './role.ts';
 
-/** Whoever is signed in: no hash, no secret. */
+/** The signed-in user, without any hash or secret. */
 export type SignedInUser = {
   id: string;
   email: string;
   role: Role;
-  /** Undefined: not chosen. */
+  /** Undefined until the user has chosen one. */
   language: string | undefined;
-  /** What an owner sees; other roles see every restaurant. */
+  /** The restaurants of an owner; other roles may see every restaurant. */
   restaurants: readonly string[];
   hasPassword: boolean;
-  /** The second factor is on. */
+  /** True when the second factor is on. */
   hasTotp: boolean;
 };
 
 export type SignInMethod = 'password' | 'totp' | 'recovery' | 'oidc' | 'link';
 
 export type StaffSession = {
-  /** Names it in lists; opens nothing. */
+  /** The public id of the session, not its token. */
   id: string;
   createdAt: Date;
   seenAt: Date;
@@ -30,20 +30,23 @@ export type StaffSession = {
 export type LiveSession = {
   session: StaffSession;
   user: SignedInUser;
-  /** A message waits for the next page. */
+  /** True when a message is stored for the next page. */
   hasMessage: boolean;
   csrfToken: string;
 };
 
-/** What the browser is to keep, and for how long. */
+/** A value for a cookie, and its lifetime. */
 export type Kept = { value: string; seconds: number };
 
-/** Who asks. `browser`: what an earlier sign-in gave this browser to keep. */
+/** The sender of a request. `browser`: value of the cookie that an earlier sign-in set. */
 export type Visitor = { address: string; agent: string; browser: string | undefined };
 
 type Wait = { kind: 'wait'; seconds: number };
 
-/** `session`: token of the session. `code`: right so far, and the code of the second factor is missing. */
+/**
+ * `session`: token of the new session. `code`: the first factor is right, and the code of the second factor is
+ * required.
+ */
 export type SignInResult =
   | { kind: 'signedIn'; session: string; browser: Kept }
   | { kind: 'code'; pending: Kept }
@@ -52,7 +55,7 @@ export type SignInResult =
 
 export type PasswordProblem = 'passwordShort' | 'passwordLong' | 'passwordCommon';
 
-/** To be put into an authenticator app: as text, and as the address that its picture holds. */
+/** The secret for an authenticator app: as text, and as the otpauth address in the QR code. */
 export type ProposedTotp = { key: string; address: string };
 
 export type ListedUser = {
@@ -62,36 +65,36 @@ export type ListedUser = {
   restaurants: readonly string[];
   state: 'active' | 'invited' | 'disabled';
   totp: boolean;
-  /** RFC 3339. */
+  /** RFC 3339 text. */
   created: string;
 };
 
-/** Who does something to a session: the actor of the audit, and from where. */
+/** The author of a change: the actor as the audit records it, and the source address. */
 type By = { actor: string; address: string };
 
 type SessionPorts = {
-  /** The live session of a token. `isUse`: somebody did something, so it goes on. */
+  /** The live session of a token. `isUse`: the user sent the request, so the idle timeout starts again. */
   find(token: string | undefined, isUse: boolean): Promise<LiveSession | undefined>;
   keepMessage(sessionId: string, message: string): Promise<void>;
-  /** The message, once. */
+  /** Returns the message and deletes it. */
   takeMessage(sessionId: string): Promise<string | undefined>;
 };
 
 type SignInPorts = {
   withPassword(given: { email: string; password: string }, visitor: Visitor): Promise<SignInResult>;
-  /** `pending`: what the first factor gave to keep. `gone`: it is none, or too old. */
+  /** `pending`: cookie value of the first factor. Result `gone`: it is unknown or expired. */
   withCode(pending: string | undefined, code: string, visitor: Visitor): Promise<SignInResult | { kind: 'gone' }>;
-  /** Whom a one-time link is for; undefined when it can not be used. */
+  /** The user of a one-time link; undefined when the link is not valid. */
   userOfLink(token: string): Promise<{ email: string } | undefined>;
   withLink(token: string, password: string, visitor: Visitor): Promise<SignInResult>;
 };
 
 type ProviderPorts = {
-  /** What the external provider is called; undefined: there is none. */
+  /** The name of the external provider; undefined when none is configured. */
   label: string | undefined;
-  /** Undefined when the provider cannot be asked now. */
+  /** Undefined when the provider is not reachable. */
   begin(next: string): Promise<{ url: string; pending: Kept } | undefined>;
-  /** `pending`: what `begin` gave to keep; `query`: what the browser came back with. */
+  /** `pending`: cookie value of `begin`; `query`: the parameters of the return. */
   finish(
     pending: string | undefined,
     query: URLSearchParams,
@@ -100,19 +103,19 @@ type ProviderPorts = {
 };
 
 type SecondFactorPorts = {
-  /** Recovery codes. */
+  /** The number of unused recovery codes. */
   codesLeft(userId: string): Promise<number>;
-  /** A new secret to be confirmed; undefined when one is in use. */
+  /** Proposes a new secret, which must be confirmed; undefined when the second factor is on already. */
   propose(userId: string): Promise<ProposedTotp | undefined>;
-  /** What was proposed last. */
+  /** The last proposed secret. */
   proposed(userId: string): Promise<ProposedTotp | undefined>;
-  /** The recovery codes; undefined for a wrong code. */
+  /** Turns the second factor on and returns the recovery codes; undefined for a wrong code. */
   confirm(userId: string, code: string, session: { id: string; address: string }): Promise<string[] | undefined>;
 };
 
 type OwnPorts = {
   judgePassword(userId: string, given: string, visitor: Visitor): Promise<{ kind: 'right' | 'refused' } | Wait>;
-  /** Ends every other session. */
+  /** Changes the password and ends every other session. */
   changePassword(
     change: { userId: string; sessionId: string; current: string; next: string },
     visitor: Visitor,
@@ -126,26 +129,26 @@ type OwnPorts = {
   sessions(userId: string): Promise<StaffSession[]>;
   signOut(userId: string, sessionId: string, by: By): Promise<void>;
   setLanguage(userId: string, language: string): Promise<void>;
-  /** False: the user has no such session. */
+  /** Returns false when the user has no such session. */
   endSession(userId: string, sessionId: string, by: By): Promise<boolean>;
-  /** Differs when a session of the user came, was used or went, or the ways to sign in are others. */
+  /** A text that differs when a session of the user begins, is used or ends, or when the sign-in methods change. */
   mark(userId: string): Promise<string>;
-  /** All but the one named; returns how many ended. */
+  /** Ends all sessions except `except`; returns how many ended. */
   endSessions(userId: string, by: By, exceptId?: string): Promise<number>;
 };
 
 /** Throws Faults: NOT_FOUND, CONFLICT. */
 type UserPorts = {
-  /** By email, those after `after`. */
+  /** Ordered by email, from the first one after `after`. */
   list(after: string, limit: number): Promise<ListedUser[]>;
   find(id: string): Promise<ListedUser | undefined>;
-  /** A new one-time link; the former ends. */
+  /** Creates a new one-time link and ends the former one. */
   makeLink(actor: string, email: string): Promise<{ link: string; expires: string }>;
-  /** Ends every session and link at once. */
+  /** Disables the account and ends its sessions and its link at once. */
   disable(actor: string, email: string): Promise<unknown>;
   enable(actor: string, email: string): Promise<unknown>;
   removeTotp(actor: string, email: string): Promise<unknown>;
-  /** Differs when an account or a session came, went or has another state. */
+  /** A text that differs after a change of an account or a session. */
   mark(): Promise<string>;
 };
 
@@ -154,7 +157,7 @@ export type StaffPorts = {
   signIn: SignInPorts;
   provider: ProviderPorts;
   secondFactor: SecondFactorPorts;
-  /** Which passwords are taken. `email`: a password must not be made of it. */
+  /** The rule for new passwords. A password must not contain the email. */
   passwordRule: {
     lengthMin: number;
     lengthMax: number;

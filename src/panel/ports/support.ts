@@ -1,4 +1,4 @@
-/** What the pages of the area "support" call; `src/app/panel/support-ports.ts` implements it over the features. */
+/** The port of the pages of support; `src/app/panel/support-ports.ts` implements it with the features. */
 
 export type SupportRestaurant = {
   restuid: string;
@@ -17,7 +17,7 @@ export type ListedClient = {
   name: string;
   state: ClientState;
   created: Date;
-  /** null: all. */
+  /** Null means all. */
   scopes: readonly string[] | null;
   restaurants: number;
   lastUsed: Date | null;
@@ -28,16 +28,19 @@ export type SecretState = ClientState | 'expired';
 export type ShownSecret = {
   id: string;
   state: SecretState;
-  /** Of the last change of the state. */
+  /** Time, actor and reason of the last change of the state. */
   reason: string | null;
   created: Date;
   expires: Date | null;
   calls5m: number;
   lastUsed: Date | null;
   lastAddress: string | null;
-  /** Longest time between two uses that was seen; 0 before the second one. */
+  /** The longest time between two uses so far; 0 before the second use. */
   longestGapSeconds: number;
-  /** What is known about ending it; null for one that has ended. Only `safe` says that its end harms nobody. */
+  /**
+   * What speaks against ending it now; null for one that has ended. Only `safe` means that no program needs it any
+   * more.
+   */
   advice: 'only_one' | 'not_used_yet' | 'newest' | 'successor_not_used' | 'used_lately' | 'safe' | null;
 };
 
@@ -49,14 +52,14 @@ export type ShownClient = Omit<ListedClient, 'restaurants' | 'lastUsed'> & {
   mayIntrospect: boolean;
   dpopRequired: boolean;
   secrets: readonly ShownSecret[];
-  /** Public keys for private_key_jwt. */
+  /** Public keys of the client for private_key_jwt. */
   keys: readonly { id: string; type: string; state: SecretState; calls5m: number; lastUsed: Date | null }[];
 };
 
 export type NewClient = {
   name: string;
   restaurants: readonly string[];
-  /** null: all, later ones included. */
+  /** Null means all, later ones included. */
   scopes: readonly string[] | null;
   mayIntrospect: boolean;
   dpopRequired: boolean;
@@ -66,29 +69,32 @@ export type Scope = { name: string; description: string; isRead: boolean };
 
 export type ClientUse = {
   clientId: string;
-  /** From when on calls were looked at. */
+  /** Beginning of the period. */
   since: Date;
   calls: number;
   routes: readonly { method: string; path: string; calls: number; last: Date }[];
   refusals: readonly { path: string | null; reason: string | null; calls: number; last: Date }[];
   scopes: readonly { name: string; calls: number; last: Date | null }[];
   unused: readonly string[];
-  /** What is left when unused ones are withdrawn. */
+  /** The scopes that remain when unused ones are withdrawn. */
   proposed: readonly string[];
 };
 
-/** Where something went on: the cursor of the next page, null at the end. */
+/** The cursor of the next page; null on the last page. */
 type Next = { next: string | null };
 
-/** Throws Faults: NOT_FOUND for ids that do not exist, VALIDATION_ERROR and CONFLICT for what is refused. */
+/**
+ * Throws Faults: NOT_FOUND for unknown ids, VALIDATION_ERROR for invalid values, CONFLICT when the state does not allow
+ * it.
+ */
 export type SupportPorts = {
-  /** Newest first; `search`: the beginning of a uid, or words of the name. */
+  /** Newest first. `search`: the beginning of a uid, or words of the name. */
   listRestaurants: (search: string, cursor: string | undefined) => Promise<{ restaurants: SupportRestaurant[] } & Next>;
   findRestaurant: (restuid: string) => Promise<SupportRestaurant | undefined>;
-  /** Of those that exist. */
+  /** The names of those restaurants that exist. */
   namesOf: (restuids: readonly string[]) => Promise<SupportRestaurant[]>;
   createRestaurant: (actor: string, restaurant: NewRestaurant) => Promise<string>;
-  /** `restaurant`: only clients that it is granted to. `live`: without those that are disabled. */
+  /** `restaurant`: only clients that may reach it. `live`: without disabled clients. */
   listClients: (
     search: { text?: string; restaurant?: string; live?: boolean },
     cursor: string | undefined,
@@ -104,20 +110,23 @@ export type SupportPorts = {
   reactivate: (actor: string, clientId: string, reason: string) => Promise<void>;
   grant: (actor: string, clientId: string, restuids: readonly string[]) => Promise<void>;
   withdraw: (actor: string, clientId: string, restuid: string) => Promise<void>;
-  /** null: all. */
+  /** Null means all. */
   setScopes: (actor: string, clientId: string, scopes: readonly string[] | null) => Promise<void>;
-  /** Leaves the scopes that are held and named; never adds one. Returns what is left. */
+  /** Keeps the scopes that are both held and named, and returns them. It never adds a scope. */
   shrinkScopes: (actor: string, clientId: string, keep: readonly string[]) => Promise<readonly string[]>;
-  /** In the sequence of `clients`. Noted in the audit before anything is shown. */
+  /** In the order of `clients`. The reading is recorded in the audit before the result is returned. */
   clientUse: (
     actor: string,
     clients: readonly Pick<ListedClient, 'clientId' | 'scopes'>[],
     days: number,
   ) => Promise<ClientUse[]>;
-  /** Differs when a credential was changed. */
+  /** A text that differs after a change of any credential. */
   credentialsMark: () => Promise<string>;
-  /** Differs after calls: of that client at once, of any of them some seconds later. Noted nowhere: it tells nothing else. */
+  /**
+   * A text that differs after a call: of that client at once, of any client some seconds later. It is not recorded in
+   * the audit.
+   */
   callsMark: (clientId: string | undefined) => Promise<string>;
-  /** Differs when the use of credentials may have been written again. */
+  /** A text that differs when the use of credentials may have been written. */
   useMark: () => Promise<string>;
 };

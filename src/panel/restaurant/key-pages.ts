@@ -1,4 +1,4 @@
-/** API keys of a restaurant: made and rotated (shown once), watched, revoked. */
+/** API keys of a restaurant: list, create and rotate (shown once), revoke. */
 import { Fault } from '#src/contract/fault.ts';
 import { fragment, notFound, page, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
@@ -88,7 +88,7 @@ ${rotated && html`<p>${t.rotatedText}</p>`}
   });
 };
 
-/** Runs `use` with the key that the address names; one that has ended leads back. */
+/** Runs `use` with the key of the path. A key that has ended redirects to the list. */
 const withLiveKey =
   (use: (view: View, restuid: string, key: ApiKey) => ReturnType<Page['handle']>) => async (view: View) => {
     const { restaurant = '', key: keyId = '' } = view.params;

@@ -1,4 +1,4 @@
-/** The keys of a restaurant as a table that renews itself, with how each is used. */
+/** The keys of a restaurant with their use, as a table that refreshes itself. */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { ApiKey, Listed } from '../ports/restaurant.ts';
@@ -42,7 +42,7 @@ ${
 }</tr>`;
 };
 
-/** As long as an overlap may last at most. */
+/** The longest overlap of a rotation. */
 const endingMs = 30 * 24 * 3_600_000;
 
 const isEnding = ({ now }: View, { expires }: ApiKey): boolean =>
@@ -56,7 +56,7 @@ const stateOf = (view: View, key: ApiKey): Html => {
   }`;
 };
 
-/** Who still uses it: what decides whether one that ends can be ended now. */
+/** The use of a key, which shows whether a key that is about to end can be revoked now. */
 export const useOf = (view: View, key: ApiKey): Html => {
   const t = view.texts.restaurant.keys;
   const verdict = !isLive(key)

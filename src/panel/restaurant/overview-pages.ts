@@ -1,4 +1,4 @@
-/** One restaurant: whether its API is open, and where to go from here. */
+/** The start page of a restaurant: its API access, and links to its other pages. */
 import { notFound, page, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';

@@ -1,4 +1,4 @@
-/** Pages and actions of the area "restaurant" but those about webhooks, for the roles owner, support, admin. */
+/** Pages and actions about a restaurant, without its webhooks. For the roles owner, support and admin. */
 import type { Page } from '../page/page.ts';
 import { keyPages } from './key-pages.ts';
 import { listPages } from './list-pages.ts';

@@ -1,4 +1,4 @@
-/** What pages of the area "restaurant" may watch for changes. */
+/** Topics of the pages about a restaurant and its webhooks. */
 import type { Topic } from '../live/topic.ts';
 import { caretakers } from './places.ts';
 
@@ -7,7 +7,7 @@ export const keysTopic = 'restaurant-keys';
 /** Endpoints, their health and their deliveries. */
 export const deliveriesTopic = 'restaurant-deliveries';
 
-/** Whose API access is on. */
+/** The list of restaurants and their API access. */
 export const accessTopic = 'restaurants';
 
 export const keysShown = 50;
@@ -28,7 +28,7 @@ export const restaurantTopics: readonly Topic[] = [
     name: deliveriesTopic,
     roles: caretakers,
     about: 'restaurant',
-    // No hint of the outbox: where much is recorded every page would fetch itself many times a second.
+    // Polled without notifications: in a busy restaurant each recorded event would make every open page fetch itself.
     mark: ({ restaurant }, restuid) => restaurant.deliveries.mark(restuid),
   },
 ];

@@ -1,4 +1,4 @@
-/** The filter of a search, as it stands in the address bar. */
+/** The filter of the audit search, which is kept in the query. */
 import type { View } from '../page/page.ts';
 import type { AuditFilter } from '../ports/ports.ts';
 
@@ -21,10 +21,10 @@ const textLengthMax = 200;
 
 type FilterField = (typeof textNames)[number] | (typeof timeNames)[number] | 'decision';
 
-/** What was asked for, and the names of the fields that say nothing that could be looked for. */
+/** The filter, and the names of the fields with invalid values. */
 export type AskedFilter = { filter: AuditFilter; wrong: readonly FilterField[] };
 
-/** Empty fields are not part of the filter. Times without a zone are taken as UTC. */
+/** Empty fields are ignored. Times without a zone are UTC. */
 export const readFilter = ({ query, ports }: Pick<View, 'query' | 'ports'>): AskedFilter => {
   const filter: AuditFilter = {};
   const wrong: FilterField[] = [];
@@ -57,7 +57,7 @@ const momentOf = (text: string): Date | undefined => {
   return Number.isNaN(at.getTime()) ? undefined : at;
 };
 
-/** Address of the search for these; `filter`: names as in the address bar. */
+/** Path of the search with this filter; `filter` has the names of the query parameters. */
 export const searchHref = (filter: Readonly<Record<string, string | Date | undefined>>): string => {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(filter)) {

@@ -1,4 +1,4 @@
-/** Events of the audit as a table; each leads to its own page. */
+/** A table of audit events, each with a link to its page. */
 import { type Html, html } from '../page/html.ts';
 import type { AuditEntry } from '../ports/ports.ts';
 import type { Texts } from '../texts/en.ts';

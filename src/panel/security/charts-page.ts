@@ -1,4 +1,4 @@
-/** Issue, use and refusal over time, by client, reason, route or address. */
+/** Charts of issued tokens, allowed and refused requests over time, by client, reason, route or address. */
 
 import { newsLink, newsPlace } from '../live/news.ts';
 import { type Answer, page } from '../page/answer.ts';
@@ -28,7 +28,7 @@ const hrefOf = ({ days, dimension, value }: Asked): string => {
 const readAsked = ({ query, texts }: Pick<View, 'query' | 'texts'>): Asked => ({
   days: readWord({ query, texts }, 'days', windows) ?? 1,
   dimension: readWord({ query, texts }, 'by', chartDimensions) ?? 'client',
-  // Empty is a value too: what is not known.
+  // The empty value is valid: it stands for "unknown".
   value: query.has('value') ? (readText({ query, texts }, 'value', valueLengthMax) ?? '') : undefined,
 });
 
@@ -83,7 +83,7 @@ ${barChart(numbers, { label, tone: measure })}
 <p class="hint">${t.atMost(most)}</p></div>`;
 };
 
-/** The same as the bars, to be read. */
+/** The numbers of the bars as a table. */
 const figures = (texts: Texts, chart: AuditChart): Html => {
   const t = texts.security.charts;
   return html`<details><summary>${t.asTable}</summary><table>
@@ -119,7 +119,9 @@ const shownValue = (texts: Texts, value: string): string => {
   return value === '*' ? texts.security.charts.others : value;
 };
 
-/** Reasons are no filter of the search, and neither is "unknown". A key is a credential, whoever calls it a client. */
+/**
+ * The search has no filter for reasons and for "unknown". A value that is an API key needs the filter for credentials.
+ */
 const eventsLink = (texts: Texts, dimension: ChartDimension, value: string, { from }: AuditChart): Html | string => {
   if (dimension === 'reason' || value === '' || value === '*') return '–';
   const name = dimension === 'client' && !value.startsWith('opc_') ? 'credential' : dimension;

@@ -1,4 +1,4 @@
-/** Everything that one event of the audit says, each value leading to the others with the same. */
+/** All facts of one audit event. Each value links to the events with the same value. */
 import { type Answer, notFound, page } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
@@ -52,5 +52,5 @@ const factsOf = (texts: Texts, entry: AuditEntry): Html[] => {
   );
 };
 
-/** An event may stand for a thousand requests. */
+/** One event may stand for many requests. */
 const idsShown = 20;

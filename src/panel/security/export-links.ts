@@ -1,4 +1,4 @@
-/** Links to the download of what a filter finds. */
+/** Links that download the events of a filter. */
 import { type Html, html } from '../page/html.ts';
 import type { AuditFilter } from '../ports/ports.ts';
 import { exportFormats } from '../ports/security.ts';

@@ -1,4 +1,4 @@
-/** Download of the audit: what a search finds, or everything. */
+/** Download of the audit: the events of a filter, or all of them. */
 import { type Answer, file } from '../page/answer.ts';
 import type { View } from '../page/page.ts';
 import { readWord } from '../page/read-query.ts';
@@ -10,7 +10,7 @@ const types = { jsonl: 'application/x-ndjson; charset=utf-8', csv: 'text/csv; ch
 
 export const downloadAudit = async (view: View): Promise<Answer> => {
   const { filter, wrong } = readFilter(view);
-  // A filter that cannot be read must not become "everything".
+  // An invalid filter must not export everything.
   if (wrong.length > 0) return refuseSearch(view);
   const format = readWord(view, 'format', exportFormats) ?? 'jsonl';
   const { actor, address } = view;

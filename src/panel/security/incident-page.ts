@@ -1,6 +1,7 @@
 /**
- * The incident page: somebody found a key, a secret or a token. The browser hashes the value (assets/security.js); only its
- * SHA-256 and its public id come here, and what was found becomes a page that nobody can bookmark, since it is an answer.
+ * The incident page, for a key, secret or token that was found in the wrong place. The browser hashes the value
+ * (assets/security.js) and sends only its SHA-256 and its public id. The result is the response to a POST, so it has no
+ * address that could be bookmarked.
  */
 import { Fault } from '#src/contract/fault.ts';
 import { type Answer, page, redirect } from '../page/answer.ts';
@@ -76,10 +77,10 @@ const verdictOf = ({ texts }: View, { genuine, exists, kind }: CredentialTrace):
   return html`<p class="message warn" role="status">${exists ? t.unproven(kind) : t.notOurs}</p>`;
 };
 
-/** Two steps, and no script: the second button is out of sight until it is asked for. */
+/** Revoking takes two steps without script: the second button is hidden in a details element. */
 const revokeForm = (view: View, traced: CredentialTrace, { kind, id, sha256 }: HashedCredential): Html => {
   const t = view.texts.security.incident;
-  // Tokens that were issued for a secret may live on when the secret itself has ended.
+  // Tokens of a secret may be valid although the secret itself has ended.
   if (kind !== 'client_secret' && (traced.state === 'expired' || traced.state === 'revoked'))
     return html`<p>${t.endedAlready}</p>`;
   return html`<details class="confirm"><summary class="button danger">${t.revoke}</summary>
@@ -101,14 +102,14 @@ export const revokeValue = async (view: View): Promise<Answer> => {
   return redirect(`${proofPath}?${query}`);
 };
 
-/** Its address can be kept: it names events, and each is read from the audit again. */
+/** This page may be bookmarked: its address names events, which are read from the audit again. */
 export const showProof = async ({ ports, actor, address, query, texts }: View): Promise<Answer> => {
   const t = texts.security.incident;
   const kind = kinds.find((name) => name === query.get('kind'));
   const found = [];
   for (const id of query.getAll('event').slice(0, proofEventsMax))
     found.push(await ports.security.findEvent({ actor, address }, id));
-  // Anybody can write an address: only what ends something proves an end.
+  // The address may be forged, so only events that revoke something count as proof.
   const events = found.filter((event) => event !== undefined).filter(({ action }) => ends.has(action));
   return page({
     title: t.proofTitle,

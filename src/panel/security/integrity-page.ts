@@ -1,4 +1,4 @@
-/** Whether the audit is as it was written, the signed ends of its chains, and its way out of the house. */
+/** Verification of the audit, the signed heads of its chains, and the export. */
 
 import { live } from '../live/live.ts';
 import { type Answer, page, redirect } from '../page/answer.ts';
@@ -13,7 +13,7 @@ import { exportLinks } from './export-links.ts';
 const integrityPath = '/panel/security/integrity';
 const verificationsShown = 5;
 const headsShown = 20;
-/** A process signs its head every 15 seconds. */
+/** Each process signs its head every 15 seconds. */
 const lateMs = 5 * 60_000;
 
 export const showIntegrity = async (view: View): Promise<Answer> => {
@@ -105,7 +105,7 @@ const headTable = (texts: Texts, heads: readonly SignedHead[], now: Date): Html 
 
 const changesProcess = 'changes';
 
-/** The chain of changes is signed with each change, the others also without events while their process lives. */
+/** The chain "changes" is signed with each change. Other chains are signed regularly while their process runs. */
 const headState = (texts: Texts, { process, closed, signed }: SignedHead, now: Date): Html => {
   const t = texts.security.integrity;
   if (closed) return html`<span class="badge">${t.closed}</span>`;

@@ -1,4 +1,4 @@
-/** What opens something now: tokens as the audit knows them, credentials as they are kept. */
+/** The tokens and credentials that are valid now. Tokens are read from the audit, credentials from their store. */
 import { Fault } from '#src/contract/fault.ts';
 import { live } from '../live/live.ts';
 import { newsLink, newsPlace } from '../live/news.ts';
@@ -41,14 +41,14 @@ export const showLive = async (view: View): Promise<Answer> => {
 ${list}`,
     });
   } catch (error) {
-    // An address that was cut, or written by hand.
+    // The cursor was cut off or typed by hand.
     if (error instanceof Fault && error.code === 'VALIDATION_ERROR' && before !== undefined)
       return redirect(hrefOf(kind));
     throw error;
   }
 };
 
-/** Tokens are read from the audit. */
+/** The tab of tokens, which are read from the audit. */
 export const tellTokenNews = ({ texts }: View): Answer => newsLink(texts.security.news, hrefOf('token'));
 
 const tokenList = async ({ ports, texts, actor, address }: View, before: string | undefined): Promise<Html> => {
@@ -68,7 +68,7 @@ const credentialList = async ({ ports, texts }: View, kind: LiveKind, before: st
   const t = texts.security.live;
   const asked = { kind, limit: pageSize, ...(before === undefined ? undefined : { before }) };
   const { credentials, next } = await ports.security.listLiveCredentials(asked);
-  // A credential that ends leaves the list before the eyes of whoever looks.
+  // The list refreshes itself, so a credential that ends disappears from the open page.
   return html`<div id="live" ${live('live', hrefOf(kind, before), 'security-credentials')}>
 ${
   credentials.length === 0
@@ -86,7 +86,7 @@ ${pager(texts, kind, before, next)}
 const credentialRow = (texts: Texts, credential: LiveCredential): Html => {
   const t = texts.security.live;
   const { kind, id, name, holder, holderName, state, lastUsed, lastAddress } = credential;
-  // The audit names the keys of clients together with their client.
+  // The audit has no filter for client keys, so the link filters by the client.
   const audited = kind === 'client_key' ? `${holder}/${id}` : id;
   return html`<tr>
 <td data-label="${t.id}"><a href="${searchHref({ credential: audited })}"><code>${id}</code></a>${name !== '' && html`<br>${name}`}</td>

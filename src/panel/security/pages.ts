@@ -1,4 +1,4 @@
-/** Pages and actions of the area "security", for the roles security, admin. */
+/** Pages and actions of security, for the roles security and admin. */
 import type { Page } from '../page/page.ts';
 import type { Role } from '../ports/role.ts';
 import { showCharts, tellChartNews } from './charts-page.ts';

@@ -1,4 +1,4 @@
-/** Who would be refused if the scopes that routes only try out were required. */
+/** The callers that would be refused if the trial scopes of routes were required. */
 import { Fault } from '#src/contract/fault.ts';
 import { live } from '../live/live.ts';
 import { type Answer, page, redirect } from '../page/answer.ts';
@@ -42,7 +42,7 @@ ${dryRuns.length === 0 ? html`<p>${t.nobody}</p>` : dryRunTable(texts, dryRuns)}
       }</nav></div>`,
     });
   } catch (error) {
-    // An address that was cut, or written by hand.
+    // The cursor was cut off or typed by hand.
     if (error instanceof Fault && error.code === 'VALIDATION_ERROR' && before !== undefined)
       return redirect(hrefOf(days));
     throw error;

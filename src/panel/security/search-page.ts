@@ -1,4 +1,4 @@
-/** Search of the audit: the filter stands in the address bar, so a search can be kept and sent on. */
+/** Search of the audit. The filter is kept in the query, so a search can be bookmarked and shared. */
 import { Fault } from '#src/contract/fault.ts';
 import { newsLink, newsPlace } from '../live/news.ts';
 import { type Answer, page } from '../page/answer.ts';
@@ -33,7 +33,7 @@ export const showSearch = async (view: View): Promise<Answer> => {
 export const tellSearchNews = (view: View): Answer =>
   newsLink(view.texts.security.news, searchHref(Object.fromEntries(Object.entries(readFilter(view).filter))));
 
-/** The same page for a download that cannot be made. */
+/** The search page with an error, for a download that is refused. */
 export const refuseSearch = (view: View): Answer => {
   const { filter, wrong } = readFilter(view);
   const t = view.texts.security;

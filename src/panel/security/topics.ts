@@ -1,7 +1,7 @@
-/** What pages of the area "security" may watch for changes. */
+/** Topics of the pages of security. */
 import type { Topic } from '../live/topic.ts';
 
-/** Newer events in the audit. */
+/** New events in the audit. */
 export const newsTopic = 'security-audit';
 
 export const policyTopic = 'security-policy';

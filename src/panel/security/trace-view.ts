@@ -1,4 +1,4 @@
-/** What became of a credential: issue, use, refusals and what was issued for it. */
+/** The trace of a credential: issue, use, refusals and the tokens that were issued for it. */
 import { type Html, html } from '../page/html.ts';
 import type { AuditFilter, CredentialTrace, IssuedToken } from '../ports/ports.ts';
 import type { Texts } from '../texts/en.ts';
@@ -59,7 +59,7 @@ const factsOf = (texts: Texts, traced: CredentialTrace): Html[] => {
 const refusedLink = (filter: AuditFilter, count: number): Html =>
   html`<a href="${searchHref({ action: 'request.denied', ...filter })}">${count}</a>`;
 
-/** A secret that leaked is used through its tokens; its own calls may be none. */
+/** The use of the tokens of a secret: a leaked secret may have no call of its own. */
 const issuedUseOf = (texts: Texts, { id, issuedUse }: CredentialTrace): Html | undefined => {
   const t = texts.security.incident;
   if (issuedUse === undefined) return undefined;
@@ -72,7 +72,7 @@ const issuedUseOf = (texts: Texts, { id, issuedUse }: CredentialTrace): Html | u
 ${lastUsed !== undefined && html`<dt>${t.lastUsed}</dt><dd>${time(lastUsed)}</dd>`}</dl>`;
 };
 
-/** All that is known of it. */
+/** A link to all events of the credential. */
 export const ownFilter = ({ kind, id }: Pick<CredentialTrace, 'kind' | 'id'>): AuditFilter =>
   kind === 'token' ? { tokenId: id } : { credential: id };
 

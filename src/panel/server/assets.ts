@@ -1,6 +1,6 @@
 /**
- * Files that every browser may have: style sheet, scripts. Their names carry a digest of what is in them, so they are kept
- * for ever and a new version has a new name. Compressed once, at the start.
+ * Serves the style sheet and the scripts, which are public. Each file name contains a digest of the content, so browsers may
+ * cache a file for ever: a new version has a new name. Files are compressed once, when the program starts.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { AssetPaths } from '../view/layout.ts';
 
 export type Assets = AssetPaths & {
-  /** False: there is no such file. */
+  /** Returns false when there is no file at this path. */
   serve(path: string, request: IncomingMessage, response: ServerResponse): boolean;
 };
 
@@ -28,7 +28,7 @@ export const loadAssets = (): Assets => {
   const folder = new URL('../assets/', import.meta.url);
   const names = readdirSync(folder).sort();
   const read = (name: string): Buffer => readFileSync(new URL(name, folder));
-  // The frame first: areas refine it.
+  // frame.css comes first, because the sheets of the areas override its rules.
   const areas = names.filter((name) => name.endsWith('.css') && name !== 'frame.css');
   const styles = [read('frame.css'), ...areas.map((name) => withinArea(name.slice(0, -'.css'.length), read(name)))];
   const found: (readonly [string, Buffer])[] = [
@@ -68,11 +68,13 @@ export const loadAssets = (): Assets => {
   };
 };
 
-/** The rules of an area's sheet reach its own pages only: a class of one area must not meet a form of another. */
+/** Limits the rules of an area's sheet to the pages of that area, so that equal class names do not collide. */
 const withinArea = (area: string, sheet: Buffer): Buffer =>
   Buffer.from(`main[data-area="${area}"] {\n${sheet.toString()}}\n`);
 
-/** By plain splits: the header comes from anybody, and a pattern with two runs of blanks takes quadratic time over it. */
+/**
+ * By plain splits: the header comes from anybody, and a pattern with two runs of blanks takes quadratic time over it.
+ */
 export const acceptsEncoding = (wishes: string, encoding: string): boolean =>
   wishes.split(',').some((part) => {
     const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());

@@ -1,20 +1,20 @@
 /**
- * Cookies of the panel. `__Host-` makes a browser take them only over a secure connection, from this host, for all paths;
- * browsers count loopback as secure. Lax, because a visitor may come back from an external provider: every change needs a
- * token besides.
+ * Cookies of the panel. With the prefix `__Host-` a browser accepts them only over a secure connection, from this host and
+ * for all paths; browsers treat loopback as secure. SameSite is Lax, because a visitor may come back from an external
+ * provider; every change needs the CSRF token as well.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Kept } from '../ports/staff.ts';
 
 export const sessionCookie = '__Host-orderpass';
-/** A sign-in on its way. */
+/** State of a sign-in that is not complete. */
 export const pendingCookie = '__Host-orderpass-pending';
-/** A browser that signed in before. */
+/** Marks a browser from which a sign-in succeeded before. */
 export const browserCookie = '__Host-orderpass-browser';
-/** Language of somebody who is not signed in. */
+/** Language of a visitor who is not signed in. */
 export const languageCookie = '__Host-orderpass-language';
 
-/** The first value that came under the name. */
+/** The first value with this name. */
 export const readCookie = (request: IncomingMessage, name: string): string | undefined => {
   for (const part of (request.headers.cookie ?? '').split(';')) {
     const equals = part.indexOf('=');
@@ -23,7 +23,7 @@ export const readCookie = (request: IncomingMessage, name: string): string | und
   return undefined;
 };
 
-/** `value` must need no quoting. Without `maxAgeSeconds` it ends with the browser. */
+/** `value` must need no quoting. Without `maxAgeSeconds` it is a session cookie. */
 export const cookie = (name: string, value: string, maxAgeSeconds?: number): string =>
   `${name}=${value}; Path=/; Secure; HttpOnly; SameSite=Lax${maxAgeSeconds === undefined ? '' : `; Max-Age=${maxAgeSeconds}`}`;
 

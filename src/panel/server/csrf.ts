@@ -1,7 +1,7 @@
-/** The token that every form of a session must bring. */
+/** The CSRF token that every form of a session must contain. */
 import { timingSafeEqual } from 'node:crypto';
 
-/** In constant time. */
+/** Compares in constant time. */
 export const isCsrfToken = (given: string | null | undefined, expected: string): boolean => {
   const left = Buffer.from(given ?? '');
   const right = Buffer.from(expected);

@@ -1,4 +1,4 @@
-/** A message that waits in the session for the next page. */
+/** Messages that are stored in the session until the next page shows them. */
 
 import type { Flash } from '../page/answer.ts';
 import type { StaffPorts } from '../ports/staff.ts';

@@ -1,4 +1,4 @@
-/** Finds the page of a path. Exact segments win over parameters. */
+/** Finds the page for a path. The page with more exact segments wins over one with parameters. */
 import { panelPath } from '../page/page-path.ts';
 import { assetsPath } from './assets.ts';
 
@@ -8,7 +8,10 @@ export type Match<T> = { page: T; params: Readonly<Record<string, string>> };
 
 export type MatchPage<T> = (method: string, path: string) => Match<T> | undefined;
 
-/** `path`: as asked for, with /panel and without query. HEAD is answered as GET. Throws at two pages for one path. */
+/**
+ * `path`: of the request, with /panel and without the query. HEAD matches the GET page. Throws when two pages have the
+ * same path.
+ */
 export const createMatchPage = <T extends Placed>(pages: readonly T[]): MatchPage<T> => {
   const compiled = pages.map((page) => ({ page, segments: segmentsOf(page.path) }));
   const shapes = pages.map(({ method, path }) => `${method} ${path.replaceAll(/:[^/]+/g, ':')}`);

@@ -1,4 +1,4 @@
-/** Writes an answer. */
+/** Writes responses: HTML, redirects and downloads. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -28,7 +28,8 @@ export const createResponder = (
         { 'content-type': 'text/html; charset=utf-8', vary: 'HX-Request', ...setCookies(cookies) },
         markupOf(body),
       ),
-    // A part of a page cannot be replaced by another page: htmx is told to go there.
+    // htmx would put the redirect's target into a part of the page; the header hx-redirect makes it load the whole
+    // page.
     redirect: (to, cookies = []) =>
       isHtmx(request)
         ? send(200, { 'hx-redirect': to, ...setCookies(cookies) }, '')

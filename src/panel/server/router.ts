@@ -1,6 +1,6 @@
 /**
- * From a request to the page that answers it. The sequence is the policy: assets, pages for everybody, then session, role,
- * restaurant and token are checked before a handler runs.
+ * Routes a request to its page. The order of the checks is the security policy: assets and public pages need no session;
+ * for all other pages session, role, restaurant and CSRF token are checked before the handler runs.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '#src/platform/clock.ts';
@@ -40,16 +40,16 @@ export type RouterDeps = {
   ports: Ports;
   clock: Clock;
   log: Logger;
-  /** Is it the store's failure of a moment, which goes away by itself? */
+  /** Tells whether a thrown error is a temporary failure of the store. */
   isPassing: (thrown: unknown) => boolean;
-  /** Public address of the server. */
+  /** Public origin of the server. */
   origin: string;
   sourceOf: (request: IncomingMessage) => string;
-  /** Of every answer but the assets. */
+  /** Sent with every response except assets. */
   headers: Readonly<Record<string, string>>;
 };
 
-/** One request on its way. */
+/** A request with everything that the router has found out about it. */
 type Asked = {
   request: IncomingMessage;
   response: ServerResponse;
@@ -61,7 +61,7 @@ type Asked = {
   language: Language;
   texts: Texts;
   params: Readonly<Record<string, string>>;
-  /** Address of the event stream of the page. */
+  /** Address of the page's event stream. */
   streamUrl: string | undefined;
 };
 
@@ -75,13 +75,13 @@ export const createRouter = (deps: RouterDeps): PanelHandler => {
     const requestId = newId('req');
     const [path = '', search = ''] = splitTarget(request.url ?? '');
     if (assets.serve(path, request, response)) return;
-    // Typed by hand; a page has one address.
+    // A page has one address, so a trailing slash is redirected.
     if (path.length > panelPath.length && path.endsWith('/') && isRead(request))
       return createResponder(request, response, headers).redirect(withoutLastSlashes(path) + (search && `?${search}`));
     const respond = createResponder(request, response, { ...headers, 'x-request-id': requestId });
     serve({ request, response, respond, requestId, path, query: new URLSearchParams(search) }).catch(
       (error: unknown) => {
-        // In the middle of an answer, where the client may be gone; otherwise even the problem page could not be made.
+        // The failure came during the response, perhaps because the client left, or while the problem page was made.
         if (response.headersSent) response.destroy();
         else response.writeHead(500, headers).end();
         if (!request.destroyed)
@@ -93,7 +93,7 @@ export const createRouter = (deps: RouterDeps): PanelHandler => {
 
 const isRead = ({ method }: IncomingMessage): boolean => method === 'GET' || method === 'HEAD';
 
-/** Step by step: a pattern for the last run of slashes would try every run before it. */
+/** A loop, because the pattern /\/+$/ takes quadratic time over a path with many runs of slashes. */
 const withoutLastSlashes = (path: string): string => {
   let end = path.length;
   while (end > 0 && path[end - 1] === '/') end -= 1;
@@ -130,7 +130,7 @@ const createServe = (deps: RouterDeps) => {
     try {
       const live = await sessions.find(readCookie(request, sessionCookie), !isBackground(request));
       asked = inLanguage({ ...asked, live });
-      // Before anything is read: a page elsewhere may make a browser send its cookies along.
+      // Checked before the body is read: another site can make a browser send its cookies along.
       if (!isRead(request) && !isSameOrigin(request, origin))
         return await send.problem(asked, 'expired', { detail: asked.texts.frame.otherAddress(origin) });
       const open = matchPublic(method, path);
@@ -149,7 +149,7 @@ const createServe = (deps: RouterDeps) => {
   };
 };
 
-/** The page looked for something new by itself: nobody used the session. */
+/** The page's script sent the request, not the user, so it does not count as use of the session. */
 const isBackground = (request: IncomingMessage): boolean => request.headers['x-panel-background'] === '1';
 
 const inLanguage = (asked: Asked): Asked => {
@@ -183,7 +183,7 @@ const createAnswerSignedIn = (deps: RouterDeps) => {
     const { user } = live;
     if (!page.roles.includes(user.role)) return send.problem(asked, 'forbidden');
     const { restaurant } = params;
-    // Exactly what is answered where nothing is: whose restaurant it is, or whether there is one, stays untold.
+    // The same answer as for a restaurant that does not exist, so the owner cannot find out whether there is one.
     if (restaurant !== undefined && user.role === 'owner' && !user.restaurants.includes(restaurant))
       return send.problem(asked, 'notFound');
     const form = page.method === 'POST' ? await readForm(request, page.bodyBytesMax) : new URLSearchParams();
@@ -232,7 +232,7 @@ const csrfFieldOf = ({ csrfToken }: LiveSession) => html`<input type="hidden" na
 const createSend = ({ assets, flashes, pages, watch, streams, ports, headers }: RouterDeps) => {
   const sendPage = async (asked: Asked, content: PageContent): Promise<void> => {
     const { live, respond, language, texts, path, params } = asked;
-    // A part that looks after itself must not take the message away from the page that it is for.
+    // A part that refreshes itself must not use up the message, which is for the next whole page.
     const flash = live?.hasMessage === true && !isHtmx(asked.request) ? await flashes.take(live.session.id) : undefined;
     const signedIn = live && {
       user: live.user,
@@ -257,7 +257,7 @@ const createSend = ({ assets, flashes, pages, watch, streams, ports, headers }: 
       {
         userId: live.user.id,
         topics: readTopics(watch, query, live.user),
-        // Whoever lost the session, the role or the restaurant hears no more.
+        // The stream ends when the user loses the session, the role or the restaurant.
         isLive: async () => {
           const current = await ports.staff.sessions.find(token, false);
           return current !== undefined && maySee(() => readTopics(watch, query, current.user));

@@ -1,9 +1,12 @@
-/** Was a request that changes something sent by a page of the panel? A second lock beside the token, and the only one at sign-in. */
+/**
+ * Checks that a changing request comes from a page of the panel: a second check beside the CSRF token, and the only one
+ * at sign-in.
+ */
 import type { IncomingMessage } from 'node:http';
 
 /**
- * Browsers name the page that sent a form in Sec-Fetch-Site or at least in Origin; a page elsewhere can forge neither. A
- * request with neither comes from no browser and is refused too. `origin`: public address of the server, scheme included.
+ * Browsers send Sec-Fetch-Site or at least Origin with a form, and a page of another site can forge neither. A request with
+ * neither header does not come from a browser and is refused too. `origin`: public origin of the server, with its scheme.
  */
 export const isSameOrigin = (request: IncomingMessage, origin: string): boolean => {
   const site = request.headers['sec-fetch-site'];
@@ -16,9 +19,9 @@ export const isSameOrigin = (request: IncomingMessage, origin: string): boolean 
 const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Another name of this server, such as http://localhost for a program that calls itself 127.0.0.1, or an SSH tunnel to it.
- * Only for loopback: elsewhere the Host field says nothing about the scheme, and a page that was read over plain http may
- * have been written by anybody on the way.
+ * Accepts another loopback name of this server, such as http://localhost instead of http://127.0.0.1, or an SSH tunnel.
+ * Other hosts must match `origin`: the Host header does not tell the scheme, and an attacker on the network can change a
+ * page that is read over plain http.
  */
 const isLoopback = (from: string, request: IncomingMessage): boolean => {
   if (!URL.canParse(from)) return false;

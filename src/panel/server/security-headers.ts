@@ -1,4 +1,4 @@
-/** Headers of every answer of the panel but its assets. */
+/** Security headers of every response of the panel except assets. */
 
 const policy = [
   "default-src 'none'",
@@ -13,8 +13,8 @@ const policy = [
 ].join('; ');
 
 /**
- * Nothing from elsewhere, nothing written into the page. The referrer stays in the house; without any, browsers would not
- * say where a form comes from either. `origin`: public address.
+ * The policy allows no resource of another origin and no inline script or style. The referrer policy is `same-origin`,
+ * because with `no-referrer` browsers would send `Origin: null` with forms. `origin`: public origin of the server.
  */
 export const createSecurityHeaders = (origin: string): Readonly<Record<string, string>> => ({
   'content-security-policy': policy,
@@ -24,6 +24,6 @@ export const createSecurityHeaders = (origin: string): Readonly<Record<string, s
   'cross-origin-resource-policy': 'same-origin',
   'permissions-policy': 'camera=(), microphone=(), geolocation=(), payment=()',
   'cache-control': 'no-store',
-  // Only said over TLS, where RFC 6797 gives it a meaning.
+  // RFC 6797 section 7.2: the header must not be sent over plain HTTP.
   ...(origin.startsWith('https:') ? { 'strict-transport-security': 'max-age=31536000' } : undefined),
 });

@@ -1,8 +1,8 @@
-/** Where somebody wanted to go before signing in. */
+/** The page that a visitor asked for before signing in. */
 import { panelPath } from '../page/page-path.ts';
 import { signInPath } from './places.ts';
 
-/** Only a path of the panel: whatever else stands there was put there by somebody else. */
+/** Accepts only a path of the panel; anything else could be an open redirect. */
 export const nextPath = (given: string | null): string => {
   const next = given ?? '';
   const isOurs = /^\/panel(\/[\w/.~%:-]*)?(\?[\w=&.~%:+-]*)?$/.test(next) && next.length <= 1_000;

@@ -1,4 +1,4 @@
-/** Signing in with a password and a code, and setting the password with a one-time link. */
+/** Sign-in with a password and a code, and setting the password by a one-time link. */
 import { type Answer, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import { panelPath } from '../page/page-path.ts';
@@ -84,7 +84,7 @@ const setPassword = async (visit: Visit): Promise<Answer> => {
   return afterSignIn(result, panelPath) ?? linkPage(visit, undefined, token);
 };
 
-/** Undefined: it did not work. */
+/** The redirect after a result; undefined when the sign-in did not succeed. */
 export const afterSignIn = (result: SignInResult, next: string): Answer | undefined => {
   if (result.kind === 'signedIn')
     return redirect(next, undefined, [

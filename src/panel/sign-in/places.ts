@@ -1,9 +1,9 @@
-/** Where signing in happens. */
+/** Paths of the sign-in pages. */
 
 export const signInPath = '/panel/sign-in';
 export const codePath = '/panel/sign-in/code';
-/** Page that takes a one-time link as `?token=`. */
+/** The page of a one-time link, which has its token as `?token=`. */
 export const linkPath = '/panel/link';
 export const providerPath = '/panel/sign-in/provider';
-/** Where an external provider sends the browser back to. */
+/** The redirect_uri at the external provider. */
 export const providerReturnPath = '/panel/sign-in/provider/return';

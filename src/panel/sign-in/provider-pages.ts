@@ -1,4 +1,4 @@
-/** The way over an external provider and back. */
+/** Sign-in with an external OpenID provider: the redirect to it, and the return. */
 import { redirect } from '../page/answer.ts';
 import type { PublicPage } from '../page/public-page.ts';
 import { keptCookie, pendingCookie, readCookie } from '../server/cookies.ts';
@@ -7,7 +7,7 @@ import { afterSignIn, signInPage, visitorOf } from './pages.ts';
 
 export const providerPages: readonly PublicPage[] = [
   {
-    // A link, not a form: the content policy would have to name where a form is sent on to.
+    // A link and not a form: `form-action` of the content security policy would have to list the provider's origin.
     method: 'GET',
     path: '/sign-in/provider',
     handle: async (visit) => {

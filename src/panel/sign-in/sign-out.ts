@@ -1,4 +1,4 @@
-/** Leaving, and the language: both also without a session, so that they never end in a sign-in. */
+/** Sign-out and the choice of language. Both work without a session, so that they never redirect to the sign-in. */
 import { redirect } from '../page/answer.ts';
 import type { PublicPage, Visit } from '../page/public-page.ts';
 import { cookie, endCookie, languageCookie, sessionCookie } from '../server/cookies.ts';

@@ -1,4 +1,4 @@
-/** All API clients, and the form that makes one. */
+/** The list of API clients, and the form that creates one. */
 
 import { addressOf, live } from '../live/live.ts';
 import { type Answer, notFound, page } from '../page/answer.ts';

@@ -1,4 +1,4 @@
-/** One client: what it is, its secrets with their use, the restaurants that it may reach, and what stops it. */
+/** The page of one client: facts, secrets with their use, restaurants that it may reach, quarantine and disabling. */
 import { type Answer, fragment, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
@@ -32,7 +32,7 @@ export const clientPages: readonly Page[] = [
   },
 ];
 
-/** `problems`: what was wrong with the form of that name; the answer then is 422. */
+/** `problems`: error messages by form; with one the status is 422. */
 export const showClient = async (
   view: View,
   problems: { quarantine?: string; reactivate?: string; grants?: string } = {},

@@ -1,4 +1,4 @@
-/** Clients as a table. */
+/** A table of clients. */
 import { type Html, html } from '../page/html.ts';
 import type { ListedClient } from '../ports/support.ts';
 import type { Texts } from '../texts/en.ts';
@@ -7,7 +7,7 @@ import { time } from '../view/time.ts';
 
 export const clientPath = (clientId: string): string => `/panel/clients/${encodeURIComponent(clientId)}`;
 
-/** `scopesMax`: how many scopes there are. */
+/** `scopesMax`: the number of scopes that exist. */
 export const clientTable = (texts: Texts, clients: readonly ListedClient[], scopesMax: number): Html => {
   const t = texts.support.clients;
   const titles = [t.name, t.state, t.scopes, t.restaurants, t.lastUsed, t.created];

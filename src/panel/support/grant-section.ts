@@ -1,4 +1,4 @@
-/** The restaurants that a client may reach, on its page. */
+/** The section of the client page with the restaurants that the client may reach. */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { ShownClient } from '../ports/support.ts';

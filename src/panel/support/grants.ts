@@ -1,4 +1,4 @@
-/** The restaurants that a client may reach: add some, withdraw one. */
+/** Actions on the restaurants of a client: add some, withdraw one. */
 import { type Answer, notFound, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';

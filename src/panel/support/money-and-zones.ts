@@ -1,7 +1,7 @@
-/** What a new restaurant may choose from. The core has the last word. */
+/** Currencies and time zones for the form of a new restaurant. The ordering core validates them again. */
 import type { Language } from '../texts/texts.ts';
 
-/** Amounts are hundredths, so currencies with three minor digits cannot be kept. */
+/** Amounts are stored in hundredths, so currencies with three decimal places are left out. */
 export const currencyCodes: readonly string[] = Intl.supportedValuesOf('currency').filter(
   (code) =>
     (new Intl.NumberFormat('en', { style: 'currency', currency: code }).resolvedOptions().maximumFractionDigits ?? 2) <=

@@ -1,4 +1,4 @@
-/** Pages and actions of the area "support", for the roles support, admin. */
+/** Pages and actions of support, for the roles support and admin. */
 import type { Page } from '../page/page.ts';
 import { clientListPages } from './client-list.ts';
 import { clientPages } from './client-page.ts';

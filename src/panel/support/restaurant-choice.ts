@@ -1,6 +1,7 @@
 /**
- * Chooses restaurants among any number of them: those that are chosen stand as checked boxes, a search adds what it finds
- * below. With script the search fetches this part again while somebody types; without, its button sends the whole form.
+ * The form part that chooses restaurants among any number of them. Chosen restaurants are checked boxes, and a search adds
+ * its results below. With script the search fetches this part again while the user types; without script its button sends
+ * the whole form.
  */
 import { fragment } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
@@ -14,7 +15,7 @@ const choicePath = '/support/restaurant-choice';
 const chosenMax = 100;
 const searchMax = 255;
 
-/** The name of the button that only searches; the form that holds the choice shows itself again then. */
+/** Name of the search button. A form that was sent by it is only shown again. */
 export const findField = 'find';
 
 export const restaurantChoicePages: readonly Page[] = [
@@ -26,7 +27,7 @@ export const restaurantChoicePages: readonly Page[] = [
   },
 ];
 
-/** Uids as they were checked. Throws a Fault for more than can be taken at once. */
+/** Uids of the checked restaurants. Throws a Fault when there are more than one request may add. */
 export const readChosen = ({ form, texts }: View): string[] => {
   const chosen = [...new Set(form.getAll('restaurant'))].filter((uid) => uid !== '');
   if (chosen.length > chosenMax)
@@ -34,7 +35,7 @@ export const readChosen = ({ form, texts }: View): string[] => {
   return chosen;
 };
 
-/** `problem`: what is wrong with the choice. */
+/** `problem`: error message about the choice. */
 export const restaurantChoice = async (
   view: View,
   { title, chosen, problem }: { title: string; chosen: readonly string[]; problem?: string | undefined },
@@ -62,7 +63,7 @@ ${others !== undefined && html`<p class="hint">${others.length === 0 ? t.noneFou
 ${typeof found?.next === 'string' && html`<p class="hint">${t.more}</p>`}`;
 };
 
-/** A search that cannot be made whole is refused in its place: the form around it keeps what was filled in. */
+/** An unusable search becomes a message beside the field, so that the rest of the form keeps its values. */
 const askedSearch = ({ form, texts }: View): { search?: string | undefined; problem?: string } => {
   try {
     return { search: readSearch({ query: form, texts }, 'search', searchMax) };

@@ -1,4 +1,4 @@
-/** Restaurants: find one, make one, see who may reach it. */
+/** Restaurants for support: find one, create one, see the clients that may reach it. */
 import { Fault } from '#src/contract/fault.ts';
 import { addressOf, live } from '../live/live.ts';
 import { type Answer, notFound, page, redirect } from '../page/answer.ts';

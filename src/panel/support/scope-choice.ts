@@ -1,9 +1,9 @@
-/** Chooses scopes: all of them for ever, or single ones, each with what it allows in plain words. */
+/** The form part that chooses scopes: all of them, later ones included, or single ones with their descriptions. */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { Scope } from '../ports/support.ts';
 
-/** null: all. `notes`: more about a scope, below its description. */
+/** `held`: the chosen scopes; null means all. */
 type Choice = { held: readonly string[] | null; problem?: string | undefined };
 
 export const scopeChoice = ({ texts, ports }: View, { held, problem }: Choice): Html => {
@@ -22,6 +22,6 @@ ${problem !== undefined && html`<p class="field-error" id="scopes-problem">${pro
 </fieldset>`;
 };
 
-/** null: all; an empty list was not chosen with intent. */
+/** Null means all. An empty list means that no box was checked. */
 export const readScopes = (form: URLSearchParams): string[] | null =>
   form.get('which') === 'all' ? null : [...new Set(form.getAll('scope'))];

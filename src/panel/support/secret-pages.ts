@@ -1,4 +1,4 @@
-/** A new secret beside the old one, and the end of an old one. */
+/** Actions on the secrets of a client: rotate, retire. */
 import { Fault } from '#src/contract/fault.ts';
 import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
@@ -53,7 +53,7 @@ const rotate = async (view: View): Promise<Answer> => {
   });
 };
 
-/** `problem`: why it was not retired. */
+/** `problem`: why the secret was not retired. */
 const ask = async ({ params, ports, texts, csrfField }: View, problem?: string): Promise<Answer> => {
   const client = await ports.support.showClient(params.client ?? '');
   const secret = client.secrets.find(({ id }) => id === params.secret);
@@ -80,7 +80,7 @@ const retire = async (view: View): Promise<Answer> => {
   try {
     await ports.support.retireSecret(actor, client, secret, form.get('force') === 'yes');
   } catch (error) {
-    // Used since the page was shown, or the box was left alone.
+    // The secret was used after the page was shown, or the box is not checked.
     if (error instanceof Fault && error.code === 'CONFLICT') return ask(view, texts.support.client.retireProblem);
     throw error;
   }

@@ -1,4 +1,4 @@
-/** The secrets of a client with the "still used by" meter. */
+/** The secrets of a client, each with a meter of its use. */
 import { type Html, html } from '../page/html.ts';
 import type { ShownClient, ShownSecret } from '../ports/support.ts';
 import type { Texts } from '../texts/en.ts';

@@ -1,4 +1,4 @@
-/** Quarantine and its end, and the end of a client for good. */
+/** Actions that quarantine, reactivate and disable a client. */
 import { type Answer, page, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';

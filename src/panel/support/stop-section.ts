@@ -1,4 +1,4 @@
-/** What stops a client, on its page. */
+/** The section of the client page that quarantines or disables the client. */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { ShownClient } from '../ports/support.ts';

@@ -1,8 +1,8 @@
-/** What pages of the area "support" may watch for changes. */
+/** Topics of the pages of support. */
 import type { Topic } from '../live/topic.ts';
 import { supportRoles } from './roles.ts';
 
-/** Clients, their secrets and grants, and who may be reached at all. */
+/** Clients, their secrets and grants, and the API access of restaurants. */
 export const credentialsTopic = 'client-credentials';
 
 /** Calls of the client that the page is about. */
@@ -23,6 +23,6 @@ export const supportTopics: readonly Topic[] = [
     mark: (ports, clientId) => ports.support.callsMark(clientId),
   },
   { name: allCallsTopic, roles: supportRoles, mark: (ports) => ports.support.callsMark(undefined) },
-  // Gateways write what they counted now and then and tell nobody.
+  // Polled: gateways write their counts every few seconds and send no notification.
   { name: 'client-use', roles: supportRoles, mark: (ports) => ports.support.useMark() },
 ];

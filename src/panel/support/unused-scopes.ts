@@ -1,4 +1,4 @@
-/** Clients that hold more than they used, a page of clients at a time. */
+/** Clients that hold scopes which no call needed, one page of clients at a time. */
 
 import { addressOf } from '../live/live.ts';
 import { newsLink, newsPlace } from '../live/news.ts';

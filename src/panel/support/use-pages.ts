@@ -1,4 +1,4 @@
-/** What a client used lately, and its scopes: withdraw with one click what no call needed, or choose anew. */
+/** The recent use of a client, and its scopes: withdraw the unused ones, or choose them again. */
 
 import { newsLink, newsPlace } from '../live/news.ts';
 import { type Answer, page, redirect } from '../page/answer.ts';
@@ -37,7 +37,7 @@ export const usePages: readonly Page[] = [
   { method: 'POST', path: '/clients/:client/scopes', roles: supportRoles, handle: (view) => saveScopes(view) },
 ];
 
-/** Of the address, or of the fields of a form. */
+/** The period in days, from the query or from the fields of a form. */
 const periodOf = ({ texts, query }: Pick<View, 'texts' | 'query'>): number =>
   readWord({ texts, query }, 'days', periods) ?? daysDefault;
 
@@ -50,7 +50,7 @@ const showUse = async (view: View): Promise<Answer> => {
   const client = await ports.support.showClient(params.client ?? '');
   const days = periodOf({ query, texts });
   const [use] = await ports.support.clientUse(actor, [client], days);
-  if (use === undefined) throw new Error('a client was asked about and nothing was told');
+  if (use === undefined) throw new Error('the port returned no use for the client');
   const t = texts.support.use;
   return page({
     title: t.title(client.name),
@@ -80,7 +80,7 @@ const shrinkPart = ({ texts }: View, client: ShownClient, use: ClientUse, days: 
 <a class="button" href="${shrinkPath(client.clientId)}?days=${days}">${t.shrink(count)}</a></div>`;
 };
 
-/** Path of the page that asks before unused scopes are withdrawn. */
+/** Path of the page that asks for confirmation before unused scopes are withdrawn. */
 export const shrinkPath = (clientId: string): string => `${clientPath(clientId)}/shrink`;
 
 const unusedPath = '/panel/clients/unused-scopes';
@@ -88,7 +88,7 @@ const unusedPath = '/panel/clients/unused-scopes';
 const backOf = (fields: URLSearchParams, clientId: string): string =>
   fields.get('back') === 'unused' ? unusedPath : usePath(clientId);
 
-/** The form holds what stays, so that nothing goes that the viewer was not shown as unused. */
+/** The form lists the scopes to keep, so a scope that the viewer did not see as unused is never withdrawn. */
 const askToShrink = async (view: View): Promise<Answer> => {
   const { params, query, ports, texts, actor } = view;
   const client = await ports.support.showClient(params.client ?? '');
@@ -156,7 +156,7 @@ const refusals = ({ texts }: View, use: ClientUse): Html => {
 const shrink = async ({ params, form, ports, actor, texts }: View): Promise<Answer> => {
   const client = await ports.support.showClient(params.client ?? '');
   const { clientId } = client;
-  // What was used since the page was shown stays too.
+  // Scopes that were used after the page was shown are kept too.
   const [use] = await ports.support.clientUse(actor, [client], periodOf({ query: form, texts }));
   const left = await ports.support.shrinkScopes(actor, clientId, [...form.getAll('keep'), ...(use?.proposed ?? [])]);
   const text = texts.support.use.shrunk(left.length, client.name);
@@ -191,7 +191,7 @@ const saveScopes = async (view: View): Promise<Answer> => {
   return redirect(usePath(client.clientId), { tone: 'good', text: texts.support.scopes.saved(client.name) });
 };
 
-/** What the client holds and would not hold any more. */
+/** Scopes that the client has now and would lose. */
 const lostScopes = ({ ports }: View, client: ShownClient, next: readonly string[] | null): string[] => {
   const held = client.scopes ?? ports.support.scopes.map(({ name }) => name);
   return next === null ? [] : held.filter((name) => !next.includes(name));

@@ -1,4 +1,4 @@
-/** Staff accounts, for administrators: who there is, sessions, one-time links, disabling. */
+/** Staff accounts, for administrators: list, sessions, one-time links, disabling. */
 import { sessionFacts, sessionTable } from '../account/session-table.ts';
 import { addressOf, live } from '../live/live.ts';
 import { type Answer, notFound, page, redirect } from '../page/answer.ts';
@@ -24,7 +24,7 @@ const change = (name: ChangeName, make: (view: View, email: string) => Promise<u
   handle: async (view) => {
     const user = await view.ports.staff.users.find(view.params.user ?? '');
     if (user === undefined) return notFound();
-    // Whoever did this by mistake could not undo it.
+    // An administrator who did this by mistake could not undo it.
     if (user.user_id === view.user.id) throw new Refusal('CONFLICT', view.texts.users.notYourself);
     await make(view, user.email);
     const changed = name === 'enable' ? await view.ports.staff.users.find(user.user_id) : undefined;
@@ -34,7 +34,7 @@ const change = (name: ChangeName, make: (view: View, email: string) => Promise<u
   },
 });
 
-/** Asks before a change that takes something from an account. */
+/** The page that asks for confirmation before a change takes something from an account. */
 const question = (name: AskedName, submitOf: (texts: View['texts']) => string): Page => ({
   method: 'GET',
   path: `/users/:user/${name}`,
@@ -109,7 +109,7 @@ ${found.length > pageMax && last && html`<p><a class="button" href="${usersPath}
 const stateBadge = ({ state }: ListedUser, { users: t }: View['texts']): Html =>
   html`<span class="badge ${state === 'active' ? 'good' : state === 'disabled' ? 'bad' : 'warn'}">${t.states[state]}</span>`;
 
-/** `more`: shown on top of it. */
+/** `more` is shown above the facts. */
 const userPage = async (view: View, more?: Html): Promise<Answer> => {
   const { ports, params, texts, csrfField } = view;
   const t = texts.users;

@@ -1,4 +1,4 @@
-/** Accounts and sessions, as the pages about them watch them. */
+/** The topic of the pages about accounts and sessions. */
 import type { Topic } from '../live/topic.ts';
 
 export const usersTopics: readonly Topic[] = [

@@ -1,19 +1,19 @@
-/** A page that asks before something ends, so that it asks without script too. It says what ends, and for whom. */
+/** A page that asks for confirmation before something ends. As a page of its own it works without script. */
 import { type Answer, page } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 
 export type Question = {
-  /** Names what ends. */
+  /** Names the object that ends. */
   title: string;
-  /** Names whom it is taken from, and says what follows. */
+  /** Names the affected user or client, and the consequences. */
   body: Html;
-  /** Path that the form is sent to. */
+  /** Target of the form. */
   action: string;
   /** Hidden fields of the form. */
   fields?: readonly (readonly [name: string, value: string])[];
   submit: string;
-  /** Where "cancel" leads. */
+  /** Target of the link "cancel". */
   back: string;
 };
 

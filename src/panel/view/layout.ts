@@ -1,4 +1,4 @@
-/** The frame around every page: title, navigation by role, message, landmarks. */
+/** The document around every page: title, navigation of the role, message, landmarks. */
 
 import type { Flash, PageContent } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
@@ -9,7 +9,9 @@ import { languages } from '../texts/texts.ts';
 
 export type NavItem = { path: string; label: string; isCurrent: boolean };
 
-/** Path of a file, `/panel/assets/frame.3f2a….css`. Throws for a name that there is none of. */
+/**
+ * Maps the name of a file in src/panel/assets to its path, `/panel/assets/frame.3f2a….css`. Throws for an unknown name.
+ */
 export type AssetPaths = { pathOf(name: string): string };
 
 type Frame = {
@@ -18,24 +20,24 @@ type Frame = {
   texts: Texts;
   path: string;
   flash: Flash | undefined;
-  /** Undefined: nobody is signed in. */
+  /** Undefined when the visitor is not signed in. */
   signedIn:
     | {
         user: Pick<SignedInUser, 'email' | 'role'>;
         csrfToken: string;
         csrfField: Html;
         nav: readonly NavItem[];
-        /** Pages about the same thing as this one. */
+        /** Pages with the same parameters as this one. */
         subNav: readonly NavItem[];
-        /** Address of the page's event stream; undefined: it watches nothing. */
+        /** Address of the page's event stream; undefined when it watches no topic. */
         streamUrl: string | undefined;
       }
     | undefined;
 };
 
 /**
- * No eval, no style or script in the page, no other host; pages are not kept in the browser's storage, where they would
- * outlive the session. Forms that are refused with 422 show what is wrong.
+ * Settings of htmx: no eval, no inline script or style, no other host. Its history cache is off, because cached pages would
+ * outlive the session. A 422 is swapped in like a success, because it contains the form with its error messages.
  */
 const htmxConfig = JSON.stringify({
   allowEval: false,
@@ -89,7 +91,7 @@ ${signedIn?.streamUrl !== undefined && html`<div hx-get="/panel" hx-trigger="sse
 `;
 };
 
-/** Whose style sheet (assets/<area>.css) refines the page. */
+/** The area whose style sheet (assets/<area>.css) applies to the page. */
 const areaOf = (path: string): string =>
   areaPaths.find(([start]) => path === start || path.startsWith(`${start}/`))?.[1] ?? 'frame';
 

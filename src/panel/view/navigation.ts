@@ -1,4 +1,4 @@
-/** Which pages a role is led to from where it is. */
+/** The navigation of a role on a page. */
 
 import type { Page } from '../page/page.ts';
 import { fillPath, panelPath } from '../page/page-path.ts';
@@ -8,7 +8,10 @@ import type { NavItem } from './layout.ts';
 
 type Place = { role: Role; texts: Texts; path: string; params: Readonly<Record<string, string>> };
 
-/** The pages with `nav`, in their sequence: without parameters the main row, with the parameters of this page the second. */
+/**
+ * The pages with `nav` in their order: pages without parameters form the main row, pages with this page's parameters
+ * the second.
+ */
 export const navigationFor = (
   pages: readonly Page[],
   { role, texts, path, params }: Place,
@@ -19,7 +22,7 @@ export const navigationFor = (
       const filled = fillPath(page.path, params);
       return filled === undefined ? [] : [{ path: filled, label: page.nav?.(texts) ?? '' }];
     });
-    // The most specific one that this page lies below is the current one.
+    // The current item is the longest path that is a prefix of this page's path.
     const current = items
       .map((item) => item.path)
       .filter((prefix) => path === prefix || (prefix !== panelPath && path.startsWith(`${prefix}/`)))

@@ -1,4 +1,4 @@
-/** What is shown when a page cannot be. */
+/** The page that is shown instead of one that was refused or failed. */
 import { Fault } from '#src/contract/fault.ts';
 import type { PageContent } from '../page/answer.ts';
 import { html } from '../page/html.ts';
@@ -17,7 +17,7 @@ const statusOf: Readonly<Record<Problem, number>> = {
   refused: 400,
 };
 
-/** `detail`: what a fault tells the caller, instead of the general text. */
+/** `detail`: the public text of a fault, instead of the general text. */
 export const problemPage = (
   texts: Texts,
   problem: Problem,
@@ -33,7 +33,10 @@ export const problemPage = (
   };
 };
 
-/** Which page says what was thrown; only a fault's public text ever leaves. `isPassing`: does it go away by itself? */
+/**
+ * The problem for a thrown error. Only the public text of a fault is shown. `isPassing`: is it a temporary failure of
+ * the store?
+ */
 export const problemOf = (
   thrown: unknown,
   isPassing: (thrown: unknown) => boolean,

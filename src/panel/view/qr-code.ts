@@ -1,8 +1,8 @@
-/** A QR code as inline SVG: attributes only, as the content policy wants it. */
+/** A QR code as inline SVG with attributes only, as the content security policy requires. */
 import { encode } from 'uqr';
 import { type Html, html } from '../page/html.ts';
 
-/** Dark on light in both colour schemes: cameras expect it. */
+/** Dark on light in both colour schemes, because some cameras read no inverted code. */
 export const qrCode = (text: string, label: string): Html => {
   const { size, data } = encode(text, { ecc: 'M', border: 3 });
   const path = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : ''))).join('');

@@ -1,4 +1,6 @@
-/** A value of the address as it may go into a search. Throws VALIDATION_ERROR for what a search could take only in part. */
+/**
+ * A value of the address as it may go into a search. Throws VALIDATION_ERROR for what a search could take only in part.
+ */
 import type { View } from '../page/page.ts';
 import { cursorMax, readSearch, readText } from '../page/read-query.ts';
 

@@ -1,11 +1,11 @@
-/** How one attempt went, in words. */
+/** The result of one delivery attempt as text. */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { DeliveryAttempt } from '../ports/restaurant.ts';
 
 export const isConfirmed = ({ failure }: DeliveryAttempt): boolean => failure === undefined;
 
-/** Why it failed and what came back, as far as anything did. */
+/** The reason of a failure, and the response if there was one. */
 export const attemptOutcome = ({ texts }: View, attempt: DeliveryAttempt): Html => {
   const t = texts.restaurant.deliveries;
   const { failure, status, address, response } = attempt;

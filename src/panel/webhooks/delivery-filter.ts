@@ -1,4 +1,4 @@
-/** The filters of the delivery log: they stand in the address bar. */
+/** The filter of the delivery log, which is kept in the query. */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import { readText, readWord } from '../page/read-query.ts';
@@ -6,9 +6,9 @@ import type { DeliveryFilterState, DeliverySearch, WebhookEndpoint } from '../po
 import { placeOf } from '../restaurant/places.ts';
 import { withQuery } from '../view/parts.ts';
 
-/** The words of the API and the command line. */
+/** The same state names as in the API and at the command line. */
 const states: readonly DeliveryFilterState[] = ['pending', 'waiting', 'succeeded', 'exhausted', 'cancelled'];
-/** Hours; the last is as long as deliveries are kept, so it filters nothing. */
+/** In hours. The last one is the retention of deliveries, so it filters nothing. */
 const spans = [1, 24, 168] as const;
 const keptHours = 720 as const;
 
@@ -23,7 +23,7 @@ export type DeliveryFilter = {
 
 const textMax = 64;
 
-/** Throws for words that are not known: the list would look as if everything fitted. */
+/** Throws VALIDATION_ERROR for unknown values, because ignoring them would show every delivery as a match. */
 export const readDeliveryFilter = (view: Pick<View, 'query' | 'texts'>): DeliveryFilter => {
   const text = (name: string): string | undefined => readText(view, name, textMax);
   const hours = readWord(view, 'since', [...spans, keptHours]);
@@ -49,7 +49,7 @@ export const searchOf = (filter: DeliveryFilter, now: Date): Omit<DeliverySearch
   since: filter.hours === undefined ? undefined : new Date(now.getTime() - filter.hours * 3_600_000),
 });
 
-/** Address of the log with the filter, from a cursor on. */
+/** Path of the log with this filter, from a cursor on. */
 export const deliveriesPlace = (restuid: string, filter: Partial<DeliveryFilter>, after?: string): string =>
   withQuery(placeOf(restuid, '/deliveries'), {
     endpoint: filter.endpoint,

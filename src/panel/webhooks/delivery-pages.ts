@@ -1,4 +1,4 @@
-/** The log of deliveries: what was sent, why it failed, when it is tried again, and sending again. */
+/** The log of deliveries: payload, attempts, reasons of failures, next attempt, redelivery. */
 import { fragment, notFound, page } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
@@ -14,7 +14,7 @@ import { redeliveryPages } from './redelivery-pages.ts';
 
 const deliveriesPath = `${restaurantPath}/deliveries`;
 const limit = 50;
-/** For names in the list and the filter; deliveries of others are named by id. */
+/** How many endpoints are loaded for their names in the list and the filter; others appear by id. */
 const endpointsMax = 100;
 
 const showDeliveries = async (view: View) => {

@@ -1,4 +1,4 @@
-/** Deliveries as people see them: their state in words, as rows and as one. */
+/** Deliveries as a table and as single facts, with their state as text. */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { Delivery, DeliveryAttempt, Listed, RedeliveryProgress, WebhookEndpoint } from '../ports/restaurant.ts';
@@ -41,12 +41,12 @@ type DeliveryPage = {
   after: string | undefined;
   limit: number;
   deliveries: Listed<Delivery>;
-  /** Of the filter. */
+  /** The redelivery that the filter names. */
   redelivery: RedeliveryProgress | undefined;
   endpoints: readonly WebhookEndpoint[];
 };
 
-/** Renews itself while it shows the newest. */
+/** Refreshes itself on the first page, which shows the newest deliveries. */
 export const deliveryTable = (view: View, shown: DeliveryPage): Html => {
   const { restuid, filter, after, limit, deliveries, redelivery } = shown;
   const t = view.texts.restaurant.deliveries;
@@ -87,7 +87,7 @@ const row = (view: View, { restuid, endpoints }: DeliveryPage, delivery: Deliver
 <td data-label="${t.created}">${time(delivery.created)}</td></tr>`;
 };
 
-/** How it is now: state, next try, attempts. Renews itself while it is on its way. */
+/** State, next attempt and attempts. Refreshes itself until the delivery has ended. */
 export const deliveryNow = (
   view: View,
   restuid: string,

@@ -1,4 +1,4 @@
-/** What may be done to an endpoint beside editing it. What cannot be undone asks first. */
+/** Actions on an endpoint other than editing. Actions that cannot be undone ask for confirmation first. */
 import { page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, PageHandler, View } from '../page/page.ts';
@@ -12,7 +12,7 @@ import { shownEndpointSecret, withEndpoint } from './endpoint-secret.ts';
 
 type Question = { title: string; text: string; submit: string; action: string };
 
-/** A page of its own, so that it asks without script too. */
+/** The confirmation is a page of its own, so it works without script. */
 const ask = (of: (view: View) => Question): PageHandler =>
   withEndpoint((view, restuid, endpoint) => {
     const { title, text, submit, action } = of(view);
@@ -21,7 +21,7 @@ const ask = (of: (view: View) => Question): PageHandler =>
     return confirmPage(view, { title, body, action: `${place}/${action}`, submit, back: place });
   });
 
-/** Which endpoint is meant. */
+/** Describes the endpoint on the confirmation page. */
 const endpointName = ({ url, description }: WebhookEndpoint): Html =>
   html`<p><code>${url}</code>${description !== undefined && html`<br><span class="hint">${description}</span>`}</p>`;
 

@@ -1,4 +1,4 @@
-/** The form of an endpoint: what was typed, and what is wrong with it. */
+/** The form of an endpoint, with its values and error messages. */
 import { Fault } from '#src/contract/fault.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
@@ -37,7 +37,7 @@ export const fieldsOf = (endpoint: WebhookEndpoint): EndpointFields => ({
   maxPerSecond: endpoint.maxPerSecond?.toString(),
 });
 
-/** What a refusal says about fields; undefined where it is about something else. */
+/** The error messages of a refusal by field; undefined when the refusal is not about fields. */
 export const problemsOf = ({ texts }: View, error: unknown): FieldProblems | undefined => {
   const t = texts.restaurant.webhooks.problems;
   if (!(error instanceof Fault) || error.errors === undefined) return undefined;
@@ -67,7 +67,7 @@ export const endpointFields = (view: View, fields: EndpointFields, problems: Fie
 ${moreFields(view, fields, problems)}`;
 };
 
-/** What few people need. */
+/** Settings that are rarely needed. */
 const moreFields = (view: View, fields: EndpointFields, problems: FieldProblems): Html => {
   const t = view.texts.restaurant.webhooks;
   const header = fieldProblem('signature_header', problems.signature_header);

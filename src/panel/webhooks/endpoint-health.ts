@@ -1,4 +1,4 @@
-/** What became of the deliveries of an endpoint over time: a small chart, or the same as a table. */
+/** The results of an endpoint's deliveries over time, as a chart or as a table. */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import { readWord } from '../page/read-query.ts';

@@ -126,7 +126,7 @@ ${actions(view, place, endpoint)}
   });
 });
 
-/** What it would receive if the restaurant notified of it. */
+/** Kinds that the endpoint subscribes to while the restaurant has them switched off. */
 const switchedOff = async (view: View, restuid: string, { kinds }: WebhookEndpoint): Promise<Html | false> => {
   const { webhooks: t, notifications } = view.texts.restaurant;
   const on = await view.ports.restaurant.notifications.read(restuid);

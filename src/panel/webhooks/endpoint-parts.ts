@@ -1,4 +1,4 @@
-/** Endpoints as people see them: their state in words, as rows and as one. */
+/** Endpoints as a table and as single facts, with their state as text. */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { Listed, WebhookEndpoint } from '../ports/restaurant.ts';
@@ -16,7 +16,8 @@ export const endpointState = ({ texts }: View, endpoint: WebhookEndpoint): Html 
   if (!endpoint.enabled) return badge('plain', t.disabled);
   if (endpoint.failingSince !== undefined) return badge('bad', t.failing);
   const { lastSuccess, lastFailure } = endpoint;
-  // It failed before it was disabled, and enabling it has forgotten since when: nothing is known of it now.
+  // The endpoint failed before it was disabled. Enabling it cleared `failingSince`, so its state is unknown until the
+  // next attempt.
   if (lastFailure !== undefined && (lastSuccess === undefined || lastSuccess < lastFailure))
     return badge('plain', t.again);
   return lastSuccess === undefined ? badge('plain', t.quiet) : badge('good', t.ok);
@@ -24,7 +25,7 @@ export const endpointState = ({ texts }: View, endpoint: WebhookEndpoint): Html 
 
 type EndpointPage = { restuid: string; after: string | undefined; endpoints: Listed<WebhookEndpoint> };
 
-/** Renews itself. */
+/** Refreshes itself. */
 export const endpointTable = (view: View, { restuid, after, endpoints }: EndpointPage): Html => {
   const { webhooks: t, notifications } = view.texts.restaurant;
   const pathOf = (cursor?: string): string => withQuery(placeOf(restuid, '/webhooks'), { after: cursor });
@@ -45,7 +46,7 @@ export const endpointTable = (view: View, { restuid, after, endpoints }: Endpoin
   }${pager(view, { after, next: endpoints.next, pathOf })}</section>`;
 };
 
-/** How it is now, in words. */
+/** The current state as text. */
 export const endpointNow = (view: View, endpoint: WebhookEndpoint): Html => {
   const t = view.texts.restaurant.webhooks;
   const { disabledReason, failingSince, lastSuccess, lastFailure, previousSecretExpires } = endpoint;
@@ -59,7 +60,7 @@ export const endpointNow = (view: View, endpoint: WebhookEndpoint): Html => {
 ${previousSecretExpires !== undefined && html`<dt>${t.overlapRuns}</dt><dd>${time(previousSecretExpires)}</dd>`}</dl>`;
 };
 
-/** What was set of it. */
+/** The settings of an endpoint. */
 export const endpointSettings = (view: View, endpoint: WebhookEndpoint): Html => {
   const { webhooks: t, notifications } = view.texts.restaurant;
   const { owner, signatureHeader, maxPerSecond } = endpoint;

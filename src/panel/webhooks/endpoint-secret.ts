@@ -1,11 +1,11 @@
-/** The endpoint that an address names, and its secret where it is shown this once. */
+/** Finds the endpoint of a path, and shows a new secret once. */
 import { type Answer, notFound, page } from '../page/answer.ts';
 import type { PageHandler, View } from '../page/page.ts';
 import type { WebhookEndpoint } from '../ports/restaurant.ts';
 import { shownSecret } from '../view/parts.ts';
 import { endpointPlace } from './endpoint-parts.ts';
 
-/** Runs `use` with the endpoint of the restaurant; an endpoint of another one is none. */
+/** Runs `use` with the endpoint of the path; an endpoint of another restaurant is not found. */
 export const withEndpoint =
   (use: (view: View, restuid: string, endpoint: WebhookEndpoint) => ReturnType<PageHandler>): PageHandler =>
   async (view) => {

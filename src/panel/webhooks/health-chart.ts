@@ -1,4 +1,7 @@
-/** A bar for each step of time: what was confirmed from the ground up, above it what failed so far, hatched, and what was not tried yet. */
+/**
+ * A stacked bar for each step of time: confirmed deliveries at the bottom, then failed ones (hatched), then untried
+ * ones.
+ */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { HealthStep } from '../ports/restaurant.ts';
@@ -8,7 +11,7 @@ const stepWidth = 20;
 const barWidth = 14;
 const height = 100;
 
-/** `summary`: what it says, in words. */
+/** `summary`: the text alternative of the chart. */
 export const healthChart = ({ texts }: View, steps: readonly HealthStep[], summary: string): Html => {
   const t = texts.restaurant.deliveries.health;
   const stacks = steps.map(({ atOnce, later, failed, cancelled, retrying, open }) => ({
@@ -29,7 +32,7 @@ ${stacks.map((stack, index) => bar(stack, index * stepWidth + (stepWidth - barWi
 <span><svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true"><rect x="1" y="1" width="10" height="10" class="open-ink"/></svg> ${t.open}</span></span></figcaption></figure>`;
 };
 
-/** What there is at all must be seen beside a thousand others. */
+/** A part with at least one delivery gets a visible height, even beside a thousand others. */
 const leastHeight = 3;
 
 const bar = (stack: { good: number; bad: number; open: number }, x: number, highest: number): Html => {

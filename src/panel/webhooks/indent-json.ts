@@ -1,7 +1,7 @@
-/** Deeper ones stand below each other, or the white space would grow with the square of the depth. */
+/** Deeper levels are not indented further, because white space would grow with the square of the depth. */
 const indentsMax = 40;
 
-/** JSON for reading: lines and indents are added between its tokens, which stay as they are written. */
+/** Formats JSON for reading: only white space between tokens is added, the tokens stay as they are. */
 export const indentJson = (text: string): string => {
   const parts: string[] = [];
   let depth = 0;
@@ -10,7 +10,7 @@ export const indentJson = (text: string): string => {
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g)) {
     const closes = token === '}' || token === ']';
     if (closes) depth = Math.max(0, depth - 1);
-    // What holds nothing stays on one line.
+    // An empty object or list stays on one line.
     const isAfterOpening = before === '{' || before === '[';
     if (closes ? !isAfterOpening : isAfterOpening) parts.push(newLine());
     parts.push(token === ':' ? ': ' : token);

@@ -1,4 +1,4 @@
-/** Pages and actions about the webhooks of a restaurant: its endpoints, and what was delivered to them. */
+/** Pages and actions about the webhooks of a restaurant: endpoints and deliveries. */
 import type { Page } from '../page/page.ts';
 import { deliveryPages } from './delivery-pages.ts';
 import { endpointPages } from './endpoint-pages.ts';

@@ -1,4 +1,4 @@
-/** Sending again: one event, or what an endpoint has not confirmed since a time. */
+/** Redelivery: of one event, or of all events that an endpoint has not confirmed since a time. */
 import { Fault } from '#src/contract/fault.ts';
 import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
@@ -11,7 +11,7 @@ import { deliveryPlace } from './delivery-parts.ts';
 import { endpointPlace } from './endpoint-parts.ts';
 import { withEndpoint } from './endpoint-secret.ts';
 
-/** To the log, where what is sent again is seen arriving. */
+/** Redirects to the log, filtered by the redelivery. */
 const showQueued = (view: View, restuid: string, { uid, queued, isRunning }: Redelivery, back: string): Answer => {
   const t = view.texts.restaurant.deliveries;
   if (queued === 0 && !isRunning) return redirect(back, { tone: 'good', text: t.queuedNone });
@@ -19,7 +19,7 @@ const showQueued = (view: View, restuid: string, { uid, queued, isRunning }: Red
   return redirect(deliveriesPlace(restuid, { redelivery: uid }), { tone: 'good', text });
 };
 
-/** What cannot be sent again now leads back, with the reason. */
+/** Redirects back with the reason when the events cannot be redelivered now. */
 const orBack = async (view: View, back: string, work: () => Promise<Answer>): Promise<Answer> => {
   const t = view.texts.restaurant.deliveries;
   try {
@@ -46,7 +46,7 @@ const redeliver = async (view: View): Promise<Answer> => {
 };
 
 const spans = [1, 6, 24, 72, 168, 720] as const;
-/** What is asked for now is judged a moment later. */
+/** The time is validated again a moment later, so the earliest allowed time needs a margin. */
 const marginMs = 60_000;
 
 const askSince = (view: View, restuid: string, endpoint: WebhookEndpoint, problem?: string): Answer => {
@@ -72,7 +72,10 @@ ${
   });
 };
 
-/** The exact time as the script made it of the viewer's own, else so many hours ago; undefined: neither can be. */
+/**
+ * The exact time, which the script converted to UTC, or else the chosen number of hours ago. Undefined when neither is
+ * valid.
+ */
 const sinceOf = ({ form, now }: View): Date | undefined => {
   const exact = (form.get('since') ?? '').trim();
   const hours = spans.find((one) => String(one) === form.get('hours'));

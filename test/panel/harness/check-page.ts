@@ -1,4 +1,7 @@
-/** A page as people with a phone, a wide screen, and a dark or a light one have it: nothing for axe to say, and pictures of it. */
+/**
+ * A page as people with a phone, a wide screen, and a dark or a light one have it: nothing for axe to say, and pictures
+ * of it.
+ */
 import type { Page } from 'playwright-core';
 import { expectAccessible, takeScreenshots } from './panel-harness.ts';
 

@@ -178,7 +178,9 @@ const violationsOf = async (page: Page): Promise<string[]> => {
 
 const artefacts = join(root, 'test/artefacts');
 
-/** The page at 360 and at 1440 pixels, in light and dark, as files outside of git; no width may need sideways scrolling. */
+/**
+ * The page at 360 and at 1440 pixels, in light and dark, as files outside of git; no width may need sideways scrolling.
+ */
 export const takeScreenshots = async (page: Page, name: string): Promise<void> => {
   mkdirSync(artefacts, { recursive: true });
   const before = page.viewportSize();

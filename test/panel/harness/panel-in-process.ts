@@ -1,4 +1,7 @@
-/** The panel alone, in this process, with a clock that tests move: the same handler as in the program, on a socket of its own. */
+/**
+ * The panel alone, in this process, with a clock that tests move: the same handler as in the program, on a socket of
+ * its own.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';

@@ -1,4 +1,7 @@
-/** A panel with an owner in front of it, a receiver of webhooks behind it, and a program that makes events through the API. */
+/**
+ * A panel with an owner in front of it, a receiver of webhooks behind it, and a program that makes events through the
+ * API.
+ */
 import { expect } from 'vitest';
 import { startReceiver } from '../../support/webhook-receiver.ts';
 import { type HarnessUser, startPanelHarness } from './panel-harness.ts';

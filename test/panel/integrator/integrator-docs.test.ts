@@ -1,4 +1,7 @@
-/** The integrator's page: try operations with an own credential. In a real browser; skipped where no Chromium is installed. */
+/**
+ * The integrator's page: try operations with an own credential. In a real browser; skipped where no Chromium is
+ * installed.
+ */
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,7 @@
-/** Every action of the panel, over the list of all pages: it takes nothing away, or it asks first and says what, and from whom. */
+/**
+ * Every action of the panel, over the list of all pages: it takes nothing away, or it asks first and says what, and
+ * from whom.
+ */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allPages, allPublicPages } from '#src/panel/pages.ts';

@@ -1,4 +1,7 @@
-/** How each page is laid out, from a phone to a wide screen, in both languages and with long values. Skipped where no Chromium is installed. */
+/**
+ * How each page is laid out, from a phone to a wide screen, in both languages and with long values. Skipped where no
+ * Chromium is installed.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';

@@ -1,4 +1,7 @@
-/** Finding a restaurant and switching its API, from the click to what the API answers. Skipped where no Chromium is installed. */
+/**
+ * Finding a restaurant and switching its API, from the click to what the API answers. Skipped where no Chromium is
+ * installed.
+ */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';

@@ -1,4 +1,7 @@
-/** Every page about a restaurant in Italian on a phone: longer words, the same rules. Skipped where no Chromium is installed. */
+/**
+ * Every page about a restaurant in Italian on a phone: longer words, the same rules. Skipped where no Chromium is
+ * installed.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { restaurantPages } from '#src/panel/restaurant/pages.ts';
 import { webhookPages } from '#src/panel/webhooks/pages.ts';

@@ -1,4 +1,7 @@
-/** Whom an id_token of the external provider was issued to: a provider that says anything, with real keys and signatures. */
+/**
+ * Whom an id_token of the external provider was issued to: a provider that says anything, with real keys and
+ * signatures.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, SignJWT } from 'jose';

@@ -1,4 +1,6 @@
-/** What support asks of the store, on tables as they are after years: no page reads a table from one end to the other. */
+/**
+ * What support asks of the store, on tables as they are after years: no page reads a table from one end to the other.
+ */
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { listTenantStates, pageClients, pageGrants } from '#src/gateway/index.ts';

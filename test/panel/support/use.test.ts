@@ -1,4 +1,6 @@
-/** What clients use, and what support takes away from them, in a real browser. Skipped where no Chromium is installed. */
+/**
+ * What clients use, and what support takes away from them, in a real browser. Skipped where no Chromium is installed.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until, withinASecond } from '../../support/until.ts';
 import {
@@ -62,7 +64,8 @@ test.skipIf(browserBinary === undefined)(
     await expectAccessible(page);
     await takeScreenshots(page, 'support-use');
 
-    // What is used since the page was shown stays: nobody is shut out by an old page. The page is told, and reads nothing by
+    // What is used since the page was shown stays: nobody is shut out by an old page. The page is told, and reads
+    // nothing by
     // itself; of other clients it is not told.
     const readings = async (): Promise<number> => {
       const found = await harness.database.pool.query(`select 1 from gateway.audit_events where action = 'audit.read'`);

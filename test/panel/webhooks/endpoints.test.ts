@@ -1,4 +1,6 @@
-/** Webhook endpoints of a restaurant, from the click to what the receiver hears. Skipped where no Chromium is installed. */
+/**
+ * Webhook endpoints of a restaurant, from the click to what the receiver hears. Skipped where no Chromium is installed.
+ */
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';

@@ -1,4 +1,6 @@
-/** What the pages say about endpoints and deliveries, and what their forms change, without a browser: plain requests. */
+/**
+ * What the pages say about endpoints and deliveries, and what their forms change, without a browser: plain requests.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
