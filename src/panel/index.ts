@@ -46,7 +46,7 @@ export type {
 } from './ports/ports.ts';
 export type * from './ports/restaurant.ts';
 export type { PanelHandler } from './server/router.ts';
-export { linkPath, providerReturnPath } from './sign-in/places.ts';
+export { linkPath, providerReturnPath } from './sign-in/paths.ts';
 
 export type PanelDeps = {
   clock: Clock;

@@ -1,11 +1,12 @@
 /** The user's own account: sessions, password, second factor. */
 
-import { live } from '../live/live.ts';
+import { refreshOn } from '../live/refresh-on.ts';
 import { type Answer, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { roles } from '../ports/role.ts';
 import { newPasswordFields, visitorOf } from '../sign-in/pages.ts';
+import { badge } from '../view/badge.ts';
 import { confirmPage } from '../view/confirm-page.ts';
 import { message } from '../view/layout.ts';
 import { sessionFacts, sessionTable } from './session-table.ts';
@@ -92,7 +93,7 @@ const accountPage = async (view: View, problem?: string): Promise<Answer> => {
     title: t.title,
     status: problem === undefined ? 200 : 422,
     body: html`<dl class="facts"><dt>${texts.signIn.email}</dt><dd>${user.email}</dd><dt>${t.role}</dt><dd>${texts.frame.roles[user.role]}</dd></dl>
-<div id="own" ${live('own', accountPath, ownTopic)}><h2>${t.secondFactor}</h2>
+<div id="own" ${refreshOn('own', accountPath, ownTopic)}><h2>${t.secondFactor}</h2>
 ${secondFactorPart(view, codesLeft)}
 <h2>${t.sessions}</h2>
 ${sessionTable(view, sessions, `${accountPath}/sessions/end`)}
@@ -108,7 +109,7 @@ const secondFactorPart = ({ user, texts }: View, codesLeft: number): Html => {
   const t = texts.account;
   if (!user.hasTotp)
     return html`<p>${t.totpOff}</p><p><a class="button" href="${accountPath}/totp">${t.totpAdd}</a></p>`;
-  return html`<p><span class="badge good">${t.totpOn}</span> ${t.codesLeft(codesLeft)}</p>
+  return html`<p>${badge('good', t.totpOn)} ${t.codesLeft(codesLeft)}</p>
 <p><a class="button" href="${accountPath}/totp/remove">${t.totpRemove}</a></p>`;
 };
 

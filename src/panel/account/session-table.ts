@@ -2,26 +2,32 @@
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { StaffSession } from '../ports/staff.ts';
+import { badge } from '../view/badge.ts';
+import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 
 /** `action`: path of the page that asks for confirmation; it takes the session's id as the parameter `session`. */
 export const sessionTable = (view: View, sessions: readonly StaffSession[], action: string): Html => {
   const t = view.texts.account;
   if (sessions.length === 0) return html`<p>${t.noSessions}</p>`;
-  return html`<table class="stack"><caption class="visually-hidden">${t.sessions}</caption>
-<thead><tr><th scope="col">${t.browser}</th><th scope="col">${t.address}</th><th scope="col">${t.method}</th><th scope="col">${t.began}</th><th scope="col">${t.lastUsed}</th><th scope="col">${t.actions}</th></tr></thead>
-<tbody>${sessions.map(
-    (session) => html`<tr>
-<td data-label="${t.browser}">${browserName(session.agent)}${session.id === view.session.id && html` <span class="badge good">${t.thisSession}</span>`}</td>
-<td data-label="${t.address}">${session.address}</td>
-<td data-label="${t.method}">${t.methods[session.method]}</td>
-<td data-label="${t.began}">${time(session.createdAt)}</td>
-<td data-label="${t.lastUsed}">${time(session.seenAt, 'relative')}</td>
-<td data-label="${t.actions}">${
-      session.id !== view.session.id &&
-      html`<a class="button danger" id="end-${session.id}" href="${action}?session=${session.id}">${t.endSession}</a>`
-    }</td></tr>`,
-  )}</tbody></table>`;
+  return table({
+    caption: t.sessions,
+    isCaptionHidden: true,
+    hasRowHeader: false,
+    columns: [t.browser, t.address, t.method, t.began, t.lastUsed, t.actions],
+    rows: sessions.map((session) => {
+      const isCurrent = session.id === view.session.id;
+      return [
+        html`${browserName(session.agent)}${isCurrent && html` ${badge('good', t.thisSession)}`}`,
+        session.address,
+        t.methods[session.method],
+        time(session.createdAt),
+        time(session.seenAt, 'relative'),
+        !isCurrent &&
+          html`<a class="button danger" id="end-${session.id}" href="${action}?session=${session.id}">${t.endSession}</a>`,
+      ];
+    }),
+  });
 };
 
 /** Describes a session on the page that asks before it ends. */

@@ -59,9 +59,9 @@ export const totpPages: readonly Page[] = [
 const problemOfPassword = async (view: View): Promise<string | undefined> => {
   const { ports, user, form, texts } = view;
   if (!user.hasPassword) return undefined;
-  const judged = await ports.staff.own.judgePassword(user.id, form.get('current') ?? '', visitorOf(view));
-  if (judged.kind === 'right') return undefined;
-  return judged.kind === 'wait' ? texts.signIn.wait(Math.ceil(judged.seconds / 60)) : texts.account.currentRefused;
+  const checked = await ports.staff.own.checkPassword(user.id, form.get('current') ?? '', visitorOf(view));
+  if (checked.kind === 'right') return undefined;
+  return checked.kind === 'wait' ? texts.signIn.wait(Math.ceil(checked.seconds / 60)) : texts.account.currentRefused;
 };
 
 const confirm = async (view: View): Promise<Answer> => {

@@ -22,7 +22,7 @@ type ChangeWatchDeps = {
 
 export type Listen = (
   channels: readonly string[],
-  onNews: (channel: string) => void,
+  onNotification: (channel: string) => void,
   signal: AbortSignal,
 ) => Promise<void>;
 
@@ -38,9 +38,9 @@ type Watched = {
   mark: string | undefined;
   listeners: Set<Listener>;
   /** Listeners that have not been called yet. */
-  readonly newcomers: Set<Listener>;
+  readonly unnotified: Set<Listener>;
   dueAtMs: number;
-  lookedAtMs: number;
+  polledAtMs: number;
 };
 
 export type ChangeWatch = {
@@ -63,10 +63,6 @@ export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDep
   const byName = new Map(topics.map((topic) => [topic.name, topic]));
   const watched = new Map<string, Watched>();
   const channels = [...new Set(topics.flatMap((topic) => topic.channels ?? []))];
-  let wake: Wake | undefined;
-  /** When the last viewer of a topic left. */
-  let watchedAtMs = 0;
-
   const markOf = async (topic: Topic, subject: string): Promise<string | undefined> => {
     try {
       const text = await topic.mark(ports, subject);
@@ -76,84 +72,123 @@ export const createChangeWatch = ({ topics, ports, log, listen }: ChangeWatchDep
       return undefined;
     }
   };
-  const look = async (entry: Watched): Promise<void> => {
-    entry.lookedAtMs = performance.now();
-    entry.dueAtMs = entry.lookedAtMs + intervalMs;
+  const polling = createPolling(watched, markOf);
+  const listening =
+    listen && createListening({ watched, channels, log, listen, onNotification: polling.onNotification });
+  return {
+    topic: (name) => byName.get(name),
+    markOf,
+    watch: (topic, subject, listener) => {
+      const key = `${topic.name} ${subject}`;
+      const entry = watched.get(key) ?? newEntry(topic, subject);
+      watched.set(key, entry);
+      entry.listeners.add(listener);
+      entry.unnotified.add(listener);
+      polling.soon(entry);
+      listening?.begin();
+      return () => {
+        entry.listeners.delete(listener);
+        entry.unnotified.delete(listener);
+        if (entry.listeners.size > 0) return;
+        watched.delete(key);
+        listening?.endLater();
+      };
+    },
+    services: [
+      { name: 'panel-changes', run: polling.run },
+      ...(listening === undefined ? [] : [{ name: 'panel-hints', run: listening.run }]),
+    ],
+  };
+};
+
+const newEntry = (topic: Topic, subject: string): Watched => ({
+  topic,
+  subject,
+  mark: undefined,
+  listeners: new Set(),
+  unnotified: new Set(),
+  dueAtMs: 0,
+  polledAtMs: Number.NEGATIVE_INFINITY,
+});
+
+/** Polls the watched topics that are due, and calls their listeners. */
+const createPolling = (watched: ReadonlyMap<string, Watched>, markOf: ChangeWatch['markOf']) => {
+  let wake: Wake | undefined;
+  const poll = async (entry: Watched): Promise<void> => {
+    entry.polledAtMs = performance.now();
+    entry.dueAtMs = entry.polledAtMs + intervalMs;
     const present = new Set(entry.listeners);
     const mark = await markOf(entry.topic, entry.subject);
     if (mark === undefined) return;
     const isOther = mark !== entry.mark;
     entry.mark = mark;
     for (const listener of present)
-      if (entry.newcomers.delete(listener) || (isOther && entry.listeners.has(listener))) listener(mark);
+      if (entry.unnotified.delete(listener) || (isOther && entry.listeners.has(listener))) listener(mark);
   };
-  const lookSoon = (entry: Watched): void => {
-    entry.dueAtMs = Math.min(entry.dueAtMs, Math.max(performance.now(), entry.lookedAtMs + pauseMs));
+  const makeDue = (entry: Watched): void => {
+    entry.dueAtMs = Math.min(entry.dueAtMs, Math.max(performance.now(), entry.polledAtMs + pauseMs));
   };
-  const onNews = (channel: string): void => {
-    for (const entry of watched.values()) if (entry.topic.channels?.includes(channel) === true) lookSoon(entry);
-    if (watched.size > 0) wake?.now();
+  return {
+    soon: (entry: Watched): void => {
+      makeDue(entry);
+      wake?.now();
+    },
+    onNotification: (channel: string): void => {
+      for (const entry of watched.values()) if (entry.topic.channels?.includes(channel) === true) makeDue(entry);
+      if (watched.size > 0) wake?.now();
+    },
+    run: async (signal: AbortSignal): Promise<void> => {
+      wake = createWake(signal);
+      while (!signal.aborted) {
+        const now = performance.now();
+        const due = [...watched.values()].filter((entry) => entry.dueAtMs <= now).slice(0, atOnceMax);
+        await Promise.all(due.map(poll));
+        if (due.length === atOnceMax) continue;
+        const next = Math.min(now + idleMs, ...[...watched.values()].map((entry) => entry.dueAtMs));
+        await wake.wait(Math.max(0, next - performance.now()));
+      }
+    },
   };
-  const run = async (signal: AbortSignal): Promise<void> => {
-    wake = createWake(signal);
-    while (!signal.aborted) {
-      const now = performance.now();
-      if (watched.size === 0 && now - watchedAtMs > idleMs) quiet?.abort();
-      const due = [...watched.values()].filter((entry) => entry.dueAtMs <= now).slice(0, atOnceMax);
-      await Promise.all(due.map(look));
-      if (due.length === atOnceMax) continue;
-      const next = Math.min(now + idleMs, ...[...watched.values()].map((entry) => entry.dueAtMs));
-      await wake.wait(Math.max(0, next - performance.now()));
-    }
-  };
-  // Listening occupies a connection to the store, so it runs only while a topic is watched and for a while after.
-  let watchers: Wake | undefined;
-  let quiet: AbortController | undefined;
-  const createHear =
-    (hearing: Listen) =>
-    async (signal: AbortSignal): Promise<void> => {
-      watchers = createWake(signal);
+};
+
+type ListeningDeps = {
+  watched: ReadonlyMap<string, Watched>;
+  channels: readonly string[];
+  log: Logger;
+  listen: Listen;
+  onNotification: (channel: string) => void;
+};
+
+/** Listens for notifications. It occupies a connection to the store, so it runs only while a topic is watched and 60 s longer. */
+const createListening = ({ watched, channels, log, listen, onNotification }: ListeningDeps) => {
+  let wake: Wake | undefined;
+  let current: AbortController | undefined;
+  let idleTimer: NodeJS.Timeout | undefined;
+  return {
+    begin: (): void => {
+      clearTimeout(idleTimer);
+      wake?.now();
+    },
+    endLater: (): void => {
+      if (watched.size > 0) return;
+      clearTimeout(idleTimer);
+      idleTimer = setTimeout(() => current?.abort(), idleMs).unref();
+    },
+    run: async (signal: AbortSignal): Promise<void> => {
+      wake = createWake(signal);
       while (!signal.aborted) {
         if (watched.size === 0) {
-          await watchers.wait(idleMs);
+          await wake.wait(idleMs);
           continue;
         }
-        quiet = new AbortController();
+        current = new AbortController();
         try {
-          await hearing(channels, onNews, AbortSignal.any([signal, quiet.signal]));
+          await listen(channels, onNotification, AbortSignal.any([signal, current.signal]));
         } catch (error) {
           log.warn({ err: error }, 'the panel cannot listen for changes and polls every few seconds');
           await pause(reconnectMs, signal);
         }
       }
-    };
-  return {
-    topic: (name) => byName.get(name),
-    markOf,
-    watch: (topic, subject, listener) => {
-      const key = `${topic.name} ${subject}`;
-      const entry = watched.get(key) ?? {
-        ...{ topic, subject, mark: undefined, listeners: new Set<Listener>(), newcomers: new Set<Listener>() },
-        dueAtMs: 0,
-        lookedAtMs: Number.NEGATIVE_INFINITY,
-      };
-      watched.set(key, entry);
-      entry.listeners.add(listener);
-      entry.newcomers.add(listener);
-      lookSoon(entry);
-      wake?.now();
-      watchers?.now();
-      return () => {
-        entry.listeners.delete(listener);
-        entry.newcomers.delete(listener);
-        if (entry.listeners.size > 0) return;
-        watched.delete(key);
-        watchedAtMs = performance.now();
-      };
     },
-    services: [
-      { name: 'panel-changes', run },
-      ...(listen === undefined ? [] : [{ name: 'panel-hints', run: createHear(listen) }]),
-    ],
   };
 };

@@ -47,13 +47,13 @@ export const createEventStreams = ({ watch, beatMs }: StreamDeps): EventStreams 
       response.writeHead(200, { ...headers, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' });
       response.write(': here\n\n');
       const ends = topics.map(({ topic, subject, mark }) => {
-        let told = mark;
+        let shownMark = mark;
         return watch(topic, subject, (current) => {
-          if (current === told) return;
+          if (current === shownMark) return;
           // A client that does not read must not fill the memory; its browser reconnects.
           if (response.writableLength > waitingBytesMax) return void response.destroy();
-          const isFirst = told === undefined;
-          told = current;
+          const isFirst = shownMark === undefined;
+          shownMark = current;
           if (!isFirst) response.write(`event: ${topic.name}\ndata: changed\n\n`);
         });
       });

@@ -8,7 +8,7 @@ import { type Html, html } from '../page/html.ts';
 /**
  * An empty element until a topic changes. `href`: of the fragment with the link; `topics`: some of the page's topics.
  */
-export const newsPlace = (href: string, ...topics: readonly string[]): Html =>
+export const newsSlot = (href: string, ...topics: readonly string[]): Html =>
   html`<div id="news" role="status" hx-get="${href}" hx-trigger="${topics.map((topic) => `sse:${topic}`).join(', ')}"></div>`;
 
 /** The link. It contains nothing of the newer data. */

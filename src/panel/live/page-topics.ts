@@ -27,14 +27,14 @@ export const streamUrlOf = async (
   subjects: Subjects,
 ): Promise<string | undefined> => {
   if (page.topics === undefined || page.topics.length === 0) return undefined;
-  const told = await Promise.all(
+  const marked = await Promise.all(
     page.topics.map(async (name) => {
       const topic = watch.topic(name);
       if (topic === undefined) throw new Error(`a page watches the unknown topic ${name}`);
       return `${name}~${(await watch.markOf(topic, subjectOf(topic, subjects))) ?? ''}`;
     }),
   );
-  const fields = new URLSearchParams(told.map((text): [string, string] => ['topic', text]));
+  const fields = new URLSearchParams(marked.map((text): [string, string] => ['topic', text]));
   // The viewer is not in the address; the stream takes it from the session.
   for (const name of ['restaurant', 'client'] as const) if (subjects[name] !== '') fields.set(name, subjects[name]);
   return `/panel${eventsPath}?${fields}`;
@@ -65,16 +65,16 @@ export const readTopics = (
   const subjects = { restaurant: query.get('restaurant') ?? '', client: query.get('client') ?? '', viewer: user.id };
   const isHidden = user.role === 'owner' && !user.restaurants.includes(subjects.restaurant);
   const asked = query.getAll('topic');
-  if (asked.length === 0 || asked.length > topicsMax) throw nothing();
+  if (asked.length === 0 || asked.length > topicsMax) throw noSuchTopic();
   return asked.map((text) => {
     const [name = '', mark = ''] = text.split('~', 2);
     const topic = watch.topic(name);
-    if (topic === undefined || !topic.roles.includes(user.role)) throw nothing();
+    if (topic === undefined || !topic.roles.includes(user.role)) throw noSuchTopic();
     const subject = subjectOf(topic, subjects);
-    if (topic.about !== undefined && (subject === '' || subject.length > subjectLengthMax)) throw nothing();
-    if (topic.about === 'restaurant' && isHidden) throw nothing();
+    if (topic.about !== undefined && (subject === '' || subject.length > subjectLengthMax)) throw noSuchTopic();
+    if (topic.about === 'restaurant' && isHidden) throw noSuchTopic();
     return { topic, subject, mark: mark === '' ? undefined : mark };
   });
 };
 
-const nothing = (): Fault => new Fault('NOT_FOUND', 'There is no such topic');
+const noSuchTopic = (): Fault => new Fault('NOT_FOUND', 'There is no such topic');

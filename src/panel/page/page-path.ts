@@ -12,3 +12,11 @@ export const fillPath = (path: string, params: Readonly<Record<string, string>>)
   });
   return segments.includes(undefined) ? undefined : `${panelPath}${segments.join('/')}`;
 };
+
+/** The path with those query parameters that are defined and not empty. */
+export const withQuery = (path: string, fields: Readonly<Record<string, string | undefined>>): string => {
+  const query = new URLSearchParams(
+    Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined && field[1] !== ''),
+  );
+  return query.size === 0 ? path : `${path}?${query}`;
+};

@@ -6,17 +6,17 @@ import { Refusal } from './refusal.ts';
  * One of `choices`; undefined when the query does not have the parameter. Throws VALIDATION_ERROR for any other value: if a
  * filter were ignored, the page would show everything as if it matched.
  */
-export const readWord = <T extends string | number>(
+export const readChoice = <T extends string | number>(
   { query, texts }: Pick<View, 'query' | 'texts'>,
   name: string,
-  words: readonly T[],
+  choices: readonly T[],
 ): T | undefined => {
   const given = query.get(name) ?? '';
   if (given === '') return undefined;
-  const word = words.find((one) => String(one) === given);
-  if (word === undefined)
-    throw new Refusal('VALIDATION_ERROR', texts.frame.unknownWord(name, shown(given), words.join(', ')));
-  return word;
+  const choice = choices.find((one) => String(one) === given);
+  if (choice === undefined)
+    throw new Refusal('VALIDATION_ERROR', texts.frame.unknownChoice(name, shown(given), choices.join(', ')));
+  return choice;
 };
 
 /**
@@ -26,7 +26,7 @@ export const readWord = <T extends string | number>(
 export const readText = (
   { query, texts }: Pick<View, 'query' | 'texts'>,
   name: string,
-  max: number,
+  max = textMax,
 ): string | undefined => {
   const text = (query.get(name) ?? '').trim();
   if (text.length > max || text.includes('\0'))
@@ -38,7 +38,10 @@ export const readText = (
  * The longest cursor that any list produces. A longer one is refused, because ignoring it would show the first page
  * again.
  */
-export const cursorMax = 255;
+const textMax = 255;
+
+/** The cursor of a list; undefined for the first page. */
+export const readCursor = (view: Pick<View, 'query' | 'texts'>): string | undefined => readText(view, 'after');
 
 const wordsMax = 8;
 
@@ -46,8 +49,8 @@ const wordsMax = 8;
  * As readText, for the words of a search. Throws VALIDATION_ERROR for more than 8 words, because the search uses only
  * 8.
  */
-export const readSearch = (view: Pick<View, 'query' | 'texts'>, name: string, max: number): string | undefined => {
-  const text = readText(view, name, max);
+export const readSearch = (view: Pick<View, 'query' | 'texts'>, name: string): string | undefined => {
+  const text = readText(view, name);
   if ((text?.match(/[\p{L}\p{M}\p{N}]+/gu) ?? []).length > wordsMax)
     throw new Refusal('VALIDATION_ERROR', view.texts.frame.tooManyWords(name, shown(text ?? ''), wordsMax));
   return text;

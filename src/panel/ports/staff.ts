@@ -114,7 +114,7 @@ type SecondFactorPorts = {
 };
 
 type OwnPorts = {
-  judgePassword(userId: string, given: string, visitor: Visitor): Promise<{ kind: 'right' | 'refused' } | Wait>;
+  checkPassword(userId: string, given: string, visitor: Visitor): Promise<{ kind: 'right' | 'refused' } | Wait>;
   /** Changes the password and ends every other session. */
   changePassword(
     change: { userId: string; sessionId: string; current: string; next: string },

@@ -3,12 +3,13 @@ import { Fault } from '#src/contract/fault.ts';
 import { fragment, notFound, page, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
-import { cursorMax, readText, readWord } from '../page/read-query.ts';
+import { readChoice, readCursor } from '../page/read-query.ts';
 import { Refusal } from '../page/refusal.ts';
 import type { ApiKey, NewKey, PanelRestaurant } from '../ports/restaurant.ts';
-import { fieldProblem, shownSecret } from '../view/parts.ts';
+import { fieldNote } from '../view/field.ts';
+import { secretOnce } from '../view/secret-once.ts';
 import { isLive, keyTable, useOf } from './key-table.ts';
-import { askedRestaurant, caretakers, placeOf, restaurantPath } from './places.ts';
+import { pathOfRestaurant, requestedRestaurant, restaurantPath, restaurantRoles } from './paths.ts';
 import { keysShown, keysTopic } from './topics.ts';
 
 const keysPath = `${restaurantPath}/keys`;
@@ -17,14 +18,14 @@ const nameMax = 100;
 type Problems = { name?: string; expires?: string };
 
 const showKeys = async (view: View) => {
-  const found = await askedRestaurant(view);
+  const found = await requestedRestaurant(view);
   return found === undefined ? notFound() : keysPage(view, found);
 };
 
 const keysPage = async (view: View, found: PanelRestaurant, problems: Problems = {}) => {
   const { ports, texts } = view;
-  const ended = readWord(view, 'ended', ['1']) === '1';
-  const after = readText(view, 'after', cursorMax);
+  const ended = readChoice(view, 'ended', ['1']) === '1';
+  const after = readCursor(view);
   const keys = await ports.restaurant.keys.list(found.restuid, { ended, after, limit: keysShown });
   const table = keyTable(view, { restuid: found.restuid, ended, after, keys });
   if (view.wantsFragment) return fragment(table);
@@ -39,19 +40,19 @@ ${table}${!ended && createForm(view, found, problems)}`,
 const createForm = (view: View, { restuid, timeZone }: PanelRestaurant, problems: Problems) => {
   const { form, csrfField } = view;
   const { keys: t, optional } = view.texts.restaurant;
-  const name = fieldProblem('name', problems.name);
-  const expires = fieldProblem('expires', problems.expires);
+  const name = fieldNote('name', problems.name);
+  const expires = fieldNote('expires', problems.expires);
   return html`<section aria-labelledby="create-title" class="card form"><h2 id="create-title" class="flat">${t.create}</h2>
-<form method="post" action="${placeOf(restuid, '/keys')}">${csrfField}
+<form method="post" action="${pathOfRestaurant(restuid, '/keys')}">${csrfField}
 <label>${t.name} <span class="hint">${t.nameHint}</span>
-<input name="name" required maxlength="${nameMax}" autocomplete="off" value="${form.get('name') ?? ''}"${name.attributes}></label>${name.message}
+<input name="name" required maxlength="${nameMax}" autocomplete="off" value="${form.get('name') ?? ''}"${name.attributes}></label>${name.line}
 <label>${t.expires} <span class="hint">(${optional}) ${t.expiresHint(timeZone)}</span>
-<input type="date" name="expires" value="${form.get('expires') ?? ''}"${expires.attributes}></label>${expires.message}
+<input type="date" name="expires" value="${form.get('expires') ?? ''}"${expires.attributes}></label>${expires.line}
 <button class="primary">${t.submit}</button></form></section>`;
 };
 
 const createKey = async (view: View) => {
-  const found = await askedRestaurant(view);
+  const found = await requestedRestaurant(view);
   if (found === undefined) return notFound();
   const { form, ports, actor, texts } = view;
   const t = texts.restaurant.keys;
@@ -76,12 +77,10 @@ const shownKey = (view: View, restuid: string, name: string, { value }: NewKey, 
   const sample = `curl -H 'X-Api-Key: ${value}' ${view.ports.restaurant.origin}/api/whoami`;
   return page({
     title: t.shownTitle,
-    scripts: ['restaurant.js'],
-    body: html`${shownSecret(view, {
-      label: t.shownFor(name),
-      value,
+    body: html`${secretOnce(view, {
+      values: [{ id: 'secret-value', label: t.shownFor(name), value }],
       text: t.shownText,
-      done: { path: placeOf(restuid, '/keys'), label: t.saved },
+      done: { path: pathOfRestaurant(restuid, '/keys'), label: t.saved },
     })}
 ${rotated && html`<p>${t.rotatedText}</p>`}
 <h2>${t.tryIt}</h2><pre id="sample">${sample}</pre><button type="button" data-copy="sample">${view.texts.frame.copy}</button>`,
@@ -96,7 +95,7 @@ const withLiveKey =
     if (key === undefined) return notFound();
     if (isLive(key)) return use(view, restaurant, key);
     const text = view.texts.restaurant.keys.notLive(key.name);
-    return redirect(placeOf(restaurant, '/keys'), { tone: 'bad', text });
+    return redirect(pathOfRestaurant(restaurant, '/keys'), { tone: 'bad', text });
   };
 
 const overlaps = [0, 1, 24, 72, 168, 720] as const;
@@ -105,11 +104,11 @@ const askToRotate = withLiveKey((view, restuid, key) => {
   const { keys: t, cancel } = view.texts.restaurant;
   return page({
     title: t.rotateTitle(key.name),
-    body: html`<p>${t.rotateText}</p><form method="post" action="${placeOf(restuid, `/keys/${key.keyId}/rotate`)}" class="narrow">${view.csrfField}
+    body: html`<p>${t.rotateText}</p><form method="post" action="${pathOfRestaurant(restuid, `/keys/${key.keyId}/rotate`)}" class="narrow">${view.csrfField}
 <label>${t.overlap}<select name="overlap">${overlaps.map(
       (hours) => html`<option value="${hours}"${hours === 24 && html` selected`}>${t.overlaps[hours]}</option>`,
     )}</select></label>
-<div class="row"><button class="primary">${t.rotateNow}</button><a class="button" href="${placeOf(restuid, '/keys')}">${cancel}</a></div></form>`,
+<div class="row"><button class="primary">${t.rotateNow}</button><a class="button" href="${pathOfRestaurant(restuid, '/keys')}">${cancel}</a></div></form>`,
   });
 });
 
@@ -126,29 +125,29 @@ const askToRevoke = withLiveKey((view, restuid, key) => {
     title: t.revokeTitle(key.name),
     body: html`<p>${t.revokeText}</p>
 ${!key.isQuiet && html`<p class="message warn">${t.revokeUsed}</p>`}<p>${useOf(view, key)}</p>
-<form method="post" action="${placeOf(restuid, `/keys/${key.keyId}/revoke`)}" class="row">${view.csrfField}
-<button class="danger">${t.revokeNow}</button><a class="button" href="${placeOf(restuid, '/keys')}">${cancel}</a></form>`,
+<form method="post" action="${pathOfRestaurant(restuid, `/keys/${key.keyId}/revoke`)}" class="row">${view.csrfField}
+<button class="danger">${t.revokeNow}</button><a class="button" href="${pathOfRestaurant(restuid, '/keys')}">${cancel}</a></form>`,
   });
 });
 
 const revokeKey = withLiveKey(async (view, restuid, key) => {
   await view.ports.restaurant.keys.revoke(view.actor, restuid, key.keyId);
   const text = view.texts.restaurant.keys.revoked(key.name);
-  return redirect(placeOf(restuid, '/keys'), { tone: 'good', text });
+  return redirect(pathOfRestaurant(restuid, '/keys'), { tone: 'good', text });
 });
 
 export const keyPages: readonly Page[] = [
   {
     method: 'GET',
     path: keysPath,
-    roles: caretakers,
+    roles: restaurantRoles,
     nav: (texts) => texts.restaurant.keys.nav,
     topics: [keysTopic],
     handle: showKeys,
   },
-  { method: 'POST', path: keysPath, roles: caretakers, handle: createKey },
-  { method: 'GET', path: `${keysPath}/:key/rotate`, roles: caretakers, handle: askToRotate },
-  { method: 'POST', path: `${keysPath}/:key/rotate`, roles: caretakers, handle: rotateKey },
-  { method: 'GET', path: `${keysPath}/:key/revoke`, roles: caretakers, handle: askToRevoke },
-  { method: 'POST', path: `${keysPath}/:key/revoke`, roles: caretakers, handle: revokeKey },
+  { method: 'POST', path: keysPath, roles: restaurantRoles, handle: createKey },
+  { method: 'GET', path: `${keysPath}/:key/rotate`, roles: restaurantRoles, handle: askToRotate },
+  { method: 'POST', path: `${keysPath}/:key/rotate`, roles: restaurantRoles, handle: rotateKey },
+  { method: 'GET', path: `${keysPath}/:key/revoke`, roles: restaurantRoles, handle: askToRevoke },
+  { method: 'POST', path: `${keysPath}/:key/revoke`, roles: restaurantRoles, handle: revokeKey },
 ];

@@ -1,10 +1,13 @@
 /** The keys of a restaurant with their use, as a table that refreshes itself. */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
+import { withQuery } from '../page/page-path.ts';
 import type { ApiKey, Listed } from '../ports/restaurant.ts';
-import { badge, pager, withQuery } from '../view/parts.ts';
+import { badge } from '../view/badge.ts';
+import { pager } from '../view/pager.ts';
+import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
-import { placeOf } from './places.ts';
+import { pathOfRestaurant } from './paths.ts';
 import { keysTopic } from './topics.ts';
 
 export type KeyPage = { restuid: string; ended: boolean; after: string | undefined; keys: Listed<ApiKey> };
@@ -13,7 +16,7 @@ export const isLive = ({ state }: ApiKey): boolean => state === 'active' || stat
 
 export const keyTable = (view: View, { restuid, ended, after, keys }: KeyPage): Html => {
   const t = view.texts.restaurant.keys;
-  const path = placeOf(restuid, '/keys');
+  const path = pathOfRestaurant(restuid, '/keys');
   const pathOf = (cursor?: string): string => withQuery(path, { ended: ended ? '1' : undefined, after: cursor });
   return html`<section id="keys" aria-labelledby="keys-title" hx-get="${pathOf(after)}" hx-trigger="sse:${keysTopic}" hx-swap="outerHTML">
 <div class="row spread"><h2 id="keys-title">${ended ? t.ended : t.live}</h2>
@@ -21,25 +24,29 @@ export const keyTable = (view: View, { restuid, ended, after, keys }: KeyPage): 
 ${
   keys.items.length === 0
     ? html`<p>${after !== undefined ? view.texts.restaurant.noMore : ended ? t.emptyEnded : t.empty}</p>`
-    : html`<table class="stack"><thead><tr><th scope="col">${t.name}</th><th scope="col">${t.state}</th><th scope="col">${t.use}</th><th scope="col">${t.ends}</th>
-${!ended && html`<th scope="col">${t.actions}</th>`}</tr></thead>
-<tbody>${keys.items.map((key) => row(view, restuid, key))}</tbody></table>`
+    : table({
+        columns: [t.name, t.state, t.use, t.ends, ...(ended ? [] : [t.actions])],
+        rows: keys.items.map((key) => row(view, restuid, key)),
+      })
 }${pager(view, { after, next: keys.next, pathOf })}</section>`;
 };
 
-const row = (view: View, restuid: string, key: ApiKey): Html => {
+const row = (view: View, restuid: string, key: ApiKey): Html[] => {
   const t = view.texts.restaurant.keys;
-  const place = placeOf(restuid, `/keys/${encodeURIComponent(key.keyId)}`);
-  return html`<tr><th scope="row">${key.name}<br><code class="hint">${key.keyId}</code></th>
-<td data-label="${t.state}">${stateOf(view, key)}</td>
-<td data-label="${t.use}">${useOf(view, key)}</td>
-<td data-label="${t.ends}">${key.expires === undefined ? t.never : time(key.expires)}<br><span class="hint">${t.created} ${time(key.created, 'day')}</span></td>
-${
-  isLive(key) &&
-  html`<td data-label="${t.actions}"><div class="row">
-<a class="button" id="rotate-${key.keyId}" href="${place}/rotate" aria-label="${t.rotateOf(key.name)}">${t.rotate}</a>
-<a class="button" id="revoke-${key.keyId}" href="${place}/revoke" aria-label="${t.revokeOf(key.name)}">${t.revoke}</a></div></td>`
-}</tr>`;
+  const path = pathOfRestaurant(restuid, `/keys/${encodeURIComponent(key.keyId)}`);
+  return [
+    html`${key.name}<br><code class="hint">${key.keyId}</code>`,
+    stateOf(view, key),
+    useOf(view, key),
+    html`${key.expires === undefined ? t.never : time(key.expires)}<br><span class="hint">${t.created} ${time(key.created, 'day')}</span>`,
+    ...(isLive(key)
+      ? [
+          html`<div class="row">
+<a class="button" id="rotate-${key.keyId}" href="${path}/rotate" aria-label="${t.rotateOf(key.name)}">${t.rotate}</a>
+<a class="button" id="revoke-${key.keyId}" href="${path}/revoke" aria-label="${t.revokeOf(key.name)}">${t.revoke}</a></div>`,
+        ]
+      : []),
+  ];
 };
 
 /** The longest overlap of a rotation. */

@@ -1,13 +1,16 @@
 /** The restaurants of an owner. Staff find any restaurant among the pages of support. */
 
-import { addressOf, live } from '../live/live.ts';
+import { addressOf, refreshOn } from '../live/refresh-on.ts';
 import { page, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
-import { cursorMax, readText } from '../page/read-query.ts';
+import { withQuery } from '../page/page-path.ts';
+import { readCursor, readText } from '../page/read-query.ts';
 import type { ListedRestaurant } from '../ports/restaurant.ts';
-import { badge, pager, withQuery } from '../view/parts.ts';
-import { listPath, placeOf } from './places.ts';
+import { badge } from '../view/badge.ts';
+import { pager } from '../view/pager.ts';
+import { table } from '../view/table.ts';
+import { listPath, pathOfRestaurant } from './paths.ts';
 import { accessTopic } from './topics.ts';
 
 const pageSize = 50;
@@ -17,9 +20,9 @@ const showList = async (view: View) => {
   const { user, ports, texts } = view;
   const t = texts.restaurant.list;
   const [only, ...others] = user.restaurants;
-  if (only !== undefined && others.length === 0) return redirect(placeOf(only));
+  if (only !== undefined && others.length === 0) return redirect(pathOfRestaurant(only));
   const text = readText(view, 'q', textMax) ?? '';
-  const after = readText(view, 'after', cursorMax);
+  const after = readCursor(view);
   const { items, next } = await ports.restaurant.list({ among: user.restaurants, text, after, limit: pageSize });
   const path = `/panel${listPath}`;
   const search = html`<form method="get" action="${path}" class="row" role="search">
@@ -27,15 +30,14 @@ const showList = async (view: View) => {
 <button>${t.find}</button></form>`;
   const found =
     items.length > 0
-      ? html`<table class="stack"><thead><tr><th scope="col">${t.name}</th><th scope="col">${t.id}</th><th scope="col">${t.api}</th></tr></thead>
-<tbody>${items.map((item) => row(view, item))}</tbody></table>`
+      ? table({ columns: [t.name, t.id, t.api], rows: items.map((item) => row(view, item)) })
       : text === '' || after !== undefined
         ? html`<p>${user.restaurants.length === 0 ? t.none : texts.restaurant.noMore}</p>`
         : html`<p>${t.notFound(text)} <a href="${path}">${t.showAll}</a></p>`;
   return page({
     title: t.title,
     body: html`${user.restaurants.length > 0 && search}
-<div id="restaurants" ${live('restaurants', addressOf(view), accessTopic)}>${found}${pager(view, {
+<div id="restaurants" ${refreshOn('restaurants', addressOf(view), accessTopic)}>${found}${pager(view, {
       after,
       next,
       pathOf: (cursor) => withQuery(path, { q: text, after: cursor }),
@@ -44,15 +46,21 @@ const showList = async (view: View) => {
 };
 
 const row = ({ texts }: View, { restuid, name, apiEnabled }: ListedRestaurant) => {
-  const { list: t, overview } = texts.restaurant;
-  return html`<tr><th scope="row"><a href="${placeOf(restuid)}">${name}</a></th>
-<td data-label="${t.id}"><code>${restuid}</code></td>
-<td data-label="${t.api}">${apiEnabled ? badge('good', overview.on) : badge('bad', overview.off)}</td></tr>`;
+  const { overview } = texts.restaurant;
+  return [
+    html`<a href="${pathOfRestaurant(restuid)}">${name}</a>`,
+    html`<code>${restuid}</code>`,
+    apiEnabled ? badge('good', overview.on) : badge('bad', overview.off),
+  ];
 };
 
 export const listPages: readonly Page[] = [
   {
-    ...{ method: 'GET', path: listPath, roles: ['owner'], topics: [accessTopic] },
-    ...{ nav: (texts) => texts.restaurant.nav, handle: showList },
+    method: 'GET',
+    path: listPath,
+    roles: ['owner'],
+    topics: [accessTopic],
+    nav: (texts) => texts.restaurant.nav,
+    handle: showList,
   },
 ];

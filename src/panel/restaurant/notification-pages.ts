@@ -4,7 +4,7 @@ import { fragment, notFound, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import type { EventKind } from '../ports/restaurant.ts';
-import { askedRestaurant, caretakers, placeOf, restaurantPath } from './places.ts';
+import { pathOfRestaurant, requestedRestaurant, restaurantPath, restaurantRoles } from './paths.ts';
 
 export const kinds: readonly EventKind[] = ['customers', 'orders', 'loyaltylog', 'menu'];
 
@@ -21,14 +21,14 @@ const switches = async (view: View, restuid: string): Promise<Html> => {
 <p class="hint" id="hint-${kind}">${t.hints[kind]}${
       on[kind] &&
       !received.has(kind) &&
-      html` ${t.noEndpoint} <a href="${placeOf(restuid, '/webhooks/new')}">${t.addEndpoint}</a>`
+      html` ${t.noEndpoint} <a href="${pathOfRestaurant(restuid, '/webhooks/new')}">${t.addEndpoint}</a>`
     }</p></div>${switchOf(view, restuid, kind, on[kind])}</li>`,
   )}</ul>`;
 };
 
 const switchOf = ({ csrfField, texts }: View, restuid: string, kind: EventKind, isOn: boolean): Html => {
   const t = texts.restaurant.notifications;
-  const address = placeOf(restuid, '/notifications');
+  const address = pathOfRestaurant(restuid, '/notifications');
   return html`<form method="post" action="${address}" hx-post="${address}" hx-target="#switches" hx-swap="outerHTML">${csrfField}
 <input type="hidden" name="kind" value="${kind}"><input type="hidden" name="on" value="${isOn ? '0' : '1'}">
 <button class="switch" role="switch" id="switch-${kind}" aria-checked="${isOn ? 'true' : 'false'}" aria-labelledby="label-${kind}" aria-describedby="hint-${kind}">
@@ -36,7 +36,7 @@ const switchOf = ({ csrfField, texts }: View, restuid: string, kind: EventKind, 
 };
 
 const showSwitches = async (view: View) => {
-  const found = await askedRestaurant(view);
+  const found = await requestedRestaurant(view);
   if (found === undefined) return notFound();
   const t = view.texts.restaurant.notifications;
   return page({
@@ -46,7 +46,7 @@ const showSwitches = async (view: View) => {
 };
 
 const setSwitch = async (view: View) => {
-  const found = await askedRestaurant(view);
+  const found = await requestedRestaurant(view);
   if (found === undefined) return notFound();
   const { form, ports, actor, texts } = view;
   const kind = kinds.find((one) => one === form.get('kind'));
@@ -56,16 +56,16 @@ const setSwitch = async (view: View) => {
   if (view.wantsFragment) return fragment(await switches(view, found.restuid));
   const t = texts.restaurant.notifications;
   const text = (on === '1' ? t.turnedOn : t.turnedOff)(t.kinds[kind]);
-  return redirect(placeOf(found.restuid, '/notifications'), { tone: 'good', text });
+  return redirect(pathOfRestaurant(found.restuid, '/notifications'), { tone: 'good', text });
 };
 
 export const notificationPages: readonly Page[] = [
   {
     method: 'GET',
     path,
-    roles: caretakers,
+    roles: restaurantRoles,
     nav: (texts) => texts.restaurant.notifications.nav,
     handle: showSwitches,
   },
-  { method: 'POST', path, roles: caretakers, handle: setSwitch },
+  { method: 'POST', path, roles: restaurantRoles, handle: setSwitch },
 ];

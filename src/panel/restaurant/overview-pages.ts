@@ -2,11 +2,11 @@
 import { notFound, page, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
-import { badge } from '../view/parts.ts';
-import { askedRestaurant, caretakers, placeOf, restaurantPath } from './places.ts';
+import { badge } from '../view/badge.ts';
+import { pathOfRestaurant, requestedRestaurant, restaurantPath, restaurantRoles } from './paths.ts';
 
 const showOverview = async (view: View) => {
-  const found = await askedRestaurant(view);
+  const found = await requestedRestaurant(view);
   if (found === undefined) return notFound();
   const { restuid, name, apiEnabled } = found;
   const { texts, csrfField, ports } = view;
@@ -17,8 +17,8 @@ const showOverview = async (view: View) => {
 <div class="row spread"><h2 id="api-state" class="flat">${t.state} ${apiEnabled ? badge('good', t.on) : badge('bad', t.off)}</h2>
 ${
   apiEnabled
-    ? html`<a class="button" href="${placeOf(restuid, '/access/off')}">${t.turnOff}</a>`
-    : html`<form method="post" action="${placeOf(restuid, '/access/on')}">${csrfField}<button class="primary">${t.turnOn}</button></form>`
+    ? html`<a class="button" href="${pathOfRestaurant(restuid, '/access/off')}">${t.turnOff}</a>`
+    : html`<form method="post" action="${pathOfRestaurant(restuid, '/access/on')}">${csrfField}<button class="primary">${t.turnOn}</button></form>`
 }</div>
 <p>${apiEnabled ? t.onText : t.offText}</p>
 </section>
@@ -28,45 +28,48 @@ ${
 </dl>
 <h2>${t.steps}</h2>
 <ul class="cards">
-<li><a class="card" href="${placeOf(restuid, '/keys')}">${t.keys}</a></li>
-<li><a class="card" href="${placeOf(restuid, '/notifications')}">${t.notifications}</a></li>
-<li><a class="card" href="${placeOf(restuid, '/webhooks')}">${t.webhooks}</a></li>
-<li><a class="card" href="${placeOf(restuid, '/deliveries')}">${t.deliveries}</a></li>
+<li><a class="card" href="${pathOfRestaurant(restuid, '/keys')}">${t.keys}</a></li>
+<li><a class="card" href="${pathOfRestaurant(restuid, '/notifications')}">${t.notifications}</a></li>
+<li><a class="card" href="${pathOfRestaurant(restuid, '/webhooks')}">${t.webhooks}</a></li>
+<li><a class="card" href="${pathOfRestaurant(restuid, '/deliveries')}">${t.deliveries}</a></li>
 <li><a class="card" href="/docs">${t.reference}</a></li>
 </ul>`,
   });
 };
 
 const askToTurnOff = async (view: View) => {
-  const found = await askedRestaurant(view);
+  const found = await requestedRestaurant(view);
   if (found === undefined) return notFound();
   const { restuid, name } = found;
   const t = view.texts.restaurant;
   return page({
     title: t.overview.offTitle(name),
     body: html`<p>${t.overview.offQuestion}</p>
-<form method="post" action="${placeOf(restuid, '/access/off')}" class="row">${view.csrfField}
-<button class="danger">${t.overview.turnOffNow}</button><a class="button" href="${placeOf(restuid)}">${t.cancel}</a></form>`,
+<form method="post" action="${pathOfRestaurant(restuid, '/access/off')}" class="row">${view.csrfField}
+<button class="danger">${t.overview.turnOffNow}</button><a class="button" href="${pathOfRestaurant(restuid)}">${t.cancel}</a></form>`,
   });
 };
 
 const setAccess = (enabled: boolean) => async (view: View) => {
-  const found = await askedRestaurant(view);
+  const found = await requestedRestaurant(view);
   if (found === undefined) return notFound();
   await view.ports.restaurant.setApiEnabled(view.actor, found.restuid, enabled);
   const t = view.texts.restaurant.overview;
-  return redirect(placeOf(found.restuid), { tone: 'good', text: (enabled ? t.turnedOn : t.turnedOff)(found.name) });
+  return redirect(pathOfRestaurant(found.restuid), {
+    tone: 'good',
+    text: (enabled ? t.turnedOn : t.turnedOff)(found.name),
+  });
 };
 
 export const overviewPages: readonly Page[] = [
   {
     method: 'GET',
     path: restaurantPath,
-    roles: caretakers,
+    roles: restaurantRoles,
     nav: (texts) => texts.restaurant.overview.nav,
     handle: showOverview,
   },
-  { method: 'GET', path: `${restaurantPath}/access/off`, roles: caretakers, handle: askToTurnOff },
-  { method: 'POST', path: `${restaurantPath}/access/off`, roles: caretakers, handle: setAccess(false) },
-  { method: 'POST', path: `${restaurantPath}/access/on`, roles: caretakers, handle: setAccess(true) },
+  { method: 'GET', path: `${restaurantPath}/access/off`, roles: restaurantRoles, handle: askToTurnOff },
+  { method: 'POST', path: `${restaurantPath}/access/off`, roles: restaurantRoles, handle: setAccess(false) },
+  { method: 'POST', path: `${restaurantPath}/access/on`, roles: restaurantRoles, handle: setAccess(true) },
 ];

@@ -1,6 +1,6 @@
 /** Topics of the pages about a restaurant and its webhooks. */
 import type { Topic } from '../live/topic.ts';
-import { caretakers } from './places.ts';
+import { restaurantRoles } from './paths.ts';
 
 export const keysTopic = 'restaurant-keys';
 
@@ -19,14 +19,14 @@ export const restaurantTopics: readonly Topic[] = [
   },
   {
     name: keysTopic,
-    roles: caretakers,
+    roles: restaurantRoles,
     about: 'restaurant',
     mark: async ({ restaurant }, restuid) =>
       JSON.stringify(await restaurant.keys.list(restuid, { ended: false, after: undefined, limit: keysShown })),
   },
   {
     name: deliveriesTopic,
-    roles: caretakers,
+    roles: restaurantRoles,
     about: 'restaurant',
     // Polled without notifications: in a busy restaurant each recorded event would make every open page fetch itself.
     mark: ({ restaurant }, restuid) => restaurant.deliveries.mark(restuid),

@@ -1,13 +1,14 @@
 /** Charts of issued tokens, allowed and refused requests over time, by client, reason, route or address. */
 
-import { newsLink, newsPlace } from '../live/news.ts';
+import { newsLink, newsSlot } from '../live/news.ts';
 import { type Answer, page } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import { readText, readWord } from '../page/read-query.ts';
+import { readChoice, readText } from '../page/read-query.ts';
 import { type AuditChart, type ChartDimension, type ChartSeries, chartDimensions } from '../ports/security.ts';
 import type { Texts } from '../texts/en.ts';
 import { barChart } from '../view/bar-chart.ts';
+import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { searchHref } from './audit-filter.ts';
 import { newsTopic } from './topics.ts';
@@ -26,8 +27,8 @@ const hrefOf = ({ days, dimension, value }: Asked): string => {
 };
 
 const readAsked = ({ query, texts }: Pick<View, 'query' | 'texts'>): Asked => ({
-  days: readWord({ query, texts }, 'days', windows) ?? 1,
-  dimension: readWord({ query, texts }, 'by', chartDimensions) ?? 'client',
+  days: readChoice({ query, texts }, 'days', windows) ?? 1,
+  dimension: readChoice({ query, texts }, 'by', chartDimensions) ?? 'client',
   // The empty value is valid: it stands for "unknown".
   value: query.has('value') ? (readText({ query, texts }, 'value', valueLengthMax) ?? '') : undefined,
 });
@@ -40,7 +41,7 @@ export const showCharts = async ({ ports, texts, query, actor, address }: View):
   return page({
     title: t.title,
     body: html`<p>${t.intro}</p>
-${newsPlace(hrefOf(asked).replace(chartsPath, `${chartsPath}/news`), newsTopic)}
+${newsSlot(hrefOf(asked).replace(chartsPath, `${chartsPath}/news`), newsTopic)}
 <div class="row choices">${tabs(t.window, windows, asked.days, (days) => [hrefOf({ ...asked, days }), t.windows[days]])}
 ${tabs(t.by, chartDimensions, asked.dimension, (dimension) => [hrefOf({ days: asked.days, dimension, value: undefined }), t.dimensions[dimension]])}</div>
 ${value !== undefined && html`<p>${t.only(t.dimensions[asked.dimension])} <code>${shownValue(texts, value)}</code> · <a href="${hrefOf({ ...asked, value: undefined })}">${t.all}</a></p>`}
@@ -52,7 +53,7 @@ ${chart.values.length === 0 ? html`<p>${t.nothing}</p>` : valueTable(texts, char
   });
 };
 
-export const tellChartNews = ({ query, texts }: View): Answer =>
+export const chartNews = ({ query, texts }: View): Answer =>
   newsLink(texts.security.news, hrefOf(readAsked({ query, texts })));
 
 const tabs = <T extends string | number>(
@@ -86,32 +87,37 @@ ${barChart(numbers, { label, tone: measure })}
 /** The numbers of the bars as a table. */
 const figures = (texts: Texts, chart: AuditChart): Html => {
   const t = texts.security.charts;
-  return html`<details><summary>${t.asTable}</summary><table>
-<thead><tr><th scope="col">${texts.security.columns.time}</th>${measures.map((measure) => html`<th scope="col" class="number">${t.measures[measure]}</th>`)}</tr></thead>
-<tbody>${Array.from(
-    { length: chart.buckets },
-    (_, index) =>
-      html`<tr><th scope="row">${time(new Date(chart.from.getTime() + index * chart.bucketSeconds * 1000))}</th>${measures.map(
-        (measure) => html`<td class="number">${chart.total[measure][index] ?? 0}</td>`,
-      )}</tr>`,
-  ).reverse()}</tbody></table></details>`;
+  return html`<details><summary>${t.asTable}</summary>${table({
+    isStacked: false,
+    columns: [
+      texts.security.columns.time,
+      ...measures.map((measure) => ({ title: t.measures[measure], kind: 'number' as const })),
+    ],
+    rows: Array.from({ length: chart.buckets }, (_, index) => [
+      time(new Date(chart.from.getTime() + index * chart.bucketSeconds * 1000)),
+      ...measures.map((measure) => chart.total[measure][index] ?? 0),
+    ]).reverse(),
+  })}</details>`;
 };
 
 const valueTable = (texts: Texts, chart: AuditChart, asked: Asked): Html => {
   const t = texts.security.charts;
-  return html`<table class="stack">
-<caption class="visually-hidden">${t.most(t.dimensions[asked.dimension])}</caption>
-<thead><tr><th scope="col">${t.dimensions[asked.dimension]}</th>${measures.map((measure) => html`<th scope="col">${t.measures[measure]}</th>`)}<th scope="col">${t.events}</th></tr></thead>
-<tbody>${chart.values.map(
-    ({ value, series }) => html`<tr>
-<td data-label="${t.dimensions[asked.dimension]}"><a href="${hrefOf({ ...asked, value })}"><code>${shownValue(texts, value)}</code></a></td>
-${measures.map((measure) => {
-  const [count, most] = [sum(series[measure]), Math.max(0, ...series[measure])];
-  const label = t.chartLabel(t.measures[measure], count, most, hoursText(texts, chart.bucketSeconds));
-  return html`<td data-label="${t.measures[measure]}">${count}${count > 0 && barChart(series[measure], { label, tone: `small ${measure}` })}</td>`;
-})}
-<td data-label="${t.events}">${eventsLink(texts, asked.dimension, value, chart)}</td></tr>`,
-  )}</tbody></table>`;
+  const dimension = t.dimensions[asked.dimension];
+  return table({
+    caption: t.most(dimension),
+    isCaptionHidden: true,
+    hasRowHeader: false,
+    columns: [dimension, ...measures.map((measure) => t.measures[measure]), t.events],
+    rows: chart.values.map(({ value, series }) => [
+      html`<a href="${hrefOf({ ...asked, value })}"><code>${shownValue(texts, value)}</code></a>`,
+      ...measures.map((measure) => {
+        const [count, most] = [sum(series[measure]), Math.max(0, ...series[measure])];
+        const label = t.chartLabel(t.measures[measure], count, most, hoursText(texts, chart.bucketSeconds));
+        return html`${count}${count > 0 && barChart(series[measure], { label, tone: `small ${measure}` })}`;
+      }),
+      eventsLink(texts, asked.dimension, value, chart),
+    ]),
+  });
 };
 
 const shownValue = (texts: Texts, value: string): string => {

@@ -1,7 +1,7 @@
 /** Download of the audit: the events of a filter, or all of them. */
 import { type Answer, file } from '../page/answer.ts';
 import type { View } from '../page/page.ts';
-import { readWord } from '../page/read-query.ts';
+import { readChoice } from '../page/read-query.ts';
 import { exportFormats } from '../ports/security.ts';
 import { readFilter } from './audit-filter.ts';
 import { refuseSearch } from './search-page.ts';
@@ -12,7 +12,7 @@ export const downloadAudit = async (view: View): Promise<Answer> => {
   const { filter, wrong } = readFilter(view);
   // An invalid filter must not export everything.
   if (wrong.length > 0) return refuseSearch(view);
-  const format = readWord(view, 'format', exportFormats) ?? 'jsonl';
+  const format = readChoice(view, 'format', exportFormats) ?? 'jsonl';
   const { actor, address } = view;
   const body = await view.ports.security.exportAudit({ actor, address }, { filter, format });
   const day = view.now.toISOString().slice(0, 19).replaceAll(/[:T]/g, '-');

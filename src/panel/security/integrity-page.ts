@@ -1,14 +1,20 @@
 /** Verification of the audit, the signed heads of its chains, and the export. */
 
-import { live } from '../live/live.ts';
+import { refreshOn } from '../live/refresh-on.ts';
 import { type Answer, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
+import { withQuery } from '../page/page-path.ts';
 import type { SignedHead, Verification } from '../ports/ports.ts';
 import type { Texts } from '../texts/en.ts';
+import { badge } from '../view/badge.ts';
 import { message } from '../view/layout.ts';
+import { pager } from '../view/pager.ts';
+import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
+import { newestAndOlder } from './audit-table.ts';
 import { exportLinks } from './export-links.ts';
+import { integrityTopic } from './topics.ts';
 
 const integrityPath = '/panel/security/integrity';
 const verificationsShown = 5;
@@ -29,14 +35,16 @@ export const showIntegrity = async (view: View): Promise<Answer> => {
   return page({
     title: t.title,
     body: html`<p>${t.intro}</p>
-<div id="verification" ${live('verification', path, 'security-integrity')}>${verification(view, verifications)}</div>
+<div id="verification" ${refreshOn('verification', path, integrityTopic)}>${verification(view, verifications)}</div>
 <h2>${t.heads}</h2>
 <p class="hint">${t.headsIntro}</p>
 ${headTable(texts, heads.slice(0, headsShown), now)}
-<nav class="row pager" aria-label="${texts.security.pages}">${before !== undefined && html`<a class="button" href="${integrityPath}">${texts.security.newest}</a>`}${
-      heads.length > headsShown &&
-      html`<a class="button" rel="next" href="${integrityPath}?before=${heads[headsShown - 1]?.chain}">${texts.security.older}</a>`
-    }</nav>
+${pager(view, {
+  after: before,
+  next: heads.length > headsShown ? heads[headsShown - 1]?.chain.toString() : undefined,
+  pathOf: (cursor) => withQuery(integrityPath, { before: cursor }),
+  labels: newestAndOlder(texts),
+})}
 <h2>${t.exportAll}</h2>
 <p>${t.exportIntro}</p>
 <p class="row">${exportLinks(texts, {})}</p>`,
@@ -75,13 +83,17 @@ const problemText = ({ security: { integrity: t } }: Texts, problem: Verificatio
 
 const verificationTable = (texts: Texts, verifications: readonly Verification[]): Html => {
   const t = texts.security.integrity;
-  return html`<table class="stack">
-<caption>${t.verifications}</caption>
-<thead><tr><th scope="col">${t.started}</th><th scope="col">${t.result}</th><th scope="col">${t.events}</th><th scope="col">${t.by}</th></tr></thead>
-<tbody>${verifications.map(
-    ({ started, state, events, actor }) => html`<tr><td data-label="${t.started}">${time(started)}</td>
-<td data-label="${t.result}">${t.states[state]}</td><td data-label="${t.events}">${events}</td><td data-label="${t.by}"><code>${actor}</code></td></tr>`,
-  )}</tbody></table>`;
+  return table({
+    caption: t.verifications,
+    hasRowHeader: false,
+    columns: [t.started, t.result, t.events, t.by],
+    rows: verifications.map(({ started, state, events, actor }) => [
+      time(started),
+      t.states[state],
+      events,
+      html`<code>${actor}</code>`,
+    ]),
+  });
 };
 
 export const verifyNow = async ({ ports, actor, address, texts }: View): Promise<Answer> => {
@@ -92,15 +104,19 @@ export const verifyNow = async ({ ports, actor, address, texts }: View): Promise
 
 const headTable = (texts: Texts, heads: readonly SignedHead[], now: Date): Html => {
   const t = texts.security.integrity;
-  return html`<table class="stack">
-<caption>${texts.security.newestFirst}</caption>
-<thead><tr><th scope="col">${t.chain}</th><th scope="col">${t.process}</th><th scope="col">${t.opened}</th><th scope="col">${t.events}</th><th scope="col">${t.signed}</th><th scope="col">${t.state}</th></tr></thead>
-<tbody>${heads.map(
-    (head) => html`<tr><td data-label="${t.chain}">${head.chain}</td>
-<td data-label="${t.process}"><code>${head.process}</code></td><td data-label="${t.opened}">${time(head.opened)}</td>
-<td data-label="${t.events}">${head.events}</td><td data-label="${t.signed}">${time(head.signed)}</td>
-<td data-label="${t.state}">${headState(texts, head, now)}</td></tr>`,
-  )}</tbody></table>`;
+  return table({
+    caption: texts.security.newestFirst,
+    hasRowHeader: false,
+    columns: [t.chain, t.process, t.opened, t.events, t.signed, t.state],
+    rows: heads.map((head) => [
+      head.chain,
+      html`<code>${head.process}</code>`,
+      time(head.opened),
+      head.events,
+      time(head.signed),
+      headState(texts, head, now),
+    ]),
+  });
 };
 
 const changesProcess = 'changes';
@@ -108,8 +124,7 @@ const changesProcess = 'changes';
 /** The chain "changes" is signed with each change. Other chains are signed regularly while their process runs. */
 const headState = (texts: Texts, { process, closed, signed }: SignedHead, now: Date): Html => {
   const t = texts.security.integrity;
-  if (closed) return html`<span class="badge">${t.closed}</span>`;
-  if (process !== changesProcess && now.getTime() - signed.getTime() > lateMs)
-    return html`<span class="badge warn">${t.silent}</span>`;
-  return html`<span class="badge good">${t.open}</span>`;
+  if (closed) return badge('plain', t.closed);
+  if (process !== changesProcess && now.getTime() - signed.getTime() > lateMs) return badge('warn', t.silent);
+  return badge('good', t.open);
 };

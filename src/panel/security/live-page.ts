@@ -1,17 +1,21 @@
 /** The tokens and credentials that are valid now. Tokens are read from the audit, credentials from their store. */
 import { Fault } from '#src/contract/fault.ts';
-import { live } from '../live/live.ts';
-import { newsLink, newsPlace } from '../live/news.ts';
+import { newsLink, newsSlot } from '../live/news.ts';
+import { refreshOn } from '../live/refresh-on.ts';
 import { type Answer, page, redirect } from '../page/answer.ts';
-import { type Html, html } from '../page/html.ts';
+import { type Html, type HtmlValue, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import { readWord } from '../page/read-query.ts';
+import { readChoice } from '../page/read-query.ts';
 import { type LiveCredential, type LiveKind, liveKinds } from '../ports/security.ts';
 import type { Texts } from '../texts/en.ts';
+import { credentialBadge } from '../view/badge.ts';
+import { pager } from '../view/pager.ts';
+import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { searchHref } from './audit-filter.ts';
-import { newsTopic } from './topics.ts';
-import { stateBadge, tokenTable } from './trace-view.ts';
+import { newestAndOlder } from './audit-table.ts';
+import { credentialsTopic, newsTopic } from './topics.ts';
+import { tokenTable } from './trace-view.ts';
 
 const livePath = '/panel/security/live';
 const pageSize = 50;
@@ -27,7 +31,7 @@ const hrefOf = (kind: Kind, before?: string): string => {
 
 export const showLive = async (view: View): Promise<Answer> => {
   const t = view.texts.security.live;
-  const kind = readWord(view, 'kind', kinds) ?? 'token';
+  const kind = readChoice(view, 'kind', kinds) ?? 'token';
   const before = view.query.get('before') ?? undefined;
   try {
     const list = kind === 'token' ? await tokenList(view, before) : await credentialList(view, kind, before);
@@ -49,19 +53,19 @@ ${list}`,
 };
 
 /** The tab of tokens, which are read from the audit. */
-export const tellTokenNews = ({ texts }: View): Answer => newsLink(texts.security.news, hrefOf('token'));
+export const tokenNews = ({ texts }: View): Answer => newsLink(texts.security.news, hrefOf('token'));
 
 const tokenList = async ({ ports, texts, actor, address }: View, before: string | undefined): Promise<Html> => {
   const t = texts.security.live;
   const asked = { limit: pageSize, ...(before === undefined ? undefined : { before }) };
   const { tokens, next } = await ports.security.listLiveTokens({ actor, address }, asked);
-  return html`${before === undefined && newsPlace(`${livePath}/news`, newsTopic)}
+  return html`${before === undefined && newsSlot(`${livePath}/news`, newsTopic)}
 ${
   tokens.length === 0
     ? html`<p>${next === undefined ? t.noTokens : t.noneHere}</p>`
     : tokenTable(texts, tokens, texts.security.newestFirst)
 }
-${pager(texts, 'token', before, next)}`;
+${livePager(texts, 'token', before, next)}`;
 };
 
 const credentialList = async ({ ports, texts }: View, kind: LiveKind, before: string | undefined): Promise<Html> => {
@@ -69,36 +73,35 @@ const credentialList = async ({ ports, texts }: View, kind: LiveKind, before: st
   const asked = { kind, limit: pageSize, ...(before === undefined ? undefined : { before }) };
   const { credentials, next } = await ports.security.listLiveCredentials(asked);
   // The list refreshes itself, so a credential that ends disappears from the open page.
-  return html`<div id="live" ${live('live', hrefOf(kind, before), 'security-credentials')}>
+  return html`<div id="live" ${refreshOn('live', hrefOf(kind, before), credentialsTopic)}>
 ${
   credentials.length === 0
     ? html`<p>${t.none}</p>`
-    : html`<table class="stack">
-<caption>${texts.security.newestFirst}</caption>
-<thead><tr><th scope="col">${t.id}</th><th scope="col">${t.state}</th><th scope="col">${t.holder[kind]}</th><th scope="col">${t.created}</th><th scope="col">${t.expires}</th><th scope="col">${t.lastUsed}</th></tr></thead>
-<tbody>${credentials.map((credential) => credentialRow(texts, credential))}</tbody>
-</table>`
+    : table({
+        caption: texts.security.newestFirst,
+        hasRowHeader: false,
+        columns: [t.id, t.state, t.holder[kind], t.created, t.expires, t.lastUsed],
+        rows: credentials.map((credential) => credentialRow(texts, credential)),
+      })
 }
-${pager(texts, kind, before, next)}
+${livePager(texts, kind, before, next)}
 </div>`;
 };
 
-const credentialRow = (texts: Texts, credential: LiveCredential): Html => {
+const credentialRow = (texts: Texts, credential: LiveCredential): HtmlValue[] => {
   const t = texts.security.live;
   const { kind, id, name, holder, holderName, state, lastUsed, lastAddress } = credential;
   // The audit has no filter for client keys, so the link filters by the client.
   const audited = kind === 'client_key' ? `${holder}/${id}` : id;
-  return html`<tr>
-<td data-label="${t.id}"><a href="${searchHref({ credential: audited })}"><code>${id}</code></a>${name !== '' && html`<br>${name}`}</td>
-<td data-label="${t.state}">${stateBadge(texts, state)}</td>
-<td data-label="${t.holder[kind]}">${holderName}${holderName !== '' && html`<br>`}<code>${holder}</code></td>
-<td data-label="${t.created}">${time(credential.created, 'day')}</td>
-<td data-label="${t.expires}">${credential.expires === undefined ? t.never : time(credential.expires)}</td>
-<td data-label="${t.lastUsed}">${lastUsed === undefined ? t.notUsed : time(lastUsed)}${lastAddress !== null && html`<br><span class="hint">${lastAddress}</span>`}</td>
-</tr>`;
+  return [
+    html`<a href="${searchHref({ credential: audited })}"><code>${id}</code></a>${name !== '' && html`<br>${name}`}`,
+    credentialBadge(state, texts.security.states),
+    html`${holderName}${holderName !== '' && html`<br>`}<code>${holder}</code>`,
+    time(credential.created, 'day'),
+    credential.expires === undefined ? t.never : time(credential.expires),
+    html`${lastUsed === undefined ? t.notUsed : time(lastUsed)}${lastAddress !== null && html`<br><span class="hint">${lastAddress}</span>`}`,
+  ];
 };
 
-const pager = (texts: Texts, kind: Kind, before: string | undefined, next: string | undefined): Html =>
-  html`<nav class="row pager" aria-label="${texts.security.pages}">${before !== undefined && html`<a class="button" href="${hrefOf(kind)}">${texts.security.newest}</a>`}${
-    next !== undefined && html`<a class="button" rel="next" href="${hrefOf(kind, next)}">${texts.security.older}</a>`
-  }</nav>`;
+const livePager = (texts: Texts, kind: Kind, before: string | undefined, next: string | undefined): Html | false =>
+  pager({ texts }, { after: before, next, pathOf: (cursor) => hrefOf(kind, cursor), labels: newestAndOlder(texts) });

@@ -1,14 +1,17 @@
 /** The callers that would be refused if the trial scopes of routes were required. */
 import { Fault } from '#src/contract/fault.ts';
-import { live } from '../live/live.ts';
+import { refreshOn } from '../live/refresh-on.ts';
 import { type Answer, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import { readWord } from '../page/read-query.ts';
+import { readChoice } from '../page/read-query.ts';
 import type { DryRun } from '../ports/ports.ts';
 import type { Texts } from '../texts/en.ts';
+import { pager } from '../view/pager.ts';
+import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { searchHref } from './audit-filter.ts';
+import { newestAndOlder } from './audit-table.ts';
 import { policyTopic } from './topics.ts';
 
 const policyPath = '/panel/security/policy';
@@ -20,7 +23,7 @@ const hrefOf = (days: number, before?: string): string =>
 
 export const showPolicy = async ({ ports, texts, query }: View): Promise<Answer> => {
   const t = texts.security.policy;
-  const days = readWord({ query, texts }, 'days', windows) ?? 30;
+  const days = readChoice({ query, texts }, 'days', windows) ?? 30;
   const before = query.get('before') ?? undefined;
   const tried = ports.security.triedScopes();
   try {
@@ -34,12 +37,9 @@ ${tried.length === 0 ? html`<p class="card">${t.nothingTried} <code>"dryRun": { 
         (one) =>
           html`<li><a href="${hrefOf(one)}"${one === days && html` aria-current="page"`}>${t.days(one)}</a></li>`,
       )}</ul></nav>
-<div id="dry-runs" ${live('dry-runs', hrefOf(days, before), policyTopic)}>
-${dryRuns.length === 0 ? html`<p>${t.nobody}</p>` : dryRunTable(texts, dryRuns)}
-<nav class="row pager" aria-label="${texts.security.pages}">${before !== undefined && html`<a class="button" href="${hrefOf(days)}">${texts.security.newest}</a>`}${
-        next !== undefined &&
-        html`<a class="button" rel="next" href="${hrefOf(days, next)}">${texts.security.older}</a>`
-      }</nav></div>`,
+<div id="dry-runs" ${refreshOn('dry-runs', hrefOf(days, before), policyTopic)}>
+${dryRuns.length === 0 ? html`<p>${t.noCaller}</p>` : dryRunTable(texts, dryRuns)}
+${pager({ texts }, { after: before, next, pathOf: (cursor) => hrefOf(days, cursor), labels: newestAndOlder(texts) })}</div>`,
     });
   } catch (error) {
     // The cursor was cut off or typed by hand.
@@ -56,16 +56,17 @@ const triedList = (texts: Texts, tried: readonly { route: string; scopes: readon
 
 const dryRunTable = (texts: Texts, dryRuns: readonly DryRun[]): Html => {
   const t = texts.security.policy;
-  return html`<table class="stack">
-<caption>${t.wouldBreak}</caption>
-<thead><tr><th scope="col">${t.caller}</th><th scope="col">${t.route}</th><th scope="col">${t.missing}</th><th scope="col">${t.calls}</th><th scope="col">${t.firstSeen}</th><th scope="col">${t.lastSeen}</th></tr></thead>
-<tbody>${dryRuns.map(
-    ({ caller, route, missingScopes, calls, firstSeen, lastSeen }) => html`<tr>
-<td data-label="${t.caller}"><a href="${searchHref({ [caller.startsWith('opc_') ? 'client' : 'credential']: caller, route })}"><code>${caller}</code></a></td>
-<td data-label="${t.route}"><code>${route}</code></td>
-<td data-label="${t.missing}"><code>${missingScopes.join(' ')}</code></td>
-<td data-label="${t.calls}">${calls}</td>
-<td data-label="${t.firstSeen}">${time(firstSeen)}</td>
-<td data-label="${t.lastSeen}">${time(lastSeen)}</td></tr>`,
-  )}</tbody></table>`;
+  return table({
+    caption: t.wouldBreak,
+    hasRowHeader: false,
+    columns: [t.caller, t.route, t.missing, t.calls, t.firstSeen, t.lastSeen],
+    rows: dryRuns.map(({ caller, route, missingScopes, calls, firstSeen, lastSeen }) => [
+      html`<a href="${searchHref({ [caller.startsWith('opc_') ? 'client' : 'credential']: caller, route })}"><code>${caller}</code></a>`,
+      html`<code>${route}</code>`,
+      html`<code>${missingScopes.join(' ')}</code>`,
+      calls,
+      time(firstSeen),
+      time(lastSeen),
+    ]),
+  });
 };

@@ -1,11 +1,12 @@
 /** Search of the audit. The filter is kept in the query, so a search can be bookmarked and shared. */
 import { Fault } from '#src/contract/fault.ts';
-import { newsLink, newsPlace } from '../live/news.ts';
+import { newsLink, newsSlot } from '../live/news.ts';
 import { type Answer, page } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { AuditFilter, AuditPage } from '../ports/ports.ts';
 import { message } from '../view/layout.ts';
+import { pager } from '../view/pager.ts';
 import { time } from '../view/time.ts';
 import { readFilter, searchHref, searchPath } from './audit-filter.ts';
 import { auditTable } from './audit-table.ts';
@@ -30,7 +31,7 @@ export const showSearch = async (view: View): Promise<Answer> => {
   }
 };
 
-export const tellSearchNews = (view: View): Answer =>
+export const searchNews = (view: View): Answer =>
   newsLink(view.texts.security.news, searchHref(Object.fromEntries(Object.entries(readFilter(view).filter))));
 
 /** The search page with an error, for a download that is refused. */
@@ -67,13 +68,16 @@ const results = (view: View, filter: AuditFilter, { entries, next, searchedTo }:
   if (entries.length === 0 && searchedTo === undefined) {
     return html`<p>${isFirst ? t.nothingFits : t.nothingOlder} <a href="${isFirst ? searchPath : searchHref(filter)}">${isFirst ? t.clearFilter : t.newest}</a></p>`;
   }
-  return html`${isFirst && newsPlace(searchHref(filter).replace(searchPath, `${searchPath}/news`), newsTopic)}
+  return html`${isFirst && newsSlot(searchHref(filter).replace(searchPath, `${searchPath}/news`), newsTopic)}
 ${entries.length > 0 && auditTable(view.texts, entries, t.newestFirst)}
 ${searchedTo !== undefined && html`<p role="status">${entries.length === 0 ? t.noneSoFar : t.someSoFar} ${t.searchedTo} ${time(searchedTo)}. ${t.lookFurtherHint}</p>`}
-<nav class="row pager" aria-label="${t.pages}">${!isFirst && html`<a class="button" href="${searchHref(filter)}">${t.newest}</a>`}${
-    next !== undefined &&
-    html`<a class="button" rel="next" href="${searchHref({ ...filter, before: next })}">${searchedTo === undefined ? t.older : t.lookFurther}</a>`
-  }<span class="hint">${t.exportThese}</span>${exportLinks(view.texts, filter)}</nav>`;
+${pager(view, {
+  after: isFirst ? undefined : '',
+  next,
+  pathOf: (before) => searchHref({ ...filter, before }),
+  labels: { first: t.newest, next: searchedTo === undefined ? t.older : t.lookFurther },
+  more: html`<span class="hint">${t.exportThese}</span>${exportLinks(view.texts, filter)}`,
+})}`;
 };
 
 const filterForm = (view: View, filter: AuditFilter): Html => {

@@ -4,11 +4,19 @@ import type { Topic } from '../live/topic.ts';
 /** New events in the audit. */
 export const newsTopic = 'security-audit';
 
+/** The report of trial scopes. */
 export const policyTopic = 'security-policy';
+
+/** All credentials and their states. */
+export const credentialsTopic = 'security-credentials';
+
+/** The verifications of the audit. */
+export const integrityTopic = 'security-integrity';
 
 export const securityTopics: readonly Topic[] = [
   {
-    ...{ name: policyTopic, roles: ['security', 'admin'] },
+    name: policyTopic,
+    roles: ['security', 'admin'],
     mark: async (ports) => JSON.stringify(await ports.security.listDryRuns({ days: 90, limit: 50 })),
   },
   {
@@ -17,13 +25,13 @@ export const securityTopics: readonly Topic[] = [
     mark: (ports) => ports.security.auditMark(),
   },
   {
-    name: 'security-credentials',
+    name: credentialsTopic,
     roles: ['security', 'admin'],
     channels: ['gateway_credentials'],
     mark: (ports) => ports.security.credentialMark(),
   },
   {
-    name: 'security-integrity',
+    name: integrityTopic,
     roles: ['security', 'admin'],
     mark: async (ports) => JSON.stringify(await ports.security.listVerifications(1)),
   },

@@ -2,6 +2,8 @@
 import { type Html, html } from '../page/html.ts';
 import type { AuditFilter, CredentialTrace, IssuedToken } from '../ports/ports.ts';
 import type { Texts } from '../texts/en.ts';
+import { credentialBadge } from '../view/badge.ts';
+import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { searchHref } from './audit-filter.ts';
 import { auditTable, eventHref } from './audit-table.ts';
@@ -26,7 +28,7 @@ const factsOf = (texts: Texts, traced: CredentialTrace): Html[] => {
   const { issued, clientId, parent, state } = traced;
   const code = (href: string, text: string): Html => html`<a href="${href}"><code>${text}</code></a>`;
   const facts: [string, Html | string | number | null | undefined][] = [
-    [t.state, state && stateBadge(texts, state)],
+    [t.state, state && credentialBadge(state, texts.security.states)],
     [
       t.issued,
       issued &&
@@ -76,33 +78,19 @@ ${lastUsed !== undefined && html`<dt>${t.lastUsed}</dt><dd>${time(lastUsed)}</dd
 export const ownFilter = ({ kind, id }: Pick<CredentialTrace, 'kind' | 'id'>): AuditFilter =>
   kind === 'token' ? { tokenId: id } : { credential: id };
 
-type State = NonNullable<CredentialTrace['state']>;
-
-export const stateBadge = (texts: Texts, state: State): Html => {
-  const tones: Readonly<Record<State, string>> = {
-    active: 'good',
-    live: 'good',
-    quarantined: 'warn',
-    revoked: 'bad',
-    expired: 'warn',
-  };
-  return html`<span class="badge ${tones[state]}">${texts.security.states[state]}</span>`;
-};
-
 export const tokenTable = (texts: Texts, tokens: readonly IssuedToken[], caption: string): Html => {
   const t = texts.security.tokens;
-  return html`<table class="stack">
-<caption>${caption}</caption>
-<thead><tr><th scope="col">${t.token}</th><th scope="col">${t.state}</th><th scope="col">${t.client}</th><th scope="col">${t.scopes}</th><th scope="col">${t.issued}</th><th scope="col">${t.expires}</th></tr></thead>
-<tbody>${tokens.map(
-    (token) => html`<tr>
-<td data-label="${t.token}"><a href="${searchHref({ tokenId: token.id })}"><code>${token.id}</code></a></td>
-<td data-label="${t.state}">${stateBadge(texts, token.state)}</td>
-<td data-label="${t.client}">${token.clientId !== null && html`<code>${token.clientId}</code>`}</td>
-<td data-label="${t.scopes}"><code>${token.scopes.join(' ')}</code></td>
-<td data-label="${t.issued}">${time(token.issued)}${token.address !== null && html`<br><span class="hint">${token.address}</span>`}</td>
-<td data-label="${t.expires}">${time(token.expires)}</td>
-</tr>`,
-  )}</tbody>
-</table>`;
+  return table({
+    caption,
+    hasRowHeader: false,
+    columns: [t.token, t.state, t.client, t.scopes, t.issued, t.expires],
+    rows: tokens.map((token) => [
+      html`<a href="${searchHref({ tokenId: token.id })}"><code>${token.id}</code></a>`,
+      credentialBadge(token.state, texts.security.states),
+      token.clientId !== null && html`<code>${token.clientId}</code>`,
+      html`<code>${token.scopes.join(' ')}</code>`,
+      html`${time(token.issued)}${token.address !== null && html`<br><span class="hint">${token.address}</span>`}`,
+      time(token.expires),
+    ]),
+  });
 };

@@ -1,6 +1,6 @@
 /** The page that a visitor asked for before signing in. */
 import { panelPath } from '../page/page-path.ts';
-import { signInPath } from './places.ts';
+import { signInPath } from './paths.ts';
 
 /** Accepts only a path of the panel; anything else could be an open redirect. */
 export const nextPath = (given: string | null): string => {

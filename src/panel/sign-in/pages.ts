@@ -15,7 +15,7 @@ import {
 } from '../server/cookies.ts';
 import { message } from '../view/layout.ts';
 import { nextOf, nextPath } from './next-path.ts';
-import { codePath, linkPath, providerPath, signInPath } from './places.ts';
+import { codePath, linkPath, providerPath, signInPath } from './paths.ts';
 
 export const visitorOf = ({ address, request }: Pick<Visit, 'address' | 'request'>): Visitor => ({
   address,

@@ -5,7 +5,7 @@ import { cookie, endCookie, languageCookie, sessionCookie } from '../server/cook
 import { isCsrfToken } from '../server/csrf.ts';
 import { isLanguage } from '../texts/texts.ts';
 import { nextOf } from './next-path.ts';
-import { signInPath } from './places.ts';
+import { signInPath } from './paths.ts';
 
 const yearSeconds = 31_536_000;
 

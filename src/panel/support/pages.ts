@@ -1,12 +1,12 @@
 /** Pages and actions of support, for the roles support and admin. */
 import type { Page } from '../page/page.ts';
-import { clientListPages } from './client-list.ts';
-import { clientPages } from './client-page.ts';
-import { grantPages } from './grants.ts';
+import { clientListPages } from './client-list-pages.ts';
+import { clientPages } from './client-pages.ts';
+import { grantPages } from './grant-pages.ts';
 import { restaurantChoicePages } from './restaurant-choice.ts';
 import { restaurantPages } from './restaurant-pages.ts';
 import { secretPages } from './secret-pages.ts';
-import { stopPages } from './stop-client.ts';
+import { stopPages } from './stop-pages.ts';
 import { unusedScopesPages } from './unused-scopes.ts';
 import { usePages } from './use-pages.ts';
 

@@ -9,11 +9,11 @@ import type { Page, View } from '../page/page.ts';
 import { readSearch } from '../page/read-query.ts';
 import { Refusal } from '../page/refusal.ts';
 import type { SupportRestaurant } from '../ports/support.ts';
+import { fieldNote } from '../view/field.ts';
 import { supportRoles } from './roles.ts';
 
 const choicePath = '/support/restaurant-choice';
 const chosenMax = 100;
-const searchMax = 255;
 
 /** Name of the search button. A form that was sent by it is only shown again. */
 export const findField = 'find';
@@ -41,8 +41,9 @@ export const restaurantChoice = async (
   { title, chosen, problem }: { title: string; chosen: readonly string[]; problem?: string | undefined },
 ): Promise<Html> => {
   const t = view.texts.support.restaurantChoice;
-  return html`<fieldset${problem !== undefined && html` aria-describedby="choice-problem"`}><legend>${title}</legend>
-${problem !== undefined && html`<p class="field-error" id="choice-problem">${problem}</p>`}
+  const note = fieldNote('choice', problem);
+  return html`<fieldset${note.attributes}><legend>${title}</legend>
+${note.line}
 <div class="row find"><label>${t.label}<input type="search" name="search" maxlength="255" autocomplete="off" value="${view.form.get('search')}" hx-post="/panel${choicePath}" hx-trigger="input changed delay:250ms" hx-target="#restaurant-choice" hx-include="closest form"></label>
 <button name="${findField}" value="yes" formnovalidate hx-post="/panel${choicePath}" hx-target="#restaurant-choice" hx-include="closest form">${t.find}</button></div>
 <div id="restaurant-choice" aria-live="polite">${await choiceList(view, chosen)}</div>
@@ -58,7 +59,7 @@ const choiceList = async (view: View, chosen: readonly string[]): Promise<Html> 
   const others = found?.restaurants.filter(({ restuid }) => !chosen.includes(restuid));
   return html`<p class="hint">${kept.length === 0 ? t.nothingChosen : t.chosen}</p>
 ${kept.map((one) => box(one, true))}
-${problem !== undefined && html`<p class="field-error">${problem}</p>`}
+${fieldNote('search', problem).line}
 ${others !== undefined && html`<p class="hint">${others.length === 0 ? t.noneFound : t.found}</p>${others.map((one) => box(one, false))}`}
 ${typeof found?.next === 'string' && html`<p class="hint">${t.more}</p>`}`;
 };
@@ -66,7 +67,7 @@ ${typeof found?.next === 'string' && html`<p class="hint">${t.more}</p>`}`;
 /** An unusable search becomes a message beside the field, so that the rest of the form keeps its values. */
 const askedSearch = ({ form, texts }: View): { search?: string | undefined; problem?: string } => {
   try {
-    return { search: readSearch({ query: form, texts }, 'search', searchMax) };
+    return { search: readSearch({ query: form, texts }, 'search') };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return { problem: error.message };

@@ -1,15 +1,17 @@
 /** Restaurants for support: find one, create one, see the clients that may reach it. */
 import { Fault } from '#src/contract/fault.ts';
-import { addressOf, live } from '../live/live.ts';
+import { addressOf, refreshOn } from '../live/refresh-on.ts';
 import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
+import { withQuery } from '../page/page-path.ts';
+import { readCursor, readSearch } from '../page/read-query.ts';
 import type { SupportRestaurant } from '../ports/support.ts';
 import type { Texts } from '../texts/en.ts';
-import { fieldNote, notedBy } from '../view/field-note.ts';
+import { fieldNote } from '../view/field.ts';
 import { message } from '../view/layout.ts';
-import { nextLink } from '../view/next-link.ts';
-import { queryCursor, querySearch } from '../view/query-text.ts';
+import { pager } from '../view/pager.ts';
+import { table } from '../view/table.ts';
 import { clientTable } from './client-table.ts';
 import { currencyCodes, nameOfCurrency, timeZones } from './money-and-zones.ts';
 import { supportRoles } from './roles.ts';
@@ -47,8 +49,8 @@ export const restaurantPath = (restuid: string): string => `${listPath}/${encode
 const showList = async (view: View): Promise<Answer> => {
   const { texts, path, query, ports } = view;
   const t = texts.support.restaurants;
-  const search = querySearch(view);
-  const { restaurants, next } = await ports.support.listRestaurants(search, queryCursor(view));
+  const search = readSearch(view, 'q') ?? '';
+  const { restaurants, next } = await ports.support.listRestaurants(search, readCursor(view));
   return page({
     title: t.title,
     body: html`<div class="row spread">
@@ -57,24 +59,29 @@ const showList = async (view: View): Promise<Answer> => {
 <button>${texts.support.search}</button>
 </form>
 <a class="button primary" href="${listPath}/new">${t.create}</a></div>
-<div id="restaurants" ${live('restaurants', addressOf({ path, query }), credentialsTopic)}>
+<div id="restaurants" ${refreshOn('restaurants', addressOf({ path, query }), credentialsTopic)}>
 ${
   restaurants.length === 0
     ? html`<p>${search === '' ? t.empty : t.noneFound(search)}</p>`
     : restaurantTable(texts, restaurants)
 }
-${nextLink(texts.support.next, listPath, next, { q: search })}</div>`,
+${pager(view, { next, pathOf: (after) => withQuery(listPath, { q: search, after }) })}</div>`,
   });
 };
 
 const restaurantTable = (texts: Texts, restaurants: readonly SupportRestaurant[]): Html => {
   const t = texts.support.restaurants;
-  return html`<table class="stack"><caption>${t.caption}</caption>
-<thead><tr><th scope="col">${t.name}</th><th scope="col">${t.id}</th><th scope="col">${t.currency}</th><th scope="col">${t.timeZone}</th><th scope="col">${t.apiAccess}</th></tr></thead>
-<tbody>${restaurants.map(
-    ({ restuid, name, currency, timeZone, apiEnabled }) =>
-      html`<tr><th scope="row"><a href="${restaurantPath(restuid)}">${name}</a></th><td data-label="${t.id}"><code>${restuid}</code></td><td data-label="${t.currency}">${currency}</td><td data-label="${t.timeZone}">${timeZone}</td><td data-label="${t.apiAccess}">${apiEnabled ? texts.support.on : texts.support.off}</td></tr>\n`,
-  )}</tbody></table>`;
+  return table({
+    caption: t.caption,
+    columns: [t.name, t.id, t.currency, t.timeZone, t.apiAccess],
+    rows: restaurants.map(({ restuid, name, currency, timeZone, apiEnabled }) => [
+      html`<a href="${restaurantPath(restuid)}">${name}</a>`,
+      html`<code>${restuid}</code>`,
+      currency,
+      timeZone,
+      apiEnabled ? texts.support.on : texts.support.off,
+    ]),
+  });
 };
 
 const showOne = async ({ texts, params, ports }: View): Promise<Answer> => {
@@ -130,24 +137,26 @@ const showForm = (
 ): Answer => {
   const t = texts.support.restaurants;
   const isRefused = Object.keys(problems).length > 0;
+  const nameNote = fieldNote('name', problems.name, t.nameHint);
+  const currencyNote = fieldNote('currency', problems.currency, t.currencyHint);
+  const zoneNote = fieldNote('time_zone', problems.timeZone, t.timeZoneHint);
   return page({
     title: t.create,
     status: isRefused ? 422 : 200,
-    scripts: ['support.js'],
     body: html`${isRefused && message({ tone: 'bad', text: texts.support.correct })}
 <form method="post" action="${listPath}/new" class="card narrow" data-once>${csrfField}
-<label>${t.name}<input name="name" required maxlength="255" autocomplete="off" value="${name}"${notedBy('name-note', problems.name)}></label>
-${fieldNote('name-note', t.nameHint, problems.name)}
-<label>${t.currency}<select name="currency"${notedBy('currency-note', problems.currency)}>${currencyCodes.map(
+<label>${t.name}<input name="name" required maxlength="255" autocomplete="off" value="${name}"${nameNote.attributes}></label>
+${nameNote.line}
+<label>${t.currency}<select name="currency"${currencyNote.attributes}>${currencyCodes.map(
       (code) =>
         html`<option value="${code}"${code === currency && html` selected`}>${code} – ${nameOfCurrency(code, language)}</option>`,
     )}</select></label>
-${fieldNote('currency-note', t.currencyHint, problems.currency)}
-<label>${t.timeZone}<select name="time_zone"${timeZone === '' && html` data-own-zone`}${notedBy('zone-note', problems.timeZone)}>${timeZones.map(
+${currencyNote.line}
+<label>${t.timeZone}<select name="time_zone"${timeZone === '' && html` data-own-zone`}${zoneNote.attributes}>${timeZones.map(
       (zone) =>
         html`<option${(zone === timeZone || (timeZone === '' && zone === 'UTC')) && html` selected`}>${zone}</option>`,
     )}</select></label>
-${fieldNote('zone-note', t.timeZoneHint, problems.timeZone)}
+${zoneNote.line}
 <div class="row"><button class="primary">${t.submit}</button><a href="${listPath}">${texts.support.cancel}</a></div>
 </form>`,
   });

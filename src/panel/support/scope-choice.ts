@@ -2,6 +2,7 @@
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { Scope } from '../ports/support.ts';
+import { fieldNote } from '../view/field.ts';
 
 /** `held`: the chosen scopes; null means all. */
 type Choice = { held: readonly string[] | null; problem?: string | undefined };
@@ -9,10 +10,11 @@ type Choice = { held: readonly string[] | null; problem?: string | undefined };
 export const scopeChoice = ({ texts, ports }: View, { held, problem }: Choice): Html => {
   const t = texts.support.scopeChoice;
   const { scopes } = ports.support;
+  const note = fieldNote('scopes', problem);
   const box = ({ name, description }: Scope): Html =>
     html`<label class="check"><input type="checkbox" name="scope" value="${name}"${held?.includes(name) === true && html` checked`}><span>${t.describe(name, description)} <code>${name}</code></span></label>`;
-  return html`<fieldset class="scopes"${problem !== undefined && html` aria-describedby="scopes-problem"`}><legend>${t.title}</legend>
-${problem !== undefined && html`<p class="field-error" id="scopes-problem">${problem}</p>`}
+  return html`<fieldset class="scopes"${note.attributes}><legend>${t.title}</legend>
+${note.line}
 <label class="check"><input type="radio" name="which" value="some"${held !== null && html` checked`}>${t.some}</label>
 <div class="columns" role="group" aria-label="${t.some}">
 <div><p class="hint">${t.read}</p>${scopes.filter(({ isRead }) => isRead).map(box)}</div>

@@ -7,7 +7,7 @@ import { confirmPage } from '../view/confirm-page.ts';
 import { message } from '../view/layout.ts';
 import { secretOnce } from '../view/secret-once.ts';
 import { time } from '../view/time.ts';
-import { overlapHours } from './client-page.ts';
+import { overlapHours } from './client-pages.ts';
 import { clientPath } from './client-table.ts';
 import { supportRoles } from './roles.ts';
 import { isLive, wasUsedLately } from './secret-table.ts';
@@ -44,12 +44,12 @@ const rotate = async (view: View): Promise<Answer> => {
   const secret = await ports.support.rotateSecret(actor, clientId, Number(overlap));
   return page({
     title: t.rotatedTitle,
-    scripts: ['support.js'],
-    body: html`<p>${t.rotatedText(name)}</p>${secretOnce(
-      texts,
-      [{ id: 'client-secret', label: texts.support.newClient.secret, value: secret }],
-      clientPath(clientId),
-    )}`,
+    body: secretOnce(view, {
+      text: t.rotatedText(name),
+      values: [{ id: 'client-secret', label: texts.support.newClient.secret, value: secret }],
+      warning: texts.support.newClient.once,
+      done: { path: clientPath(clientId), label: texts.support.newClient.toClient },
+    }),
   });
 };
 

@@ -2,7 +2,8 @@
 import { type Html, html } from '../page/html.ts';
 import type { ShownClient, ShownSecret } from '../ports/support.ts';
 import type { Texts } from '../texts/en.ts';
-import { stateBadge } from '../view/state-badge.ts';
+import { credentialBadge } from '../view/badge.ts';
+import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { clientPath } from './client-table.ts';
 
@@ -10,17 +11,19 @@ export const secretTable = (texts: Texts, client: ShownClient): Html => {
   const t = texts.support.client;
   const { state, created } = texts.support.clients;
   const most = Math.max(1, ...client.secrets.map(({ calls5m }) => calls5m));
-  const titles = [t.secret, state, t.use, created, t.ends];
-  return html`<table class="stack"><caption>${t.secretsCaption}</caption>
-<thead><tr>${titles.map((title) => html`<th scope="col">${title}</th>`)}<th scope="col"><span class="visually-hidden">${t.retire}</span></th></tr></thead>
-<tbody>${client.secrets.map(
-    (secret) => html`<tr><th scope="row"><code>${secret.id}</code></th>
-<td data-label="${state}">${stateBadge(secret.state, texts.support.clients.secretStates)}</td>
-<td data-label="${t.use}">${use(texts, secret, most)}</td>
-<td data-label="${created}">${time(secret.created, 'day')}</td>
-<td data-label="${t.ends}">${secret.expires === null ? t.noEnd : time(secret.expires)}</td>
-<td>${isLive(secret) && html`<a class="button" id="retire-${secret.id}" href="${clientPath(client.clientId)}/secrets/${secret.id}/retire">${t.retire}<span class="visually-hidden"> ${secret.id}</span></a>`}</td></tr>\n`,
-  )}</tbody></table>`;
+  return table({
+    caption: t.secretsCaption,
+    columns: [t.secret, state, t.use, created, t.ends, { title: t.retire, kind: 'action' }],
+    rows: client.secrets.map((secret) => [
+      html`<code>${secret.id}</code>`,
+      credentialBadge(secret.state, texts.support.clients.secretStates),
+      use(texts, secret, most),
+      time(secret.created, 'day'),
+      secret.expires === null ? t.noEnd : time(secret.expires),
+      isLive(secret) &&
+        html`<a class="button" id="retire-${secret.id}" href="${clientPath(client.clientId)}/secrets/${secret.id}/retire">${t.retire}<span class="visually-hidden"> ${secret.id}</span></a>`,
+    ]),
+  });
 };
 
 export const isLive = ({ state }: ShownSecret): boolean => state === 'active' || state === 'quarantined';

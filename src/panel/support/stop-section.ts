@@ -2,7 +2,7 @@
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { ShownClient } from '../ports/support.ts';
-import { fieldNote, notedBy } from '../view/field-note.ts';
+import { fieldNote } from '../view/field.ts';
 import { clientPath } from './client-table.ts';
 
 export const reasonLengthMax = 200;
@@ -16,12 +16,13 @@ export const stopSection = (
   const path = clientPath(client.clientId);
   const isQuarantined = client.state === 'quarantined';
   const problem = isQuarantined ? problems.reactivate : problems.quarantine;
+  const note = fieldNote('reason', problem, isQuarantined ? undefined : t.quarantineText);
   const action = isQuarantined ? 'reactivate' : 'quarantine';
   return html`<h2 id="stop">${t.danger}</h2>
 <form method="post" action="${path}/${action}" class="card">${csrfField}
 <h3>${isQuarantined ? t.reactivateTitle(client.name) : t.quarantineTitle(client.name)}</h3>
-<label>${isQuarantined ? t.reactivateReason : t.quarantineReason}<input name="reason" required maxlength="${reasonLengthMax}" autocomplete="off" value="${problem === undefined ? '' : form.get('reason')}"${notedBy('reason-note', problem)}></label>
-${fieldNote('reason-note', isQuarantined ? '' : t.quarantineText, problem)}
+<label>${isQuarantined ? t.reactivateReason : t.quarantineReason}<input name="reason" required maxlength="${reasonLengthMax}" autocomplete="off" value="${problem === undefined ? '' : form.get('reason')}"${note.attributes}></label>
+${note.line}
 <button>${isQuarantined ? t.reactivate : t.quarantine}</button></form>
 <div class="card row spread"><span>${t.disableText}</span><a class="button" href="${path}/disable">${t.disable}</a></div>`;
 };

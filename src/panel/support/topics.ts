@@ -11,6 +11,9 @@ export const callsTopic = 'client-calls';
 /** Calls of any client. */
 export const allCallsTopic = 'calls-of-clients';
 
+/** The use of secrets and keys, as gateways have written it. */
+export const useTopic = 'client-use';
+
 export const supportTopics: readonly Topic[] = [
   {
     name: credentialsTopic,
@@ -19,10 +22,12 @@ export const supportTopics: readonly Topic[] = [
     mark: (ports) => ports.support.credentialsMark(),
   },
   {
-    ...{ name: callsTopic, roles: supportRoles, about: 'client' },
+    name: callsTopic,
+    roles: supportRoles,
+    about: 'client',
     mark: (ports, clientId) => ports.support.callsMark(clientId),
   },
   { name: allCallsTopic, roles: supportRoles, mark: (ports) => ports.support.callsMark(undefined) },
   // Polled: gateways write their counts every few seconds and send no notification.
-  { name: 'client-use', roles: supportRoles, mark: (ports) => ports.support.useMark() },
+  { name: useTopic, roles: supportRoles, mark: (ports) => ports.support.useMark() },
 ];

@@ -1,13 +1,15 @@
 /** Clients that hold scopes which no call needed, one page of clients at a time. */
 
-import { addressOf } from '../live/live.ts';
-import { newsLink, newsPlace } from '../live/news.ts';
+import { newsLink, newsSlot } from '../live/news.ts';
+import { addressOf } from '../live/refresh-on.ts';
 import { type Answer, page } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
+import { withQuery } from '../page/page-path.ts';
+import { readCursor } from '../page/read-query.ts';
 import type { ClientUse, ListedClient } from '../ports/support.ts';
-import { nextLink } from '../view/next-link.ts';
-import { queryCursor } from '../view/query-text.ts';
+import { pager } from '../view/pager.ts';
+import { table } from '../view/table.ts';
 import { clientPath } from './client-table.ts';
 import { supportRoles } from './roles.ts';
 import { allCallsTopic, credentialsTopic } from './topics.ts';
@@ -25,7 +27,9 @@ export const unusedScopesPages: readonly Page[] = [
     handle: (view) => show(view),
   },
   {
-    ...{ method: 'GET', path: '/clients/unused-scopes/news', roles: supportRoles },
+    method: 'GET',
+    path: '/clients/unused-scopes/news',
+    roles: supportRoles,
     handle: ({ query, texts }) => newsLink(texts.support.use.news, addressOf({ path: listPath, query })),
   },
 ];
@@ -34,7 +38,7 @@ type Found = { client: ListedClient; use: ClientUse };
 
 const show = async (view: View): Promise<Answer> => {
   const { query, ports, actor, texts } = view;
-  const { clients, next } = await ports.support.listClients({ live: true }, queryCursor(view));
+  const { clients, next } = await ports.support.listClients({ live: true }, readCursor(view));
   const uses = await ports.support.clientUse(actor, clients, daysDefault);
   const found = clients.flatMap((client, index): Found[] => {
     const use = uses[index];
@@ -43,26 +47,28 @@ const show = async (view: View): Promise<Answer> => {
   const t = texts.support.unused;
   return page({
     title: t.title,
-    body: html`${newsPlace(addressOf({ path: `${listPath}/news`, query }), allCallsTopic, credentialsTopic)}
+    body: html`${newsSlot(addressOf({ path: `${listPath}/news`, query }), allCallsTopic, credentialsTopic)}
 <p>${t.text} ${texts.support.use.days}: ${texts.support.use.daysOf(daysDefault)}.</p>
-${found.length === 0 ? html`<p>${t.none}</p>` : table(view, found)}
-${nextLink(texts.support.next, listPath, next)}`,
+${found.length === 0 ? html`<p>${t.none}</p>` : useTable(view, found)}
+${pager(view, { next, pathOf: (after) => withQuery(listPath, { after }) })}`,
   });
 };
 
-const table = (view: View, found: readonly Found[]): Html => {
+const useTable = (view: View, found: readonly Found[]): Html => {
   const t = view.texts.support.unused;
-  const titles = [t.client, t.calls, t.keep, t.unused];
   const names = (scopes: readonly string[]): Html | string =>
     scopes.length === 0 ? t.nothing : html`${scopes.map((scope) => html`<code>${scope}</code> `)}`;
-  return html`<table class="stack"><caption>${t.caption}</caption>
-<thead><tr>${titles.map((title) => html`<th scope="col">${title}</th>`)}<th scope="col"><span class="visually-hidden">${view.texts.support.use.shrinkTitle}</span></th></tr></thead>
-<tbody>${found.map(
-    ({ client, use }) => html`<tr><th scope="row"><a href="${clientPath(client.clientId)}/use">${client.name}</a></th>
-<td data-label="${t.calls}">${use.calls}</td><td data-label="${t.keep}">${names(use.proposed)}</td>
-<td data-label="${t.unused}">${names(use.scopes.map(({ name }) => name).filter((name) => !use.proposed.includes(name)))}</td>
-<td>${use.calls === 0 ? t.silent : shrinkButton(view, client, use)}</td></tr>\n`,
-  )}</tbody></table>`;
+  return table({
+    caption: t.caption,
+    columns: [t.client, t.calls, t.keep, t.unused, { title: view.texts.support.use.shrinkTitle, kind: 'action' }],
+    rows: found.map(({ client, use }) => [
+      html`<a href="${clientPath(client.clientId)}/use">${client.name}</a>`,
+      use.calls,
+      names(use.proposed),
+      names(use.scopes.map(({ name }) => name).filter((name) => !use.proposed.includes(name))),
+      use.calls === 0 ? t.silent : shrinkButton(view, client, use),
+    ]),
+  });
 };
 
 const shrinkButton = ({ texts }: View, client: ListedClient, use: ClientUse): Html => {

@@ -1,13 +1,15 @@
 /** The recent use of a client, and its scopes: withdraw the unused ones, or choose them again. */
 
-import { newsLink, newsPlace } from '../live/news.ts';
+import { newsLink, newsSlot } from '../live/news.ts';
 import { type Answer, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
-import { readWord } from '../page/read-query.ts';
+import { readChoice } from '../page/read-query.ts';
 import type { ClientUse, ShownClient } from '../ports/support.ts';
+import { badge } from '../view/badge.ts';
 import { confirmPage } from '../view/confirm-page.ts';
 import { message } from '../view/layout.ts';
+import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { clientPath } from './client-table.ts';
 import { supportRoles } from './roles.ts';
@@ -27,7 +29,9 @@ export const usePages: readonly Page[] = [
     handle: (view) => showUse(view),
   },
   {
-    ...{ method: 'GET', path: '/clients/:client/use/news', roles: supportRoles },
+    method: 'GET',
+    path: '/clients/:client/use/news',
+    roles: supportRoles,
     handle: ({ params, query, texts }) =>
       newsLink(texts.support.use.news, hrefOf(params.client ?? '', periodOf({ query, texts }))),
   },
@@ -39,7 +43,7 @@ export const usePages: readonly Page[] = [
 
 /** The period in days, from the query or from the fields of a form. */
 const periodOf = ({ texts, query }: Pick<View, 'texts' | 'query'>): number =>
-  readWord({ texts, query }, 'days', periods) ?? daysDefault;
+  readChoice({ texts, query }, 'days', periods) ?? daysDefault;
 
 const hrefOf = (clientId: string, days: number): string => `${usePath(clientId)}?days=${days}`;
 
@@ -54,7 +58,7 @@ const showUse = async (view: View): Promise<Answer> => {
   const t = texts.support.use;
   return page({
     title: t.title(client.name),
-    body: html`${newsPlace(`${usePath(client.clientId)}/news?days=${days}`, callsTopic, credentialsTopic)}
+    body: html`${newsSlot(`${usePath(client.clientId)}/news?days=${days}`, callsTopic, credentialsTopic)}
 <form method="get" action="${usePath(client.clientId)}" class="row">
 <label class="inline">${t.days} <select name="days">${periods.map(
       (one) => html`<option value="${one}"${one === days && html` selected`}>${t.daysOf(one)}</option>`,
@@ -123,34 +127,42 @@ const scopeList = ({ texts, ports }: View, names: readonly string[]): Html => {
 const scopeTable = ({ texts, ports }: View, use: ClientUse): Html => {
   const t = texts.support.use;
   const described = new Map(ports.support.scopes.map(({ name, description }) => [name, description]));
-  return html`<table class="stack"><caption>${t.scopesCaption}</caption>
-<thead><tr><th scope="col">${t.scope}</th><th scope="col">${t.calls}</th><th scope="col">${t.last}</th></tr></thead>
-<tbody>${use.scopes.map(
-    ({ name, calls, last }) =>
-      html`<tr><th scope="row">${texts.support.scopeChoice.describe(name, described.get(name) ?? '')} <code>${name}</code></th>
-<td data-label="${t.calls}">${calls}</td>
-<td data-label="${t.last}">${last === null ? html`<span class="badge warn">${t.unused}</span>` : time(last, 'relative')}</td></tr>\n`,
-  )}</tbody></table>`;
+  return table({
+    caption: t.scopesCaption,
+    columns: [t.scope, t.calls, t.last],
+    rows: use.scopes.map(({ name, calls, last }) => [
+      html`${texts.support.scopeChoice.describe(name, described.get(name) ?? '')} <code>${name}</code>`,
+      calls,
+      last === null ? badge('warn', t.unused) : time(last, 'relative'),
+    ]),
+  });
 };
 
 const operations = ({ texts }: View, use: ClientUse): Html => {
   const t = texts.support.use;
-  return html`<h2>${t.operations}</h2><table class="stack"><caption>${t.operationsCaption}</caption>
-<thead><tr><th scope="col">${t.operation}</th><th scope="col">${t.calls}</th><th scope="col">${t.last}</th></tr></thead>
-<tbody>${use.routes.map(
-    ({ method, path, calls, last }) =>
-      html`<tr><th scope="row"><code>${method} ${path}</code></th><td data-label="${t.calls}">${calls}</td><td data-label="${t.last}">${time(last, 'relative')}</td></tr>\n`,
-  )}</tbody></table>`;
+  return html`<h2>${t.operations}</h2>${table({
+    caption: t.operationsCaption,
+    columns: [t.operation, t.calls, t.last],
+    rows: use.routes.map(({ method, path, calls, last }) => [
+      html`<code>${method} ${path}</code>`,
+      calls,
+      time(last, 'relative'),
+    ]),
+  })}`;
 };
 
 const refusals = ({ texts }: View, use: ClientUse): Html => {
   const t = texts.support.use;
-  return html`<table class="stack"><caption>${t.refusalsCaption}</caption>
-<thead><tr><th scope="col">${t.operation}</th><th scope="col">${t.reason}</th><th scope="col">${t.calls}</th><th scope="col">${t.last}</th></tr></thead>
-<tbody>${use.refusals.map(
-    ({ path, reason, calls, last }) =>
-      html`<tr><th scope="row"><code>${path ?? '–'}</code></th><td data-label="${t.reason}"><code>${reason ?? '–'}</code></td><td data-label="${t.calls}">${calls}</td><td data-label="${t.last}">${time(last, 'relative')}</td></tr>\n`,
-  )}</tbody></table>`;
+  return table({
+    caption: t.refusalsCaption,
+    columns: [t.operation, t.reason, t.calls, t.last],
+    rows: use.refusals.map(({ path, reason, calls, last }) => [
+      html`<code>${path ?? '–'}</code>`,
+      html`<code>${reason ?? '–'}</code>`,
+      calls,
+      time(last, 'relative'),
+    ]),
+  });
 };
 
 const shrink = async ({ params, form, ports, actor, texts }: View): Promise<Answer> => {

@@ -1,14 +1,20 @@
 /** Staff accounts, for administrators: list, sessions, one-time links, disabling. */
 import { sessionFacts, sessionTable } from '../account/session-table.ts';
-import { addressOf, live } from '../live/live.ts';
+import { addressOf, refreshOn } from '../live/refresh-on.ts';
 import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
+import { withQuery } from '../page/page-path.ts';
 import { Refusal } from '../page/refusal.ts';
 import type { Role } from '../ports/role.ts';
 import type { ListedUser } from '../ports/staff.ts';
+import { badge } from '../view/badge.ts';
 import { confirmPage } from '../view/confirm-page.ts';
+import { pager } from '../view/pager.ts';
+import { copyable } from '../view/secret-once.ts';
+import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
+import { usersTopic } from './topics.ts';
 
 const usersPath = '/panel/users';
 const pageMax = 50;
@@ -62,11 +68,14 @@ const question = (name: AskedName, submitOf: (texts: View['texts']) => string): 
 
 export const usersPages: readonly Page[] = [
   {
-    ...{ method: 'GET', path: '/users', roles, topics: ['users'] },
+    method: 'GET',
+    path: '/users',
+    roles,
+    topics: [usersTopic],
     nav: (texts) => texts.users.title,
     handle: (view) => listPage(view),
   },
-  { method: 'GET', path: '/users/:user', roles, topics: ['users'], handle: (view) => userPage(view) },
+  { method: 'GET', path: '/users/:user', roles, topics: [usersTopic], handle: (view) => userPage(view) },
   { method: 'POST', path: '/users/:user/link', roles, handle: (view) => makeLink(view) },
   change('disable', ({ ports, actor }, email) => ports.staff.users.disable(actor, email)),
   question('disable', ({ users: t }) => t.disable),
@@ -91,23 +100,24 @@ const listPage = async ({ ports, query, texts, path }: View): Promise<Answer> =>
   return page({
     title: t.title,
     body: html`<p class="hint">${t.howToCreate} <code>user create --email … --role …</code></p>
-<div id="users" ${live('users', addressOf({ path, query }), 'users')}><table class="stack"><caption class="visually-hidden">${t.title}</caption>
-<thead><tr><th scope="col">${texts.signIn.email}</th><th scope="col">${texts.account.role}</th><th scope="col">${t.state}</th><th scope="col">${t.secondFactor}</th><th scope="col">${t.created}</th></tr></thead>
-<tbody>${shown.map(
-      (
-        user,
-      ) => html`<tr><th scope="row" data-label="${texts.signIn.email}"><a href="${usersPath}/${user.user_id}">${user.email}</a></th>
-<td data-label="${texts.account.role}">${texts.frame.roles[user.role]}</td>
-<td data-label="${t.state}">${stateBadge(user, texts)}</td>
-<td data-label="${t.secondFactor}">${user.totp ? t.yes : t.no}</td>
-<td data-label="${t.created}">${time(new Date(user.created), 'day')}</td></tr>`,
-    )}</tbody></table></div>
-${found.length > pageMax && last && html`<p><a class="button" href="${usersPath}?after=${encodeURIComponent(last.email)}">${t.more}</a></p>`}`,
+<div id="users" ${refreshOn('users', addressOf({ path, query }), usersTopic)}>${table({
+      caption: t.title,
+      isCaptionHidden: true,
+      columns: [texts.signIn.email, texts.account.role, t.state, t.secondFactor, t.created],
+      rows: shown.map((user) => [
+        html`<a href="${usersPath}/${user.user_id}">${user.email}</a>`,
+        texts.frame.roles[user.role],
+        stateBadge(user, texts),
+        user.totp ? t.yes : t.no,
+        time(new Date(user.created), 'day'),
+      ]),
+    })}</div>
+${pager({ texts }, { next: found.length > pageMax ? last?.email : undefined, pathOf: (after) => withQuery(usersPath, { after }) })}`,
   });
 };
 
 const stateBadge = ({ state }: ListedUser, { users: t }: View['texts']): Html =>
-  html`<span class="badge ${state === 'active' ? 'good' : state === 'disabled' ? 'bad' : 'warn'}">${t.states[state]}</span>`;
+  badge(state === 'active' ? 'good' : state === 'disabled' ? 'bad' : 'warn', t.states[state]);
 
 /** `more` is shown above the facts. */
 const userPage = async (view: View, more?: Html): Promise<Answer> => {
@@ -136,7 +146,7 @@ ${user.totp && asking('remove-totp', texts.account.totpRemove)}
 ${user.state === 'disabled' ? button('enable', t.enable) : asking('disable', t.disable)}</div>`
 }
 <h2>${texts.account.sessions}</h2>
-<div id="sessions" ${live('sessions', path, 'users')}>${sessionTable(view, sessions, isOther ? `${path}/end-session` : '/panel/account/sessions/end')}</div>
+<div id="sessions" ${refreshOn('sessions', path, usersTopic)}>${sessionTable(view, sessions, isOther ? `${path}/end-session` : '/panel/account/sessions/end')}</div>
 ${isOther && sessions.length > 0 && html`<p>${asking('end-sessions', t.endSessions)}</p>`}`,
   });
 };
@@ -148,6 +158,10 @@ const makeLink = async (view: View): Promise<Answer> => {
   const { link, expires } = await ports.staff.users.makeLink(actor, user.email);
   return userPage(
     view,
-    html`<div class="secret" role="status"><span>${texts.users.linkMade} ${time(new Date(expires))}</span><code id="link">${link}</code><button type="button" data-copy="link">${texts.frame.copy}</button></div>`,
+    html`<div role="status">${copyable(
+      { texts },
+      { id: 'link', label: texts.users.makeLink, value: link },
+      html`<span>${texts.users.linkMade} ${time(new Date(expires))}</span>`,
+    )}</div>`,
   );
 };

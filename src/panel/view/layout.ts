@@ -58,7 +58,7 @@ const htmxConfig = JSON.stringify({
 export const layout = (frame: Frame, content: PageContent): Html => {
   const { assets, language, texts, path, signedIn } = frame;
   const t = texts.frame;
-  const scripts = ['htmx.js', 'htmx-sse.js', 'frame.js', ...(content.scripts ?? [])];
+  const scripts = ['htmx.js', 'htmx-sse.js', 'panel.js', ...(content.scripts ?? [])];
   return html`<!doctype html>
 <html lang="${language}">
 <head>

@@ -1,15 +1,28 @@
-/** A value that is shown this one time. */
+/** Values that are shown once, right after they were created. */
 import { type Html, html } from '../page/html.ts';
-import type { Texts } from '../texts/en.ts';
+import type { View } from '../page/page.ts';
 
-type Shown = { id: string; label: string; value: string };
+type Value = { id: string; label: string; value: string };
 
-/** A row with a copy button for each. `next`: the page that a reload leads to, so that nothing is made twice. */
-export const secretOnce = (texts: Texts, values: readonly Shown[], next: string): Html =>
-  html`<div data-next="${next}">${values.map(
-    ({ id, label, value }) => html`<h2>${label}</h2>
-<div class="secret"><code id="${id}">${value}</code>
-<button type="button" data-copy="${id}" aria-label="${texts.support.newClient.copyOf(label)}">${texts.frame.copy}</button></div>`,
-  )}
-<p class="message warn" role="status">${texts.support.newClient.once}</p>
-<p><a class="button primary" href="${next}">${texts.support.newClient.toClient}</a></p></div>`;
+type Shown = {
+  /** What to do with the values. */
+  text: string;
+  values: readonly Value[];
+  /** A warning below the values. */
+  warning?: string;
+  /** The page that follows. The script also makes a reload lead there, so that the form is not sent again. */
+  done: { path: string; label: string };
+};
+
+export const secretOnce = ({ texts }: Pick<View, 'texts'>, { text, values, warning, done }: Shown): Html =>
+  html`<section class="shown-once" data-shown-once="${done.path}">
+<p>${text}</p>
+${values.map((value) => html`<h2>${value.label}</h2>${copyable({ texts }, value)}`)}
+${warning !== undefined && html`<p class="message warn" role="status">${warning}</p>`}
+<p><a class="button primary" href="${done.path}">${done.label}</a></p>
+</section>`;
+
+/** A value with a button that copies it. `lead`: text before the value. */
+export const copyable = ({ texts }: Pick<View, 'texts'>, { id, label, value }: Value, lead?: Html): Html =>
+  html`<div class="secret">${lead}<code id="${id}">${value}</code>
+<button type="button" class="primary" data-copy="${id}" aria-label="${texts.frame.copyOf(label)}">${texts.frame.copy}</button></div>`;

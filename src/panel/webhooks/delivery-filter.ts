@@ -1,10 +1,10 @@
 /** The filter of the delivery log, which is kept in the query. */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import { readText, readWord } from '../page/read-query.ts';
+import { withQuery } from '../page/page-path.ts';
+import { readChoice, readText } from '../page/read-query.ts';
 import type { DeliveryFilterState, DeliverySearch, WebhookEndpoint } from '../ports/restaurant.ts';
-import { placeOf } from '../restaurant/places.ts';
-import { withQuery } from '../view/parts.ts';
+import { pathOfRestaurant } from '../restaurant/paths.ts';
 
 /** The same state names as in the API and at the command line. */
 const states: readonly DeliveryFilterState[] = ['pending', 'waiting', 'succeeded', 'exhausted', 'cancelled'];
@@ -26,10 +26,10 @@ const textMax = 64;
 /** Throws VALIDATION_ERROR for unknown values, because ignoring them would show every delivery as a match. */
 export const readDeliveryFilter = (view: Pick<View, 'query' | 'texts'>): DeliveryFilter => {
   const text = (name: string): string | undefined => readText(view, name, textMax);
-  const hours = readWord(view, 'since', [...spans, keptHours]);
+  const hours = readChoice(view, 'since', [...spans, keptHours]);
   return {
     endpoint: text('endpoint'),
-    state: readWord(view, 'state', states),
+    state: readChoice(view, 'state', states),
     event: text('event'),
     id: text('id'),
     hours: hours === keptHours ? undefined : hours,
@@ -50,8 +50,8 @@ export const searchOf = (filter: DeliveryFilter, now: Date): Omit<DeliverySearch
 });
 
 /** Path of the log with this filter, from a cursor on. */
-export const deliveriesPlace = (restuid: string, filter: Partial<DeliveryFilter>, after?: string): string =>
-  withQuery(placeOf(restuid, '/deliveries'), {
+export const pathOfDeliveries = (restuid: string, filter: Partial<DeliveryFilter>, after?: string): string =>
+  withQuery(pathOfRestaurant(restuid, '/deliveries'), {
     endpoint: filter.endpoint,
     state: filter.state,
     event: filter.event,
@@ -75,7 +75,7 @@ export const filterForm = (
     )}</select>`;
   const sinceOptions = [keptHours, ...spans.toReversed()].map((hours) => [String(hours), t.spans[hours]] as const);
   const isElsewhere = filter.endpoint !== undefined && !endpoints.some(({ uid }) => uid === filter.endpoint);
-  return html`<form method="get" action="${placeOf(restuid, '/deliveries')}" class="card filters" role="search" aria-label="${t.filter}">
+  return html`<form method="get" action="${pathOfRestaurant(restuid, '/deliveries')}" class="card filters" role="search" aria-label="${t.filter}">
 <label>${t.endpoint}${options('endpoint', filter.endpoint, [
     ['', t.anyEndpoint],
     ...endpoints.map(({ uid, url, description }) => [uid, description ?? url] as const),
@@ -85,5 +85,5 @@ export const filterForm = (
 <label>${t.since}${options('since', String(filter.hours ?? keptHours), sinceOptions)}</label>
 <label>${t.event}<input name="event" maxlength="${textMax}" autocomplete="off" placeholder="order.new" value="${filter.event ?? ''}"></label>
 <label>${t.eventId}<input name="id" maxlength="${textMax}" autocomplete="off" placeholder="evt_…" value="${filter.id ?? ''}"></label>
-<div class="row"><button>${t.filter}</button>${isFiltering(filter) && html`<a href="${placeOf(restuid, '/deliveries')}">${t.showAll}</a>`}</div></form>`;
+<div class="row"><button>${t.filter}</button>${isFiltering(filter) && html`<a href="${pathOfRestaurant(restuid, '/deliveries')}">${t.showAll}</a>`}</div></form>`;
 };

@@ -2,13 +2,13 @@
 import { fragment, notFound, page } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
-import { cursorMax, readText } from '../page/read-query.ts';
+import { readCursor } from '../page/read-query.ts';
 import type { Delivery, WebhookEndpoint } from '../ports/restaurant.ts';
-import { askedRestaurant, caretakers, restaurantPath } from '../restaurant/places.ts';
+import { requestedRestaurant, restaurantPath, restaurantRoles } from '../restaurant/paths.ts';
 import { deliveriesTopic } from '../restaurant/topics.ts';
 import { filterForm, readDeliveryFilter, searchOf } from './delivery-filter.ts';
-import { deliveryFacts, deliveryNow, deliveryPlace, deliveryTable } from './delivery-parts.ts';
-import { endpointPlace } from './endpoint-parts.ts';
+import { deliveryFacts, deliveryNow, deliveryTable, pathOfDelivery } from './delivery-parts.ts';
+import { pathOfEndpoint } from './endpoint-parts.ts';
 import { indentJson } from './indent-json.ts';
 import { redeliveryPages } from './redelivery-pages.ts';
 
@@ -18,12 +18,12 @@ const limit = 50;
 const endpointsMax = 100;
 
 const showDeliveries = async (view: View) => {
-  const found = await askedRestaurant(view);
+  const found = await requestedRestaurant(view);
   if (found === undefined) return notFound();
   const { ports, now, texts } = view;
   const { restuid } = found;
   const filter = readDeliveryFilter(view);
-  const after = readText(view, 'after', cursorMax);
+  const after = readCursor(view);
   const [deliveries, endpoints, redelivery] = await Promise.all([
     ports.restaurant.deliveries.search(restuid, { ...searchOf(filter, now), after, limit }),
     ports.restaurant.endpoints.list(restuid, { after: undefined, limit: endpointsMax }),
@@ -40,7 +40,7 @@ const showDeliveries = async (view: View) => {
     title: t.title(found.name),
     body: html`<p>${filter.redelivery === undefined ? t.intro : t.ofRedelivery}</p>
 ${filterForm(view, restuid, filter, endpoints.items)}
-${again !== undefined && html`<p><a class="button" href="${endpointPlace(restuid, again, '/redeliver')}">${t.manyLink}</a></p>`}${table}`,
+${again !== undefined && html`<p><a class="button" href="${pathOfEndpoint(restuid, again, '/redeliver')}">${t.manyLink}</a></p>`}${table}`,
   });
 };
 
@@ -70,8 +70,8 @@ const sendAgain = (view: View, restuid: string, { uid }: Delivery, endpoint: Web
   const t = view.texts.restaurant.deliveries;
   if (endpoint === undefined) return html`<p class="hint">${t.endpointRemoved}</p>`;
   if (!endpoint.enabled)
-    return html`<p>${t.endpointDisabled} <a href="${endpointPlace(restuid, endpoint.uid)}">${endpoint.description ?? endpoint.url}</a></p>`;
-  return html`<form method="post" action="${deliveryPlace(restuid, uid, '/redeliver')}" class="row">${view.csrfField}
+    return html`<p>${t.endpointDisabled} <a href="${pathOfEndpoint(restuid, endpoint.uid)}">${endpoint.description ?? endpoint.url}</a></p>`;
+  return html`<form method="post" action="${pathOfDelivery(restuid, uid, '/redeliver')}" class="row">${view.csrfField}
 <button class="primary" aria-describedby="again-hint">${t.sendAgain}</button><span class="hint" id="again-hint">${t.sendAgainHint}</span></form>`;
 };
 
@@ -79,7 +79,7 @@ export const deliveryPages: readonly Page[] = [
   {
     method: 'GET',
     path: deliveriesPath,
-    roles: caretakers,
+    roles: restaurantRoles,
     nav: (texts) => texts.restaurant.deliveries.nav,
     topics: [deliveriesTopic],
     handle: showDeliveries,
@@ -87,7 +87,7 @@ export const deliveryPages: readonly Page[] = [
   {
     method: 'GET',
     path: `${deliveriesPath}/:delivery`,
-    roles: caretakers,
+    roles: restaurantRoles,
     topics: [deliveriesTopic],
     handle: showDelivery,
   },

@@ -1,14 +1,16 @@
 /** Deliveries as a table and as single facts, with their state as text. */
-import { type Html, html } from '../page/html.ts';
+import { type Html, type HtmlValue, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { Delivery, DeliveryAttempt, Listed, RedeliveryProgress, WebhookEndpoint } from '../ports/restaurant.ts';
-import { placeOf } from '../restaurant/places.ts';
+import { pathOfRestaurant } from '../restaurant/paths.ts';
 import { deliveriesTopic } from '../restaurant/topics.ts';
-import { badge, pager } from '../view/parts.ts';
+import { badge } from '../view/badge.ts';
+import { pager } from '../view/pager.ts';
+import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { attemptOutcome, isConfirmed } from './attempt-parts.ts';
-import { type DeliveryFilter, deliveriesPlace, isFiltering } from './delivery-filter.ts';
-import { endpointPlace } from './endpoint-parts.ts';
+import { type DeliveryFilter, isFiltering, pathOfDeliveries } from './delivery-filter.ts';
+import { pathOfEndpoint } from './endpoint-parts.ts';
 import { nextTry } from './next-try.ts';
 
 type ShownState = Delivery['state'] | 'retrying';
@@ -32,8 +34,8 @@ export const deliveryState = ({ texts }: View, delivery: Delivery): Html => {
 
 export const isMoving = ({ state }: Delivery): boolean => state === 'pending' || state === 'waiting';
 
-export const deliveryPlace = (restuid: string, uid: string, more = ''): string =>
-  placeOf(restuid, `/deliveries/${encodeURIComponent(uid)}${more}`);
+export const pathOfDelivery = (restuid: string, uid: string, more = ''): string =>
+  pathOfRestaurant(restuid, `/deliveries/${encodeURIComponent(uid)}${more}`);
 
 type DeliveryPage = {
   restuid: string;
@@ -50,7 +52,7 @@ type DeliveryPage = {
 export const deliveryTable = (view: View, shown: DeliveryPage): Html => {
   const { restuid, filter, after, limit, deliveries, redelivery } = shown;
   const t = view.texts.restaurant.deliveries;
-  const pathOf = (cursor?: string): string => deliveriesPlace(restuid, filter, cursor);
+  const pathOf = (cursor?: string): string => pathOfDeliveries(restuid, filter, cursor);
   const { items, next } = deliveries;
   const more =
     next !== undefined && items.length < limit
@@ -62,29 +64,32 @@ export const deliveryTable = (view: View, shown: DeliveryPage): Html => {
   }>${redelivery !== undefined && html`<p>${t.progress[redelivery.state]} ${t.progressCounts(redelivery)}</p>`}${
     items.length === 0
       ? nothing
-      : html`<table class="stack"><thead><tr><th scope="col">${t.event}</th><th scope="col">${t.state}</th><th scope="col">${t.attempts}</th>
-<th scope="col">${t.endpoint}</th><th scope="col">${t.next}</th><th scope="col">${t.created}</th></tr></thead>
-<tbody>${items.map((delivery) => row(view, shown, delivery))}</tbody></table>`
+      : table({
+          columns: [t.event, t.state, { title: t.attempts, kind: 'number' }, t.endpoint, t.next, t.created],
+          rows: items.map((delivery) => row(view, shown, delivery)),
+        })
   }${more}</section>`;
 };
 
 const emptyLog = ({ texts }: View, restuid: string): Html => {
   const t = texts.restaurant;
-  return html`<p>${t.deliveries.empty}</p><p class="row"><a class="button" href="${placeOf(restuid, '/notifications')}">${t.notifications.nav}</a>
-<a class="button" href="${placeOf(restuid, '/webhooks')}">${t.webhooks.nav}</a></p>`;
+  return html`<p>${t.deliveries.empty}</p><p class="row"><a class="button" href="${pathOfRestaurant(restuid, '/notifications')}">${t.notifications.nav}</a>
+<a class="button" href="${pathOfRestaurant(restuid, '/webhooks')}">${t.webhooks.nav}</a></p>`;
 };
 
-const row = (view: View, { restuid, endpoints }: DeliveryPage, delivery: Delivery): Html => {
+const row = (view: View, { restuid, endpoints }: DeliveryPage, delivery: Delivery): HtmlValue[] => {
   const t = view.texts.restaurant.deliveries;
   const endpoint = endpoints.find(({ uid }) => uid === delivery.endpointUid);
-  return html`<tr><th scope="row"><a id="open-${delivery.uid}" href="${deliveryPlace(restuid, delivery.uid)}">${delivery.event}</a>${
-    delivery.redeliveryUid !== undefined && html` <span class="hint">(${t.again})</span>`
-  }<br><code class="hint">${delivery.entity}</code></th>
-<td data-label="${t.state}">${deliveryState(view, delivery)}</td>
-<td data-label="${t.attempts}" class="number">${delivery.attemptsCount}</td>
-<td data-label="${t.endpoint}">${endpoint === undefined ? html`<code>${delivery.endpointUid}</code>` : (endpoint.description ?? endpoint.url)}</td>
-<td data-label="${t.next}">${delivery.nextTry === undefined ? t.none : nextTry(view, delivery.nextTry)}</td>
-<td data-label="${t.created}">${time(delivery.created)}</td></tr>`;
+  return [
+    html`<a id="open-${delivery.uid}" href="${pathOfDelivery(restuid, delivery.uid)}">${delivery.event}</a>${
+      delivery.redeliveryUid !== undefined && html` <span class="hint">(${t.again})</span>`
+    }<br><code class="hint">${delivery.entity}</code>`,
+    deliveryState(view, delivery),
+    delivery.attemptsCount,
+    endpoint === undefined ? html`<code>${delivery.endpointUid}</code>` : (endpoint.description ?? endpoint.url),
+    delivery.nextTry === undefined ? t.none : nextTry(view, delivery.nextTry),
+    time(delivery.created),
+  ];
 };
 
 /** State, next attempt and attempts. Refreshes itself until the delivery has ended. */
@@ -97,7 +102,7 @@ export const deliveryNow = (
   const { uid, attempts } = delivery;
   return html`<section id="delivery-now" aria-label="${t.attempts}"${
     isMoving(delivery) &&
-    html` hx-get="${deliveryPlace(restuid, uid)}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML"`
+    html` hx-get="${pathOfDelivery(restuid, uid)}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML"`
   }>
 <p>${deliveryState(view, delivery)} ${t.meanings[shownStateOf(delivery)]}${
     delivery.nextTry !== undefined && html` ${t.next}: ${nextTry(view, delivery.nextTry)}.`
@@ -125,11 +130,11 @@ export const deliveryFacts = (
 <dt>${t.endpoint}</dt><dd>${
     endpoint === undefined
       ? html`<code>${delivery.endpointUid}</code>`
-      : html`<a href="${endpointPlace(restuid, endpoint.uid)}">${endpoint.description ?? endpoint.url}</a>`
+      : html`<a href="${pathOfEndpoint(restuid, endpoint.uid)}">${endpoint.description ?? endpoint.url}</a>`
   }</dd>
 <dt>${t.about}</dt><dd><code>${delivery.entity}</code></dd>
 <dt>${t.seq}</dt><dd>${delivery.seq}</dd>
-<dt>${t.eventId}</dt><dd><a href="${deliveriesPlace(restuid, { id: delivery.eventId })}"><code>${delivery.eventId}</code></a></dd>
+<dt>${t.eventId}</dt><dd><a href="${pathOfDeliveries(restuid, { id: delivery.eventId })}"><code>${delivery.eventId}</code></a></dd>
 <dt>${t.uid}</dt><dd><code>${delivery.uid}</code></dd>
 <dt>${t.created}</dt><dd>${time(delivery.created)}</dd></dl>`;
 };

@@ -4,10 +4,10 @@ import { type Html, html } from '../page/html.ts';
 import type { Page, PageHandler, View } from '../page/page.ts';
 import { Refusal } from '../page/refusal.ts';
 import type { WebhookEndpoint } from '../ports/restaurant.ts';
-import { caretakers, placeOf } from '../restaurant/places.ts';
+import { pathOfRestaurant, restaurantRoles } from '../restaurant/paths.ts';
 import { confirmPage } from '../view/confirm-page.ts';
 import { attemptOutcome, isConfirmed } from './attempt-parts.ts';
-import { endpointPlace } from './endpoint-parts.ts';
+import { pathOfEndpoint } from './endpoint-parts.ts';
 import { shownEndpointSecret, withEndpoint } from './endpoint-secret.ts';
 
 type Question = { title: string; text: string; submit: string; action: string };
@@ -16,9 +16,9 @@ type Question = { title: string; text: string; submit: string; action: string };
 const ask = (of: (view: View) => Question): PageHandler =>
   withEndpoint((view, restuid, endpoint) => {
     const { title, text, submit, action } = of(view);
-    const place = endpointPlace(restuid, endpoint.uid);
+    const path = pathOfEndpoint(restuid, endpoint.uid);
     const body = html`${endpointName(endpoint)}<p>${text}</p>`;
-    return confirmPage(view, { title, body, action: `${place}/${action}`, submit, back: place });
+    return confirmPage(view, { title, body, action: `${path}/${action}`, submit, back: path });
   });
 
 /** Describes the endpoint on the confirmation page. */
@@ -44,12 +44,15 @@ const setEnabled = (enabled: boolean): PageHandler =>
   withEndpoint(async (view, restuid, { uid, url }) => {
     await view.ports.restaurant.endpoints.setEnabled(view.actor, restuid, uid, enabled);
     const t = view.texts.restaurant.webhooks;
-    return redirect(endpointPlace(restuid, uid), { tone: 'good', text: (enabled ? t.enabled : t.disabled)(url) });
+    return redirect(pathOfEndpoint(restuid, uid), { tone: 'good', text: (enabled ? t.enabled : t.disabled)(url) });
   });
 
 const remove = withEndpoint(async (view, restuid, { uid, url }) => {
   await view.ports.restaurant.endpoints.remove(view.actor, restuid, uid);
-  return redirect(placeOf(restuid, '/webhooks'), { tone: 'good', text: view.texts.restaurant.webhooks.removed(url) });
+  return redirect(pathOfRestaurant(restuid, '/webhooks'), {
+    tone: 'good',
+    text: view.texts.restaurant.webhooks.removed(url),
+  });
 });
 
 const overlaps = [0, 1, 24, 72, 168] as const;
@@ -57,17 +60,17 @@ const overlaps = [0, 1, 24, 72, 168] as const;
 const askToRotate = withEndpoint((view, restuid, endpoint) => {
   const { uid, previousSecretExpires } = endpoint;
   const { webhooks: t, cancel } = view.texts.restaurant;
-  const place = endpointPlace(restuid, uid);
-  const back = html`<a class="button" href="${place}">${cancel}</a>`;
+  const path = pathOfEndpoint(restuid, uid);
+  const back = html`<a class="button" href="${path}">${cancel}</a>`;
   return page({
     title: t.rotateTitle,
     body: html`${endpointName(endpoint)}${
       previousSecretExpires === undefined
-        ? html`<p>${t.rotateText}</p><form method="post" action="${place}/rotate" class="narrow">${view.csrfField}
+        ? html`<p>${t.rotateText}</p><form method="post" action="${path}/rotate" class="narrow">${view.csrfField}
 <label>${t.overlap}<select name="overlap">${overlaps.map(
             (hours) => html`<option value="${hours}"${hours === 24 && html` selected`}>${t.overlaps[hours]}</option>`,
           )}</select></label><div class="row"><button class="primary">${t.rotateNow}</button>${back}</div></form>`
-        : html`<p>${t.overlapBlocks}</p><p class="row"><a class="button danger" href="${place}/finish">${t.finish}</a>${back}</p>`
+        : html`<p>${t.overlapBlocks}</p><p class="row"><a class="button danger" href="${path}/finish">${t.finish}</a>${back}</p>`
     }`,
   });
 });
@@ -82,23 +85,22 @@ const rotate = withEndpoint(async (view, restuid, { uid }) => {
 const finish = withEndpoint(async (view, restuid, { uid, url }) => {
   await view.ports.restaurant.endpoints.finishRotation(view.actor, restuid, uid);
   const text = view.texts.restaurant.webhooks.finished(url);
-  return redirect(endpointPlace(restuid, uid), { tone: 'good', text });
+  return redirect(pathOfEndpoint(restuid, uid), { tone: 'good', text });
 });
 
 const test = withEndpoint(async (view, restuid, { uid, url }) => {
   const attempt = await view.ports.restaurant.endpoints.test(view.actor, restuid, uid);
   const t = view.texts.restaurant.webhooks;
-  const place = endpointPlace(restuid, uid);
+  const path = pathOfEndpoint(restuid, uid);
   const isGood = isConfirmed(attempt);
   return page({
     title: t.tested,
-    scripts: ['restaurant.js'],
-    body: html`<div data-shown-once="${place}"><p class="message ${isGood ? 'good' : 'bad'}" role="${isGood ? 'status' : 'alert'}">${
+    body: html`<div data-shown-once="${path}"><p class="message ${isGood ? 'good' : 'bad'}" role="${isGood ? 'status' : 'alert'}">${
       isGood ? t.testedGood(attempt.status ?? 0, attempt.ms.total) : t.testedBad
     }</p>
 <p><code>${url}</code></p>${attemptOutcome(view, attempt)}</div>
-<div class="row"><form method="post" action="${place}/test">${view.csrfField}<button class="primary">${t.test}</button></form>
-<a class="button" href="${place}">${view.texts.restaurant.back}</a></div>`,
+<div class="row"><form method="post" action="${path}/test">${view.csrfField}<button class="primary">${t.test}</button></form>
+<a class="button" href="${path}">${view.texts.restaurant.back}</a></div>`,
   });
 });
 
@@ -106,7 +108,7 @@ export const endpointActions = (path: string): readonly Page[] => {
   const get = (action: string, handle: PageHandler): Page => ({
     method: 'GET',
     path: `${path}/${action}`,
-    roles: caretakers,
+    roles: restaurantRoles,
     handle,
   });
   const post = (action: string, handle: PageHandler): Page => ({ ...get(action, handle), method: 'POST' });

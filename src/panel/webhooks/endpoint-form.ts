@@ -4,7 +4,7 @@ import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { EndpointFields, WebhookEndpoint } from '../ports/restaurant.ts';
 import { kinds } from '../restaurant/notification-pages.ts';
-import { fieldProblem } from '../view/parts.ts';
+import { fieldNote } from '../view/field.ts';
 
 const fieldNames = ['url', 'description', 'kinds', 'signature_header', 'max_per_second'] as const;
 export type FieldProblems = Partial<Record<(typeof fieldNames)[number], string>>;
@@ -54,30 +54,30 @@ export const problemsOf = ({ texts }: View, error: unknown): FieldProblems | und
 export const endpointFields = (view: View, fields: EndpointFields, problems: FieldProblems): Html => {
   const t = view.texts.restaurant.webhooks;
   const { optional, notifications } = view.texts.restaurant;
-  const of = (name: keyof FieldProblems) => fieldProblem(name, problems[name]);
+  const of = (name: keyof FieldProblems) => fieldNote(name, problems[name]);
   const [url, description, kindsOf] = [of('url'), of('description'), of('kinds')];
   return html`<label>${t.url} <span class="hint">${t.urlHint}</span>
-<input type="url" name="url" required maxlength="2048" autocomplete="off" value="${fields.url}"${url.attributes}></label>${url.message}
+<input type="url" name="url" required maxlength="2048" autocomplete="off" value="${fields.url}"${url.attributes}></label>${url.line}
 <label>${t.description} <span class="hint">(${optional}) ${t.descriptionHint}</span>
-<input name="description" maxlength="200" autocomplete="off" value="${fields.description ?? ''}"${description.attributes}></label>${description.message}
+<input name="description" maxlength="200" autocomplete="off" value="${fields.description ?? ''}"${description.attributes}></label>${description.line}
 <fieldset${kindsOf.attributes}><legend>${t.kinds}</legend>${kinds.map(
     (kind) =>
       html`<label class="check"><input type="checkbox" name="kinds" value="${kind}"${fields.kinds.includes(kind) && html` checked`}>${notifications.kinds[kind]}</label>`,
-  )}</fieldset>${kindsOf.message}
+  )}</fieldset>${kindsOf.line}
 ${moreFields(view, fields, problems)}`;
 };
 
 /** Settings that are rarely needed. */
 const moreFields = (view: View, fields: EndpointFields, problems: FieldProblems): Html => {
   const t = view.texts.restaurant.webhooks;
-  const header = fieldProblem('signature_header', problems.signature_header);
-  const rate = fieldProblem('max_per_second', problems.max_per_second);
+  const header = fieldNote('signature_header', problems.signature_header);
+  const rate = fieldNote('max_per_second', problems.max_per_second);
   const isOpen = [fields.signatureHeader, fields.maxPerSecond].some((value) => value !== undefined) || fields.digest;
   return html`<details${isOpen && html` open`}><summary>${t.more}</summary>
 <label>${t.signatureHeader} <span class="hint">${t.signatureHeaderHint}</span>
-<input name="signature_header" maxlength="64" autocomplete="off" value="${fields.signatureHeader ?? ''}"${header.attributes}></label>${header.message}
+<input name="signature_header" maxlength="64" autocomplete="off" value="${fields.signatureHeader ?? ''}"${header.attributes}></label>${header.line}
 <label>${t.maxPerSecond} <span class="hint">${t.maxPerSecondHint}</span>
-<input name="max_per_second" inputmode="numeric" maxlength="6" autocomplete="off" value="${fields.maxPerSecond ?? ''}"${rate.attributes}></label>${rate.message}
+<input name="max_per_second" inputmode="numeric" maxlength="6" autocomplete="off" value="${fields.maxPerSecond ?? ''}"${rate.attributes}></label>${rate.line}
 <label class="check"><input type="checkbox" name="digest" value="1"${fields.digest && html` checked`}>${t.digest}</label>
 </details>`;
 };

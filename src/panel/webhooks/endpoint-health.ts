@@ -1,11 +1,12 @@
 /** The results of an endpoint's deliveries over time, as a chart or as a table. */
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import { readWord } from '../page/read-query.ts';
+import { withQuery } from '../page/page-path.ts';
+import { readChoice } from '../page/read-query.ts';
 import type { HealthStep } from '../ports/restaurant.ts';
-import { withQuery } from '../view/parts.ts';
+import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
-import { endpointPlace } from './endpoint-parts.ts';
+import { pathOfEndpoint } from './endpoint-parts.ts';
 import { healthChart } from './health-chart.ts';
 
 const hourMs = 3_600_000;
@@ -21,20 +22,20 @@ const views = ['chart', 'table'] as const;
 export type HealthQuery = { span: Span; as: (typeof views)[number] };
 
 export const readHealthQuery = (view: Pick<View, 'query' | 'texts'>): HealthQuery => ({
-  span: readWord(view, 'span', spanNames) ?? 'day',
-  as: readWord(view, 'as', views) ?? 'chart',
+  span: readChoice(view, 'span', spanNames) ?? 'day',
+  as: readChoice(view, 'as', views) ?? 'chart',
 });
 
-export const healthPlace = (place: string, { span, as }: HealthQuery): string => withQuery(place, { span, as });
+export const pathOfHealth = (path: string, { span, as }: HealthQuery): string => withQuery(path, { span, as });
 
 export const endpointHealth = async (view: View, restuid: string, uid: string, asked: HealthQuery): Promise<Html> => {
   const t = view.texts.restaurant.deliveries.health;
   const steps = await view.ports.restaurant.endpoints.history(restuid, uid, spans[asked.span]);
-  const place = endpointPlace(restuid, uid);
+  const path = pathOfEndpoint(restuid, uid);
   const choice = (label: string, of: readonly { query: HealthQuery; name: string }[]): Html =>
     html`<ul class="choice" aria-label="${label}">${of.map(({ query, name }) => {
       const isChosen = query.span === asked.span && query.as === asked.as;
-      return html`<li><a id="health-${query.span}-${query.as}" href="${healthPlace(place, query)}"${isChosen && html` aria-current="true"`}>${name}</a></li>`;
+      return html`<li><a id="health-${query.span}-${query.as}" href="${pathOfHealth(path, query)}"${isChosen && html` aria-current="true"`}>${name}</a></li>`;
     })}</ul>`;
   return html`<div class="row spread"><h2>${t.title}</h2><div class="row">
 ${choice(
@@ -70,12 +71,11 @@ ${steps.some(({ isPart }) => isPart) && html`<p class="hint">${t.part}</p>`}`;
 const stepTable = ({ texts }: View, steps: readonly HealthStep[]): Html => {
   const t = texts.restaurant.deliveries.health;
   const names = ['atOnce', 'later', 'retrying', 'failed', 'cancelled', 'open', 'failedAttempts'] as const;
-  return html`<table class="stack"><thead><tr><th scope="col">${t.start}</th>${names.map((name) => html`<th scope="col" class="number">${t[name]}</th>`)}</tr></thead>
-<tbody>${steps
-    .filter((step) => countOf(step) > 0)
-    .toReversed()
-    .map(
-      (step) =>
-        html`<tr><th scope="row">${time(step.start)}</th>${names.map((name) => html`<td class="number" data-label="${t[name]}">${step[name]}</td>`)}</tr>`,
-    )}</tbody></table>`;
+  return table({
+    columns: [t.start, ...names.map((name) => ({ title: t[name], kind: 'number' as const }))],
+    rows: steps
+      .filter((step) => countOf(step) > 0)
+      .toReversed()
+      .map((step) => [time(step.start), ...names.map((name) => step[name])]),
+  });
 };

@@ -2,11 +2,11 @@
 import { fragment, notFound, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
-import { cursorMax, readText } from '../page/read-query.ts';
+import { readCursor } from '../page/read-query.ts';
 import type { EndpointFields, PanelRestaurant, WebhookEndpoint } from '../ports/restaurant.ts';
-import { askedRestaurant, caretakers, placeOf, restaurantPath } from '../restaurant/places.ts';
+import { pathOfRestaurant, requestedRestaurant, restaurantPath, restaurantRoles } from '../restaurant/paths.ts';
 import { deliveriesTopic } from '../restaurant/topics.ts';
-import { deliveriesPlace } from './delivery-filter.ts';
+import { pathOfDeliveries } from './delivery-filter.ts';
 import { endpointActions } from './endpoint-actions.ts';
 import {
   endpointFields,
@@ -16,8 +16,8 @@ import {
   problemsOf,
   readEndpointForm,
 } from './endpoint-form.ts';
-import { endpointHealth, healthPlace, readHealthQuery } from './endpoint-health.ts';
-import { endpointNow, endpointPlace, endpointSettings, endpointTable } from './endpoint-parts.ts';
+import { endpointHealth, pathOfHealth, readHealthQuery } from './endpoint-health.ts';
+import { endpointNow, endpointSettings, endpointTable, pathOfEndpoint } from './endpoint-parts.ts';
 import { shownEndpointSecret, withEndpoint } from './endpoint-secret.ts';
 
 const endpointsPath = `${restaurantPath}/webhooks`;
@@ -25,9 +25,9 @@ const endpointPath = `${endpointsPath}/:endpoint`;
 const shownMax = 50;
 
 const showEndpoints = async (view: View) => {
-  const found = await askedRestaurant(view);
+  const found = await requestedRestaurant(view);
   if (found === undefined) return notFound();
-  const after = readText(view, 'after', cursorMax);
+  const after = readCursor(view);
   const endpoints = await view.ports.restaurant.endpoints.list(found.restuid, { after, limit: shownMax });
   const table = endpointTable(view, { restuid: found.restuid, after, endpoints });
   if (view.wantsFragment) return fragment(table);
@@ -35,7 +35,7 @@ const showEndpoints = async (view: View) => {
   return page({
     title: t.title(found.name),
     body: html`<p>${t.intro}</p>${table}
-<p><a class="button primary" href="${placeOf(found.restuid, '/webhooks/new')}">${t.add}</a></p>`,
+<p><a class="button primary" href="${pathOfRestaurant(found.restuid, '/webhooks/new')}">${t.add}</a></p>`,
   });
 };
 
@@ -58,19 +58,19 @@ const newForm = (view: View, { restuid }: PanelRestaurant): Form => {
   const t = view.texts.restaurant.webhooks;
   return {
     title: t.add,
-    action: placeOf(restuid, '/webhooks'),
+    action: pathOfRestaurant(restuid, '/webhooks'),
     submit: t.create,
-    cancel: placeOf(restuid, '/webhooks'),
+    cancel: pathOfRestaurant(restuid, '/webhooks'),
   };
 };
 
 const showNewForm = async (view: View) => {
-  const found = await askedRestaurant(view);
+  const found = await requestedRestaurant(view);
   return found === undefined ? notFound() : formPage(view, newForm(view, found), newEndpoint, {});
 };
 
 const createEndpoint = async (view: View) => {
-  const found = await askedRestaurant(view);
+  const found = await requestedRestaurant(view);
   if (found === undefined) return notFound();
   const fields = readEndpointForm(view.form);
   try {
@@ -85,8 +85,8 @@ const createEndpoint = async (view: View) => {
 
 const editForm = (view: View, restuid: string, { uid }: WebhookEndpoint): Form => {
   const t = view.texts.restaurant.webhooks;
-  const place = endpointPlace(restuid, uid);
-  return { title: t.editTitle, action: `${place}/edit`, submit: t.save, cancel: place };
+  const path = pathOfEndpoint(restuid, uid);
+  return { title: t.editTitle, action: `${path}/edit`, submit: t.save, cancel: path };
 };
 
 const showEditForm = withEndpoint((view, restuid, endpoint) =>
@@ -102,27 +102,27 @@ const updateEndpoint = withEndpoint(async (view, restuid, endpoint) => {
     if (problems === undefined) throw error;
     return formPage(view, editForm(view, restuid, endpoint), fields, problems);
   }
-  return redirect(endpointPlace(restuid, endpoint.uid), {
+  return redirect(pathOfEndpoint(restuid, endpoint.uid), {
     tone: 'good',
     text: view.texts.restaurant.webhooks.saved(fields.url),
   });
 });
 
 const showEndpoint = withEndpoint(async (view, restuid, endpoint) => {
-  const place = endpointPlace(restuid, endpoint.uid);
+  const path = pathOfEndpoint(restuid, endpoint.uid);
   const asked = readHealthQuery(view);
-  const now = html`<section id="endpoint-now" aria-label="${view.texts.restaurant.webhooks.state}" hx-get="${healthPlace(place, asked)}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML">${endpointNow(view, endpoint)}
+  const now = html`<section id="endpoint-now" aria-label="${view.texts.restaurant.webhooks.state}" hx-get="${pathOfHealth(path, asked)}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML">${endpointNow(view, endpoint)}
 ${await endpointHealth(view, restuid, endpoint.uid, asked)}</section>`;
   if (view.wantsFragment) return fragment(now);
   const t = view.texts.restaurant.webhooks;
   return page({
     title: endpoint.description ?? endpoint.url,
     body: html`${await switchedOff(view, restuid, endpoint)}${now}
-${actions(view, place, endpoint)}
-<p class="row"><a class="button" href="${deliveriesPlace(restuid, { endpoint: endpoint.uid })}">${t.deliveries}</a>
-<a class="button" href="${place}/redeliver">${view.texts.restaurant.deliveries.manyLink}</a></p>
+${actions(view, path, endpoint)}
+<p class="row"><a class="button" href="${pathOfDeliveries(restuid, { endpoint: endpoint.uid })}">${t.deliveries}</a>
+<a class="button" href="${path}/redeliver">${view.texts.restaurant.deliveries.manyLink}</a></p>
 <h2>${t.settings}</h2>${endpointSettings(view, endpoint)}
-<p><a class="button" href="${place}/edit">${t.edit}</a></p>`,
+<p><a class="button" href="${path}/edit">${t.edit}</a></p>`,
   });
 });
 
@@ -133,20 +133,20 @@ const switchedOff = async (view: View, restuid: string, { kinds }: WebhookEndpoi
   const off = kinds.filter((kind) => !on[kind]).map((kind) => notifications.kinds[kind]);
   return (
     off.length > 0 &&
-    html`<p class="message warn">${t.switchedOff(off.join(', '))} <a href="${placeOf(restuid, '/notifications')}">${notifications.nav}</a></p>`
+    html`<p class="message warn">${t.switchedOff(off.join(', '))} <a href="${pathOfRestaurant(restuid, '/notifications')}">${notifications.nav}</a></p>`
   );
 };
 
-const actions = ({ texts, csrfField }: View, place: string, endpoint: WebhookEndpoint): Html => {
+const actions = ({ texts, csrfField }: View, path: string, endpoint: WebhookEndpoint): Html => {
   const t = texts.restaurant.webhooks;
   const post = (action: string, label: string): Html =>
-    html`<form method="post" action="${place}/${action}">${csrfField}<button>${label}</button></form>`;
+    html`<form method="post" action="${path}/${action}">${csrfField}<button>${label}</button></form>`;
   return html`<div class="row">
-<form method="post" action="${place}/test">${csrfField}<button class="primary" aria-describedby="test-hint">${t.test}</button></form>
-<a class="button" href="${place}/rotate">${t.rotate}</a>
-${endpoint.previousSecretExpires !== undefined && html`<a class="button" href="${place}/finish">${t.finish}</a>`}
-${endpoint.enabled ? html`<a class="button" href="${place}/disable">${t.disable}</a>` : post('enable', t.enable)}
-<a class="button" href="${place}/remove">${t.remove}</a></div>
+<form method="post" action="${path}/test">${csrfField}<button class="primary" aria-describedby="test-hint">${t.test}</button></form>
+<a class="button" href="${path}/rotate">${t.rotate}</a>
+${endpoint.previousSecretExpires !== undefined && html`<a class="button" href="${path}/finish">${t.finish}</a>`}
+${endpoint.enabled ? html`<a class="button" href="${path}/disable">${t.disable}</a>` : post('enable', t.enable)}
+<a class="button" href="${path}/remove">${t.remove}</a></div>
 <p class="hint" id="test-hint">${t.testHint}</p>`;
 };
 
@@ -154,15 +154,15 @@ export const endpointPages: readonly Page[] = [
   {
     method: 'GET',
     path: endpointsPath,
-    roles: caretakers,
+    roles: restaurantRoles,
     nav: (texts) => texts.restaurant.webhooks.nav,
     topics: [deliveriesTopic],
     handle: showEndpoints,
   },
-  { method: 'GET', path: `${endpointsPath}/new`, roles: caretakers, handle: showNewForm },
-  { method: 'POST', path: endpointsPath, roles: caretakers, handle: createEndpoint },
-  { method: 'GET', path: endpointPath, roles: caretakers, topics: [deliveriesTopic], handle: showEndpoint },
-  { method: 'GET', path: `${endpointPath}/edit`, roles: caretakers, handle: showEditForm },
-  { method: 'POST', path: `${endpointPath}/edit`, roles: caretakers, handle: updateEndpoint },
+  { method: 'GET', path: `${endpointsPath}/new`, roles: restaurantRoles, handle: showNewForm },
+  { method: 'POST', path: endpointsPath, roles: restaurantRoles, handle: createEndpoint },
+  { method: 'GET', path: endpointPath, roles: restaurantRoles, topics: [deliveriesTopic], handle: showEndpoint },
+  { method: 'GET', path: `${endpointPath}/edit`, roles: restaurantRoles, handle: showEditForm },
+  { method: 'POST', path: `${endpointPath}/edit`, roles: restaurantRoles, handle: updateEndpoint },
   ...endpointActions(endpointPath),
 ];

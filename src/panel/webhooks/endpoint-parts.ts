@@ -1,15 +1,18 @@
 /** Endpoints as a table and as single facts, with their state as text. */
-import { type Html, html } from '../page/html.ts';
+import { type Html, type HtmlValue, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
+import { withQuery } from '../page/page-path.ts';
 import type { Listed, WebhookEndpoint } from '../ports/restaurant.ts';
-import { placeOf } from '../restaurant/places.ts';
+import { pathOfRestaurant } from '../restaurant/paths.ts';
 import { deliveriesTopic } from '../restaurant/topics.ts';
-import { badge, pager, withQuery } from '../view/parts.ts';
+import { badge } from '../view/badge.ts';
+import { pager } from '../view/pager.ts';
+import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { nextTry } from './next-try.ts';
 
-export const endpointPlace = (restuid: string, uid: string, more = ''): string =>
-  placeOf(restuid, `/webhooks/${encodeURIComponent(uid)}${more}`);
+export const pathOfEndpoint = (restuid: string, uid: string, more = ''): string =>
+  pathOfRestaurant(restuid, `/webhooks/${encodeURIComponent(uid)}${more}`);
 
 export const endpointState = ({ texts }: View, endpoint: WebhookEndpoint): Html => {
   const t = texts.restaurant.webhooks.states;
@@ -28,21 +31,20 @@ type EndpointPage = { restuid: string; after: string | undefined; endpoints: Lis
 /** Refreshes itself. */
 export const endpointTable = (view: View, { restuid, after, endpoints }: EndpointPage): Html => {
   const { webhooks: t, notifications } = view.texts.restaurant;
-  const pathOf = (cursor?: string): string => withQuery(placeOf(restuid, '/webhooks'), { after: cursor });
-  const row = (endpoint: WebhookEndpoint): Html => html`<tr>
-<th scope="row"><a id="open-${endpoint.uid}" href="${endpointPlace(restuid, endpoint.uid)}">${endpoint.url}</a>${
-    endpoint.description !== undefined && html`<br><span class="hint">${endpoint.description}</span>`
-  }</th>
-<td data-label="${t.state}">${endpointState(view, endpoint)}</td>
-<td data-label="${t.kinds}">${endpoint.kinds.map((kind) => notifications.kinds[kind]).join(', ')}</td>
-<td data-label="${t.lastSuccess}">${endpoint.lastSuccess === undefined ? t.never : time(endpoint.lastSuccess, 'relative')}</td>
-<td data-label="${t.nextAttempt}">${endpoint.nextTry === undefined ? t.nothing : nextTry(view, endpoint.nextTry)}</td></tr>`;
+  const pathOf = (cursor?: string): string => withQuery(pathOfRestaurant(restuid, '/webhooks'), { after: cursor });
+  const row = (endpoint: WebhookEndpoint): HtmlValue[] => [
+    html`<a id="open-${endpoint.uid}" href="${pathOfEndpoint(restuid, endpoint.uid)}">${endpoint.url}</a>${
+      endpoint.description !== undefined && html`<br><span class="hint">${endpoint.description}</span>`
+    }`,
+    endpointState(view, endpoint),
+    endpoint.kinds.map((kind) => notifications.kinds[kind]).join(', '),
+    endpoint.lastSuccess === undefined ? t.never : time(endpoint.lastSuccess, 'relative'),
+    endpoint.nextTry === undefined ? t.nothing : nextTry(view, endpoint.nextTry),
+  ];
   return html`<section id="endpoints" aria-label="${t.nav}" hx-get="${pathOf(after)}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML">${
     endpoints.items.length === 0
       ? html`<p>${t.empty}</p>`
-      : html`<table class="stack"><thead><tr><th scope="col">${t.url}</th><th scope="col">${t.state}</th><th scope="col">${t.kinds}</th>
-<th scope="col">${t.lastSuccess}</th><th scope="col">${t.nextAttempt}</th></tr></thead>
-<tbody>${endpoints.items.map(row)}</tbody></table>`
+      : table({ columns: [t.url, t.state, t.kinds, t.lastSuccess, t.nextAttempt], rows: endpoints.items.map(row) })
   }${pager(view, { after, next: endpoints.next, pathOf })}</section>`;
 };
 

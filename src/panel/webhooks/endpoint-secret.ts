@@ -2,8 +2,8 @@
 import { type Answer, notFound, page } from '../page/answer.ts';
 import type { PageHandler, View } from '../page/page.ts';
 import type { WebhookEndpoint } from '../ports/restaurant.ts';
-import { shownSecret } from '../view/parts.ts';
-import { endpointPlace } from './endpoint-parts.ts';
+import { secretOnce } from '../view/secret-once.ts';
+import { pathOfEndpoint } from './endpoint-parts.ts';
 
 /** Runs `use` with the endpoint of the path; an endpoint of another restaurant is not found. */
 export const withEndpoint =
@@ -18,12 +18,10 @@ export const shownEndpointSecret = (view: View, restuid: string, uid: string, se
   const t = view.texts.restaurant.webhooks;
   return page({
     title: t.secretTitle,
-    scripts: ['restaurant.js'],
-    body: shownSecret(view, {
-      label: t.secretFor,
-      value: secret,
+    body: secretOnce(view, {
+      values: [{ id: 'secret-value', label: t.secretFor, value: secret }],
       text: t.secretText,
-      done: { path: endpointPlace(restuid, uid), label: t.secretSaved },
+      done: { path: pathOfEndpoint(restuid, uid), label: t.secretSaved },
     }),
   });
 };

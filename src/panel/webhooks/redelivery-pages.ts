@@ -4,11 +4,11 @@ import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import type { Redelivery, WebhookEndpoint } from '../ports/restaurant.ts';
-import { caretakers, restaurantPath } from '../restaurant/places.ts';
-import { fieldProblem } from '../view/parts.ts';
-import { deliveriesPlace } from './delivery-filter.ts';
-import { deliveryPlace } from './delivery-parts.ts';
-import { endpointPlace } from './endpoint-parts.ts';
+import { restaurantPath, restaurantRoles } from '../restaurant/paths.ts';
+import { fieldNote } from '../view/field.ts';
+import { pathOfDeliveries } from './delivery-filter.ts';
+import { pathOfDelivery } from './delivery-parts.ts';
+import { pathOfEndpoint } from './endpoint-parts.ts';
 import { withEndpoint } from './endpoint-secret.ts';
 
 /** Redirects to the log, filtered by the redelivery. */
@@ -16,7 +16,7 @@ const showQueued = (view: View, restuid: string, { uid, queued, isRunning }: Red
   const t = view.texts.restaurant.deliveries;
   if (queued === 0 && !isRunning) return redirect(back, { tone: 'good', text: t.queuedNone });
   const text = isRunning ? t.queuedMore(queued) : t.queued(queued);
-  return redirect(deliveriesPlace(restuid, { redelivery: uid }), { tone: 'good', text });
+  return redirect(pathOfDeliveries(restuid, { redelivery: uid }), { tone: 'good', text });
 };
 
 /** Redirects back with the reason when the events cannot be redelivered now. */
@@ -37,7 +37,7 @@ const redeliver = async (view: View): Promise<Answer> => {
   const { deliveries, endpoints } = view.ports.restaurant;
   const delivery = await deliveries.find(restuid, uid);
   if (delivery === undefined) return notFound();
-  const back = deliveryPlace(restuid, uid);
+  const back = pathOfDelivery(restuid, uid);
   if ((await endpoints.find(restuid, delivery.endpointUid))?.enabled === false)
     return redirect(back, { tone: 'bad', text: view.texts.restaurant.deliveries.disabledNow });
   return orBack(view, back, async () =>
@@ -51,23 +51,22 @@ const marginMs = 60_000;
 
 const askSince = (view: View, restuid: string, endpoint: WebhookEndpoint, problem?: string): Answer => {
   const { deliveries: t, cancel, optional } = view.texts.restaurant;
-  const place = endpointPlace(restuid, endpoint.uid);
-  const exact = fieldProblem('exact', problem);
+  const path = pathOfEndpoint(restuid, endpoint.uid);
+  const exact = fieldNote('exact', problem);
   return page({
     title: t.manyTitle,
     status: problem === undefined ? 200 : 422,
-    scripts: ['restaurant.js'],
     body: html`<p><code>${endpoint.url}</code></p><p>${t.manyText}</p>
 ${
   endpoint.enabled
-    ? html`<form method="post" action="${place}/redeliver" class="narrow">${view.csrfField}
+    ? html`<form method="post" action="${path}/redeliver" class="narrow">${view.csrfField}
 <label>${t.manySince}<select name="hours">${spans.map(
         (hours) => html`<option value="${hours}"${hours === 24 && html` selected`}>${t.manySpans[hours]}</option>`,
       )}</select></label>
-<label data-with-script hidden>${t.manyExact} <span class="hint">(${optional})</span><input type="datetime-local" data-moment="exact-moment"${exact.attributes}></label>
-<input type="hidden" name="since" id="exact-moment">${exact.message}
-<div class="row"><button class="primary">${t.manyNow}</button><a class="button" href="${place}">${cancel}</a></div></form>`
-    : html`<p class="message warn">${t.disabledNow}</p><p><a class="button" href="${place}">${view.texts.restaurant.back}</a></p>`
+<label data-with-script hidden>${t.manyExact} <span class="hint">(${optional})</span><input type="datetime-local" data-utc-field="exact-moment"${exact.attributes}></label>
+<input type="hidden" name="since" id="exact-moment">${exact.line}
+<div class="row"><button class="primary">${t.manyNow}</button><a class="button" href="${path}">${cancel}</a></div></form>`
+    : html`<p class="message warn">${t.disabledNow}</p><p><a class="button" href="${path}">${view.texts.restaurant.back}</a></p>`
 }`,
   });
 };
@@ -92,7 +91,7 @@ const redeliverSince = withEndpoint((view, restuid, endpoint) => {
   const t = view.texts.restaurant.deliveries;
   const since = sinceOf(view);
   if (since === undefined) return askSince(view, restuid, endpoint, t.manyProblem);
-  const back = endpointPlace(restuid, endpoint.uid);
+  const back = pathOfEndpoint(restuid, endpoint.uid);
   if (!endpoint.enabled) return redirect(back, { tone: 'bad', text: t.disabledNow });
   return orBack(view, back, async () =>
     showQueued(view, restuid, await deliveries.redeliverSince(view.actor, restuid, endpoint.uid, since), back),
@@ -102,12 +101,17 @@ const redeliverSince = withEndpoint((view, restuid, endpoint) => {
 const redeliverPath = `${restaurantPath}/webhooks/:endpoint/redeliver`;
 
 export const redeliveryPages: readonly Page[] = [
-  { method: 'POST', path: `${restaurantPath}/deliveries/:delivery/redeliver`, roles: caretakers, handle: redeliver },
+  {
+    method: 'POST',
+    path: `${restaurantPath}/deliveries/:delivery/redeliver`,
+    roles: restaurantRoles,
+    handle: redeliver,
+  },
   {
     method: 'GET',
     path: redeliverPath,
-    roles: caretakers,
+    roles: restaurantRoles,
     handle: withEndpoint((view, restuid, endpoint) => askSince(view, restuid, endpoint)),
   },
-  { method: 'POST', path: redeliverPath, roles: caretakers, handle: redeliverSince },
+  { method: 'POST', path: redeliverPath, roles: restaurantRoles, handle: redeliverSince },
 ];

@@ -44,7 +44,7 @@ export const createOwnAccount = (deps: OwnAccountDeps) => {
     return { kind: 'right', user };
   };
   return {
-    judgePassword: async (
+    checkPassword: async (
       userId: string,
       given: string,
       visitor: Visitor,

@@ -83,7 +83,7 @@ test.skipIf(browserBinary === undefined)('a name or day that cannot be is refuse
   await page.getByLabel('Name').fill('Ends before it begins');
   await page.getByLabel('Last day').fill('2020-01-01');
   await page.getByRole('button', { name: 'Create key' }).click();
-  await page.locator('#expires-problem').waitFor();
+  await page.locator('#expires-note').waitFor();
   expect(await page.getByLabel('Name').inputValue()).toBe('Ends before it begins');
   expect(await page.getByLabel('Last day').getAttribute('aria-invalid')).toBe('true');
   await expectAccessible(page);

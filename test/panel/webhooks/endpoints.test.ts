@@ -56,8 +56,8 @@ test.skipIf(browserBinary === undefined)(
     await page.getByLabel('Description').fill('Accounting');
     for (const kind of ['Orders', 'Menu', 'Loyalty log']) await page.getByLabel(kind, { exact: true }).uncheck();
     await page.getByRole('button', { name: 'Add endpoint' }).click();
-    await page.locator('#url-problem').waitFor();
-    expect(await page.locator('#url-problem').innerText()).toContain('must begin with https://');
+    await page.locator('#url-note').waitFor();
+    expect(await page.locator('#url-note').innerText()).toContain('must begin with https://');
     expect(await page.getByLabel('Description').inputValue()).toBe('Accounting');
     expect(await page.getByLabel('Menu', { exact: true }).isChecked()).toBe(false);
     await expectAccessible(page);
@@ -120,7 +120,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByText('More settings').click();
     await page.getByLabel('At most so many a second').fill('zero');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.locator('#max_per_second-problem').waitFor();
+    await page.locator('#max_per_second-note').waitFor();
     await expectAccessible(page);
     await page.getByLabel('At most so many a second').fill('5');
     await page.getByRole('button', { name: 'Save' }).click();

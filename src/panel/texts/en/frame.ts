@@ -13,6 +13,10 @@ export const frame = {
   requestFailed: 'No result came back. Reload the page to see whether it was done before you try again.',
   copied: 'Copied',
   copy: 'Copy',
+  copyOf: (what: string) => `Copy ${what}`,
+  pages: 'Pages',
+  firstPage: 'First page',
+  nextPage: 'Next page',
   roles: { owner: 'Owner', support: 'Support', security: 'Security', admin: 'Administrator' },
   homeIntro: 'What would you like to do?',
   nothingHere: 'There is nothing here for your account yet.',
@@ -36,7 +40,7 @@ export const frame = {
   /** `origin`: the address that forms are taken from. */
   otherAddress: (origin: string): string =>
     `This form was not sent from a page at ${origin}. Open the panel at that address and try again. Nothing was changed.`,
-  unknownWord: (name: string, value: string, words: string): string =>
+  unknownChoice: (name: string, value: string, words: string): string =>
     `The address of this page asks for ${name} “${value}”, which is not known. Known are: ${words}.`,
   unusableText: (name: string, value: string, max: number): string =>
     `The address of this page asks for ${name} “${value}”, which cannot be looked for: at most ${max} characters.`,

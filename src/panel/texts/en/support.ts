@@ -10,7 +10,6 @@ const pause = (seconds: number): string => {
 
 export const support = {
   search: 'Search',
-  next: 'Next page',
   cancel: 'Cancel',
   never: 'never',
   yes: 'yes',
@@ -81,7 +80,6 @@ export const support = {
     secret: 'Client secret',
     once: 'The secret is shown only now. It cannot be read again, only replaced.',
     toClient: 'I have saved it: go to the client',
-    copyOf: (what: string) => `Copy ${what}`,
   },
   restaurantChoice: {
     label: 'Find a restaurant by name or id',

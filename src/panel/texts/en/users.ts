@@ -8,7 +8,6 @@ export const users = {
   yes: 'Yes',
   no: 'No',
   created: 'Created',
-  more: 'More',
   restaurants: 'Restaurants',
   makeLink: 'New one-time link',
   linkMade:

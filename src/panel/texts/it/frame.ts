@@ -26,6 +26,10 @@ export const frame: Texts['frame'] = {
   requestFailed: 'Non è arrivato alcun risultato. Ricarica la pagina per vedere se è stato fatto, prima di riprovare.',
   copied: 'Copiato',
   copy: 'Copia',
+  copyOf: (what: string) => `Copia ${what}`,
+  pages: 'Pagine',
+  firstPage: 'Prima pagina',
+  nextPage: 'Pagina successiva',
   roles: { owner: 'Titolare', support: 'Assistenza', security: 'Sicurezza', admin: 'Amministratore' },
   homeIntro: 'Che cosa vuoi fare?',
   nothingHere: 'Per il tuo account qui non c’è ancora nulla.',
@@ -48,7 +52,7 @@ export const frame: Texts['frame'] = {
   },
   otherAddress: (origin) =>
     `Questo modulo non è stato inviato da una pagina di ${origin}. Apri il pannello a questo indirizzo e riprova. Nulla è stato modificato.`,
-  unknownWord: (name, value, words) =>
+  unknownChoice: (name, value, words) =>
     `L’indirizzo di questa pagina chiede ${name} «${value}», un valore sconosciuto. Sono possibili: ${words}.`,
   unusableText: (name, value, max) =>
     `L’indirizzo di questa pagina chiede ${name} «${value}», che non si può cercare: al massimo ${max} caratteri.`,

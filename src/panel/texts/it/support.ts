@@ -28,7 +28,6 @@ const scopes: Readonly<Record<string, string>> = {
 
 export const support: Texts['support'] = {
   search: 'Cerca',
-  next: 'Pagina successiva',
   cancel: 'Annulla',
   never: 'mai',
   yes: 'sì',
@@ -99,7 +98,6 @@ export const support: Texts['support'] = {
     secret: 'Segreto del client',
     once: 'Il segreto si vede solo adesso. Non si può rileggere, solo sostituire.',
     toClient: 'L’ho salvato: vai al client',
-    copyOf: (what) => `Copia ${what}`,
   },
   restaurantChoice: {
     label: 'Trova un ristorante per nome o id',

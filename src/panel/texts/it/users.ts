@@ -10,7 +10,6 @@ export const users: Texts['users'] = {
   yes: 'Sì',
   no: 'No',
   created: 'Creato',
-  more: 'Altri',
   restaurants: 'Ristoranti',
   makeLink: 'Nuovo link monouso',
   linkMade:

@@ -3,15 +3,15 @@ import type { View } from '../page/page.ts';
 import type { PanelRestaurant } from '../ports/restaurant.ts';
 import type { Role } from '../ports/role.ts';
 
-export const caretakers: readonly Role[] = ['owner', 'support', 'admin'];
+export const restaurantRoles: readonly Role[] = ['owner', 'support', 'admin'];
 
 export const listPath = '/restaurants';
 export const restaurantPath = `${listPath}/:restaurant`;
 
 /** Path of a page of the restaurant. `more` begins with a slash and must be escaped already. */
-export const placeOf = (restuid: string, more = ''): string =>
+export const pathOfRestaurant = (restuid: string, more = ''): string =>
   `/panel${listPath}/${encodeURIComponent(restuid)}${more}`;
 
 /** The restaurant of the path; undefined when there is none. */
-export const askedRestaurant = (view: View): Promise<PanelRestaurant | undefined> =>
+export const requestedRestaurant = (view: View): Promise<PanelRestaurant | undefined> =>
   view.ports.restaurant.find(view.params.restaurant ?? '');

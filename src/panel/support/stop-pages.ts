@@ -3,7 +3,7 @@ import { type Answer, page, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { message } from '../view/layout.ts';
-import { showClient } from './client-page.ts';
+import { showClient } from './client-pages.ts';
 import { clientPath } from './client-table.ts';
 import { supportRoles } from './roles.ts';
 import { reasonLengthMax } from './stop-section.ts';

@@ -1,13 +1,14 @@
 /** The list of API clients, and the form that creates one. */
 
-import { addressOf, live } from '../live/live.ts';
+import { addressOf, refreshOn } from '../live/refresh-on.ts';
 import { type Answer, notFound, page } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
-import { fieldNote, notedBy } from '../view/field-note.ts';
+import { withQuery } from '../page/page-path.ts';
+import { readCursor, readSearch, readText } from '../page/read-query.ts';
+import { fieldNote } from '../view/field.ts';
 import { message } from '../view/layout.ts';
-import { nextLink } from '../view/next-link.ts';
-import { queryCursor, querySearch, queryText } from '../view/query-text.ts';
+import { pager } from '../view/pager.ts';
 import { secretOnce } from '../view/secret-once.ts';
 import { clientPath, clientTable } from './client-table.ts';
 import { findField, readChosen, restaurantChoice } from './restaurant-choice.ts';
@@ -32,7 +33,7 @@ export const clientListPages: readonly Page[] = [
     path: '/clients/new',
     roles: supportRoles,
     handle: (view) =>
-      showForm(view, { ...blank, restaurants: [queryText(view, 'restaurant')].filter((uid) => uid !== '') }),
+      showForm(view, { ...blank, restaurants: [readText(view, 'restaurant')].filter((uid) => uid !== undefined) }),
   },
   { method: 'POST', path: '/clients/new', roles: supportRoles, handle: (view) => create(view) },
 ];
@@ -40,13 +41,13 @@ export const clientListPages: readonly Page[] = [
 const showList = async (view: View): Promise<Answer> => {
   const { texts, path, query, ports } = view;
   const t = texts.support.clients;
-  const text = querySearch(view);
-  const restuid = queryText(view, 'restaurant');
+  const text = readSearch(view, 'q') ?? '';
+  const restuid = readText(view, 'restaurant') ?? '';
   const restaurant = restuid === '' ? undefined : await ports.support.findRestaurant(restuid);
   if (restuid !== '' && restaurant === undefined) return notFound();
   const { clients, next } = await ports.support.listClients(
     { text, ...(restaurant && { restaurant: restuid }) },
-    queryCursor(view),
+    readCursor(view),
   );
   return page({
     title: t.title,
@@ -58,13 +59,13 @@ ${restaurant && html`<input type="hidden" name="restaurant" value="${restuid}">`
 </form>
 <a class="button primary" href="${listPath}/new">${t.create}</a></div>
 ${restaurant && html`<p>${t.ofRestaurant(restaurant.name)} · <a href="${listPath}">${t.showAll}</a></p>`}
-<div id="clients" ${live('clients', addressOf({ path, query }), credentialsTopic)}>
+<div id="clients" ${refreshOn('clients', addressOf({ path, query }), credentialsTopic)}>
 ${
   clients.length === 0
     ? html`<p>${text === '' ? t.empty : t.noneFound(text)}</p>`
     : clientTable(texts, clients, ports.support.scopes.length)
 }
-${nextLink(texts.support.next, listPath, next, { q: text, restaurant: restuid })}</div>`,
+${pager(view, { next, pathOf: (after) => withQuery(listPath, { q: text, restaurant: restuid, after }) })}</div>`,
   });
 };
 
@@ -100,15 +101,15 @@ const create = async (view: View): Promise<Answer> => {
   const { clientId, secret } = await ports.support.createClient(actor, given);
   return page({
     title: t.doneTitle,
-    scripts: ['support.js'],
-    body: html`<p>${t.doneText}</p>${secretOnce(
-      texts,
-      [
+    body: secretOnce(view, {
+      text: t.doneText,
+      values: [
         { id: 'client-id', label: t.clientId, value: clientId },
         { id: 'client-secret', label: t.secret, value: secret },
       ],
-      clientPath(clientId),
-    )}`,
+      warning: t.once,
+      done: { path: clientPath(clientId), label: t.toClient },
+    }),
   });
 };
 
@@ -116,14 +117,14 @@ const showForm = async (view: View, given: Given, problems: Problems = {}): Prom
   const { texts, csrfField } = view;
   const t = texts.support.newClient;
   const isRefused = Object.keys(problems).length > 0;
+  const nameNote = fieldNote('name', problems.name, t.nameHint);
   return page({
     title: t.title,
     status: isRefused ? 422 : 200,
-    scripts: ['support.js'],
     body: html`${isRefused && message({ tone: 'bad', text: texts.support.correct })}
 <form method="post" action="${listPath}/new" data-once>${csrfField}
-<label>${t.name}<input name="name" required maxlength="${nameLengthMax}" autocomplete="off" value="${given.name}"${notedBy('name-note', problems.name)}></label>
-${fieldNote('name-note', t.nameHint, problems.name)}
+<label>${t.name}<input name="name" required maxlength="${nameLengthMax}" autocomplete="off" value="${given.name}"${nameNote.attributes}></label>
+${nameNote.line}
 ${await restaurantChoice(view, { title: t.restaurantsTitle, chosen: given.restaurants, problem: problems.restaurants })}
 ${scopeChoice(view, { held: given.scopes, problem: problems.scopes })}
 <details${(given.mayIntrospect || given.dpopRequired) && html` open`}><summary>${t.more}</summary>

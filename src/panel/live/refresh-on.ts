@@ -10,5 +10,5 @@ export const addressOf = ({ path, query }: Pick<View, 'path' | 'query'>): string
  * `id`: of the element; `path`: of its page, with the query; `topic`: one of the page's `topics`. The script fetches the
  * whole page and takes the element with this id out of it, so one handler renders the element in both cases.
  */
-export const live = (id: string, path: string, topic: string): Html =>
+export const refreshOn = (id: string, path: string, topic: string): Html =>
   html`hx-get="${path}" hx-trigger="sse:${topic}" hx-select="#${id}" hx-target="this" hx-swap="outerHTML"`;

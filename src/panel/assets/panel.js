@@ -137,6 +137,44 @@
   };
   Object.assign(/** @type {any} */ (window).htmx ?? {}, { createEventSource: restingSource });
 
+  /* Forms that create something are sent only once. */
+  document.addEventListener('submit', (event) => {
+    const form = event.target;
+    if (!(form instanceof HTMLFormElement) || !form.hasAttribute('data-once')) return;
+    if (form.dataset.sent === 'yes') event.preventDefault();
+    else {
+      form.dataset.sent = 'yes';
+      // After 10 s the form may be sent again, for example when the user stopped the request.
+      setTimeout(() => form.removeAttribute('data-sent'), 10_000);
+    }
+  });
+  // The user came back from the next page: the form may be sent again.
+  addEventListener('pageshow', () => {
+    for (const form of document.querySelectorAll('form[data-sent]')) form.removeAttribute('data-sent');
+  });
+
+  // Reloading a page with a result that is shown once must not send the form again.
+  const shown = document.querySelector('[data-shown-once]');
+  if (shown !== null) history.replaceState(null, '', shown.getAttribute('data-shown-once') ?? location.href);
+
+  // The field for a time zone starts with the zone of the browser.
+  const zone = document.querySelector('select[data-own-zone]');
+  if (zone instanceof HTMLSelectElement) {
+    const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    if ([...zone.options].some((option) => option.value === own)) zone.value = own;
+  }
+
+  // A time in the viewer's zone is sent in UTC. Without script the field stays hidden.
+  for (const element of document.querySelectorAll('[data-with-script]')) element.removeAttribute('hidden');
+  for (const field of document.querySelectorAll('input[data-utc-field]')) {
+    const target = document.getElementById(field.getAttribute('data-utc-field') ?? '');
+    if (!(field instanceof HTMLInputElement) || !(target instanceof HTMLInputElement)) continue;
+    field.addEventListener('input', () => {
+      const at = new Date(field.value);
+      target.value = Number.isNaN(at.getTime()) ? '' : at.toISOString();
+    });
+  }
+
   showTimes(document);
   setInterval(() => showTimes(document), 30_000);
 })();

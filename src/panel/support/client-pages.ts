@@ -3,13 +3,15 @@ import { type Answer, fragment, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import type { ShownClient } from '../ports/support.ts';
-import { stateBadge } from '../view/state-badge.ts';
+import { credentialBadge } from '../view/badge.ts';
+import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { clientPath } from './client-table.ts';
 import { grantSection } from './grant-section.ts';
 import { supportRoles } from './roles.ts';
 import { secretTable } from './secret-table.ts';
 import { stopSection } from './stop-section.ts';
+import { credentialsTopic, useTopic } from './topics.ts';
 
 export const clientPages: readonly Page[] = [
   {
@@ -17,7 +19,7 @@ export const clientPages: readonly Page[] = [
     path: '/clients/:client',
     roles: supportRoles,
     nav: (texts) => texts.support.client.title,
-    topics: ['client-credentials', 'client-use'],
+    topics: [credentialsTopic, useTopic],
     handle: async (view) => showClient(view),
   },
   {
@@ -44,11 +46,10 @@ export const showClient = async (
   return page({
     title: client.name,
     status: isRefused ? 422 : 200,
-    scripts: ['support.js'],
     body: html`${client.state === 'revoked' && html`<p class="message bad">${texts.support.client.isDisabled}</p>`}
 ${facts(texts, client, ports.support.scopes.length)}
 <h2>${texts.support.client.secrets}</h2>
-<div id="secrets" hx-get="${path}/secrets" hx-trigger="sse:client-use, sse:client-credentials">${secretTable(texts, client)}</div>
+<div id="secrets" hx-get="${path}/secrets" hx-trigger="sse:${useTopic}, sse:${credentialsTopic}">${secretTable(texts, client)}</div>
 ${client.state !== 'revoked' && rotateForm(view, path)}
 ${client.keys.length > 0 && keyTable(texts, client)}
 ${await grantSection(view, client, problems.grants)}
@@ -61,7 +62,7 @@ const facts = (texts: View['texts'], client: ShownClient, scopesMax: number): Ht
   const { yes, no, clients } = texts.support;
   return html`<dl class="facts">
 <dt>${t.clientId}</dt><dd class="row"><code id="client-id">${client.clientId}</code><button type="button" data-copy="client-id">${texts.frame.copy}</button></dd>
-<dt>${t.state}</dt><dd>${stateBadge(client.state, clients.states)}${
+<dt>${t.state}</dt><dd>${credentialBadge(client.state, clients.states)}${
     client.changed !== null && html` ${t.since} ${time(client.changed)} ${client.actor !== null && t.by(client.actor)}`
   }</dd>
 ${client.reason !== null && html`<dt>${t.reason}</dt><dd>${client.reason}</dd>`}
@@ -87,12 +88,14 @@ export const overlapHours = ['0', '1', '24', '168', '720'] as const;
 const keyTable = (texts: View['texts'], { keys }: ShownClient): Html => {
   const t = texts.support.client;
   const { secretStates, state, lastUsed } = texts.support.clients;
-  return html`<h2>${t.keys}</h2><table class="stack"><caption>${t.keysCaption}</caption>
-<thead><tr><th scope="col">${t.key}</th><th scope="col">${state}</th><th scope="col">${t.use}</th><th scope="col">${lastUsed}</th></tr></thead>
-<tbody>${keys.map(
-    (key) => html`<tr><th scope="row"><code>${key.id}</code> ${key.type}</th>
-<td data-label="${state}">${stateBadge(key.state, secretStates)}</td>
-<td data-label="${t.use}">${t.callsLately(key.calls5m)}</td>
-<td data-label="${lastUsed}">${key.lastUsed === null ? texts.support.never : time(key.lastUsed, 'relative')}</td></tr>`,
-  )}</tbody></table>`;
+  return html`<h2>${t.keys}</h2>${table({
+    caption: t.keysCaption,
+    columns: [t.key, state, t.use, lastUsed],
+    rows: keys.map((key) => [
+      html`<code>${key.id}</code> ${key.type}`,
+      credentialBadge(key.state, secretStates),
+      t.callsLately(key.calls5m),
+      key.lastUsed === null ? texts.support.never : time(key.lastUsed, 'relative'),
+    ]),
+  })}`;
 };

@@ -2,9 +2,9 @@
 import { type Answer, notFound, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
+import { readText } from '../page/read-query.ts';
 import { confirmPage } from '../view/confirm-page.ts';
-import { queryText } from '../view/query-text.ts';
-import { showClient } from './client-page.ts';
+import { showClient } from './client-pages.ts';
 import { clientPath } from './client-table.ts';
 import { findField, readChosen } from './restaurant-choice.ts';
 import { supportRoles } from './roles.ts';
@@ -28,7 +28,7 @@ const grant = async (view: View): Promise<Answer> => {
 const askToWithdraw = async (view: View): Promise<Answer> => {
   const { params, ports, texts } = view;
   const { clientId, name } = await ports.support.showClient(params.client ?? '');
-  const restuid = queryText(view, 'restaurant');
+  const restuid = readText(view, 'restaurant') ?? '';
   const [restaurant] = await ports.support.namesOf([restuid]);
   if (restaurant === undefined) return notFound();
   const t = texts.support.client;
