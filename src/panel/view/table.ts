@@ -49,6 +49,6 @@ const headerOf = (column: Column): Html => {
 
 const cellOf = (column: Column, cell: HtmlValue): Html => {
   if (typeof column === 'string') return html`<td data-label="${column}">${cell}</td>`;
-  if (column.kind === 'number') return html`<td data-label="${column.title}" class="number">${cell}</td>`;
+  if (column.kind === 'number') return html`<td class="number" data-label="${column.title}">${cell}</td>`;
   return html`<td>${cell}</td>`;
 };

@@ -83,7 +83,7 @@ const asking: Readonly<Record<string, Asking>> = {
   '/users/:user/disable': ofUser,
   '/account/sessions/end': {
     page: () => `/account/sessions/end?session=${ids.own}`,
-    names: () => ['session of yours', '127.0.0.1'],
+    names: () => ['session of your account', '127.0.0.1'],
     afterwards: () => ['The session has ended'],
   },
   '/account/sessions/end-others': {

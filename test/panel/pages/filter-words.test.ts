@@ -43,7 +43,7 @@ test('F-56 the states of deliveries in the address of the panel are those of the
     const shown = await ask(`${log}?state=${state}`);
     expect(shown.status, state).toBe(200);
     expect(shown.text, state).toContain(`<option value="${state}" selected>`);
-    expect(shown.text, state).toContain('No delivery fits this choice.');
+    expect(shown.text, state).toContain('No delivery matches this filter.');
   }
   for (const state of ['open', 'retrying', 'failed', 'PENDING']) {
     expect(await api(state), state).toBe(400);

@@ -65,7 +65,7 @@ test('what is refused is said in Italian, with what the page knows better than t
     expect(wordsOf(answer.main)).not.toMatch(english);
   }
   for (const code of faultCodes.filter((one) => faultStatus(one) < 500))
-    expect(frame.refused(code, 'There is something'), code).not.toMatch(english);
+    expect(frame.refused(code, 'There is a text'), code).not.toMatch(english);
 });
 
 test('whatever a verification finds is said in Italian, also words that nobody knows', async () => {

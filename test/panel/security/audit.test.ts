@@ -75,7 +75,7 @@ inBrowser(
       expect(await rows.innerText(), query).toContain('request.allowed');
     }
     await page.goto(searchUrl(`?client=${client.client_id}&until=2020-01-01T00:00Z`));
-    expect(await page.locator('main').innerText()).toContain('No event fits');
+    expect(await page.locator('main').innerText()).toContain('No event matches');
     expect(problems).toEqual([]);
   },
 );

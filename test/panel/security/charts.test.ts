@@ -71,7 +71,7 @@ inBrowser(
     await page.waitForURL(`${harness.url}/panel/security/charts`);
     for (const [name, count] of [
       ['Tokens issued', 1],
-      ['Requests let through', 6],
+      ['Requests allowed', 6],
       ['Refused', 4],
     ] as const) {
       const chart = page.locator('.charts').getByRole('img', { name: `${name}: ${count} in all` });
@@ -94,7 +94,7 @@ inBrowser(
     await page.getByRole('link', { name: client_id }).click();
     await page.getByRole('link', { name: 'Week' }).click();
     await page.waitForURL(new RegExp(`by=client&days=7&value=${client_id}`));
-    await page.locator('.charts').getByRole('img', { name: 'Requests let through: 4 in all' }).waitFor();
+    await page.locator('.charts').getByRole('img', { name: 'Requests allowed: 4 in all' }).waitFor();
     await page.locator('table.stack tbody tr', { hasText: client_id }).getByRole('link', { name: 'Show' }).click();
     await page.waitForURL(/security\/audit\?client=/);
     expect(await page.locator('tbody').innerText()).toContain('request.denied');
@@ -111,7 +111,7 @@ inBrowser(
     expect(await get('/api/orders/list', bearer)).toBe(200);
     await counted('all', 12);
     await page.getByRole('link', { name: 'There are newer events' }).click();
-    await page.locator('.charts').getByRole('img', { name: 'Requests let through: 7 in all' }).waitFor();
+    await page.locator('.charts').getByRole('img', { name: 'Requests allowed: 7 in all' }).waitFor();
     expect(problems).toEqual([]);
   },
 );

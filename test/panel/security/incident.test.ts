@@ -86,9 +86,7 @@ inBrowser(
       'Tokens issued for it: 1',
     ])
       expect(text).toContain(part);
-    expect(await page.locator('#issued-use').innerText()).toMatch(
-      /let through\s+1\s+Calls with these tokens, refused\s+0/,
-    );
+    expect(await page.locator('#issued-use').innerText()).toMatch(/allowed\s+1\s+Calls with these tokens, refused\s+0/);
     expect(await page.locator('table tbody tr').count()).toBe(1);
     expect(await page.locator('table tbody tr').innerText()).toContain('Live');
     expect(text).toContain(createHash('sha256').update(secret).digest('hex'));
@@ -175,7 +173,7 @@ inBrowser(
     const opened = await harness.signIn(user);
     const { page, problems } = opened;
     await trace(opened, `${key.slice(0, 17)}${'0'.repeat(49)}`);
-    await page.getByText('nothing shows that it had this value').waitFor();
+    await page.getByText('there is no proof that it had this value').waitFor();
     expect(await page.locator('summary').count()).toBe(0);
     const csrf = await page.locator('input[name=csrf]').first().getAttribute('value');
     const answer = await page.request.post(`${harness.url}/panel/security/incident/revoke`, {
@@ -208,7 +206,7 @@ inBrowser('a key of an earlier version, which kept no fingerprint, is known by i
   const opened = await harness.signIn(user);
   const { page } = opened;
   await trace(opened, key);
-  await page.getByText('nothing shows that it had this value').waitFor();
+  await page.getByText('there is no proof that it had this value').waitFor();
   expect(await list({ 'x-api-key': key })).toBe(200);
   await written(`action = 'request.allowed' and credential_id = '${id}'`);
   await trace(opened, key);

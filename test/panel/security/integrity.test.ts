@@ -67,7 +67,7 @@ inBrowser(
     const { page, problems } = await harness.signIn(user);
     await page.getByRole('link', { name: 'Integrity' }).first().click();
     await page.waitForURL(integrityUrl());
-    expect(await page.locator('main').innerText()).toContain('Nobody has verified the audit from here yet');
+    expect(await page.locator('main').innerText()).toContain('The audit has not been verified from here yet');
     const verify = page.getByRole('button', { name: 'Verify now' });
     await verify.focus();
     await page.keyboard.press('Enter');

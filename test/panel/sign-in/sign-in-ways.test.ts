@@ -84,7 +84,7 @@ inBrowser('a user adds one-time codes, keeps the recovery codes, and signs in wi
   const copied = String(await page.evaluate('navigator.clipboard.readText()'));
   expect(copied.split('\n')).toHaveLength(10);
   expect(copied).toContain(await page.locator('#recovery').innerText());
-  await page.getByRole('link', { name: 'I have kept them' }).click();
+  await page.getByRole('link', { name: 'I have stored them' }).click();
   await page.getByText('10 recovery codes left').waitFor();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('Email').fill(user.email);

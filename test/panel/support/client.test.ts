@@ -100,13 +100,13 @@ test.skipIf(browserBinary === undefined)(
     // Quarantine tells the reason; it is lifted again.
     await page.getByRole('button', { name: 'Quarantine' }).click();
     expect((await call(fresh)).status).toBe(200);
-    await page.getByLabel('Reason; the integrator reads it').fill('Your key was found in a public repository');
+    await page.getByLabel('Reason, which the integrator can read').fill('Your key was found in a public repository');
     await page.getByRole('button', { name: 'Quarantine' }).click();
     await page.getByText('Ada Delivery is quarantined').waitFor();
     await expect.poll(statusOf(fresh), withinASecond).toBe(403);
     expect((await call(fresh)).text).toContain('Your key was found in a public repository');
     await expectAccessible(page);
-    await page.getByLabel('Why it may go on').fill('They changed it');
+    await page.getByLabel('Reason for lifting it').fill('They changed it');
     await page.getByRole('button', { name: 'Lift the quarantine' }).click();
     await page.getByText('Ada Delivery may call again.').waitFor();
     await expect.poll(statusOf(fresh), withinASecond).toBe(200);

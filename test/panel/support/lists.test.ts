@@ -42,7 +42,7 @@ const walk = async (path: string): Promise<{ names: string[]; pages: number }> =
     const { status, text } = await get(next);
     expect(status).toBe(200);
     names.push(...[...text.matchAll(/<th scope="row"><a href="[^"]+">([^<]+)<\/a>/g)].map((match) => match[1] ?? ''));
-    next = /<a class="button" href="([^"]+after=[^"]+)">/.exec(text)?.[1]?.replaceAll('&amp;', '&');
+    next = /rel="next" href="([^"]+after=[^"]+)">/.exec(text)?.[1]?.replaceAll('&amp;', '&');
     expect(pages).toBeLessThan(10);
   }
   return { names, pages };

@@ -71,7 +71,7 @@ test.skipIf(browserBinary === undefined)(
       const found = await harness.database.pool.query(`select 1 from gateway.audit_events where action = 'audit.read'`);
       return found.rows.length;
     };
-    const news = page.getByRole('link', { name: 'There is something newer' });
+    const news = page.getByRole('link', { name: 'There is newer data' });
     const told: string[] = [];
     page.on('request', (request) => request.url().endsWith('/use/news?days=30') && told.push(request.url()));
     expect(await statusOf(other, 'menu/categories')).toBe(200);
@@ -121,7 +121,7 @@ test.skipIf(browserBinary === undefined)(
     const row = page.getByRole('row', { name: /Other App/ });
     await row.waitFor();
     expect(await row.innerText()).toContain('read:orders');
-    expect(await page.getByRole('row', { name: /Idle App/ }).innerText()).toContain('No call let through');
+    expect(await page.getByRole('row', { name: /Idle App/ }).innerText()).toContain('No allowed call');
     await expectAccessible(page);
     await takeScreenshots(page, 'support-unused-scopes');
     expect(await statusOf(other, 'menu/categories')).toBe(200);

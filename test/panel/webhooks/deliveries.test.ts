@@ -28,7 +28,7 @@ test.skipIf(browserBinary === undefined)(
   async () => {
     const { page, place, receiver } = harness;
     await page.goto(`${place}/deliveries`);
-    expect(await page.locator('#deliveries').innerText()).toContain('Nothing was sent yet');
+    expect(await page.locator('#deliveries').innerText()).toContain('Nothing has been sent yet');
     await expectAccessible(page);
     await harness.createCustomer();
     await rows().filter({ hasText: 'Delivered' }).waitFor();
@@ -45,7 +45,7 @@ test.skipIf(browserBinary === undefined)(
     await takeScreenshots(page, 'restaurant-deliveries');
     await rows().filter({ hasText: 'Retrying' }).getByRole('link').focus();
     await page.keyboard.press('Enter');
-    await page.getByText('The last attempt failed; another one comes by itself.').waitFor();
+    await page.getByText('The last attempt failed; another one follows automatically.').waitFor();
     const text = await page.locator('main').innerText();
     expect(text).toMatch(
       /Attempt 1[\s\S]*no success \(2xx\)[\s\S]*503[\s\S]*<till> is closed[\s\S]*asked to wait 600 s/,

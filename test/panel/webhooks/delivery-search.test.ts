@@ -38,7 +38,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByLabel('State').selectOption('Failed');
     await page.keyboard.press('Tab');
     await page.getByRole('button', { name: 'Filter' }).press('Enter');
-    await page.getByText('No delivery fits this choice.').waitFor();
+    await page.getByText('No delivery matches this filter.').waitFor();
     await expectAccessible(page);
     await page.getByRole('link', { name: 'Show all' }).click();
     await rows().first().getByRole('link').click();

@@ -118,11 +118,11 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('link', { name: 'Edit' }).click();
     await page.getByLabel('Address').fill(other.url);
     await page.getByText('More settings').click();
-    await page.getByLabel('At most so many a second').fill('zero');
+    await page.getByLabel('Events per second, at most').fill('zero');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.locator('#max_per_second-note').waitFor();
     await expectAccessible(page);
-    await page.getByLabel('At most so many a second').fill('5');
+    await page.getByLabel('Events per second, at most').fill('5');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText(/The endpoint \S+ is saved\./).waitFor();
     const before = receiver.received.length;

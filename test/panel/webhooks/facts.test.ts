@@ -103,9 +103,9 @@ test('each field of an endpoint is kept as it was typed, shown, changed and clea
   expect(factsOf((await ask(`/webhooks/${uid}`)).html)).toMatchObject({
     ...shown,
     'Name of the plain signature header': 'X-Till-Signature',
-    'At most so many a second': '7',
+    'Events per second, at most': '7',
     'More settings': expect.stringContaining('digest'),
-    'Made by': 'this panel',
+    'Created by': 'this panel',
   });
   const form = fieldsOf((await ask(`/webhooks/${uid}/edit`)).html);
   expect(form).toEqual({
@@ -116,7 +116,7 @@ test('each field of an endpoint is kept as it was typed, shown, changed and clea
   await send(`/webhooks/${uid}/edit`, { url: `${receiver.url}/second`, kinds: 'orders', max_per_second: '9' });
   const edited = (await ask(`/webhooks/${uid}`)).html;
   expect(factsOf(edited)).toMatchObject({
-    ...{ Address: `${receiver.url}/second`, 'Events to send': 'Orders', 'At most so many a second': '9' },
+    ...{ Address: `${receiver.url}/second`, 'Events to send': 'Orders', 'Events per second, at most': '9' },
   });
   for (const gone of ['Description', 'Name of the plain signature header', 'More settings'])
     expect(factsOf(edited)).not.toHaveProperty([gone]);
@@ -124,7 +124,7 @@ test('each field of an endpoint is kept as it was typed, shown, changed and clea
   await pool().query(`update webhooks.endpoints set owner_kind = 'api_client', owner_id = 'opc_till' where uid = $1`, [
     uid,
   ]);
-  expect(factsOf((await ask(`/webhooks/${uid}`)).html)['Made by']).toBe('API client opc_till');
+  expect(factsOf((await ask(`/webhooks/${uid}`)).html)['Created by']).toBe('API client opc_till');
   await send(`/webhooks/${uid}/remove`);
   expect((await ask(`/webhooks/${uid}`)).status).toBe(404);
 });
@@ -203,10 +203,10 @@ test('F-42 F-43 an endpoint that only ever failed shows its failed attempts from
   receiver.behave(() => undefined);
   const email = await createCustomer();
   await until(() => heard(email) === 1);
-  expect(factsOf((await ask(`/webhooks/${uid}`)).html)['Next try']).toBe('now, when it is its turn');
-  expect((await ask('/webhooks')).html).toContain('data-label="Next try">now, when it is its turn<');
+  expect(factsOf((await ask(`/webhooks/${uid}`)).html)['Next try']).toBe('as soon as possible');
+  expect((await ask('/webhooks')).html).toContain('data-label="Next try">as soon as possible<');
   const log = (await ask(`/deliveries?endpoint=${uid}`)).html;
-  expect(log).toContain('data-label="Next try">now, when it is its turn<');
+  expect(log).toContain('data-label="Next try">as soon as possible<');
   for (const [, moment = ''] of log.matchAll(/data-label="Next try"><time datetime="([^"]+)"/g))
     expect(Date.parse(moment)).toBeGreaterThan(Date.now() - 5_000);
   receiver.behave(status(204));
@@ -300,7 +300,7 @@ test('what is sent again is what was missed since then, and what cannot be sent 
        values ($1, 'rdl_' || md5(random()::text), $2, now(), false, 0, 0, 'running', now()) on conflict do nothing`,
       [restuid, uid],
     );
-    return (await send(`/webhooks/${uid}/redeliver`, { hours: '1' })).includes('already; wait until that is done');
+    return (await send(`/webhooks/${uid}/redeliver`, { hours: '1' })).includes('again. Wait until that is done');
   });
   await pool().query(`update webhooks.redeliveries set state = 'done' where endpoint_uid = $1`, [uid]);
   await send(`/webhooks/${uid}/edit`, { url: receiver.url, kinds: 'menu' });
@@ -308,7 +308,7 @@ test('what is sent again is what was missed since then, and what cannot be sent 
   await send(`/webhooks/${uid}/edit`, { url: receiver.url, kinds: 'customers' });
   await send(`/webhooks/${uid}/disable`);
   for (const path of [`/deliveries/${delivery}/redeliver`, `/webhooks/${uid}/redeliver`])
-    expect(await send(path, { hours: '1' }), path).toContain('The endpoint is disabled; enable it first.');
+    expect(await send(path, { hours: '1' }), path).toContain('The endpoint is disabled. Enable it first.');
   // More than one step holds, while nobody listens.
   await pool().query(
     `insert into outbox.events (id, tenant, kind, event, entity, seq, previous_seq, created, body)

@@ -74,7 +74,7 @@ test.skipIf(browserBinary === undefined)('a busy step counts its newest 500 and 
   const { page, place } = harness;
   await seed(2, 'succeeded', 1, 700);
   await page.goto(`${place}/webhooks/${endpoint}?span=month`);
-  await page.getByText('the newest 500 of a step are counted').waitFor();
+  await page.getByText('only the newest 500 are counted').waitFor();
   expect(await page.getByText('Switched off').count()).toBe(0);
   await page.goto(`${place}/webhooks/${endpoint}`);
   await page.getByText('522 deliveries').first().waitFor();

@@ -1,4 +1,4 @@
-/** Texts of the frame around every page, and of what can go wrong on any. */
+/** Texts of the layout of every page, and of problem pages. */
 import type { FaultCode } from '#src/contract/fault.ts';
 
 export const frame = {
@@ -10,7 +10,7 @@ export const frame = {
   languageNames: { en: 'English', it: 'Italiano' },
   home: 'Overview',
   account: 'Account',
-  requestFailed: 'No result came back. Reload the page to see whether it was done before you try again.',
+  requestFailed: 'There was no response. Reload the page to check whether the change was made before you try again.',
   copied: 'Copied',
   copy: 'Copy',
   copyOf: (what: string) => `Copy ${what}`,
@@ -21,7 +21,7 @@ export const frame = {
   homeIntro: 'What would you like to do?',
   nothingHere: 'There is nothing here for your account yet.',
   problems: {
-    notFound: { title: 'Page not found', text: 'There is no such page, or it is not yours to see.' },
+    notFound: { title: 'Page not found', text: 'There is no such page, or you may not see it.' },
     forbidden: { title: 'Not for your role', text: 'Your account may not open this page.' },
     expired: {
       title: 'Please try again',
@@ -29,24 +29,24 @@ export const frame = {
     },
     unavailable: {
       title: 'Back in a moment',
-      text: 'The server cannot answer right now. If you were changing something, check in a minute whether it was done before you try again.',
+      text: 'The server cannot answer right now. If you were changing something, check in a minute whether the change was made before you try again.',
     },
     failed: {
       title: 'Something went wrong',
-      text: 'The server made a mistake. If you were changing something, check whether it was done before you try again. If it happens again, tell support the request id.',
+      text: 'The server failed. If you were changing something, check whether the change was made before you try again. If it happens again, tell support the request id.',
     },
     refused: { title: 'That was refused', text: '' },
   },
-  /** `origin`: the address that forms are taken from. */
+  /** `origin`: the address whose forms are accepted. */
   otherAddress: (origin: string): string =>
     `This form was not sent from a page at ${origin}. Open the panel at that address and try again. Nothing was changed.`,
   unknownChoice: (name: string, value: string, words: string): string =>
-    `The address of this page asks for ${name} “${value}”, which is not known. Known are: ${words}.`,
+    `The address of this page has the unknown value “${value}” for ${name}. Known values: ${words}.`,
   unusableText: (name: string, value: string, max: number): string =>
-    `The address of this page asks for ${name} “${value}”, which cannot be looked for: at most ${max} characters.`,
+    `The address of this page has the value “${value}” for ${name}, which cannot be searched for: at most ${max} characters.`,
   tooManyWords: (name: string, value: string, max: number): string =>
-    `The address of this page asks for ${name} “${value}”, which cannot be looked for: at most ${max} words.`,
-  /** What was refused, by the code of the fault; `text`: what the fault says in English. */
+    `The address of this page has the value “${value}” for ${name}, which cannot be searched for: at most ${max} words.`,
+  /** The text of a refusal by the code of the fault; `text`: its public text in English. */
   refused: (_code: FaultCode, text: string): string => text,
   cancel: 'Cancel',
   requestId: 'Request id',

@@ -1,7 +1,7 @@
 /** Texts of the pages for integrators, also for those who have no account. */
 export const integrator = {
   title: 'For integrators',
-  intro: 'Send these to whoever builds on the API. None of them needs an account here.',
+  intro: 'Send these links to the developers who use the API. They need no account here.',
   reference: 'API reference',
   referenceText: 'Every operation; try it with your own credential.',
   webhooks: 'Receiving webhooks',
@@ -11,7 +11,7 @@ export const integrator = {
   explain: 'Why was a request refused?',
   explainText: 'Paste a request id and get the reason in plain words.',
   explainIntro:
-    'Every answer names its request id, in X-Request-Id and in the body of a refusal. Paste it here with the credential that made the request, or another one of the same client: no other may know. It is sent to this API and nowhere else, and not kept.',
+    'Every response has a request id, in the header X-Request-Id and in the body of a refusal. Paste it here with the credential that made the request, or with another credential of the same client: no other credential may read the reason. The credential is sent to this API only and is not stored.',
   noScript: 'This page needs JavaScript. Without it, ask the API yourself:',
   requestId: 'Request id',
   credential: 'The credential that made the request',
@@ -38,11 +38,11 @@ export const integrator = {
   },
   notFound: {
     title: 'Nothing is known about this request',
-    text: 'Either the id is not right, or the request was not refused with 400, 401, 403 or 429, or it is older than 7 days, or another credential made it, or it could not be recorded. For a token that is no longer valid use the id and secret of its client.',
+    text: 'The id may be wrong, the request may not have been refused with 400, 401, 403 or 429, it may be older than 7 days, another credential may have made it, or it could not be recorded. For a token that is no longer valid use the id and secret of its client.',
   },
   notAccepted: {
     title: 'This credential is not accepted now',
-    text: 'So it may not ask about its requests. The API says:',
+    text: 'It cannot be used to ask about its requests. The API says:',
   },
   tooMany: { title: 'Too many requests', text: 'Wait this many seconds and ask again:' },
   failed: {
@@ -52,34 +52,43 @@ export const integrator = {
   reasons: {
     token_expired: {
       title: 'The access token had expired',
-      text: 'Get a new one before expires_in has passed; keep it until then instead of asking for one per call.',
+      text: 'Request a new token before expires_in has passed, and use each token until then instead of requesting one for every call.',
     },
     token_revoked: {
       title: 'The access token was revoked',
-      text: 'It was ended before its time, alone or with what it was issued for. Get a new one.',
+      text: 'The token was revoked before it expired, alone or together with the credential that it was issued for. Request a new one.',
     },
     token_not_yet_valid: {
       title: 'The access token was not valid yet',
-      text: 'Its time lies ahead: check the clock of the machine that made it.',
+      text: 'It becomes valid in the future. Check the clock of the machine that made it.',
     },
     token_audience: {
-      title: 'The access token was for somewhere else',
+      title: 'The access token was for another server',
       text: 'Ask for a token for this server, or leave the parameter resource out.',
     },
-    client_disabled: { title: 'The client is disabled', text: 'It was ended for good. Ask support for a new one.' },
+    client_disabled: {
+      title: 'The client is disabled',
+      text: 'The client was disabled for good. Ask support for a new one.',
+    },
     secret_wrong: {
       title: 'The client secret was wrong',
-      text: 'The client exists, but this is none of its live secrets. Look at which one your program really runs with.',
+      text: 'The client exists, but this is not one of its live secrets. Check which secret your program really uses.',
     },
     secret_ended: {
       title: 'The client secret has ended',
       text: 'It was replaced, retired or revoked. Deploy a live secret of the client, or ask support for one.',
     },
-    key_revoked: { title: 'The API key was revoked', text: 'Have another one made in the panel under API keys.' },
-    key_expired: { title: 'The API key has expired', text: 'Have another one made in the panel under API keys.' },
+    key_revoked: {
+      title: 'The API key was revoked',
+      text: 'Ask the owner to create a new one in the panel under API keys.',
+    },
+    key_expired: {
+      title: 'The API key has expired',
+      text: 'Ask the owner to create a new one in the panel under API keys.',
+    },
     credentials_ambiguous: {
       title: 'There were several credentials',
-      text: 'Send one kind only, and each header once. A proxy or a library may add one of its own.',
+      text: 'Send only one kind of credential, and each header only once. A proxy or a library may add one of its own.',
     },
     quarantined: {
       title: 'The credential is quarantined',
@@ -87,11 +96,11 @@ export const integrator = {
     },
     restaurant_gone: {
       title: 'The restaurant no longer exists',
-      text: 'For this restaurant the credential opens nothing any more.',
+      text: 'The credential no longer gives access to this restaurant.',
     },
     restaurant_not_granted: {
       title: 'The credential may not reach this restaurant',
-      text: 'GET /api/whoami lists those that it may. Have the restaurant added by support, or name another.',
+      text: 'GET /api/whoami lists the restaurants that it may reach. Ask support to add this one, or name another.',
     },
     api_disabled: {
       title: 'API access of the restaurant is off',
@@ -99,7 +108,7 @@ export const integrator = {
     },
     scope_missing: {
       title: 'A scope was missing',
-      text: 'Ask for a token with the scopes below, or have them granted to the client by support.',
+      text: 'Request a token with the scopes below, or ask support to grant them to the client.',
     },
     rate_limited: {
       title: 'There were too many requests',

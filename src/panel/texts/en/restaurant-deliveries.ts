@@ -1,9 +1,9 @@
 /** Texts about deliveries, their attempts and the health of endpoints. */
 
-/** Deliveries of a sending again by what became of them. */
+/** The deliveries of a redelivery by result. */
 export type Sent = Readonly<Record<'queued' | 'arrived' | 'failed' | 'open', number>>;
 
-/** Deliveries of a span of time by what became of them, and their attempts that failed. */
+/** The deliveries of a span of time by result, and the number of failed attempts. */
 export type HealthSums = Readonly<
   Record<'all' | 'confirmed' | 'failed' | 'retrying' | 'open' | 'failedAttempts', number>
 >;
@@ -11,11 +11,11 @@ export type HealthSums = Readonly<
 export const deliveries = {
   nav: 'Deliveries',
   title: (name: string) => `Deliveries of ${name}`,
-  intro: 'Each event that was sent, or is to be sent, to an endpoint. They are kept for 30 days.',
-  empty: 'Nothing was sent yet. Choose what the restaurant notifies of, and add an endpoint.',
-  nothingFits: 'No delivery fits this choice.',
+  intro: 'Events that were sent or will be sent to an endpoint. They are kept for 30 days.',
+  empty: 'Nothing has been sent yet. Choose the events that the restaurant sends, and add an endpoint.',
+  nothingFits: 'No delivery matches this filter.',
   showAll: 'Show all',
-  ofRedelivery: 'These are the deliveries of one sending again.',
+  ofRedelivery: 'These are the deliveries of one redelivery.',
   progress: {
     running: 'Events are still being looked through.',
     sending: 'All events are queued; some are still to be sent.',
@@ -35,10 +35,10 @@ export const deliveries = {
   state: 'State',
   attempts: 'Attempts',
   next: 'Next try',
-  nextTries: { due: 'now, when it is its turn', behind: 'after the earlier event' },
+  nextTries: { due: 'as soon as possible', behind: 'after the earlier event' },
   created: 'Recorded',
   none: '–',
-  searchOn: 'The newest were looked through. Search further back',
+  searchOn: 'The newest deliveries were searched. Search further back',
   again: 'sent again',
   states: {
     pending: 'To be sent',
@@ -56,12 +56,12 @@ export const deliveries = {
     cancelled: 'Cancelled',
   },
   meanings: {
-    pending: 'It is sent as soon as it is its turn.',
-    retrying: 'The last attempt failed; another one comes by itself.',
-    waiting: 'An earlier event about the same thing has not arrived yet; this one follows it.',
+    pending: 'It is sent as soon as possible.',
+    retrying: 'The last attempt failed; another one follows automatically.',
+    waiting: 'An earlier event about the same object has not been delivered yet; this one follows it.',
     succeeded: 'The receiver confirmed it.',
-    exhausted: 'Every attempt failed; it is not tried again by itself.',
-    cancelled: 'It was not sent any more: the endpoint was disabled or removed.',
+    exhausted: 'Every attempt failed; it is not tried again automatically.',
+    cancelled: 'It is no longer sent, because the endpoint was disabled or removed.',
   },
   about: 'About',
   details: 'Details',
@@ -69,8 +69,8 @@ export const deliveries = {
   uid: 'Delivery id',
   payload: 'What is sent',
   copyPayload: 'Copy exactly as sent',
-  noPayload: 'The event is not kept any more.',
-  noAttempt: 'There was no attempt yet.',
+  noPayload: 'The event is no longer stored.',
+  noAttempt: 'No attempt has been made yet.',
   attempt: (number: number) => `Attempt ${number}`,
   failed: 'Failed',
   retryAfter: (seconds: number) => `The receiver asked to wait ${seconds} s.`,
@@ -80,15 +80,14 @@ export const deliveries = {
   endpointDisabled: 'Its endpoint is disabled. Enable it to send this again:',
   queued: (count: number) => `${count} ${count === 1 ? 'event is' : 'events are'} being sent again.`,
   queuedMore: (count: number) => `${count} events are being sent again; more follow.`,
-  queuedNone: 'Nothing to send again: since then there is no event that this endpoint has not confirmed.',
-  notSendable:
-    'This event cannot be sent again: it is not kept any more, or the endpoint does not receive such events.',
-  disabledNow: 'The endpoint is disabled; enable it first.',
-  oneRuns: 'Events are being sent to this endpoint again already; wait until that is done.',
+  queuedNone: 'Nothing to send again: this endpoint has confirmed every event since then.',
+  notSendable: 'This event cannot be sent again: it is no longer stored, or the endpoint does not receive such events.',
+  disabledNow: 'The endpoint is disabled. Enable it first.',
+  oneRuns: 'Events are already being sent to this endpoint again. Wait until that is done.',
   manyLink: 'Send again…',
   manyTitle: 'Send again what was not confirmed',
   manyText:
-    'Every event since then that this endpoint has not confirmed is sent to it now: what failed, what was cancelled, and what it was never sent.',
+    'Every event since then that this endpoint has not confirmed is sent to it now: failed events, cancelled events, and events that were never sent to it.',
   manySince: 'Since',
   manySpans: {
     1: '1 hour ago',
@@ -107,11 +106,11 @@ export const deliveries = {
     span: 'Span',
     view: 'Show as',
     views: { chart: 'Chart', table: 'Table' },
-    /** What the chart says, for whoever does not see it. */
+    /** The text alternative of the chart. */
     summary: ({ all, confirmed, failed, retrying, open, failedAttempts }: HealthSums) =>
       `${all} deliveries: ${confirmed} delivered, ${failed} failed or cancelled, ${retrying} failed so far and tried again, ${open} not tried yet. Failed attempts: ${failedAttempts}.`,
     none: 'No delivery was recorded in this span.',
-    part: 'Where there were more, the newest 500 of a step are counted.',
+    part: 'In a step with more deliveries only the newest 500 are counted.',
     highest: 'Highest',
     start: 'From',
     atOnce: 'At the first attempt',
@@ -128,15 +127,15 @@ export const deliveries = {
     dns: 'The name of the address was not found.',
     connect: 'No connection: nothing answers at the address.',
     tls: 'The secure connection failed: check the certificate.',
-    timeout: 'No answer within the time that an attempt may take.',
-    reset: 'The connection was cut before the answer was complete.',
-    status: 'The answer was no success (2xx).',
-    redirect: 'The answer was a redirect; those are not followed.',
-    target_refused: 'The address is not public, or its port is one of another protocol, so nothing was sent.',
+    timeout: 'No response within the time limit of an attempt.',
+    reset: 'The connection was cut before the response was complete.',
+    status: 'The response was not a success (2xx).',
+    redirect: 'The response was a redirect, and redirects are not followed.',
+    target_refused: 'The address is not public, or its port belongs to another protocol, so nothing was sent.',
   },
   confirmed: 'Confirmed',
-  response: 'What the receiver answered',
-  noResponse: 'The answer was empty.',
+  response: 'Response of the receiver',
+  noResponse: 'The response was empty.',
   took: 'Took',
   address: 'Address',
   status: 'Status',

@@ -34,7 +34,7 @@ export const keys = {
   stillUsed: 'Still used',
   safeToRetire: 'Safe to retire',
   shownTitle: 'Your new key',
-  shownText: 'Copy it now: it is not kept here and will not be shown again.',
+  shownText: 'Copy it now: it is not stored here and will not be shown again.',
   shownFor: (name: string) => `Key for ${name}`,
   saved: 'I have saved it',
   tryIt: 'Try it:',

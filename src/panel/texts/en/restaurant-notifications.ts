@@ -2,8 +2,8 @@
 export const notifications = {
   nav: 'Notifications',
   title: (name: string) => `Notifications of ${name}`,
-  intro: 'What happens in the restaurant is sent to your webhook endpoints. Choose what.',
-  off: 'What happens while its kind is off is not recorded, so it cannot be sent later either.',
+  intro: 'Events in the restaurant are sent to your webhook endpoints. Choose which kinds.',
+  off: 'While a kind is off, its events are not recorded, so they cannot be sent later either.',
   kinds: { customers: 'Customers', orders: 'Orders', loyaltylog: 'Loyalty log', menu: 'Menu' },
   hints: {
     customers: 'A customer is created, changed or removed.',

@@ -12,8 +12,8 @@ export const signIn = {
     `Too many attempts. Try again in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`,
   withProvider: (name: string) => `Sign in with ${name}`,
   providerAway:
-    'The other sign-in cannot be reached right now. Use your password if you have one, or try again in a minute.',
-  providerFailed: 'The other sign-in did not work. Try again.',
+    'The external sign-in cannot be reached right now. Use your password if you have one, or try again in a minute.',
+  providerFailed: 'The external sign-in did not work. Try again.',
   providerUnknown: 'There is no account here that this identity can use. Ask an administrator.',
   codeTitle: 'One more step',
   code: 'One-time code',

@@ -1,7 +1,7 @@
 /** Texts of the pages about staff accounts. */
 export const users = {
   title: 'Users',
-  howToCreate: 'Accounts are made at the command line:',
+  howToCreate: 'Accounts are created at the command line:',
   state: 'State',
   states: { active: 'Active', invited: 'Invited', disabled: 'Disabled' },
   secondFactor: 'Second factor',
@@ -34,7 +34,7 @@ export const users = {
       text: 'Every browser must sign in again.',
     },
   },
-  /** Of an account that nobody has signed in to yet. */
+  /** For an account that has no password yet. */
   enabledInvited: (email: string) =>
     `${email} is enabled. It has no password yet, and its former one-time link has ended: make a new link.`,
   done: {

@@ -10,7 +10,7 @@ const refusals: Partial<Record<FaultCode, string>> = {
     'Lo stato attuale non lo permette: forse è già stato fatto, oppure prima va fatto altro. Torna indietro e ricarica la pagina.',
   RATE_LIMIT_EXCEEDED: 'Troppe pagine aperte, o troppe richieste. Chiudine qualcuna e riprova.',
   PAYLOAD_TOO_LARGE: 'Il modulo è troppo grande.',
-  UNSUPPORTED_MEDIA_TYPE: 'Il modulo è stato inviato in un formato che qui non si accetta.',
+  UNSUPPORTED_MEDIA_TYPE: 'Il modulo è stato inviato in un formato non accettato.',
   REQUEST_TIMEOUT: 'Il modulo è arrivato troppo lentamente. Riprova.',
 };
 
@@ -23,7 +23,8 @@ export const frame: Texts['frame'] = {
   languageNames: { en: 'English', it: 'Italiano' },
   home: 'Panoramica',
   account: 'Account',
-  requestFailed: 'Non è arrivato alcun risultato. Ricarica la pagina per vedere se è stato fatto, prima di riprovare.',
+  requestFailed:
+    'Nessuna risposta dal server. Prima di riprovare, ricarica la pagina per controllare se la modifica è stata eseguita.',
   copied: 'Copiato',
   copy: 'Copia',
   copyOf: (what: string) => `Copia ${what}`,
@@ -42,22 +43,22 @@ export const frame: Texts['frame'] = {
     },
     unavailable: {
       title: 'Torniamo subito',
-      text: 'Il server ora non può rispondere. Se stavi modificando qualcosa, tra un minuto controlla se è stato fatto prima di riprovare.',
+      text: 'Il server ora non può rispondere. Se stavi modificando qualcosa, tra un minuto controlla se la modifica è stata eseguita prima di riprovare.',
     },
     failed: {
       title: 'Qualcosa è andato storto',
-      text: 'Il server ha commesso un errore. Se stavi modificando qualcosa, controlla se è stato fatto prima di riprovare. Se succede ancora, comunica all’assistenza l’id della richiesta.',
+      text: 'Si è verificato un errore del server. Se stavi modificando qualcosa, controlla se la modifica è stata eseguita prima di riprovare. Se l’errore si ripete, comunica all’assistenza l’id della richiesta.',
     },
     refused: { title: 'Richiesta rifiutata', text: '' },
   },
   otherAddress: (origin) =>
     `Questo modulo non è stato inviato da una pagina di ${origin}. Apri il pannello a questo indirizzo e riprova. Nulla è stato modificato.`,
   unknownChoice: (name, value, words) =>
-    `L’indirizzo di questa pagina chiede ${name} «${value}», un valore sconosciuto. Sono possibili: ${words}.`,
+    `L’indirizzo di questa pagina contiene per ${name} il valore sconosciuto «${value}». Valori possibili: ${words}.`,
   unusableText: (name, value, max) =>
-    `L’indirizzo di questa pagina chiede ${name} «${value}», che non si può cercare: al massimo ${max} caratteri.`,
+    `L’indirizzo di questa pagina contiene per ${name} il valore «${value}», che non si può cercare: al massimo ${max} caratteri.`,
   tooManyWords: (name, value, max) =>
-    `L’indirizzo di questa pagina chiede ${name} «${value}», che non si può cercare: al massimo ${max} parole.`,
+    `L’indirizzo di questa pagina contiene per ${name} il valore «${value}», che non si può cercare: al massimo ${max} parole.`,
   refused: (code) => refusals[code] ?? 'Il server non lo permette. Nulla è stato modificato.',
   cancel: 'Annulla',
   requestId: 'Id della richiesta',

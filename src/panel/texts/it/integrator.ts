@@ -3,8 +3,8 @@ import type { Texts } from '../en.ts';
 
 export const integrator: Texts['integrator'] = {
   title: 'Per gli integratori',
-  intro: 'Da inviare a chi sviluppa con l’API. Per nessuna di queste serve un account.',
-  reference: 'Riferimento API',
+  intro: 'Da inviare a chi sviluppa con le API. Non serve un account.',
+  reference: 'Documentazione delle API',
   referenceText: 'Ogni operazione; provala con la tua credenziale.',
   webhooks: 'Ricevere i webhook',
   webhooksText: 'Verificare la firma, in quattro linguaggi.',
@@ -13,8 +13,8 @@ export const integrator: Texts['integrator'] = {
   explain: 'Perché una richiesta è stata rifiutata?',
   explainText: 'Incolla l’id di una richiesta e leggi il motivo in parole semplici.',
   explainIntro:
-    'Ogni risposta riporta l’id della richiesta, in X-Request-Id e nel corpo di un rifiuto. Incollalo qui con la credenziale che ha fatto la richiesta, o un’altra dello stesso client: nessun’altra può sapere. Viene inviata solo a questa API e non viene conservata.',
-  noScript: 'Questa pagina richiede JavaScript. Senza, chiedi tu stesso all’API:',
+    'Ogni risposta riporta l’id della richiesta, nell’intestazione X-Request-Id e nel corpo di un rifiuto. Incollalo qui con la credenziale che ha fatto la richiesta, o con un’altra dello stesso client: nessun’altra può leggere il motivo. La credenziale viene inviata solo a queste API e non viene conservata.',
+  noScript: 'Questa pagina richiede JavaScript. Senza, interroga direttamente le API:',
   requestId: 'Id della richiesta',
   credential: 'La credenziale che ha fatto la richiesta',
   kinds: { key: 'Chiave API', client: 'Client API', token: 'Token di accesso' },
@@ -23,7 +23,7 @@ export const integrator: Texts['integrator'] = {
   secret: 'Segreto del client',
   token: 'Token di accesso',
   submit: 'Spiega',
-  asking: 'Sto chiedendo …',
+  asking: 'Richiesta in corso …',
   missing: 'Inserisci l’id della richiesta e la credenziale.',
   facts: {
     at: 'Quando',
@@ -34,7 +34,7 @@ export const integrator: Texts['integrator'] = {
     errors: 'Che cosa non andava',
   },
   details: {
-    expired_iso: 'terminato',
+    expired_iso: 'scaduto',
     expired_seconds_ago: 'secondi di ritardo',
     retry_after: 'secondi di attesa',
   },
@@ -44,25 +44,25 @@ export const integrator: Texts['integrator'] = {
   },
   notAccepted: {
     title: 'Questa credenziale ora non è accettata',
-    text: 'Perciò non può chiedere delle sue richieste. L’API dice:',
+    text: 'Perciò non si può usare per chiedere delle sue richieste. Le API rispondono:',
   },
   tooMany: { title: 'Troppe richieste', text: 'Attendi questi secondi e chiedi di nuovo:' },
   failed: {
-    title: 'L’API non ha dato una spiegazione',
-    text: 'Non era raggiungibile, o non poteva rispondere. Riprova tra un momento.',
+    title: 'Le API non hanno dato una spiegazione',
+    text: 'Non erano raggiungibili, o non potevano rispondere. Riprova tra poco.',
   },
   reasons: {
     token_expired: {
       title: 'Il token di accesso era scaduto',
-      text: 'Prendine uno nuovo prima che passi expires_in; fino ad allora conservalo, invece di chiederne uno per chiamata.',
+      text: 'Richiedine uno nuovo prima che passi expires_in; fino ad allora riutilizza lo stesso, invece di chiederne uno per ogni chiamata.',
     },
     token_revoked: {
       title: 'Il token di accesso era revocato',
-      text: 'È stato terminato prima del tempo, da solo o con ciò per cui era stato emesso. Prendine uno nuovo.',
+      text: 'È stato revocato prima della scadenza, da solo o insieme alla credenziale per cui era stato emesso. Richiedine uno nuovo.',
     },
     token_not_yet_valid: {
       title: 'Il token di accesso non era ancora valido',
-      text: 'Il suo tempo è nel futuro: controlla l’orologio della macchina che lo ha creato.',
+      text: 'Diventa valido in futuro: controlla l’orologio della macchina che lo ha creato.',
     },
     token_audience: {
       title: 'Il token di accesso era per un altro server',
@@ -70,33 +70,39 @@ export const integrator: Texts['integrator'] = {
     },
     client_disabled: {
       title: 'Il client è disabilitato',
-      text: 'È terminato per sempre. Chiedine uno nuovo all’assistenza.',
+      text: 'È stato disabilitato definitivamente. Chiedine uno nuovo all’assistenza.',
     },
     secret_wrong: {
       title: 'Il segreto del client era sbagliato',
-      text: 'Il client esiste, ma questo non è uno dei suoi segreti attivi. Controlla con quale gira davvero il tuo programma.',
+      text: 'Il client esiste, ma questo non è uno dei suoi segreti attivi. Controlla quale segreto usa davvero il tuo programma.',
     },
     secret_ended: {
-      title: 'Il segreto del client è terminato',
+      title: 'Il segreto del client non è più valido',
       text: 'È stato sostituito, ritirato o revocato. Installa un segreto attivo del client, o chiedine uno all’assistenza.',
     },
-    key_revoked: { title: 'La chiave API era revocata', text: 'Fanne creare un’altra nel pannello sotto Chiavi API.' },
-    key_expired: { title: 'La chiave API era scaduta', text: 'Fanne creare un’altra nel pannello sotto Chiavi API.' },
+    key_revoked: {
+      title: 'La chiave API era revocata',
+      text: 'Chiedi al titolare di crearne un’altra nel pannello, sotto Chiavi API.',
+    },
+    key_expired: {
+      title: 'La chiave API era scaduta',
+      text: 'Chiedi al titolare di crearne un’altra nel pannello, sotto Chiavi API.',
+    },
     credentials_ambiguous: {
       title: 'C’erano più credenziali',
-      text: 'Inviane di un solo tipo, e ogni header una volta. Un proxy o una libreria può aggiungerne una.',
+      text: 'Inviane di un solo tipo, e ogni intestazione una volta sola. Un proxy o una libreria può aggiungerne una.',
     },
     quarantined: {
       title: 'La credenziale è in quarantena',
-      text: 'Per ora è fermata. Il messaggio del rifiuto dice perché e che cosa fare.',
+      text: 'Per ora è bloccata. Il messaggio del rifiuto dice perché e che cosa fare.',
     },
     restaurant_gone: {
       title: 'Il ristorante non esiste più',
-      text: 'Per questo ristorante la credenziale non apre più nulla.',
+      text: 'La credenziale non dà più accesso a questo ristorante.',
     },
     restaurant_not_granted: {
       title: 'La credenziale non può raggiungere questo ristorante',
-      text: 'GET /api/whoami elenca quelli che può. Fallo aggiungere dall’assistenza, o indicane un altro.',
+      text: 'GET /api/whoami elenca quelli che può raggiungere. Chiedi all’assistenza di aggiungerlo, o indicane un altro.',
     },
     api_disabled: {
       title: 'L’accesso API del ristorante è disattivato',
@@ -104,11 +110,11 @@ export const integrator: Texts['integrator'] = {
     },
     scope_missing: {
       title: 'Mancava un permesso',
-      text: 'Chiedi un token con i permessi qui sotto, o falli concedere al client dall’assistenza.',
+      text: 'Richiedi un token con i permessi qui sotto, o chiedi all’assistenza di concederli al client.',
     },
     rate_limited: {
       title: 'C’erano troppe richieste',
-      text: 'Attendi i secondi di Retry-After e distribuisci le richieste secondo gli header RateLimit.',
+      text: 'Attendi i secondi di Retry-After e distribuisci le richieste secondo le intestazioni RateLimit.',
     },
     parameters: {
       title: 'Qualcosa nella richiesta non era valido',

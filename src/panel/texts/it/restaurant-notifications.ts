@@ -4,8 +4,8 @@ import type { Texts } from '../en.ts';
 export const notifications: Texts['restaurant']['notifications'] = {
   nav: 'Notifiche',
   title: (name: string) => `Notifiche di ${name}`,
-  intro: 'Ciò che accade nel ristorante viene inviato ai tuoi endpoint webhook. Scegli che cosa.',
-  off: 'Ciò che accade mentre il suo tipo è disattivato non viene registrato, quindi non si può inviare nemmeno dopo.',
+  intro: 'Gli eventi del ristorante vengono inviati ai tuoi endpoint webhook. Scegli quali.',
+  off: 'Quando un tipo è disattivato, i suoi eventi non vengono registrati, quindi non si possono inviare nemmeno in seguito.',
   kinds: { customers: 'Clienti', orders: 'Ordini', loyaltylog: 'Registro punti', menu: 'Menu' },
   hints: {
     customers: 'Un cliente viene creato, modificato o rimosso.',

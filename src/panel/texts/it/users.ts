@@ -13,7 +13,7 @@ export const users: Texts['users'] = {
   restaurants: 'Ristoranti',
   makeLink: 'Nuovo link monouso',
   linkMade:
-    'Consegna questo link all’utente. Funziona una volta sola, se non ne viene creato uno nuovo e l’account non viene disattivato, al massimo fino a',
+    'Consegna questo link all’utente. Funziona una volta sola e non vale più se ne viene creato uno nuovo o se l’account viene disattivato. Scade il',
   disable: 'Disattiva',
   enable: 'Riattiva',
   endSessions: 'Chiudi tutte le sessioni',
