@@ -159,7 +159,10 @@ type ListeningDeps = {
   onNotification: (channel: string) => void;
 };
 
-/** Listens for notifications. It occupies a connection to the store, so it runs only while a topic is watched and 60 s longer. */
+/**
+ * Listens for notifications. It occupies a connection to the store, so it runs only while a topic is watched and 60 s
+ * longer.
+ */
 const createListening = ({ watched, channels, log, listen, onNotification }: ListeningDeps) => {
   let wake: Wake | undefined;
   let current: AbortController | undefined;

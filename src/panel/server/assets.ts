@@ -8,6 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { AssetPaths } from '../view/layout.ts';
+import { acceptsEncoding } from './negotiate.ts';
 
 export type Assets = AssetPaths & {
   /** Returns false when there is no file at this path. */
@@ -48,8 +49,8 @@ export const loadAssets = (): Assets => {
     serve: (path, request, response) => {
       const asset = byPath.get(path);
       if (asset === undefined) return false;
-      const wishes = String(request.headers['accept-encoding'] ?? '');
-      const [encoding, body] = asset.forms.find(([name]) => name === 'identity' || acceptsEncoding(wishes, name)) ?? [
+      const accepted = String(request.headers['accept-encoding'] ?? '');
+      const [encoding, body] = asset.forms.find(([name]) => name === 'identity' || acceptsEncoding(accepted, name)) ?? [
         '',
         '',
       ];
@@ -71,17 +72,6 @@ export const loadAssets = (): Assets => {
 /** Limits the rules of an area's sheet to the pages of that area, so that equal class names do not collide. */
 const withinArea = (area: string, sheet: Buffer): Buffer =>
   Buffer.from(`main[data-area="${area}"] {\n${sheet.toString()}}\n`);
-
-/**
- * By plain splits: the header comes from anybody, and a pattern with two runs of blanks takes quadratic time over it.
- */
-export const acceptsEncoding = (wishes: string, encoding: string): boolean =>
-  wishes.split(',').some((part) => {
-    const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
-    if (name !== encoding) return false;
-    const weights = parameters.map((text) => text.split('=')).filter(([key = '']) => key.trim() === 'q');
-    return weights.every(([, weight = '']) => Number(weight) > 0);
-  });
 
 const packageFile = (name: string): Buffer => readFileSync(createRequire(import.meta.url).resolve(name));
 

@@ -1,4 +1,4 @@
-/** A real OpenID provider that asks nobody: whoever comes is `who()`. */
+/** A real OpenID provider without a login page: every visitor is the user that `who()` returns. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Provider } from 'oidc-provider';

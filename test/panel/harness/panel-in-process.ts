@@ -38,18 +38,18 @@ export const startPanel = async (settings: Partial<Settings> = {}, streamBeatMs 
   const clock = { now: () => new Date(nowMs) };
   const box = createSecretBox(Buffer.alloc(32, 3));
   const events: StaffEvent[] = [];
-  // The audit of the gateway itself, and a list of what it was told.
-  const record: RecordEvents = async (tx, now, ...told) => {
+  // The real audit of the gateway, and a list of the recorded events.
+  const record: RecordEvents = async (tx, now, ...recorded) => {
     await appendChange(
       tx,
       box,
       now,
-      ...told.map(({ action, outcome, actor, reason, details }) => ({
+      ...recorded.map(({ action, outcome, actor, reason, details }) => ({
         ...{ action, outcome, actor: actor ?? null, reason: reason ?? null },
         details: JSON.stringify(details ?? {}),
       })),
     );
-    events.push(...told);
+    events.push(...recorded);
   };
   const server = createServer((request, response) => panel.handler(request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -1,4 +1,4 @@
-/** A refusal explained to whoever made the request, in a real browser. Skipped where no Chromium is installed. */
+/** The page that explains a refusal, in a real browser. Skipped where no Chromium is installed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { altered } from '../../support/altered.ts';
 import {
@@ -26,7 +26,7 @@ const requestIdOf = async (path: string, headers: Record<string, string>, status
 };
 
 test.skipIf(browserBinary === undefined)(
-  'whoever holds the credential reads why its request was refused, in plain words and two languages; nobody else learns anything',
+  'the holder of the credential reads why its request was refused, in two languages; other credentials learn nothing',
   async () => {
     const [restuid = ''] = harness.restaurants;
     const client = await harness.command(
@@ -55,7 +55,7 @@ test.skipIf(browserBinary === undefined)(
       await (await fetch(`${harness.url}/docs`)).text(),
     );
     await page.goto(harness.url + (link?.[1] ?? ''));
-    const told = page.locator('#explanation');
+    const explanation = page.locator('#explanation');
     await expectAccessible(page);
 
     // By keyboard only.
@@ -70,10 +70,10 @@ test.skipIf(browserBinary === undefined)(
     const asked = page.waitForRequest((request) => request.url().includes('/api/whoami/denials/'));
     await page.keyboard.press('Enter');
     expect(await (await asked).headerValue('cookie')).toBeNull();
-    await told.getByRole('heading', { name: 'A scope was missing' }).waitFor();
-    expect(await told.innerText()).toContain('read:menu');
-    expect(await told.innerText()).toContain('GET /api/menu/categories');
-    expect(await told.getByRole('link', { name: 'INSUFFICIENT_SCOPE' }).getAttribute('href')).toBe(
+    await explanation.getByRole('heading', { name: 'A scope was missing' }).waitFor();
+    expect(await explanation.innerText()).toContain('read:menu');
+    expect(await explanation.innerText()).toContain('GET /api/menu/categories');
+    expect(await explanation.getByRole('link', { name: 'INSUFFICIENT_SCOPE' }).getAttribute('href')).toBe(
       '/docs/errors#INSUFFICIENT_SCOPE',
     );
     expect(page.url()).not.toContain(client_secret);
@@ -82,25 +82,25 @@ test.skipIf(browserBinary === undefined)(
 
     await page.getByLabel('Request id').fill(faulty);
     await page.getByRole('button', { name: 'Explain' }).click();
-    await told.getByRole('heading', { name: 'Something in the request was not valid' }).waitFor();
-    expect(await told.innerText()).toContain('pagesize');
+    await explanation.getByRole('heading', { name: 'Something in the request was not valid' }).waitFor();
+    expect(await explanation.innerText()).toContain('pagesize');
 
     // Another credential, one that is not accepted, and an id that never was.
     await page.getByLabel('Client secret').fill(wrong['x-client-secret']);
     await page.getByRole('button', { name: 'Explain' }).click();
-    await told.getByRole('heading', { name: 'This credential is not accepted now' }).waitFor();
-    expect(await told.innerText()).not.toContain('pagesize');
+    await explanation.getByRole('heading', { name: 'This credential is not accepted now' }).waitFor();
+    expect(await explanation.innerText()).not.toContain('pagesize');
     await page.getByRole('radio', { name: 'API key' }).check();
     await page.getByRole('textbox', { name: 'API key' }).fill(api_key);
     await page.getByRole('button', { name: 'Explain' }).click();
-    const heading = told.getByRole('heading', { name: 'Nothing is known about this request' });
+    const heading = explanation.getByRole('heading', { name: 'Nothing is known about this request' });
     await heading.waitFor();
-    const foreign = await told.innerText();
+    const foreign = await explanation.innerText();
     await page.getByLabel('Request id').fill('req_that_never_was');
     await page.getByRole('button', { name: 'Explain' }).click();
-    await told.getByText('Asking …').waitFor({ state: 'detached' });
+    await explanation.getByText('Asking …').waitFor({ state: 'detached' });
     await heading.waitFor();
-    expect(await told.innerText()).toBe(foreign);
+    expect(await explanation.innerText()).toBe(foreign);
 
     // The holder of an ended credential may still know why it is refused.
     await harness.command('key', 'revoke', '--key-id', key_id);
@@ -110,7 +110,7 @@ test.skipIf(browserBinary === undefined)(
     const revoked = await requestIdOf('/api/whoami', { 'x-api-key': api_key }, 401);
     await page.getByLabel('Request id').fill(revoked);
     await page.getByRole('button', { name: 'Explain' }).click();
-    await told.getByRole('heading', { name: 'The API key was revoked' }).waitFor();
+    await explanation.getByRole('heading', { name: 'The API key was revoked' }).waitFor();
 
     await page.getByRole('button', { name: 'Italiano' }).click();
     await page.getByRole('heading', { level: 1, name: 'Perché una richiesta è stata rifiutata?' }).waitFor();
@@ -119,7 +119,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByLabel('Id del client').fill(client_id);
     await page.getByLabel('Segreto del client').fill(client_secret);
     await page.getByRole('button', { name: 'Spiega' }).click();
-    await told.getByRole('heading', { name: 'Mancava un permesso' }).waitFor();
+    await explanation.getByRole('heading', { name: 'Mancava un permesso' }).waitFor();
     expect(problems).toEqual([]);
     await context.close();
 

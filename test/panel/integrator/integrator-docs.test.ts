@@ -41,7 +41,7 @@ const tryOut = async (page: Page, path: string): Promise<string> => {
 };
 
 test.skipIf(browserBinary === undefined)(
-  'whoever has a credential tries operations with it in the reference: an API key, and a token that the page gets for a client',
+  'the reference tries operations with the credential of the reader: an API key, and a token that the page gets for a client',
   async () => {
     const [restuid = ''] = harness.restaurants;
     const { api_key = '', key_id = '' } = await harness.command(
@@ -71,9 +71,9 @@ test.skipIf(browserBinary === undefined)(
     await page.setViewportSize({ width: 1440, height: 900 });
     await dialog.locator('.auth-container', { hasText: 'X-Api-Key' }).getByRole('button', { name: 'Apply' }).click();
     await dialog.getByRole('button', { name: 'Close' }).last().click();
-    const told = await tryOut(page, '/api/whoami');
-    expect(told).toContain(key_id);
-    expect(told).toContain(restuid);
+    const response = await tryOut(page, '/api/whoami');
+    expect(response).toContain(key_id);
+    expect(response).toContain(restuid);
 
     // It ends with the page: no storage has it.
     expect(await page.evaluate('localStorage.length + sessionStorage.length')).toBe(0);

@@ -1,4 +1,4 @@
-/** Who is told what of a look at something that others watch as well. The looks are answered by the test. */
+/** Which listeners a poll notifies when several watch the same topic. The test answers the polls. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ChangeWatch, createChangeWatch } from '#src/panel/live/change-watch.ts';
@@ -41,11 +41,11 @@ const listen = (): { marks: string[]; stop: () => void } => {
 const nextLook = async (number: number, timeoutMs?: number): Promise<PromiseWithResolvers<string>> => {
   await until(() => looks.length === number, timeoutMs);
   const look = looks.at(-1);
-  if (look === undefined) throw new Error('nobody looked');
+  if (look === undefined) throw new Error('there was no poll');
   return look;
 };
 
-test('whoever comes is told of the first look that begins and succeeds after that, and then of changes only', async () => {
+test('a listener is notified after the first poll that began after it was added and succeeded, and then only of changes', async () => {
   const early = listen();
   const first = await nextLook(1);
   const late = listen();
@@ -53,7 +53,7 @@ test('whoever comes is told of the first look that begins and succeeds after tha
   await until(() => early.marks.length === 1);
   expect(late.marks).toEqual([]);
 
-  // Sooner than the interval, for whoever has come.
+  // Sooner than the interval, because a listener was added.
   (await nextLook(2, 2_000)).resolve('on');
   await until(() => late.marks.length === 1);
   expect(early.marks).toEqual([expect.any(String), late.marks[0]]);

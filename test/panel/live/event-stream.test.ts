@@ -55,7 +55,7 @@ const streamOf = async ({ browser }: { browser: Visitor }): Promise<string> => {
   return url.replaceAll('&amp;', '&').slice('/panel/events?'.length);
 };
 
-test('a page is told once when what it shows has changed, also when that was before the stream began', async () => {
+test('a page gets one event when its data has changed, also when the change came before the stream began', async () => {
   const admin = await makeUser('admin');
   const query = await streamOf(admin);
   const stream = await open(admin.browser, query);
@@ -71,18 +71,18 @@ test('a page is told once when what it shows has changed, also when that was bef
   await late.close();
 });
 
-test('a page is not told of what it shows already, though others who watch the same have not heard of it yet', async () => {
+test('a page gets no event for data that it shows already, though another viewer of the topic has not been notified yet', async () => {
   const [admin, other] = [await makeUser('admin'), await makeUser('admin')];
   const create = (email: string) => panel.users.create('cli:test', { email, role: 'support', restaurants: [] });
   const stream = await open(admin.browser, await streamOf(admin));
-  const told = () => stream.text().split('event: users').length - 1;
-  const before = told();
+  const eventsSeen = () => stream.text().split('event: users').length - 1;
+  const before = eventsSeen();
   await create('first@example.com');
-  await until(() => told() > before);
-  // Nobody looks again so soon.
+  await until(() => eventsSeen() > before);
+  // There is no further poll so soon.
   await create('second@example.com');
   const later = await open(other.browser, await streamOf(other));
-  await until(() => told() > before + 1);
+  await until(() => eventsSeen() > before + 1);
   const beats = () => later.text().split(': still here').length;
   const heard = beats();
   await until(() => beats() > heard + 1);
@@ -93,7 +93,7 @@ test('a page is not told of what it shows already, though others who watch the s
   await Promise.all([stream.close(), later.close()]);
 });
 
-test('the own account is told of to its user alone, whatever the address says', async () => {
+test('changes of an account are sent to its user only, whatever the address says', async () => {
   const [user, other] = [await makeUser('support'), await makeUser('support')];
   const url = /sse-connect="([^"]+)"/.exec((await user.browser.get('/panel/account')).text)?.[1] ?? '';
   const query = url.replaceAll('&amp;', '&').slice('/panel/events?'.length);
@@ -111,13 +111,13 @@ test('the own account is told of to its user alone, whatever the address says', 
   await panel.visitor('192.0.2.201').post('/panel/sign-in', { email: other.email, password }, '');
   await until(() => others.text().includes('event: own-account'));
   await others.close();
-  // What is used is told of, and what ends by itself.
-  const told = () => own.text().split('event: own-account').length;
+  // There is an event for each use, and for a session that expires.
+  const eventsSeen = () => own.text().split('event: own-account').length;
   for (const minutes of [20, 20]) {
-    const before = told();
+    const before = eventsSeen();
     panel.pass(minutes * 60_000);
     if (before === 2) await user.browser.get('/panel');
-    await until(() => told() > before);
+    await until(() => eventsSeen() > before);
   }
   expect((await user.browser.get('/panel/account')).text.match(/data-label="Since"/g)?.length).toBe(1);
   await own.close();
@@ -135,7 +135,7 @@ test('topics that are not the viewer’s answer as topics that do not exist', as
   expect((await panel.visitor().get('/panel/events?topic=users~')).status).toBe(303);
 });
 
-test('whoever leaves before the stream has begun takes no place of the user and keeps nothing running', async () => {
+test('a client that leaves before its stream has begun does not count for the limit of the user and leaves nothing running', async () => {
   const { browser } = await makeUser('admin');
   const { hostname, port } = new URL(panel.origin);
   const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');

@@ -85,7 +85,7 @@ inBrowser('the keyboard alone signs in, skips to the content, changes the passwo
   await page.waitForURL(`${harness.url}/panel/sign-in`);
 });
 
-inBrowser('the language follows the browser, then what somebody chose, also on another browser', async () => {
+inBrowser('the language follows the browser, then the choice of the user, also on another browser', async () => {
   const user = await harness.user('owner');
   const { page } = await harness.open({ locale: 'it-IT' });
   await page.goto(`${harness.url}/panel/sign-in`);
@@ -163,7 +163,7 @@ inBrowser(
   },
 );
 
-inBrowser('a tab in the background gives its connection back, and catches up when somebody looks again', async () => {
+inBrowser('a tab in the background closes its connection, and catches up when it is shown again', async () => {
   const { page } = await harness.signIn(await harness.user('admin'));
   await page.clock.install();
   let ended = 0;

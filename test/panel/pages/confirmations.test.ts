@@ -59,7 +59,7 @@ type Asking = {
   names: () => string[];
   /** What the answer afterwards must name. */
   afterwards: () => string[];
-  /** Fields that somebody fills in. */
+  /** Fields that the user fills in. */
   fill?: Record<string, string>;
 };
 

@@ -68,7 +68,7 @@ test('what is refused is said in Italian, with what the page knows better than t
     expect(frame.refused(code, 'There is a text'), code).not.toMatch(english);
 });
 
-test('whatever a verification finds is said in Italian, also words that nobody knows', async () => {
+test('every result of a verification is shown in Italian, also an unknown one', async () => {
   const show = async (problem: string, chain: number, seq: number | null): Promise<string> => {
     await harness.database.pool.query('delete from gateway.audit_verifications');
     await harness.database.pool.query(

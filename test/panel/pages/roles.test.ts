@@ -37,7 +37,7 @@ const filled = (path: string, restaurant: string): string =>
 
 const withoutIds = (text: string): string => text.replaceAll(/req_\w+/g, 'req').replaceAll(/value="[^"]*"/g, '');
 
-test('each page and each call leads whoever is not signed in to the sign-in', async () => {
+test('each page and each call redirects a visitor without a session to the sign-in', async () => {
   for (const page of allPages) {
     const answer = await ask({ method: page.method, path: filled(page.path, harness.restaurants[0] ?? '') });
     expect(answer, `${page.method} ${page.path}`).toMatchObject({ status: 303, text: '' });

@@ -85,7 +85,7 @@ test('F-40 an account that never had a password is not said to sign in again whe
   expect(await after(known?.user_id ?? '', 'enable')).toContain('ada@example.com is enabled and can sign in again.');
 });
 
-test('F-40 F-56 a restaurant list that ends says so, and a search or cursor that cannot be used whole is refused', async () => {
+test('F-40 F-56 the last page of a restaurant list says that it is the last, and an unusable search or cursor is refused', async () => {
   const cookie = await harness.cookieOf(await harness.user('owner', harness.restaurants));
   const list = async (query: string) => {
     const answer = await fetch(`${harness.url}/panel/restaurants?${query}`, { headers: { cookie } });

@@ -112,7 +112,7 @@ test.skipIf(browserBinary === undefined)(
     expect(await ending.innerText()).toContain('No use recorded');
     expect(await page.locator('#keys').innerText()).not.toContain('Safe to retire');
     expect([await statusWith(old), await statusWith(fresh)]).toEqual([200, 200]);
-    // Nobody reloads: the page hears of the use.
+    // Without a reload: the event stream reports the use.
     await ending.filter({ hasText: 'Still used' }).waitFor({ timeout: 25_000 });
     expect(await ending.innerText()).toMatch(/1 call in about 5 minutes[\s\S]*from 127\.0\.0\.1/);
     await expectAccessible(page);

@@ -1,4 +1,4 @@
-/** Kinds of events as switches, from the click to what a receiver hears. Skipped where no Chromium is installed. */
+/** Kinds of events as switches, from the click to what a receiver gets. Skipped where no Chromium is installed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { browserBinary, expectAccessible, takeScreenshots } from '../harness/panel-harness.ts';

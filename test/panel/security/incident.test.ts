@@ -72,7 +72,7 @@ inBrowser(
     await page.goto(`${harness.url}/panel/security/incident`);
     await checkPage(page, 'security-incident-form');
     await page.getByLabel('API key, client secret or access token').focus();
-    // As somebody finds it in a file.
+    // As it is found in a file.
     await page.keyboard.insertText(`  CLIENT_SECRET="${secret}" `);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 2 }).waitFor();
@@ -146,7 +146,7 @@ inBrowser(
       await page.getByRole('button', { name: 'Revoke now' }).click();
       await page.waitForURL(/\/incident\/proof/);
       await until(async () => (await works()) === 401, withinASecond.timeout);
-      // Once more: it is told that it has ended, and who was refused since.
+      // The second trace shows that it has ended, and the refusals since then.
       await written(`action = 'request.denied' and reason like '%revoked%' or reason = 'key_revoked'`);
       await trace(opened, value);
       await page.getByText('It has ended already').waitFor();

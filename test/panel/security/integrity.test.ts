@@ -77,7 +77,7 @@ inBrowser(
     expect(await heads.count()).toBe(Number((await rowsOf('select count(*) as n from gateway.audit_chains'))[0]?.n));
     expect(await heads.last().innerText()).toMatch(/^0\s+changes/);
     const [changed] = await rowsOf(
-      `update gateway.audit_events set actor = 'nobody' where chain = 0 and action = 'client.created' returning seq`,
+      `update gateway.audit_events set actor = 'forged' where chain = 0 and action = 'client.created' returning seq`,
     );
     await verify.click();
     await page.getByText(`damaged at 0-${changed?.seq}`).waitFor();
@@ -87,7 +87,7 @@ inBrowser(
       [`panel:${user.userId}`],
     );
     expect(Number(noted?.n)).toBe(2);
-    // What a killed process left behind is told, and can be begun again.
+    // The verification of a killed process is shown as interrupted and can be started again.
     await rowsOf(
       `insert into gateway.audit_verifications (actor, started, touched) values ('panel:gone', now() - interval '5 minutes', now() - interval '4 minutes')`,
     );
@@ -156,40 +156,37 @@ inBrowser(
   },
 );
 
-inBrowser(
-  'whoever would be refused by a scope that a route tries out stands in the report, with what is missing',
-  async () => {
-    expect(await call()).toBe(200);
-    await until(async () => (await rowsOf('select 1 from gateway.policy_dry_run')).length > 0);
-    const { page, problems } = await harness.signIn(user);
-    await page.getByRole('link', { name: 'Policy' }).first().click();
-    await page.waitForURL(`${harness.url}/panel/security/policy`);
-    const row = page.locator('tbody tr');
-    expect(await row.count()).toBe(1);
-    expect(await row.innerText()).toMatch(new RegExp(`${client.client_id}\\s+orders\\.list\\s+write:menu`));
-    await checkPage(page, 'security-policy');
-    await rowsOf(
-      `insert into gateway.policy_dry_run select 'orders.list', 'opc_' || i, '{write:menu}', i, now(), now() - make_interval(mins => i)
+inBrowser('the report lists callers that would be refused by a trial scope, with the missing scopes', async () => {
+  expect(await call()).toBe(200);
+  await until(async () => (await rowsOf('select 1 from gateway.policy_dry_run')).length > 0);
+  const { page, problems } = await harness.signIn(user);
+  await page.getByRole('link', { name: 'Policy' }).first().click();
+  await page.waitForURL(`${harness.url}/panel/security/policy`);
+  const row = page.locator('tbody tr');
+  expect(await row.count()).toBe(1);
+  expect(await row.innerText()).toMatch(new RegExp(`${client.client_id}\\s+orders\\.list\\s+write:menu`));
+  await checkPage(page, 'security-policy');
+  await rowsOf(
+    `insert into gateway.policy_dry_run select 'orders.list', 'opc_' || i, '{write:menu}', i, now(), now() - make_interval(mins => i)
      from generate_series(1, 120) i`,
-    );
-    await rowsOf(
-      `insert into gateway.policy_dry_run values ('orders.list', 'opc_given_up', '{read:menu}', 1, now(), now())`,
-    );
-    // The open page follows by itself.
-    await until(async () => (await row.count()) === 50);
-    const seen: string[] = [];
-    for (;;) {
-      seen.push(...(await row.locator('td:first-child').allInnerTexts()));
-      const older = page.getByRole('link', { name: 'Older' });
-      if ((await older.count()) === 0) break;
-      const before = page.url();
-      await older.click();
-      await page.waitForURL((url) => String(url) !== before);
-    }
-    expect(seen.length).toBe(121);
-    expect(new Set(seen).size).toBe(121);
-    await page.goto(`${harness.url}/panel/security/policy?days=7&before=garbage`);
-    expect(page.url()).toBe(`${harness.url}/panel/security/policy?days=7`);
-    expect(problems).toEqual([]);
-  },
-);
+  );
+  await rowsOf(
+    `insert into gateway.policy_dry_run values ('orders.list', 'opc_given_up', '{read:menu}', 1, now(), now())`,
+  );
+  // The open page follows by itself.
+  await until(async () => (await row.count()) === 50);
+  const seen: string[] = [];
+  for (;;) {
+    seen.push(...(await row.locator('td:first-child').allInnerTexts()));
+    const older = page.getByRole('link', { name: 'Older' });
+    if ((await older.count()) === 0) break;
+    const before = page.url();
+    await older.click();
+    await page.waitForURL((url) => String(url) !== before);
+  }
+  expect(seen.length).toBe(121);
+  expect(new Set(seen).size).toBe(121);
+  await page.goto(`${harness.url}/panel/security/policy?days=7&before=garbage`);
+  expect(page.url()).toBe(`${harness.url}/panel/security/policy?days=7`);
+  expect(problems).toEqual([]);
+});

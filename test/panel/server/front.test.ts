@@ -36,7 +36,7 @@ test('every answer carries the policy, and pages are kept nowhere', async () => 
     ['/panel/users', 403],
   ] as const) {
     const answer = await ask(path, { cookie });
-    // Whoever is signed in is led on from the sign-in page.
+    // A signed-in user is redirected from the sign-in page.
     expect(answer.status, path).toBe(path === '/panel/sign-in' ? 303 : status);
     const policy = answer.headers.get('content-security-policy') ?? '';
     expect(policy).toContain("default-src 'none'");

@@ -63,8 +63,7 @@ const inChild = async (script: string): Promise<string> =>
 test('F-20 fields of the head that the panel reads are read in linear time', async () => {
   // Two million characters: what grows with their square would take days.
   const done = await inChild(`
-    const { acceptsEncoding } = await import('#src/panel/server/assets.ts');
-    const { chooseLanguage } = await import('#src/panel/texts/texts.ts');
+    const { acceptsEncoding, chooseLanguage } = await import('#src/panel/server/negotiate.ts');
     const { readCookie } = await import('#src/panel/server/cookies.ts');
     const { indentJson } = await import('#src/panel/webhooks/indent-json.ts');
     const many = 2_000_000;
@@ -80,11 +79,11 @@ test('F-20 fields of the head that the panel reads are read in linear time', asy
     indentJson('[' + '{},'.repeat(300_000) + '[]]');
     indentJson('['.repeat(300_000) + ']'.repeat(300_000));
     console.log([
-      ...['gzip', 'br, GZIP', 'gzip;q=0.5', 'gzip ; q=1', 'gzip;level=1;q=0.1', 'gzip; q = 1'].map((t) => acceptsEncoding(t, 'gzip')),
-      ...['', 'br', 'gzip;q=0', 'gzip;q=0.000', 'gzip ; q = 0', 'gzip;q=x', 'xgzip', '*'].map((t) => acceptsEncoding(t, 'gzip')),
+      ...['gzip', 'br, GZIP', 'gzip;q=0.5', 'gzip ; q=1', 'gzip;level=1;q=0.1', 'gzip; q = 1', '*'].map((t) => acceptsEncoding(t, 'gzip')),
+      ...['', 'br', 'gzip;q=0', 'gzip;q=0.000', 'gzip ; q = 0', 'gzip;q=x', 'xgzip'].map((t) => acceptsEncoding(t, 'gzip')),
     ].map(Number).join(''));
   `);
-  expect(done.trim()).toBe('111111' + '00000000');
+  expect(done.trim()).toBe('1111111' + '0000000');
 });
 
 test('a path that ends in thousands of slashes is led to its page, and one that holds them is looked through once', async () => {

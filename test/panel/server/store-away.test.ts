@@ -6,12 +6,12 @@ import { type PanelInProcess, startPanel } from '../harness/panel-in-process.ts'
 let panel: PanelInProcess;
 
 beforeAll(async () => {
-  panel = await startPanel({}, 25_000, `postgresql://nobody@127.0.0.1:${await freePort()}/none`);
+  panel = await startPanel({}, 25_000, `postgresql://unknown@127.0.0.1:${await freePort()}/none`);
 });
 
 afterAll(() => panel?.close());
 
-test('without a store pages say that they will be back, pages for everybody are there, and nothing is told of the reason', async () => {
+test('without a store pages ask to come back later, public pages work, and the reason is not shown', async () => {
   const visitor = panel.visitor();
   visitor.cookies.set('__Host-orderpass', 'x'.repeat(43));
   const answer = await visitor.get('/panel/account');

@@ -65,7 +65,7 @@ const makeUser = async (email: string): Promise<string> =>
 
 const isSignedIn = async (visitor: Visitor): Promise<boolean> => (await visitor.get('/panel/account')).status === 200;
 
-test('whoever the provider names by a verified email signs in to the account with that email, to the page asked for', async () => {
+test('the user that the provider names by a verified email signs in to the account with that email, to the page asked for', async () => {
   const id = await makeUser('ada@example.com');
   const visitor = panel.visitor();
   expect((await visitor.get('/panel/sign-in')).text).toContain('Sign in with Trattoria ID');
@@ -106,7 +106,7 @@ test('an email that the provider has not verified, an unknown one and a disabled
   await panel.users.disable('cli:test', 'gone@example.com');
   for (const who of [
     { sub: 'u-1', email: 'unverified@example.com', email_verified: false },
-    { sub: 'u-2', email: 'nobody@example.com', email_verified: true },
+    { sub: 'u-2', email: 'unknown@example.com', email_verified: true },
     { sub: 'u-3', email: 'gone@example.com', email_verified: true },
   ]) {
     const visitor = panel.visitor();

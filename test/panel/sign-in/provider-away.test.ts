@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => panel?.close());
 
-test('while the provider is away the sign-in page says so, and passwords work', async () => {
+test('while the provider is away the sign-in page shows that, and passwords work', async () => {
   const visitor = panel.visitor();
   expect((await visitor.get('/panel/sign-in/provider')).text).toContain('cannot be reached right now');
   const made = await panel.users.create('cli:test', { email: 'ada@example.com', role: 'support' });

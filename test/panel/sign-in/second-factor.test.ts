@@ -180,7 +180,7 @@ test('F-27 on the account page right passwords between wrong codes reset nothing
   await addCodes(user);
   const answers: string[] = [];
   for (let i = 0; i < 14; i += 1) {
-    // Codes are there already, but the password is judged.
+    // Codes are there already, but the password is checked.
     await user.browser.post('/panel/account/totp/begin', { current: password });
     const { text } = await user.browser.post('/panel/account/totp/remove', { code: `99${i}` });
     answers.push(text.includes('Too many attempts') ? 'wait' : 'refused');

@@ -49,7 +49,7 @@ const codeOf = (key: string, step: number): string => {
 
 const stepNow = (): number => Math.floor(Date.now() / 30_000);
 
-inBrowser('somebody comes back signed in from a provider on another site, to the page asked for', async () => {
+inBrowser('a user comes back signed in from a provider on another site, to the page asked for', async () => {
   await harness.user('security');
   const { page, problems } = await harness.open();
   await page.goto(`${harness.url}/panel/account`);

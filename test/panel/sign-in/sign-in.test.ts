@@ -74,7 +74,7 @@ test('a wrong password, an account that is not there and one that is disabled ar
   await panel.users.disable('cli:test', disabled.email);
   const answers = [
     await signIn(panel.visitor('192.0.2.50'), email, 'something else again'),
-    await signIn(panel.visitor('192.0.2.50'), 'nobody@example.com'),
+    await signIn(panel.visitor('192.0.2.50'), 'unknown@example.com'),
     await signIn(panel.visitor('192.0.2.50'), disabled.email),
   ].map(({ status, text }) => ({ status, text: text.replace(/value="[^"]*@[^"]*"/, '') }));
   expect(answers[0]?.status).toBe(422);
@@ -192,8 +192,8 @@ test('every sign-in, failed or not, and every change of an account stands in the
   expect(lastEvent()).toMatchObject({ action: 'user.signed_out', actor: `panel:${id}` });
   await panel.users.set('cli:test', email, { role: 'security' });
   expect(lastEvent()).toMatchObject({ action: 'user.changed', actor: 'cli:test', details: { role: 'security' } });
-  const told = JSON.stringify(panel.events);
-  expect(told).not.toContain(password);
+  const recorded = JSON.stringify(panel.events);
+  expect(recorded).not.toContain(password);
 });
 
 test('the store keeps digests and sealed secrets only', async () => {
@@ -217,7 +217,7 @@ test('the store keeps digests and sealed secrets only', async () => {
   }
 });
 
-test('htmx sends the token as a header, is told where to go, and leaves the message to the page that it is for', async () => {
+test('htmx sends the token as a header, gets the target of a redirect, and leaves the message for the next page', async () => {
   const { browser } = await makeUser();
   const token = /name="csrf" value="([^"]+)"/.exec((await browser.get('/panel/account')).text)?.[1] ?? '';
   const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
@@ -240,7 +240,7 @@ test('htmx sends the token as a header, is told where to go, and leaves the mess
   expect(gone.headers.get('hx-redirect')).toBe('/panel/sign-in');
 });
 
-test('after signing in somebody comes to the page asked for, and never to another site', async () => {
+test('signing in leads to the page asked for, and never to another site', async () => {
   const { email } = await makeUser();
   const asked = await panel.visitor().get('/panel/account?x=1');
   expect(asked.location).toBe('/panel/sign-in?next=%2Fpanel%2Faccount%3Fx%3D1');

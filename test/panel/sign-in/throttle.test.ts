@@ -1,4 +1,4 @@
-/** Guessing passwords and codes is bounded, and no stranger locks anybody out. */
+/** Guesses of passwords and codes are limited, and a stranger cannot lock out a user. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type PanelInProcess, startPanel, type Visitor } from '../harness/panel-in-process.ts';
 
@@ -67,7 +67,7 @@ test('strangers at many addresses are stopped for the account, while the browser
   // A browser that is new is a stranger too, even with the right password.
   expect(await signIn(panel.visitor('203.0.113.98'), email)).toBe('wait');
   expect(await signIn(browser, email)).toBe('in');
-  // Somebody without such a browser gets in by a one-time link.
+  // A user without such a browser can sign in by a one-time link.
   const link = new URL((await panel.users.makeLink('cli:test', email)).link);
   const fresh = panel.visitor('203.0.113.97');
   const token = link.searchParams.get('token') ?? '';
@@ -90,7 +90,7 @@ test('a known browser has ten guesses of its own, and is known for its own accou
 test('an address that tries many accounts is stopped for all of them', async () => {
   const { email } = await makeUser();
   const answers: string[] = [];
-  for (let i = 0; i < 31; i += 1) answers.push(...(await guess('198.51.100.77', `nobody${i}@example.com`, 1)));
+  for (let i = 0; i < 31; i += 1) answers.push(...(await guess('198.51.100.77', `unknown${i}@example.com`, 1)));
   expect(answers.indexOf('wait')).toBe(30);
   expect(await signIn(panel.visitor('198.51.100.77'), email)).toBe('wait');
   expect(await signIn(panel.visitor('198.51.100.78'), email)).toBe('in');
@@ -101,7 +101,7 @@ test('signing in takes nothing away from the next one: a hundred times a day is 
   for (let i = 0; i < 60; i += 1) expect(await signIn(panel.visitor('198.51.100.88'), email), `time ${i}`).toBe('in');
 });
 
-test('the audit is told once for a window that somebody is stopped, however often he tries', async () => {
+test('the audit records a stopped sign-in once for each window, however many attempts there are', async () => {
   const { email } = await makeUser();
   const before = panel.events.length;
   await guess('198.51.100.55', email, 12);
@@ -109,13 +109,13 @@ test('the audit is told once for a window that somebody is stopped, however ofte
   expect(reasons).toEqual([...Array(5).fill('wrong password'), 'too many attempts']);
 });
 
-test('the number of people who wait for a password to be judged is bounded', async () => {
+test('the number of requests that wait for the check of a password is limited', async () => {
   const { email, browser } = await makeUser();
-  const crowd = await Promise.all(
+  const answers = await Promise.all(
     Array.from({ length: 90 }, (_none, i) =>
-      panel.visitor(`10.0.0.${i}`).post('/panel/sign-in', { email: `crowd${i}@example.com`, password }, ''),
+      panel.visitor(`10.0.0.${i}`).post('/panel/sign-in', { email: `visitor${i}@example.com`, password }, ''),
     ),
   );
-  expect(new Set(crowd.map(({ status }) => status))).toEqual(new Set([422, 503]));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([422, 503]));
   expect(await signIn(browser, email)).toBe('in');
 });

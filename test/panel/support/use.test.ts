@@ -64,16 +64,15 @@ test.skipIf(browserBinary === undefined)(
     await expectAccessible(page);
     await takeScreenshots(page, 'support-use');
 
-    // What is used since the page was shown stays: nobody is shut out by an old page. The page is told, and reads
-    // nothing by
-    // itself; of other clients it is not told.
+    // Scopes used after the page was shown are kept, so an old page takes away nothing that is used. The page gets an
+    // event, but reads nothing by itself. It gets no events of other clients.
     const readings = async (): Promise<number> => {
       const found = await harness.database.pool.query(`select 1 from gateway.audit_events where action = 'audit.read'`);
       return found.rows.length;
     };
     const news = page.getByRole('link', { name: 'There is newer data' });
-    const told: string[] = [];
-    page.on('request', (request) => request.url().endsWith('/use/news?days=30') && told.push(request.url()));
+    const newsRequests: string[] = [];
+    page.on('request', (request) => request.url().endsWith('/use/news?days=30') && newsRequests.push(request.url()));
     expect(await statusOf(other, 'menu/categories')).toBe(200);
     await until(async () => {
       const found = await harness.database.pool.query(
@@ -90,7 +89,7 @@ test.skipIf(browserBinary === undefined)(
     const read = await readings();
     expect(await statusOf(busy, 'menu/categories')).toBe(200);
     await news.waitFor();
-    expect(told.length).toBe(1);
+    expect(newsRequests.length).toBe(1);
     expect(await readings()).toBe(read);
     await expectAccessible(page);
     const newer = await context.newPage();

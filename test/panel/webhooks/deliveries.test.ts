@@ -1,4 +1,4 @@
-/** The log of deliveries, from the click to what the receiver hears. Skipped where no Chromium is installed. */
+/** The log of deliveries, from the click to what the receiver gets. Skipped where no Chromium is installed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { status } from '../../support/webhook-receiver.ts';
@@ -48,7 +48,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByText('The last attempt failed; another one follows automatically.').waitFor();
     const text = await page.locator('main').innerText();
     expect(text).toMatch(
-      /Attempt 1[\s\S]*no success \(2xx\)[\s\S]*503[\s\S]*<till> is closed[\s\S]*asked to wait 600 s/,
+      /Attempt 1[\s\S]*not a success \(2xx\)[\s\S]*503[\s\S]*<till> is closed[\s\S]*asked to wait 600 s/,
     );
     const payload = await page.locator('#payload').innerText();
     expect(payload).toContain(`\n  "event": "customer.changed"`);

@@ -118,7 +118,7 @@ test.skipIf(browserBinary === undefined)(
     expect((await harness.ask('GET', `/deliveries?endpoint=${made.endpoint_uid}`)).text).not.toContain(uid);
     const many = await harness.ask('POST', `/webhooks/${made.endpoint_uid}/redeliver`, { hours: '720' });
     expect(many.status).toBe(404);
-    // Whoever sees every restaurant finds it, so it is there.
+    // A user who may see every restaurant finds it, so it exists.
     const support = await harness.cookieOf(await harness.user('support'));
     const found = await fetch(`${harness.url}/panel/restaurants/${harness.others}/deliveries/${uid}`, {
       headers: { cookie: support },

@@ -1,5 +1,5 @@
 /**
- * Webhook endpoints of a restaurant, from the click to what the receiver hears. Skipped where no Chromium is installed.
+ * Webhook endpoints of a restaurant, from the click to what the receiver gets. Skipped where no Chromium is installed.
  */
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -34,7 +34,7 @@ const isSignedWith = (secret: string, { headers, body }: ReceivedRequest): boole
   return String(headers['webhook-signature']).split(' ').includes(expected);
 };
 
-/** Whoever is to hear of what happened is known. */
+/** Waits until the events are dispatched to their endpoints. */
 const allDispatched = (): Promise<void> =>
   until(async () => (await harness.database.pool.query('select from outbox.waiting limit 1')).rowCount === 0);
 
@@ -78,7 +78,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByRole('button', { name: 'Send test event' }).click();
     await page.getByRole('alert').waitFor();
     expect(await page.locator('main').innerText()).toMatch(
-      /did not confirm it[\s\S]*no success \(2xx\)[\s\S]*500[\s\S]*<b>no<\/b> such table/,
+      /did not confirm it[\s\S]*not a success \(2xx\)[\s\S]*500[\s\S]*<b>no<\/b> such table/,
     );
     receiver.behave(status(204));
     expect(harness.problems).toEqual([]);
@@ -111,7 +111,7 @@ test.skipIf(browserBinary === undefined)('a rotated secret signs beside the old 
 });
 
 test.skipIf(browserBinary === undefined)(
-  'an edited endpoint is sent to where it says, a disabled or removed one hears nothing',
+  'events go to the new address of an edited endpoint, and none to a disabled or removed one',
   async () => {
     const { page, place, receiver } = harness;
     const other = await startReceiver();
@@ -152,7 +152,7 @@ test.skipIf(browserBinary === undefined)(
     await page.getByText(/The endpoint \S+ is removed\./).waitFor();
     await harness.createCustomer();
     await allDispatched();
-    // A later endpoint hears what comes after it: the removed one would have heard it as well.
+    // A later endpoint gets the events after it: the removed one would have got them as well.
     await harness.addEndpoint();
     const after = await harness.createCustomer();
     await until(() => receiver.received.length > before);
@@ -175,7 +175,7 @@ test.skipIf(browserBinary === undefined)(
 );
 
 test.skipIf(browserBinary === undefined)(
-  'an endpoint of another restaurant is answered as one that does not exist, and hears nothing',
+  'an endpoint of another restaurant is answered as one that does not exist, and gets no event',
   async () => {
     const foreign = await harness.command(
       ...['endpoint', 'create', '--restaurant', harness.others, '--url', `${harness.receiver.url}/foreign`],

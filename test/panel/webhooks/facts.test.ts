@@ -120,7 +120,7 @@ test('each field of an endpoint is kept as it was typed, shown, changed and clea
   });
   for (const gone of ['Description', 'Name of the plain signature header', 'More settings'])
     expect(factsOf(edited)).not.toHaveProperty([gone]);
-  expect(edited).toContain('Not sent, because the restaurant does not notify of them: Orders.');
+  expect(edited).toContain('Not sent, because these kinds are off for the restaurant: Orders.');
   await pool().query(`update webhooks.endpoints set owner_kind = 'api_client', owner_id = 'opc_till' where uid = $1`, [
     uid,
   ]);
@@ -129,7 +129,7 @@ test('each field of an endpoint is kept as it was typed, shown, changed and clea
   expect((await ask(`/webhooks/${uid}`)).status).toBe(404);
 });
 
-test('the old secret signs for the time that was chosen, and is no longer told of when that is over', async () => {
+test('the old secret signs for the time that was chosen, and is no longer shown when that is over', async () => {
   const uid = await addEndpoint();
   const overlap = 'The old secret signs too until';
   for (const [hours, expected] of [
@@ -309,7 +309,7 @@ test('what is sent again is what was missed since then, and what cannot be sent 
   await send(`/webhooks/${uid}/disable`);
   for (const path of [`/deliveries/${delivery}/redeliver`, `/webhooks/${uid}/redeliver`])
     expect(await send(path, { hours: '1' }), path).toContain('The endpoint is disabled. Enable it first.');
-  // More than one step holds, while nobody listens.
+  // More than one step holds, while no receiver listens.
   await pool().query(
     `insert into outbox.events (id, tenant, kind, event, entity, seq, previous_seq, created, body)
      select id || number, tenant, kind, event, entity || number, seq, previous_seq, now(), body

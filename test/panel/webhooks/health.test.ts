@@ -29,7 +29,7 @@ const seed = async (hoursAgo: number, state: string, attempts: number, count: nu
 };
 
 test.skipIf(browserBinary === undefined)(
-  'the chart says what became of deliveries, says the same as a table and in words, and follows what happens',
+  'the chart shows the results of deliveries, shows the same as a table and as text, and follows changes',
   async () => {
     const { page, place } = harness;
     await page.goto(`${place}/webhooks/${endpoint}`);
@@ -39,7 +39,7 @@ test.skipIf(browserBinary === undefined)(
     await seed(3, 'exhausted', 9, 3);
     await seed(20, 'cancelled', 0, 2);
     await seed(100, 'exhausted', 9, 5);
-    // Nobody reloads: the page hears of a delivery, and of all others with it.
+    // Without a reload: the event stream reports a delivery, and the page shows all of them.
     await harness.createCustomer();
     const chart = page.getByRole('img', {
       name: /^22 deliveries: 17 delivered, 5 failed or cancelled, 0 failed so far and tried again, 0 not tried yet\./,
@@ -70,12 +70,15 @@ test.skipIf(browserBinary === undefined)(
   },
 );
 
-test.skipIf(browserBinary === undefined)('a busy step counts its newest 500 and says so', async () => {
-  const { page, place } = harness;
-  await seed(2, 'succeeded', 1, 700);
-  await page.goto(`${place}/webhooks/${endpoint}?span=month`);
-  await page.getByText('only the newest 500 are counted').waitFor();
-  expect(await page.getByText('Switched off').count()).toBe(0);
-  await page.goto(`${place}/webhooks/${endpoint}`);
-  await page.getByText('522 deliveries').first().waitFor();
-});
+test.skipIf(browserBinary === undefined)(
+  'a busy step counts only its newest 500 deliveries, and the page says that',
+  async () => {
+    const { page, place } = harness;
+    await seed(2, 'succeeded', 1, 700);
+    await page.goto(`${place}/webhooks/${endpoint}?span=month`);
+    await page.getByText('only the newest 500 are counted').waitFor();
+    expect(await page.getByText('Switched off').count()).toBe(0);
+    await page.goto(`${place}/webhooks/${endpoint}`);
+    await page.getByText('522 deliveries').first().waitFor();
+  },
+);
