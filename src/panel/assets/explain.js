@@ -1,11 +1,9 @@
 // @ts-check
 
 /* Asks the API why a request was refused, with the credential from the form, and shows the explanation. */
-(() => {
-  const form = document.getElementById('explain');
-  const place = document.getElementById('explanation');
-  if (!(form instanceof HTMLFormElement) || place === null) return;
-
+const form = document.getElementById('explain');
+const place = document.getElementById('explanation');
+if (form instanceof HTMLFormElement && place !== null) {
   /** @param {string} name */
   const field = (name) => String(new FormData(form).get(name) ?? '').trim();
 
@@ -129,4 +127,4 @@
   showKind();
   const button = form.querySelector('button');
   if (button !== null) button.disabled = false;
-})();
+}

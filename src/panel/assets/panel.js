@@ -1,7 +1,7 @@
 // @ts-check
 
 /* The script of every page. All pages work without it. */
-(() => {
+{
   const language = document.documentElement.lang;
   const moment = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' });
   const exact = new Intl.DateTimeFormat(language, { dateStyle: 'full', timeStyle: 'long' });
@@ -177,4 +177,4 @@
 
   showTimes(document);
   setInterval(() => showTimes(document), 30_000);
-})();
+}

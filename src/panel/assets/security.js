@@ -1,7 +1,7 @@
 // @ts-check
 
 /* The pages of security: form fields with times in the viewer's zone, and a check that keeps credentials out of the address. */
-(() => {
+{
   const apiKeyOrSecret = /op[ks]_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}/;
   const token = /(?<![\w-])(?=[\w-]*eyJ[\w-])[\w-]+\.[\w-]+\.[\w-]+/;
 
@@ -109,4 +109,4 @@
   }
   const found = document.querySelector('[data-found]');
   if (found instanceof HTMLElement) found.focus();
-})();
+}
