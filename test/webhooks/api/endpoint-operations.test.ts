@@ -24,7 +24,7 @@ const newClient = (change = {}) => {
 
 const url = 'http://127.0.0.1:2/hook';
 
-test('create gives the whole endpoint and its secret, which no later answer shows and no table holds', async () => {
+test('create answers with the endpoint and its secret, which no later answer shows and no table contains', async () => {
   const caller = newClient();
   const made = await api.post('/webhook/create', { url, kinds: ['orders', 'customers'], description: 'Till' }, caller);
   expect(made.status).toBe(200);
@@ -89,7 +89,7 @@ test('A-050 kinds are all that the credential may read when none is named, and e
   ).toEqual(['orders', 'loyaltylog']);
 });
 
-test('values are judged all at once, and a header that says something else cannot carry a signature', async () => {
+test('all invalid values are reported at once, and a header with another meaning cannot carry a signature', async () => {
   const refused = await api.post('/webhook/create', {
     kinds: ['fish'],
     max_per_second: 1001,
@@ -115,7 +115,7 @@ test('values are judged all at once, and a header that says something else canno
   expect(own).toMatchObject({ signature_header: 'X-Pos-Sign', secret: 'a-secret-of-another-platform' });
 });
 
-test('update changes what is named, clears what is null, and disabling cancels what was to be sent', async () => {
+test('update changes named members and clears null ones, and disabling cancels unfinished deliveries', async () => {
   const caller = newClient();
   const receiver = await api.receiver(status(500));
   const { uid } = await api.endpoint(
@@ -160,7 +160,7 @@ test('update changes what is named, clears what is null, and disabling cancels w
   await stop();
 });
 
-test('a removed endpoint answers like one that never was; its deliveries are cancelled and stay in the log', async () => {
+test('a removed endpoint answers like one that never existed; its deliveries are cancelled and stay in the log', async () => {
   const caller = newClient();
   const receiver = await api.receiver(status(500));
   const { uid } = await api.endpoint(receiver.url, { kinds: ['orders'] }, caller);
@@ -214,7 +214,7 @@ test('A-141 A-029 a client sees its own endpoints only, an API key all of the re
   expect(all.json.endpoints.map((one: { uid: string }) => one.uid)).toContain(uid);
 });
 
-test('A-143 each owner has twenty endpoints at most, however many are made at once', async () => {
+test('A-143 each owner has at most twenty endpoints, also when many are made at the same time', async () => {
   const [first, second] = [newClient(), newClient()];
   const made = await Promise.all(Array.from({ length: 23 }, () => api.post('/webhook/create', { url }, first)));
   expect(made.map(({ status: code }) => code).sort()).toEqual([...Array(20).fill(200), ...Array(3).fill(409)]);
@@ -227,7 +227,7 @@ test('A-143 each owner has twenty endpoints at most, however many are made at on
   expect(pages.json.endpoints).toHaveLength(6);
 });
 
-test('a repeated creation is answered byte for byte, secret included, though its receipt is sealed', async () => {
+test('a repeated creation gets the same answer byte for byte, with the secret, although its receipt is sealed', async () => {
   const caller = newClient();
   const key = { 'idempotency-key': 'create-1' };
   const body = { url, secret: 'whsec_b3JkZXJwYXNzLWV4YW1wbGUtc2VjcmV0LTAwMDE=' };
@@ -236,7 +236,7 @@ test('a repeated creation is answered byte for byte, secret included, though its
   expect(again.text).toBe(first.text);
   expect(again.headers.get('idempotent-replayed')).toBe('true');
   expect((await api.get('/webhook/endpoints', {}, caller)).json.total_count).toBe(1);
-  // Where it differs is told all the same (A-115), also in a large body; of another operation there is no slot.
+  // A different body is reported (A-115), also when it is large; another operation does not share the key.
   const differenceOf = async (sent: Promise<{ json: Record<string, unknown> }>): Promise<unknown> => {
     const { error, errors } = (await sent).json;
     return [error, (errors as { pointer: string }[])[0]?.pointer];
@@ -258,7 +258,7 @@ test('a repeated creation is answered byte for byte, secret included, though its
   for (const { row } of rows) expect(row).not.toContain('b3JkZXJwYXNzLWV4YW1wbGUtc2VjcmV0');
 });
 
-test('A-135 a test is one attempt at once, also while disabled, and leaves nothing behind', async () => {
+test('A-135 a test is one immediate attempt, also while the endpoint is disabled, and stores nothing', async () => {
   const caller = newClient();
   const receiver = await api.receiver((response) => void response.writeHead(503, { 'retry-after': '7' }).end('busy'));
   const { uid } = await api.endpoint(receiver.url, { enabled: false }, caller);
@@ -282,7 +282,7 @@ test('A-135 a test is one attempt at once, also while disabled, and leaves nothi
   expect((await api.get('/webhook/endpoint', { uid }, caller)).json.endpoint.enabled).toBe(false);
 });
 
-test('A-116 of many tests with one key one is sent, and the others get its answer or are told to wait', async () => {
+test('A-116 of many tests with one Idempotency-Key one is sent, and the others get its answer or a refusal to wait', async () => {
   const caller = newClient();
   const receiver = await api.receiver();
   const { uid } = await api.endpoint(receiver.url, {}, caller);

@@ -28,7 +28,7 @@ const isDispatched = async (): Promise<boolean> => {
   return rows.length === 0;
 };
 
-test('A-140 one event is sent again with its id, though it succeeded, as a delivery of its own', async () => {
+test('A-140 one event that succeeded is sent again with its id, as a new delivery', async () => {
   const receiver = await api.receiver();
   const { uid } = await api.endpoint(receiver.url);
   api.startWorker();
@@ -58,7 +58,7 @@ test('A-140 one event is sent again with its id, though it succeeded, as a deliv
   ]);
 });
 
-test('A-140 since a time, all that did not succeed is sent, those never sent too, in the sequence of each entity', async () => {
+test('A-140 all events since a time that did not succeed are sent, also those never sent before, in the sequence of each entity', async () => {
   const receiver = await api.receiver(status(500));
   const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
   const late = await api.receiver();
@@ -66,7 +66,7 @@ test('A-140 since a time, all that did not succeed is sent, those never sent too
   await api.record({ entity: 'cus_1', seq: 1 });
   await api.record({ entity: 'cus_2', seq: 1 });
   await until(() => receiver.received.length === 2);
-  // 410: the endpoint is disabled, and what follows makes no delivery.
+  // 410 disables the endpoint, and later events make no delivery.
   receiver.behave(status(410));
   api.clock.advance(10_000);
   await until(async () => (await api.get('/webhook/endpoint', { uid })).json.endpoint.disabled_reason === 'gone');
@@ -75,11 +75,11 @@ test('A-140 since a time, all that did not succeed is sent, those never sent too
   await until(isDispatched);
   const refused = await redeliver({ endpoint_uid: uid, since: start });
   expect([refused.status, refused.json.error]).toEqual([409, 'CONFLICT']);
-  // Else the next worker may find them first, when it is enabled again.
+  // Otherwise the next worker may find them first, when the endpoint is enabled again.
   await until(async () => (await api.get('/events/list')).json.events.length === 4);
   await stop();
 
-  // Enabled again before the worker has cancelled what waited: that is sent again all the same.
+  // The endpoint is enabled again before its backlog is cancelled; the events are sent again all the same.
   api.clock.advance(1_000);
   await api.post('/webhook/update', { uid, enabled: true, url: late.url });
   const second = api.startWorker();
@@ -100,7 +100,7 @@ test('A-140 since a time, all that did not succeed is sent, those never sent too
   await second();
 });
 
-test('an earlier event that is sent again goes before the later ones that wait or are to be retried', async () => {
+test('a redelivered earlier event goes before later ones that wait or will be retried', async () => {
   const receiver = await api.receiver();
   const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
   api.startWorker();
@@ -116,12 +116,12 @@ test('an earlier event that is sent again goes before the later ones that wait o
   receiver.behave(status(204));
   const before = receiver.received.length;
   await redeliver({ endpoint_uid: uid, event_id: early?.id });
-  // No clock was moved: what was to be retried in 5 s follows the one before it at once.
+  // The clock was not moved: the retry due in 5 s follows the earlier event at once.
   await until(() => receiver.received.length === before + 3);
   expect(seqsOf(receiver, 'cus_1').slice(before)).toEqual([1, 2, 3]);
 });
 
-test('an earlier event that joins while a later one is being sent goes next, even if that one fails', async () => {
+test('a redelivered earlier event that is added during the attempt of a later one goes next, even if that attempt fails', async () => {
   let release = (): void => undefined;
   const receiver = await api.receiver();
   const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
@@ -142,7 +142,7 @@ test('an earlier event that joins while a later one is being sent goes next, eve
   await until(async () => (await api.get('/webhook/deliveries', { state: 'succeeded' })).json.total_count === 3);
 });
 
-test('what is on its way already is not sent twice, only sooner', async () => {
+test('an unfinished delivery is not sent twice by a redelivery, only sooner', async () => {
   const receiver = await api.receiver(status(500));
   const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
   api.startWorker();
@@ -180,7 +180,7 @@ test('a large redelivery is queued in steps by the workers, one at a time per en
     expect(seqs).toEqual(seqs.toSorted((left, right) => left - right));
   }
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(350);
-  // Once it is done another one may begin; there is nothing left to send.
+  // Once it is done another one may start; nothing is left to send.
   const next = await redeliver({ endpoint_uid: uid, since: start });
   expect([next.status, next.json.redelivery.queued]).toEqual([200, 0]);
   await until(async () => (await redeliver({ endpoint_uid: uid, since: start })).status === 200);
@@ -188,7 +188,7 @@ test('a large redelivery is queued in steps by the workers, one at a time per en
   await stop();
 });
 
-test('a worker killed in the middle of a large redelivery is followed by another: everything is queued once and arrives', async () => {
+test('after a worker is killed during a large redelivery, another one goes on: every event is queued once and arrives', async () => {
   api.clock.set(new Date());
   const receiver = await api.receiver();
   const { uid } = await api.endpoint(receiver.url, { kinds: ['orders'] });
@@ -213,7 +213,7 @@ test('a worker killed in the middle of a large redelivery is followed by another
   expect((await api.get('/webhook/deliveries')).json.total_count).toBe(400);
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(400);
   for (let entity = 0; entity < 10; entity += 1) {
-    // Repeats aside, which carry the same id.
+    // Without repeats, which have the same id.
     const seqs = [...new Set(seqsOf(receiver, `cus_${entity}`))];
     expect(seqs).toEqual(seqs.toSorted((left, right) => left - right));
   }
@@ -239,7 +239,7 @@ test('a redelivery names an event or a time within 30 days, and an endpoint whos
 const progressOf = (redelivery: string, caller = api.caller) =>
   api.get('/webhook/redelivery', { uid: redelivery }, caller);
 
-test('F-08 the state of a redelivery can be asked: how much is queued, what became of it, and when it was finished', async () => {
+test('F-08 the state of a redelivery can be read: how much is queued, the states of its deliveries, and when it finished', async () => {
   const receiver = await api.receiver(status(500));
   const { uid } = await api.endpoint(receiver.url, { kinds: ['customers'] });
   const events = 250;
@@ -247,7 +247,7 @@ test('F-08 the state of a redelivery can be asked: how much is queued, what beca
   const stopFirst = api.startWorker();
   await until(isDispatched);
   await stopFirst();
-  // Nobody sends now: what a request queues at once is a part of it.
+  // No worker runs, so only the first step is queued, by the request itself.
   const first = (await redeliver({ endpoint_uid: uid, since: start, all: true })).json.redelivery;
   expect(first.state).toBe('running');
   const begun = (await progressOf(first.uid)).json.redelivery;
@@ -261,7 +261,7 @@ test('F-08 the state of a redelivery can be asked: how much is queued, what beca
   expect(queued).toMatchObject({ queued: events, finished_iso: null });
   receiver.behave(status(204));
   await until(async () => {
-    // What failed is tried again in its time.
+    // Failed attempts are retried at their time.
     api.clock.advance(10_000);
     return (await progressOf(first.uid)).json.redelivery.state === 'finished';
   }, 60_000);
@@ -272,7 +272,7 @@ test('F-08 the state of a redelivery can be asked: how much is queued, what beca
     finished_iso: expect.stringMatching(/^2026-03-01T/),
   });
 
-  // One event alone has a state as well; a redelivery of nothing is finished; strangers find none.
+  // A redelivery of one event has a state as well; one without events is finished; other clients find none.
   api.clock.advance(1_000);
   const [event] = (await api.get('/events/list')).json.events;
   const one = (await redeliver({ endpoint_uid: uid, event_id: event.id })).json.redelivery.uid;

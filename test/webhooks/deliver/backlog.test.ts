@@ -25,7 +25,7 @@ afterEach(async () => {
   for (const receiver of receivers.splice(0)) await receiver.close();
 });
 
-/** Deliveries of one endpoint that are due, each of an entity of its own, as if they had been made before. */
+/** Due deliveries of one endpoint, each of an entity of its own. */
 const fill = async (endpointUid: string, count: number, dueInMs = 0): Promise<void> => {
   const now = engine.clock.now();
   await sql`
@@ -50,7 +50,7 @@ const states = async (endpointUid: string): Promise<Record<string, number>> => {
   return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
 };
 
-test('A-135 410 with a long backlog: it is cancelled in pieces, and nothing of it is sent, while others receive', async () => {
+test('A-135 a long backlog is cancelled in pieces after a 410, nothing of it is sent, and other endpoints receive meanwhile', async () => {
   const gone = await open(status(410));
   const { endpoint_uid: uid } = await engine.addEndpoint(gone.url);
   await fill(uid, 5_000);
@@ -58,7 +58,7 @@ test('A-135 410 with a long backlog: it is cancelled in pieces, and nothing of i
   await until(async () => (await states(uid)).cancelled === 5_000, 30_000);
   const sent = gone.received.length;
   expect(sent).toBeLessThanOrEqual(8);
-  // An attempt that was made is written, also when its delivery was cancelled while it was on its way.
+  // The result of an attempt is written, also when its delivery was cancelled meanwhile.
   const { rows } = await sql<{ count: number }>`select count(*) as count from webhooks.attempts`.execute(engine.db);
   expect(rows[0]?.count).toBe(sent);
 
@@ -69,7 +69,7 @@ test('A-135 410 with a long backlog: it is cancelled in pieces, and nothing of i
   expect(gone.received.length).toBe(sent);
 });
 
-test('an endpoint that is enabled again while its backlog is being cancelled gets what comes after, and nothing from before', async () => {
+test('an endpoint that is enabled again while its backlog is being cancelled gets later events and no earlier ones', async () => {
   const receiver = await open(status(410));
   const { endpoint_uid: uid } = await engine.addEndpoint(receiver.url);
   await fill(uid, 3_000);
@@ -85,7 +85,7 @@ test('an endpoint that is enabled again while its backlog is being cancelled get
   engine.advance(1_000);
   const viewer = { tenant, client: undefined };
   await inTransaction(engine.db, (tx) => updateEndpoint(tx, viewer, uid, { enabled: true }, engine.clock.now()));
-  // One entity has something in the backlog too: what comes after must not wait for it.
+  // One entity has an event in the backlog too; its later events must not wait for it.
   await engine.record({ entity: `cus_${uid}2999`, seq: 2 });
   await engine.record({ entity: 'cus_new', seq: 1 });
   engine.advance(30_000);
@@ -96,7 +96,8 @@ test('an endpoint that is enabled again while its backlog is being cancelled get
 });
 
 test('a claim beside a backlog of 200,000 reads a few pages by index, and a fresh delivery of another endpoint goes at once', async () => {
-  // Its rate lets nothing go for a while, and it has waited longest: whoever looked at the oldest due rows would see only these.
+  // Its rate allows nothing for a while, and it has been due for longest: a claim by the oldest due rows would see only
+  // these.
   const busy = await open(status(204));
   const { endpoint_uid: uid } = await engine.addEndpoint(busy.url);
   await sql`update webhooks.endpoints set max_per_second = 1 where uid = ${uid}`.execute(engine.db);
@@ -113,7 +114,7 @@ test('a claim beside a backlog of 200,000 reads a few pages by index, and a fres
   }
   expect(freshUid).not.toBe(uid);
 
-  // What the claim asks, as it asks it: no scan of a table and no sorting of a backlog, whatever the planner believes of it.
+  // The statements of a claim: no scan of a table and no sorting of a backlog, whatever statistics the planner has.
   const loop = await openLoop(engine.pool);
   try {
     const now = engine.clock.now();

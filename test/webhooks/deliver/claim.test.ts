@@ -23,7 +23,7 @@ afterEach(async () => {
   await receiver.close();
 });
 
-/** Some that are due, as a worker left them; the turn of their endpoint has come. */
+/** Due deliveries of an endpoint whose schedule is due. */
 const leaveDue = async (count: number): Promise<void> => {
   receiver.behave(() => undefined);
   const stop = engine.startWorker();
@@ -38,22 +38,22 @@ const claimWith = (slots: Slots) => claim(engine.db, engine.clock.now(), slots, 
 
 const bounds = { slotsMax: 8, slowSlotsMax: 8, perEndpointMax: 1, slowMs: 1_000, shortMs: 50 };
 
-test('a claim tells whether something was left for want of a slot, and nothing else has it asked again', async () => {
+test('a claim reports whether due deliveries were left for want of a slot, and only then it is repeated', async () => {
   await leaveDue(2);
   const slots = createSlots(bounds);
   const first = await claimWith(slots);
   expect(first.deliveries).toHaveLength(1);
   expect(first.isWhole).toBe(false);
-  // Its endpoint has as many as it may have, and one more that is due.
+  // The endpoint has all its slots, and one more delivery is due.
   const second = await claimWith(slots);
   expect([second.deliveries, second.isWhole]).toEqual([[], false]);
 
-  // As if that one had been sent: there is still no slot for the endpoint, and nothing that would want it.
+  // As if that delivery had been sent: the endpoint still has no slot, and no other one is due.
   await sql`update webhooks.ready set due_at = 'infinity' where endpoint_uid = ${uid}`.execute(engine.db);
   const third = await claimWith(slots);
   expect([third.deliveries, third.isWhole]).toEqual([[], true]);
 
-  // Every slot is taken by others: what is due is left, and said to be.
+  // Other endpoints have all slots: the due delivery is left, and the claim reports that.
   const taken = createSlots(bounds);
   for (let number = 0; number < bounds.slotsMax; number += 1) taken.take(`whe_${number}`, false);
   expect((await claimWith(taken)).isWhole).toBe(true);

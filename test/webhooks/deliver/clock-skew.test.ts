@@ -29,7 +29,7 @@ afterEach(async () => {
   await receiver.close();
 });
 
-test('the clock of workers is that of the database, wherever the clock of the machine is set', async () => {
+test('workers use the clock of the database, wherever the clock of their machine is set', async () => {
   const { clock } = await openDatabaseClock(engine.pool, log);
   const databaseMs = async (): Promise<number> => {
     const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(engine.db);
@@ -45,7 +45,7 @@ test('the clock of workers is that of the database, wherever the clock of the ma
   }
 });
 
-test('two workers on machines whose clocks are an hour apart never send the same attempt at once', async () => {
+test('two workers on machines whose clocks differ by an hour never send the same attempt at once', async () => {
   await engine.addEndpoint(receiver.url);
   engine.startWorker({ clock: (await openDatabaseClock(engine.pool, log)).clock });
   const hanging = await engine.record({ entity: 'cus_hanging', seq: 1 });
@@ -60,7 +60,7 @@ test('two workers on machines whose clocks are an hour apart never send the same
   expect(idsReceived().filter((id) => id === hanging?.id)).toHaveLength(1);
   await second();
 
-  // By its own clock it takes the lease for over, and sends again what is on its way.
+  // By its own clock the lease is over, and it sends the delivery whose attempt is in flight.
   engine.startWorker({ clock: { now: () => new Date() } });
   await until(() => answers.length === 2);
   expect(idsReceived().filter((id) => id === hanging?.id)).toHaveLength(2);

@@ -46,7 +46,7 @@ const leaseEnd = async (): Promise<number> => {
   return rows[0]?.until.getTime() ?? Number.NaN;
 };
 
-test('F-60 what a worker was sending when it was killed is sent again under the same webhook-id, long before its lease is over', async () => {
+test('F-60 the deliveries of a killed worker are sent again under the same webhook-id, long before their leases end', async () => {
   receiver.behave(() => undefined);
   const child = spawn();
   await engine.record({ entity: 'cus_1', seq: 1 });
@@ -65,7 +65,7 @@ test('F-60 what a worker was sending when it was killed is sent again under the 
   expect(receiver.received[1]?.at).toBeLessThan(end);
 });
 
-test('F-60 where the lock of a killed worker is held on, what it was sending waits for the end of its lease', async () => {
+test('F-60 while the lock of a killed worker is still held, its deliveries wait for the end of their leases', async () => {
   receiver.behave(() => undefined);
   const child = spawn();
   await engine.record({ entity: 'cus_1', seq: 1 });
@@ -82,7 +82,7 @@ test('F-60 where the lock of a killed worker is held on, what it was sending wai
   engine.startWorker();
   await engine.record({ entity: 'cus_2', seq: 1 });
   await until(() => finished(1));
-  // Others look for dead ones all the time; this one is unseen for longer than they wait for.
+  // Workers look for dead ones all the time; this one sends no heartbeat for longer than they wait.
   await until(async () => {
     const found = await engine.pool.query(
       `select from webhooks.workers where uid = $1 and seen < clock_timestamp() - interval '6 s'`,
@@ -97,7 +97,7 @@ test('F-60 where the lock of a killed worker is held on, what it was sending wai
   holder.release(true);
 });
 
-test('F-60 a worker that only lost its connection for a moment goes on: nobody else sends what it is sending', async () => {
+test('F-60 a worker that loses its connection for a moment goes on, and no other worker sends its deliveries', async () => {
   let answer: (() => void) | undefined;
   receiver.behave((response, { body }) => {
     const end = (): void => void response.writeHead(204).end();
@@ -117,7 +117,7 @@ test('F-60 a worker that only lost its connection for a moment goes on: nobody e
      where application_name = 'webhook-worker' and datname = current_database()`,
   );
   const cutAt = Date.now();
-  // Longer than others wait for one that is not seen: by then they had taken over, if they were to.
+  // Longer than other workers wait for a heartbeat: they would have taken over by then.
   await until(async () => {
     const found = await workers();
     return (
@@ -131,7 +131,7 @@ test('F-60 a worker that only lost its connection for a moment goes on: nobody e
   expect(seqsOf('cus_held')).toEqual([1]);
 });
 
-test('F-60 a worker that stood still until it was taken for dead cuts what it was sending, and goes on under another name', async () => {
+test('F-60 a worker that stood still until others found it dead cuts its attempts, and goes on with a new identity', async () => {
   receiver.behave(() => undefined);
   const frozen = spawn();
   await engine.record({ entity: 'cus_1', seq: 1 });
@@ -158,7 +158,7 @@ test('F-60 a worker that stood still until it was taken for dead cuts what it wa
   expect(now.rows.map(({ uid }) => uid)).not.toContain(rows[0]?.uid);
 });
 
-test('A-138 workers that are killed one after the other lose nothing and turn no order around', async () => {
+test('A-138 workers that are killed one after the other lose no event and keep the sequence of each entity', async () => {
   receiver.behave((response, _request, number) => {
     setTimeout(() => response.writeHead(204).end(), (number * 7) % 12);
   });
@@ -174,7 +174,7 @@ test('A-138 workers that are killed one after the other lose nothing and turn no
     const child = spawn();
     await until(() => receiver.received.length >= before + 10);
     await child.kill();
-    // What it held is free: the next one's clock is this machine's, so the leases are moved instead.
+    // The clock cannot be moved in another process, so the leases are moved instead.
     await sql`update webhooks.deliveries set lease_until = lease_until - interval '30 seconds'
       where lease_until is not null`.execute(engine.db);
   }
@@ -187,12 +187,12 @@ test('A-138 workers that are killed one after the other lose nothing and turn no
   }
 });
 
-test('of two worker processes the one that lives takes over what the killed one was sending, within 30 s by the clock of the machine', async () => {
+test('when one of two worker processes is killed, the other one takes over its deliveries within 30 s', async () => {
   receiver.behave(() => undefined);
   const doomed = spawn();
   for (let index = 0; index < 5; index += 1) await engine.record({ entity: 'cus_held', seq: index + 1 });
   await until(() => receiver.received.length === 1);
-  // The other one is there all the time: it may not send what the first one holds.
+  // The other worker runs all the time; it may not send deliveries leased to the first one.
   spawn();
   receiver.behave(status(204));
   await engine.record({ entity: 'cus_other', seq: 1 });
@@ -205,7 +205,7 @@ test('of two worker processes the one that lives takes over what the killed one 
   expect((second?.at ?? 0) - killed).toBeLessThan(30_000);
 });
 
-test('a worker that was taken for dead cannot write its outcome over that of the one that took over', async () => {
+test('a worker that others found dead cannot overwrite the result of the worker that took over', async () => {
   let answerLate: (() => void) | undefined;
   receiver.behave((response, _request, number) => {
     if (number === 1) answerLate = () => response.writeHead(500).end();
@@ -225,7 +225,7 @@ test('a worker that was taken for dead cannot write its outcome over that of the
   expect(await engine.attempts(first?.uid ?? '')).toMatchObject([{ number: 1, status: 204, failure: null }]);
 });
 
-test('a worker that is told to stop lets a running attempt finish, and cuts one that hangs without counting it', async () => {
+test('a stopping worker lets a running attempt finish, and cuts one that hangs without counting it', async () => {
   receiver.behave((response, { body }) => {
     if (body.includes('cus_late')) setTimeout(() => response.writeHead(204).end(), 500);
   });
@@ -238,7 +238,7 @@ test('a worker that is told to stop lets a running attempt finish, and cuts one 
   expect(late).toMatchObject({ entity: 'cus_late', state: 'succeeded', attempts_count: 1 });
   expect(hanging).toMatchObject({ entity: 'cus_hanging', state: 'pending', attempts_count: 0 });
 
-  // Its lease was given back: the next worker sends it without waiting for the lease to end.
+  // Its lease was returned: the next worker sends it without waiting for the lease to end.
   receiver.behave(status(204));
   engine.startWorker();
   await until(() => finished(2));

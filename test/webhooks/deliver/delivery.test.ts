@@ -33,7 +33,7 @@ const afterAttempts = async (count: number): Promise<DeliveryRow> => {
   return row;
 };
 
-test('A-132 any 2xx is success; the delivery is done and its attempt is kept', async () => {
+test('A-132 any 2xx is a success: the delivery succeeds and its attempt is stored', async () => {
   const receiver = await open(status(204));
   await engine.addEndpoint(receiver.url);
   engine.startWorker();
@@ -76,7 +76,7 @@ test('A-132 500, a reset connection, a port that refuses and a silent receiver a
   expect(failures.sort()).toEqual(['connect', 'reset', 'status', 'timeout']);
 });
 
-test('of a long answer 16 KiB are kept, and a receiver that has said 200 has the event even if its body never ends', async () => {
+test('16 KiB of a long response are stored, and a receiver that answered 200 has the event even if its body never ends', async () => {
   const long = await open((response) => void response.writeHead(500).end('x'.repeat(1_000_000)));
   const endless = await open((response) => void response.writeHead(200, { 'content-length': '100' }).write('x'));
   await engine.addEndpoint(long.url);
@@ -90,7 +90,7 @@ test('of a long answer 16 KiB are kept, and a receiver that has said 200 has the
   expect((await engine.attempts(failed?.uid ?? ''))[0]?.response).toHaveLength(16 * 1024);
 });
 
-test('A-135 410 disables the endpoint at once: what waits is cancelled and nothing more is sent', async () => {
+test('A-135 410 disables the endpoint at once: unfinished deliveries are cancelled and nothing more is sent', async () => {
   const gone = await open(status(410));
   const alive = await open();
   const { endpoint_uid: uid } = await engine.addEndpoint(gone.url);
@@ -116,7 +116,7 @@ test('A-135 410 disables the endpoint at once: what waits is cancelled and nothi
   expect(rows[0]?.disabled_reason).toBe('gone');
 });
 
-test('an endpoint receives the kinds that it asked for, once each, from however many workers', async () => {
+test('an endpoint receives each event of its kinds once, with any number of workers', async () => {
   const all = await open();
   const some = await open();
   await engine.addEndpoint(all.url);
@@ -145,7 +145,7 @@ test('an endpoint receives the kinds that it asked for, once each, from however 
   expect(some.received.every(({ body }) => (JSON.parse(body) as { event: string }).event === 'order.new')).toBe(true);
 });
 
-test('a receiver that hangs delays nobody else, and a worker that is told to stop stops', async () => {
+test('a receiver that hangs delays no other receiver, and a stopping worker ends in time', async () => {
   const hanging = await open(() => undefined);
   const healthy = await open();
   await engine.addEndpoint(hanging.url);
@@ -153,14 +153,14 @@ test('a receiver that hangs delays nobody else, and a worker that is told to sto
   const stop = engine.startWorker();
   for (let index = 0; index < 100; index += 1) await engine.record({ entity: `cus_${index}`, seq: 1 });
   await until(() => healthy.received.length === 100);
-  // Never more at a time than one endpoint may have.
+  // Never more attempts at once than one endpoint may have.
   expect(hanging.received.length).toBeLessThanOrEqual(8);
   const asked = Date.now();
   await stop();
   expect(Date.now() - asked).toBeLessThan(5000);
 });
 
-test('an attempt tells where it went, how long each part took and what was answered, without the secrets that the answer held', async () => {
+test('an attempt shows its address, the time of each part and the response, without secrets in the response', async () => {
   let secret = '';
   const key = `opk_${'a'.repeat(12)}_${'b'.repeat(40)}`;
   const echoing = await open((response) => {

@@ -47,7 +47,7 @@ const attemptsMade = async (): Promise<number> => {
 
 let seq = 0;
 
-/** One more event of another customer, and the attempt that it leads to; retries of others may go beside it. */
+/** One more event of another customer and its attempt; retries of other events may run beside it. */
 const attemptOnce = async (): Promise<void> => {
   seq += 1;
   const event = await engine.record({ entity: `cus_${seq}`, seq: 1 });
@@ -79,7 +79,7 @@ test('A-136 an endpoint that only failed for five days, in at least ten attempts
   expect((await endpoint()).failures_count).toBeGreaterThanOrEqual(10);
   await until(async () => (await engine.deliveries()).every(({ state }) => state === 'cancelled'));
 
-  // Nothing is made or sent while it is disabled; enabling begins anew.
+  // No delivery is made or sent while it is disabled; enabling it starts over.
   const before = receiver.received.length;
   await engine.record({ entity: 'cus_missed', seq: 1 });
   await until(async () => {
@@ -95,7 +95,7 @@ test('A-136 an endpoint that only failed for five days, in at least ten attempts
   expect(receiver.received.slice(before).some(({ body }) => body.includes('cus_missed'))).toBe(false);
 });
 
-test('A-136 one success in between begins the five days anew, and fewer than ten failures do not disable', async () => {
+test('A-136 one success in between starts the five days over, and fewer than ten failures do not disable', async () => {
   engine.startWorker();
   await attemptOnce();
   engine.advance(4 * 24 * hour);
@@ -105,7 +105,7 @@ test('A-136 one success in between begins the five days anew, and fewer than ten
   await until(async () => (await endpoint()).failing_since === null);
   expect(await endpoint()).toMatchObject({ failures_count: 0, warned: null, enabled: true });
 
-  // Everything that was retried has arrived: from here on each failure is counted from zero.
+  // All retries have arrived: from here on failures count from zero.
   await until(async () => (await engine.deliveries()).every(({ state }) => state === 'succeeded'));
   receiver.behave(status(500));
   await attemptOnce();

@@ -9,6 +9,10 @@ import { until } from '../../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 import { draftOf, type Engine, startEngine } from '../harness/engine.ts';
 import { type Killable, spawnWorker } from '../harness/spawn-worker.ts';
+import { isFastPathOff } from '../harness/test-settings.ts';
+
+/** For tests about deliveries that take the fast path. */
+const testFast = test.skipIf(isFastPathOff);
 
 let engine: Engine;
 let receiver: WebhookReceiver;
@@ -32,7 +36,7 @@ const finished = async (count: number): Promise<boolean> =>
 
 const knownCount = 4;
 
-/** Some that arrive, so that the endpoint is known to answer and may have several at once; nothing is left to look at. */
+/** Delivers some events, so that the endpoint is known to answer and may have several attempts at once. */
 const becomeKnown = async (): Promise<void> => {
   for (let count = 1; count <= knownCount; count += 1) {
     await engine.record({ entity: `cus_known_${count}`, seq: 1 });
@@ -47,61 +51,69 @@ const becomeKnown = async (): Promise<void> => {
   });
 };
 
-/** Was the delivery of this entity leased in the transaction that made it, or claimed afterwards? */
-const wayOf = async (entity: string): Promise<'handed over' | 'claimed' | undefined> => {
+/**
+ * Returns whether the delivery of this entity was leased in the transaction that inserted it, or claimed afterwards.
+ */
+const wayOf = async (entity: string): Promise<'leased' | 'claimed' | undefined> => {
   const { rows } = await sql<{ same: boolean }>`
     select delivery.xmin = placed.xmin as same from webhooks.deliveries as delivery
     join outbox.places as placed using (event_id)
     where delivery.entity = ${entity} and lease_until is not null`.execute(engine.db);
-  return rows[0] === undefined ? undefined : rows[0].same ? 'handed over' : 'claimed';
+  return rows[0] === undefined ? undefined : rows[0].same ? 'leased' : 'claimed';
 };
 
 const entityOf = (body: string): string => (JSON.parse(body) as { customer: { uid: string } }).customer.uid;
 const receivedOf = (entity: string) => receiver.received.filter(({ body }) => entityOf(body) === entity);
 const arrived = (entity: string) => () => receivedOf(entity).length > 0;
 
-test('what was handed over to a worker that was killed is sent again within 30 s, in order and under the same webhook-id', async () => {
-  const child = spawnWorker('deliver', engine.url, engine.masterKey.toString('base64'));
-  children.push(child);
-  await becomeKnown();
-  receiver.behave(() => undefined);
-  await engine.record({ entity: 'cus_1', seq: 1 });
-  await until(arrived('cus_1'));
-  expect(await wayOf('cus_1')).toBe('handed over');
-  await engine.record({ entity: 'cus_1', seq: 2 });
-  await until(async () => (await engine.deliveries()).length === knownCount + 2);
-  // Whoever lives looks at the endpoint within seconds, although nothing new comes for it.
-  const { rows } = await sql<{ soon: boolean }>`
+testFast(
+  'the fast deliveries of a killed worker are sent again within 30 s, in sequence and under the same webhook-id',
+  async () => {
+    const child = spawnWorker('deliver', engine.url, engine.masterKey.toString('base64'));
+    children.push(child);
+    await becomeKnown();
+    receiver.behave(() => undefined);
+    await engine.record({ entity: 'cus_1', seq: 1 });
+    await until(arrived('cus_1'));
+    expect(await wayOf('cus_1')).toBe('leased');
+    await engine.record({ entity: 'cus_1', seq: 2 });
+    await until(async () => (await engine.deliveries()).length === knownCount + 2);
+    // A live worker looks at the endpoint within seconds, although no new event comes for it.
+    const { rows } = await sql<{ soon: boolean }>`
     select due_at <= now() + interval '5 seconds' as soon from webhooks.ready where endpoint_uid = ${uid}`.execute(
-    engine.db,
-  );
-  expect(rows).toEqual([{ soon: true }]);
-  await child.kill();
+      engine.db,
+    );
+    expect(rows).toEqual([{ soon: true }]);
+    await child.kill();
 
-  receiver.behave(status(204));
-  engine.startWorker();
-  engine.advance(30_000);
-  await until(() => finished(knownCount + 2));
-  const ofEntity = receivedOf('cus_1');
-  expect(ofEntity.map(({ body }) => (JSON.parse(body) as { seq: number }).seq)).toEqual([1, 1, 2]);
-  for (const name of ['webhook-id', 'x-orderpass-delivery', 'x-orderpass-attempt'])
-    expect(ofEntity[1]?.headers[name]).toBe(ofEntity[0]?.headers[name]);
-});
+    receiver.behave(status(204));
+    engine.startWorker();
+    engine.advance(30_000);
+    await until(() => finished(knownCount + 2));
+    const ofEntity = receivedOf('cus_1');
+    expect(ofEntity.map(({ body }) => (JSON.parse(body) as { seq: number }).seq)).toEqual([1, 1, 2]);
+    for (const name of ['webhook-id', 'x-orderpass-delivery', 'x-orderpass-attempt'])
+      expect(ofEntity[1]?.headers[name]).toBe(ofEntity[0]?.headers[name]);
+  },
+);
 
-test('what a worker was handed over when it is told to stop is free at once for the next one', async () => {
-  const stop = engine.startWorker();
-  await becomeKnown();
-  receiver.behave(() => undefined);
-  await engine.record({ entity: 'cus_1', seq: 1 });
-  await until(arrived('cus_1'));
-  expect(await wayOf('cus_1')).toBe('handed over');
-  await stop();
-  receiver.behave(status(204));
-  engine.startWorker();
-  await until(() => finished(knownCount + 1), 5_000);
-});
+testFast(
+  'the leases of fast deliveries are returned when their worker stops, so that the next one sends at once',
+  async () => {
+    const stop = engine.startWorker();
+    await becomeKnown();
+    receiver.behave(() => undefined);
+    await engine.record({ entity: 'cus_1', seq: 1 });
+    await until(arrived('cus_1'));
+    expect(await wayOf('cus_1')).toBe('leased');
+    await stop();
+    receiver.behave(status(204));
+    engine.startWorker();
+    await until(() => finished(knownCount + 1), 5_000);
+  },
+);
 
-test('A-138 of two events of one entity that are dispatched together the second is not sent before the first has its answer', async () => {
+test('A-138 of two events of one entity in one batch the second is not sent before the first was answered', async () => {
   const worker = engine.startWorker();
   await becomeKnown();
   let answer: (() => void) | undefined;
@@ -127,7 +139,7 @@ test('A-138 of two events of one entity that are dispatched together the second 
   await worker();
 });
 
-test('an endpoint with a rate to keep and one that the breaker holds are handed nothing', async () => {
+test('deliveries to an endpoint with a rate and to one that the breaker holds are claimed', async () => {
   engine.startWorker();
   await becomeKnown();
   receiver.behave(() => undefined);
@@ -144,13 +156,13 @@ test('an endpoint with a rate to keep and one that the breaker holds are handed 
   expect(await wayOf('cus_probe')).toBe('claimed');
 });
 
-test('what comes for an endpoint whose turn is there goes behind what may be due, by way of a claim', async () => {
+test('deliveries to an endpoint whose schedule is due are claimed, behind earlier ones that may be due', async () => {
   const stop = engine.startWorker();
   await becomeKnown();
   await stop();
   receiver.behave(() => undefined);
   await sql`update webhooks.ready set due_at = ${engine.clock.now()} where endpoint_uid = ${uid}`.execute(engine.db);
-  // Nobody can take the turn before this ends.
+  // The row lock keeps claims away until this transaction ends.
   const client = await engine.pool.connect();
   try {
     await client.query('begin');
@@ -174,7 +186,7 @@ test('what comes for an endpoint whose turn is there goes behind what may be due
   expect(await wayOf('cus_behind')).toBe('claimed');
 });
 
-test('what was handed over and fails after its endpoint was disabled is cancelled, not sent again', async () => {
+testFast('a fast delivery that fails after its endpoint was disabled is cancelled, not retried', async () => {
   engine.startWorker();
   await becomeKnown();
   let answer = (): void => undefined;
@@ -183,7 +195,7 @@ test('what was handed over and fails after its endpoint was disabled is cancelle
   });
   await engine.record({ entity: 'cus_1', seq: 1 });
   await until(arrived('cus_1'));
-  expect(await wayOf('cus_1')).toBe('handed over');
+  expect(await wayOf('cus_1')).toBe('leased');
   await sql`
     update webhooks.endpoints set enabled = false, disabled_reason = 'owner', cancel_through = ${engine.clock.now()}
     where uid = ${uid}`.execute(engine.db);
@@ -193,7 +205,7 @@ test('what was handed over and fails after its endpoint was disabled is cancelle
   expect(await engine.attempts((await engine.deliveries()).at(-1)?.uid ?? '')).toMatchObject([{ status: 500 }]);
 });
 
-test('when every slot is taken by receivers that answer, what is handed over waits for one of theirs; a slot stays for those that are claimed', async () => {
+test('while receivers that answer have every slot, fast deliveries wait for one of theirs, and the reserve is left to claims', async () => {
   const slots = createSlots({ slotsMax: 8, slowSlotsMax: 8, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
   const never = new AbortController().signal;
   const begun: string[] = [];
@@ -220,7 +232,7 @@ test('when every slot is taken by receivers that answer, what is handed over wai
   expect(begun.slice(7)).toEqual(['h', 'i']);
 });
 
-test('what is handed over for a slot that somebody hangs on has one of those that are kept, a moment later', async () => {
+test('a fast delivery that waits behind a receiver that hangs gets a slot of the reserve after a moment', async () => {
   const slots = createSlots({ slotsMax: 16, slowSlotsMax: 0, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
   const over = new AbortController();
   const begun: string[] = [];
@@ -238,7 +250,7 @@ test('what is handed over for a slot that somebody hangs on has one of those tha
   expect(begun).toEqual(uids.slice(0, 14));
   slots.room(startMs + 60);
   await Promise.resolve();
-  // Two were kept. The others wait on, as long as both are taken.
+  // Two slots are the reserve. The other attempts wait while both are in use.
   expect(begun).toEqual(uids.slice(0, 16));
   expect(slots.room(startMs + 120)).toMatchObject({ free: 0, reserve: 0 });
   expect(begun).toHaveLength(16);
@@ -251,7 +263,7 @@ test('what is handed over for a slot that somebody hangs on has one of those tha
   expect(begun).toEqual(uids);
 });
 
-test('a receiver that lets its sender wait loses its slot to what is handed over', async () => {
+test('an attempt that takes long loses its slot to a fast delivery', async () => {
   const slots = createSlots({ slotsMax: 8, slowSlotsMax: 8, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
   const over = new AbortController();
   const ask = (endpointUid: string) => slots.tryTake({ endpointUid, endpointClass: quick, recoveredMs: 0 });
@@ -269,13 +281,13 @@ test('a receiver that lets its sender wait loses its slot to what is handed over
   for (const uid of ['h', 'i', 'j', 'k', 'l', 'm', 'n']) take(uid);
   await Promise.resolve();
   expect(begun).toEqual([...hanging, 'h', 'i', 'j', 'k', 'l', 'm', 'n']);
-  // As many as may wait beside them, and no more.
+  // As many as there are slow slots, and no more.
   await new Promise((resolve) => setTimeout(resolve, 60));
   take('o');
   expect(ask('p')).toEqual({ isFull: true, endpointUid: undefined, isBrief: false });
 });
 
-test('events wait for slots only as long as the receivers that have them take thousands a second', () => {
+test('events wait for slots only while receivers accept thousands of deliveries a second', () => {
   let ended = 0;
   const waitBudget = createWaitBudget({ endedCount: () => ended });
   const full: Full = { isFull: true, endpointUid: 'a', isBrief: true };
@@ -283,7 +295,7 @@ test('events wait for slots only as long as the receivers that have them take th
     expect(waitBudget.mayWait(full, nowMs)).toBe(true);
     ended += 40;
   }
-  // It slows down: what it gave in credit is soon used up, and then hardly anybody waits.
+  // The receivers slow down: the budget is soon used up, and then hardly any event waits.
   const waited: number[] = [];
   for (let nowMs = 5_000; nowMs < 6_000; nowMs += 10) {
     if (waitBudget.mayWait(full, nowMs)) waited.push(nowMs);

@@ -50,8 +50,8 @@ test('A-137 while the first event of a customer fails its later ones wait; event
   ).toEqual([1, 1, 2]);
 });
 
-test('A-138 per entity the sequence is strict under parallel producers, three workers and restarts, and nothing is left behind', async () => {
-  // Answers come late by different amounts, so that workers overtake each other where nothing holds them back.
+test('A-138 the sequence per entity is strict with parallel producers, three workers and restarts, and every event arrives', async () => {
+  // Answers are delayed by different times, so that workers would overtake each other without the entity queues.
   receiver.behave((response, _request, number) => {
     setTimeout(() => response.writeHead(204).end(), (number * 7) % 12);
   });
@@ -78,7 +78,8 @@ test('A-138 per entity the sequence is strict under parallel producers, three wo
     const seqs = seen()
       .filter((event) => event.entity === `cus_${entity}`)
       .map(({ seq }) => seq);
-    // A worker that was stopped may have sent an event whose outcome it could not write: a repeat, never a step back.
+    // A stopped worker may have sent an event whose result it could not write: the event is repeated, never out of
+    // sequence.
     const steps = seqs.filter((seq, index) => seq !== seqs[index - 1]);
     expect(steps).toEqual(Array.from({ length: eventsEach }, (_, index) => index + 1));
   }

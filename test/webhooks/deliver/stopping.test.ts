@@ -18,8 +18,8 @@ afterAll(async () => {
   await receiver?.close();
 });
 
-test('a worker process that is told to stop while receivers hang is gone within three seconds, with nothing left that keeps it', async () => {
-  // The first answer leaves a kept connection behind, the others never come.
+test('a worker process that is stopped while receivers hang ends within three seconds', async () => {
+  // The first answer leaves an idle connection; the other answers never come.
   receiver.behave((response, { body }) => {
     if (body.includes('cus_quick')) response.writeHead(204).end();
   });
@@ -30,11 +30,10 @@ test('a worker process that is told to stop while receivers hang is gone within 
   await until(() => receiver.received.length > 1);
   const asked = Date.now();
   expect(await child.stop()).toBe(0);
-  // 2 s for what runs to finish, half a second to give leases back, the end of the process itself, and what the machine
-  // does beside it.
+  // 2 s for attempts in flight, half a second to return leases, the end of the process, and other work of the machine.
   expect(Date.now() - asked).toBeLessThan(5_000);
 
-  // Nothing was counted and nothing is leased: the next worker sends at once.
+  // No attempt was counted and nothing is leased: the next worker sends at once.
   const before = receiver.received.length;
   receiver.behave(status(204));
   const stop = engine.startWorker();

@@ -29,7 +29,7 @@ test('an event whose insert did not queue it is queued by the trigger and delive
   }
 });
 
-test('only one dispatcher at a time reads the queue, and what it does not commit waits in its place', async () => {
+test('only one dispatcher at a time reads the queue, and events that it does not commit keep their place', async () => {
   const engine = await startEngine();
   try {
     for (let seq = 1; seq <= 3; seq += 1) await engine.record({ entity: 'cus_1', seq });
@@ -60,7 +60,7 @@ test('only one dispatcher at a time reads the queue, and what it does not commit
   }
 });
 
-test('what left the queue is not stepped over by every claim, and what is committed late is still in it', async () => {
+test('claims do not step over dispatched events, and an event that is committed late is still found', async () => {
   const engine = await startEngine();
   let commit = (): void => undefined;
   try {
@@ -70,7 +70,7 @@ test('what left the queue is not stepped over by every claim, and what is commit
       nowMs += 1_000;
       return inTransaction(engine.db, (tx) => floor.look(tx, nowMs));
     };
-    // Other tests of this server write as well, and are waited for.
+    // Other tests write to this server as well, and the floor waits for them.
     const lookUntil = (isThere: () => boolean): Promise<void> =>
       until(async () => {
         await look();
@@ -94,7 +94,7 @@ test('what left the queue is not stepped over by every claim, and what is commit
     const dispatched = await dispatchAll();
     expect(dispatched).toHaveLength(20);
     const last = dispatched.at(-1)?.position ?? 0;
-    // A snapshot that is open keeps all that left, and does not keep the beginning back.
+    // An open snapshot keeps dead rows, but not the floor.
     await lookUntil(() => floor.get() === last + 1);
     await client.query('rollback');
     client.release();
@@ -118,14 +118,14 @@ test('what left the queue is not stepped over by every claim, and what is commit
     expect(floor.get()).toBeLessThanOrEqual(position);
     commit();
     await late;
-    // Also when it is not dispatched for long.
+    // Also when it is not dispatched for a long time.
     await lookUntil(() => floor.get() === position);
     for (let count = 0; count < 5; count += 1) await look();
     expect(floor.get()).toBe(position);
     expect(entitiesOf(await dispatchAll())).toEqual(['cus_late']);
     await lookUntil(() => floor.get() > position + 1);
 
-    // Committed below the beginning after all: whoever wrote it stood still for long after it had drawn its position.
+    // Committed below the floor after all: its writer stood still long after it had drawn its position.
     await sql`
       insert into outbox.waiting (position, event_id, tenant, kind, event, entity, created)
       select position, id, tenant, kind, event, entity, created from outbox.events where entity = 'cus_1'`.execute(

@@ -25,7 +25,7 @@ const open = async (...behaviour: Parameters<typeof startReceiver>): Promise<Web
   return receiver;
 };
 
-/** Many events of as many entities, as if their changes had been made before. */
+/** Many events, each of an entity of its own. */
 const recordMany = async (count: number): Promise<void> => {
   await sql`
     insert into outbox.events (id, tenant, kind, event, entity, seq, created, body)
@@ -36,7 +36,7 @@ const recordMany = async (count: number): Promise<void> => {
 const entities = (receiver: WebhookReceiver): string[] =>
   receiver.received.map(({ body }) => (JSON.parse(body) as { customer: { uid: string } }).customer.uid).sort();
 
-test('an event goes to every enabled endpoint of its own tenant, once, however often it is dispatched', async () => {
+test('an event goes once to every enabled endpoint of its tenant, however often it is dispatched', async () => {
   const [left, right, off, foreign] = [await open(), await open(), await open(), await open()];
   await engine.addEndpoint(left.url);
   await engine.addEndpoint(right.url);
@@ -67,7 +67,7 @@ test('an event goes to every enabled endpoint of its own tenant, once, however o
   ]);
 });
 
-test('an event that nobody has subscribed to is done with; an endpoint receives what is recorded after it was made', async () => {
+test('an event without a subscriber makes no delivery; an endpoint receives events recorded after it was made', async () => {
   engine.startWorker();
   await engine.record({ entity: 'cus_1', seq: 1 });
   await until(async () => {
@@ -98,7 +98,7 @@ test('a worker whose database connections are all cut goes on', async () => {
     ),
   );
   await until(() => entities(receiver).includes('cus_2'));
-  // The dispatcher listens again: hints are not lost for good.
+  // The dispatcher listens again on a new connection.
   await until(async () => {
     const { rows } = await sql<{ count: number }>`
       select count(*) as count from pg_stat_activity
@@ -109,7 +109,7 @@ test('a worker whose database connections are all cut goes on', async () => {
 
 test('a long backlog of one endpoint does not hold up another', async () => {
   const backlog = 3_000;
-  // Slow enough that its backlog is still there when the other event is recorded.
+  // Slow enough that its backlog still exists when the other event is recorded.
   const busy = await open((response) => void setTimeout(() => response.writeHead(204).end(), 50));
   await engine.addEndpoint(busy.url, { kinds: ['customers'] });
   await recordMany(backlog);
@@ -120,7 +120,7 @@ test('a long backlog of one endpoint does not hold up another', async () => {
   await engine.record({ entity: 'ord_1', seq: 1, kind: 'orders', event: 'order.new', object: 'order' });
   await until(() => quiet.received.length === 1);
   const passed = busy.received.length;
-  // Were it behind the backlog, all of that would have come before.
+  // Behind the backlog it would arrive after all of it.
   expect(passed).toBeLessThan(backlog / 2);
   await until(() => busy.received.length > passed + 50);
 });

@@ -28,27 +28,27 @@ const seqsOf = (entity: string): number[] =>
 
 const states = async (): Promise<string[]> => (await engine.deliveries()).map(({ state }) => state);
 
-/** As after a restore, events look new again. */
-const putBack = async (tx: Kysely<unknown>, upToSeq: number): Promise<void> => {
+/** Makes events look new again, as after a restore. */
+const requeue = async (tx: Kysely<unknown>, upToSeq: number): Promise<void> => {
   await sql`
     insert into outbox.waiting (position, event_id, tenant, kind, event, entity, created)
     select nextval('outbox.event_positions'), id, tenant, kind, event, entity, created from outbox.events
     where seq <= ${upToSeq} order by position`.execute(tx);
 };
 
-/** The dispatcher sees one more of `cus_1` together with them. */
-const putBackWithNext = (): Promise<void> =>
+/** The dispatcher sees one more event of `cus_1` together with them. */
+const requeueWithNext = (): Promise<void> =>
   inTransaction(engine.db, async (tx) => {
-    await putBack(tx, 1);
+    await requeue(tx, 1);
     await recordEvent(tx, draftOf({ entity: 'cus_1', seq: 2 }, engine.clock.now()));
   });
 
-test('an event that is put back into the queue after it arrived is not sent again, and keeps no later one of its entity waiting', async () => {
+test('an event that is queued again after it arrived is not sent again and does not block later ones of its entity', async () => {
   engine.startWorker();
   await engine.record({ entity: 'cus_1', seq: 1 });
   await engine.record({ entity: 'cus_2', seq: 1 });
   await until(async () => (await states()).filter((state) => state === 'succeeded').length === 2);
-  await putBackWithNext();
+  await requeueWithNext();
   await until(async () => (await states()).filter((state) => state === 'succeeded').length === 3);
   expect([seqsOf('cus_1'), seqsOf('cus_2')]).toEqual([[1, 2], [1]]);
   const { rows } = await sql<{ places: number; waiting: number }>`
@@ -58,9 +58,9 @@ test('an event that is put back into the queue after it arrived is not sent agai
   expect(rows).toEqual([{ places: 3, waiting: 0 }]);
 });
 
-test('A-138 an event that is put back while it is on its way still has the later one of its entity wait for its answer', async () => {
+test('A-138 an event that is queued again during its attempt still blocks the later one of its entity until the answer', async () => {
   engine.startWorker();
-  // EndpointState to answer, it may have several at once.
+  // The endpoint is known to answer, so it may have several attempts at once.
   await engine.record({ entity: 'cus_known', seq: 1 });
   await until(async () => (await states()).includes('succeeded'));
   let answer: (() => void) | undefined;
@@ -71,7 +71,7 @@ test('A-138 an event that is put back while it is on its way still has the later
   });
   await engine.record({ entity: 'cus_1', seq: 1 });
   await until(() => answer !== undefined);
-  await putBackWithNext();
+  await requeueWithNext();
   await until(async () => (await states()).length === 3);
   await engine.record({ entity: 'cus_2', seq: 1 });
   await until(async () => (await states()).at(-1) === 'succeeded');
@@ -83,7 +83,7 @@ test('A-138 an event that is put back while it is on its way still has the later
   expect(seqsOf('cus_1')).toEqual([1, 2]);
 });
 
-test('A-138 an event that is put back for an endpoint that came after it waits for the later one that is on its way there', async () => {
+test('A-138 an event that is queued again for an endpoint made after it waits for the later one in flight there', async () => {
   engine.startWorker();
   await engine.record({ entity: 'cus_1', seq: 1 });
   await until(async () => (await states()).includes('succeeded'));
@@ -98,7 +98,7 @@ test('A-138 an event that is put back for an endpoint that came after it waits f
     });
     await engine.record({ entity: 'cus_1', seq: 2 });
     await until(() => answer !== undefined);
-    await putBack(engine.db, 1);
+    await requeue(engine.db, 1);
     await until(async () => (await states()).length === 6);
     expect((await states()).filter((state) => state === 'waiting')).toHaveLength(1);
     expect(later.received).toHaveLength(2);

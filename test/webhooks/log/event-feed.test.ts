@@ -76,7 +76,7 @@ test('A-142 an event in the feed has the members of interface 12.6, the body byt
   expect((await feed({}, keyOf(api.restuid))).json.events[0].deliveries).toHaveLength(2);
 });
 
-test('A-142 a reader that follows next_cursor gets every event once, in the sequence of each entity, while five others write', async () => {
+test('A-142 a reader that follows next_cursor gets every event once, in the sequence of each entity, while five writers record', async () => {
   api.startWorker();
   api.startWorker();
   const writers = 5;
@@ -86,7 +86,7 @@ test('A-142 a reader that follows next_cursor gets every event once, in the sequ
     for (let number = 1; number <= perWriter; number += 1) {
       await inTransaction(api.db, async (tx) => {
         await recordEvent(tx, draftOf({ tenant: api.restuid, entity: `cus_${writer}`, seq: number }, api.clock.now()));
-        // Transactions stay open for a while after they took their place in the outbox: they commit in another sequence.
+        // Transactions stay open after they took their position, so they commit in another sequence.
         if ((writer + number) % 3 === 0) await new Promise((resolve) => setTimeout(resolve, 40));
       });
     }
@@ -103,7 +103,7 @@ test('A-142 a reader that follows next_cursor gets every event once, in the sequ
     if (isLast && read.length >= writers * perWriter) break;
   }
   await work;
-  // From the start all at once: the same events in the same sequence, so nothing came before a cursor given out.
+  // Read again from the start: the same events in the same sequence, so nothing appeared before a cursor.
   const whole = await readOn(undefined, { pagesize: 100 });
   expect(read.map(({ id }) => id)).toEqual(whole.events.map(({ id }) => id));
   expect(new Set(read.map(({ id }) => id)).size).toBe(writers * perWriter);
@@ -157,7 +157,7 @@ test('filters by kind, event, entity and time; a cursor belongs to its filters a
   expect(seqs(await feed({ since: '2026-03-01T11:03:00Z' }))).toEqual([4, 5, 6]);
   expect(seqs(await feed({ kinds: 'orders', since: '2026-03-01T12:02:00+01:00' }))).toEqual([4, 6]);
 
-  // Whoever asked from a time on goes on from there, also when nothing was found.
+  // A reader with `since` continues from there, also when nothing was found.
   const none = await feed({ since: '2026-03-01T11:06:00Z' });
   expect(seqs(none)).toEqual([]);
   expect(seqs(await feed({ cursor: none.json.next_cursor }))).toEqual([]);
@@ -190,7 +190,7 @@ test('the end of the feed has a cursor too, from which later events follow', asy
   expect(seqs(await feed({ after: one.json.next_cursor }))).toEqual([2]);
 });
 
-test('A-145 after an event or a cursor of 31 days ago the gap is told, and a reader that came back in time is led on', async () => {
+test('A-145 an event or a cursor of 31 days ago is refused as expired, and a reader that returns in time continues', async () => {
   api.startWorker();
   const old = await api.record({ entity: 'cus_1', seq: 1 });
   await api.record({ entity: 'cus_1', seq: 2 });
@@ -210,6 +210,6 @@ test('A-145 after an event or a cursor of 31 days ago the gap is told, and a rea
   expect(fault(await feed({ after: gone }))).toEqual([400, 'after', 'CURSOR_EXPIRED']);
   await until(async () => seqs(await feed({ after: refreshed })).length === 1);
   expect(seqs(await feed({ after: refreshed }))).toEqual([3]);
-  // From the oldest kept: what is older than 30 days is not shown even while it still lies there.
+  // Events older than 30 days are not shown, even while they are still stored.
   expect(seqs(await feed())).toEqual([3]);
 });

@@ -36,7 +36,7 @@ const behind: Next = { next_attempt: 'behind', next_attempt_iso: null };
 const nothing: Next = { next_attempt: null, next_attempt_iso: null };
 const plannedAt = (pattern: RegExp) => ({ next_attempt: 'planned', next_attempt_iso: expect.stringMatching(pattern) });
 
-test('F-42 the next try is a time that is still to come; what is due waits for its turn, and what follows an earlier event says so', async () => {
+test('F-42 the next try is a time to come, `due` for a delivery that waits to be sent, or `behind` an earlier event', async () => {
   expect(await ofEndpoint()).toEqual(nothing);
   const stop = api.startWorker();
   await api.record({ entity: 'cus_1', seq: 1 });
@@ -48,13 +48,13 @@ test('F-42 the next try is a time that is still to come; what is due waits for i
   expect(await ofDeliveries()).toEqual([behind, plannedAt(/^2026-03-01T12:00:05/)]);
   await stop();
 
-  // Nobody sends it, and an hour later it is long due: when it goes is not known, and a time in the past would be wrong.
+  // No worker runs, and an hour later the delivery is long due; a time in the past would be wrong.
   api.clock.advance(3_600_000);
   expect(await ofEndpoint()).toEqual(due);
   expect(await ofDeliveries()).toEqual([behind, due]);
 });
 
-test('F-42 of an endpoint that the breaker holds the next try is when the hold ends', async () => {
+test('F-42 the next try of an endpoint that the breaker holds is the end of the hold', async () => {
   const stop = api.startWorker();
   await api.record({ entity: 'cus_1', seq: 1 });
   await until(async () => (await ofEndpoint()).next_attempt === 'planned');
@@ -65,13 +65,13 @@ test('F-42 of an endpoint that the breaker holds the next try is when the hold e
   expect(await ofDeliveries()).toEqual([plannedAt(/^2026-03-01T12:01:00/)]);
   api.clock.advance(30_000);
   expect(await ofEndpoint()).toEqual(plannedAt(/^2026-03-01T12:01:00/));
-  // It is due itself; whether it is the one that is tried then is open.
+  // The delivery is due, but another one may be tried first.
   expect(await ofDeliveries()).toEqual([due]);
   api.clock.advance(3_600_000);
   expect(await ofEndpoint()).toEqual(due);
 });
 
-test('F-42 what will be cancelled is not tried again', async () => {
+test('F-42 a delivery that will be cancelled has no next try', async () => {
   const stop = api.startWorker();
   await api.record({ entity: 'cus_1', seq: 1 });
   await until(async () => (await ofEndpoint()).next_attempt === 'planned');

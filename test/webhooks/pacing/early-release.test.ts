@@ -23,7 +23,7 @@ afterEach(async () => {
 const countOf = async (state: string): Promise<number> =>
   (await engine.deliveries()).filter((delivery) => delivery.state === state).length;
 
-/** Runs with outcomes that cannot be written: the row of the first one is locked. */
+/** Runs with results that cannot be written: the row of the first one is locked. */
 const whileUnwritten = async (entity: string, during: () => Promise<void>): Promise<void> => {
   const client = await engine.pool.connect();
   try {
@@ -36,10 +36,10 @@ const whileUnwritten = async (entity: string, during: () => Promise<void>): Prom
   }
 };
 
-test('a slot is free when the receiver took its event, for as many as may wait to be written; the next ones wait with theirs', async () => {
-  // One slot; twice as many may be unwritten without one.
+test('a slot is released when the receiver has answered, while few results are unwritten; then attempts keep theirs', async () => {
+  // One slot; two results may be unwritten without one.
   engine.startWorker({ settings: { concurrency_max: 1 } });
-  // From then on it is known to be quick.
+  // From then on the endpoint is quick.
   await engine.record({ entity: 'cus_0', seq: 1 });
   await until(async () => (await countOf('succeeded')) === 1);
   let answer = (): void => undefined;
@@ -61,7 +61,7 @@ test('a slot is free when the receiver took its event, for as many as may wait t
   expect(receiver.received.length).toBe(6);
 });
 
-test('what an answer says of its endpoint is written before the next one goes there: none follows a 410', async () => {
+test('a result that changes the endpoint is written before its next attempt: none follows a 410', async () => {
   engine.startWorker({ settings: { concurrency_max: 1 } });
   let answer = (): void => undefined;
   receiver.behave((response) => {
@@ -75,7 +75,7 @@ test('what an answer says of its endpoint is written before the next one goes th
   answer();
   await until(async () => (await countOf('cancelled')) === 5);
   expect(receiver.received.length).toBe(1);
-  // It would have been sent to otherwise: whoever enables it again gets what comes then.
+  // Otherwise it would have been sent; after the endpoint is enabled again it gets only later events.
   await sql`update webhooks.endpoints set enabled = true, disabled_reason = null, cancel_through = null`.execute(
     engine.db,
   );
@@ -84,7 +84,7 @@ test('what an answer says of its endpoint is written before the next one goes th
   expect(receiver.received[1]?.body).toContain('cus_6');
 });
 
-test('of hundreds that begin together each step leaves the process to what else came in, and all of them begin', async () => {
+test('hundreds of attempts start in batches that leave the event loop free in between, and all of them start', async () => {
   const starts = createBatchedStarts(8);
   let begun = 0;
   const all = Array.from({ length: 300 }, async () => {
@@ -99,12 +99,12 @@ test('of hundreds that begin together each step leaves the process to what else 
   }
   await Promise.all(all);
   expect(Math.max(...between)).toBeLessThanOrEqual(16);
-  // When there is nothing to wait for nobody waits.
+  // Without anything to wait for the start is immediate.
   await new Promise((resolve) => setImmediate(resolve));
   expect(starts.waitForStart()).toBeUndefined();
 });
 
-test('limits end each after its time, whatever began before or after it, and at once with their signal', async () => {
+test('each time limit ends after its time, whatever began before or after it, and at once with its signal', async () => {
   const begin = createTimeLimits(60);
   const cut = new AbortController();
   const ended: string[] = [];

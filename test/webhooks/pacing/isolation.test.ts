@@ -37,13 +37,13 @@ test('however many endpoints hang, each with a long backlog, an event for anothe
   const recorded = Date.now();
   for (let index = 0; index < 50; index += 1) await engine.record({ entity: `cus_${index}`, seq: 1 });
   await until(() => healthy.received.length === 50);
-  // Long before any attempt at the hanging ones ends by its timeout of 15 s.
+  // Long before any attempt to the hanging receivers reaches its timeout of 15 s.
   expect(Date.now() - recorded).toBeLessThan(10_000);
-  // An endpoint that has not answered yet is asked one thing at a time.
+  // An endpoint that has not answered yet gets one attempt at a time.
   expect(hanging.received).toHaveLength(19);
 });
 
-test('an answer whose status has come holds its slot for two seconds at most, however slowly its body drips', async () => {
+test('after the status a response holds its slot for two seconds at most, however slowly its body arrives', async () => {
   const dripping = await open((response) => {
     response.writeHead(200);
     const drip = setInterval(() => response.write('.'), 100);
@@ -63,7 +63,7 @@ test('an answer whose status has come holds its slot for two seconds at most, ho
   expect(attempt?.response).toMatch(/^\.+$/);
 });
 
-test('what is kept of an answer that is no text has at most 16 KiB as text too', async () => {
+test('the stored text of a binary response has at most 16 KiB', async () => {
   const binary = await open((response) => void response.writeHead(500).end(Buffer.alloc(100_000, 0xff)));
   const zeros = await open((response) => void response.writeHead(500).end(Buffer.alloc(100_000)));
   await engine.addEndpoint(binary.url);
@@ -96,7 +96,7 @@ test('a Retry-After that is absurdly far away delays by a day, and the attempt i
 
 const never = new AbortController().signal;
 
-test('unknown endpoints share half of the slots; quick ones get more with each answer; who lets its sender wait leaves its slot to others', () => {
+test('unknown endpoints share half of the slots, quick ones get more with each answer, and slow attempts leave their slots', () => {
   const slots = createSlots({ slotsMax: 8, slowSlotsMax: 3, perEndpointMax: 8, slowMs: 1_000, shortMs: 50 });
   const remainingFor = (
     endpointUid: string,
@@ -107,7 +107,7 @@ test('unknown endpoints share half of the slots; quick ones get more with each a
     void slot.waitForSlot(never);
     return slot;
   };
-  /** The answer is there and written. */
+  /** The attempt was answered and its result is written. */
   const end = (slot: Slot | undefined, tookMs: number, failed: boolean): void => {
     slot?.answered();
     slot?.release({ tookMs, failed });
@@ -137,15 +137,15 @@ test('unknown endpoints share half of the slots; quick ones get more with each a
   });
   expect(remainingFor('a', quick)).toBe(2);
   const own = [take('a'), take('a')];
-  // Its slots are not among those of the unknown.
+  // Its slots do not count as those of unknown endpoints.
   expect(slots.room(startMs)).toMatchObject({ free: 3, freeForUnknown: 1 });
   end(own[0], 20, false);
   expect(remainingFor('a', quick)).toBe(3);
-  // A failure takes half, a time-out all but one.
+  // A failure halves the limit, a timeout sets it to one.
   end(own[1], 20, true);
   expect(remainingFor('a', quick)).toBe(2);
 
-  // b, c and d hang: their slots are free again, and they wait elsewhere.
+  // b, c and d hang: their usual slots are free again, and they have slow slots.
   expect(slots.room(startMs + 1_500)).toEqual({
     free: 8,
     freeForUnknown: 4,
@@ -153,7 +153,7 @@ test('unknown endpoints share half of the slots; quick ones get more with each a
     freeForSlow: 0,
     full: ['b', 'c', 'd'],
   });
-  // No more may wait than there are waiting slots.
+  // No more than there are slow slots.
   expect(remainingFor('e')).toBe(1);
   const last = take('e');
   expect(slots.room(startMs + 5_000)).toMatchObject({ free: 7, freeForUnknown: 3, freeForSlow: 0 });
@@ -162,7 +162,7 @@ test('unknown endpoints share half of the slots; quick ones get more with each a
   expect(remainingFor('b', slow)).toBe(1);
 });
 
-test('a quick endpoint is given its next deliveries ahead, is sent no more of them at once than it may, and takes no slots of others with them', async () => {
+test('a quick endpoint holds its next deliveries ahead, within its limit of attempts, and takes no slots of others', async () => {
   const slots = createSlots({ slotsMax: 8, slowSlotsMax: 8, perEndpointMax: 2, slowMs: 1_000, shortMs: 50 });
   const remainingFor = (isPaced: boolean): number =>
     slots.remainingFor({ endpointUid: 'a', endpointClass: quick, recoveredMs: 0, isPaced });
@@ -171,7 +171,7 @@ test('a quick endpoint is given its next deliveries ahead, is sent no more of th
   await first.waitForSlot(never);
   first.answered();
   first.release({ tookMs: 5, failed: false });
-  // It may have two at once now, and sixteen times as many ahead, unless it has a rate to keep.
+  // It may have two attempts at once now, and sixteen times as many deliveries ahead, unless it has a rate.
   expect([remainingFor(true), remainingFor(false)]).toEqual([2, 32]);
 
   const begun: number[] = [];
@@ -192,9 +192,9 @@ test('a quick endpoint is given its next deliveries ahead, is sent no more of th
   expect(slots.room(performance.now())).toMatchObject({ free: 8, full: [] });
 });
 
-test('only an endpoint that answers at once is sent more than eight at once; with the first answer that takes longer it is eight again', () => {
+test('only an endpoint that answers promptly has more than eight attempts at once; after a longer answer it has eight', () => {
   const slots = createSlots({ slotsMax: 64, slowSlotsMax: 8, perEndpointMax: 32, slowMs: 1_000, shortMs: 50 });
-  /** How many at once it gets, after an answer that took so long. */
+  /** How many attempts at once it gets after an answer that took so long. */
   const allowedAfter = (endpointUid: string, tookMs: number): number => {
     const slot = slots.take(endpointUid, false);
     void slot.waitForSlot(never);

@@ -25,7 +25,7 @@ const recordSome = async (from: number, count: number): Promise<void> => {
   for (let index = from; index < from + count; index += 1) await engine.record({ entity: `cus_${index}`, seq: 1 });
 };
 
-test('the rate that an owner set is kept by several workers together, in every second', async () => {
+test('several workers together keep the rate of an owner in every second', async () => {
   await sql`update webhooks.endpoints set max_per_second = 20 where uid = ${uid}`.execute(engine.db);
   await recordSome(0, 60);
   const started = Date.now();
@@ -36,12 +36,12 @@ test('the rate that an owner set is kept by several workers together, in every s
   expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(2_000);
   for (const [index, time] of times.entries()) {
     const within = times.filter((other) => other >= time && other < time + 1_000).length;
-    // Claimed in time; between claim and arrival a machine under load may hold some up by a little.
+    // Claims are in time; between claim and arrival a busy machine may delay some a little.
     expect(within, `from ${time - started} ms, the ${index + 1}th`).toBeLessThanOrEqual(24);
   }
 });
 
-test('a burst and what follows evenly are never more than the rate in one second', () => {
+test('a burst and the evenly spaced deliveries after it never exceed the rate in one second', () => {
   for (const maxPerSecond of [1, 2, 9, 10, 37, 100, 1000]) {
     const rate = rateOf(maxPerSecond);
     const sent: number[] = [];
@@ -58,12 +58,12 @@ test('a burst and what follows evenly are never more than the rate in one second
     }
     for (const time of sent)
       expect(sent.filter((other) => other >= time && other < time + 1_000).length).toBeLessThanOrEqual(maxPerSecond);
-    // And it is used: what is left out is the price of the burst.
+    // And the rate is used, but for the price of the burst.
     expect(sent.length).toBeGreaterThanOrEqual(Math.floor(maxPerSecond * 5 * 0.85));
   }
 });
 
-test('after 20 failures in a row the others wait for the answer of one; nothing waits more than five minutes longer', async () => {
+test('after 20 failures in a row the others wait for the result of one attempt, five minutes longer at most', async () => {
   receiver.behave(status(500));
   engine.startWorker();
   await recordSome(0, 20);
@@ -75,7 +75,7 @@ test('after 20 failures in a row the others wait for the answer of one; nothing 
   };
   await until(async () => (await gate()) !== null);
 
-  // Held: what becomes due now is not sent, while another endpoint gets it.
+  // Held: a delivery that becomes due is not sent, while another endpoint gets its own.
   const other = await startReceiver();
   await engine.addEndpoint(other.url);
   const before = receiver.received.length;
@@ -83,17 +83,17 @@ test('after 20 failures in a row the others wait for the answer of one; nothing 
   await until(() => other.received.length === 10);
   expect(receiver.received.filter(({ body }) => body.includes('cus_50'))).toHaveLength(0);
 
-  // Half open: one goes, fails, and everything is held again for longer.
+  // Half open: one attempt fails, and the others are held for longer.
   engine.advance(6_000);
   await until(() => receiver.received.length > before);
   await until(async () => ((await gate())?.getTime() ?? 0) > engine.clock.now().getTime() + 7_000);
   expect(receiver.received.length).toBe(before + 1);
 
-  // Held as long as may be: everything that waits goes, whatever the breaker says.
+  // Held for the longest allowed time: all waiting deliveries go, although the breaker is open.
   engine.advance(5 * 60_000 + 1_000);
   await until(async () => (await engine.deliveries()).every(({ attempts_count: count }) => count >= 1));
 
-  // One success, and the endpoint is sent to again, beginning with one at a time.
+  // After one success the endpoint gets deliveries again, one at a time at first.
   receiver.behave(status(204));
   engine.advance(70_000);
   await until(async () => (await gate()) === null);

@@ -38,7 +38,7 @@ test('A-133 a receiver that fails for ever gets 15 attempts at the published del
     const { next_attempt_at: next } = await after(attempt);
     const delayMs = (next?.getTime() ?? 0) - engine.clock.now().getTime();
     const planned = (retryDelaysSeconds[attempt - 1] ?? 0) * 1000;
-    // The clock runs on a little while the attempt is written and read.
+    // The clock runs on while the attempt is written and read.
     expect(delayMs).toBeGreaterThan(planned - 2_000);
     expect(delayMs).toBeLessThanOrEqual(planned * 1.1);
     engine.advance(delayMs + 10);

@@ -27,7 +27,7 @@ afterEach(async () => {
 const count = 10_000;
 const perTenant = 20;
 
-/** Of as many tenants as it takes; each with a delivery that is due. `known`: they answered in time so far. */
+/** Endpoints of as many tenants as needed, each with a due delivery. `known`: they have answered in time before. */
 const addSlow = async (url: string, known: boolean): Promise<void> => {
   const uids = Array.from({ length: count }, (_, index) => `whe_slow_${index}`);
   const secrets = uids.map((uid) => engine.box.seal('a-secret-of-24-characters', endpointSecretLabel(uid)));
@@ -57,11 +57,11 @@ const arrivalMs = async (receiver: WebhookReceiver, entity: string): Promise<num
 };
 
 for (const [known, whose, hangingMost] of [
-  // Half of the usual slots for those that are not known, and four waiting ones for each usual slot.
-  [false, 'that nobody knows yet', 16 + 4 * 32],
+  // Half of the usual slots for unknown endpoints, and four slow slots for each usual one.
+  [false, 'that are unknown', 16 + 4 * 32],
   [true, 'that answered in time until now', 32 + 4 * 32],
 ] as const) {
-  test(`10,000 receivers ${whose} and that hang hold a bounded number of slots and delay nobody who answers`, async () => {
+  test(`10,000 receivers ${whose} and that hang hold a bounded number of slots and delay no receiver that answers`, async () => {
     let hanging = 0;
     let hangingMax = 0;
     const slowOnes = await open((response) => {
@@ -80,7 +80,7 @@ for (const [known, whose, hangingMost] of [
 
     const latencies: number[] = [];
     for (let index = 0; index < 60; index += 1) latencies.push(await arrivalMs(healthy, `cus_${index}`));
-    // One that is made only now, and that nobody knows.
+    // A new endpoint without any attempt.
     const late = await open();
     await engine.addEndpoint(late.url, { kinds: ['menu'] });
     const recorded = Date.now();
@@ -92,7 +92,7 @@ for (const [known, whose, hangingMost] of [
     expect(latencies.at(-1)).toBeLessThan(3_000);
     expect(hangingMax).toBeLessThanOrEqual(hangingMost);
 
-    // Once it is known that they are slow, they are taken for slow by every worker, also one that begins anew.
+    // Once they are known as slow, every worker treats them as slow, also a new one.
     await until(async () => {
       const { rows } = await sql<{ count: number }>`
         select count(*) as count from webhooks.ready where class = ${slow}`.execute(engine.db);

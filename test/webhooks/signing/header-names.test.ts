@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 afterAll(() => api?.close());
 
-/** They mean something else to a server or a proxy on the way, or stand in the request of a delivery already. */
+/** Names that servers or proxies give a meaning, or that a delivery has already. */
 const taken = [
   ...['Content-Length', 'content-type', 'Content-Digest', 'Host', 'Connection', 'Keep-Alive', 'TE', 'Trailer'],
   ...['Transfer-Encoding', 'Upgrade', 'Expect', 'Via', 'Date', 'Authorization', 'Proxy-Authorization'],
@@ -27,13 +27,13 @@ const taken = [
   ],
   ...['X-Forwarded-For', 'X-Real-IP', 'X-HTTP-Method-Override', 'webhook-id', 'Webhook-Anything', 'User-Agent'],
   ...['X-Orderpass-Delivery', 'x-orderpass-attempt', 'Accept', 'Accept-Encoding', 'If-Match', 'Range'],
-  // The twin of a rotation would be it.
+  // Its `-Next` twin during a rotation would be that header.
   ...['Set-Cookie-Next', 'traceparent-next'],
 ];
 const badSyntax = ['a b', 'a:b', 'ü', 'x\r\nHost', 'x'.repeat(65), '"'];
 const good = ['X-Pos-Signature', 'X-Hub-Signature-256', 'Signature', 'X-Orderpass-Signature'];
 
-test('F-34 one list says which names a signature header may not have, for the operator and for each endpoint', async () => {
+test('F-34 one list of refused names of the signature header serves the operator and each endpoint', async () => {
   const isSetting = (name: string): boolean => webhooksSettings.safeParse({ signature_header: name }).success;
   const url = 'http://127.0.0.1:2/hook';
   const { uid } = await api.endpoint(url);
@@ -49,7 +49,7 @@ test('F-34 one list says which names a signature header may not have, for the op
   }
 });
 
-test('F-34 a name that the operator may not choose stops the start, by the name of the setting', async () => {
+test('F-34 a refused name in the configuration stops the start with the name of the setting', async () => {
   const refused = await runCommand(['config', 'check'], { ORDERPASS_SIGNATURE_HEADER: 'Content-Length' });
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain('ORDERPASS_SIGNATURE_HEADER');

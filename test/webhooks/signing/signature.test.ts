@@ -77,7 +77,7 @@ test('A-130 a Standard Webhooks library, plain HMAC code and the published Ed255
   expect([signed(body), signed(`${body} `)]).toEqual([true, false]);
 });
 
-test('neither the secret nor the private key stands in the store as it is', async () => {
+test('neither the secret nor the private key is stored in plain text', async () => {
   const { endpoint_uid: uid, secret } = await engine.addEndpoint(receiver.url);
   const { rows } = await sql<{ secret: Buffer }>`select secret from webhooks.endpoints where uid = ${uid}`.execute(
     engine.db,

@@ -1,4 +1,4 @@
-/** A new key of v1a signatures: listed a day before it signs, the old one a week longer (interface 4.3). */
+/** A new key of v1a signatures is published a day before it signs, the old one for a week after (interface 4.3). */
 import { createPublicKey, type JsonWebKey, randomBytes, verify } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '#src/platform/clock.ts';
@@ -47,7 +47,7 @@ const signerOfNext = async (): Promise<string[]> => {
 
 const rotate = () => inTransaction(engine.db, (tx) => rotateWebhookKey(tx, engine));
 
-test('a new key is listed a day before it signs, the old one for a week after; between them there is no second one', async () => {
+test('a new key is published a day before it signs, the old one for a week after, and no second key in between', async () => {
   await engine.addEndpoint(receiver.url);
   engine.startWorker();
   const [first = ''] = await listed();
@@ -69,7 +69,7 @@ test('a new key is listed a day before it signs, the old one for a week after; b
   expect(await signerOfNext()).toEqual([second]);
 });
 
-test('the command lists a new key, stands in the audit, and refuses a second one before the first signs', async () => {
+test('the command publishes a new key, is recorded in the audit, and refuses a second one before the first signs', async () => {
   const database = await createTestDatabase();
   const masterKey = randomBytes(32);
   const env = { DATABASE_URL: database.url, ORDERPASS_MASTER_KEY: masterKey.toString('base64') };

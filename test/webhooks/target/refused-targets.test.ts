@@ -13,7 +13,7 @@ const names: Record<string, number[]> = {
 };
 const server = createSocket('udp4');
 
-/** A name server of A records: the question back, and one answer for the names above. */
+/** A name server of A records: it repeats the question and gives one answer for the names above. */
 const answerTo = (question: Buffer): Buffer => {
   const labels: string[] = [];
   let at = 12;
@@ -107,7 +107,7 @@ test('F-66 an endpoint that was made with such a port before is not sent to', as
   expect(attempt).toMatchObject({ failure: 'target_refused', status: null, address: null });
 });
 
-test('a repeated creation is answered from its receipt, wherever the name leads by then; a refusal leaves the key free', async () => {
+test('a repeated creation is answered from its receipt, whatever the name resolves to by then; a refusal frees the key', async () => {
   const key = { 'idempotency-key': 'rebound' };
   expect((await create('https://inside.example/', key)).status).toBe(400);
   const made = await create('https://public.example/again', key);
@@ -115,7 +115,7 @@ test('a repeated creation is answered from its receipt, wherever the name leads 
   names['public.example'] = [10, 0, 0, 1];
   const again = await create('https://public.example/again', key);
   expect(again.text).toBe(made.text);
-  // A name that was rebound later: the attempt is refused before any packet.
+  // The name was rebound later: the attempt is refused before any packet.
   const { attempt } = (await api.post('/webhook/test', { uid: made.json.endpoint.uid })).json;
   expect(attempt).toMatchObject({ failure: 'target_refused', status: null, address: null });
 });

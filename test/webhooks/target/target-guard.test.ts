@@ -99,14 +99,14 @@ test('public addresses are public', () => {
     expect(isPublicAddress(address)).toBe(false);
 });
 
-test('A-139 a name that leads inside later is a failed attempt, and not one packet goes there', async () => {
+test('A-139 a name that later resolves to a private address is a failed attempt, and no packet goes there', async () => {
   let addresses = ['93.184.216.34'];
   const resolve = async (): Promise<string[]> => addresses;
   await engine.addEndpoint(`https://till.example:${receiver.port}/hook`, { rules: strict, resolve });
   const open = await startReceiver();
   await engine.addEndpoint(open.url);
   addresses = ['127.0.0.1'];
-  // The second endpoint's origin is allowed by name, as the demo's receiver is; its delivery shows that the worker works.
+  // The origin of the second endpoint is allowed, as for the demo's receiver; its delivery shows that the worker runs.
   const stop = engine.startWorker({
     resolve,
     rules: { allowPrivate: false, allowedOrigins: [new URL(open.url).origin] },
@@ -122,13 +122,13 @@ test('A-139 a name that leads inside later is a failed attempt, and not one pack
   await open.close();
 });
 
-test('the connection goes to the address that was checked, not to what the name says a moment later', async () => {
+test('the connection goes to the checked address, not to the one that the name has a moment later', async () => {
   const resolve = async (): Promise<string[]> => ['127.0.0.1'];
   const rules = { allowPrivate: false, allowedOrigins: [`http://till.invalid:${receiver.port}`] };
   await engine.addEndpoint(`http://till.invalid:${receiver.port}/hook`, { rules, resolve });
   engine.startWorker({ resolve, rules });
   await engine.record({ entity: 'cus_1', seq: 1 });
-  // The name has no address in any real resolver: only the pinned one can have led here.
+  // The name has no address in any real resolver, so only the checked address can have led here.
   await until(() => receiver.received.length === 1);
   expect(receiver.received[0]?.headers.host).toBe(`till.invalid:${receiver.port}`);
 });
@@ -168,7 +168,7 @@ test('A-139 names are asked of a real name server: what leads inside is refused 
     expect(names.asked.sort()).toEqual(['till.example A', 'till.example AAAA']);
     await stop();
 
-    // Allowed by its origin, the name is asked once for an attempt, and the connection asks nobody again.
+    // The origin is allowed: the name is resolved once per attempt, and the connection does not resolve it again.
     names.asked.splice(0);
     const origin = `http://till.example:${receiver.port}`;
     const rules = { allowPrivate: false, allowedOrigins: [origin] };
@@ -183,7 +183,7 @@ test('A-139 names are asked of a real name server: what leads inside is refused 
   }
 });
 
-test('a name server that keeps silent costs an attempt its time and nobody else anything', async () => {
+test('a silent name server costs its attempt the time limit and delays no other attempt', async () => {
   const names = await startNameServer();
   try {
     names.answer(['93.184.216.34']);

@@ -19,7 +19,7 @@ afterEach(async () => {
   await receiver.close();
 });
 
-/** As a scrape sees them now. */
+/** The metrics as a scrape sees them now. */
 const figures = async (): Promise<{ answering: number; held: number }> => {
   const metrics = createMetrics();
   watchQueue(metrics, engine);
@@ -28,19 +28,19 @@ const figures = async (): Promise<{ answering: number; held: number }> => {
   return { answering: value('webhook_oldest_due_seconds'), held: value('webhook_held_oldest_due_seconds') };
 };
 
-test('F-64 a dead receiver and a sick worker are told apart by how long deliveries are due', async () => {
+test('F-64 metrics distinguish a dead receiver from a slow worker by how long deliveries have been due', async () => {
   await engine.addEndpoint(receiver.url, { kinds: ['customers'] });
   const stop = engine.startWorker();
   await engine.record({ entity: 'cus_1', seq: 1 });
   await until(async () => (await engine.deliveries())[0]?.attempts_count === 1);
   await stop();
   engine.advance(600_000);
-  // Only the endpoint that failed has something due.
+  // Only the endpoint that failed has a due delivery.
   const dead = await figures();
   expect(dead.answering).toBe(0);
   expect(dead.held).toBeGreaterThan(500);
 
-  // One that was never tried is due as well, and nobody sends to it: that is the worker's fault.
+  // A delivery that was never tried is due as well, because no worker runs: that is not the receiver's fault.
   const { endpoint_uid: uid } = await engine.addEndpoint(receiver.url, { kinds: ['orders'] });
   await sql`
     insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state,

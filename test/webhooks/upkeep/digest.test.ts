@@ -52,7 +52,7 @@ afterEach(async () => {
   await receiver.close();
 });
 
-test('A-143 each hour one signed digest tells counts and hashes of what was recorded, however many workers there are', async () => {
+test('A-143 each hour one signed digest has counts and hashes of the recorded events, with any number of workers', async () => {
   const silent = await startReceiver();
   await engine.addEndpoint(silent.url, { kinds: ['customers'] });
   const stops = [engine.startWorker(), engine.startWorker(), engine.startWorker()];
@@ -78,7 +78,7 @@ test('A-143 each hour one signed digest tells counts and hashes of what was reco
   expect(Date.parse(first?.digest.to ?? '') % hour).toBe(0);
   expect(first?.previous_seq).toBeNull();
   const request = receiver.received.find(({ body }) => body.includes('webhook.digest'));
-  // The library judges by its own clock; ours was moved, so its window is not asked.
+  // The library uses its own clock and the test has moved the engine's, so the library's time window is not checked.
   const signed = new Webhook(secret).sign(
     String(request?.headers['webhook-id']),
     new Date(Number(request?.headers['webhook-timestamp']) * 1000),
@@ -92,7 +92,7 @@ test('A-143 each hour one signed digest tells counts and hashes of what was reco
     body: request?.body,
   });
 
-  // It is there, and only there: the next event shows that nothing else was on the way.
+  // Only this endpoint gets it: the next event shows that nothing else was sent.
   await engine.record({ entity: 'cus_after', seq: 1 });
   await until(() => silent.received.length === 8);
   await until(() => receiver.received.length === 9);
@@ -101,7 +101,7 @@ test('A-143 each hour one signed digest tells counts and hashes of what was reco
   await silent.close();
 });
 
-test('hours that nobody was there for are made up for, a day at most, each once and in a sequence that shows gaps', async () => {
+test('digests of hours without a worker are sent later, for a day at most, each once, with a sequence that shows gaps', async () => {
   const stop = engine.startWorker();
   await until(known);
   await stop();

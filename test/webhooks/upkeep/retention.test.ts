@@ -68,7 +68,7 @@ test('events, deliveries and attempts are kept for 30 days and then dropped with
   expect((await engine.deliveries())[0]?.entity).toBe('cus_2');
 });
 
-test('what was still to be sent is cancelled before its week goes, and what waited behind it is sent', async () => {
+test('unfinished deliveries are cancelled before their week is dropped, and deliveries behind them are sent', async () => {
   receiver.behave(status(500));
   const stop = engine.startWorker();
   await engine.record({ entity: 'cus_1', seq: 1 });
@@ -78,7 +78,7 @@ test('what was still to be sent is cancelled before its week goes, and what wait
   engine.advance(20 * day);
   await engine.record({ entity: 'cus_1', seq: 2 });
   await retainNow();
-  // Dispatched behind the first, which is not sent: nobody is there.
+  // Dispatched behind the first one, which is not sent, because no worker runs.
   const dispatching = engine.startWorker({ attemptTimeoutMs: 200 });
   await until(async () => (await engine.deliveries()).length === 2);
   await dispatching();
@@ -95,7 +95,7 @@ test('what was still to be sent is cancelled before its week goes, and what wait
   });
 });
 
-test('what nobody dispatched as long as it was kept goes with its week, and what was recorded since is delivered', async () => {
+test('events that were never dispatched are dropped with their week, and later events are delivered', async () => {
   await engine.record({ entity: 'cus_1', seq: 1 });
   expect(await counts()).toEqual({ events: 1, waiting: 1, places: 0, deliveries: 0, attempts: 0 });
   engine.advance(29 * day);
@@ -109,8 +109,8 @@ test('what nobody dispatched as long as it was kept goes with its week, and what
   expect(receiver.received).toHaveLength(1);
 });
 
-test('rows that belong to no week go too when they are old enough', async () => {
-  // A clock far ahead of the weeks that were made: nobody has made a week for it yet.
+test('old rows outside of the weekly partitions are dropped too', async () => {
+  // A clock far ahead of the weeks that were made, so no partition exists for it.
   engine.advance(200 * day);
   await engine.record({ entity: 'cus_1', seq: 1 });
   const stop = engine.startWorker();
