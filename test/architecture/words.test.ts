@@ -31,7 +31,6 @@ const unfinished: string[] = [
   'test/stories',
   'test/support',
   'test/telemetry',
-  'test/webhooks',
 ];
 
 const isExempt = (file: string): boolean =>
