@@ -39,7 +39,7 @@ const startSink = (file: string) => {
   const close = async (): Promise<Logged[]> => {
     ended.abort();
     await running;
-    return logged.filter(({ msg }) => msg.includes('lost events'));
+    return logged.filter(({ msg }) => msg.includes('dropped before the sink'));
   };
   return { close };
 };
