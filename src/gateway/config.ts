@@ -28,7 +28,10 @@ const upstreams = z.preprocess(
     z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, 'a name of lower-case letters, digits and hyphens'),
     z
       .string()
-      .refine(areUpstreamUrls, 'must be http://host[:port] or https://host[:port], without a path; several apart by |'),
+      .refine(
+        areUpstreamUrls,
+        'must be http://host[:port] or https://host[:port], without a path; several separated by |',
+      ),
   ),
 );
 
@@ -94,7 +97,7 @@ function isUpstreamUrl(value: string): boolean {
   return (url.protocol === 'http:' || url.protocol === 'https:') && url.origin === value.replace(/\/$/, '');
 }
 
-/** Text that is not made of pairs is left as it is, for the schema to complain about. */
+/** Text that is not made of pairs is returned unchanged, so that the schema reports it. */
 const parsePairs = (text: string): unknown => {
   const pairs = text.split(',').map((part) => part.trim().split(/=(.*)/s, 2));
   if (pairs.some((pair) => pair.length !== 2)) return text;

@@ -1,9 +1,9 @@
 /**
  * The public door: OAuth server, access policy and proxy in front of any upstream.
  *
- * Owns credentials and tokens, the route table with its scopes, the three error dialects, and everything that must be true
- * of a request before an upstream sees it. It leaves to the service behind: parameters, idempotency, the operation itself.
- * It knows no word of that service's trade; those stand in config/routes.json only.
+ * Owns credentials and tokens, the route table with its scopes, the three error dialects, and every check of a request
+ * before an upstream gets it. The service behind owns parameters, idempotency and the operation itself.
+ * Names of that service are in config/routes.json only.
  *
  * README.md beside this file shows the way of a request. pipeline.ts lists the steps; createGateway below joins the parts.
  */
@@ -120,7 +120,7 @@ export type GatewayDeps = {
   box: SecretBox;
   clock: Clock;
   log: Logger;
-  /** Name in the route table -> address, several apart by `|`. */
+  /** Name in the route table -> address, several separated by `|`. */
   upstreams: Readonly<Record<string, string>>;
   /** Path below /.well-known/ → body: public documents of other parts, served as the gateway's own. */
   moreDocuments?: Readonly<Record<string, () => string>>;
@@ -128,11 +128,11 @@ export type GatewayDeps = {
   pages?: ReadonlyMap<string, Page>;
   /** Default: limits are this process's own. */
   kv?: Kv;
-  /** Default: counted and shown to nobody. */
+  /** Default: counted and not shown. */
   metrics?: Metrics;
   /** Default: nothing is traced. */
   traces?: Traces | undefined;
-  /** Callers say which trace a request belongs to, and whether it is sampled. Default: they do not. */
+  /** Trace context of callers is used: their trace and their sampling decision. Default: it is ignored. */
   trustsTraces?: boolean;
 };
 

@@ -6,11 +6,12 @@ type AssertIdentityDeps = { signers: ReadonlyMap<string, SignAssertion> };
 
 export type SignFor = (exchange: Exchange, method: string) => string;
 
-/** Throws when there is nothing to sign or nobody to sign for: a request without an assertion is never forwarded. */
+/** Throws when the route or the caller is unknown, so that no request is forwarded without an assertion. */
 export const createSignFor = ({ signers }: AssertIdentityDeps): SignFor => {
   return ({ route, principal, target }, method) => {
     const sign = route === undefined ? undefined : signers.get(route.upstream);
-    if (sign === undefined || principal === undefined) throw new Error('cannot assert an identity');
+    if (sign === undefined || principal === undefined)
+      throw new Error('cannot sign an identity without a route and a caller');
     return sign(principal.asserted, { method, target });
   };
 };

@@ -1,4 +1,4 @@
-/** Pure: how the audit names a caller, and what its fingerprint is made of. */
+/** Pure: the members of an audit event that name a caller, and the value that its fingerprint is made of. */
 import type { Fault } from '#src/contract/fault.ts';
 import type { Allowed } from '../model/allowed-use.ts';
 import type { Principal } from '../model/principal.ts';
@@ -28,7 +28,7 @@ export const callerOf = (
   tenants: principal.tenants,
 });
 
-/** One that was not let in is named only when the gateway itself has found out who it is. */
+/** A refused caller is named only when the gateway itself found the key or client behind its credential. */
 export const strangerOf = (presented: Presented | undefined, fault: Fault) => {
   const callerId = fault instanceof TracedFault ? fault.trace.callerId : null;
   const isKey = presented?.kind === 'api_key';

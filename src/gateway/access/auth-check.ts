@@ -1,8 +1,8 @@
 /**
  * `/auth/check`: the pipeline's decision for a proxy that carries the traffic itself (nginx auth_request, Traefik
- * ForwardAuth, Envoy ext_authz). Anybody who reaches the public listener may ask, and may say what he likes about the
- * original request; the answer tells only what the presented credential may do, which its holder could find out anyway.
- * So the proxy must be the only way to the service behind it, and must set the headers itself.
+ * ForwardAuth, Envoy ext_authz). Every client of the public listener may ask, and may claim any original request. The
+ * answer says only what the presented credential may do, which its holder could find out anyway. So the proxy must be
+ * the only way to the service behind it, and must set the headers itself.
  */
 import { Fault } from '#src/contract/fault.ts';
 import { assertionHeader } from '#src/contract/headers.ts';
@@ -17,13 +17,13 @@ import { authCheckPath, createReadOriginalRequest } from './read-original-reques
 
 type AuthCheckDeps = {
   urlBytesMax: number;
-  /** The pipeline's own; `answerOptions` in them refuses, since nothing may be allowed without a caller. */
+  /** The steps of kind `check` (pipeline.ts), which refuse OPTIONS, since nothing may be allowed without a caller. */
   steps: readonly Step[];
-  /** Upstreams whose assertion is handed out. */
+  /** Upstreams for which the answer carries the signed assertion. */
   audiences: ReadonlySet<string>;
   signFor: SignFor;
   write: WriteAnswer;
-  /** With honest statuses: 200 means yes here. */
+  /** With real statuses: to the other proxy, 200 means yes. */
   writeFault: WriteFault;
 };
 
@@ -51,24 +51,24 @@ export type AuthCheck = { owns: (path: string) => boolean; serve: (exchange: Exc
 
 export const createAuthCheck = (deps: AuthCheckDeps): AuthCheck => {
   const readOriginal = createReadOriginalRequest(deps);
-  const judge = async (check: Exchange): Promise<void> => {
-    const judged = { ...check };
+  const decide = async (check: Exchange): Promise<void> => {
+    const checked = { ...check };
     try {
       const original = readOriginal({ ...check, rawHeaders: check.req.rawHeaders });
       if (original === undefined) throw new CheckFault(ambiguousCheck());
-      Object.assign(judged, partsOf(original.target), { method: original.method });
+      Object.assign(checked, partsOf(original.target), { method: original.method });
       for (const step of deps.steps) {
-        const pending = step(judged);
+        const pending = step(checked);
         if (pending !== undefined) await pending;
       }
-      refuseUnseenForm(judged);
-      const headers = identityOf(deps, judged);
-      take(check, judged);
+      refuseUnseenForm(checked);
+      const headers = identityOf(deps, checked);
+      copyDecision(check, checked);
       deps.write(check, { status: 200, headers, body: '' });
     } catch (thrown) {
-      take(check, judged);
-      // The dialect follows from the original's query too; whether a body is sent, from the method of the check.
-      const answering = { ...judged, method: check.method };
+      copyDecision(check, checked);
+      // The dialect depends on the original query too; the method of the check decides whether a body is sent.
+      const answering = { ...checked, method: check.method };
       deps.writeFault(answering, answerableTo(thrown));
       check.refusal = answering.refusal;
     }
@@ -80,7 +80,7 @@ export const createAuthCheck = (deps: AuthCheckDeps): AuthCheck => {
         deps.writeFault(check, methodNotAllowed('GET, HEAD'));
         return;
       }
-      void judge(check);
+      void decide(check);
     },
   };
 };
@@ -91,19 +91,19 @@ const partsOf = (target: string): { target: string; path: string; search: string
   return { target, path: target.slice(0, mark), search: target.slice(mark + 1) };
 };
 
-/** For the answer and the log line, which know the check only. */
-const take = (check: Exchange, { route, principal, allowed, dpopNonce, awaitsContinue }: Exchange): void => {
+/** Copies the decision to the exchange of the check, which the answer and the log line are made from. */
+const copyDecision = (check: Exchange, { route, principal, allowed, dpopNonce, awaitsContinue }: Exchange): void => {
   Object.assign(check, { route, principal, allowed, dpopNonce, awaitsContinue });
 };
 
-/** A form may hold a token and is refused by the pipeline once it shows; here the body stays with the other proxy. */
+/** A form may hold a token. The pipeline refuses it after reading it; here the other proxy has the body, so any form is refused. */
 const refuseUnseenForm = ({ req }: Exchange): void => {
   if (mediaTypeOf(req.headers['content-type']) === 'application/x-www-form-urlencoded') throw unsupportedMediaType();
 };
 
 /**
- * The proxies know 401 and 403 as "no"; nginx makes 500 of any other refusal. What the gateway could not judge (5xx) stays
- * what it is: no "yes" either.
+ * Other proxies take 401 and 403 as "no"; nginx makes 500 of any other refusal. A failure of the gateway (5xx) stays one,
+ * which is no "yes" either.
  */
 const answerableTo = (thrown: unknown): unknown => {
   if (!(thrown instanceof Fault) || thrown.status >= 500 || thrown.status === 401 || thrown.status === 403)
@@ -111,8 +111,8 @@ const answerableTo = (thrown: unknown): unknown => {
   return new CheckFault(thrown);
 };
 
-const identityOf = (deps: AuthCheckDeps, judged: Exchange): string[] => {
-  const { principal, route } = judged;
+const identityOf = (deps: AuthCheckDeps, checked: Exchange): string[] => {
+  const { principal, route } = checked;
   if (principal === undefined || route === undefined) throw new Error('a check ended without a decision');
   const headers = [
     'cache-control',
@@ -126,10 +126,10 @@ const identityOf = (deps: AuthCheckDeps, judged: Exchange): string[] => {
     'x-orderpass-scopes',
     [...principal.scopes].join(' '),
   ];
-  if (deps.audiences.has(route.upstream)) headers.push(assertionHeader, deps.signFor(judged, judged.method));
+  if (deps.audiences.has(route.upstream)) headers.push(assertionHeader, deps.signFor(checked, checked.method));
   return headers;
 };
 
-/** Without those whose API access is off: no service behind another proxy asks for that. */
+/** Without tenants whose API access is off, since services behind another proxy do not check it. */
 const reachableTenants = ({ tenants, tenantsDisabled }: Principal): readonly string[] =>
   tenantsDisabled.length === 0 ? tenants : tenants.filter((tenant) => !tenantsDisabled.includes(tenant));

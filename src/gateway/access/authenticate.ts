@@ -1,5 +1,5 @@
 /**
- * From what a request presents to who it is (interface 3.2 and step 6 of 6.2). Synchronous when everything is remembered,
+ * Finds the caller behind a presented credential (interface 3.2 and step 6 of 6.2). Synchronous when everything is cached,
  * so the hot path neither waits nor allocates a promise.
  */
 import type { IncomingMessage } from 'node:http';
@@ -37,13 +37,13 @@ type AuthenticatorDeps = {
   sourceOf: SourceOf;
   /** Every scope, in the sequence of the route table. */
   allScopes: readonly string[];
-  /** What every API key holds. */
+  /** The scopes of every API key. */
   apiKeyScopes: readonly string[];
 };
 
 export type Authenticator = {
   authenticate: Authenticate;
-  /** What a token says and whom it stands for now. Rejects like `authenticate`, except that API access may be off. */
+  /** The claims of a token and its caller. Rejects like `authenticate`, except that API access may be off. */
   inspectToken(token: string): Promise<{ token: VerifiedToken; principal: Principal }>;
 };
 

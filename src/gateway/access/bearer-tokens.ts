@@ -1,7 +1,6 @@
 /**
- * Access tokens that this gateway issued (RFC 9068). A verified one is remembered with its own text, since verifying costs
- * more than the rest of a request; what can change meanwhile (its end, its signing key, its client) is looked at on each
- * use.
+ * Access tokens that this gateway issued (RFC 9068). A verified token is cached by its text, since verifying costs more
+ * than the rest of a request. What can change meanwhile (its end, its signing key, its client) is checked on each use.
  */
 import type { KeyObject } from 'node:crypto';
 import { errors, type JWTPayload, type JWTVerifyResult, jwtVerify } from 'jose';
@@ -23,19 +22,19 @@ export type VerifiedToken = {
   expiresMs: number;
   /** Thumbprint of the key that it is bound to (RFC 9449). */
   jkt: string | undefined;
-  /** Number of the revocations (credential-cache.ts) at which the token was found alive. */
+  /** Version of the revocations (credentials/lookup/cache.ts) at which the token was last found unrevoked. */
   aliveAt: number;
-  /** Caller made from the client as it was at `record`; another record needs another caller. */
+  /** The caller made from `record`; a new record of the client needs a new caller. */
   caller: { record: ClientRecord; principal: Principal } | undefined;
 };
 
 export type BearerTokens = {
   /**
-   * Throws, or rejects with, INVALID_AUTH. Synchronous for a token that was verified before. `header`: in which it was sent,
-   * and nothing else.
+   * Throws, or rejects with, INVALID_AUTH. Synchronous for a token that was verified before. `header`: the value that it was
+   * sent in, which holds nothing else.
    */
   verify(token: string, header?: string): VerifiedToken | Promise<VerifiedToken>;
-  /** Of the memory of verified ones, since the start. */
+  /** Figures of the cache of verified tokens, since the start. */
   figures(): TokenCacheFigures;
 };
 
@@ -44,32 +43,32 @@ export type TokenCacheFigures = { entries: number; hits: number; misses: number;
 type BearerTokensDeps = {
   origin: string;
   clock: Clock;
-  /** Public key that may have signed a token, while it counts. */
+  /** Public key that may have signed a live token. */
   findKey: (kid: string) => KeyObject | undefined;
   entriesMax?: number;
 };
 
 const entriesMaxDefault = 20_000;
 const sharedTextsMax = 10_000;
-/** Ours have some 800 characters with all scopes; much longer text is not even parsed. */
+/** A token with all scopes has some 800 characters; much longer text is not parsed. */
 const tokenLengthMax = 4_096;
 
 /** So short a part is a text of its own in V8, which is hashed and compared faster than one that points into another. */
 const endLength = 12;
 
 /**
- * By its last characters a token is found among the verified ones, and then compared as a whole: they are signature, so no
- * two tokens of ours share them, and to hash all of the text on each use would cost more than the comparison.
+ * A token is looked up by its last characters and then compared as a whole. They belong to the signature, so no two issued
+ * tokens share them. Hashing the whole text on each use would cost more than the comparison.
  */
 const endOf = (token: string): string => token.slice(-endLength);
 
 const scheme = 'Bearer ';
 
-/** `header`: as the token was sent. It is compared in one go, while a token is a part that must be taken out. */
+/** `header`: the value that the token was sent in. Comparing it needs no copy; the token would have to be cut out first. */
 const isOf = (entry: VerifiedToken, token: string, header: string | undefined): boolean =>
   header === entry.header || (token.length + scheme.length === entry.header.length && entry.header.endsWith(token));
 
-/** In one piece. Of a token that was verified: signed as a whole, it is known to be ASCII. */
+/** Copies the text into one piece. A verified token is ASCII, since it was signed as a whole. */
 const copyOf = (text: string): string => Buffer.from(text, 'latin1').toString('latin1');
 
 export const createBearerTokens = (deps: BearerTokensDeps): BearerTokens => {
@@ -112,7 +111,7 @@ export const createBearerTokens = (deps: BearerTokensDeps): BearerTokens => {
   };
 };
 
-/** The signature is right, so the client may learn what became of its token. */
+/** The signature is right, so the client may learn why its token is refused. */
 const expired = ({ clock }: BearerTokensDeps, clientId: string, expiresMs: number): Fault =>
   new TracedFault('INVALID_AUTH', 'The access token expired', {
     callerId: clientId,
@@ -120,7 +119,7 @@ const expired = ({ clock }: BearerTokensDeps, clientId: string, expiresMs: numbe
     detail: endedDetail(expiresMs, clock.now().getTime()),
   });
 
-/** One text for all that is wrong with a token, its client included. */
+/** One text for every problem of a token and of its client. */
 export const notValid = (cause?: unknown, trace?: Trace): Fault => {
   const text = 'The access token is not valid';
   return trace === undefined
@@ -132,7 +131,7 @@ const verifyToken = async (deps: BearerTokensDeps, token: string): Promise<Verif
   if (token.length > tokenLengthMax || !hasCanonicalSignature(token)) throw notValid();
   let result: JWTVerifyResult;
   try {
-    // The key comes from our own set by its id and never from the token (jwk, jku, x5c); `algorithms` stops "none" and
+    // The key comes from the gateway's own set by its id and never from the token (jwk, jku, x5c); `algorithms` stops "none" and
     // HMAC with the public key as its secret (RFC 8725 sections 2.1 and 3.1).
     result = await jwtVerify(token, (header) => keyFor(deps, header.kid), {
       algorithms: ['ES256'],
@@ -161,11 +160,11 @@ const claimsRefused = (deps: BearerTokensDeps, error: unknown): Fault | undefine
   return notValid(error, { callerId: clientId, reason: 'token_not_yet_valid', detail });
 };
 
-/** Seconds that a Date can hold: a refused claim may be of any type and size, and no date is told of it then. */
+/** True for seconds that a Date can hold. A refused claim may be of any type and size; then its date is left out. */
 const isTime = (seconds: unknown): seconds is number =>
   typeof seconds === 'number' && Math.abs(seconds) <= 8_640_000_000_000;
 
-/** Of a token that counts: since 1970. */
+/** Times of live tokens are after 1970. */
 const isDate = (seconds: unknown): seconds is number => isTime(seconds) && seconds >= 0;
 
 const isName = (value: unknown): value is string => typeof value === 'string' && /^[\x21-\x7e]{1,255}$/.test(value);
@@ -176,13 +175,13 @@ const keyFor = (deps: BearerTokensDeps, kid: string | undefined): KeyObject => {
   return key;
 };
 
-/** base64url leaves bits over in the last character; with other ones in it the same signature would have several texts. */
+/** base64url leaves unused bits in the last character; if they could differ, one signature would have several texts. */
 const hasCanonicalSignature = (token: string): boolean => {
   const signature = token.slice(token.lastIndexOf('.') + 1);
   return Buffer.from(signature, 'base64url').toString('base64url') === signature;
 };
 
-/** A binding of a kind that is not known here must not turn the token into one without any. */
+/** A token with an unknown kind of binding must not count as an unbound token. */
 const boundKey = (cnf: unknown): string | undefined => {
   if (cnf === undefined) return undefined;
   if (typeof cnf === 'object' && cnf !== null && 'jkt' in cnf && typeof cnf.jkt === 'string') return cnf.jkt;
@@ -193,7 +192,7 @@ const toVerified = (text: string, payload: JWTPayload, kid: string | undefined):
   const { client_id: clientId, scope, iat, exp, nbf, sub, aud, jti } = payload;
   if (typeof clientId !== 'string' || sub !== clientId || typeof aud !== 'string') throw notValid();
   if (typeof scope !== 'string' || kid === undefined) throw notValid();
-  // Tokens that this server issues are such; any other time or name would fail later, where dates are made of it and rows written.
+  // Every token that this server issues passes. Other times or names would fail later, in dates and in rows of the store.
   if (!isDate(exp) || !isDate(iat) || (nbf !== undefined && !isDate(nbf))) throw notValid();
   if (!isName(jti) || !isName(clientId)) throw notValid();
   return {

@@ -1,13 +1,13 @@
-/** Counts how requests authenticated, around the step that does it. */
+/** Wraps the authentication step and counts its results. */
 import { Fault } from '#src/contract/fault.ts';
 import { TracedFault } from '../model/traced-fault.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 
-/** `kind`: of the credential. `outcome`: ok, or why not. Both from bounded sets. */
+/** `kind`: kind of the credential. `outcome`: ok, or the reason of the refusal. Both are from bounded sets. */
 export type CountAuthentication = (kind: string, outcome: string) => void;
 
 export const countAuthentications = (identify: Step, count: CountAuthentication): Step => {
-  // Nothing is returned: whatever a step returns is waited for.
+  // Returns nothing, because the pipeline awaits whatever a step returns.
   const accepted = ({ principal }: Exchange): void => {
     count(principal?.kind ?? 'none', 'ok');
   };
@@ -35,7 +35,7 @@ const kindOf = ({ presented }: Exchange): string => {
   switch (presented.kind) {
     case 'client':
       return 'api_client';
-    // Several at once, or one in a form that is not taken.
+    // Several credentials, or one in a form that is not accepted.
     case 'refused':
       return 'malformed';
     default:

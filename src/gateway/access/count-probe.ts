@@ -1,7 +1,7 @@
 /**
- * Requests for operations that do not exist (404, 405), counted in the audit with who sent them: somebody who looks for a way
- * in is found by them. They are answered before any credential is looked at, so it is looked at here, beside the answer, and
- * only for so many at once. One that nobody can name is not counted: the log has it.
+ * Counts requests for operations that do not exist (404, 405) in the audit, with their caller, so that probing shows. The
+ * pipeline answers them before it reads a credential, so the credential is checked here, beside the answer, for a bounded
+ * number of requests at once. A request without a known caller is not counted; the log has it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Fault } from '#src/contract/fault.ts';
@@ -23,7 +23,7 @@ type CountProbeDeps = {
 };
 
 const codes: ReadonlySet<string> = new Set(['INVALID_ACTION', 'METHOD_NOT_ALLOWED']);
-/** A look at an invented credential costs a query. */
+/** A check of an invented credential costs a query. */
 const lookingMax = 128;
 const attemptsMax = 5;
 const retryMs = 1_000;

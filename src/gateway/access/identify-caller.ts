@@ -1,6 +1,6 @@
 /**
- * Interface 6.2, steps 5 and 6: which credential is presented, and whose it is. Tokens in places where RFC 6750 allows
- * them and this server does not are looked for here too, since they decide how a refusal is spelled.
+ * Interface 6.2, steps 5 and 6: finds the presented credential and its caller. It also searches the body for a token, which
+ * RFC 6750 allows and this server refuses, since a token decides the dialect of the refusal.
  */
 
 import type { Socket } from 'node:net';
@@ -17,15 +17,15 @@ import type { Authenticate } from './authenticate.ts';
 import type { Admitted } from './ended-principal.ts';
 
 export type IdentifyCallerDeps = {
-  /** Answers at once when it can; a promise costs the hot path a turn of the event loop. */
+  /** Returns a promise only when it has to wait; a promise costs the hot path a turn of the event loop. */
   authenticate: Authenticate;
-  /** Undefined: tokens that are bound to a key are not taken. */
+  /** Undefined: tokens bound to a key are not accepted. */
   requireProof: RequireProof | undefined;
-  /** Told of each credential that was accepted, with the address of the peer. */
+  /** Called for each accepted credential, with the address of the peer. */
   recordUse: (credentialId: string, address: string | undefined) => void;
 };
 
-/** A caller whose access is off may still ask why (interface 3.2), and one that has ended why it was refused. */
+/** A caller with API access off may still use whoami (interface 3.2), and an ended one may read its denials. */
 const admittedTo = ({ route }: Exchange): Admitted => {
   if (route?.upstream !== ownUpstream) return 'live';
   return route.id === denialRoute ? 'ended' : 'disabled';
@@ -38,19 +38,19 @@ export const createIdentifyCaller = ({ authenticate, requireProof, recordUse }: 
     exchange.principal = principal;
     recordUse(principal.credentialId, exchange.req.socket.remoteAddress);
   };
-  const judge = (exchange: Exchange, presented: Presented, principal: Principal): void | Promise<void> => {
+  const requireBinding = (exchange: Exchange, presented: Presented, principal: Principal): void | Promise<void> => {
     const { id, jkt, tokenId } = principal;
     if (jkt === undefined) return accept(exchange, principal);
     if (presented.kind !== 'bearer' || tokenId === undefined || requireProof === undefined)
-      throw new Error('a bound token got past its scheme');
+      throw new Error('a bound token was accepted without its DPoP scheme');
     return requireProof(exchange, presented.token, { clientId: id, tokenId, jkt }).then(() =>
       accept(exchange, principal),
     );
   };
   const identify = (exchange: Exchange, presented: Presented): void | Promise<void> => {
     const found = authenticate(presented, exchange.req, admittedTo(exchange));
-    if (!(found instanceof Promise)) return judge(exchange, presented, found);
-    return found.then((principal) => judge(exchange, presented, principal));
+    if (!(found instanceof Promise)) return requireBinding(exchange, presented, found);
+    return found.then((principal) => requireBinding(exchange, presented, principal));
   };
   // A caller sends the same credential with all requests of a connection.
   const lastOn = new WeakMap<Socket, Presented>();
@@ -67,7 +67,7 @@ export const createIdentifyCaller = ({ authenticate, requireProof, recordUse }: 
 
 const formType = 'application/x-www-form-urlencoded';
 
-/** A form is refused in any case and so may be read here; JSON beside a credential is read by the service behind. */
+/** A form is refused in any case, so its body may be read here. JSON beside a credential is left for the upstream. */
 const mayHoldToken = ({ req }: Exchange, presented: Presented): boolean => {
   const type = mediaTypeOf(req.headers['content-type']);
   return type === formType || (type === 'application/json' && presented.kind === 'none');

@@ -1,4 +1,4 @@
-/** Interface 6.2, step 8: the units that an operation costs. From here on every answer tells how the caller stands. */
+/** Interface 6.2, step 8: charges the units of the operation. From here on every answer carries the rate limit fields. */
 
 import type { RateLimits } from '../limits/rate-limits.ts';
 import type { RateStanding } from '../limits/rate-meters.ts';
@@ -11,14 +11,15 @@ const unitsByClass: Readonly<Record<Route['class'], number>> = { R: 1, W: 2, H: 
 export const createLimitRate = ({ limits }: { limits: Pick<RateLimits, 'charge'> }): Step => {
   return (exchange) => {
     const { route, principal } = exchange;
-    if (route === undefined || principal === undefined) throw new Error('units are charged after route and caller');
+    if (route === undefined || principal === undefined)
+      throw new Error('cannot charge units before the route and the caller are known');
     const standing = limits.charge(principal.id, unitsByClass[route.class]);
-    if (standing instanceof Promise) return standing.then((decided) => judge(exchange, decided));
-    judge(exchange, standing);
+    if (standing instanceof Promise) return standing.then((decided) => applyStanding(exchange, decided));
+    applyStanding(exchange, standing);
   };
 };
 
-const judge = (exchange: Exchange, standing: RateStanding): void => {
+const applyStanding = (exchange: Exchange, standing: RateStanding): void => {
   exchange.rate = standing;
   if (standing.retryAfterSeconds !== undefined) throw rateLimited(standing.retryAfterSeconds);
 };

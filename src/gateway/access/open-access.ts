@@ -1,4 +1,4 @@
-/** Joins what decides whether a caller may do what it asks for: credentials, tokens, proofs, scopes, limits, the audit. */
+/** Joins the parts that decide whether a caller may call an operation: credentials, tokens, proofs, scopes, limits, audit. */
 import type { Kysely } from 'kysely';
 import { createAssertionSigner, type SignAssertion } from '#src/contract/assertion.ts';
 import type { Clock } from '#src/platform/clock.ts';

@@ -1,4 +1,4 @@
-/** Callers, made once per record and shared by all its requests: a record never changes, it is replaced. */
+/** Callers, made once per record and shared by all its requests. A record never changes; a change replaces it. */
 import { faultTitle } from '#src/contract/fault.ts';
 import type { SecretRow } from '../credentials/lookup/credential-store.ts';
 import type { ClientRecord, KeyRecord } from '../credentials/lookup/records.ts';
@@ -22,13 +22,13 @@ const requireReach = (record: KeyRecord | ClientRecord, kind: CredentialKind): v
   });
 };
 
-/** A client chooses the scopes of its tokens, and so how many different sets there are. */
+/** Bound on the scope sets cached per client, since a client chooses the scopes of its tokens. */
 const scopeSetsMax = 50;
 
 type PrincipalsDeps = {
   /** Every scope, in the sequence of the route table. */
   allScopes: readonly string[];
-  /** What every API key holds. */
+  /** The scopes of every API key. */
   apiKeyScopes: readonly string[];
 };
 
@@ -71,7 +71,7 @@ export const createPrincipals = (deps: PrincipalsDeps) => {
   };
 
   const ofTokens = new WeakMap<ClientRecord, Map<string, Principal>>();
-  /** What tokens of a client share that name the same scopes: thousands of them then weigh little more than one. */
+  /** Shared by all tokens of a client with the same scopes, so that thousands of them weigh little more than one. */
   const anyToken = (token: VerifiedToken, record: ClientRecord): Principal => {
     const shared = ofTokens.get(record) ?? new Map<string, Principal>();
     const key = token.scopes.join(' ');
@@ -89,7 +89,7 @@ export const createPrincipals = (deps: PrincipalsDeps) => {
     ofClient: (record: ClientRecord, secret: SecretRow): Principal =>
       made.get(secret) ??
       remember(secret, make(record, 'api_client', record.clientId, scopesOf(record), secret.secretId)),
-    /** What the token names and the client still holds. */
+    /** Scopes that the token names and the client still holds. */
     ofToken: (token: VerifiedToken, record: ClientRecord): Principal => {
       if (token.caller?.record === record) return token.caller.principal;
       const made = { ...anyToken(token, record), tokenId: token.jti };

@@ -1,10 +1,10 @@
 /**
- * Pure: which request does a proxy ask about at /auth/check? What it says is a claim, so anything that could be read in two
- * ways is no answer at all: a header twice, the words of two proxies at once, a target that is not one.
+ * Pure: reads which request another proxy asks about at /auth/check. The headers are claims, so everything ambiguous is
+ * refused: a header sent twice, headers of two kinds of proxies at once, a target that is no path.
  */
 export type OriginalRequest = { method: string; target: string };
 
-/** `undefined`: not said, or said ambiguously. */
+/** `undefined`: no request was named, or more than one. */
 type ReadOriginalRequest = (check: {
   method: string;
   target: string;

@@ -1,4 +1,4 @@
-/** What the gateway let through and what it refused, for the audit. */
+/** Records allowed and refused requests in the audit. */
 import type { Fault } from '#src/contract/fault.ts';
 import type { Fingerprint } from '../audit/event/fingerprint.ts';
 import type { Recorder } from '../audit/record/recorder.ts';
@@ -16,11 +16,11 @@ import { createCountProbe } from './count-probe.ts';
 export type RecordDecision = {
   /** The last step of a decision. */
   allow: Step;
-  /** What was let through is answered, or its client is gone: it stands in the audit as allowed, unless it was refused. */
+  /** Called when an allowed request is answered or its client is gone: records it as allowed, unless it was refused meanwhile. */
   settle(exchange: Exchange): void;
   /**
-   * A refusal by the gateway, or with `reason` by the service behind it. Undefined: nothing to wait for. Otherwise it
-   * resolves when the refusal is written. What is no denial is counted.
+   * Records a refusal by the gateway, or with `reason` by the service behind it. Undefined: nothing to wait for. Otherwise
+   * it resolves when the refusal is written. Refusals that are no denials are only counted.
    */
   refuse(exchange: Exchange, fault: Fault, reason?: string): Promise<void> | undefined;
 };
@@ -29,17 +29,17 @@ type RecordDecisionDeps = {
   recorder: Pick<Recorder, 'describe' | 'assertRoom' | 'allow' | 'countFailed' | 'recordRefusal'>;
   fingerprint: Fingerprint;
   sourceOf: SourceOf;
-  /** Who asks for an operation that does not exist: the way of a request looks at no credential then. */
+  /** For requests of operations that do not exist, whose credential the pipeline does not check. */
   authenticate: Authenticate;
 };
 
-/** What a caller does: most do one thing again and again, so the first route needs no look-up. */
+/** The uses of one caller. Most callers call one route again and again, so the last route needs no lookup. */
 type Noted = { route: Route; use: AllowedUse; others: Map<Route, AllowedUse> | undefined };
 
 export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision => {
   const { recorder, fingerprint, sourceOf } = deps;
   const countProbe = createCountProbe(deps);
-  // A caller lives as long as what is remembered of its credential, so each fingerprint is made once.
+  // A caller object lives as long as the cached credential, so each fingerprint is made once.
   const fingerprints = new WeakMap<Principal, string>();
   const known = new WeakMap<Principal, Noted>();
 
@@ -79,7 +79,7 @@ export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision =
     return use;
   };
 
-  /** The request was allowed and the service behind answered with an error; a service that is away or broken is no failure of the caller. */
+  /** Counts an allowed request that the upstream answered with 4xx. A 5xx is a failure of the upstream, not of the caller. */
   const countFailed = (exchange: Exchange, allowed: AllowedUse, { code, status }: Fault): void => {
     if (status >= 500) return;
     exchange.allowed = undefined;
@@ -92,7 +92,8 @@ export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision =
   return {
     allow: (exchange) => {
       const { principal, route } = exchange;
-      if (principal === undefined || route === undefined) throw new Error('nobody was let in, to nowhere');
+      if (principal === undefined || route === undefined)
+        throw new Error('cannot record an allowed request without a caller and a route');
       recorder.assertRoom();
       exchange.allowed = useOf(exchange, principal, route);
     },
@@ -132,7 +133,7 @@ export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision =
 
 const statuses: ReadonlySet<number> = new Set([401, 403, 429]);
 
-/** A 400 counts when it was the credential that was wrong; parameters are a matter of the service behind. */
+/** A 400 is a decision only when the credential was wrong; wrong parameters are not. */
 const isDecision = (exchange: Exchange, { status }: Fault): boolean =>
   exchange.route !== undefined &&
   (statuses.has(status) ||

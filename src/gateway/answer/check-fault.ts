@@ -1,12 +1,12 @@
 /**
- * A refusal of /auth/check that another proxy can take: 403, though the operation itself would have said 400, 404, 405, 413,
- * 415 or 429. A Bearer caller gets `invalid_request` with the code of the real reason, since `insufficient_scope` would
- * send it for another token that could not help.
+ * A refusal of /auth/check in a form that another proxy understands: 403, although the operation itself would answer 400,
+ * 404, 405, 413, 415 or 429. A Bearer caller gets `invalid_request` with the code of the real reason, since
+ * `insufficient_scope` would make it get another token, which could not help.
  */
 import { Fault, type FaultOptions } from '#src/contract/fault.ts';
 
 export class CheckFault extends Fault {
-  /** Word of the OAuth dialect, instead of the one that its status has. */
+  /** `error` of the OAuth dialect, instead of the default of the status. */
   readonly oauthError = 'invalid_request';
   constructor({ code, publicText, errors, extra, headers }: Fault) {
     const options: FaultOptions = {

@@ -1,6 +1,6 @@
 /**
- * Interface 6.3, pure: one fault in its three dialects. The gateway's own refusals and those of an upstream go through
- * here alike, so a caller cannot tell (and need not care) who refused.
+ * Interface 6.3, pure: one fault in its three dialects. Refusals of the gateway and of an upstream are both rendered here,
+ * so a caller cannot tell (and need not know) which of them refused.
  */
 import { envelopeOf, type Fault, faultTitle } from '#src/contract/fault.ts';
 import { ProofFault } from '../dpop/proof-fault.ts';
@@ -26,7 +26,7 @@ const oauthErrors: Readonly<Record<number, string>> = {
   403: 'insufficient_scope',
 };
 
-/** For descriptions that nothing sayable is left of. */
+/** Fallback when sanitising leaves nothing printable. */
 export const fixedSentences: Readonly<Record<number, string>> = {
   400: 'The request is not valid',
   401: 'The access token is not accepted here',
@@ -80,16 +80,16 @@ const missingScopesOf = (fault: Fault): readonly string[] => {
 };
 
 type OAuthRendering = {
-  /** False for a refusal of an upstream that named no code of this gateway: there is no page to point at and no `error_uri`. */
+  /** False for a refusal of an upstream without a code of this interface: no page describes it, so there is no `error_uri`. */
   codeKnown?: boolean;
   scheme?: 'Bearer' | 'DPoP';
-  /** What the refusal is called where it was made. Default: the code of the fault. */
+  /** Code that the upstream gave the refusal. Default: the code of the fault. */
   code?: string;
 };
 
 /**
- * Dialect a. RFC 6749 section 5.2 lets members stand beside its own: `code`, `errors` and `missing_scopes` are those of the
- * other dialects, so that a program can tell refusals apart that share one `error`.
+ * Dialect a. RFC 6749 section 5.2 allows further members: `code`, `errors` and `missing_scopes` are those of the other
+ * dialects, so that a program can distinguish refusals that share one `error`.
  */
 export const renderOAuth = (
   fault: Fault,
@@ -122,7 +122,7 @@ const oauthErrorOf = (fault: Fault): string => {
   return oauthErrors[fault.status] ?? 'invalid_request';
 };
 
-/** A challenge without `error`: the request showed no token that could be judged (RFC 6750 section 3.1). */
+/** A challenge without `error`, for requests without a token (RFC 6750 section 3.1). */
 export const plainChallenge = (settings: DialectSettings): string =>
   `Bearer realm="${settings.realm}", resource_metadata="${metadataOf(settings)}"${settings.dpop ? `, DPoP realm="${settings.realm}", ${algs}` : ''}`;
 

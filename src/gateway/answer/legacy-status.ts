@@ -1,6 +1,6 @@
 /**
- * Interface 6.1, column "Old": clients of the platform before read `success` and give up at any status but 200. Only
- * callers without a Bearer credential who did not ask for a problem document are such clients.
+ * Interface 6.1, column "Old": clients of the earlier platform read `success` and fail at any status but 200. A caller
+ * counts as such a client when it sends no Bearer credential and does not accept a problem document.
  */
 import type { FaultCode } from '#src/contract/fault.ts';
 import { carriesBearer } from '../request/carries-bearer.ts';
@@ -8,7 +8,7 @@ import type { Exchange } from '../request/exchange.ts';
 import { wantsProblem } from './dialects.ts';
 
 /** Every other code keeps its status. */
-const toldWith200: ReadonlySet<FaultCode> = new Set<FaultCode>([
+const sentWith200: ReadonlySet<FaultCode> = new Set<FaultCode>([
   'MISSING_PARAMETER',
   'VALIDATION_ERROR',
   'INVALID_TOKEN',
@@ -34,8 +34,8 @@ export type StatusFor = (exchange: Exchange, code: FaultCode, status: number) =>
 
 export const honestStatus: StatusFor = (_exchange, _code, status) => status;
 
-/** A 401 or 403 stays one whatever code an upstream put beside it: it decides whether somebody was let in. */
+/** A 401 or 403 is kept whatever code an upstream gave it, since it decides whether the caller was accepted. */
 export const legacyStatus: StatusFor = (exchange, code, status) => {
-  if (status === 401 || status === 403 || !toldWith200.has(code)) return status;
+  if (status === 401 || status === 403 || !sentWith200.has(code)) return status;
   return carriesBearer(exchange) || wantsProblem(exchange.req.headers.accept) ? status : 200;
 };

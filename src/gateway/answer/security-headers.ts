@@ -1,12 +1,12 @@
 /** Headers that every answer of the public listener carries, as a flat list of names and values. */
 export const apiVersion = '1.0.0';
 
-/** One year; only said over TLS, where RFC 6797 gives it a meaning. */
+/** One year. Sent over TLS only, as RFC 6797 requires. */
 const strictTransport = 'max-age=31536000';
 
 /**
- * `more`: names and values that this request has earned, such as how its caller stands with its limits. `dpopNonce`: for
- * the caller's next proof.
+ * `more`: further names and values of this request, such as its rate limit fields. `dpopNonce`: for the caller's next
+ * proof.
  */
 export type EdgeHeaders = (requestId: string, more?: readonly string[], dpopNonce?: string) => string[];
 

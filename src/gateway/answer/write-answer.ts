@@ -1,4 +1,4 @@
-/** Answers that the gateway makes itself: whole, with exact length, and readable even for a client that still sends. */
+/** Writes answers of the gateway itself: whole, with exact length, and readable even for a client that still sends. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Fault, internalFault } from '#src/contract/fault.ts';
 import type { Logger } from '#src/platform/log.ts';
@@ -20,28 +20,28 @@ export type Answer = {
   status: number;
   /** Flat list of names and values, without length and connection. */
   headers: string[];
-  /** Not sent for HEAD, but its length is told. Undefined: an answer without a body, 204. */
+  /** For HEAD only its length is sent. Undefined: an answer without a body, 204. */
   body: string | Buffer | undefined;
 };
 
 export type WriteAnswer = (exchange: Exchange, answer: Answer) => void;
 
-/** How much of an unwanted body is thrown away, and how long, before the connection is closed on a client that sends on. */
+/** Bounds on the unwanted body that is discarded before the connection is closed on a client that keeps sending. */
 const lingerBytesMax = 8 * 1024 * 1024;
 const lingerMs = 2_000;
 
 export const createWriteAnswer = (deps: {
   edgeHeaders: EdgeHeaders;
-  /** Hears of each answer as its head is written. */
+  /** Called for each answer as its head is written. */
   answered: (exchange: Exchange, status: number) => void;
-  /** The request is over for the audit, also when its client is gone. */
+  /** Ends the request for the audit, also when its client is gone. */
   settle: (exchange: Exchange) => void;
 }): WriteAnswer => {
   return (exchange, { status, headers, body }) => {
     const { req, res } = exchange;
     deps.settle(exchange);
     if (res.headersSent || res.destroyed) {
-      // Half an answer is on its way; a second one inside it would look whole.
+      // Part of an answer was sent already; a second answer inside it would look complete.
       res.destroy();
       return;
     }
@@ -56,7 +56,7 @@ export const createWriteAnswer = (deps: {
     all.push('connection', 'close');
     res.writeHead(status, all);
     if (exchange.awaitsContinue) {
-      // The body was never invited, so nothing is on the way.
+      // Without 100 Continue the client has sent no body.
       res.end(content);
       return;
     }
@@ -69,7 +69,7 @@ const expectsMore = ({ req }: Exchange): boolean =>
 
 /**
  * Closing a socket with unread bytes sends a reset, and a reset can overtake the answer (RFC 9112 section 9.6). So the
- * whole answer goes out first, what still comes is thrown away for a while, then the connection ends.
+ * whole answer is sent first, bytes that still arrive are discarded for a while, then the connection is closed.
  */
 const endAfterLinger = (req: IncomingMessage, res: ServerResponse, content: string | Buffer | undefined): void => {
   if (content === undefined) res.flushHeaders();
@@ -97,15 +97,15 @@ export type RefusedBy = 'gateway' | 'upstream' | 'foreign';
 /** Keeps the reason of a refusal for the caller that was refused (interface 11.5). */
 export type NoteDenial = (exchange: Exchange, fault: Fault, by: RefusedBy) => void;
 
-/** `isTransient` tells a store that is away from a defect; the first is 503 and worth a retry. */
+/** `toFault`: undefined for a defect, which becomes INTERNAL_ERROR. */
 export const createWriteFault = (deps: {
   write: WriteAnswer;
   dialects: DialectSettings;
   toFault: (thrown: unknown) => Fault | undefined;
   log: Logger;
-  /** Whether old clients get old statuses. */
+  /** Chooses the status, which is the old one for old clients. */
   statusFor: StatusFor;
-  /** Keeps why somebody was refused, for that somebody. */
+  /** Keeps the reason of the refusal for its caller. */
   noteDenial: NoteDenial;
   /** Writes the refusal to the audit; undefined when it is not one. Never rejects. */
   auditRefusal: (exchange: Exchange, fault: Fault) => Promise<void> | undefined;
@@ -140,7 +140,7 @@ export const createWriteFault = (deps: {
       audited
         .then(() => answer(exchange, fault))
         .catch((error: unknown) => {
-          deps.log.error({ request_id: exchange.requestId, err: error }, 'a refusal could not be written');
+          deps.log.error({ request_id: exchange.requestId, err: error }, 'cannot write a refusal to the audit');
           exchange.res.destroy();
         });
     }

@@ -1,4 +1,4 @@
-/** What an operator may set about proof of possession. */
+/** Settings of proof of possession. */
 import { z } from 'zod';
 
 export const dpopSettings = z.strictObject({

@@ -1,4 +1,4 @@
-/** RFC 9449 as the operator wants it: undefined when it is off. */
+/** Joins the parts of DPoP (RFC 9449). Undefined when the operator has it off. */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -13,7 +13,7 @@ import { createVerifyProof, type VerifyProof } from './verify-proof.ts';
 export type Dpop = {
   verifyProof: VerifyProof;
   requireProof: RequireProof;
-  /** For the next proof of whoever sends one; undefined when nonces are not wanted. */
+  /** Nonce for the caller's next proof; undefined when nonces are not required. */
   freshNonce: () => string | undefined;
 };
 

@@ -3,7 +3,7 @@ import { Fault } from '#src/contract/fault.ts';
 import type { ProofRefusal } from './verify-proof.ts';
 
 export class ProofFault extends Fault {
-  /** Word of the OAuth dialect, instead of the one that its status has. */
+  /** `error` of the OAuth dialect, instead of the default of the status. */
   readonly oauthError: ProofRefusal['error'];
   constructor({ error, text }: Pick<ProofRefusal, 'error' | 'text'>) {
     super('INVALID_AUTH', text);

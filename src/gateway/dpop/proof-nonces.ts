@@ -1,6 +1,6 @@
 /**
- * Nonces of this server (RFC 9449 section 8): a digest of the minute under a key of the installation. Every gateway knows
- * them without asking anybody, and nothing has to be kept.
+ * Nonces of this server (RFC 9449 section 8): a digest of the minute under a key of the installation. Every gateway
+ * computes the same ones, and nothing is stored.
  */
 import { createHmac } from 'node:crypto';
 import type { Clock } from '#src/platform/clock.ts';
@@ -8,7 +8,7 @@ import type { Clock } from '#src/platform/clock.ts';
 export type ProofNonces = {
   /** For the next proof. */
   current(): string;
-  /** True for the current one and its neighbours: the one before, and one that a gateway whose clock is ahead gave out. */
+  /** True for the current nonce, the one before, and the next, which a gateway with a fast clock may have issued. */
   isLive(nonce: string): boolean;
 };
 

@@ -1,4 +1,4 @@
-/** RFC 9449 section 7: whoever uses a bound token shows that it holds the key, for this very request. */
+/** RFC 9449 section 7: a request with a bound token must prove that its sender holds the key. */
 import { type Fault, validationFault } from '#src/contract/fault.ts';
 import type { FailureBudget } from '../limits/failure-budget.ts';
 import type { SourceOf } from '../limits/source-address.ts';
@@ -9,7 +9,7 @@ import { proofsOf } from '../request/read-proof.ts';
 import { ProofFault } from './proof-fault.ts';
 import type { VerifyProof } from './verify-proof.ts';
 
-/** A token that was found good, and the thumbprint of the key that it is bound to. */
+/** A valid token, and the thumbprint of the key that it is bound to. */
 export type BoundToken = { clientId: string; tokenId: string; jkt: string };
 
 /** `token`: the one that was presented. Rejects with the refusal. */
@@ -23,15 +23,15 @@ type RequireProofDeps = {
 };
 
 /**
- * Wrong proofs count against the token, from one address (interface 9.2). Not against its client: whoever got hold of a
- * token without its key could then stop every other call of that client from a shared address, and wrong secrets of
- * strangers would stop tokens. `jti` cannot be guessed, so nobody uses up the failures of a token that he does not have.
+ * Wrong proofs count against the token, per address (interface 9.2). They do not count against the client: an attacker
+ * with a stolen token and no key could then block every other call of that client from a shared address, and wrong secrets
+ * would block tokens. `jti` cannot be guessed, so only a holder of the token can use up its failures.
  */
 export const createRequireProof = (deps: RequireProofDeps): RequireProof => {
   const { failures } = deps;
   return async (exchange, token, { clientId, tokenId, jkt }) => {
     const { req, method, path } = exchange;
-    // However this ends, the answer tells it.
+    // Every answer from here on carries it.
     exchange.dpopNonce = deps.freshNonce();
     const [proof, second] = proofsOf(req.rawHeaders);
     if (second !== undefined)
@@ -39,17 +39,17 @@ export const createRequireProof = (deps: RequireProofDeps): RequireProof => {
     if (proof === undefined) throw new ProofFault({ error: 'invalid_dpop_proof', text: 'The DPoP proof is missing' });
     const source = deps.sourceOf(req);
     const blocked = failures.blockedSeconds(tokenId, source);
-    if (blocked !== undefined) throw stopped(clientId, blocked);
+    if (blocked !== undefined) throw blockedByFailures(clientId, blocked);
     const result = await deps.verifyProof(proof, { method, path, token, jkt });
     if (!('error' in result)) return;
     if (result.nonce !== undefined) exchange.dpopNonce = result.nonce;
-    // To be asked for a nonce is the way it goes (RFC 9449 section 9), no failure.
+    // A missing nonce is part of the protocol (RFC 9449 section 9), so it is not counted as a failure.
     const beyond = result.error === 'use_dpop_nonce' ? undefined : await failures.countFailure(tokenId, source);
-    throw beyond === undefined ? new ProofFault(result) : stopped(clientId, beyond);
+    throw beyond === undefined ? new ProofFault(result) : blockedByFailures(clientId, beyond);
   };
 };
 
-const stopped = (callerId: string, seconds: number): Fault => {
+const blockedByFailures = (callerId: string, seconds: number): Fault => {
   const { code, publicText } = tooManyFailures(seconds);
   const trace = { callerId, reason: 'rate_limited', detail: { retry_after: seconds } } as const;
   return new TracedFault(code, publicText, trace, tooMany(seconds));

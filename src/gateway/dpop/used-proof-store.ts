@@ -1,13 +1,13 @@
-/** SQL that lets each proof in once, whichever gateway gets it. */
+/** SQL that accepts each proof once over all gateways. */
 import { type Kysely, sql } from 'kysely';
 
-/** False: it was used before. `expires`: from when on nobody would accept it any more. */
+/** False: it was used before. `expires`: time from which on every gateway refuses the proof as too old. */
 export const markProofUsed = async (
   db: Kysely<unknown>,
   { digest, expires }: { digest: Buffer; expires: Date },
   now: Date,
 ): Promise<boolean> => {
-  // Some ended ones go with each new one, so that the table is as long as a few minutes of traffic.
+  // Each insert deletes some expired rows, so the table holds a few minutes of traffic.
   const { rows } = await sql`
     with ended as (
       delete from gateway.used_proofs where ctid = any (array(

@@ -1,7 +1,6 @@
 /**
- * The checks of RFC 9449 section 4.3 on one proof, for the token endpoint and for operations alike. Everything that costs
- * nothing but this process comes first; that a proof is new is asked last, so nobody can fill the store with proofs that
- * are wrong anyway.
+ * The checks of RFC 9449 section 4.3 on one proof, for the token endpoint and for operations. Checks that need no store
+ * come first. Whether the proof is new is checked last, so that invalid proofs cannot fill the store.
  */
 import { createHash } from 'node:crypto';
 import { calculateJwkThumbprint, EmbeddedJWK, type JWK, type JWTPayload, jwtVerify } from 'jose';
@@ -12,20 +11,20 @@ export const proofAlgorithms = ['ES256', 'EdDSA', 'PS256', 'RS256'] as const;
 
 export type ProofRefusal = {
   error: 'invalid_dpop_proof' | 'use_dpop_nonce';
-  /** Holds nothing of what was sent. */
+  /** Contains no part of the request. */
   text: string;
-  /** Asked for: to be told in the header DPoP-Nonce. */
+  /** Nonce that the client must use next; goes into the header DPoP-Nonce. */
   nonce?: string;
 };
 
 /** `token`, `jkt`: when a token is used; it must be the one that the proof is about, and bound to the proof's key. */
 export type ProofUse = { method: string; path: string; token?: string; jkt?: string };
 
-/** Resolves with the thumbprint of the key, or with what is wrong. Rejects only when the store cannot be asked. */
+/** Resolves with the thumbprint of the key, or with what is wrong. Rejects only when the store cannot be reached. */
 export type VerifyProof = (proof: string, use: ProofUse) => Promise<{ jkt: string } | ProofRefusal>;
 
 type VerifyProofDeps = {
-  /** As clients know it: what `htu` begins with. */
+  /** Public address, which `htu` begins with. */
   origin: string;
   clock: Clock;
   nonces: ProofNonces;
@@ -34,14 +33,14 @@ type VerifyProofDeps = {
   markUsed: (proof: { digest: Buffer; expires: Date }, now: Date) => Promise<boolean>;
 };
 
-/** A key of 4096 bits and all claims fit; much longer text is not even parsed. */
+/** Enough for a key of 4096 bits and all claims; longer text is not parsed. */
 const lengthMax = 4_096;
 const jtiLengthMax = 255;
 /** How far the clock of a client may be off, either way. */
 const iatMsMax = 60_000;
-/** By so much the clocks of two gateways may differ without one forgetting what the other would still take. */
+/** Clocks of two gateways may differ by this much without one deleting a proof that the other would still accept. */
 const clocksMs = 60_000;
-/** The cost of a verification grows with both numbers of an RSA key, and it is the caller who chooses them. */
+/** Bounds on RSA keys: the caller chooses the key, and the cost of a verification grows with both of its numbers. */
 const rsaModulusLengthMax = 684;
 const rsaExponentLengthMax = 6;
 /** RFC 7518 section 6: members that only private and symmetric keys have. */
@@ -78,7 +77,7 @@ export const createVerifyProof = (deps: VerifyProofDeps): VerifyProof => {
   };
 };
 
-/** Three parts, each in the one spelling that it has: blanks, padding and stray bits would be passed over by decoders. */
+/** Three parts in canonical base64url. Decoders would ignore blanks, padding and stray bits. */
 const isJwtText = (text: string): boolean => {
   if (text.length > lengthMax) return false;
   const parts = text.split('.');
@@ -87,7 +86,7 @@ const isJwtText = (text: string): boolean => {
 
 const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** undefined: whatever is wrong with the text, its header, key or signature, or a time limit of its own. */
+/** Undefined when the text, its header, key or signature is invalid, or when it has expired by its own claims. */
 const readProof = async (proof: string, now: Date): Promise<{ jwk: JWK; payload: JWTPayload } | undefined> => {
   try {
     const { payload, protectedHeader } = await jwtVerify(
@@ -100,7 +99,7 @@ const readProof = async (proof: string, now: Date): Promise<{ jwk: JWK; payload:
     );
     return isPublic(protectedHeader.jwk) ? { jwk: protectedHeader.jwk, payload } : undefined;
   } catch {
-    // Nothing in here reaches beyond the text, so every error is one of the text.
+    // Everything above works on the text alone, so every error is one of the text.
     return undefined;
   }
 };

@@ -1,10 +1,10 @@
-/** Gives a server of HTTP every handler of a door: without one of them Node would answer by itself, in its own words. */
+/** Attaches every handler of a door to an HTTP server. Without one of them Node would answer with its own text. */
 import type { RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { DoorHandlers } from './front.ts';
 
 /**
- * `door`: asked at each event, since the door may change while the server runs. `request`: what serves the ordinary
+ * `door`: called at each event, since the door may change while the server runs. `request`: the handler of ordinary
  * requests, where other parts answer on the same server; default: the door. The server's `shouldUpgradeCallback` is the
  * caller's to set.
  */

@@ -15,7 +15,7 @@ export const createCheckRequestHead = ({ urlBytesMax, headerBytesMax }: CheckReq
     let bytes = rawHeaders.length * (fieldOverheadBytes / 2);
     for (let i = 0; i < rawHeaders.length; i += 1) bytes += rawHeaders[i]?.length ?? 0;
     if (bytes > headerBytesMax) throw headersTooLarge(headerBytesMax);
-    // RFC 9112 section 3.2; Node would refuse some of these, and without our headers.
+    // RFC 9112 section 3.2. Node would refuse some of these itself, without the headers of the gateway.
     const wrongHost = hostProblem(rawHeaders, req.httpVersionMinor);
     if (wrongHost !== undefined) throw malformedRequest('Host', wrongHost);
     const coding = req.headers['transfer-encoding'];

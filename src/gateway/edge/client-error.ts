@@ -1,6 +1,6 @@
 /**
- * Requests that Node's parser refuses never become a request: they are answered here, on the bare socket, in the same
- * words as everything else. The dialect follows from what can still be read of the request.
+ * Requests that Node's parser refuses get no request object. They are answered here, on the bare socket, in the dialects of
+ * all other refusals. The dialect follows from what can still be read of the request.
  */
 import { type IncomingMessage, type ServerOptions, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -17,19 +17,19 @@ const headerBytesMax = 16 * 1024;
 const urlBytesMax = 8 * 1024;
 
 /**
- * For the server of the public listener. The parser's own bound is above ours, so that a long URL and long headers can
- * be told apart and answered properly; it still bounds memory. Host is checked by the pipeline.
+ * For the server of the public listener. The parser's bound is above that of the gateway, so that a long URL and long
+ * headers get different answers; it still bounds memory. Host is checked by check-request-head.ts.
  */
 export const gatewayServerOptions: ServerOptions = {
   maxHeaderSize: 2 * headerBytesMax,
   headersTimeout: 15_000,
-  // Backstop only: the time for a body is a matter of the route.
+  // A last resort only: each route has its own time for a body.
   requestTimeout: 150_000,
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 1_000,
   requireHostHeader: false,
   noDelay: true,
-  // A request whose head announces no body is over when its head is; the life of a stream would cost more than reading it.
+  // A request without a body ends with its head; a body stream for it would cost more than the head.
   optimizeEmptyRequests: true,
 };
 
@@ -68,8 +68,8 @@ export const createOnClientError = (deps: ClientErrorDeps): OnClientError => {
     }
     const current = currentOf(socket);
     if (current?.headersSent === true) {
-      // An answer is on its way, and text in its middle would be read as part of it. What was written goes out; a half
-      // answer lacks its end and is seen to.
+      // An answer was begun, and more text would be read as part of it. Written bytes are sent; the client notices the
+      // missing end.
       socket.end(() => socket.destroy());
       return;
     }
@@ -108,11 +108,11 @@ const refuse = (deps: ClientErrorDeps, socket: Socket, fault: Fault, head: Broke
 
 type Current = Pick<ServerResponse, 'headersSent'> & { req: IncomingMessage };
 
-/** The answer that this connection waits for. */
+/** The answer that is due on this connection. */
 const currentOf = (socket: Socket): Current | undefined =>
   (socket as Socket & { _httpMessage?: Current | null })._httpMessage ?? undefined;
 
-/** A fault in a body is one of the request that the body belongs to; else of one that is not there yet. */
+/** An error inside a body belongs to the request of that body; any other error, to a request that was not parsed. */
 const headOf = (current: Current | undefined, packet: Buffer | undefined): BrokenHead => {
   if (current === undefined || current.req.complete) return readBrokenHead(packet);
   const { req } = current;

@@ -1,4 +1,4 @@
-/** From the listener to the part that answers: id, size of the head, then own paths or the pipeline. */
+/** Handlers of the public server: id, log line and head check, then /auth/check, own paths or the pipeline. */
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -21,7 +21,7 @@ type FrontDeps = {
   /** See Exchange. */
   dpop: boolean;
   ownPaths: OwnPaths;
-  /** Undefined: not offered, and the path is one that does not exist. */
+  /** Undefined: not offered, and its path does not exist. */
   authCheck: AuthCheck | undefined;
   pipeline: (exchange: Exchange) => void;
   writeFault: WriteFault;
@@ -29,20 +29,20 @@ type FrontDeps = {
 
 export type Handler = (req: IncomingMessage, res: ServerResponse) => void;
 
-/** What a server of HTTP needs, so that Node answers nothing by itself; see attach-door. */
+/** All handlers of an HTTP server, so that Node answers nothing by itself; see attach-door.ts. */
 export type DoorHandlers = {
   handler: Handler;
-  /** For the server's `checkContinue` event: a body is invited only when it is wanted. */
+  /** For the server's `checkContinue` event: 100 Continue is sent only when the body is read. */
   continueHandler: Handler;
   /** For the server's `checkExpectation` event: any other expectation. */
   expectationHandler: Handler;
-  /** For the server's `connect` event: a tunnel to somewhere else, which there is none. */
+  /** For the server's `connect` event: tunnels are always refused. */
   connectHandler: UpgradeHandler;
   /** For the server's `upgrade` event. */
   upgradeHandler: UpgradeHandler;
-  /** For the server's `clientError` event: what is no request. */
+  /** For the server's `clientError` event: bytes that are no request. */
   clientErrorHandler: OnClientError;
-  /** For the server's option `shouldUpgradeCallback`; without it every wish for another protocol is granted an event. */
+  /** For the server's option `shouldUpgradeCallback`; without it, Node takes every request with an Upgrade header off HTTP. */
   wantsUpgrade: WantsUpgrade;
 };
 
@@ -68,8 +68,8 @@ export const createFront = (deps: FrontDeps, awaitsContinue: boolean): Handler =
 };
 
 /**
- * For the server's `checkExpectation` event: something is expected that is not understood here (RFC 9110 section 10.1.1),
- * whatever the path. The body was not invited.
+ * For the server's `checkExpectation` event: refuses an unknown expectation (RFC 9110 section 10.1.1) on every path. The
+ * client has sent no body.
  */
 export const createExpectationFront = (deps: RefuseHeadDeps & Pick<FrontDeps, 'traceRequest'>): Handler => {
   return (req, res) => {
@@ -92,7 +92,7 @@ export type RefuseHead = (req: IncomingMessage, res: ServerResponse) => boolean;
 
 type RefuseHeadDeps = Pick<FrontDeps, 'requestIds' | 'logRequest' | 'checkRequestHead' | 'dpop' | 'writeFault'>;
 
-/** For handlers that serve paths of the same listener beside the gateway: one bound on heads, and one answer, for all. */
+/** For handlers of other paths on the same listener: the same bound on heads and the same answer. */
 export const createRefuseHead = (deps: RefuseHeadDeps): RefuseHead => {
   return (req, res) => {
     const given = req.headers['x-request-id'];
@@ -118,17 +118,17 @@ type UpgradeFrontDeps = Pick<
   serve: (exchange: Exchange, socket: Socket, head: Buffer) => void;
 };
 
-/** Without a move on the connection: until it is handed on, and after a refusal was written. */
+/** Idle times of a connection: until it is forwarded, and after a refusal was written. */
 const handshakeIdleMs = 30_000;
 const refusedMs = 2_000;
 
-/** A request that Node has taken off HTTP gets a response object again, so that it is refused like any other. */
+/** Gives a request that Node has taken off HTTP a response object, so that it is refused like any other. */
 export const createUpgradeFront = (deps: UpgradeFrontDeps): UpgradeHandler => {
   return (req, stream, head) => {
     const socket = stream as Socket;
-    // Whoever breaks the connection off is gone; `close` follows and tidies up.
+    // A broken connection needs no answer; `close` follows and releases everything.
     socket.on('error', () => undefined);
-    // Node watches over its own connections only, and this one has left it.
+    // Node has no timeouts for a connection that has left its HTTP server.
     socket.on('timeout', () => socket.destroy());
     socket.setTimeout(handshakeIdleMs);
     const res = new ServerResponse(req);
@@ -154,7 +154,7 @@ export const createUpgradeFront = (deps: UpgradeFrontDeps): UpgradeHandler => {
   };
 };
 
-/** Of requests that Node has taken off HTTP, and that nothing serves: each is refused with its fault. */
+/** Refuses requests that Node has taken off HTTP and that no part serves. */
 export const createRefuseUpgrade = (
   deps: Omit<UpgradeFrontDeps, 'serve'>,
   faultFor: (exchange: Exchange) => Fault,

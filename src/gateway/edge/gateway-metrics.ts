@@ -1,4 +1,4 @@
-/** What the gateway counts. */
+/** The metrics of the gateway. */
 
 import type { KvHealth } from '#src/platform/kv/index.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
@@ -8,14 +8,14 @@ import type { Exchange } from '../request/exchange.ts';
 import type { Readiness } from './readiness.ts';
 
 export type GatewayMetrics = {
-  /** When the status of an answer is written. */
+  /** Called when the status of an answer is written. */
   answered(exchange: Pick<Exchange, 'route' | 'place' | 'startedAtMs'>, status: number): void;
   refused(exchange: Pick<Exchange, 'rate'>, code: string): void;
   authenticated: CountAuthentication;
   /** `outcome`: issued, or the error of RFC 6749. */
   token(outcome: string): void;
   revocationLag(seconds: number): void;
-  /** Figures that are read when somebody looks. */
+  /** Adds figures that are read at each scrape. */
   watch(sources: GatewaySources): void;
 };
 
@@ -23,7 +23,7 @@ export type GatewaySources = {
   auditWaiting: () => number;
   /** Seconds. */
   auditLag: () => number;
-  /** What was found changed in the audit. */
+  /** Places at which the audit was found changed. */
   auditProblems: () => number;
   storeWaiting: () => number;
   upstreamsOut: () => number;
@@ -50,7 +50,7 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
   const overFailures = limited.child({ limit: 'failures' });
   const authentications = metrics.counter(
     'authentications_total',
-    'Requests by kind of credential and what became of it: ok, or why not',
+    'Requests by kind of credential and outcome: ok, or the reason of the refusal',
     ['kind', 'outcome'],
   );
   const tokens = metrics.counter('tokens_total', 'Answers of the token endpoint by outcome', ['outcome']);

@@ -1,4 +1,4 @@
-/** One wide line per request, written when it is over. Paths without their query, ids, no credential, no payload. */
+/** The access log: one line per request, written when it ends. Paths without query, and ids; no credential, no payload. */
 import type { Logger } from '#src/platform/log.ts';
 import type { Exchange } from '../request/exchange.ts';
 
@@ -6,7 +6,7 @@ type LogRequestDeps = { log: Logger; nowMs: () => number };
 
 export const createLogRequest = ({ log, nowMs }: LogRequestDeps): ((exchange: Exchange) => void) => {
   return (exchange) => {
-    // Asked for each request, since the level may be changed while the process runs.
+    // Checked for each request, since the level may change while the process runs.
     if (!log.isLevelEnabled('info')) return;
     const { req, res } = exchange;
     const address = req.socket.remoteAddress;

@@ -1,6 +1,6 @@
 /**
- * Paths that the gateway answers by itself: health, the OAuth endpoints and the public documents. They go through Koa;
- * comfort matters more than microseconds here.
+ * Paths that the gateway answers itself: health, the OAuth endpoints and the public documents. They are served by Koa, since
+ * microseconds do not matter here.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import Koa, { type Middleware } from 'koa';
@@ -11,12 +11,12 @@ import { createServePages, type Page } from './pages.ts';
 import type { Readiness } from './readiness.ts';
 
 type OwnPathsDeps = {
-  /** Answers /api/oauth/* and /.well-known/*; passes on what it does not know. */
+  /** Answers /api/oauth/* and /.well-known/*; calls `next` for unknown paths. */
   oauth: Middleware;
   pages: ReadonlyMap<string, Page>;
   readiness: () => Promise<Readiness>;
   edgeHeaders: (requestId: string) => string[];
-  /** Hears of each answer that is made here. */
+  /** Called for each answer made here. */
   answered: (exchange: Exchange, status: number) => void;
   writeFault: WriteFault;
 };
@@ -31,7 +31,7 @@ export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
   const exchanges = new WeakMap<IncomingMessage, Exchange>();
   app.use(async (ctx, next) => {
     const exchange = exchanges.get(ctx.req);
-    if (exchange === undefined) throw new Error('a request came past the gateway');
+    if (exchange === undefined) throw new Error('a request bypassed the gateway');
     ctx.state.requestId = exchange.requestId;
     ctx.state.span = exchange.span;
     setHeaders(ctx.res, deps.edgeHeaders(exchange.requestId));
@@ -71,8 +71,8 @@ export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
 const firstPage = '/docs';
 
 /**
- * Where an address leads that people type by hand: `/` to the documents, for browsers only, since programs learn more from
- * the 404 of an operation that does not exist; a page with a slash behind it to the page. Undefined: nowhere.
+ * Redirects for addresses that people type by hand: `/` leads to the documents, for browsers only, since the 404 of an
+ * unknown operation tells a program more; a page with a trailing slash leads to the page. Undefined: no redirect.
  */
 const leadOf = (pages: OwnPathsDeps['pages'], path: string, req: IncomingMessage): string | undefined => {
   if (req.method !== 'GET' && req.method !== 'HEAD') return undefined;

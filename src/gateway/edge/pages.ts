@@ -1,4 +1,4 @@
-/** Public pages and documents that others give: the gateway serves them without a look at any credential (interface 4.3). */
+/** Serves public pages and documents of other parts, without reading any credential (interface 4.3). */
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
@@ -9,7 +9,7 @@ export type Page = { type: string; body: string | Buffer; headers?: Readonly<Rec
 
 const methods = 'GET, HEAD, OPTIONS';
 
-/** Serves the path that is asked for exactly; passes on what it does not know. */
+/** Serves exact paths; calls `next` for unknown ones. */
 export const createServePages = (pages: ReadonlyMap<string, Page>): Middleware => {
   const forms = new Map([...pages].map(([path, { body }]) => [path, createForms(body)]));
   return async (ctx, next) => {
@@ -27,7 +27,7 @@ export const createServePages = (pages: ReadonlyMap<string, Page>): Middleware =
     ctx.set({ 'content-type': page.type, 'cache-control': 'public, max-age=300', ...page.headers });
     ctx.set({ etag: tag, vary: 'accept-encoding' });
     if (encoding !== 'identity') ctx.set('content-encoding', encoding);
-    // A browser that has it asks again after five minutes and need not take megabytes once more.
+    // A browser revalidates after five minutes and need not load megabytes again.
     if (ctx.fresh) ctx.status = 304;
     else ctx.body = body;
   };
@@ -36,15 +36,15 @@ export const createServePages = (pages: ReadonlyMap<string, Page>): Middleware =
 type Encoding = 'br' | 'gzip' | 'identity';
 type Form = { encoding: Encoding; body: string | Buffer; tag: string };
 
-/** Whatever the caller would like best, the smallest that it takes at all. */
+/** The smallest encoding that the caller accepts, whatever it prefers. */
 const wishOf = (ctx: Context): Encoding =>
   ctx.acceptsEncodings('br') === 'br' ? 'br' : ctx.acceptsEncodings('gzip') === 'gzip' ? 'gzip' : 'identity';
 
-/** Below it a compressed answer saves no packet. */
+/** Compressing a smaller body saves no packet. */
 const bytesMin = 1024;
 
 const compressors = {
-  // A step below the slowest, which takes seconds for the viewer and saves a few percent.
+  // Not the slowest level, which takes seconds for swagger-ui and saves a few percent.
   br: (body: Buffer): Promise<Buffer> =>
     promisify(zlib.brotliCompress)(body, {
       params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 9, [zlib.constants.BROTLI_PARAM_SIZE_HINT]: body.length },
@@ -52,7 +52,7 @@ const compressors = {
   gzip: (body: Buffer): Promise<Buffer> => promisify(zlib.gzip)(body, { level: 9 }),
 };
 
-/** A page is compressed once for each encoding, when it is first asked for, beside the event loop. */
+/** Each page is compressed once per encoding, at its first request, off the event loop. */
 const createForms = (body: string | Buffer): ((wish: Encoding) => Promise<Form>) => {
   const plain: Form = { encoding: 'identity', body, tag: `"${tagOf(body)}"` };
   const bytes = Buffer.from(body);

@@ -1,17 +1,17 @@
 /**
- * Pure: what can still be read of a request that the parser refused, so that its refusal leaves in the dialect of its caller.
- * Nothing of it decides anything but the form of the answer and what the log says.
+ * Pure: reads what is readable of a request that the parser refused, so that its refusal is in the dialect of its caller. The
+ * result decides nothing but the form of the answer and the log line.
  */
 import type { Asked } from '../request/exchange.ts';
 
 export type BrokenHead = Pick<Asked, 'search' | 'req'> & { method: string; path: string };
 
-/** The packet in which the fault was found; longer heads are read so far. */
+/** The packet with the error is read up to here. */
 const charactersMax = 32 * 1024;
 const startLine = /^([A-Z]{1,20}) ([\x21-\x7e]{1,16384}) HTTP\/1\.[01]$/;
 const fieldName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
 
-/** `packet`: undefined when nothing came, or nothing is known of what came. */
+/** `packet`: undefined when no bytes are known. */
 export const readBrokenHead = (packet: Buffer | undefined): BrokenHead => {
   const text = packet?.subarray(0, charactersMax).toString('latin1') ?? '';
   const end = text.indexOf('\r\n\r\n');

@@ -1,14 +1,14 @@
-/** Whether traffic may be sent here, and what is worse than it should be. */
+/** Tells whether traffic may be sent here, and which parts are degraded. */
 import type { KvHealth } from '#src/platform/kv/index.ts';
 
 export type Readiness = {
-  /** degraded: traffic may come, and somebody should look. */
+  /** degraded: traffic may be sent, and an operator should look. */
   status: 'ok' | 'degraded' | 'unavailable';
   store: 'ok' | 'unavailable';
-  /** failing: the store answers and takes no writes, as on a full disk; no token is issued and nothing is changed. */
+  /** failing: the store answers and refuses writes, as on a full disk, so no token is issued and nothing can be changed. */
   writes: 'ok' | 'failing';
   shared_state: KvHealth;
-  /** late: what is decided is not written; refusals and tokens wait for it. */
+  /** late: decisions are not written in time, and refusals and tokens wait for it. */
   audit: 'ok' | 'late';
 };
 
@@ -23,10 +23,10 @@ type ReadinessDeps = {
 };
 
 const checkTimeoutMs = 2_000;
-/** An audit that writes is a fraction of a second behind. */
+/** A working audit is a fraction of a second behind. */
 const lateSeconds = 5;
 
-/** Never rejects, and answers within 4 s. Limits hold without the shared state, each process for itself. */
+/** Never rejects, and answers within 4 s. Without shared state the limits hold in each process by itself. */
 export const createReadiness =
   (deps: ReadinessDeps): (() => Promise<Readiness>) =>
   async () => {

@@ -1,4 +1,4 @@
-/** The public port before the gateway stands behind it: 503 for whatever comes, in the words that the caller reads. */
+/** Answers the public port until the gateway is ready: 503 for every request, in the dialect of its caller. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Fault } from '#src/contract/fault.ts';
 import type { Logger } from '#src/platform/log.ts';

@@ -1,6 +1,6 @@
 /**
- * The span of a request at the public door. What it says comes from bounded sets: route, status, code, ids that we gave.
- * A path that is no route may hold anything, so it is left out, as are queries, addresses and every header.
+ * The span of a request at the public door. Its attributes come from bounded sets: route, status, code, issued ids. A path
+ * that is no route may hold anything, so it is left out, as are queries, addresses and headers.
  */
 import type { TraceSpan, Traces } from '#src/platform/telemetry/traces.ts';
 import type { Exchange } from '../request/exchange.ts';
@@ -11,7 +11,7 @@ type TraceRequestDeps = {
   traces: Traces;
   /** The public address. */
   origin: string;
-  /** Take the word of callers: which trace a request belongs to, and whether it is sampled. */
+  /** Use the trace context of callers: their trace and their sampling decision. */
   continues: boolean;
 };
 

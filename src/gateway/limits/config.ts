@@ -1,7 +1,7 @@
-/** What an operator may set about limits (interface 9.1 and 9.2). */
+/** Settings of the limits (interface 9.1 and 9.2). */
 import { z } from 'zod';
 
-/** One call of the dearest class must fit. */
+/** One call of the most expensive class must fit. */
 const unitsMin = 20;
 
 const number = (min: number, max: number, value: number) => z.coerce.number().int().min(min).max(max).default(value);

@@ -1,9 +1,9 @@
 /**
- * Failed authentications per client id and source address (interface 9.2). Only that pair is stopped when it has used its
- * failures up, so nobody can lock a client out from elsewhere. Successes are never counted and cost one look-up.
+ * Failed authentications per client id and source address (interface 9.2). Only a pair that used up its failures is
+ * blocked, so an attacker cannot lock a client out from another address. Successes are not counted and cost one lookup.
  *
- * Counted in each gateway and, with a Redis, together: a gateway that counts a failure learns the total of all, and
- * tells the others when a pair is used up. Both may fail; then the gateway's own count still stands.
+ * Each gateway counts, and with a Redis all count together: a gateway that counts a failure reads the total, and publishes
+ * a pair that is used up. When Redis fails, the count of the gateway itself still holds.
  */
 import type { Kv } from '#src/platform/kv/index.ts';
 import { createRecentMap } from '#src/platform/recent-map.ts';
@@ -12,7 +12,7 @@ import { secondsLeft } from './rate-window.ts';
 export type FailureBudget = {
   /** Seconds until the pair may try again; undefined: it may. */
   blockedSeconds(clientId: string, source: string): number | undefined;
-  /** Counts one failure; seconds when it was beyond the budget, so that it must not be judged. */
+  /** Counts one failure. Seconds when it exceeds the budget, so that the caller must be refused unchecked. */
   countFailure(clientId: string, source: string): number | undefined | Promise<number | undefined>;
   close(): void;
 };
@@ -25,7 +25,7 @@ type FailureBudgetDeps = {
 };
 
 const windowSeconds = 60;
-/** Whoever invents client ids pushes out nothing but pairs that failed before. */
+/** Invented client ids evict only other pairs that failed. */
 const pairsMax = 50_000;
 /** Longer than any client id; invented ones may be as long as a header. */
 const idLengthMax = 64;
@@ -38,7 +38,7 @@ export const createFailureBudget = (deps: FailureBudgetDeps): FailureBudget => {
   const elapsedMs = deps.elapsedMs ?? (() => performance.now());
   const counter = kv.windows({ name: 'failures', quota: failuresMax, windowSeconds });
   const pairs = createRecentMap<string, Failures>(pairsMax);
-  // Nearly always nobody has failed lately, and then the hot path does not even build a key.
+  // Failures are rare. Without a recent one the hot path does not build a key.
   let quietFromMs = 0;
 
   const liveOf = (pair: string, nowMs: number): Failures | undefined => {
@@ -58,17 +58,17 @@ export const createFailureBudget = (deps: FailureBudgetDeps): FailureBudget => {
       if (used > own.count) keep(pair, { count: used, endsAtMs: elapsedMs() + msLeft });
       if (used >= failuresMax) kv.publish(channel, JSON.stringify({ pair, msLeft }));
     } catch {
-      // Counted here at least.
+      // Redis failed; the count of this process holds.
     }
     return waitOf(liveOf(pair, elapsedMs()) ?? own, failuresMax);
   };
 
   const unsubscribe = kv.subscribe(channel, (message) => {
-    const told = readMessage(message);
-    if (told === undefined) return;
+    const received = readMessage(message);
+    if (received === undefined) return;
     const nowMs = elapsedMs();
-    const count = Math.max(liveOf(told.pair, nowMs)?.count ?? 0, failuresMax);
-    keep(told.pair, { count, endsAtMs: nowMs + told.msLeft });
+    const count = Math.max(liveOf(received.pair, nowMs)?.count ?? 0, failuresMax);
+    keep(received.pair, { count, endsAtMs: nowMs + received.msLeft });
   });
 
   return {

@@ -1,16 +1,16 @@
-/** Pure: what this process knows of one window of one caller, its own part and what it has heard of the others. */
+/** Pure: one window of one caller, with the units of this process and the known units of the others. */
 import type { Count } from '#src/platform/kv/index.ts';
 
 export type RatePolicy = { name: string; quota: number; windowSeconds: number };
 
 export type RateWindow = {
   endsAtMs: number;
-  /** Units of all processes as far as known, with everything of this one. */
+  /** Known units of all processes, including all of this one. */
   used: number;
-  /** Of them, what the shared counter has not been told yet, and what is on its way to it. */
+  /** Units of this process that were not sent to the shared counter yet, and units that are being sent. */
   owed: number;
   sent: number;
-  /** The shared counter has told `endsAtMs`; before, it is a guess. */
+  /** `endsAtMs` comes from the shared counter; before that it is an estimate. */
   confirmed: boolean;
 };
 
@@ -23,8 +23,8 @@ export const openWindow = ({ windowSeconds }: RatePolicy, nowMs: number): RateWi
 });
 
 /**
- * Takes over what the shared counter said. Within a window the total only grows here: a counter that has lost its memory
- * says less than there was, and that would open the budget again.
+ * Applies an answer of the shared counter. Within a window the total only grows: a counter that lost its memory reports less
+ * than was used, and would reopen the budget.
  */
 export const learn = (window: RateWindow, { used, msLeft }: Count, nowMs: number): void => {
   const total = used + window.owed + window.sent;

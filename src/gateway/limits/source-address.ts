@@ -1,17 +1,17 @@
-/** Pure: which address a request comes from, in the form in which failures are counted. */
+/** Pure: the source address of a request, in the form in which failures are counted. */
 import type { IncomingMessage } from 'node:http';
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** An IPv4 address, or the first 64 bits of an IPv6 one: whoever has one such address has all of the network. */
+/** An IPv4 address, or the first 64 bits of an IPv6 one, since a holder of one address has the whole network. */
 export type SourceOf = (req: IncomingMessage) => string;
 
 /**
- * `hops`: how many proxies of our own stand in front. Each writes the address that it saw at the end of X-Forwarded-For, so
- * the entry that many places from the end is the last one that no stranger could write. Without a usable one the socket's
- * address counts.
+ * `hops`: number of the operator's proxies in front. Each appends the address that it saw to X-Forwarded-For, so the entry
+ * that many places from the end is the first one that a client cannot forge. Without a usable entry the address of the
+ * socket counts.
  */
 export const createSourceOf = (hops: number): SourceOf => {
-  // Behind a proxy of our own they are few, and one comes after the other.
+  // Behind a proxy the same address follows itself, so the last result is kept.
   let lastAddress = '';
   let lastPeer = 'unknown';
   return (req) => {

@@ -1,4 +1,4 @@
-/** A bound on one kind of call per caller, over all gateways while they can reach each other. */
+/** A bound on one kind of call per caller, shared by all gateways while Redis can be reached. */
 import { createMemoryKv, type Kv, KvAway } from '#src/platform/kv/index.ts';
 
 type ThrottleDeps = { kv: Kv; name: string; callsMax: number; windowSeconds: number };
@@ -6,7 +6,7 @@ type ThrottleDeps = { kv: Kv; name: string; callsMax: number; windowSeconds: num
 /** Resolves to undefined when the call may go on (it is counted), else to the seconds until the next may. */
 export type Throttle = (callerId: string) => Promise<number | undefined>;
 
-/** `callerId` must be proven: each one takes memory for a window. */
+/** `callerId` must be authenticated, since each one takes memory for a window. */
 export const createThrottle = ({ kv, name, callsMax, windowSeconds }: ThrottleDeps): Throttle => {
   const options = { name: `throttle:${name}`, quota: callsMax, windowSeconds };
   const shared = kv.windows(options);

@@ -1,11 +1,11 @@
 /**
- * Pure: request fields in which a proxy tells a service who calls, from where, or which request is meant. Sent by a caller
- * they are claims, and a service that was installed behind another proxy may believe them, so they go on only where the
- * route table passes them on (`upstreams.NAME.passHeaders`).
+ * Pure: request fields in which a proxy names the caller, its address or the original request. From a caller they are
+ * unproven claims, and a service that expects another proxy may trust them. So they are dropped unless the route table
+ * passes them on (`upstreams.NAME.passHeaders`).
  */
 
 const names: ReadonlySet<string> = new Set([
-  // Who calls, as authenticating proxies and old servers say it.
+  // The caller, as authenticating proxies and old servers name it.
   'remote-user',
   'remote-addr',
   'remote-host',
@@ -24,7 +24,7 @@ const names: ReadonlySet<string> = new Set([
   'x-client-cert',
   'x-client-dn',
   'x-client-verify',
-  // Where the caller is.
+  // The address of the caller.
   'forwarded',
   'client-ip',
   'x-client-ip',
@@ -37,14 +37,14 @@ const names: ReadonlySet<string> = new Set([
   'fastly-client-ip',
   'x-azure-clientip',
   'x-azure-socketip',
-  // Which request is meant: another target, method or host than the one that was judged here.
+  // The original request: a target, method or host other than the one that was checked here.
   'x-rewrite-url',
   'x-http-method-override',
   'x-http-method',
   'x-method-override',
   'x-host',
   'x-http-host-override',
-  // CGI programs find it as HTTP_PROXY, which many libraries take for the proxy to use.
+  // CGI programs get it as HTTP_PROXY, which many libraries take as the proxy to use.
   'proxy',
 ]);
 
@@ -54,7 +54,7 @@ const families =
 /** Other fields that are named whole and begin as a family does. */
 const familyRoots: ReadonlySet<string> = new Set(['x-ms-client-principal', 'x-forwarded', 'x-appengine-user-ip']);
 
-/** Their values are the gateway's own, whatever the route table says. */
+/** The gateway always sets these itself, so the route table cannot pass them on. */
 const own: ReadonlySet<string> = new Set(['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto']);
 
 /** `name`: in lower case, `_` written as `-`. */
@@ -73,5 +73,5 @@ export const isClaimedHeader = (name: string): boolean => {
   }
 };
 
-/** A claim that the operator may pass on to an upstream that is meant to hear it. */
+/** A claim that the route table may pass on to an upstream. */
 export const mayBePassed = (name: string): boolean => isClaimedHeader(name) && !own.has(name);

@@ -1,4 +1,4 @@
-/** Every refusal that the gateway itself can give. Codes and statuses are interface 6.1. */
+/** Every refusal of the gateway itself. Codes and statuses are those of interface 6.1. */
 import { Fault, type FaultOptions, validationFault } from '#src/contract/fault.ts';
 
 export const noSuchOperation = (): Fault => new Fault('INVALID_ACTION', 'No such operation');
@@ -6,7 +6,7 @@ export const noSuchOperation = (): Fault => new Fault('INVALID_ACTION', 'No such
 export const methodNotAllowed = (allow: string): Fault =>
   new Fault('METHOD_NOT_ALLOWED', `Allowed here: ${allow}`, { headers: { allow } });
 
-/** Not told apart further: whoever may configure the other proxy reads its documentation, nobody else needs to know. */
+/** One text for both cases: the operator of the other proxy finds the difference in config/README.md. */
 export const ambiguousCheck = (): Fault =>
   new Fault('UNAUTHORIZED', 'The proxy named no request to check, or named two different ones');
 
@@ -57,7 +57,7 @@ export const quarantineText = (what: string, reason: string): string =>
 
 export const noCredential = (): Fault => new Fault('INVALID_AUTH', 'No credential');
 
-/** RFC 6750 section 2 knows three ways to send a token; this server takes the header only. */
+/** RFC 6750 section 2 has three ways to send a token; this server accepts the header only. */
 export const tokenInBody = (): Fault =>
   validationFault([
     { pointer: 'access_token', code: 'AMBIGUOUS_CREDENTIALS', message: 'must be sent in the Authorization header' },
@@ -103,7 +103,7 @@ export const overloaded = (internalText: string): Fault =>
     internalText,
   });
 
-/** Every address of an upstream failed lately; nobody waits for a connection that will not come. */
+/** Every address of an upstream failed lately, so the request does not wait for a connection. */
 export const upstreamOut = (name: string, retryAfterSeconds: number): Fault =>
   new Fault('OVERLOADED', 'The service behind this address is not available right now; try again shortly', {
     headers: { 'retry-after': String(retryAfterSeconds) },

@@ -1,13 +1,13 @@
-/** Who the gateway found behind a credential. Immutable; shared by all requests of one cached credential. */
+/** The caller behind a credential. Immutable; shared by all requests of one cached credential. */
 import type { AssertedCaller } from '#src/contract/assertion.ts';
 
 export type CredentialKind = 'api_key' | 'api_client' | 'bearer';
 
 export type Principal = {
   kind: CredentialKind;
-  /** Key id or client id: what limits, idempotency and the audit count by. */
+  /** Key id or client id: the unit of limits, idempotency and the audit. */
   id: string;
-  /** What was presented, for the use of credentials: key id, secret id, or client id for a token. */
+  /** Id of the presented credential, for its last use: key id, secret id, or client id for a token. */
   credentialId: string;
   /** `jti`, of a token only. */
   tokenId?: string;
@@ -17,6 +17,6 @@ export type Principal = {
   tenants: readonly string[];
   tenantsDisabled: readonly string[];
   scopes: ReadonlySet<string>;
-  /** What upstreams are told. Like the lists above one object for all tokens of a client with the same scopes. */
+  /** The identity that upstreams get. One object for all tokens of a client with the same scopes, like the lists above. */
   asserted: AssertedCaller;
 };

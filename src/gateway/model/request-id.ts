@@ -1,4 +1,4 @@
-/** The id that follows a request everywhere: the caller's own when it is well-formed, else a new one. */
+/** The id of a request in answers, logs, traces and the audit: the caller's own when it is well-formed, else a new one. */
 import { randomFillSync } from 'node:crypto';
 import { timeLength, timeOf, timePart } from '#src/platform/ids.ts';
 
@@ -9,8 +9,8 @@ const randomLength = 15;
 const idsPerDraw = 256;
 
 /**
- * `req_`, 9 characters of time and 15 random ones (75 bits), so that whoever looks for an id later knows when it was made.
- * Random bytes are drawn for many ids at once: a system call for each would be seen on the hot path.
+ * `req_`, 9 characters of time and 15 random ones (75 bits), so that a search for an id knows its time. Random bytes are
+ * drawn for many ids at once, since a system call for each would slow the hot path.
  */
 export const createRequestIds = (nowMs: () => number): ((given: string | undefined) => string) => {
   const pool = Buffer.alloc(randomLength * idsPerDraw);
@@ -44,8 +44,8 @@ let lastPart = '';
 let lastMs: number | undefined;
 
 /**
- * When an id of the form above says that it was made; undefined for others. Ids are looked at in the sequence in which
- * they were made, so the time that was read last is kept.
+ * The time in an id of the form above; undefined for other ids. Ids are read in the sequence in which they were made, so the
+ * last parsed time is kept.
  */
 export const madeAtMs = (requestId: string): number | undefined => {
   // One character more: ids of the version before.

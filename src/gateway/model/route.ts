@@ -8,7 +8,7 @@ import { mayBePassed } from './claimed-headers.ts';
 /** Upstream of operations that the gateway answers by itself. */
 export const ownUpstream = 'self';
 
-/** The operation that tells a caller why it was refused. */
+/** The operation that returns the reason of a refusal. */
 export const denialRoute = 'whoami.denial';
 
 const kind = z.enum(['api_key', 'api_client', 'bearer']);
@@ -35,12 +35,12 @@ const routeSchema = z.strictObject({
   upstream: z.string(),
   /** The connection may become a WebSocket when the client asks for it. */
   upgrade: z.boolean().default(false),
-  /** Scopes that are tried out: callers without them are noted and let through. */
+  /** Scopes in a dry run: callers without them are counted and not refused. */
   dryRun: z.strictObject({ scopes: z.array(z.string()).min(1) }).optional(),
 });
 
 const upstreamPolicy = z.strictObject({
-  /** Fields of callers that go on to this upstream though they claim who calls, from where or what is meant. */
+  /** Fields with claims of callers (claimed-headers.ts) that this upstream gets all the same. */
   passHeaders: z
     .array(z.string().refine(mayBePassed, 'a field in lower case that the gateway drops by default and does not set'))
     .default([]),
@@ -48,20 +48,20 @@ const upstreamPolicy = z.strictObject({
 
 export const routeTable = z
   .strictObject({
-    /** In the sequence that every list of scopes follows. */
+    /** Every list of scopes follows this sequence. */
     scopes: z.array(
       z.strictObject({
         name: z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,64}$/, 'a scope token of RFC 6749'),
         description: z.string().min(1),
       }),
     ),
-    /** What every API key holds. */
+    /** The scopes of every API key. */
     apiKeyScopes: z.array(z.string()),
-    /** How callers say "tenants", and which facts of each they are told (who am I). */
+    /** The member name for tenants in answers of whoami, and the facts of each tenant that it shows. */
     tenantWords: z
       .strictObject({ list: z.string().regex(/^[a-z_]+$/), facts: z.array(z.string().regex(/^[a-z_]+$/)) })
       .default({ list: 'tenants', facts: [] }),
-    /** Name of an upstream -> what is special about it. */
+    /** Name of an upstream -> its policy. */
     upstreams: z.record(z.string(), upstreamPolicy).default({}),
     routes: z.array(routeSchema).min(1),
   })
@@ -95,7 +95,7 @@ const contradictions = (table: RouteTable): [Place, string][] => {
     const missing = [...route.scopes, ...(route.dryRun?.scopes ?? [])].filter((scope) => !known.has(scope));
     if (missing.length > 0) found.push([['routes', index, 'scopes'], `no such scope: ${missing.join(' ')}`]);
     if (route.upgrade && route.method !== 'GET') found.push([['routes', index, 'upgrade'], 'only GET can be upgraded']);
-    // The scopes decide who may pass; `kinds` states the intention, and the two may not drift apart.
+    // The scopes decide which callers are accepted; `kinds` documents the intention, and both must agree.
     const opensToKeys = route.scopes.every((scope) => table.apiKeyScopes.includes(scope));
     if (opensToKeys !== route.kinds.includes('api_key')) {
       found.push([['routes', index, 'kinds'], 'api_key must be listed exactly when API keys hold every scope']);

@@ -1,4 +1,4 @@
-/** A refusal before a caller was let in, that could be traced to a key or client all the same (interface 11.5). */
+/** A refusal of a caller that is not accepted but whose key or client is known (interface 11.5). */
 import { Fault, type FaultCode, type FaultOptions } from '#src/contract/fault.ts';
 
 export const denialReasons = [
@@ -39,7 +39,7 @@ export class TracedFault extends Fault {
   }
 }
 
-/** When something ended, as a person reads it. */
+/** The time of an end, for people. */
 export const endedDetail = (endedMs: number, nowMs: number): Readonly<Record<string, unknown>> => ({
   expired_iso: isoSeconds(new Date(endedMs)),
   expired_seconds_ago: Math.max(0, Math.floor((nowMs - endedMs) / 1000)),

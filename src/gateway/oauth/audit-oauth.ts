@@ -1,4 +1,4 @@
-/** What the OAuth endpoints did, written before they answer. */
+/** Records in the audit what the OAuth endpoints do, before they answer. */
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Fingerprint } from '../audit/event/fingerprint.ts';
@@ -12,7 +12,7 @@ import type { Form } from './read-token-request.ts';
 import { tokenPath } from './token-issuer.ts';
 
 export type AuditOAuth = {
-  /** Rejects with OVERLOADED: a token that nobody would know of is not given out. */
+  /** Rejects with OVERLOADED: a token that the audit does not have is not issued. */
   issued(ctx: Context, proven: ProvenClient, token: { access_token: string; scope: string }): Promise<void>;
   /** Rejects with OVERLOADED. */
   introspected(ctx: Context, proven: ProvenClient, tokenId: string | null): Promise<void>;
@@ -61,14 +61,14 @@ export const createAuditOAuth = ({ recorder, fingerprint, sourceOf, countToken }
         outcome: 'failure',
         ...requestOf(ctx, sourceOf),
         reason: refusal.error,
-        // What a stranger claims is kept only when it is a client id and not, say, a secret in the wrong field.
+        // An unproven claim is kept only when it is a client id, since it may also be a secret in the wrong field.
         client_id: claimed !== undefined && isClientId(claimed) ? claimed : null,
       });
     },
   };
 };
 
-/** Of a token that was made a moment ago: there is nothing to check. */
+/** Claims of a token that was just made, so nothing is checked. */
 const claimsOf = (token: string): { jti: string; exp: number } =>
   JSON.parse(Buffer.from(token.split('.', 2)[1] ?? '', 'base64url').toString('latin1')) as { jti: string; exp: number };
 

@@ -1,4 +1,4 @@
-/** Client authentication of the three OAuth POST endpoints: one way in, one refusal for whatever is wrong. */
+/** Client authentication of the three OAuth POST endpoints, with one refusal for every problem. */
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -16,7 +16,7 @@ export type AuthenticateClientDeps = {
   clock: Clock;
   credentials: Pick<CredentialCache, 'findClient'>;
   assertions: VerifyAssertionDeps;
-  /** Told of each credential that was proven, with the address of the peer. */
+  /** Called for each proven credential, with the address of the peer. */
   recordUse: (credentialId: string, address: string | undefined) => void;
 };
 
@@ -27,7 +27,7 @@ export type ProvenClient = {
   client: ClientRecord;
   /** Id of the secret or key. */
   credentialId: string;
-  /** What was presented, for its fingerprint; an assertion is used once and needs none. */
+  /** The presented value, for its fingerprint; an assertion is used once and needs none. */
   secret: string | undefined;
 };
 

@@ -1,4 +1,4 @@
-/** RFC 9449 section 5: to which key the token of a request will be bound. */
+/** RFC 9449 section 5: finds the key that the new token is bound to. */
 import type { Context } from 'koa';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
 import type { Dpop } from '../dpop/dpop.ts';
@@ -8,13 +8,13 @@ import { invalidRequest, OAuthRefusal } from './oauth-answers.ts';
 import { tokenPath } from './token-issuer.ts';
 
 /**
- * Resolves with the thumbprint of that key; undefined: to none. Rejects with OAuthRefusal. `client`: it has proven itself,
- * so the wrong proofs that are counted are its own.
+ * Resolves with the thumbprint of that key, or undefined for an unbound token. Rejects with OAuthRefusal. `client`: it is
+ * authenticated already, so wrong proofs count as its own failures.
  */
 export type BindToken = (ctx: Pick<Context, 'req' | 'set'>, client: ClientRecord) => Promise<string | undefined>;
 
 export type BindTokenDeps = {
-  /** Undefined when the operator has it off; then proofs are like any header that nobody knows. */
+  /** Undefined when the operator has it off; then proofs are ignored like any unknown header. */
   dpop: Pick<Dpop, 'verifyProof' | 'freshNonce'> | undefined;
   countFailure: CountFailure;
 };
@@ -33,13 +33,13 @@ export const createBindToken = ({ dpop, countFailure }: BindTokenDeps): BindToke
     const result = await dpop.verifyProof(proof, { method: 'POST', path: tokenPath });
     if (!('error' in result)) return result.jkt;
     tellNonce(ctx, result.nonce);
-    // To be asked for a nonce is the way it goes (RFC 9449 section 8), no failure.
+    // A missing nonce is part of the protocol (RFC 9449 section 8), so it is not counted as a failure.
     if (result.error !== 'use_dpop_nonce') await countFailure(ctx.req, clientId);
     throw invalidProof(result.text, result.error);
   };
 };
 
-/** For the next proof, whatever else is answered. */
+/** Every answer carries the nonce of the next proof. */
 const tellNonce = (ctx: Pick<Context, 'set'>, nonce: string | undefined): void => {
   if (nonce !== undefined) ctx.set('dpop-nonce', nonce);
 };

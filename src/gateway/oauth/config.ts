@@ -1,4 +1,4 @@
-/** What an operator may set about tokens. */
+/** Settings of tokens and of their signing keys. */
 import { z } from 'zod';
 
 export const oauthSettings = z.strictObject({

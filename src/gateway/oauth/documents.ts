@@ -1,4 +1,4 @@
-/** The public documents of interface 4.3: where everything is, and with which keys tokens are signed. */
+/** The public documents of interface 4.3: server metadata, resource metadata and the keys of tokens. */
 import { proofAlgorithms } from '../dpop/verify-proof.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
 import { tokenPath } from './token-issuer.ts';
@@ -10,7 +10,7 @@ type DocumentsDeps = {
   /** Tokens may be bound to keys (RFC 9449). */
   dpop: boolean;
   keys: Pick<SigningKeys, 'jwks'>;
-  /** Path below /.well-known/ → body: public documents that another part of the house gives. */
+  /** Path below /.well-known/ → body: public documents of other parts of the program. */
   moreDocuments?: Readonly<Record<string, () => string>> | undefined;
 };
 
@@ -20,7 +20,7 @@ export const introspectionPath = '/api/oauth/introspect';
 
 const authMethods = ['client_secret_post', 'client_secret_basic', 'private_key_jwt'];
 
-/** Path → body. A document is written out once and again only when what it is made from is another object. */
+/** Path → body. A document is serialised again only when the object that it is made from was replaced. */
 export const createDocuments = ({
   origin,
   allScopes,

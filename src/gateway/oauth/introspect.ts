@@ -1,4 +1,4 @@
-/** RFC 7662: whether a token is good now, and what for. Says of every other value the same, and nothing more. */
+/** RFC 7662: the claims of a live token; every other value is answered as inactive. */
 import { Fault } from '#src/contract/fault.ts';
 import type { Authenticator } from '../access/authenticate.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
@@ -9,11 +9,11 @@ export type IntrospectDeps = {
   origin: string;
   allScopes: readonly string[];
   inspectToken: Authenticator['inspectToken'];
-  /** Of a client that asks too often. */
+  /** Bounds the calls of one client. */
   throttleIntrospection: Throttle;
 };
 
-/** Rejects with OAuthRefusal, or with the Fault of a store that is away. */
+/** Rejects with OAuthRefusal, or with the Fault of an unreachable store. */
 export const createIntrospect =
   (deps: IntrospectDeps) =>
   async (client: ClientRecord, text: string): Promise<Record<string, unknown>> => {
@@ -25,7 +25,7 @@ export const createIntrospect =
     try {
       return await describe(deps, text);
     } catch (error) {
-      // A quarantined client, or one without any grant, is refused by the operations too, though with another word.
+      // Operations refuse a quarantined client, or one without any grant, too, with another code.
       if (error instanceof Fault && (error.status === 401 || error.status === 403)) return { active: false };
       throw error;
     }

@@ -1,4 +1,4 @@
-/** Interface 9.2 at the OAuth endpoints: whose failures are used up is not judged any more, right or wrong. */
+/** Interface 9.2 at the OAuth endpoints: a client that used up its failures is refused without a check of its secret. */
 import type { IncomingMessage } from 'node:http';
 import type { FailureBudget } from '../limits/failure-budget.ts';
 import type { SourceOf } from '../limits/source-address.ts';
@@ -20,7 +20,7 @@ export const createLimitFailures = ({ failures, sourceOf }: LimitFailuresDeps): 
     refuseWhile(failures.blockedSeconds(clientId, source));
     try {
       const result = await work();
-      // Guesses that were sent side by side may have used the budget up while this one was judged.
+      // Parallel guesses may have used up the budget while this one was checked.
       refuseWhile(failures.blockedSeconds(clientId, source));
       return result;
     } catch (error) {
@@ -30,7 +30,7 @@ export const createLimitFailures = ({ failures, sourceOf }: LimitFailuresDeps): 
   };
 };
 
-/** Counts one failure of a client that proved itself and failed at something else. Rejects when it was beyond the budget. */
+/** Counts one failure of an authenticated client, such as a wrong proof. Rejects when it exceeds the budget. */
 export type CountFailure = (req: IncomingMessage, clientId: string) => Promise<void>;
 
 export const createCountFailure = ({ failures, sourceOf }: LimitFailuresDeps): CountFailure => {
@@ -42,14 +42,14 @@ const refuseWhile = (seconds: number | undefined): void => {
   throw slowDown(`Too many failed authentications; try again in ${seconds} s`, seconds);
 };
 
-/** The provider's errors and our own both carry the name of RFC 6749. */
+/** Errors of oidc-provider and OAuthRefusal both carry the error name of RFC 6749. */
 const isFailedAuthentication = (error: unknown): boolean =>
   error instanceof Error &&
   'error' in error &&
   error.error === 'invalid_client' &&
   !(error instanceof NoClientAuthentication);
 
-/** As claimed, nothing of it is proven: of the Basic header, the form, or the subject of an assertion. '' when there is none. */
+/** Unproven client id from the Basic header, the form, or the subject of an assertion; '' when there is none. */
 export const claimedClientId = (req: IncomingMessage, form: Form): string => {
   const { authorization } = req.headers;
   if (authorization !== undefined && /^basic /i.test(authorization)) return idOfBasic(authorization.slice(6));

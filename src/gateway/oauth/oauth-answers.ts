@@ -9,9 +9,9 @@ export type OAuthAnswer = {
 
 type RefusalMore = {
   headers?: Readonly<Record<string, string>>;
-  /** Default: what the error and the status mean among the codes of the interface. */
+  /** Default: the code of the interface that fits the error and the status. */
   code?: FaultCode;
-  /** Which fields are wrong, as for operations. */
+  /** Details per field, as in answers of operations. */
   errors?: readonly FaultDetail[] | undefined;
 };
 
@@ -66,8 +66,8 @@ export const invalidField = (pointer: string, detail: DetailCode, message: strin
   });
 
 /**
- * RFC 6749 section 5.2: no client authentication, or one of an unsupported kind. No client was judged, so it is no failed
- * attempt of the one that is named, if any.
+ * RFC 6749 section 5.2: no client authentication, or one of an unsupported kind. It is no failed attempt of the client that
+ * the request may name, since no secret was checked.
  */
 export class NoClientAuthentication extends OAuthRefusal {
   constructor(description: string) {

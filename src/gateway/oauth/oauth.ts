@@ -45,7 +45,7 @@ export type OAuthDeps = Omit<TokenIssuerDeps, 'keys'> &
     moreDocuments?: Readonly<Record<string, () => string>> | undefined;
   };
 
-/** Expects `ctx.state.requestId`. Throws METHOD_NOT_ALLOWED for documents; the endpoints answer everything themselves. */
+/** Expects `ctx.state.requestId`. Throws METHOD_NOT_ALLOWED for documents; the endpoints answer their own errors. */
 export const createOAuth = (deps: OAuthDeps): Middleware => {
   const endpoints = createEndpoints(deps);
   const documents = createDocuments({ ...deps, dpop: deps.dpop !== undefined });
@@ -89,7 +89,7 @@ const write = (ctx: Context, { status, headers, body }: OAuthAnswer): void => {
   ctx.body = JSON.stringify(body);
 };
 
-/** The form of a request whose refusal may have to name who asked. */
+/** The form of a request, from which the audit of its refusal reads the claimed client. */
 const forms = new WeakMap<Context, Form>();
 
 const keepForm = (ctx: Context, form: Form): Form => {
@@ -167,7 +167,7 @@ const createEndpoint = (deps: OAuthDeps, answer: Endpoint): Endpoint => {
   };
 };
 
-/** RFC 6749 section 5.2: who tried the Authorization header is told the scheme that it takes. */
+/** RFC 6749 section 5.2: a refused Authorization header is answered with the scheme that is accepted. */
 const withChallenge = (refusal: OAuthRefusal, ctx: Context, realm: string): OAuthRefusal =>
   refusal.error === 'invalid_client' && ctx.headers.authorization
     ? new OAuthRefusal(refusal.error, refusal.status, refusal.description, {
@@ -176,7 +176,7 @@ const withChallenge = (refusal: OAuthRefusal, ctx: Context, realm: string): OAut
       })
     : refusal;
 
-/** Whatever was thrown, as one of the errors of interface 4.1; what nobody foresaw tells nothing. */
+/** Maps what was thrown to an error of interface 4.1; an unexpected error shows no detail. */
 const toRefusal = (error: unknown): OAuthRefusal => {
   if (error instanceof OAuthRefusal) return error;
   return faultOf(error).code === 'OVERLOADED' ? temporarilyUnavailable() : serverError();

@@ -1,4 +1,4 @@
-/** Pure: by which one of the three methods does a request authenticate its client (RFC 6749 section 2.3, RFC 7523)? */
+/** Pure: reads the client authentication of a request, one of three methods (RFC 6749 section 2.3, RFC 7523). */
 import { invalidField, invalidRequest, NoClientAuthentication } from './oauth-answers.ts';
 import type { Form } from './read-token-request.ts';
 
@@ -28,7 +28,7 @@ export const readClientProof = (form: Form, rawHeaders: readonly string[]): Clie
   return { method: 'secret', clientId: form.client_id, secret: form.client_secret };
 };
 
-/** Of two headers node keeps the first; another reader may take the second. */
+/** Of two headers node keeps the first; another parser may use the second. */
 const readAuthorization = (rawHeaders: readonly string[]): string | undefined => {
   let found: string | undefined;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {

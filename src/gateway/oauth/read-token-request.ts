@@ -1,6 +1,6 @@
 /**
- * The front of the OAuth POST endpoints: everything of interface 4.1 that is checked before the client is looked at, in
- * the sequence of its table. The form that comes out has every known field at most once.
+ * Reads the form of the OAuth POST endpoints and makes the checks of interface 4.1 that come before client authentication,
+ * in the sequence of its table. The returned form has every known field at most once.
  */
 import type { IncomingMessage } from 'node:http';
 import { parse } from 'node:querystring';
@@ -60,12 +60,12 @@ const readForm = async (req: IncomingMessage): Promise<Buffer> => {
     return await readBody(req, formBounds);
   } catch (error) {
     if (!(error instanceof Fault)) throw invalidRequest('The form could not be read');
-    // What is left of the body is not waited for.
+    // The rest of the body is not awaited.
     throw invalidRequest(error.publicText, error.status, { connection: 'close' });
   }
 };
 
-/** Fields that nobody knows are ignored, however often they come. */
+/** Unknown fields are ignored, however often they are sent. */
 const parseForm = (text: string): Form => {
   const parsed = parse(text, undefined, undefined, { maxKeys: 0 });
   const form: Form = {};

@@ -1,4 +1,4 @@
-/** Ends the token that an operator holds in hand, whoever it was issued to. Needs no running gateway. */
+/** Revokes a token by its text, for operators. Needs no running gateway. */
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { errors, type JWTPayload, type JWTVerifyResult, jwtVerify } from 'jose';
 import type { Kysely } from 'kysely';
@@ -11,7 +11,7 @@ import { listSigningKeys } from './keys/signing-key-store.ts';
 /** `revoked` false: it had ended by itself. */
 export type PresentedToken = { jti: string; client_id: string; expires: string; revoked: boolean };
 
-/** Every gateway refuses the token within a second. VALIDATION_ERROR for what this installation did not issue. */
+/** Every gateway refuses the token within a second. VALIDATION_ERROR for a token that this installation did not issue. */
 export const revokePresentedToken = async (
   deps: { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock },
   text: string,

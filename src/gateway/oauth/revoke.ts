@@ -1,4 +1,4 @@
-/** RFC 7009: a client ends its own tokens. It never ends another's, and is never told that it did. */
+/** RFC 7009: a client revokes its own tokens. A token of another client is refused and stays valid. */
 import { Fault } from '#src/contract/fault.ts';
 import type { Authenticator } from '../access/authenticate.ts';
 import type { BearerTokens, VerifiedToken } from '../access/bearer-tokens.ts';
@@ -14,19 +14,19 @@ export type RevokeDeps = {
   revokeToken: RevokeToken;
 };
 
-/** Resolves when the token is refused by this process; the others hear of it. Rejects with OAuthRefusal. */
+/** Resolves when this process refuses the token; the others follow within a second. Rejects with OAuthRefusal. */
 export const createRevoke =
   (deps: RevokeDeps) =>
   async (client: ClientRecord, text: string): Promise<void> => {
     const token = await readToken(deps, text);
-    // Nothing to end: RFC 7009 section 2.2 calls that a success.
+    // Nothing to revoke, which is a success (RFC 7009 section 2.2).
     if (token === undefined) return;
     if (token.clientId !== client.clientId) {
       if (await isLive(deps, text)) throw invalidRequest('The token was issued to another client');
       return;
     }
     await deps.revokeToken(token, { reason: 'revoked by its client', actor: client.clientId });
-    // Committed; if this fails, this process hears of it as the others do.
+    // The revocation is committed. If this refresh fails, this process reads it later, as the others do.
     await deps.credentials.refresh().catch(() => undefined);
   };
 
@@ -41,7 +41,7 @@ const readToken = async ({ tokens }: RevokeDeps, text: string): Promise<Verified
 
 const isRefused = (error: unknown): boolean => error instanceof Fault && error.code === 'INVALID_AUTH';
 
-/** One of a quarantined client is refused now and may be good again, so it counts as live. */
+/** A token of a quarantined client counts as live, since the client may be released from quarantine. */
 const isLive = async ({ inspectToken }: RevokeDeps, text: string): Promise<boolean> => {
   try {
     await inspectToken(text);

@@ -1,8 +1,7 @@
 /**
- * oidc-provider's model of a client credentials token, with which it makes the JWT (RFC 9068). Everything that its token
- * endpoint would ask before has been settled here: the client has proven itself (authenticate-client.ts, for all endpoints
- * alike), and what is allowed to it, for which resource and with which scopes is a matter of our own tables. So its endpoint
- * is never reached, which saves reading, checking and routing every request a second time.
+ * Makes the JWT (RFC 9068) by oidc-provider's model of a client credentials token, without its token endpoint. The client
+ * is authenticated before (authenticate-client.ts, for all endpoints), and grants, resources and scopes are those of the
+ * gateway's own tables. The provider's endpoint would read, check and route every request a second time.
  */
 import Provider, { type Adapter, type ClientMetadata, type Configuration } from 'oidc-provider';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
@@ -78,7 +77,7 @@ const createMakeToken = (deps: TokenIssuerDeps, key: SigningKey): MakeToken => {
 
 type ProviderClient = InstanceType<Provider['Client']>;
 
-/** The provider wants a secret in the metadata; it gets a word that is compared with nothing. */
+/** The provider requires a secret in the metadata; this text is never compared. */
 const makeClient = (provider: Provider, clientId: string): ProviderClient => {
   const Client = provider.Client as unknown as new (metadata: ClientMetadata) => ProviderClient;
   return new Client({
@@ -105,7 +104,7 @@ const createConfiguration = (deps: TokenIssuerDeps, key: SigningKey): Configurat
     userinfo: { enabled: false },
     rpInitiatedLogout: { enabled: false },
     pushedAuthorizationRequests: { enabled: false },
-    // The provider checks no proofs: with several gateways it could not tell a used one. It writes what was found.
+    // The provider checks no proofs, since it cannot know one that another gateway has seen. It only writes the binding.
     dPoP: { enabled: false },
     externalSigningSupport: { enabled: true, ack: 'experimental-01' },
   },
@@ -118,7 +117,7 @@ const requireRights = (client: ClientRecord): void => {
   }
 };
 
-/** RFC 8707 section 2; this server alone is meant when nothing is named. */
+/** RFC 8707 section 2: the default resource is this server. */
 const requireResource = (origin: string, resource = origin): void => {
   if (resource === origin || resource === `${origin}/api`) return;
   const message = 'must be the origin of this server, or its /api';
@@ -127,7 +126,7 @@ const requireResource = (origin: string, resource = origin): void => {
   });
 };
 
-/** Those asked for, else all that the client holds, in the sequence of the table. */
+/** The requested scopes, or all of the client when none is requested, in the sequence of the table. */
 const settleScope = (allScopes: readonly string[], wanted: string | undefined, client: ClientRecord): string => {
   const granted = allScopes.filter((scope) => client.scopes?.includes(scope) ?? true);
   const asked = wanted?.split(' ') ?? granted;
@@ -142,7 +141,7 @@ const settleScope = (allScopes: readonly string[], wanted: string | undefined, c
   return scope;
 };
 
-/** Tokens are self-contained and clients come from elsewhere, so there is nothing that the provider may keep. */
+/** Tokens are self-contained and clients come from the credential cache, so the provider stores nothing. */
 const nothing = (): Promise<undefined> => Promise.resolve(undefined);
 const noStore: Adapter = {
   upsert: nothing,

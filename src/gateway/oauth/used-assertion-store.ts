@@ -1,16 +1,16 @@
-/** SQL that lets each client assertion in once, whichever gateway gets it. */
+/** SQL that accepts each client assertion once over all gateways. */
 import { type Kysely, sql } from 'kysely';
 
 type Db = Kysely<unknown>;
 
-/** False: it was used before. `expires`: from when on nobody would accept it any more. */
+/** False: it was used before. `expires`: time from which on every gateway refuses it as too old. */
 export const markAssertionUsed = async (
   db: Db,
   assertion: { clientId: string; jti: string; expires: Date },
   now: Date,
 ): Promise<boolean> => {
   const { clientId, jti, expires } = assertion;
-  // Some ended ones go with each new one, so that the table is as long as five minutes of traffic.
+  // Each insert deletes some expired rows, so the table holds five minutes of traffic.
   const { rows } = await sql`
     with ended as (
       delete from gateway.used_assertions where ctid = any (array(

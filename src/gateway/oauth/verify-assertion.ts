@@ -1,20 +1,20 @@
-/** private_key_jwt (RFC 7523 section 3): is this assertion signed by a registered key of that client, for us, and new? */
+/** private_key_jwt (RFC 7523 section 3): the assertion must be new, for this server, and signed by a key of the client. */
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { Clock } from '#src/platform/clock.ts';
 import type { ClientKey, ClientRecord } from '../credentials/lookup/records.ts';
 
 export type VerifyAssertionDeps = {
   clock: Clock;
-  /** Issuer and token endpoint: the names under which a client may address us. */
+  /** Issuer and token endpoint: the accepted audiences. */
   audiences: readonly string[];
   /** False: used before. */
   markUsed: (assertion: { clientId: string; jti: string; expires: Date }, now: Date) => Promise<boolean>;
 };
 
-/** By the type of the key, so that a token cannot choose how a key is used (RFC 8725 section 3.1). */
+/** Fixed by the type of the key, so that a token cannot choose the algorithm of a key (RFC 8725 section 3.1). */
 const algorithmsOf: Readonly<Record<string, string[]>> = {
   EC: ['ES256'],
-  // RFC 9864 gave EdDSA on this curve a name of its own.
+  // RFC 9864 gave EdDSA on this curve its own name.
   OKP: ['EdDSA', 'Ed25519'],
   RSA: ['PS256', 'RS256'],
 };
@@ -24,16 +24,16 @@ export const assertionAlgorithms = ['ES256', 'EdDSA', 'PS256', 'RS256'] as const
 const lengthMax = 8_192;
 const jtiLengthMax = 255;
 const aheadMsMax = 5 * 60_000;
-/** By so much the clocks of two gateways may differ without one forgetting what the other would still take. */
+/** Clocks of two gateways may differ by this much without one deleting an assertion that the other would still accept. */
 const clocksMs = 60_000;
-/** A key set may be large; one request may not cost as many verifications. */
+/** Bound on the verifications of one request, since a key set may be large. */
 const keysTriedMax = 5;
 
-/** The client that the assertion names, unverified: it says whose keys to ask. Undefined: not readable. */
+/** The unverified client id of the assertion, which selects the keys. Undefined when it cannot be read. */
 export const clientOfAssertion = (assertion: string): string | undefined => {
   if (assertion.length > lengthMax) return undefined;
   try {
-    // Nothing of it is verified yet, its type neither.
+    // Nothing is verified yet, not even the type.
     const sub: unknown = decodeJwt(assertion).sub;
     return typeof sub === 'string' ? sub : undefined;
   } catch {
@@ -41,7 +41,7 @@ export const clientOfAssertion = (assertion: string): string | undefined => {
   }
 };
 
-/** The key that signed, or undefined for whatever is wrong. Rejects when the store cannot be asked. */
+/** The key that signed; undefined for an invalid assertion. Rejects when the store cannot be reached. */
 export const verifyAssertion = async (
   deps: VerifyAssertionDeps,
   record: ClientRecord,
@@ -53,7 +53,7 @@ export const verifyAssertion = async (
     const { jti, exp } = payload;
     const now = deps.clock.now();
     if (typeof jti !== 'string' || jti === '' || jti.length > jtiLengthMax || exp === undefined) return undefined;
-    // The store takes no such text.
+    // The store cannot hold such text.
     if (jti.includes('\u0000') || !jti.isWellFormed()) return undefined;
     if (exp * 1000 - now.getTime() > aheadMsMax) return undefined;
     const isNew = await deps.markUsed(
@@ -65,7 +65,7 @@ export const verifyAssertion = async (
   return undefined;
 };
 
-/** The key of that name; without one of that name any, since a client may not know how we call its key. */
+/** The key with that id, or all keys, since a client may not know the id that its key has here. */
 const candidates = ({ keys }: ClientRecord, assertion: string): readonly ClientKey[] => {
   const kid = kidOf(assertion);
   const named = keys.filter(({ keyId }) => keyId === kid);
@@ -97,7 +97,7 @@ const verifyWith = async (
       currentDate: deps.clock.now(),
       requiredClaims: ['iss', 'sub', 'aud', 'exp', 'jti'],
     });
-    // One that is addressed to others too could be shown to us by them.
+    // Another audience could replay an assertion that also names it.
     return Array.isArray(payload.aud) && payload.aud.length !== 1 ? undefined : payload;
   } catch (error) {
     if (error instanceof errors.JOSEError || error instanceof TypeError) return undefined;

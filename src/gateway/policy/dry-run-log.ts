@@ -1,6 +1,6 @@
 /**
- * Counts callers that a dry run would refuse, and writes the counts in batches: the hot path pays one look-up in a Map.
- * A store that is away costs nothing until it is back; a crash costs the counts of the last batch.
+ * Counts callers that a dry run would refuse, and writes the counts in batches: the hot path pays one lookup in a Map.
+ * Counts wait while the store is unreachable; a crash loses the counts of the last batch.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
@@ -12,7 +12,7 @@ import type { NoteDryRun } from './try-scopes.ts';
 type DryRunLogDeps = { db: Kysely<unknown>; clock: Clock; log: Logger };
 
 const intervalMs = 1_000;
-/** More different callers than that wait for the next batch to be counted. */
+/** Bound on the entries of one batch; further callers are counted with their next call in a later batch. */
 const entriesMax = 10_000;
 
 export const createDryRunLog = ({ db, clock, log }: DryRunLogDeps): { note: NoteDryRun; service: Service } => {
@@ -32,7 +32,7 @@ export const createDryRunLog = ({ db, clock, log }: DryRunLogDeps): { note: Note
     try {
       await addDryRunCounts(db, [...written.values()], clock.now());
     } catch (error) {
-      log.warn({ err: error }, 'dry runs of scopes are not written; trying again');
+      log.warn({ err: error }, 'cannot write the counts of scope dry runs; trying again');
       for (const [key, entry] of written) {
         const known = counts.get(key);
         if (known !== undefined) known.calls += entry.calls;

@@ -1,4 +1,4 @@
-/** Which callers would be refused if the scopes that routes try out became required. */
+/** Lists the callers that would be refused if the scopes in dry runs became required. */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import type { RouteTable } from '../model/route.ts';
@@ -7,7 +7,7 @@ import { type DryRunRow, listDryRunCounts } from './dry-run-store.ts';
 const rowsMax = 10_000;
 const dayMs = 86_400_000;
 
-/** Only of dry runs that the route table still names, so that a scope which was given up breaks nobody. */
+/** Includes only dry runs that the route table still names. */
 export const reportDryRuns = async (
   deps: { db: Kysely<unknown>; clock: Clock; table: RouteTable },
   options: { days: number },

@@ -9,7 +9,7 @@ export const addDryRunCounts = async (
   counts: readonly DryRunCount[],
   seen: Date,
 ): Promise<void> => {
-  // One sequence for every process, so that two of them never wait for each other's rows in a circle.
+  // Every process writes in the same sequence, so that two of them cannot deadlock.
   const rows = counts.map(({ route, caller, missing, calls }) => ({
     route,
     caller,

@@ -1,4 +1,4 @@
-/** The report of dry runs a page at a time: the latest first. */
+/** The report of dry runs by pages, latest first. */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
@@ -12,8 +12,8 @@ const roundsMax = 10;
 type Deps = { db: Kysely<unknown>; clock: Clock; table: RouteTable };
 
 /**
- * Only of dry runs that the route table still names. A page may be short where many are given up; `next_cursor` null is the
- * end. VALIDATION_ERROR for a cursor that no page gave.
+ * Includes only dry runs that the route table still names, so a page may be short before the end; `next_cursor` null is the
+ * end. VALIDATION_ERROR for an invalid cursor.
  */
 export const pageDryRuns = async (
   { db, clock, table }: Deps,
@@ -53,7 +53,7 @@ const readPlace = (cursor: string): DryRunPlace => {
     )
       return { last_seen, route, caller, missing_scopes: missing.map(String) };
   } catch {
-    // Not ours, refused below.
+    // Invalid; refused below.
   }
   throw new Fault('VALIDATION_ERROR', 'No page gave this cursor');
 };

@@ -1,4 +1,4 @@
-/** Scopes that a route only tries out: who would be refused is noted, nobody is. */
+/** Counts the callers that lack scopes in a dry run of the route. No caller is refused. */
 import type { Exchange, Step } from '../request/exchange.ts';
 
 /** `missing`: scopes of the dry run that the caller does not hold, joined by spaces in the sequence of the route. */

@@ -1,6 +1,6 @@
 /**
- * Does a request carry a Bearer credential, valid or not? Only this decides between dialect a and the others. Asked of the
- * raw request, since it may have been refused before its credentials were looked at, and only when something is refused.
+ * Whether a request carries a Bearer credential, valid or not: this alone selects dialect a. It reads the raw request,
+ * since a request may be refused before its credential is read. It runs only for refusals.
  */
 
 import type { Asked } from './exchange.ts';
@@ -10,6 +10,6 @@ import { isDpopScheme } from './read-proof.ts';
 export const carriesBearer = ({ tokenInBody, req, search, dpop }: Asked): boolean =>
   tokenInBody || readCredential(req.rawHeaders, search, dpop).bearer;
 
-/** Under which scheme a refusal challenges such a caller (RFC 9449 section 7.1). */
+/** The scheme of the challenge in a refusal to such a caller (RFC 9449 section 7.1). */
 export const challengeScheme = ({ req, dpop }: Asked): 'Bearer' | 'DPoP' =>
   dpop && isDpopScheme(req.headers.authorization ?? '') ? 'DPoP' : 'Bearer';

@@ -1,4 +1,4 @@
-/** One request on its way through the pipeline: what the steps have found out so far. */
+/** One request in the pipeline, with everything that the steps have found so far. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TraceSpan } from '#src/platform/telemetry/traces.ts';
 import type { RateStanding } from '../limits/rate-meters.ts';
@@ -11,7 +11,7 @@ export type Exchange = {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly requestId: string;
-  /** As sent; HEAD and GET share a route but not this. */
+  /** As sent; HEAD and GET share a route but differ here. */
   readonly method: string;
   /** The raw request target; nothing in it is ever decoded or resolved. */
   readonly target: string;
@@ -19,44 +19,44 @@ export type Exchange = {
   /** Raw query without its question mark. */
   readonly search: string;
   readonly startedAtMs: number;
-  /** The operator has bound tokens (RFC 9449) on. */
+  /** Bound tokens (RFC 9449) are on. */
   readonly dpop: boolean;
   route: Route | undefined;
-  /** The credential as it was sent, once it was looked at. */
+  /** The credential as it was sent, once it was read. */
   presented: Presented | undefined;
   principal: Principal | undefined;
-  /** It was let through and stands in no event yet: what was answered decides which. */
+  /** Allowed and not in the audit yet: the answer decides its event. */
   allowed: AllowedUse | undefined;
-  /** How the caller stands with its limits, once it was charged. */
+  /** The caller's limits after this request was charged. */
   rate: RateStanding | undefined;
-  /** What the next DPoP proof of this caller shall hold (RFC 9449 section 8.2); goes out with whatever is answered. */
+  /** Nonce of the caller's next DPoP proof (RFC 9449 section 8.2); every answer carries it. */
   dpopNonce: string | undefined;
   /** A token was found in the body, which counts as a Bearer credential (interface 3.2). */
   tokenInBody: boolean;
-  /** What is known of the body: nothing to forward, a body of unknown or known length, or one that was looked into. */
+  /** `none`: nothing to forward. `unread`: to be forwarded. `empty`, `seen`: read here, without and with content. */
   body: 'none' | 'unread' | 'empty' | 'seen';
-  /** The client waits for 100 Continue, which it gets only when its body is wanted. */
+  /** The client waits for 100 Continue, which it gets only when its body is read. */
   awaitsContinue: boolean;
   /** Value of the assertion header, set by the last step before forwarding. */
   assertion: string;
-  /** Somebody has answered, or is about to: the remaining steps do not run. */
+  /** A step has answered or will answer: the remaining steps do not run. */
   answered: boolean;
   /** Code of the refusal, for the log. */
   refusal: string | undefined;
-  /** Path of the gateway's own that answered, for figures: one of a bounded set. */
+  /** The gateway's own path that answered, for metrics: one of a bounded set. */
   place: string | undefined;
   /** Undefined while nothing is traced. */
   span: TraceSpan | undefined;
-  /** Of the attempt to reach the upstream that runs, or ran last. */
+  /** Span of the current or last attempt to reach the upstream. */
   attempt: TraceSpan | undefined;
 };
 
-/** As much of a request as decides in which dialect its refusal leaves. */
+/** The part of a request that decides the dialect of its refusal. */
 export type Asked = Pick<Exchange, 'requestId' | 'search' | 'dpop' | 'tokenInBody'> & {
   readonly req: Pick<IncomingMessage, 'rawHeaders' | 'headers'>;
 };
 
-/** A step refuses by throwing a Fault, answers by itself and sets `answered`, or lets the request go on. */
+/** A step refuses by throwing a Fault, answers and sets `answered`, or returns, and the next step runs. */
 export type Step = (exchange: Exchange) => void | Promise<void>;
 
 export const createExchange = (

@@ -1,4 +1,4 @@
-/** Pure: does a body carry `access_token`? Works on a prefix of the body as well as on the whole. */
+/** Pure: finds `access_token` in a body or in a prefix of one. */
 
 export const tokenMember = 'access_token';
 

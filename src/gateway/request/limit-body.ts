@@ -19,7 +19,7 @@ export const createLimitBody = (): Step => {
     if (route === undefined) return;
     const declared = req.headers['content-length'];
     if (declared !== undefined && Number(declared) > route.bodyBytesMax) throw bodyTooLarge(route.bodyBytesMax);
-    // A body of GET has no meaning here (RFC 9110 section 9.3.1) and stays behind.
+    // The body of a GET has no meaning here (RFC 9110 section 9.3.1) and is not forwarded.
     if (route.method === 'GET') return;
     if (isPlainJson(exchange)) {
       exchange.body = 'unread';
@@ -37,7 +37,7 @@ const isPlainJson = ({ req }: Exchange): boolean => {
   return mediaTypeOf(req.headers['content-type']) === 'application/json';
 };
 
-/** With an empty body the type does not matter (interface 1), and a chunked one shows only now whether it is empty. */
+/** The type of an empty body does not matter (interface 1); a chunked body must be read to know that it is empty. */
 const refuseUnlessEmpty = async (exchange: Exchange, timeoutMs: number): Promise<void> => {
   const prefix = await readBodyPrefix(exchange, 1, timeoutMs);
   if (prefix.length > 0) throw unsupportedMediaType();

@@ -1,9 +1,9 @@
-/** Looks into a request body without keeping more than asked for. */
+/** Reads the start of a request body, within a bound. */
 
 import { bodyCut, bodyTooSlow } from '../model/faults.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Tells a client that waits for it to send its body (RFC 9110 section 10.1.1); at most once. */
+/** Sends 100 Continue to a client that waits for it (RFC 9110 section 10.1.1), at most once. */
 export const inviteBody = (exchange: Exchange): void => {
   if (!exchange.awaitsContinue) return;
   exchange.awaitsContinue = false;

@@ -1,5 +1,5 @@
 /**
- * Pure: what does a request present (interface 3.2)? Works on the raw header list, because the parsed one hides that a
+ * Pure: reads the presented credential (interface 3.2). It uses the raw header list, because the parsed one hides that a
  * header was sent twice, and two parsers that pick different copies would see two different callers.
  */
 import { Fault, type FaultDetail, validationFault } from '#src/contract/fault.ts';
@@ -9,11 +9,11 @@ export type Presented =
   | { kind: 'none'; bearer: false }
   | { kind: 'api_key'; key: string; bearer: false }
   | { kind: 'client'; id: string; secret: string; bearer: false }
-  /** `dpop`: under the scheme of RFC 9449, so it is worth nothing without a proof. `header`: as it was sent. */
+  /** `dpop`: under the scheme of RFC 9449, so it needs a proof. `header`: the value as it was sent. */
   | { kind: 'bearer'; token: string; header: string; bearer: true; dpop: boolean }
   /**
-   * `bearer`: a Bearer credential is among what was sent, so the refusal is answered in the OAuth dialect. `first`: of
-   * several kinds the one that tells whose request this was, if it is right.
+   * `bearer`: one of the credentials is a Bearer credential, so the refusal is in the OAuth dialect. `first`: the first of
+   * several kinds, which names the caller if it is valid.
    */
   | { kind: 'refused'; fault: Fault; bearer: boolean; first?: Presented };
 
@@ -22,7 +22,7 @@ const idHeader = 'X-Client-Id';
 const secretHeader = 'X-Client-Secret';
 const authorizationHeader = 'Authorization';
 
-/** Names in lower case, by their length: most headers are told apart without being read. */
+/** Names in lower case, by their length, so that most headers are skipped without being read. */
 const namesByLength: (string | undefined)[] = [];
 for (const name of [keyHeader, idHeader, secretHeader, authorizationHeader])
   namesByLength[name.length] = name.toLowerCase();
@@ -31,9 +31,9 @@ const none: Presented = { kind: 'none', bearer: false };
 
 /**
  * `rawHeaders`: names and values in turn, as node gives them. `search`: the query without its question mark. Never
- * throws; a header with an empty value counts as absent. `dpop`: the scheme of RFC 9449 counts as Bearer. `before`: what
- * came last on this connection; it is returned again for the same credential, since looking up a text that was looked up
- * before costs less than an equal one that is read anew.
+ * throws; a header with an empty value counts as absent. `dpop`: the scheme of RFC 9449 counts as Bearer. `before`: the last
+ * credential on this connection. It is returned again for the same text, since a lookup of a string object that was looked
+ * up before costs less than a lookup of an equal one.
  */
 export const readCredential = (
   rawHeaders: readonly string[],
@@ -119,7 +119,7 @@ const readBearer = (value: string): Presented => {
   const dpop = !isBearer(value);
   let start = dpop ? dpopLength : bearerLength;
   while (start < value.length && isBlank(value.charCodeAt(start))) start += 1;
-  // Looked for in the whole: a part of a text is searched more slowly.
+  // Searched in the whole text, since V8 searches a slice more slowly.
   if (start === value.length || value.indexOf(' ', start) !== -1 || value.indexOf('\t', start) !== -1)
     return malformedBearer;
   const token = value.slice(start);
@@ -146,7 +146,7 @@ const severalKinds = (key: string, id: string, secret: string, authorization: st
   return ambiguous(names, 'more than one kind of credential; send one');
 };
 
-/** RFC 6750 section 2.3: a token in a URL ends up in logs and histories, so it is refused whatever it is worth. */
+/** RFC 6750 section 2.3: a token in a URL ends up in logs and histories, so it is always refused. */
 const tokenInQuery = (): Fault =>
   validationFault([
     { pointer: 'access_token', code: 'AMBIGUOUS_CREDENTIALS', message: 'must be sent in the Authorization header' },

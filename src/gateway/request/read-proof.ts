@@ -1,6 +1,6 @@
 /** Pure: the DPoP header fields of a request. */
 
-/** Not empty ones, as they were sent: node would join two into one. */
+/** Non-empty values from the raw list, since node would join two into one. */
 export const proofsOf = (rawHeaders: readonly string[]): string[] => {
   const found: string[] = [];
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { ownUpstream, type RouteTable, routeTable } from '../model/route.ts';
 
-/** A route table that cannot be used: every problem with its path. */
+/** An invalid route table: every problem with its path. */
 export class RouteTableError extends Error {
   readonly problems: readonly string[];
   constructor(file: string, problems: readonly string[]) {
@@ -13,7 +13,7 @@ export class RouteTableError extends Error {
   }
 }
 
-/** The table by itself, whoever has the addresses. Throws RouteTableError with all problems together. */
+/** Reads the table without checking the upstream addresses. Throws RouteTableError with all problems together. */
 export const readRouteTable = (file: string): RouteTable => {
   const parsed = routeTable.safeParse(readJson(file));
   if (!parsed.success) throw new RouteTableError(file, problemsOf(parsed.error));
@@ -30,7 +30,7 @@ export const loadRouteTable = (file: string, upstreamNames: readonly string[]): 
   return table;
 };
 
-/** All for which `loadRouteTable` would reject the file, at once: also upstreams without an address in a table that is wrong elsewhere. */
+/** All problems for which `loadRouteTable` would throw. Missing addresses are found even when the table has other errors. */
 export const routeTableProblems = (file: string, upstreamNames: readonly string[]): readonly string[] => {
   try {
     loadRouteTable(file, upstreamNames);

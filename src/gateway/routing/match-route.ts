@@ -1,4 +1,4 @@
-/** Interface 6.2, steps 2 and 3: which operation is meant. Nobody's credential has been looked at yet. */
+/** Interface 6.2, steps 2 and 3: finds the operation, before any credential is read. */
 
 import { methodNotAllowed, noSuchOperation } from '../model/faults.ts';
 import type { Step } from '../request/exchange.ts';

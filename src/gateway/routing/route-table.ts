@@ -1,4 +1,4 @@
-/** The route table in the form that a request is looked up in: one Map from the exact path to its methods. */
+/** The route table compiled for lookups: one Map from the exact path to its methods. */
 import type { Route, RouteTable } from '../model/route.ts';
 
 export type CompiledPath = {
@@ -9,7 +9,7 @@ export type CompiledPath = {
 
 export type CompiledRoutes = ReadonlyMap<string, CompiledPath>;
 
-/** Scopes of each route come out in the sequence of the table, so that every list made from them has it too. */
+/** The scopes of each route are sorted by the table, so every list made from them has the same sequence. */
 /** A path whose last segment may be anything is kept under this name of the segment, which no request can spell. */
 const anySegment = '{}';
 

@@ -1,13 +1,13 @@
 /**
- * Pure: may an address of an upstream be used? Passive: only what real requests meet counts. `closed` is the ordinary
- * state; after failures in a row the address is out for a pause, then one request may try it (half open), and its outcome
- * opens the way again or makes the next pause twice as long.
+ * Pure: a passive circuit breaker for one address of an upstream, driven by the results of real requests. After failures in
+ * a row the address is out for a pause; then one request tries it (half open). Success ends the outage, and failure makes
+ * the next pause twice as long.
  */
 export type Health = {
   failures: number;
   /** Pauses since the last success. */
   pauses: number;
-  /** On the monotonic clock; 0: the address is in use. */
+  /** End of the pause on the monotonic clock; 0: the address is in use. */
   outUntilMs: number;
   trying: boolean;
 };
@@ -25,7 +25,7 @@ export const readinessOf = (health: Health, nowMs: number): Readiness => {
   return !health.trying && nowMs >= health.outUntilMs ? 'trial' : 'out';
 };
 
-/** An answer came, whatever its status: the service lives. */
+/** An answer of any status ends the outage. */
 export const noteAnswer = (health: Health): void => {
   health.failures = 0;
   health.pauses = 0;
@@ -33,7 +33,7 @@ export const noteAnswer = (health: Health): void => {
   health.trying = false;
 };
 
-/** `trial`: the request was the one that tried an address whose pause was over. Others that still fail change nothing. */
+/** `trial`: this request tried an address whose pause was over. Other failures during an outage change nothing. */
 export const noteFailure = (health: Health, trial: boolean, nowMs: number, bounds: HealthBounds): void => {
   if (health.outUntilMs === 0) health.failures += 1;
   if (health.outUntilMs === 0 ? health.failures < bounds.failuresMax : !trial) return;
@@ -42,7 +42,7 @@ export const noteFailure = (health: Health, trial: boolean, nowMs: number, bound
   health.trying = false;
 };
 
-/** The trial ended without telling anything, as when the client went away: the next request may try. */
+/** The trial ended without a result, as when the client went away: the next request may try. */
 export const endTrial = (health: Health): void => {
   health.trying = false;
 };

@@ -1,4 +1,4 @@
-/** A connection to an upstream for a request that will keep it: tried on each address until one takes it. */
+/** Opens a connection to an upstream for a request that keeps it (WebSocket): tries each address until one accepts. */
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { upstreamOut, upstreamUnreachable } from '../model/faults.ts';
@@ -7,7 +7,7 @@ import { type Address, type Choice, chooseAddress, secondsUntilTrial, type Upstr
 
 export type Connection = { socket: Socket; choice: Choice };
 
-/** Rejects with OVERLOADED when every address is out, with UPSTREAM_UNREACHABLE when none takes the connection. */
+/** Rejects with OVERLOADED when every address is out, with UPSTREAM_UNREACHABLE when none accepts the connection. */
 export const connectToUpstream = async (upstream: Upstream): Promise<Connection> => {
   const failed: Address[] = [];
   let cause: unknown;
@@ -38,7 +38,7 @@ const open = ({ origin }: Address, timeoutMs: number): Promise<Socket> => {
     const socket = secure
       ? connectTls({ host, port, servername: host, ALPNProtocols: ['http/1.1'] })
       : connect({ host, port });
-    const timer = setTimeout(() => socket.destroy(new Error('connecting took too long')), timeoutMs);
+    const timer = setTimeout(() => socket.destroy(new Error('the connection was not opened in time')), timeoutMs);
     const onError = (error: Error): void => {
       clearTimeout(timer);
       reject(error);

@@ -1,29 +1,29 @@
 /**
- * The connections to one address of an upstream, each for one request at a time. The one that became free last is next: none
- * is searched for, as undici's own pool does twice for each request, and what a burst opened beyond need closes after it.
+ * The connections to one address of an upstream, each for one request at a time. The connection released last is used next,
+ * so no search is needed (undici's own pool searches twice per request), and connections of a burst close after it.
  */
 import { Client, type Dispatcher } from 'undici';
 
-/** A request, as seen from here. */
+/** A request that needs a connection. */
 export type Tracked = {
   readonly handler: Dispatcher.DispatchHandler;
-  /** Set when it gets a connection; to be called once, after the handler has heard of the end or the failure. */
+  /** Set when it gets a connection. To be called once, after the handler got the end or the failure. */
   release: (() => void) | undefined;
-  /** Nobody wants the answer any more. */
+  /** The answer is not needed any more. */
   isOver: () => boolean;
 };
 
 export type Connections = {
-  /** False: it waits for a connection. The handler hears of every failure. */
+  /** False: it waits for a connection. The handler gets every failure. */
   dispatch(options: Dispatcher.DispatchOptions, request: Tracked): boolean;
-  /** Ends what runs and what waits. */
+  /** Ends running and waiting requests. */
   destroy(): Promise<void>;
 };
 
 type Connection = { readonly client: Client; readonly release: () => void };
 type Waiting = { options: Dispatcher.DispatchOptions; request: Tracked };
 
-/** Fewer dead ones than these are not looked for. */
+/** Dead connections are removed when there may be this many. */
 const purgedMin = 64;
 
 export const createConnections = (origin: string, connectionsMax: number, options: Client.Options): Connections => {
@@ -51,7 +51,7 @@ export const createConnections = (origin: string, connectionsMax: number, option
   };
 
   const wait = (one: Waiting): void => {
-    // The live ones are bounded by whoever asks; the dead ones by this.
+    // The caller bounds the live connections; this bounds the dead ones.
     if (waiting.length >= purgedAt) {
       waiting = waiting.filter(({ request }) => !request.isOver());
       purgedAt = Math.max(purgedMin, 2 * waiting.length);
@@ -61,13 +61,13 @@ export const createConnections = (origin: string, connectionsMax: number, option
 
   const open = (): Connection => {
     const client = new Client(origin, options);
-    // What is sent through it then fails at once.
+    // A request sent over it then fails at once.
     if (ended) void client.destroy();
     const connection: Connection = {
       client,
       release: () => {
         free.push(connection);
-        // Not at once: the client is still about to end the request.
+        // Deferred, since undici's client is still ending the request.
         if (waiting.length > 0) queueMicrotask(serveWaiting);
       },
     };

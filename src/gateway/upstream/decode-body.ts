@@ -1,11 +1,11 @@
-/** Undoes the content codings of an upstream's error body, within a bound on what comes out. */
+/** Decodes the content codings of an upstream's error body, within a bound on the decoded size. */
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync, zstdDecompressSync } from 'node:zlib';
 
 const codingsMax = 3;
 
 type Decoder = (input: Buffer, options: { maxOutputLength: number }) => Buffer;
 
-/** RFC 9110 section 8.4.1.2: some senders of `deflate` leave the zlib wrapper out. */
+/** RFC 9110 section 8.4.1.2: some senders of `deflate` omit the zlib wrapper. */
 const inflateEither: Decoder = (input, options) => {
   try {
     return inflateSync(input, options);

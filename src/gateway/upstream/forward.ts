@@ -1,4 +1,4 @@
-/** Sends a request to its upstream and decides what a failure on the way means for the caller. */
+/** Sends a request to its upstream, retries it on another address, and turns a failure into a refusal. */
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { Fault } from '#src/contract/fault.ts';
@@ -29,7 +29,7 @@ type ForwardDeps = {
   writeFault: WriteFault;
 };
 
-/** How long a request may wait for a connection when all of them are busy. */
+/** Time that a request may wait for a connection when all are busy. */
 const waitingMs = 5_000;
 
 /** One request with all its attempts. */

@@ -26,7 +26,7 @@ type UpstreamsDeps = {
 
 export type OpenUpstreams = {
   steps: Record<'forward', Step>;
-  /** `steps`: the decision on a request that becomes a WebSocket. */
+  /** `steps`: the steps of kind `upgrade` (pipeline.ts). */
   openUpgrades: (steps: readonly Step[]) => Upgrades;
   /** Addresses that get no requests at the moment. */
   addressesOut: () => number;

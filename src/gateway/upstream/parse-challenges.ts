@@ -1,7 +1,7 @@
 /**
- * Pure: the challenges of a WWW-Authenticate field (RFC 9110 section 11.6.1). One pass over the text, each sign looked at a
- * bounded number of times. What an upstream sends may be anything, and a list that is half understood could put a parameter
- * into the wrong challenge, so a fault anywhere makes the whole unreadable.
+ * Pure: parses the challenges of a WWW-Authenticate field (RFC 9110 section 11.6.1) in one pass, reading each character a
+ * bounded number of times. An upstream may send anything, and a partly parsed list could put a parameter into the wrong
+ * challenge, so one syntax error makes the whole field unreadable.
  */
 export type Challenge = {
   /** In lower case. */
@@ -17,7 +17,7 @@ const parametersMax = 32;
 const tokenAt = /[!#$%&'*+.^_`|~0-9A-Za-z-]*/y;
 const blanksAt = /[ \t]*/y;
 const token68At = /[A-Za-z0-9._~+/-]+=*/y;
-/** A quoted pair gives the sign behind the backslash (RFC 9110 section 5.6.4). */
+/** A quoted pair stands for the character after the backslash (RFC 9110 section 5.6.4). */
 const quotedAt = /"((?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t \x21-\x7e\x80-\xff])*)"/y;
 
 type Scanner = { readonly text: string; at: number };
@@ -66,7 +66,7 @@ const skipEmptyElements = (scanner: Scanner): void => {
   }
 };
 
-/** What stands behind a scheme: its first parameter, or one value that means something to that scheme only. */
+/** What follows a scheme: its first parameter, or one value with a meaning of that scheme only. */
 const readFirst = (scanner: Scanner, parameters: Map<string, string>): boolean => {
   const start = scanner.at;
   if (take(scanner, token68At) !== undefined) {

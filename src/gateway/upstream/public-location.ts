@@ -1,12 +1,12 @@
 /**
- * Pure: addresses of an upstream in its answers, as its callers know them. An upstream that builds a Location from the Host
- * that it sees names an inner address, which callers cannot reach and need not know.
+ * Pure: rewrites addresses of an upstream in its answers to the public address. An upstream that builds a Location from the
+ * Host that it gets names an internal address, which callers cannot reach.
  */
 
-/** `value`: of a Location or Content-Location field. Whatever names no address of the upstream comes back unchanged. */
+/** `value`: of a Location or Content-Location field. Returned unchanged when it names no address of the upstream. */
 export type ToPublicLocation = (value: string) => string;
 
-/** Only these name a host: a scheme in front, or two slashes, which readers of URLs also take in the other direction. */
+/** Only a scheme or two slashes name a host; parsers of URLs accept backslashes as slashes. */
 const namesHost = /^\s*(?:[a-z][a-z0-9+.-]*:|[/\\]{2})/i;
 
 const charactersMax = 16 * 1024;
@@ -23,6 +23,6 @@ export const createPublicLocation = (addresses: readonly string[], origin: strin
   };
 };
 
-/** Name and port, whichever way they are written; the scheme may be one that a proxy in between has put there. */
+/** Host and port in normal form. The scheme is ignored, since a proxy in between may have changed it. */
 const hostOf = ({ protocol, hostname, port }: URL): string =>
   `${hostname.replace(/\.$/, '')}:${port === '' ? (protocol === 'https:' ? 443 : 80) : port}`;

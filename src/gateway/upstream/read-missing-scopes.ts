@@ -1,6 +1,6 @@
 /**
- * Pure: which scopes an upstream's 403 says are missing. In the words of RFC 6750 (challenge or JSON with `scope`) or as
- * `missing_scopes`, a list. Whatever is no scope token of RFC 6749 is left out, since the others are quoted in a header.
+ * Pure: reads the missing scopes of an upstream's 403, in the form of RFC 6750 (challenge or JSON with `scope`) or as the
+ * list `missing_scopes`. Text that is no scope token of RFC 6749 is left out, since scopes are quoted in a header.
  */
 import { parseChallenges } from './parse-challenges.ts';
 
@@ -14,7 +14,7 @@ type Parts = {
 export type MissingScopes = {
   /** Those of the route table in its sequence, then the others as they were named. */
   scopes: readonly string[];
-  /** The challenge's own words. */
+  /** `error_description` of the challenge. */
   description: string | undefined;
 };
 
@@ -35,7 +35,7 @@ export const readMissingScopes = ({ status, json, challenge }: Parts, known: rea
 const listed = (value: unknown): readonly unknown[] | undefined =>
   Array.isArray(value) && value.length > 0 ? value : undefined;
 
-/** `scope` beside an error about something else is not about what is missing. */
+/** `scope` beside another error does not name missing scopes. */
 const inJson = (json: Record<string, unknown> | undefined): readonly string[] | undefined => {
   if (typeof json?.scope !== 'string' || json.scope === '') return undefined;
   const { error, code } = json;

@@ -1,4 +1,4 @@
-/** Pure: what an upstream's error answer says, as a fault of ours. */
+/** Pure: turns an upstream's error answer into a Fault of the gateway. */
 import { type DetailCode, Fault, type FaultCode, type FaultDetail, isFaultCode } from '#src/contract/fault.ts';
 import { fixedSentences } from '../answer/dialects.ts';
 import { insufficientScope } from '../model/faults.ts';
@@ -7,13 +7,13 @@ import { readMissingScopes } from './read-missing-scopes.ts';
 
 export type Refusal = {
   fault: Fault;
-  /** The upstream named one of our codes, or missing scopes, so there is a page about it. */
+  /** The upstream named a code of this interface, or missing scopes, so a page describes it. */
   codeKnown: boolean;
-  /** The upstream's own word for the refusal, which is none of our codes. */
+  /** The upstream's own code for the refusal, which is no code of this interface. */
   foreignCode: string | undefined;
   /** Id that the body carries: a replayed answer keeps its first one. */
   requestId: string | undefined;
-  /** The body is an envelope already and says all that is known. */
+  /** The body is a complete envelope already. */
   isEnvelope: boolean;
 };
 
@@ -68,7 +68,7 @@ export const readRefusal = (parts: RefusalParts, scopes: readonly string[]): Ref
   const named = isEnvelope && isFaultCode(json.error) ? json.error : lacksScopes ? 'INSUFFICIENT_SCOPE' : undefined;
   const message =
     (json === undefined ? plainText(parts.contentType, text) : messageOf(json)) ??
-    sayable(missing.description) ??
+    printable(missing.description) ??
     (lacksScopes ? insufficientScope(missing.scopes).publicText : fixedSentenceFor(status));
   const errors = json === undefined ? [] : errorsOf(json.errors);
   const fault = new Fault(named ?? codeFor(status), isEnvelope || status < 500 ? message : fixedSentenceFor(status), {
@@ -95,7 +95,7 @@ const textOf = ({ body, contentType }: RefusalParts): string | undefined => {
   try {
     return new TextDecoder(charset, { fatal: true }).decode(body);
   } catch {
-    // Neither the charset that is claimed, nor one that exists.
+    // The claimed charset is wrong or unknown.
     return undefined;
   }
 };
@@ -113,27 +113,27 @@ const jsonOf = (contentType: string | undefined, text: string): Record<string, u
   }
 };
 
-const sayable = (value: unknown): string | undefined =>
+const printable = (value: unknown): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value.trim().slice(0, messageCharactersMax) : undefined;
 
 const plainText = (contentType: string | undefined, text: string | undefined): string | undefined =>
-  mediaTypeOf(contentType) === 'text/plain' ? sayable(text) : undefined;
+  mediaTypeOf(contentType) === 'text/plain' ? printable(text) : undefined;
 
 const messageOf = (json: Record<string, unknown>): string | undefined =>
-  sayable(json.message) ?? sayable(json.error_description) ?? sayable(json.detail) ?? sayable(json.title);
+  printable(json.message) ?? printable(json.error_description) ?? printable(json.detail) ?? printable(json.title);
 
 const codePattern = /^[A-Za-z0-9_.:-]{1,64}$/;
 const pointerCharactersMax = 1_024;
 
 const isCode = (value: unknown): value is string => typeof value === 'string' && codePattern.test(value);
 
-/** The errors of RFC 6750 say what the status says. */
+/** The errors of RFC 6750 add nothing to the status. */
 const oauthTexts: ReadonlySet<unknown> = new Set(['invalid_request', 'invalid_token', 'insufficient_scope']);
 
 const foreignCodeOf = ({ code, error }: Record<string, unknown>): string | undefined =>
   [code, error].find((value): value is string => isCode(value) && !oauthTexts.has(value));
 
-/** Entries that do not look like ours, or are longer than ours could be, are left out; so are other members. */
+/** Entries of another shape, or longer than those of this interface, are left out; so are other members. */
 const errorsOf = (value: unknown): FaultDetail[] => {
   if (!Array.isArray(value)) return [];
   return value.filter(isDetail).map(({ pointer, code, message }) => ({ pointer, code, message }));

@@ -1,4 +1,4 @@
-/** The way back: an upstream's answer to the client, streamed with backpressure, or handed over to the translation. */
+/** Streams an upstream's answer to the client with backpressure, or passes an error to translate-errors.ts. */
 import type { ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
@@ -11,7 +11,7 @@ import type { ErrorCollector, TranslateError } from './translate-errors.ts';
 type Controller = Dispatcher.DispatchController;
 
 type RelayDeps = {
-  /** See AuditDecisions: what was let through was answered, or its client is gone. */
+  /** See RecordDecision: the allowed request was answered, or its client is gone. */
   settle: (exchange: Exchange) => void;
   answered: (exchange: Exchange, status: number) => void;
   edgeHeaders: EdgeHeaders;
@@ -19,32 +19,32 @@ type RelayDeps = {
 };
 
 type RelayEvents = {
-  /** The upstream is done with this request, however it went. Exactly once. */
+  /** The upstream has finished with this request, in any way. Called exactly once. */
   onSettled: (error: Error | undefined) => void;
   /** A final status has come. */
   onAnswer: (status: number) => void;
   /** Nothing has been written to the client. `sawAnswer`: a final status had come. */
   onFailure: (error: Error, sawAnswer: boolean) => void;
-  /** HEAD was refused: the refusal's headers depend on a body that only GET has. */
+  /** HEAD was refused: the headers of the refusal depend on a body that only GET has. */
   onErrorWithoutBody: () => void;
   asksAgain: boolean;
   toPublicLocation: ToPublicLocation;
 };
 
 export type Relay = Tracked & {
-  /** Ends the exchange from our side. */
+  /** Ends the exchange from the side of the gateway. */
   fail: (error: Error) => void;
   /** The request had a connection, so the upstream may have seen some of it. */
   wasSent: () => boolean;
   limitWaiting: (ms: number, fault: () => Error) => void;
 };
 
-/** How long a client may take none of its answer before its upstream connection is given to somebody else. */
+/** Time that a client may read nothing of its answer before its upstream connection is released. */
 const stalledMs = 30_000;
 
 /**
- * How long the head of an answer waits for its first bytes. While it waits a broken answer can still become 502; a stream
- * of events that says nothing at first is begun after that.
+ * Time that the head of an answer waits for its first bytes. While it waits, a broken answer can still become 502. The head
+ * of an event stream without early bytes is sent after it.
  */
 const headWaitsMs = 250;
 
@@ -57,7 +57,7 @@ type State = {
   readonly events: RelayEvents;
   readonly onClose: () => void;
   controller: Controller | undefined;
-  /** Set before the upstream has the request: it is broken off as soon as it would start. */
+  /** Set before the upstream has the request: the request is aborted as soon as it starts. */
   abortReason: Error | undefined;
   waiting: NodeJS.Timeout | undefined;
   /** The head of an answer of which nothing has been written. */
@@ -89,7 +89,7 @@ export const createRelay = (deps: RelayDeps, exchange: Exchange, events: RelayEv
     settled: false,
     missing: -1,
   };
-  // Left there when all went well: to take it away costs more than to find that nothing is left to do.
+  // Never removed on success: removing it costs more than a call that does nothing.
   exchange.res.on('close', state.onClose);
   const release = (): void => {
     const { release: give } = relay;
@@ -160,9 +160,9 @@ const startAnswer = (state: State, controller: Controller, status: number, heade
     state.asksAgain = true;
     return;
   }
-  const passOn = (collected: readonly Buffer[], told: number): void => {
+  const passOn = (collected: readonly Buffer[], status: number): void => {
     state.collector = undefined;
-    begin(state, told, headers);
+    begin(state, status, headers);
     if (state.exchange.method !== 'HEAD') for (const chunk of collected) pass(state, chunk);
   };
   state.collector = state.deps.translate(state.exchange, {
@@ -181,13 +181,13 @@ const startWait = (state: State): void => {
   if (state.held !== undefined && !state.settled) state.held.timer = setTimeout(endWait, headWaitsMs, state);
 };
 
-/** What came while the process was busy is read first. */
+/** Reads first what arrived while the process was busy. */
 const endWait = (state: State): void => void setImmediate(sendAlone, state);
 
 const sendAlone = (state: State): void => {
   if (state.held === undefined || state.settled) return;
   letGo(state);
-  // Written, a head still waits for its body in Node.
+  // Node holds a written head back until its body.
   state.exchange.res.flushHeaders();
 };
 
@@ -244,10 +244,10 @@ const endWith = (res: ServerResponse, chunk: Buffer): void => {
   else res.end(chunk);
 };
 
-/** The client has seen the start of an answer whose end will never come; it must not take it for the whole. */
+/** The client has the start of an answer without an end, and must not take it for complete. */
 const cut = ({ req, res }: Exchange): void => {
   const { socket } = res;
-  // HTTP/1.0 reads to the end of the connection, so only a reset tells it that something is missing.
+  // HTTP/1.0 reads to the end of the connection, so only a reset shows that the answer is incomplete.
   if (req.httpVersionMinor === 0 && socket !== null) socket.resetAndDestroy();
   else res.destroy();
 };
@@ -257,7 +257,7 @@ const pauseUntilDrained = (state: State): void => {
   const { res } = exchange;
   if (controller === undefined || controller.paused) return;
   controller.pause();
-  const stalled = setTimeout(() => fail(state, new Error('the client takes nothing of its answer')), stalledMs);
+  const stalled = setTimeout(() => fail(state, new Error('the client does not read its answer')), stalledMs);
   const go = (): void => {
     clearTimeout(stalled);
     res.off('drain', go).off('close', go);

@@ -1,13 +1,13 @@
 /**
- * Which header fields go on to an upstream. What the client says about itself to the gateway stays here: credentials,
- * everything hop-by-hop, every name that only the gateway may set, every claim that a proxy would make. The new fields
- * are added after the removal, so a client cannot name one of them in `Connection` and have it dropped.
+ * Selects the header fields that an upstream gets. Dropped are credentials, hop-by-hop fields, names that only the gateway
+ * may set, and claims that a proxy would make. The gateway's own fields are added after the removal, so a client cannot
+ * name one of them in `Connection` to have it dropped.
  */
 import { assertionHeader, requestIdHeader } from '#src/contract/headers.ts';
 import { isClaimedHeader } from '../model/claimed-headers.ts';
 import type { Exchange } from '../request/exchange.ts';
 
-/** RFC 9110 section 7.6.1, and what older software treats the same way. */
+/** RFC 9110 section 7.6.1, and fields that older software treats the same way. */
 export const hopByHop: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -31,11 +31,11 @@ const stopped: ReadonlySet<string> = new Set([
   'x-client-secret',
   'cookie',
   'dpop',
-  // Who is traced is not for a caller to say: ours take their place, or his where they are trusted.
+  // Trace context: replaced by that of the gateway, unless the context of callers is trusted.
   'traceparent',
   'tracestate',
   'baggage',
-  // Answered or set here.
+  // Handled or set by the gateway.
   'host',
   'expect',
   'content-length',
@@ -43,7 +43,7 @@ const stopped: ReadonlySet<string> = new Set([
   requestIdHeader,
 ]);
 
-/** Frameworks that map headers to variables fold `_` and `-` together, so a name that stops here has several spellings. */
+/** Frameworks that map headers to variables treat `_` and `-` alike, so each dropped name has several spellings. */
 const folded = (name: string): string => (name.includes('_') ? name.replaceAll('_', '-') : name);
 
 export const reserved = /^(x[-_]orderpass[-_]|proxy-)/;
@@ -68,9 +68,9 @@ export const connectionNames = (value: string | undefined): readonly string[] =>
 export type ForwardedFacts = {
   proto: string;
   host: string;
-  /** The trace context of callers goes on. */
+  /** The trace context of callers is forwarded. */
   trustsTraces: boolean;
-  /** Upstream -> claims of callers that it is meant to hear. */
+  /** Upstream -> claims of callers that are passed on to it. */
   passedClaims: ReadonlyMap<string, ReadonlySet<string>>;
 };
 

@@ -1,9 +1,9 @@
-/** Which header fields of an upstream's answer leave the house. */
+/** Selects the header fields of an upstream's answer that the client gets. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ToPublicLocation } from './public-location.ts';
 import { connectionNames, hopByHop, reserved } from './request-headers.ts';
 
-/** Set by the gateway, or telling what runs behind it. `www-authenticate` and `dpop-nonce` are the gateway's word alone. */
+/** Set by the gateway, or revealing the software behind it. Only the gateway sends `www-authenticate` and `dpop-nonce`. */
 const stopped: ReadonlySet<string> = new Set([
   ...hopByHop,
   'x-request-id',
@@ -18,7 +18,7 @@ const stopped: ReadonlySet<string> = new Set([
   'x-powered-by',
 ]);
 
-/** They describe a body that is replaced. */
+/** Fields about a body that is replaced. */
 const ofReplacedBody: ReadonlySet<string> = new Set([
   'accept-ranges',
   'cache-control',
@@ -63,7 +63,7 @@ const connectionOf = (headers: UpstreamHeaders): string | undefined => {
 
 const isLocation = (name: string): boolean => name === 'location' || name === 'content-location';
 
-/** Appends to `into` what belongs to an answer that is passed on with its body. */
+/** Appends to `into` the fields of an answer that is passed on with its body. */
 export const passHeaders = (
   headers: UpstreamHeaders,
   into: string[],
@@ -80,7 +80,7 @@ export const passHeaders = (
 
 const unchanged: ToPublicLocation = (value) => value;
 
-/** What stays of an answer whose body the gateway has written anew: `Retry-After` and other fields about the request. */
+/** Fields kept when the gateway replaces the body: `Retry-After` and other fields that are not about the body. */
 export const passHeadersWithoutBody = (headers: UpstreamHeaders, toPublicLocation: ToPublicLocation): string[] => {
   const listed = connectionNames(connectionOf(headers));
   const kept: string[] = [];

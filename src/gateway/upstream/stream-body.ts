@@ -1,12 +1,12 @@
-/** A request body on its way to an upstream: counted, timed, with backpressure, never more than a piece in memory. */
+/** Streams a request body to an upstream: counted, timed, with backpressure, at most one chunk in memory. */
 import { Readable } from 'node:stream';
 import { bodyCut, bodyTooLarge, bodyTooSlow } from '../model/faults.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { inviteBody } from '../request/read-body-prefix.ts';
 
 /**
- * What others feel of a large body: a piece of it takes the thread several times on its way, and a fast sender has the next
- * one there already. So it rests after each so many bytes, in which those who came meanwhile have their turn.
+ * A large body from a fast sender would keep the thread busy, since each chunk is ready when the last one was sent. So the
+ * stream pauses after this many bytes, to let other requests run.
  */
 const burstBytes = 128 * 1024;
 const restMs = 1;

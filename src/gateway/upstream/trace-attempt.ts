@@ -1,8 +1,8 @@
-/** The span of one attempt to reach an upstream; its context goes with the request. */
+/** The span of one attempt to reach an upstream; the request carries its context. */
 import type { TraceSpan } from '#src/platform/telemetry/traces.ts';
 import type { Exchange } from '../request/exchange.ts';
 
-/** Undefined, and nothing is made, while nothing is traced. `failed`: attempts before this one. */
+/** Undefined while nothing is traced. `failed`: number of attempts before this one. */
 export const startAttempt = (
   exchange: Exchange,
   method: string,

@@ -1,6 +1,6 @@
 /**
- * An upstream's error answer in the caller's dialect (interface 6.3). Bodies are read within bounds on bytes and time;
- * what is beyond them is never waited for. Only an envelope too long to read is passed on as it streams.
+ * Translates an upstream's error answer to the caller's dialect (interface 6.3). Bodies are read within bounds on bytes and
+ * time; the rest is not awaited. Only an envelope too long to be read is streamed as it is.
  */
 import type { Dispatcher } from 'undici';
 import { Fault, isFaultCode } from '#src/contract/fault.ts';
@@ -33,7 +33,7 @@ const bodyTimeoutMs = 5_000;
 
 type Controller = Dispatcher.DispatchController;
 
-/** Receives the body of one error answer. `fail` ends it early with what has come so far. */
+/** Receives the body of one error answer. `fail` ends it early with the bytes received so far. */
 export type ErrorCollector = {
   push(chunk: Buffer): void;
   end(): void;
@@ -57,7 +57,7 @@ export type ErrorAnswer = {
   headers: UpstreamHeaders;
   controller: Pick<Controller, 'abort'>;
   toPublicLocation: ToPublicLocation;
-  /** Passes a body on that is an envelope already and too long to be read; called with what came so far. */
+  /** Streams a body that is an envelope and too long to be read; gets the bytes received so far. */
   passOn: (collected: readonly Buffer[], status: number) => void;
 };
 
@@ -94,7 +94,7 @@ const collect = (deps: TranslateDeps, exchange: Exchange, answer: ErrorAnswer, d
       if (dialect === 'oauth' || bytes > reportBytesMax || !isLongEnvelope(answer.headers, chunks)) stop();
       else if (dialect === 'envelope')
         finish(() => {
-          // It is on its way already, and so nothing waits for the audit.
+          // Part of the answer was sent, so it does not wait for the audit.
           const fault = new Fault(codeFor(answer.status), '', { status: answer.status });
           deps.auditRefusal(exchange, fault, denialReasonOf(fault, 'foreign'))?.catch(() => undefined);
           answer.passOn(chunks, passedStatus(deps, exchange, answer, chunks));
@@ -102,7 +102,7 @@ const collect = (deps: TranslateDeps, exchange: Exchange, answer: ErrorAnswer, d
     },
     end: () => finish(write(Buffer.concat(chunks, bytes))),
     fail: (error) => {
-      // Dialect a needs the status alone and so survives a wrong length; half an envelope would be a wrong answer.
+      // Dialect a needs the status only, so a cut body is enough; half an envelope would be a wrong answer.
       if (dialect === 'oauth') finish(write(Buffer.concat(chunks, bytes)));
       else finish(() => deps.writeFault(exchange, upstreamUnreachable(error)));
     },
@@ -121,7 +121,7 @@ const isLongEnvelope = (headers: UpstreamHeaders, chunks: readonly Buffer[]): bo
   /^application\/json\b/i.test(headers['content-type'] ?? '') &&
   envelopeStart.test(chunks[0]?.subarray(0, 128).toString('latin1') ?? '');
 
-/** Of an envelope that is not read as a whole: its code stands in front, as in all of ours. */
+/** Status of an envelope that is not read as a whole; its code is at the front, as in every envelope of this interface. */
 const passedStatus = (
   deps: TranslateDeps,
   exchange: Exchange,
@@ -155,8 +155,8 @@ const writeRefusal = (
   const own = ['content-type', rendered.contentType, 'cache-control', 'no-store'];
   if (rendered.challenge !== undefined) own.push('www-authenticate', rendered.challenge);
   if ((status === 429 || status === 503) && retryAfter === undefined) own.push('retry-after', '1');
-  const told = headers[dialectHeader] === 'oauth' ? status : deps.statusFor(exchange, refusal.fault.code, status);
-  const send = (): void => deps.write(exchange, { status: told, headers: own.concat(kept), body: rendered.body });
+  const sentStatus = headers[dialectHeader] === 'oauth' ? status : deps.statusFor(exchange, refusal.fault.code, status);
+  const send = (): void => deps.write(exchange, { status: sentStatus, headers: own.concat(kept), body: rendered.body });
   const audited = deps.auditRefusal(exchange, refusal.fault, denialReasonOf(refusal.fault, by));
   if (audited === undefined) send();
   else audited.then(send, () => exchange.res.destroy());
@@ -178,6 +178,6 @@ const render = (
   }
   if (dialect === 'problem') return renderProblem(fault, id, dialects);
   const rendered = renderEnvelope(fault, id, dialects);
-  // An envelope stays as it is, byte for byte: a repeated answer must be equal to the first.
+  // An envelope is passed on byte for byte: a replayed answer must be equal to the first.
   return isEnvelope && decoded !== undefined ? { ...rendered, contentType: jsonType, body: decoded } : rendered;
 };

@@ -1,6 +1,6 @@
 /**
- * Connections that become WebSockets (RFC 6455), carried by http-proxy after the same checks as any request. A tunnel ends
- * with its credential: a token that expires or is revoked loses what it opened.
+ * WebSockets (RFC 6455), forwarded by http-proxy after the same checks as any request. A tunnel ends with its credential:
+ * when a token expires or is revoked, its connections are closed.
  */
 import { Agent, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -25,17 +25,17 @@ import type { Upstream } from './upstreams.ts';
 type UpgradesDeps = {
   authenticate: Authenticate;
   upstreams: ReadonlyMap<string, Upstream>;
-  /** The pipeline's decision. */
+  /** The steps of kind `upgrade` (pipeline.ts). */
   steps: readonly Step[];
   signFor: SignFor;
   facts: ForwardedFacts;
   edgeHeaders: EdgeHeaders;
-  /** Hears of each handshake that succeeded. */
+  /** Called for each successful handshake. */
   answered: (exchange: Exchange, status: number) => void;
-  /** See AuditDecisions. */
+  /** See RecordDecision. */
   settle: (exchange: Exchange) => void;
   translate: TranslateError;
-  /** With honest statuses: to a handshake 200 means nothing. */
+  /** With real statuses: 200 is no answer to a handshake. */
   writeFault: WriteFault;
   upgradesMax: number;
   idleMs: number;
@@ -44,17 +44,17 @@ type UpgradesDeps = {
 export type Upgrades = {
   /** `socket` is destroyed by its `timeout` event. */
   serve: (exchange: Exchange, socket: Socket, head: Buffer) => void;
-  /** Ends every tunnel and takes no more. */
+  /** Ends every tunnel and refuses new ones. */
   close: () => void;
 };
 
-/** `unwatch`: from now on somebody else reads the socket. */
+/** `unwatch`: called before http-proxy reads the socket. */
 type Tunnel = { exchange: Exchange; socket: Socket; unwatch: () => void };
 
-/** How often the credentials of open tunnels are looked at. */
+/** Interval at which the credentials of open tunnels are checked. */
 const recheckMs = 500;
 const closingMs = 1_000;
-/** For a client to take the upstream's refusal. */
+/** Time for a client to read the upstream's refusal. */
 const refusalMs = 10_000;
 
 export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
@@ -83,7 +83,7 @@ export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
       );
       await requireScopes({ ...exchange, principal });
     } catch {
-      // Revoked, expired, or nobody can say that it is not: either way it was good for the past only.
+      // Revoked, expired, or impossible to check now: the tunnel must not outlive a proven credential.
       socket.destroy();
     }
   };
@@ -118,7 +118,7 @@ export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
     close: () => {
       closed = true;
       for (const socket of sockets) {
-        // A client that takes nothing any more does not hold the shutdown up.
+        // A client that reads nothing must not delay the shutdown.
         socket.setTimeout(closingMs);
         socket.destroySoon();
       }
@@ -143,7 +143,7 @@ export const createWantsUpgrade = (routes: CompiledRoutes): WantsUpgrade => {
 const upstreamOf = (deps: UpgradesDeps, exchange: Exchange): Upstream => {
   const { route, req } = exchange;
   const upstream = route === undefined ? undefined : deps.upstreams.get(route.upstream);
-  if (route === undefined || upstream === undefined) throw new Error('an upgrade without a route');
+  if (route === undefined || upstream === undefined) throw new Error('cannot forward an upgrade without a route');
   // A body would stand between the two protocols, where two parsers could disagree about its end.
   if (!route.upgrade || exchange.method !== 'GET' || req.httpVersionMinor === 0 || announcesBody(exchange))
     throw upgradeRefused();
@@ -151,8 +151,8 @@ const upstreamOf = (deps: UpgradesDeps, exchange: Exchange): Upstream => {
 };
 
 /**
- * Nobody reads from the client before the upgrade, and whoever does not read does not see the end. Looking without taking:
- * what the client sends early stays where it is, and its going away ends the handshake.
+ * Before the upgrade the client's socket is not read, so its end would not be noticed. This watches for the end without
+ * consuming bytes: early bytes stay in the buffer, and a client that goes away ends the handshake.
  */
 const watchForEnd = (socket: Socket): (() => void) => {
   const look = (): void => {
@@ -163,7 +163,7 @@ const watchForEnd = (socket: Socket): (() => void) => {
   return () => void socket.off('readable', look);
 };
 
-/** http-proxy makes a connection itself; this one was tried and chosen already. */
+/** Makes http-proxy use the connection that was opened here, instead of its own. */
 const agentOver = (socket: Socket): Agent => Object.assign(new Agent(), { createConnection: () => socket });
 
 const timedOut = new Error('the upstream does not answer the upgrade');
@@ -191,8 +191,8 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
       socket.setTimeout(refusalMs);
       refuse(deps, exchange, answer, upstream);
     };
-    // http-proxy is about to listen too and would pass an ordinary response on as it is, with every header; refusals
-    // leave in our dialects instead.
+    // http-proxy would pass an ordinary response on with every header; refusals are translated to the caller's dialect
+    // instead.
     queueMicrotask(() => request.removeAllListeners('response').once('response', onResponse));
     request.once('upgrade', (answer: IncomingMessage) => {
       answered = true;

@@ -1,4 +1,4 @@
-/** The services behind the gateway: their addresses, a bounded pool of connections for each, and which one is next. */
+/** The services behind the gateway: their addresses, a bounded pool of connections for each, and the choice of the next. */
 import { addressesOf, type PolicySettings } from '../policy/config.ts';
 import { createHealth, type Health, type HealthBounds, readinessOf } from './address-health.ts';
 import { type Connections, createConnections } from './connections.ts';
@@ -8,7 +8,7 @@ export type Address = {
   readonly origin: string;
   readonly connections: Connections;
   readonly health: Health;
-  /** Requests and upgraded connections that are with it now. */
+  /** Requests and upgraded connections at this address now. */
   inFlight: number;
 };
 
@@ -21,7 +21,7 @@ export type Upstream = {
   readonly bounds: HealthBounds;
   readonly connectTimeoutMs: number;
   readonly toPublicLocation: ToPublicLocation;
-  /** Where the search for the least busy begins, so that equals take turns. */
+  /** Start of the search for the least busy address, so that equally busy ones alternate. */
   turn: number;
 };
 
@@ -34,7 +34,7 @@ export type UpstreamSettings = Pick<PolicySettings, 'upstream_failures_max' | 'u
 /** Above this an upstream's header is a broken answer. */
 const headerBytesMax = 64 * 1024;
 
-/** `urls`: name -> address, several apart by `|`. `origin`: the public address. */
+/** `urls`: name -> address, several separated by `|`. `origin`: the public address. */
 export const createUpstreams = (
   urls: Readonly<Record<string, string>>,
   settings: UpstreamSettings,
@@ -64,7 +64,7 @@ const createAddress = (url: string, settings: UpstreamSettings): Address => {
   return {
     origin,
     connections: createConnections(origin, settings.upstream_connections_max, {
-      // One request per connection at a time: a slow or broken answer must never stand before another caller's.
+      // One request per connection at a time: a slow or broken answer must never block the answer to another caller.
       pipelining: 1,
       connectTimeout: settings.upstream_connect_timeout_ms,
       maxHeaderSize: headerBytesMax,
@@ -78,9 +78,9 @@ const createAddress = (url: string, settings: UpstreamSettings): Address => {
 export type Choice = { address: Address; trial: boolean };
 
 /**
- * The least busy address that is in use; one whose pause is over is tried with a request that may be made again, or when
- * there is no other. Undefined when all are out. `without`: addresses that failed this request already; they are only
- * taken when `orAgain` and nothing else is left.
+ * Chooses the least busy address in use. An address whose pause is over is tried with a request that may be repeated, or when
+ * there is no other. Undefined when all are out. `without`: addresses that failed this request; used again only with
+ * `orAgain` and when no other is left.
  */
 export const chooseAddress = (
   upstream: Upstream,

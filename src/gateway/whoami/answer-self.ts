@@ -1,6 +1,6 @@
 /**
- * Operations that the gateway answers by itself, at the place where others are forwarded: who am I, and why was I refused
- * (interface 11.5). They pass the same checks and cost the same units as everything else.
+ * Operations that the gateway answers itself instead of forwarding: who am I, and why was I refused (interface 11.5). They
+ * pass the same checks and cost units like all operations.
  */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
@@ -23,7 +23,7 @@ type AnswerSelfDeps = {
 
 type Answerer = (exchange: Exchange, principal: Principal) => Promise<Record<string, unknown>>;
 
-/** Throws when the route table sends an operation here that does not exist. */
+/** Throws when the route table names an operation of the gateway that does not exist. */
 export const createAnswerSelf = (deps: AnswerSelfDeps): Step => {
   const answerers: Readonly<Record<string, Answerer>> = {
     whoami: async (exchange, principal) => ({
@@ -43,7 +43,7 @@ export const createAnswerSelf = (deps: AnswerSelfDeps): Step => {
     const { route, principal } = exchange;
     if (route?.upstream !== ownUpstream || principal === undefined) return;
     const answer = answerers[route.id];
-    if (answer === undefined) throw new Error('an operation of the gateway has no answer');
+    if (answer === undefined) throw new Error('no answer is defined for this operation of the gateway');
     exchange.answered = true;
     return answer(exchange, principal).then((members) =>
       deps.write(exchange, {

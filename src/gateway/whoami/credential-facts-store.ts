@@ -1,4 +1,4 @@
-/** SQL of what a credential's holder may know about it. */
+/** SQL of the facts that the holder of a credential may read about it. */
 import { type Kysely, sql } from 'kysely';
 
 type Db = Kysely<unknown>;

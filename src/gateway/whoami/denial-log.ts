@@ -1,7 +1,6 @@
 /**
- * Keeps denials without making a request wait: they are queued in memory and written together, at most 200 ms later. The
- * queue and what one caller may put into it are bounded; what is beyond is not kept. The answer that the caller got never
- * depends on it.
+ * Keeps denials without delaying a request: they are queued in memory and written in batches, at most 200 ms later. The
+ * queue is bounded, in total and per caller; denials beyond the bounds are dropped. No answer depends on it.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
@@ -14,7 +13,7 @@ import { type DenialRow, deleteDenials, findDenial, upsertDenials } from './deni
 
 export type DenialLog = {
   note: NoteDenial;
-  /** The newest denial of that id which this caller got; undefined for everything else. */
+  /** The newest denial of this caller with that id; undefined when there is none. */
   find(callerId: string, requestId: string): Promise<Denial | undefined>;
   services: Service[];
 };
@@ -25,14 +24,14 @@ const keptMs = 7 * 24 * 60 * 60 * 1000;
 const writeEveryMs = 150;
 const batchMax = 500;
 const queueMax = 10_000;
-/** A caller that does nothing but fail could fill the disk in a week; the first thousands of an hour tell enough. */
+/** A caller that only fails could fill the disk in a week; the first thousands of an hour are enough to find the cause. */
 const perCallerMax = 3_000;
 const perCallerMs = 60 * 60 * 1000;
 const expireEveryMs = 60 * 60 * 1000;
 
 export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog => {
   let queue = new Map<string, DenialRow>();
-  /** On its way to the store, where nobody finds it yet. */
+  /** Being written, and not readable in the store yet. */
   let writing = new Map<string, DenialRow>();
   let counts = new Map<string, number>();
   let countsUntilMs = 0;
@@ -65,8 +64,11 @@ export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog =>
       try {
         for (let i = 0; i < rows.length; i += batchMax) await upsertDenials(db, rows.slice(i, i + batchMax));
       } catch (error) {
-        log.warn({ err: error, denials: rows.length }, 'denials could not be written');
-        // Written twice they stay what they are; a batch that the store does not take must not stop the next ones.
+        log.warn(
+          { err: error, denials: rows.length },
+          'cannot write denials; they are tried again after a lost connection',
+        );
+        // Writing a row twice changes nothing. A batch that the store refuses must not stop the next ones.
         if (isTransient(error)) queue = new Map([...taken, ...queue]);
         throw error;
       } finally {

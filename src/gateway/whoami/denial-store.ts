@@ -6,7 +6,7 @@ type Db = Kysely<unknown>;
 
 export type DenialRow = { caller: string; requestId: string; at: Date; denial: Denial };
 
-/** One statement for all; a row that stands under the same id gives way to a newer one. No id may come twice. */
+/** Writes all in one statement; a newer row replaces an older one with the same id. No id may be listed twice. */
 export const upsertDenials = async (db: Db, rows: readonly DenialRow[]): Promise<void> => {
   const json = JSON.stringify(
     rows.map(({ caller, requestId, at, denial }) => ({ caller, request_id: requestId, at: at.toISOString(), denial })),

@@ -1,4 +1,4 @@
-/** Pure: one refusal as its caller may read it later (interface 11.5). Ids and names only, never what was sent. */
+/** Pure: one refusal as its caller may read it later (interface 11.5). Ids and names only, no part of the request. */
 import type { Fault, FaultDetail } from '#src/contract/fault.ts';
 import type { RefusedBy } from '../answer/write-answer.ts';
 import { type DenialReason, isoSeconds, TracedFault } from '../model/traced-fault.ts';
@@ -68,7 +68,7 @@ export const denialReasonOf = (fault: Fault, by: RefusedBy): DenialReason => {
       return 'rate_limited';
     case 'RESTAURANT_NOT_FOUND':
       return 'restaurant_gone';
-    // Past the gateway's own checks, both mean a tenant that this caller does not reach.
+    // From an upstream, both mean a tenant that this caller does not reach.
     case 'UNAUTHORIZED':
     case 'INVALID_KEY':
       return 'restaurant_not_granted';

@@ -1,4 +1,4 @@
-/** What a credential is, for whoever presents it: what was granted, until when, and to which tenants it leads. */
+/** Describes a credential to its holder: its grant, its end and the tenants that it reaches. */
 import { decodeJwt } from 'jose';
 import type { Kysely } from 'kysely';
 import { idOfValue } from '../model/credential-values.ts';
@@ -43,7 +43,7 @@ export const describeCredential = async (
 
 type Life = { name: string | null; issued: Date | null; expires: Date | null; retiring: Date | null };
 
-/** A secret that has an end is on its way out: another one replaces it, and the client goes on. */
+/** A secret with an end is being replaced by another one; the client itself does not end. */
 const lifeOf = async (db: Kysely<unknown>, { req, search, dpop }: Exchange, { kind, id }: Principal): Promise<Life> => {
   if (kind === 'api_key') {
     const facts = await readKeyFacts(db, id);

@@ -1,4 +1,4 @@
-/** The operations of answer-self.ts as data, for those who describe them. */
+/** The operations of answer-self.ts as data, for the reference. */
 import { z } from 'zod';
 import type { TenantWords } from '../model/route.ts';
 

@@ -1,6 +1,6 @@
 /**
- * A new key for access tokens. It is published some minutes before it signs, so that services that keep the published set
- * for a while know it in time. The old one signs until then, and verifies until the last token that it signed has ended.
+ * Adds a new key for access tokens. It is published some minutes before it signs, so that services that cache the published
+ * set have it in time. The old key signs until then, and verifies until the last token that it signed has ended.
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { calculateJwkThumbprint, type JWK } from 'jose';
@@ -23,7 +23,7 @@ export type RotateDeps = {
   db: Kysely<unknown>;
   box: Pick<SecretBox, 'seal' | 'derive'>;
   clock: Clock;
-  /** Who asked; nobody when it was its age. */
+  /** Who requested the rotation; null when the age of the key did. */
   actor?: string;
 };
 
@@ -31,7 +31,7 @@ export type RotatedKey = { kid: string; signs_from: string };
 
 /** Published documents may be cached for five minutes (interface 4.3); twice that. */
 const listedMsBefore = 10 * 60_000;
-/** A gateway may hear of the switch a second late, and its clock may be behind. */
+/** A gateway may read the switch a second late, and its clock may be behind. */
 const clocksMs = 60_000;
 
 /** CONFLICT: a key is listed already that has not begun to sign. */
@@ -48,7 +48,7 @@ export const rotateSigningKey = (deps: RotateDeps): Promise<RotatedKey> =>
     return addKey(deps, tx);
   });
 
-/** The same when the newest key is older than `daysMax`; undefined when it is not. Several gateways ask, one rotates. */
+/** The same when the newest key is older than `daysMax`; undefined when it is not. Of several gateways that check, one rotates. */
 export const rotateOldSigningKey = (deps: RotateDeps, daysMax: number): Promise<RotatedKey | undefined> =>
   inTransaction(deps.db, async (tx) => {
     await lockSigningKeys(tx);

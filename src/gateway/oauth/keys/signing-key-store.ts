@@ -33,15 +33,15 @@ export const listSigningKeys = async (db: Db): Promise<SigningKeyRow[]> => {
   }));
 };
 
-/** Retired ones too: for what was signed long ago, never for what shall be let in. */
+/** With retired keys: for tokens signed long ago, never to accept a request. */
 export const findPublicKey = async (db: Db, kid: string): Promise<JWK | undefined> =>
   (await sql<{ public_jwk: JWK }>`select public_jwk from gateway.signing_keys where kid = ${kid}`.execute(db)).rows[0]
     ?.public_jwk;
 
-/** Any constant does, as long as no other lock of this program uses it. */
+/** A constant that no other lock of this program uses. */
 const lockKey = 7_203_517_010;
 
-/** Held to the end of the transaction: of several processes that start together one makes the key, the others find it. */
+/** Held until the end of the transaction, so that of several processes that start together only one makes the key. */
 export const lockSigningKeys = async (tx: Db): Promise<void> => {
   await sql`select pg_advisory_xact_lock(${lockKey})`.execute(tx);
 };
@@ -53,7 +53,7 @@ export const insertSigningKey = async (tx: Db, key: SigningKeyRow, created: Date
       ${key.tokenSecondsMax})`.execute(tx);
 };
 
-/** False when every key that counts knew of lives as long as that. */
+/** False when every live key is recorded with at least this lifetime already. */
 export const raiseTokenSeconds = async (tx: Db, seconds: number): Promise<boolean> => {
   const { numAffectedRows } = await sql`
     update gateway.signing_keys set token_seconds_max = ${seconds}
@@ -61,7 +61,7 @@ export const raiseTokenSeconds = async (tx: Db, seconds: number): Promise<boolea
   return (numAffectedRows ?? 0n) > 0n;
 };
 
-/** For good; what signed once cannot sign again. */
+/** Retires the keys for good. */
 export const retireSigningKeys = async (tx: Db, kids: readonly string[], now: Date): Promise<void> => {
   await sql`
     update gateway.signing_keys set retired_at = ${now}, private_sealed = ''::bytea

@@ -66,7 +66,7 @@ export const openSigningKeys = async (deps: SigningKeysDeps): Promise<SigningKey
       run: async (signal) => {
         while (!signal.aborted) {
           await pause(ageCheckMs, signal);
-          // Looked at in memory first: the lock is for the one time in months that it takes.
+          // Checked in memory first, since the lock is needed only once in months.
           if (!signal.aborted && isOld(loaded.newest, settings.signing_key_days, clock.now())) {
             await rotateOldSigningKey(deps, settings.signing_key_days);
           }
@@ -76,7 +76,7 @@ export const openSigningKeys = async (deps: SigningKeysDeps): Promise<SigningKey
   };
 };
 
-/** Makes the first key, and tells the keys that there is how long the tokens of this process live. */
+/** Makes the first key, and records the token lifetime of this process with the existing keys. */
 const settleKeys = async ({ box, clock, settings }: SigningKeysDeps, tx: Kysely<unknown>): Promise<void> => {
   await lockSigningKeys(tx);
   const tokenSecondsMax = settings.token_lifetime;
@@ -100,7 +100,7 @@ type Loaded = {
 
 const loadKeys = async (deps: SigningKeysDeps, before: Loaded | undefined): Promise<Loaded> => {
   const rows = await listSigningKeys(deps.db);
-  // Everything made from a key set compares by identity, so an unchanged set stays the same object.
+  // Documents made from a key set compare it by identity, so an unchanged set must stay the same object.
   if (before !== undefined && isSame(before.rows, rows)) return before;
   const [newest] = rows;
   if (newest === undefined) throw new Error('no signing key is left');

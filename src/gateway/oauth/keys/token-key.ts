@@ -3,9 +3,9 @@ import { ExternalSigningKey } from 'oidc-provider';
 import type { SigningKey } from './signing-keys.ts';
 
 /**
- * `ExternalSigningKey` is the provider's door for keys it may use and not see: the private JWK stays out of its
- * configuration. Signing here also takes less CPU (measured: 18 µs against 52 µs of its own way through WebCrypto). A
- * class, because the provider asks for one.
+ * `ExternalSigningKey` lets the provider use a key without seeing it: the private JWK stays out of its configuration.
+ * Signing here also takes less CPU (measured: 18 µs, against 52 µs of the provider through WebCrypto). It is a class,
+ * because the provider requires one.
  */
 export class TokenKey extends ExternalSigningKey {
   readonly #key: SigningKey;
@@ -23,7 +23,7 @@ export class TokenKey extends ExternalSigningKey {
     return this.#key.publicKey;
   }
   override sign(data: Uint8Array): Uint8Array {
-    // Measured: 18 µs with the DER form taken apart here, 36 µs when node is asked for the raw form.
+    // Measured: 18 µs with the DER form parsed here, 36 µs with the raw form of node.
     return rawSignature(sign('sha256', data, this.#key.privateKey));
   }
 }
