@@ -10,7 +10,7 @@ const headerLengthMax = 500;
 const negotiatorFor = (name: string, header: string | undefined): Negotiator =>
   new Negotiator({ headers: { [name]: header?.slice(0, headerLengthMax) } });
 
-/** The language that an Accept-Language header prefers; English when it accepts none of ours. */
+/** The language that an Accept-Language header prefers; English when it accepts neither language. */
 export const chooseLanguage = (accepted: string | undefined): Language => {
   if (accepted === undefined) return 'en';
   const [language] = negotiatorFor('accept-language', accepted).languages(languages);

@@ -89,7 +89,7 @@ test('the exchange sends the verifier, and the verified email comes back', async
   expect(await finish()).toEqual({ issuer, subject: 'ada-1', email: 'ada@example.com' });
 });
 
-test('an id_token with another key, nonce, issuer or audience signs nobody in', async () => {
+test('an id_token with another key, nonce, issuer or audience does not sign in', async () => {
   const wrong: [CryptoKey, Record<string, unknown>][] = [
     [keys.other.privateKey, {}],
     [keys.own.privateKey, { nonce: 'another' }],
