@@ -4,7 +4,7 @@ import { type Html, html } from '../page/html.ts';
 import type { Page } from '../page/page.ts';
 import type { PublicPage } from '../page/public-page.ts';
 import { roles } from '../ports/role.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 
 const explainPath = '/explain';
 

@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Ports } from '../ports/ports.ts';
 import type { Role } from '../ports/role.ts';
 import type { SignedInUser } from '../ports/staff.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 import type { Language } from '../texts/texts.ts';
 import type { Answer } from './answer.ts';
 import type { Html } from './html.ts';

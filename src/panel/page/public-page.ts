@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { LiveSession, StaffPorts } from '../ports/staff.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 import type { Language } from '../texts/texts.ts';
 import type { Answer } from './answer.ts';
 

@@ -1,7 +1,7 @@
 /** A table of audit events, each with a link to its page. */
 import { type Html, html } from '../page/html.ts';
 import type { AuditEntry } from '../ports/ports.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 import { badge } from '../view/badge.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';

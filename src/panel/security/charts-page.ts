@@ -6,7 +6,7 @@ import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import { readChoice, readText } from '../page/read-query.ts';
 import { type AuditChart, type ChartDimension, type ChartSeries, chartDimensions } from '../ports/security.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 import { barChart } from '../view/bar-chart.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';

@@ -3,7 +3,7 @@ import { type Answer, notFound, page } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import type { AuditEntry, AuditFilter } from '../ports/ports.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 import { time } from '../view/time.ts';
 import { searchHref, searchPath } from './audit-filter.ts';
 import { outcomeBadge } from './audit-table.ts';

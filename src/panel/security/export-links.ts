@@ -2,7 +2,7 @@
 import { type Html, html } from '../page/html.ts';
 import type { AuditFilter } from '../ports/ports.ts';
 import { exportFormats } from '../ports/security.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 import { searchHref } from './audit-filter.ts';
 
 export const exportLinks = (texts: Texts, filter: AuditFilter): Html[] =>

@@ -6,7 +6,7 @@ import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import { withQuery } from '../page/page-path.ts';
 import type { SignedHead, Verification } from '../ports/ports.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 import { badge } from '../view/badge.ts';
 import { message } from '../view/layout.ts';
 import { pager } from '../view/pager.ts';

@@ -7,7 +7,7 @@ import { type Html, type HtmlValue, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import { readChoice } from '../page/read-query.ts';
 import { type LiveCredential, type LiveKind, liveKinds } from '../ports/security.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 import { credentialBadge } from '../view/badge.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';

@@ -6,7 +6,7 @@ import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import { readChoice } from '../page/read-query.ts';
 import type { DryRun } from '../ports/ports.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 import { pager } from '../view/pager.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';

@@ -1,7 +1,7 @@
 /** The trace of a credential: issue, use, refusals and the tokens that were issued for it. */
 import { type Html, html } from '../page/html.ts';
 import type { AuditFilter, CredentialTrace, IssuedToken } from '../ports/ports.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 import { credentialBadge } from '../view/badge.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';

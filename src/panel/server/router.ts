@@ -16,7 +16,7 @@ import { panelPath } from '../page/page-path.ts';
 import type { PublicPage } from '../page/public-page.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { LiveSession } from '../ports/staff.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 import { isLanguage, type Language, textsOf } from '../texts/texts.ts';
 import { layout } from '../view/layout.ts';
 import { navigationFor } from '../view/navigation.ts';

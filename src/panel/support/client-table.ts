@@ -1,7 +1,7 @@
 /** A table of clients. */
 import { type Html, html } from '../page/html.ts';
 import type { ListedClient } from '../ports/support.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 import { credentialBadge } from '../view/badge.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';

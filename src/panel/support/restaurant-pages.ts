@@ -7,7 +7,7 @@ import type { Page, View } from '../page/page.ts';
 import { withQuery } from '../page/page-path.ts';
 import { readCursor, readSearch } from '../page/read-query.ts';
 import type { SupportRestaurant } from '../ports/support.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 import { fieldNote } from '../view/field.ts';
 import { message } from '../view/layout.ts';
 import { pager } from '../view/pager.ts';

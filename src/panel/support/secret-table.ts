@@ -1,7 +1,7 @@
 /** The secrets of a client, each with a meter of its use. */
 import { type Html, html } from '../page/html.ts';
 import type { ShownClient, ShownSecret } from '../ports/support.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 import { credentialBadge } from '../view/badge.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';

@@ -3,7 +3,7 @@
 import type { Flash, PageContent } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { SignedInUser } from '../ports/staff.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 import type { Language } from '../texts/texts.ts';
 import { languages } from '../texts/texts.ts';
 

@@ -3,7 +3,7 @@
 import type { Page } from '../page/page.ts';
 import { fillPath, panelPath } from '../page/page-path.ts';
 import type { Role } from '../ports/role.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 import type { NavItem } from './layout.ts';
 
 type Place = { role: Role; texts: Texts; path: string; params: Readonly<Record<string, string>> };

@@ -4,7 +4,7 @@ import type { PageContent } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import { panelPath } from '../page/page-path.ts';
 import { Refusal } from '../page/refusal.ts';
-import type { Texts } from '../texts/en.ts';
+import type { Texts } from '../texts/en/en.ts';
 
 export type Problem = keyof Texts['frame']['problems'];
 

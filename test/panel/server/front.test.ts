@@ -1,7 +1,7 @@
 /** The panel in front of the gateway's listener, in the real program. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { en } from '#src/panel/texts/en.ts';
-import { it } from '#src/panel/texts/it.ts';
+import { en } from '#src/panel/texts/en/en.ts';
+import { it } from '#src/panel/texts/it/it.ts';
 import { makeDataDir, type RunningProgram, startProgram } from '../../support/program.ts';
 import { type PanelHarness, startPanelHarness } from '../harness/panel-harness.ts';
 

@@ -1,5 +1,5 @@
 /** Testi dell'account. */
-import type { Texts } from '../en.ts';
+import type { Texts } from '../en/en.ts';
 
 export const account: Texts['account'] = {
   title: 'Account',

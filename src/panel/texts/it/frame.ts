@@ -1,6 +1,6 @@
 /** Testi della cornice di ogni pagina. */
 import type { FaultCode } from '#src/contract/fault.ts';
-import type { Texts } from '../en.ts';
+import type { Texts } from '../en/en.ts';
 
 /** Che cosa è stato rifiutato, per codice: i dettagli dei moduli stanno presso i loro campi. */
 const refusals: Partial<Record<FaultCode, string>> = {

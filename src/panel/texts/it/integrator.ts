@@ -1,5 +1,5 @@
 /** Testi delle pagine per gli integratori. */
-import type { Texts } from '../en.ts';
+import type { Texts } from '../en/en.ts';
 
 export const integrator: Texts['integrator'] = {
   title: 'Per gli integratori',

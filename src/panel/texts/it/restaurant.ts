@@ -1,5 +1,5 @@
 /** Testi dell'area "restaurant". */
-import type { Texts } from '../en.ts';
+import type { Texts } from '../en/en.ts';
 import { deliveries } from './restaurant-deliveries.ts';
 import { keys } from './restaurant-keys.ts';
 import { notifications } from './restaurant-notifications.ts';

@@ -1,5 +1,5 @@
 /** Testi dell'area "security". */
-import type { Texts } from '../en.ts';
+import type { Texts } from '../en/en.ts';
 
 export const security: Texts['security'] = {
   auditTitle: 'Registro',

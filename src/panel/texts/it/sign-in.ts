@@ -1,5 +1,5 @@
 /** Testi dell'accesso. */
-import type { Texts } from '../en.ts';
+import type { Texts } from '../en/en.ts';
 
 export const signIn: Texts['signIn'] = {
   title: 'Accedi',

@@ -1,5 +1,5 @@
 /** Testi dell'area "support". */
-import type { Texts } from '../en.ts';
+import type { Texts } from '../en/en.ts';
 
 const many = (count: number, one: string, more: string): string => `${count} ${count === 1 ? one : more}`;
 

@@ -1,5 +1,5 @@
 /** Testi delle pagine sugli account dello staff. */
-import type { Texts } from '../en.ts';
+import type { Texts } from '../en/en.ts';
 
 export const users: Texts['users'] = {
   title: 'Utenti',

@@ -1,0 +1,14 @@
+/** English. One file per area in `en/`. */
+import { account } from './account.ts';
+import { frame } from './frame.ts';
+import { integrator } from './integrator.ts';
+import { restaurant } from './restaurant.ts';
+import { security } from './security.ts';
+import { signIn } from './sign-in.ts';
+import { support } from './support.ts';
+import { users } from './users.ts';
+
+export const en = { frame, signIn, account, restaurant, support, integrator, security, users };
+
+/** The shape of the texts of every language. */
+export type Texts = typeof en;
