@@ -89,6 +89,7 @@ export type WebhooksDeps = SendingDeps & {
   observers?: Observers;
 };
 
+/** Interface 12.4. */
 const attemptTimeoutMsDefault = 15_000;
 
 const sendingWith = (deps: SendingDeps) => ({

@@ -118,8 +118,13 @@ export const listEndpoints = (
   query: ListQuery,
 ): Promise<Listed<WatchedEndpoint>> => {
   const source = {
-    ...{ table: sql`webhooks.endpoints`, alias: 'endpoint', key, columns: watchedColumns, tables: watchedTables },
-    ...{ tenant: sql`endpoint.tenant = ${viewer.tenant}`, fits: sql`true` },
+    table: sql`webhooks.endpoints`,
+    alias: 'endpoint',
+    key,
+    columns: watchedColumns,
+    tables: watchedTables,
+    tenant: sql`endpoint.tenant = ${viewer.tenant}`,
+    fits: sql`true`,
     ways: [{ ranges: [visibleTo(viewer)], inSequence: true, isWhole: true }],
   };
   return readList<WatchedEndpoint>(db, source, query, ({ created, uid }) => [created.toISOString(), uid]);

@@ -52,6 +52,7 @@ export type EndpointsDeps = {
   resolve?: Resolve;
 };
 
+/** Interface 12.5. */
 const endpointsPerOwnerMax = 20;
 export const secretRule = 'whsec_ and base64 of 24 to 64 bytes, or 24 to 128 visible ASCII characters';
 

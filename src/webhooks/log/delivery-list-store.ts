@@ -134,7 +134,7 @@ const listDeliveries = async (
 
 const pageBeyond = (message: string) => validationFault([{ pointer: 'page', code: 'RANGE', message }]);
 
-/** Deliveries of one state or one redelivery lie scattered in the table: counting each costs a page of its own. */
+/** chosen: deliveries of one state or one redelivery lie scattered in the table, so counting each costs a page. */
 const countedMax = 500;
 
 /** How many deliveries of each state fit the filter; null when there are more than are counted. */

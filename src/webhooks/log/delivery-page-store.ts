@@ -23,7 +23,7 @@ export type Place = { created: Date; id: string };
 /** `lookedTo`: the search stopped here before it found as many rows as the limit; there may be more behind it. */
 export type FoundDeliveries = { rows: LoggedDelivery[]; lookedTo: Place | undefined };
 
-/** Rows that one search reads at most for each endpoint where no index fits the filter. */
+/** chosen: rows that one search reads at most for each endpoint where no index fits the filter. */
 const lookMax = 1_000;
 
 /** Written in the words of the partial index, so that the planner uses it. */
@@ -108,6 +108,7 @@ export const searchDeliveries = async (db: Kysely<unknown>, search: DeliverySear
   };
 };
 
+/** chosen: newest deliveries whose changes the mark shows; a page of the log shows fewer. */
 const markedMax = 50;
 
 /** A text that changes when the newest deliveries or the health of an endpoint change. */

@@ -21,6 +21,7 @@ export const attemptsMax = retryDelaysSeconds.length + 1;
 
 /** A receiver can delay an attempt by a day at most, whatever it asks for. */
 const retryAfterSecondsMax = 24 * hour;
+/** Interface 12.4: jitter adds at most a tenth. */
 const jitterMax = 0.1;
 
 /**

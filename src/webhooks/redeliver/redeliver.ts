@@ -28,6 +28,7 @@ export type RedeliverOutcome = Redelivered | 'no_endpoint' | 'no_event' | 'disab
 
 /** chosen: events of one step, so that its transaction stays short. */
 const stepMax = 100;
+/** chosen: how soon another worker goes on after a request or a worker has ended. */
 const pollMs = 1_000;
 
 /** Sends one event again, also when it succeeded there before. */

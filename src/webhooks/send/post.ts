@@ -19,6 +19,7 @@ export type PostOutcome = Pick<SendResult, 'status' | 'failure' | 'retryAfter' |
   reusable: boolean;
 };
 
+/** Interface 12.5, attempt. */
 const responseBytesMax = 16 * 1024;
 /**
  * chosen: time for the rest of a response whose status is known. A delivery needs only the status, and other attempts

@@ -27,8 +27,10 @@ export type SigningKeys = {
 };
 
 const dayMs = 86_400_000;
+/** Interface 4.3: how long a key is published before it signs and after its last signature. */
 const listedMsBefore = dayMs;
 const listedMsAfter = 7 * dayMs;
+/** chosen: far shorter than the day that a new key is published before it signs. */
 const readEveryMs = 60_000;
 
 const sealLabel = (kid: string): string => `webhook-signing-key/${kid}`;

@@ -2,6 +2,7 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import type { Resolve, TargetRules } from './target.ts';
 
+/** chosen: several queries fit into the time limit of an attempt. */
 const queryTimeoutMs = 3_000;
 const queryTries = 2;
 

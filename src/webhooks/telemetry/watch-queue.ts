@@ -4,6 +4,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import { type QueueFigures, readQueue } from './queue-figures-store.ts';
 
+/** chosen: bounds of one reading, so that a backlog makes no scrape slow. */
 const cachedMs = 10_000;
 const countedMax = 10_000;
 const endpointsMax = 1_000;

@@ -15,7 +15,9 @@ type CancelDeps = { db: Kysely<unknown>; clock: Clock };
 
 export type CancelBacklog = { service: Service; wake(): void };
 
+/** chosen: deliveries in one transaction, so that it stays short. */
 const pieceMax = 500;
+/** chosen: `wake` starts most work; polling finds endpoints that other processes have disabled. */
 const pollMs = 1_000;
 
 export const createCancelBacklog = ({ db, clock }: CancelDeps): CancelBacklog => {

@@ -8,6 +8,7 @@ export type Cancelling = {
   through: Date;
 };
 
+/** chosen: endpoints of one round; the others follow in the next one. */
 const endpointsMax = 100;
 
 export const listCancelling = async (db: Kysely<unknown>): Promise<Cancelling[]> => {

@@ -29,8 +29,9 @@ const hourMs = 3_600_000;
 const settleMs = 60_000;
 /** chosen: longest wait for a transaction that began before the end of the hour and may still record events in it. */
 const writersMsMax = 10 * 60_000;
-/** Hours without a running worker for which digests are sent later. */
+/** chosen: hours without a running worker for which digests are sent later. */
 const catchUpHoursMax = 24;
+/** chosen: how late a digest may be after its hour has settled. */
 const pollMs = 15_000;
 /** chosen: digests in one transaction. */
 const batchMax = 200;

@@ -39,8 +39,10 @@ const attemptWeeks: WeeklyTable = { ...deliveryWeeks, name: 'attempts', fillfact
 const tables = [attemptWeeks, deliveryWeeks, placeWeeks, eventWeeks];
 
 const dayMs = 86_400_000;
+/** chosen: two weeks of partitions exist in advance, also when this fails for days. */
 const weeksAhead = 2;
 const everyMs = 60 * 60_000;
+/** chosen: rows in one transaction, so that it stays short. */
 const pieceMax = 500;
 const straysMax = 1_000;
 
