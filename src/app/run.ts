@@ -1,18 +1,11 @@
 /**
- * Starts a role and stops it again. Shutdown goes backwards: stop accepting, let what runs finish within a bound, end the
- * workers, close the store.
+ * Starts a role and stops it again. What was opened last is closed first: the program stops accepting, lets running requests
+ * finish within a bound, ends the workers, and closes the store at the end.
  */
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { resolve } from 'node:path';
-import {
-  attachDoor,
-  createGateway,
-  createStartingDoor,
-  type DoorHandlers,
-  type Gateway,
-  gatewayServerOptions,
-} from '#src/gateway/index.ts';
+import { createGateway, type Gateway } from '#src/gateway/index.ts';
 import { createOrdering } from '#src/ordering/index.ts';
+import { type Closers, createClosers } from '#src/platform/closers.ts';
 import { openDatabaseClock } from '#src/platform/db/database-clock.ts';
 import type { Operation } from '#src/platform/http/operation.ts';
 import { createKv } from '#src/platform/kv/index.ts';
@@ -22,11 +15,12 @@ import { createMetrics, type Metrics } from '#src/platform/telemetry/metrics.ts'
 import { openTraces, type Traces } from '#src/platform/telemetry/traces.ts';
 import { createWebhooks } from '#src/webhooks/index.ts';
 import { createDemo, type Demo } from './demo/demo.ts';
-import { type Apart, createApart } from './import-process/forward-imports.ts';
+import { createImportProcess, type ImportProcess } from './import-process/forward-imports.ts';
 import { type Installation, openInstallation } from './installation/installation.ts';
 import { retryWhileFull } from './installation/retry-while-full.ts';
 import { createInternalHandler, createInternalServer, type Listener, listen } from './listeners/listeners.ts';
 import { startPanel } from './panel/panel.ts';
+import { openPublicListener, type PublicListener } from './public-listener.ts';
 import { createReference } from './reference/reference.ts';
 import type { Settings } from './settings/config.ts';
 import { orderingAudience } from './settings/ordering-audience.ts';
@@ -34,74 +28,66 @@ import { publishWebhookKeys } from './webhooks/publish-webhook-keys.ts';
 import { targetRules, webhookApiOf } from './webhooks/wire-engine.ts';
 
 export type Program = {
-  /** Where the public listener answers; undefined for roles without one. */
+  /** Address of the public listener; undefined for roles without one. */
   publicUrl: string | undefined;
   internalUrl: string | undefined;
-  /** The demo, where this start has one whose credentials were not shown yet. */
+  /** The demo, until a start has shown its credentials. */
   demo: Demo | undefined;
   stop(): Promise<void>;
 };
 
 const graceMs = 3_000;
 
-/** What is counted, and traced where that is configured. */
-type Telemetry = { metrics: Metrics; traces: Traces | undefined };
-
-type Running = {
-  stops: (() => Promise<void>)[];
+/** What every part of a role needs to start. */
+type Context = {
+  settings: Settings;
+  installation: Installation;
+  metrics: Metrics;
+  /** Undefined: tracing is not configured. */
+  traces: Traces | undefined;
+  closers: Closers;
   services: Service[];
-  /** Origins of our own that webhooks may go to: the receiver of the demo. */
+  /** Origins that webhooks may always go to: the receiver of the demo. */
   ownOrigins: string[];
 };
 
 /**
- * Resolves when everything listens. Throws when it cannot start, with nothing left open, and the reason of `stopping` when
- * that is aborted while the database is waited for.
+ * Resolves when everything listens. Throws when the program cannot start, with nothing left open; and the reason of
+ * `stopping` when that is aborted during the wait for the database.
  */
 export const startProgram = (settings: Settings, log: Logger, stopping: AbortSignal): Promise<Program> =>
   retryWhileFull(() => startOnce(settings, log, stopping), log, stopping);
 
 const startOnce = async (settings: Settings, log: Logger, stopping: AbortSignal): Promise<Program> => {
   const installation = await openInstallation(settings, log, { exclusive: settings.role === 'all', stopping });
-  const running: Running = { stops: [() => installation.store.close()], services: [], ownOrigins: [] };
-  const stop = once(() => stopAll(running));
+  const closers = createClosers();
+  closers.add(() => installation.store.close());
   try {
-    const telemetry = await openTelemetry(settings, log, running);
-    const internal = hasInternal(settings)
-      ? await startInternal(settings, installation, telemetry, running)
-      : undefined;
-    const core = runsOrdering(settings) ? internal : undefined;
+    const telemetry = await openTelemetry(settings, log, closers);
+    const context: Context = { settings, installation, ...telemetry, closers, services: [], ownOrigins: [] };
+    const internal = hasInternal(settings) ? await startInternal(context) : undefined;
     const front = runsGateway(settings)
-      ? await startGateway(settings, installation, { core, telemetry }, running)
+      ? await startGateway(context, runsOrdering(settings) ? internal : undefined)
       : undefined;
-    if (front?.demo !== undefined) running.ownOrigins.push(front.ownOrigin);
-    await startWorkers(settings, installation, telemetry, running);
-    const ended = new AbortController();
-    const supervised = supervise(running.services, ended.signal, log);
-    running.stops.push(async () => {
-      ended.abort();
-      await supervised;
-    });
-    // First of all nobody new comes in; what runs still finds everything that it needs.
-    if (front !== undefined) {
-      running.stops.push(() => {
-        front.endUpgrades();
-        front.endStreams();
-        return front.listener.close(graceMs);
-      });
-    }
-    return { publicUrl: front?.listener.url, internalUrl: internal?.url, demo: front?.demo, stop };
+    await startWorkers(context);
+    superviseServices(context);
+    if (front !== undefined) closers.add(front.stopAccepting);
+    return { publicUrl: front?.url, internalUrl: internal?.url, demo: front?.demo, stop: closers.close };
   } catch (error) {
-    await stop();
+    await closers.close();
     throw error;
   }
 };
 
-const openTelemetry = async (settings: Settings, log: Logger, running: Running): Promise<Telemetry> => {
+const openTelemetry = async (
+  settings: Settings,
+  log: Logger,
+  closers: Closers,
+): Promise<Pick<Context, 'metrics' | 'traces'>> => {
   const metrics = createMetrics();
   const traces = await openTraces({ settings: settings.tracing, role: settings.role, metrics, log });
-  // Nearly the last, so that what ends before can still be told.
-  if (traces !== undefined) running.stops.push(() => traces.close());
+  // Opened nearly first and so closed nearly last: spans that end during the shutdown are still sent.
+  if (traces !== undefined) closers.add(() => traces.close());
   return { metrics, traces };
 };
 
@@ -109,44 +95,35 @@ const runsGateway = ({ role }: Settings): boolean => role === 'all' || role === 
 const runsOrdering = ({ role }: Settings): boolean => role === 'all' || role === 'ordering';
 const runsWorker = ({ role }: Settings): boolean => role === 'all' || role === 'worker';
 
-/** Without a core it is there for the figures alone, and somebody must know its port to read them. */
+/** Roles without the core listen internally only for /metrics, and only when a port is set. */
 const hasInternal = (settings: Settings): boolean => runsOrdering(settings) || settings.internal_port !== 0;
 
-const startInternal = async (
-  settings: Settings,
-  installation: Installation,
-  telemetry: Telemetry,
-  running: Running,
-): Promise<Listener> => {
-  const operations = runsOrdering(settings) ? coreOperations(settings, installation, running) : [];
-  const apart = runsOrdering(settings) ? openApart(settings, installation, running) : undefined;
-  const server = createInternalServer(
-    createInternalHandler(
-      installation,
-      operations,
-      { ...telemetry, metricsToken: settings.metrics_token },
-      apart?.serve,
-    ),
-  );
+const startInternal = async (context: Context): Promise<Listener> => {
+  const { settings, installation, metrics, traces, closers } = context;
+  const operations = runsOrdering(settings) ? coreOperations(context) : [];
+  const imports = runsOrdering(settings) ? openImportProcess(context) : undefined;
+  const telemetry = { metrics, traces, metricsToken: settings.metrics_token };
+  const server = createInternalServer(createInternalHandler(installation, operations, telemetry, imports?.serve));
   // Loopback, or the private network that the operator named: the core trusts assertions, not addresses.
   const listener = await listen(server, settings.internal_host, settings.internal_port);
-  running.stops.push(() => listener.close(graceMs));
+  closers.add(() => listener.close(graceMs));
   return listener;
 };
 
-/** What the core answers. Its receiver of the demo is where the public listener will be. */
-const coreOperations = (settings: Settings, installation: Installation, running: Running): Operation[] => {
-  const webhooks = webhookApiOf(installation, settings, targetRules(settings, running.ownOrigins));
-  running.stops.push(() => webhooks.close());
+/** The operations of the core. `ownOrigins` is filled later, when the public listener is open. */
+const coreOperations = ({ settings, installation, closers, ownOrigins }: Context): Operation[] => {
+  const webhooks = webhookApiOf(installation, settings, targetRules(settings, ownOrigins));
+  closers.add(() => webhooks.close());
   return [...createOrdering(orderingDeps(settings, installation)).operations, ...webhooks.operations];
 };
 
-const openApart = (settings: Settings, { store, box, log }: Installation, running: Running): Apart => {
-  const apart = createApart(
+const openImportProcess = ({ settings, installation, closers }: Context): ImportProcess => {
+  const { store, box, log } = installation;
+  const imports = createImportProcess(
     {
       databaseUrl: store.url,
       embedded: store.embedded,
-      applicationName: `orderpass-${settings.role}-apart`,
+      applicationName: `orderpass-${settings.role}-import`,
       logLevel: settings.log_level,
       assertionKey: box.derive('assertion').toString('base64'),
       cursorKey: box.derive('cursor').toString('base64'),
@@ -155,8 +132,8 @@ const openApart = (settings: Settings, { store, box, log }: Installation, runnin
     },
     { log },
   );
-  running.stops.push(() => apart.close());
-  return apart;
+  closers.add(() => imports.close());
+  return imports;
 };
 
 const orderingDeps = (settings: Settings, { store, box, clock, log }: Installation) => ({
@@ -169,103 +146,85 @@ const orderingDeps = (settings: Settings, { store, box, clock, log }: Installati
 });
 
 type Front = {
-  listener: Listener;
+  url: string;
   demo: Demo | undefined;
-  ownOrigin: string;
-  endUpgrades: () => void;
-  endStreams: () => void;
+  /** No new request comes in; running requests still find everything that they need. */
+  stopAccepting(): Promise<void>;
 };
 
-const startGateway = async (
-  settings: Settings,
-  installation: Installation,
-  { core, telemetry }: { core: Listener | undefined; telemetry: Telemetry },
-  running: Running,
-): Promise<Front> => {
-  // The port may be chosen by the system, and the issuer contains it, so the socket comes first and the handler after.
-  let door: DoorHandlers | undefined;
-  const options = {
-    ...gatewayServerOptions,
-    shouldUpgradeCallback: (request: IncomingMessage) => door?.wantsUpgrade(request) ?? false,
+/** `core`: the internal listener of this process, where it runs the core. */
+const startGateway = async (context: Context, core: Listener | undefined): Promise<Front> => {
+  const { settings, installation, closers, services, ownOrigins } = context;
+  const listener = await openPublicListener(settings, installation.log);
+  closers.add(() => listener.close(graceMs));
+  const gateway = await openGateway(context, listener, core);
+  const demo = hasDemo(settings, installation)
+    ? await createDemo({
+        installation,
+        settings,
+        dataDir: resolve(settings.data_dir),
+        origin: listener.localOrigin,
+      })
+    : undefined;
+  if (demo !== undefined) ownOrigins.push(listener.localOrigin);
+  const panel = startPanel({
+    installation,
+    settings,
+    origin: listener.origin,
+    ownOrigins,
+    onStop: (stop) => closers.add(stop),
+  });
+  services.push(...(panel?.services ?? []));
+  listener.serve(gateway, [
+    ...(panel === undefined ? [] : [{ owns: panel.owns, handle: panel.handler }]),
+    ...(demo === undefined ? [] : [demo.receiver]),
+  ]);
+  const stopAccepting = (): Promise<void> => {
+    gateway.endUpgrades();
+    panel?.close();
+    return listener.close(graceMs);
   };
-  const server = createServer(options);
-  const listener = await listen(server, settings.host, settings.port);
-  running.stops.push(() => listener.close(graceMs));
-  const ownOrigin = `http://127.0.0.1:${listener.port}`;
-  const starting = createStartingDoor({
-    settings: settings.gateway,
-    origin: settings.origin ?? ownOrigin,
-    log: installation.log,
-  });
-  let handle: RequestListener = starting.handler;
-  attachDoor(
-    server,
-    () => door ?? starting,
-    (request, response) => handle(request, response),
-  );
+  return { url: listener.url, demo, stopAccepting };
+};
+
+const openGateway = async (
+  { settings, installation, metrics, traces, closers, services }: Context,
+  { origin }: PublicListener,
+  core: Listener | undefined,
+): Promise<Gateway> => {
+  const { store, box, clock, log } = installation;
   const webhookKeys = await publishWebhookKeys(installation);
-  const kv = createKv({
-    url: settings.redis_url,
-    waitMsMax: settings.redis_wait_ms,
-    log: installation.log,
-  });
-  running.stops.push(() => kv.close());
-  const gateway: Gateway = await createGateway({
+  const kv = createKv({ url: settings.redis_url, waitMsMax: settings.redis_wait_ms, log });
+  closers.add(() => kv.close());
+  const gateway = await createGateway({
     kv,
-    ...telemetry,
+    metrics,
+    traces,
     trustsTraces: settings.tracing.incoming === 'continue',
     settings: settings.gateway,
-    origin: settings.origin ?? ownOrigin,
-    db: installation.store.db,
-    pool: installation.store.pool,
-    box: installation.box,
-    clock: installation.clock,
-    log: installation.log,
+    origin,
+    db: store.db,
+    pool: store.pool,
+    box,
+    clock,
+    log,
     moreDocuments: { '/.well-known/webhook-keys': webhookKeys.document },
-    pages: createReference(settings, settings.origin ?? ownOrigin),
+    pages: createReference(settings, origin),
     upstreams: {
       ...settings.gateway.upstreams,
       ...(core === undefined ? undefined : { [orderingAudience]: core.url }),
     },
   });
-  running.stops.push(() => gateway.close());
-  running.services.push(...gateway.services, webhookKeys.service);
-  const demo = hasDemo(settings, installation)
-    ? await createDemo({ installation, settings, dataDir: resolve(settings.data_dir), origin: ownOrigin })
-    : undefined;
-  const panel = startPanel({
-    installation,
-    settings,
-    origin: settings.origin ?? ownOrigin,
-    ownOrigins: running.ownOrigins,
-    onStop: (stop) => running.stops.push(stop),
-  });
-  running.services.push(...(panel?.services ?? []));
-  const serve: RequestListener = (request, response) =>
-    demo?.receiver.accepts(request)
-      ? gateway.refuseHead(request, response) || demo.receiver.listener(request, response)
-      : gateway.handler(request, response);
-  handle =
-    panel === undefined
-      ? serve
-      : (request, response) =>
-          panel.owns(request.url ?? '')
-            ? gateway.refuseHead(request, response) || panel.handler(request, response)
-            : serve(request, response);
-  door = gateway;
-  return { listener, demo, ownOrigin, endUpgrades: gateway.endUpgrades, endStreams: () => panel?.close() };
+  closers.add(() => gateway.close());
+  services.push(...gateway.services, webhookKeys.service);
+  return gateway;
 };
 
-/** The demo belongs to a trial on one machine: never where a real store or a production setting is named. */
+/** The demo belongs to a trial on one machine: never with a database server of the operator or in production. */
 const hasDemo = (settings: Settings, { store }: Installation): boolean =>
   settings.role === 'all' && store.embedded && settings.environment !== 'production';
 
-const startWorkers = async (
-  settings: Settings,
-  installation: Installation,
-  telemetry: Telemetry,
-  running: Running,
-): Promise<void> => {
+const startWorkers = async ({ settings, installation, services, ownOrigins, ...rest }: Context): Promise<void> => {
   if (!runsWorker(settings)) return;
   const { store, box, log } = installation;
   const databaseClock = await openDatabaseClock(store.pool, log);
@@ -276,25 +235,21 @@ const startWorkers = async (
     clock: databaseClock.clock,
     log,
     settings: settings.webhooks,
-    observers: telemetry,
-    rules: targetRules(settings, running.ownOrigins),
+    observers: { metrics: rest.metrics, traces: rest.traces },
+    rules: targetRules(settings, ownOrigins),
   });
-  running.services.push(
+  services.push(
     databaseClock.service,
     ...webhooks.services,
     ...createOrdering(orderingDeps(settings, installation)).services,
   );
 };
 
-/** Last opened, first closed; one that fails does not keep the others open. */
-const stopAll = async ({ stops }: Running): Promise<void> => {
-  for (const stop of stops.reverse()) await stop().catch(() => undefined);
-};
-
-const once = (action: () => Promise<void>): (() => Promise<void>) => {
-  let running: Promise<void> | undefined;
-  return () => {
-    running ??= action();
-    return running;
-  };
+const superviseServices = ({ services, closers, installation }: Context): void => {
+  const ended = new AbortController();
+  const supervised = supervise(services, ended.signal, installation.log);
+  closers.add(async () => {
+    ended.abort();
+    await supervised;
+  });
 };

@@ -1,8 +1,8 @@
 /**
- * The identity assertion: how the gateway tells a service behind it who calls. A compact JWS (RFC 7515, HS256)
- * that lives seconds and is bound to one audience, method and request target, so that a captured one opens
- * nothing else. Both ends hold the same key, derived from the master key; HMAC costs microseconds per request
- * where a fresh ES256 signature would cost more than the rest of the hot path.
+ * The identity assertion: the gateway attests to an upstream who the caller is. A compact JWS (RFC 7515, HS256) that is
+ * valid for seconds and bound to one audience, method and request target, so a captured assertion opens nothing else. Both
+ * ends hold the same key, derived from the master key. HMAC costs microseconds per request; a new ES256 signature would cost
+ * more than the rest of the hot path.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
@@ -19,7 +19,7 @@ const claims = z.strictObject({
   kind: z.enum(['api_key', 'api_client', 'bearer']),
   /** Key id or client id; a client's headers and all its tokens share it. */
   id: z.string(),
-  /** Every tenant that the credential reaches, and those of them whose API access is off. */
+  /** All tenants of the credential, and those of them whose API access is off. */
   tenants: z.array(z.string()),
   tenants_disabled: z.array(z.string()),
   scopes: z.array(z.string()),
@@ -29,14 +29,14 @@ export type AssertionClaims = z.infer<typeof claims>;
 
 type RequestClaims = Pick<AssertionClaims, 'method' | 'target' | 'iat' | 'exp'>;
 
-/** Who calls, as the gateway established it. Never changed once made. */
+/** The authenticated caller. Callers are never changed once made, so an assertion can be cached by object. */
 export type AssertedCaller = Pick<AssertionClaims, 'kind' | 'id' | 'tenants' | 'tenants_disabled' | 'scopes'>;
 
 const header = Buffer.from(JSON.stringify({ alg: 'HS256', typ: 'orderpass-assertion+jwt' })).toString('base64url');
 
-/** The last assertion for a caller: whoever asks much asks for the same several times within a second. */
+/** The last assertion for a caller. A busy caller repeats the same request several times within a second. */
 type Made = Omit<RequestClaims, 'exp'> & {
-  /** The part that says who it is, as JSON. */
+  /** The members that describe the caller, as JSON. */
   members: string;
   text: string;
 };
@@ -72,8 +72,8 @@ export type VerifyAssertion = (
 ) => AssertedCaller | undefined;
 
 /**
- * Returns the caller, or undefined for anything that is not a fresh assertion for exactly this request.
- * `leewaySeconds`: clocks of two machines may differ by that much.
+ * Returns the caller, or undefined for a value that is not a fresh assertion for exactly this request. `leewaySeconds`: how
+ * far the clocks of two machines may differ.
  */
 export const createAssertionVerifier = (deps: {
   key: Buffer;

@@ -1,13 +1,13 @@
 /**
- * The event envelope of interface 12.2: what the core writes into the outbox and the webhook engine sends,
- * byte for byte. The body is built once, inside the transaction of the change.
+ * The event envelope (interface 12.2): the core writes it into the outbox, and the webhook engine sends the same bytes. The
+ * body is built once, inside the transaction of the change.
  */
 export type EventKind = string;
 
 /** The member of events and answers that names the tenant. */
 export const tenantMember = 'restuid';
 
-/** An event as the outbox keeps it. `body` is the exact text that every endpoint receives. */
+/** An event as the outbox stores it. `body` is the exact text that every endpoint receives. */
 export type RecordedEvent = {
   id: string;
   tenant: string;

@@ -1,7 +1,7 @@
 /**
- * The word for "this request is refused" that gateway, core and webhook engine share. One fault can be
- * rendered in every dialect of the interface (envelope, RFC 9457 problem, OAuth); the code decides the
- * status, the owner says who must act, and only `publicText` ever leaves the house.
+ * The error that refuses a request, in the gateway, the core and the webhook engine. One fault can be rendered in every
+ * dialect of the interface (envelope, RFC 9457 problem, OAuth). The code decides the status, the owner names the side that
+ * must act, and only `publicText` is sent to the caller.
  * Codes and statuses: `src/contract/interface.md`, section 6.1.
  */
 
@@ -49,7 +49,7 @@ const table = {
 export type FaultOwner = 'client' | 'config' | 'upstream' | 'platform';
 export type FaultCode = keyof typeof table;
 
-/** Detail codes of `errors[]`; refusals of the domain repeat the fault code there. */
+/** Detail codes of `errors[]`. Refusals of the domain repeat the code of the fault there. */
 export type DetailCode =
   | 'REQUIRED'
   | 'TYPE'
@@ -78,7 +78,7 @@ export type DetailCode =
 export type FaultDetail = { pointer: string; code: DetailCode; message: string };
 
 export type FaultOptions = {
-  /** Status when it differs from the code's own (PRODUCT_NOT_FOUND is 422 inside a body). */
+  /** Status when it differs from the status of the code (PRODUCT_NOT_FOUND is 422 inside a body). */
   status?: number;
   errors?: readonly FaultDetail[];
   /** Members beside error and message: missing_scopes, retry_after, order, import. */
@@ -121,17 +121,17 @@ export const faultTitle = (code: FaultCode): string => table[code][2];
 
 export const faultCodes = Object.keys(table) as FaultCode[];
 
-/** Status that a code has by itself. */
+/** The status of a code. */
 export const faultStatus = (code: FaultCode): number => table[code][0];
 
-/** Our fault: the caller learns the request id and nothing else. */
+/** An internal error: the caller gets the request id and no reason. */
 export const internalFault = (cause: unknown): Fault =>
   new Fault('INTERNAL_ERROR', 'Something went wrong here; quote the request id when you ask for help', {
     cause,
     internalText: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
   });
 
-/** All faults of a request's values in one answer; a missing one gives the answer its code (interface 6.1). */
+/** All faulty values of a request in one answer; a missing value gives the answer its code (interface 6.1). */
 export const validationFault = (errors: readonly FaultDetail[]): Fault => {
   const missing = errors.filter((error) => error.code === 'REQUIRED');
   if (missing.length > 0) {
@@ -146,7 +146,7 @@ export const validationFault = (errors: readonly FaultDetail[]): Fault => {
   );
 };
 
-/** Names what is not there, then says of the others what is wanted: a choice of members, or a value where null was sent. */
+/** Names the missing values first, then the expected ones: a choice of members, or a value where null was sent. */
 const textOfMissing = (missing: readonly FaultDetail[]): string => {
   const absent = missing.filter(({ message }) => message.startsWith('is required'));
   const nulls = missing.filter(({ message }) => message === 'must not be null');

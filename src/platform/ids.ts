@@ -1,4 +1,4 @@
-/** Identifiers and tokens: a prefix that names the kind, then a part that sorts by time, then randomness. */
+/** Identifiers and tokens: a prefix that names the kind, a part that sorts by time, then randomness. */
 import { randomBytes, randomFillSync } from 'node:crypto';
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
@@ -16,7 +16,7 @@ export const timePart = (ms: number): string => {
   return text;
 };
 
-/** Milliseconds; undefined for what `timePart` did not make. */
+/** Milliseconds; undefined for a text that `timePart` did not make. */
 export const timeOf = (text: string): number | undefined => {
   let ms = 0;
   for (const character of text) {
@@ -29,7 +29,9 @@ export const timeOf = (text: string): number | undefined => {
 
 const randomLength = 16;
 
-/** Asked for once for many: each question costs as much as the rest of an id. No byte is used twice. */
+/**
+ * Random bytes for many ids at once: each call to the generator costs as much as the rest of an id. No byte is used twice.
+ */
 const pool = new Uint8Array(256 * randomLength);
 let taken = pool.length;
 
@@ -44,10 +46,10 @@ export const newId = (prefix: string, now: number = Date.now()): string => {
   return `${prefix}_${timePart(now)}${random}`;
 };
 
-/** What every id made at `ms` or later with this prefix is not less than. */
+/** The lower bound of all ids with this prefix that are made at `ms` or later. */
 export const idFloor = (prefix: string, ms: number): string => `${prefix}_${timePart(Math.max(0, ms))}`;
 
-/** When an id was made; undefined for what is none of ours with this prefix. */
+/** The time at which an id was made; undefined for a text that is no id with this prefix. */
 export const timeOfId = (prefix: string, id: string): Date | undefined => {
   const time = id.startsWith(`${prefix}_`) ? id.slice(prefix.length + 1) : '';
   if (!/^[0-9a-hjkmnp-tv-z]{25}$/.test(time)) return undefined;

@@ -1,23 +1,23 @@
-/** Tells the first error of a kind from its repetitions, and counts these. */
+/** Separates the first error of a kind from its repetitions, and counts those. */
 
-/** What is to be written about repetitions. */
+/** One line about repetitions. */
 export type Repeated = { severity: number; message: string; fields: Record<string, unknown> };
 
 export type Repeats = {
-  /** False for a repetition, which is counted instead. `args` as a logger is called: fields and message. */
+  /** False for a repetition, which is counted instead. `args`: the arguments of a logger call, fields and message. */
   isNew(args: readonly unknown[], severity: number): boolean;
-  /** One entry for each kind that was repeated since the call before. */
-  take(): Repeated[];
+  /** Returns one entry for each kind that was repeated since the last call. */
+  flush(): Repeated[];
 };
 
 type Kind = { severity: number; message: string; about: Record<string, unknown>; count: number };
 
-/** Beyond so many kinds at once an error is of the kind of its message alone, of which the program has a few dozen. */
+/** Beyond so many kinds the kind is the message alone, of which the program has a few dozen. */
 const kindsMax = 500;
 const reasonCharactersMax = 200;
 const warn = 40;
 
-/** Fields that belong to the kind: errors of two services or two sinks are two kinds. */
+/** Fields that are part of the kind: errors of two services or two sinks are two kinds. */
 const namedFields = ['service', 'sink', 'code', 'topic'] as const;
 
 export const createRepeats = (): Repeats => {
@@ -25,7 +25,7 @@ export const createRepeats = (): Repeats => {
   return {
     isNew: (args, severity) => {
       const [fields, message] = args;
-      // Lines that report no error, and those of lower levels, each say something of their own.
+      // Lines without an error and lines of lower levels are never repetitions.
       if (severity < warn || !hasError(fields)) return true;
       const text = typeof message === 'string' ? message : fields.err.message;
       const about = aboutOf(fields);
@@ -39,10 +39,10 @@ export const createRepeats = (): Repeats => {
       kind.count += 1;
       return false;
     },
-    take: () => {
+    flush: () => {
       const repeated: Repeated[] = [];
       for (const [key, kind] of kinds) {
-        // A minute without it: the outage is over, and the next one is logged at once again.
+        // A minute without repetition ends the outage; the next error is logged at once again.
         if (kind.count === 0) kinds.delete(key);
         else
           repeated.push({
@@ -60,7 +60,7 @@ export const createRepeats = (): Repeats => {
 const hasError = (fields: unknown): fields is { err: Error } & Record<string, unknown> =>
   typeof fields === 'object' && fields !== null && 'err' in fields && fields.err instanceof Error;
 
-/** What the lines of a kind have in common. Numbers and ids differ from line to line, so they are left out of the reason. */
+/** The common part of the lines of a kind. Numbers and ids vary, so the reason leaves them out. */
 const aboutOf = (fields: { err: Error } & Record<string, unknown>): Record<string, unknown> => {
   const about: Record<string, unknown> = {};
   for (const name of namedFields) if (fields[name] !== undefined) about[name] = fields[name];

@@ -1,8 +1,8 @@
 /**
  * Structured log (pino, JSON lines on stderr; stdout belongs to the command line). No secret is ever passed to it.
  *
- * An outage repeats one error with every request and every attempt. The first line of a kind is written at once and whole;
- * those that follow are counted, and their number is written each minute until a minute has none of them.
+ * An outage repeats one error with every request and every attempt. The first line of a kind is written at once. Repetitions
+ * are counted, and their number is written each minute until a minute has none.
  */
 import { readFileSync, writeSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -16,9 +16,9 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 export type LogSettings = {
   level: LogLevel;
-  /** What the process runs, as its lines name it. */
+  /** The role of the process. */
   role: string;
-  /** Between two counts of repeated errors. */
+  /** The interval between two counts of repeated errors. */
   countEveryMs?: number;
   /** Default: standard error. */
   destination?: DestinationStream;
@@ -27,7 +27,7 @@ export type LogSettings = {
 const errorSeverity = 50;
 const countEveryMsDefault = 60_000;
 
-/** Release of the program, as package.json has it. */
+/** The release of the program, from package.json. */
 export const programVersion: string = (
   JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
 ).version;
@@ -48,7 +48,7 @@ export const createLog = ({ level, role, countEveryMs, destination }: LogSetting
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       hooks,
-      // Last line of defence: callers pass fields by name and none of these is meant to be among them.
+      // Last line of defence: callers pass fields by name, and none of these should be among them.
       redact: {
         paths: ['authorization', 'cookie', '*.authorization', '*.cookie', 'secret', '*.secret', 'token', '*.token'],
         remove: true,
@@ -57,13 +57,13 @@ export const createLog = ({ level, role, countEveryMs, destination }: LogSetting
     destination ?? stream,
   );
   const count = (): void => {
-    for (const { severity, message, fields } of repeats.take()) {
+    for (const { severity, message, fields } of repeats.flush()) {
       if (severity >= errorSeverity) log.error(fields, message);
       else log.warn(fields, message);
     }
   };
   setInterval(count, countEveryMs ?? countEveryMsDefault).unref();
-  // What was counted since the last minute would be lost with the process. Comes before the stream's own last flush.
+  // The counts of the last minute would be lost with the process. This runs before the last flush of the stream.
   process.prependOnceListener('exit', () => {
     if (stream !== undefined && !isWritable()) mute(stream);
     count();
@@ -71,7 +71,7 @@ export const createLog = ({ level, role, countEveryMs, destination }: LogSetting
   return log;
 };
 
-/** False for a terminal that was closed, also before the first line to it has failed. */
+/** False for a closed terminal, even before the first write to it has failed. */
 const isWritable = (): boolean => {
   try {
     writeSync(2, '');
@@ -85,12 +85,12 @@ type StandardError = ReturnType<typeof pino.destination>;
 
 const standardError = (): StandardError => {
   const stream = pino.destination({ fd: 2, sync: false, minLength: 0 });
-  // A terminal that was closed takes no line any more. That is no reason to end the program.
+  // A closed terminal accepts no line. That is no reason to end the program.
   stream.on('error', () => mute(stream));
   return stream;
 };
 
-/** The stream would try a write that can never succeed again and again, at the exit without end. */
+/** The stream would retry a write that can never succeed, at the exit without end. */
 const mute = (stream: StandardError): void => {
   const nothing = (): void => undefined;
   Object.assign(stream, { write: () => true, flush: nothing, flushSync: nothing, end: nothing, destroy: nothing });

@@ -1,18 +1,21 @@
-/** Lets other requests run while something large is worked on. */
+/** Pauses long work so that other requests run in between. */
 
-/** Undefined while there is time left; else a promise to wait for. Call it between pieces of work of a fraction of a millisecond. */
+/**
+ * Undefined while the work may go on, else a promise to await. Call it between pieces of work of a fraction of a
+ * millisecond.
+ */
 export type Pace = () => Promise<void> | undefined;
 
 /**
- * A request passes the event loop a dozen times on its way through gateway, core and database, and waits for a stretch each
- * time: it is the stretch, not the whole of the work, that others feel.
+ * A request passes the event loop a dozen times on its way through gateway, core and database, and each pass may wait for
+ * one stretch: the stretch, not the whole work, delays others.
  */
 const stretchMsMax = 1;
 
-/** Long enough for what others wait for to arrive: after a mere turn of the loop it is seldom there yet. */
+/** Long enough for data of other requests to arrive; within one turn of the event loop it seldom does. */
 const restMs = 1;
 
-/** `elapsedMs`: a monotonic reading, since the wall clock may stand still or jump. */
+/** `elapsedMs`: a monotonic clock, since the wall clock may stop or jump. */
 export const createPace = (elapsedMs: () => number = () => performance.now()): Pace => {
   let since = elapsedMs();
   return () => {

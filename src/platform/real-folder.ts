@@ -1,8 +1,8 @@
-/** Refuses folders that only look like folders before anybody tries to make something in them. */
+/** Refuses folders on file systems that keep no files, before the program creates something in them. */
 import { statfsSync } from 'node:fs';
 import path from 'node:path';
 
-/** File systems of the kernel that keep no files, by the number of statfs(2). */
+/** File systems of the kernel that keep no files, by their number in statfs(2). */
 const pseudoTypes: ReadonlyMap<number, string> = new Map([
   [0x9fa0, 'proc'],
   [0x62656572, 'sysfs'],
@@ -15,8 +15,8 @@ const pseudoTypes: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * Throws when `folder`, or the nearest folder above it that exists, lies on such a file system. There `mkdir` answers that
- * the parent is missing although it exists, and a recursive one tries for ever.
+ * Throws when `folder`, or its nearest existing parent, lies on such a file system. There `mkdir` reports that the parent is
+ * missing although it exists, and a recursive `mkdir` retries without end.
  */
 export const assertRealFolder = (folder: string): void => {
   for (let place = path.resolve(folder); ; place = path.dirname(place)) {
@@ -30,7 +30,7 @@ export const assertRealFolder = (folder: string): void => {
   }
 };
 
-/** Undefined for what does not exist; other trouble is told best by whoever uses the folder. */
+/** Undefined for a missing folder. Other errors are reported better by the code that uses the folder. */
 const typeOf = (place: string): number | undefined => {
   try {
     return statfsSync(place).type;

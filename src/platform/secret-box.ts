@@ -1,7 +1,7 @@
 /**
- * One master key, many purposes: every key in use is derived from it by HKDF (RFC 5869) under a label, so that a leak
- * of one tells nothing of the others. Secrets with full entropy are kept as HMAC-SHA-256 digests; private keys are kept
- * encrypted with AES-256-GCM, bound to a label so that one ciphertext cannot be put in another's place.
+ * One master key, many purposes: every key in use is derived from it by HKDF (RFC 5869) under a label, so a leaked key
+ * reveals nothing about the others. Secrets with full entropy are stored as HMAC-SHA-256 digests. Private keys are stored
+ * encrypted with AES-256-GCM and bound to a label, so one ciphertext cannot replace another.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -56,8 +56,8 @@ export const parseMasterKey = (text: string): Buffer | undefined => {
 };
 
 /**
- * The key of this installation from `dataDir/master.key`, made (mode 0600) when it is not there. `link` publishes the
- * complete file or fails because another process was first, so two parallel starts agree on one key.
+ * The key of this installation from `dataDir/master.key`, which is created (mode 0600) if it is missing. `link` publishes
+ * the complete file, or fails when another process was first, so two parallel starts agree on one key.
  */
 export const loadOrCreateMasterKey = (dataDir: string): Buffer => {
   const path = join(dataDir, 'master.key');

@@ -1,23 +1,29 @@
-/** At most so many at once; the others wait for their turn, in their order and not for ever. */
+/**
+ * A semaphore: at most `atOnceMax` holders at a time. Later callers wait in order, in a bounded queue and for a bounded
+ * time.
+ */
 
-export type Turns = {
-  /** Resolves when it is one's turn, to what ends it; undefined when there is none to be had, or `signal` was aborted. */
-  take(signal: AbortSignal): Promise<(() => void) | undefined>;
+export type Semaphore = {
+  /**
+   * Resolves to the release function once the caller holds the semaphore. Resolves to undefined when the queue is full, the
+   * wait took too long, or `signal` was aborted.
+   */
+  acquire(signal: AbortSignal): Promise<(() => void) | undefined>;
 };
 
 type Bounds = { atOnceMax: number; waitingMax: number; waitMsMax: number };
 
-export const createTurns = ({ atOnceMax, waitingMax, waitMsMax }: Bounds): Turns => {
+export const createSemaphore = ({ atOnceMax, waitingMax, waitMsMax }: Bounds): Semaphore => {
   let taken = 0;
-  const waiting: ((turn: boolean) => void)[] = [];
+  const waiting: ((held: boolean) => void)[] = [];
 
-  /** Ends one turn, once. */
+  /** The release function of one holder; a second call does nothing. */
   const ender = (): (() => void) => {
     let ended = false;
     return () => {
       if (ended) return;
       ended = true;
-      // The turn goes from hand to hand, so nobody who comes now can be faster than who waits.
+      // The next waiter becomes the holder directly, so a new caller cannot overtake it.
       const next = waiting.shift();
       if (next === undefined) taken -= 1;
       else next(true);
@@ -26,10 +32,10 @@ export const createTurns = ({ atOnceMax, waitingMax, waitMsMax }: Bounds): Turns
 
   const wait = (signal: AbortSignal): Promise<boolean> =>
     new Promise((resolve) => {
-      const finish = (turn: boolean): void => {
+      const finish = (held: boolean): void => {
         clearTimeout(timer);
         signal.removeEventListener('abort', leave);
-        resolve(turn);
+        resolve(held);
       };
       const leave = (): void => {
         waiting.splice(waiting.indexOf(finish), 1);
@@ -41,7 +47,7 @@ export const createTurns = ({ atOnceMax, waitingMax, waitMsMax }: Bounds): Turns
     });
 
   return {
-    take: async (signal) => {
+    acquire: async (signal) => {
       if (signal.aborted) return undefined;
       if (taken < atOnceMax) taken += 1;
       else if (waiting.length >= waitingMax || !(await wait(signal))) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Runs the services of a role side by side. A service is a name and a `run` that lasts until its signal is aborted.
- * One that fails is started again with a growing pause, and the others go on.
+ * Runs the services of a role side by side. A service is a name and a `run` that lasts until its signal is aborted. A failed
+ * service is started again after a growing pause; the others continue.
  */
 import type { Logger } from './log.ts';
 

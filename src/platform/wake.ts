@@ -1,4 +1,4 @@
-/** Waits that end early when there is news. */
+/** Waits that a call can end early. */
 
 export type Wait = {
   over: Promise<void>;
@@ -6,7 +6,7 @@ export type Wait = {
   end(): void;
 };
 
-/** Over after `ms`, or when it is ended. */
+/** Over after `ms`, or when `end` is called. */
 export const startWait = (ms: number): Wait => {
   const { promise: over, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
@@ -22,11 +22,11 @@ export const startWait = (ms: number): Wait => {
 export type Wake = {
   now(): void;
   wait(ms: number): Promise<void>;
-  /** Lets go of the signal; for a wake that does not live as long as it. */
+  /** Removes the listener from the signal; for a wake with a shorter life than the signal. */
   close(): void;
 };
 
-/** News that comes during no wait ends the next one at once. Ends every wait when `signal` is aborted. */
+/** A call of `now` during no wait ends the next wait at once. Every wait ends when `signal` is aborted. */
 export const createWake = (signal: AbortSignal): Wake => {
   let called = false;
   let current: Wait | undefined;
@@ -34,7 +34,7 @@ export const createWake = (signal: AbortSignal): Wake => {
     called = true;
     current?.end();
   };
-  // One listener for all waits: thousands of them a minute on a signal that lives as long as the process would pile up.
+  // One listener for all waits: thousands of listeners a minute would pile up on a signal that lives as long as the process.
   signal.addEventListener('abort', now, { once: true });
   return {
     now,

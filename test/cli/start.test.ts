@@ -53,7 +53,7 @@ test('F-65 SIGHUP ends no role: each logs a line and goes on', async () => {
   for (const program of roles) expect(await program.stop()).toBe(0);
 });
 
-test('F-65 the process for long work outlives SIGHUP', async () => {
+test('F-65 the import process outlives SIGHUP', async () => {
   const program = await start();
   const { restuid } = await runJson(['restaurant', 'create', '--name', 'Hung up'], env);
   const client = await runJson(['client', 'create', '--name', 'Till', '--restaurant', String(restuid)], env);
@@ -71,7 +71,10 @@ const childrenOf = ({ child }: RunningProgram): number[] =>
   execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' })
     .split('\n')
     .map((line) => line.trim().split(/\s+/))
-    .filter(([, parent, ...args]) => Number(parent) === child.pid && args.some((arg) => arg.includes('apart/process')))
+    .filter(
+      ([, parent, ...args]) =>
+        Number(parent) === child.pid && args.some((arg) => arg.includes('import-process/process')),
+    )
     .map(([pid]) => Number(pid));
 
 test('F-51 the refusal of an http address at the command line names the setting that allows it', async () => {

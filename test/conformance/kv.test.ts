@@ -82,9 +82,9 @@ describe.each(backends)('$name', ({ skip, open, close }) => {
 
   test.skipIf(skip)('gives back within a window, and never below it', async () => {
     const counter = counterOf(kv, 5);
-    await counter.giveBack('a', 3);
+    await counter.release('a', 3);
     expect(await counter.take('a', 5)).toMatchObject({ taken: true, used: 5 });
-    await counter.giveBack('a', 2);
+    await counter.release('a', 2);
     expect(await counter.take('a', 2)).toMatchObject({ taken: true, used: 5 });
   });
 

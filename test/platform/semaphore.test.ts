@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
-import { createTurns } from '#src/platform/semaphore.ts';
+import { createSemaphore } from '#src/platform/semaphore.ts';
 
 const never = new AbortController().signal;
 
-test('so many have a turn at once, the others get theirs in the order of their coming, and too many get none', async () => {
-  const turns = createTurns({ atOnceMax: 1, waitingMax: 2, waitMsMax: 60_000 });
-  const end = await turns.take(never);
+test('at most so many callers hold the semaphore, later callers get it in their order, and callers beyond the queue are refused', async () => {
+  const semaphore = createSemaphore({ atOnceMax: 1, waitingMax: 2, waitMsMax: 60_000 });
+  const end = await semaphore.acquire(never);
   const came: string[] = [];
-  const second = turns.take(never).then((done) => {
+  const second = semaphore.acquire(never).then((done) => {
     came.push('second');
     return done;
   });
-  const third = turns.take(never).then(() => came.push('third'));
-  expect(await turns.take(never)).toBeUndefined();
+  const third = semaphore.acquire(never).then(() => came.push('third'));
+  expect(await semaphore.acquire(never)).toBeUndefined();
   expect(came).toEqual([]);
   end?.();
-  // Ending a turn twice gives nobody another one.
+  // A second release gives no other waiter the slot.
   end?.();
   const endSecond = await second;
   expect(came).toEqual(['second']);
@@ -25,15 +25,15 @@ test('so many have a turn at once, the others get theirs in the order of their c
 });
 
 test('who goes away or has waited too long leaves the queue to the others', async () => {
-  const turns = createTurns({ atOnceMax: 1, waitingMax: 3, waitMsMax: 30 });
-  const end = await turns.take(never);
+  const semaphore = createSemaphore({ atOnceMax: 1, waitingMax: 3, waitMsMax: 30 });
+  const end = await semaphore.acquire(never);
   const gone = new AbortController();
-  const left = turns.take(gone.signal);
+  const left = semaphore.acquire(gone.signal);
   gone.abort();
   expect(await left).toBeUndefined();
-  expect(await turns.take(gone.signal)).toBeUndefined();
-  // Nobody ends the turn, so this one waits for as long as anyone may.
-  expect(await turns.take(never)).toBeUndefined();
+  expect(await semaphore.acquire(gone.signal)).toBeUndefined();
+  // The slot is never released, so this caller waits as long as the bound allows.
+  expect(await semaphore.acquire(never)).toBeUndefined();
   end?.();
-  expect(await turns.take(never)).toBeTypeOf('function');
+  expect(await semaphore.acquire(never)).toBeTypeOf('function');
 });

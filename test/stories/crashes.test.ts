@@ -6,8 +6,8 @@
 import { randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connectionUrl } from '#src/platform/db/driver/socket-connection.ts';
 import { readPidFile } from '#src/platform/db/embedded/pid-file.ts';
-import { connectionUrl } from '#src/platform/db/pool.ts';
 import { type FailingReceiver, startFailingReceiver } from '../support/doubles/failing-receiver.ts';
 import { freePort } from '../support/free-port.ts';
 import { runCommand, runJson } from '../support/program.ts';

@@ -9,7 +9,7 @@ import { makeDataDir, type RunningProgram, runJson, startProgram } from '../supp
 import { until } from '../support/until.ts';
 
 const data = makeDataDir();
-const folder = mkdtempSync(join(tmpdir(), 'orderpass-apart-'));
+const folder = mkdtempSync(join(tmpdir(), 'orderpass-import-'));
 const slow = join(folder, 'slow.mjs');
 const starts = join(folder, 'starts');
 const goOn = join(folder, 'go-on');
@@ -20,7 +20,7 @@ const preload = `
     process.stderr.write(warning.stack + '\\n');
     process.kill(process.pid, 'SIGKILL');
   });
-  if (process.argv[1]?.includes('apart/process')) {
+  if (process.argv[1]?.includes('import-process/process')) {
     appendFileSync(${JSON.stringify(starts)}, process.pid + '\\n');
     while (existsSync(${JSON.stringify(`${slow}.on`)}) && !existsSync(${JSON.stringify(goOn)}))
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -37,7 +37,7 @@ let headers: Record<string, string>;
 
 beforeAll(async () => {
   program = await startProgram(env);
-  const { restuid } = await runJson(['restaurant', 'create', '--name', 'Apart'], env);
+  const { restuid } = await runJson(['restaurant', 'create', '--name', 'Import'], env);
   const client = await runJson(['client', 'create', '--name', 'Till', '--restaurant', String(restuid)], env);
   headers = {
     'content-type': 'application/json',
@@ -51,11 +51,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const apartOf = (pid: number | undefined): number[] =>
+const importProcessesOf = (pid: number | undefined): number[] =>
   execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' })
     .split('\n')
     .map((line) => line.trim().split(/\s+/))
-    .filter(([, parent, ...args]) => Number(parent) === pid && args.some((arg) => arg.includes('apart/process')))
+    .filter(
+      ([, parent, ...args]) => Number(parent) === pid && args.some((arg) => arg.includes('import-process/process')),
+    )
     .map(([child]) => Number(child));
 
 /** Backends of the program's PostgreSQL with a niceness. */
@@ -123,10 +125,10 @@ const categories = async (): Promise<string[]> => {
 };
 
 test('an import is carried out by a process of its own, which takes its core after the others', async () => {
-  expect(apartOf(program.child.pid)).toEqual([]);
+  expect(importProcessesOf(program.child.pid)).toEqual([]);
   await importsAnswer(program.url, headers);
   expect(await importMenu('First')).toEqual({ status: 200, state: 'applied' });
-  const [pid, ...more] = apartOf(program.child.pid);
+  const [pid, ...more] = importProcessesOf(program.child.pid);
   expect(more).toEqual([]);
   // Also those of its threads that collect and compile, which were there before its first line.
   const threads = execFileSync('ps', ['-L', '-o', 'ni=', '-p', String(pid)], { encoding: 'utf8' })
@@ -146,11 +148,11 @@ test('an import is carried out by a process of its own, which takes its core aft
   const listed = await fetch(`${program.url}/api/menu/imports`, { headers });
   expect(listed.headers.get('content-type')).toBe('application/json; charset=utf-8');
   expect(((await listed.json()) as { imports: unknown[] }).imports).toHaveLength(1);
-  expect(apartOf(program.child.pid)).toEqual([pid]);
+  expect(importProcessesOf(program.child.pid)).toEqual([pid]);
 });
 
 test('a process that dies in the middle of an import costs a 503 and nothing else', async () => {
-  const [pid = 0] = apartOf(program.child.pid);
+  const [pid = 0] = importProcessesOf(program.child.pid);
   // To end process 0 would end the run of the tests.
   expect(pid).not.toBe(0);
   const body = menuOf('Lost');
@@ -172,18 +174,18 @@ test('a process that dies in the middle of an import costs a 503 and nothing els
   await importsAnswer(program.url, headers);
   expect(await importMenu('Second')).toEqual({ status: 200, state: 'applied' });
   expect(await categories()).toEqual(['Second']);
-  expect(apartOf(program.child.pid)).not.toEqual([pid]);
+  expect(importProcessesOf(program.child.pid)).not.toEqual([pid]);
 });
 
 test('the process ends with the program, also with one that is killed', async () => {
-  const [first = 0] = apartOf(program.child.pid);
+  const [first = 0] = importProcessesOf(program.child.pid);
   expect(first).not.toBe(0);
   expect(await program.stop()).toBe(0);
   expect(lives(first)).toBe(false);
   program = await startProgram(env);
   await importsAnswer(program.url, headers);
   expect(await importMenu('Third')).toEqual({ status: 200, state: 'applied' });
-  const [second = 0] = apartOf(program.child.pid);
+  const [second = 0] = importProcessesOf(program.child.pid);
   expect(second).not.toBe(0);
   await program.kill();
   await until(() => !lives(second));
@@ -196,14 +198,14 @@ test('F-03 a start that takes longer than a caller waits goes on, and the next c
   const answer = await fetch(`${program.url}/api/menu/import`, { method: 'POST', headers, body: menuOf('Early') });
   expect(answer.status).toBe(503);
   expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
-  const [pid = 0] = apartOf(program.child.pid);
+  const [pid = 0] = importProcessesOf(program.child.pid);
   const joined = importMenu('Late');
   writeFileSync(goOn, '');
   // On a busy machine the rest of the start may take longer than this caller waits, too.
   expect([200, 503]).toContain((await joined).status);
   await importsAnswer(program.url, headers);
   expect(await importMenu('Later')).toEqual({ status: 200, state: 'applied' });
-  expect(apartOf(program.child.pid)).toEqual([pid]);
+  expect(importProcessesOf(program.child.pid)).toEqual([pid]);
   expect(readFileSync(starts, 'utf8')).toBe(`${pid}\n`);
 });
 

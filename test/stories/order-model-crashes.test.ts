@@ -5,8 +5,8 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connectionUrl } from '#src/platform/db/driver/socket-connection.ts';
 import { readPidFile } from '#src/platform/db/embedded/pid-file.ts';
-import { connectionUrl } from '#src/platform/db/pool.ts';
 import { type Answer, type CallOptions, type Json, request } from '../support/ordering.ts';
 import { createOrderModel } from '../support/orders/order-model.ts';
 import { command, compare, type OrderHarness, type Placed, play } from '../support/orders/order-play.ts';

@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connectionUrl } from '#src/platform/db/driver/socket-connection.ts';
 import { type Embedded, startEmbedded } from '#src/platform/db/embedded/embedded.ts';
-import { connectionUrl } from '#src/platform/db/pool.ts';
 import { type RunningProgram, runJson, startProgram } from '../support/program.ts';
 import { until, withinASecond } from '../support/until.ts';
 

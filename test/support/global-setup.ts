@@ -9,9 +9,10 @@ import path from 'node:path';
 import { pino } from 'pino';
 import type { TestProject } from 'vitest/node';
 import { allMigrations } from '#src/app/installation/migrations.ts';
+import { connectionUrl } from '#src/platform/db/driver/socket-connection.ts';
 import { startEmbedded } from '#src/platform/db/embedded/embedded.ts';
 import { migrate } from '#src/platform/db/migrate.ts';
-import { connectionUrl, createPool } from '#src/platform/db/pool.ts';
+import { createPool } from '#src/platform/db/pool.ts';
 import { databaseUrl, run } from './test-server.ts';
 
 /** The data of a test run may be lost with the machine. */

@@ -4,8 +4,8 @@ import { chmod, lstat, mkdtemp, readlink, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
+import type { SocketConnection } from '#src/platform/db/driver/socket-connection.ts';
 import { serversOf } from '#src/platform/db/embedded/leftover.ts';
-import type { SocketConnection } from '#src/platform/db/pool.ts';
 import { until } from './until.ts';
 
 export const root = path.resolve(import.meta.dirname, '../..');

@@ -1,4 +1,4 @@
-/** A restaurant for the core and for the gateway at once, so that it never exists for one and not for the other. */
+/** Creates a restaurant in the core and in the gateway in one transaction, so that it exists in both or in neither. */
 import { createCredentials } from '#src/gateway/index.ts';
 import { createRestaurant, type NewRestaurant } from '#src/ordering/index.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
@@ -17,7 +17,7 @@ export const createWholeRestaurant = (
     return made.uid;
   });
 
-/** What callers of the gateway are told about a restaurant (`tenantWords` of the route table). */
+/** The facts about a restaurant that the gateway returns to its callers (`tenantWords` of the route table). */
 export const tenantFacts = (restaurant: { name: string; timeZone: string; currency: string }) => ({
   name: restaurant.name,
   time_zone: restaurant.timeZone,

@@ -1,7 +1,7 @@
 /**
- * The demo restaurant of a first start: a menu, a delivery zone, a loyalty rule, one API key, one API client and one
- * webhook endpoint that points at the built-in receiver. The restaurant is made once, in one transaction. Credentials are
- * made until a start has shown them: a crash in between must not leave somebody with secrets that nobody saw.
+ * The demo restaurant of a first start: a menu, a delivery zone, a loyalty rule, one API key, one API client and one webhook
+ * endpoint that points at the built-in receiver. The restaurant is created once, in one transaction. Credentials are created
+ * again until a start has shown them: a crash in between would otherwise leave secrets that were never shown.
  */
 import type { Kysely } from 'kysely';
 import { createCredentials } from '#src/gateway/index.ts';
@@ -11,7 +11,7 @@ import { readFact, writeFact } from '#src/platform/db/facts.ts';
 import { setKinds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createEndpoint, moveEndpoint } from '#src/webhooks/index.ts';
-import { endpointsDeps } from '../admin/admin.ts';
+import { endpointsDeps } from '../admin/admin-webhooks.ts';
 import { tenantFacts } from '../admin/create-restaurant.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
@@ -55,8 +55,8 @@ const sealLabel = 'demo';
 type DemoDeps = { installation: Installation; settings: Settings; dataDir: string; origin: string };
 
 /**
- * Makes or continues the demo. Returns undefined when the store was in use before a demo could be made: whoever created
- * restaurants already needs none.
+ * Creates or continues the demo. Returns undefined when the store was in use before a demo could be created: an operator
+ * with restaurants needs no demo.
  */
 export const createDemo = async (deps: DemoDeps): Promise<Demo | undefined> => {
   const { store, box } = deps.installation;
@@ -71,7 +71,7 @@ export const createDemo = async (deps: DemoDeps): Promise<Demo | undefined> => {
     fresh = made.fresh;
   }
   const current = state;
-  // The port may differ from the last start; the receiver is wherever this process listens.
+  // The port may differ from the last start; the receiver is at the address of this process.
   await moveEndpoint(store.db, {
     tenant: current.restuid,
     uid: current.endpointUid,
@@ -87,7 +87,7 @@ export const createDemo = async (deps: DemoDeps): Promise<Demo | undefined> => {
 const saveState = ({ installation: { store, box } }: DemoDeps, state: DemoState): Promise<void> =>
   writeFact(store.db, factName, box.seal(JSON.stringify(state), sealLabel).toString('base64'));
 
-/** `earlier`: a demo whose credentials nobody saw; they are revoked and made again. */
+/** `earlier`: a demo whose credentials were never shown; they are revoked and created again. */
 const makeDemo = async (
   deps: DemoDeps,
   earlier: DemoState | undefined,
@@ -135,7 +135,7 @@ const makeDemo = async (
   });
 };
 
-/** A polygon serves callers that send coordinates, postal codes those that send an address. */
+/** The polygon is for callers that send coordinates, postal codes are for callers that send an address. */
 const zones = [
   {
     name: 'Centro',
@@ -182,7 +182,7 @@ const makeRestaurant = async ({ installation }: DemoDeps, tx: Kysely<unknown>): 
   return uid;
 };
 
-/** What the printed order asks for: a pizza and its size. */
+/** The product of the printed example order: a pizza and its size. */
 const findDemoProduct = async (
   tx: Kysely<unknown>,
   restuid: string,

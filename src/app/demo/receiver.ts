@@ -1,7 +1,7 @@
 /**
- * The built-in receiver of the demo: takes webhooks at `/demo/receiver` as an integrator's server would, checks the
- * signature and an age of at most five minutes, and shows what came. It exists for the embedded demo only. What it took
- * is appended to a file before it answers, so that a restart still shows it.
+ * The built-in receiver of the demo: it takes webhooks at `/demo/receiver` as the server of an integrator would, checks the
+ * signature and an age of at most five minutes, and shows the last webhooks. It exists for the embedded demo only. Each
+ * webhook is appended to a file before the answer, so a restart still shows it.
  */
 import { appendFileSync, existsSync, readFileSync, renameSync, statSync } from 'node:fs';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
@@ -16,7 +16,7 @@ export const receiverPath = '/demo/receiver';
 const shownMax = 100;
 const fileBytesMax = 5 * 1024 * 1024;
 
-/** Handles requests below `/demo/`; returns false for every other path. `secret` is undefined until the demo exists. */
+/** Answers requests below `receiverPath`. `secret` is undefined until the demo exists. */
 export const createReceiver = (deps: { dataDir: string; secret: () => string | undefined }) => {
   const file = join(deps.dataDir, 'demo-receiver.jsonl');
   let received: ReceivedWebhook[] = readLast(file);
@@ -34,7 +34,7 @@ export const createReceiver = (deps: { dataDir: string; secret: () => string | u
       body,
     };
     if (!valid) return answer(response, 401, entry.signature);
-    // Delivered at least once: a repeat carries the same id and is shown once.
+    // Delivered at least once: a repetition has the same id and is shown once.
     if (!received.some((earlier) => earlier.webhook_id === webhookId)) {
       if (existsSync(file) && statSync(file).size > fileBytesMax) renameSync(file, `${file}.1`);
       appendFileSync(file, `${JSON.stringify(entry)}\n`, { mode: 0o600 });
@@ -65,12 +65,12 @@ export const createReceiver = (deps: { dataDir: string; secret: () => string | u
     answer(response, 404, 'Not found');
   };
 
-  const listener: RequestListener = (request, response) => {
+  const answerAny: RequestListener = (request, response) => {
     handle(request, response).catch(() => answer(response, 400, 'The request could not be read'));
   };
   return {
-    accepts: (request: IncomingMessage): boolean => (request.url ?? '').startsWith(`${receiverPath}`),
-    listener,
+    owns: (target: string): boolean => target.startsWith(receiverPath),
+    handle: answerAny,
   };
 };
 

@@ -1,6 +1,6 @@
 /**
- * Hands requests for long work (`apart` of an operation) to a process. The process is started for the first of them and
- * ended when none has come for a while; one that dies is replaced for the next request, and what it was doing was never
+ * Forwards long work (`longWork` of an operation: menu imports) to the import process. The process starts with the first
+ * request and ends after an idle time. A process that died is replaced for the next request; its unfinished work was never
  * committed.
  */
 import { Agent, type IncomingMessage, request } from 'node:http';
@@ -8,32 +8,34 @@ import type { Context } from 'koa';
 import { Fault } from '#src/contract/fault.ts';
 import { requestIdHeader } from '#src/contract/headers.ts';
 import type { Logger } from '#src/platform/log.ts';
+import { createSemaphore } from '#src/platform/semaphore.ts';
 import { pause } from '#src/platform/supervisor.ts';
-import { createTurns } from '../../platform/semaphore.ts';
 import type { ImportSettings } from './messages.ts';
 import { type Child, endOf, startChild, stopChild } from './start-child.ts';
 
-export type Apart = {
-  /** Answers the request as the process does. Throws OVERLOADED when it cannot be reached. */
+export type ImportProcess = {
+  /** Answers the request with the answer of the process. Throws OVERLOADED when the process cannot be reached. */
   serve(ctx: Context): Promise<void>;
-  /** Lets what runs finish, within a bound. */
+  /** Lets running requests finish, within a bound. */
   close(): Promise<void>;
 };
 
 const idleMsMax = 300_000;
 
-/** How long a request waits for a process that starts; the start goes on after it, and the next request finds it further. */
+/**
+ * How long a request waits for a starting process. The start continues after it, and the next request waits for the rest.
+ */
 const startWaitMsMax = 20_000;
 
-/** A smaller body is no large work by its reading, and waits for nobody. */
+/** A smaller body is read quickly, so its request does not wait for a slot. */
 const largeBytes = 256 * 1024;
 const largeAtOnceMax = 2;
 const waitingMax = 32;
 const waitMsMax = 20_000;
 
-export const createApart = (settings: ImportSettings, { log }: { log: Logger }): Apart => {
+export const createImportProcess = (settings: ImportSettings, { log }: { log: Logger }): ImportProcess => {
   const agent = new Agent({ keepAlive: true });
-  const turns = createTurns({ atOnceMax: largeAtOnceMax, waitingMax, waitMsMax });
+  const slots = createSemaphore({ atOnceMax: largeAtOnceMax, waitingMax, waitMsMax });
   let child: Child | undefined;
   let running = 0;
   let idle: NodeJS.Timeout | undefined;
@@ -45,7 +47,7 @@ export const createApart = (settings: ImportSettings, { log }: { log: Logger }):
     void started.gone.then(() => {
       if (child === started) child = undefined;
     });
-    // Those who waited for it may be gone by now, and one that still starts is not ended.
+    // The requests that waited for it may have gone by now; a process that is still starting is not ended.
     started.port.then(whenIdle, () => undefined);
     return started;
   };
@@ -68,16 +70,16 @@ export const createApart = (settings: ImportSettings, { log }: { log: Logger }):
       running -= 1;
       whenIdle();
     });
-    const asked = current();
+    const child = current();
     let answer: IncomingMessage;
     try {
-      const port = await portInTime(asked);
+      const port = await portInTime(child);
       if (ctx.res.closed) return;
-      if (port === undefined) throw unreachable(new Error('the process for long work is still starting'));
+      if (port === undefined) throw unreachable(new Error('the import process is still starting'));
       answer = await ask(ctx, { port, agent, closed });
     } catch (error) {
       if (error instanceof Fault) throw error;
-      if (!ctx.res.closed) await endOf(asked);
+      if (!ctx.res.closed) await endOf(child);
       throw unreachable(error);
     }
     ctx.status = answer.statusCode ?? 502;
@@ -90,13 +92,13 @@ export const createApart = (settings: ImportSettings, { log }: { log: Logger }):
     serve: async (ctx) => {
       const closed = whenClosed(ctx);
       if (!isLarge(ctx.req)) return forward(ctx, closed);
-      const done = await turns.take(ctx.state.signal as AbortSignal);
-      if (done === undefined) {
+      const release = await slots.acquire(ctx.state.signal as AbortSignal);
+      if (release === undefined) {
         if (ctx.res.closed) return;
         throw unreachable(new Error('too many large requests at once'));
       }
-      if (ctx.res.closed) return done();
-      closed.push(done);
+      if (ctx.res.closed) return release();
+      closed.push(release);
       await forward(ctx, closed);
     },
     close: async () => {
@@ -111,12 +113,12 @@ const isLarge = ({ method, headers }: IncomingMessage): boolean =>
   method === 'POST' &&
   (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > largeBytes);
 
-/** What is to be done when the answer has ended or its caller is gone. */
+/** Actions for the end of the answer, or for a caller that goes away. */
 type Closed = (() => void)[];
 
 /**
- * One listener for all that waits for the end of an answer: with one each, and those of koa and of a piped body, there are
- * more of them than Node takes for sound, and it would warn of a leak.
+ * One listener for all actions: with one each, beside those of koa and of the piped body, Node would warn of a listener
+ * leak.
  */
 const whenClosed = ({ res }: Context): Closed => {
   const closed: Closed = [];
@@ -126,7 +128,7 @@ const whenClosed = ({ res }: Context): Closed => {
   return closed;
 };
 
-/** Undefined when the process is not up in time; its start goes on. Rejects when it has ended. */
+/** Undefined when the process is not up in time; its start continues. Rejects when the process has ended. */
 const portInTime = async ({ port }: Child): Promise<number | undefined> => {
   const over = new AbortController();
   try {
@@ -154,7 +156,7 @@ const hopByHop = new Set([
   'expect',
 ]);
 
-/** The head of the process's answer; its body and that of the request flow on by themselves. */
+/** Resolves with the head of the answer. The bodies of request and answer are piped. */
 const ask = (
   ctx: Context,
   { port, agent, closed }: { port: number; agent: Agent; closed: Closed },
@@ -166,7 +168,7 @@ const ask = (
     const asked = request({ host: '127.0.0.1', port, agent, method, path, headers });
     asked.once('response', resolve);
     asked.on('error', reject);
-    // A caller that goes away takes its request back.
+    // A caller that goes away aborts its request.
     closed.push(() => asked.destroy());
     ctx.req.pipe(asked);
   });

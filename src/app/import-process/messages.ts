@@ -1,11 +1,11 @@
-/** What the program and the import process send each other. */
+/** The messages between the program and the import process. */
 import type { OrderingSettings } from '#src/ordering/config.ts';
 import type { LogLevel } from '#src/platform/log.ts';
 
-/** What the process is started with. */
+/** The first message to the process. */
 export type ImportSettings = {
   databaseUrl: string;
-  /** The database is our own, on this machine. */
+  /** The database is the embedded one, on this machine. */
   embedded: boolean;
   applicationName: string;
   logLevel: LogLevel;
@@ -18,5 +18,5 @@ export type ImportSettings = {
   ordering: OrderingSettings;
 };
 
-/** What the process sends: that its start goes on, and then, once, that it listens. */
+/** Messages of the process: the start continues; then, once, the port that it listens on. */
 export type ChildMessage = { starting: true } | { port: number };

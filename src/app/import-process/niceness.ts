@@ -1,28 +1,33 @@
 /**
- * What is asked of the process for long work gives way to everything else. On Linux a niceness counts among the processes of
- * one session only where the kernel groups them so (sched(7), autogroup): sessions share a core evenly, whatever runs in
- * them, and a session has a niceness of its own. Every backend of PostgreSQL is a session.
+ * Lowers the priority of the import process, so that all other work goes first. On Linux, where the kernel groups the
+ * processes of a session (sched(7), autogroup), niceness counts only within the session: sessions share a core evenly, and
+ * each session has a niceness of its own. Every backend of PostgreSQL is a session.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 
-/** A tenth of what the others get of a core when all want it: who imports waits a little, nobody else does. */
+/**
+ * A tenth of the share of a core that other processes get under load: an import takes a little longer, and other requests do
+ * not.
+ */
 const niceness = 10;
 
-/** Lowers this process. On Linux a priority is that of a thread, and V8 has threads before the first line of a program runs. */
+/**
+ * Lowers this process. On Linux a priority belongs to a thread, and V8 has threads before the first line of a program runs.
+ */
 export const lowerProcess = (): void => {
   setPriority(niceness);
   for (const thread of threads()) {
     try {
       setPriority(thread, niceness);
     } catch {
-      // It has ended meanwhile.
+      // The thread has ended meanwhile.
     }
   }
   lowerSession('self', process.ppid);
 };
 
-/** Lowers another process, if the system lets us: one of another user only root may. */
+/** Lowers another process, if the system allows it: only root may lower processes of other users. */
 export const lowerOther = (pid: number): void => {
   try {
     setPriority(pid, niceness);
@@ -34,12 +39,12 @@ export const lowerOther = (pid: number): void => {
 };
 
 const triesMax = 5;
-/** The kernel takes ten such changes in a second, of all who are not root. */
+/** For users other than root, the kernel accepts ten such changes a second in total. */
 const againMs = 130;
 
 const lowerSession = (pid: number | 'self', parent: number, tries = 1): void => {
   const [own, others] = [groupOf(pid), groupOf(parent)];
-  // With the session of its parent it would lower those to whom it is to give way.
+  // In the session of its parent it would lower the processes that must go first.
   if (own === undefined || others === undefined || own === others) return;
   try {
     writeFileSync(`/proc/${pid}/autogroup`, String(niceness));
@@ -56,7 +61,7 @@ const threads = (): number[] => {
   try {
     return readdirSync('/proc/self/task').map(Number);
   } catch {
-    // Elsewhere a priority is that of the process.
+    // On other systems a priority belongs to the process.
     return [];
   }
 };

@@ -1,6 +1,6 @@
 /**
- * What the process for long work does: the same core on an internal listener of its own, with connections of its own and
- * only the operations that are to be served apart.
+ * The work of the import process: the same core on an internal listener of its own, with its own connections and only the
+ * operations with `longWork`.
  */
 import { createOrdering } from '#src/ordering/index.ts';
 import { systemClock } from '#src/platform/clock.ts';
@@ -14,12 +14,12 @@ import { lowerOther } from './niceness.ts';
 const host = '127.0.0.1';
 const graceMs = 3_000;
 
-/** Two large imports with what tells of their progress, and some short ones beside them. */
+/** Two large imports with the connections that report their progress, and some short requests beside them. */
 const connectionsMax = 6;
 
-/** Resolves when it listens and has told so. Ends the process when it is told to. */
+/** Resolves when it listens and has sent its port. A later message ends the process. */
 export const serveCore = async (settings: ImportSettings, send: (message: ChildMessage) => void): Promise<void> => {
-  const log = createLog({ level: settings.logLevel, role: 'long-work' });
+  const log = createLog({ level: settings.logLevel, role: 'import' });
   const connection = settings.databaseUrl;
   const pool = createPool({ connection, max: connectionsMax, applicationName: settings.applicationName }, log);
   if (settings.embedded) pool.on('connect', lowerBackend);
@@ -29,9 +29,9 @@ export const serveCore = async (settings: ImportSettings, send: (message: ChildM
     ...{ db, cursorKey, clock: systemClock, log, settings: settings.ordering },
     orderTokenKey: Buffer.from(settings.orderTokenKey, 'base64'),
   });
-  const apart = operations.filter((operation) => operation.apart === true);
+  const imports = operations.filter((operation) => operation.longWork === true);
   const assertionKey = Buffer.from(settings.assertionKey, 'base64');
-  const handler = createCoreHandler(apart, { db, clock: systemClock, log, assertionKey });
+  const handler = createCoreHandler(imports, { db, clock: systemClock, log, assertionKey });
   const server = createInternalServer(handler);
   const listener = await listen(server, host, 0);
   process.once('message', () => {

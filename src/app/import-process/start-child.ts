@@ -1,7 +1,4 @@
-/**
- * The process for long work as its parent sees it: how it is started, when it can be asked, and how it is ended. A start
- * that takes long is waited for, since a second one would only have to do the same work again.
- */
+/** Starts and ends the import process. A slow start is waited for, since a second process would only repeat its work. */
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Logger } from '#src/platform/log.ts';
 import { pause } from '#src/platform/supervisor.ts';
@@ -9,27 +6,27 @@ import type { ChildMessage, ImportSettings } from './messages.ts';
 
 export type Child = {
   process: ChildProcess;
-  /** The port that it listens on. Rejects when the process ends before. */
+  /** The port of its listener. Rejects when the process ends before it listens. */
   port: Promise<number>;
   /** Resolves when the process has ended. */
   gone: Promise<void>;
-  /** It listens, or did. */
+  /** True once it has listened. */
   isUp(): boolean;
-  /** The program ends it, so its end is no fault. */
+  /** The program ends it, so its exit is no error. */
   ending: boolean;
 };
 
-/** A process that starts says so every second; one that has been silent for so long does not start any more. */
+/** A starting process sends a message every second. After this silence the start has failed. */
 const silentMsMax = 120_000;
-/** Also one that goes on saying so is not waited for without end. */
+/** A start with messages is bounded too. */
 const startMsMax = 900_000;
 const stopMsMax = 5_000;
 const goneMsMax = 1_000;
 
 /**
- * The largest request needs a third of this: beyond it the process ends, and the program does not. Left to itself V8 lets
- * as much garbage gather as there are living objects; collecting earlier costs time that nobody else waits for. It collects
- * on the one thread: helpers would take every core at once, and with them those of the requests that are answered meanwhile.
+ * The largest request needs a third of this heap; beyond it this process ends, and the program does not. By default V8 lets
+ * as much garbage grow as there are live objects. Earlier collection costs time that only the import waits for. It runs on
+ * the main thread: helper threads would use every core at once, and with them the cores of other requests.
  */
 const heapFlags = [
   '--max-old-space-size=1024',
@@ -38,21 +35,21 @@ const heapFlags = [
   '--single-threaded-gc',
 ];
 
-/** Flags for debugging or watching are meant for the program, not for this process. */
+/** Flags for debugging or watching are for the program, not for this process. */
 const ownFlags = process.execArgv.filter((flag) => !/^--(inspect|watch|expose-gc|max-)/.test(flag));
 
 export const startChild = (settings: ImportSettings, log: Logger): Child => {
   const process = fork(new URL('./process.ts', import.meta.url), [], {
-    // Beside what this process was started with: the flags that let Node read the program.
+    // Beside the flags of this process, which let Node read the program.
     execArgv: [...ownFlags, ...heapFlags],
-    // Standard output belongs to the command line; the log goes where the program's goes.
+    // Standard output belongs to the command line; the log goes to standard error, like that of the program.
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    // A session of its own, which can be lowered as a whole (niceness.ts).
+    // A session of its own, whose priority can be lowered as a whole (niceness.ts).
     detached: true,
   });
   const gone = new Promise<void>((resolve) => {
     process.once('exit', () => resolve());
-    // One that could not be started has no exit.
+    // A process that could not be started has no exit.
     process.once('error', () => process.pid === undefined && resolve());
   });
   let up = false;
@@ -64,13 +61,12 @@ export const startChild = (settings: ImportSettings, log: Logger): Child => {
     () => undefined,
   );
   void gone.then(() => {
-    if (!child.ending)
-      log.error({ code: process.exitCode, signal: process.signalCode }, 'the process for long work has died');
+    if (!child.ending) log.error({ code: process.exitCode, signal: process.signalCode }, 'the import process has died');
   });
   child.port.catch((error: unknown) => {
-    // One that ended by itself has been logged above.
+    // A process that ended by itself was logged above.
     if (process.exitCode === null && process.signalCode === null && !child.ending)
-      log.error({ err: error }, 'the process for long work is given up');
+      log.error({ err: error }, 'the import process did not start and is killed');
     process.kill('SIGKILL');
   });
   process.send(settings, () => undefined);
@@ -85,7 +81,7 @@ const portOf = (process: ChildProcess, gone: Promise<void>): Promise<number> =>
       process.off('message', listen);
       reject(error);
     };
-    const giveUp = (): void => fail(new Error('the process for long work does not start'));
+    const giveUp = (): void => fail(new Error('the import process does not start'));
     const tooLong = setTimeout(giveUp, startMsMax);
     let silent = setTimeout(giveUp, silentMsMax);
     const listen = (message: unknown): void => {
@@ -101,12 +97,12 @@ const portOf = (process: ChildProcess, gone: Promise<void>): Promise<number> =>
     };
     process.on('message', listen);
     process.once('error', fail);
-    void gone.then(() => fail(new Error('the process for long work has ended')));
+    void gone.then(() => fail(new Error('the import process has ended')));
   });
 
 /**
- * Waits a moment for the end of a process whose connection broke. The system closes connections before it tells of the end,
- * and a caller that gets its answer now may ask again at once: that request is for the next process.
+ * Waits a moment for the exit of a process whose connection broke. The system closes connections before it reports the exit,
+ * and a caller may retry at once: that request needs the next process.
  */
 export const endOf = async ({ gone }: Child): Promise<void> => {
   const over = new AbortController();
@@ -114,11 +110,11 @@ export const endOf = async ({ gone }: Child): Promise<void> => {
   over.abort();
 };
 
-/** Lets what runs finish, within a bound. A process that still starts has nothing to finish. */
+/** Lets running requests finish, within a bound. A process that is still starting has none. */
 export const stopChild = async (child: Child): Promise<void> => {
   child.ending = true;
   const force = setTimeout(() => child.process.kill('SIGKILL'), stopMsMax);
-  // The process reads this only when it is up.
+  // The process reads this message only when it is up.
   await Promise.race([child.port.catch(() => undefined), child.gone]);
   if (child.process.connected) child.process.send('stop', () => undefined);
   await child.gone;

@@ -1,6 +1,6 @@
 /**
- * What every role and command needs first: the store with its schema up to date, and the keys that belong to it. A master
- * key that does not fit the store is refused before anything is read or written with it.
+ * The start of every role and command: the store with its schema up to date, and its keys. A master key that does not belong
+ * to the store is refused before anything is read or written with it.
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -19,8 +19,8 @@ import { allMigrations } from './migrations.ts';
 export type Installation = { store: Store; box: SecretBox; clock: Clock; log: Logger };
 
 /**
- * `exclusive`: own the embedded store (role all); otherwise share the one that runs, or run it for this moment. `stopping`:
- * wait for a server that takes no connections yet, until this is aborted; without it, fail at once.
+ * `exclusive`: own the embedded store (role all); otherwise share the running one, or run it for the time of the command.
+ * `stopping`: wait for a server that accepts no connections yet, until this is aborted; without it, fail at once.
  */
 export const openInstallation = async (
   settings: Settings,
@@ -52,7 +52,7 @@ export const openInstallation = async (
   }
 };
 
-/** The signed ends of the audit are kept beside the database too; they are written at the end, when all is. */
+/** The signed heads of the audit chains are stored beside the database too. They are written when the store closes. */
 const withWitness = async (store: Store, box: SecretBox, dataDir: string, log: Logger): Promise<Store> => {
   const witness = openExternalHeads(box, { dataDir, database: await databaseName(store.db) });
   return {
@@ -62,7 +62,7 @@ const withWitness = async (store: Store, box: SecretBox, dataDir: string, log: L
       try {
         await witness.save();
       } catch (error) {
-        log.warn({ err: error }, 'the heads of the audit were not kept in the data folder');
+        log.warn({ err: error }, 'the heads of the audit could not be written to the data folder');
       }
     },
   };
@@ -82,7 +82,7 @@ const masterKeyOf = (settings: Settings, dataDir: string): Buffer => {
   return key;
 };
 
-/** The first process writes a check value; whoever comes with another key would find every credential unknown. */
+/** The first process writes a check value. With another master key every credential would be unknown. */
 const assertKeyFits = async (store: Store, box: SecretBox): Promise<void> => {
   const check = box.derive('master-key-check').toString('hex');
   if ((await settleFact(store.db, 'master_key_check', check)) === check) return;

@@ -1,6 +1,6 @@
 /**
- * Sockets: the public listener of the gateway and the internal one of the ordering core. A listener that stops lets what
- * runs finish, within a bound.
+ * Listeners, and the internal handler of the ordering core. A listener that stops lets running requests finish, within a
+ * bound.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
@@ -44,7 +44,7 @@ const closeWithin = (server: Server, graceMs: number): Promise<void> =>
     server.closeIdleConnections();
   });
 
-type CoreDeps = Pick<OperationDeps, 'db' | 'box' | 'clock' | 'serveApart'> & {
+type CoreDeps = Pick<OperationDeps, 'db' | 'box' | 'clock' | 'serveLongWork'> & {
   log: Logger;
   /** Key of the assertions that the gateway signs. */
   assertionKey: Buffer;
@@ -53,11 +53,11 @@ type CoreDeps = Pick<OperationDeps, 'db' | 'box' | 'clock' | 'serveApart'> & {
 type Telemetry = {
   metrics: Metrics;
   traces: Traces | undefined;
-  /** Asked for at /metrics; undefined: the figures are open to everybody who reaches the listener. */
+  /** The token for /metrics; undefined: /metrics is open to every process that reaches the listener. */
   metricsToken?: string | undefined;
 };
 
-/** The internal listener of a core: assertion, operations, one error boundary. With `telemetry` also figures, at /metrics. */
+/** The internal handler of the core: assertion, operations, one error boundary. With `telemetry` also /metrics. */
 export const createCoreHandler = (
   operations: readonly Operation[],
   { log, assertionKey, ...deps }: CoreDeps,
@@ -80,7 +80,7 @@ export const createCoreHandler = (
   return (request, response) => void handle(request, response);
 };
 
-/** RFC 9112 section 3.2, as at the public listener; Node would refuse some of these without our words. */
+/** RFC 9112 section 3.2, as at the public listener. Node would refuse some of these requests with an answer of its own. */
 const refuseWrongHost: Middleware = (ctx, next) => {
   const message = hostProblem(ctx.req.rawHeaders, ctx.req.httpVersionMinor);
   if (message !== undefined) throw validationFault([{ pointer: 'Host', code: 'FORMAT', message }]);
@@ -96,7 +96,7 @@ const showMetrics = ({ metrics, metricsToken }: Telemetry): Middleware => {
       ctx.status = 401;
       // RFC 6750 section 3: without an error code, since it says nothing about what was presented.
       ctx.set('www-authenticate', 'Bearer realm="orderpass metrics"');
-      ctx.body = 'These figures need the token of ORDERPASS_METRICS_TOKEN as Authorization: Bearer TOKEN\n';
+      ctx.body = 'These metrics need the token of ORDERPASS_METRICS_TOKEN as Authorization: Bearer TOKEN\n';
       return;
     }
     const { contentType, text } = await metrics.render();
@@ -105,7 +105,7 @@ const showMetrics = ({ metrics, metricsToken }: Telemetry): Middleware => {
   };
 };
 
-/** Compares digests: they have one length, and a comparison of them tells nothing about the token. */
+/** Compares digests: they have one length, so the comparison reveals nothing about the token. */
 const createMayRead = (token: string | undefined): ((authorization: string | undefined) => boolean) => {
   if (token === undefined) return () => true;
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
@@ -116,20 +116,20 @@ const createMayRead = (token: string | undefined): ((authorization: string | und
   };
 };
 
-/** The internal listener: the core where a role has one, and figures for Prometheus at /metrics in every role. */
+/** The internal listener: the core where the role runs it, and /metrics for Prometheus in every role. */
 export const createInternalHandler = (
   { store, box, clock, log }: Installation,
   operations: readonly Operation[],
   telemetry: Telemetry,
-  serveApart?: CoreDeps['serveApart'],
+  serveLongWork?: CoreDeps['serveLongWork'],
 ): RequestListener =>
   createCoreHandler(
     operations,
-    { db: store.db, box, clock, log, assertionKey: box.derive('assertion'), ...(serveApart && { serveApart }) },
+    { db: store.db, box, clock, log, assertionKey: box.derive('assertion'), ...(serveLongWork && { serveLongWork }) },
     telemetry,
   );
 
-/** Assertions of clients with many restaurants are long; only the gateway can send them, so the bound may be wide. */
+/** Assertions of clients with many restaurants are long. Only the gateway can sign them, so the bound is wide. */
 export const internalServerOptions: ServerOptions = {
   maxHeaderSize: 256 * 1024,
   requireHostHeader: false,

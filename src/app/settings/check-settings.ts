@@ -1,6 +1,6 @@
 /**
- * Everything for which a start would refuse its settings, found at once: what each value says by itself, what values say
- * together, and the files that they name.
+ * All reasons for which a start would refuse its settings, found at once: single values, combinations of values, and the
+ * named files.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -20,7 +20,7 @@ import {
 } from './config.ts';
 import { orderingAudience } from './ordering-audience.ts';
 
-/** Read from the environment by commands that speak to a server elsewhere (config.ts, remoteCaller). */
+/** Variables of commands that talk to a remote server (config.ts, remoteCaller). */
 const namesOfCommands = [
   'ORDERPASS_API_KEY',
   'ORDERPASS_CLIENT_ID',
@@ -28,7 +28,7 @@ const namesOfCommands = [
   'ORDERPASS_WEBHOOK_SECRET',
 ];
 
-/** Empty when a start would take the settings. */
+/** Empty when a start would accept the settings. */
 export const settingsProblems = (source: SettingsSource): SettingProblem[] => {
   let raw: Record<string, unknown>;
   try {
@@ -41,7 +41,7 @@ export const settingsProblems = (source: SettingsSource): SettingProblem[] => {
   if (parsed.success) return [...contradictions(parsed.data), ...outsideProblems(parsed.data)];
   const wrong = parsed.error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }));
   const problems = wrong.map(({ path, message }) => ({ path: nameOf(path), message }));
-  // What is wrong stands for its default, so that all the rest can be judged too.
+  // Wrong values are replaced by their defaults, so that the other values can be checked too.
   for (const { path } of wrong) deleteAt(raw, fieldOf(path));
   const rest = settingsSchema.safeParse(raw);
   const named = new Set(problems.map(({ path }) => path));

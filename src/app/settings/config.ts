@@ -59,7 +59,7 @@ export const settingsSchema = z.strictObject({
     .optional()
     .meta({
       description:
-        'Bearer token that /metrics of the internal listener then asks for; without it anybody who reaches it may read',
+        'Bearer token that /metrics of the internal listener then asks for; without it every client that reaches the listener may read',
       env: 'ORDERPASS_METRICS_TOKEN',
       secret,
     }),
@@ -126,7 +126,7 @@ export type SettingField = {
   defaultText: string;
 };
 
-/** A setting that cannot be used: where, and what to change. */
+/** A setting that cannot be used: its path, and the remedy. */
 export type SettingProblem = { path: string; message: string };
 
 export class SettingsError extends Error {
@@ -203,12 +203,15 @@ export const loadSettings = (source: SettingsSource): Settings => {
   return Object.freeze(parsed.data);
 };
 
-/** What the environment of this process and an optional file say. */
+/** The settings of this process, from its environment and an optional file. */
 export const loadProcessSettings = (
   options: { configFile?: string | undefined; flags?: Record<string, unknown> } = {},
 ): Settings => loadSettings({ env: process.env, configFile: options.configFile, flags: options.flags ?? {} });
 
-/** The caller of a server elsewhere, and what signs for him: only from the environment, since arguments are seen by all. */
+/**
+ * Credential and signing secret for a remote server. They come only from the environment, since other users can see
+ * arguments.
+ */
 export const remoteCaller = (
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): { credential: Record<string, string> | undefined; secret: string | undefined } => {
@@ -252,7 +255,7 @@ export const contradictions = (settings: Settings): SettingProblem[] => {
   return rows.filter(([broken]) => broken).map(([, path, message]) => ({ path: nameOf(path), message }));
 };
 
-/** People set the environment name, so problems name it beside the path. */
+/** Problems name the environment variable beside the path, since operators set that. */
 export const nameOf = (path: string): string => {
   const env = settingFields().find((field) => field.path === path)?.env;
   return env === undefined ? path : `${path} (${env})`;

@@ -1,4 +1,7 @@
-/** The operations of the webhook engine for whoever sits at the machine: the same code, with the rights of a restaurant's owner. */
+/**
+ * The operations of the webhook engine for the command line and the panel: the same code as in the API, with the rights of
+ * an owner of the restaurant.
+ */
 import type { Kysely } from 'kysely';
 import type { z } from 'zod';
 import type { AssertedCaller } from '#src/contract/assertion.ts';
@@ -15,14 +18,14 @@ import { kindScopes, targetRules, webhookApiOf } from './wire-engine.ts';
 export type Payload = Readonly<Record<string, unknown>>;
 
 export type WebhookAdmin = {
-  /** `path` as in the interface, such as `/webhook/endpoints`. Throws what the operation refuses. */
+  /** `path` as in the interface, such as `/webhook/endpoints`. Throws the refusals of the operation. */
   call(restuid: string, path: string, params: Payload): Promise<Payload>;
-  /** Notes in the audit, in the transaction of a change, what was asked; without secrets. */
+  /** Records the request in the audit, without secrets, in the transaction of the change. */
   note(tx: Kysely<unknown>, restuid: string, details: Payload): Promise<void>;
   close(): Promise<void>;
 };
 
-/** `actor`: who stands in the audit for what is changed. */
+/** `actor`: the name in the audit. */
 export const createWebhookAdmin = (installation: Installation, settings: Settings, actor: string): WebhookAdmin => {
   const { call, note, close } = createWebhookCalls(
     webhookApiOf(installation, settings, targetRules(settings)),
@@ -41,7 +44,7 @@ export type WebhookCalls = {
   close(): Promise<void>;
 };
 
-/** The same for several people. */
+/** The same for several actors. */
 export const createWebhookCalls = (
   { operations, close }: ReturnType<typeof webhookApiOf>,
   installation: Installation,
@@ -68,7 +71,7 @@ export const createWebhookCalls = (
       operation.method === 'GET' || operation.transaction === false
         ? await operation.handle({ ...input, db: store.db })
         : await inTransaction(store.db, async (tx) => {
-            // What was asked, without the secret.
+            // The parameters, without the secret.
             await note(tx, actor, restuid, {
               operation: operation.path.slice(1),
               ...(params as Payload),
@@ -77,7 +80,7 @@ export const createWebhookCalls = (
             return operation.handle({ ...input, db: tx });
           });
     if (!('body' in answer)) throw new Error(`${operation.path} gave no object`);
-    // Members in the sequence of the interface, and nothing beside them.
+    // Members in the order of the interface, and no others.
     return operation.answer.parse(answer.body) as Payload;
   };
   return {
@@ -91,7 +94,7 @@ export const createWebhookCalls = (
   };
 };
 
-/** Sees all of the restaurant. */
+/** Has all rights on the restaurant. */
 const ownerOf = (restuid: string): AssertedCaller => ({
   kind: 'api_key',
   id: 'cli',

@@ -1,4 +1,4 @@
-/** What the webhook engine is told of the trade that it carries: kinds of events, who may read them, dates of a restaurant. */
+/** Wires the webhook engine to the ordering core: kinds of events, the scopes that read them, dates of a restaurant. */
 import type { Kysely } from 'kysely';
 import { isoDate, legacyDate, requireRestaurant } from '#src/ordering/index.ts';
 import {
@@ -14,7 +14,7 @@ import type { Settings } from '../settings/config.ts';
 /** Kinds of events that a restaurant switches on and off (interface 12.1). */
 export const eventKinds = ['customers', 'orders', 'loyaltylog', 'menu'] as const;
 
-/** In the sequence in which scopes are listed (interface 5.1). */
+/** In the order in which scopes are listed (interface 5.1). */
 export const kindScopes: KindScopes = {
   orders: 'read:orders',
   customers: 'read:customers',

@@ -71,7 +71,7 @@ export const createFront = (deps: FrontDeps, awaitsContinue: boolean): Handler =
  * For the server's `checkExpectation` event: refuses an unknown expectation (RFC 9110 section 10.1.1) on every path. The
  * client has sent no body.
  */
-export const createExpectationFront = (deps: RefuseHeadDeps & Pick<FrontDeps, 'traceRequest'>): Handler => {
+export const createExpectationFront = (deps: RefuseHeadDeps): Handler => {
   return (req, res) => {
     const given = req.headers['x-request-id'];
     const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
@@ -90,19 +90,23 @@ export const createExpectationFront = (deps: RefuseHeadDeps & Pick<FrontDeps, 't
 /** True: the head is refused and answered. */
 export type RefuseHead = (req: IncomingMessage, res: ServerResponse) => boolean;
 
-type RefuseHeadDeps = Pick<FrontDeps, 'requestIds' | 'logRequest' | 'checkRequestHead' | 'dpop' | 'writeFault'>;
+type RefuseHeadDeps = Pick<
+  FrontDeps,
+  'requestIds' | 'logRequest' | 'traceRequest' | 'checkRequestHead' | 'dpop' | 'writeFault'
+>;
 
-/** For handlers of other paths on the same listener: the same bound on heads and the same answer. */
+/** For handlers of other paths of the same listener, such as the panel: the same access log, trace and bound on heads. */
 export const createRefuseHead = (deps: RefuseHeadDeps): RefuseHead => {
   return (req, res) => {
     const given = req.headers['x-request-id'];
     const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
     const exchange = createExchange(req, res, requestId, performance.now(), false, deps.dpop);
+    deps.logRequest(exchange);
+    deps.traceRequest?.(exchange);
     try {
       deps.checkRequestHead(exchange);
       return false;
     } catch (thrown) {
-      deps.logRequest(exchange);
       deps.writeFault(exchange, thrown);
       return true;
     }

@@ -112,5 +112,5 @@ export const createRateLimits = ({ kv, policies, elapsedMs = () => performance.n
 
 const releaseUnits = (caller: MeteredCaller, window: RateWindow, { counter }: Meter, units: number): void => {
   window.used -= units;
-  counter.giveBack(caller.id, units).catch(() => undefined);
+  counter.release(caller.id, units).catch(() => undefined);
 };

@@ -1,6 +1,6 @@
 /**
- * A long array as the text of a parameter. The driver takes each element through two replacements; most of ours are ids,
- * numbers and times, which need no quotes, and the server reads those faster too.
+ * A long array as the text of one parameter. pg escapes each element by two replacements. Most elements here are ids,
+ * numbers and times, which need no quotes, and the server reads unquoted elements faster.
  */
 
 const plain = /^[\w.:+-]+$/;

@@ -4,24 +4,26 @@ import { pause } from '../supervisor.ts';
 import { isTransient } from './transaction.ts';
 
 const lookMs = 250;
-/** As long as a server may need to read its log after a crash, or a container to start; a wrong address is told then. */
+/**
+ * A server may need this long to read its log after a crash, or a container to start. A wrong address is reported after it.
+ */
 const awayMsMax = 60_000;
 
 /**
- * Resolves when the server takes connections: after a crash of the machine it recovers while the program starts already.
- * Rejects with what keeps it away after a minute, at once when waiting would not help (a wrong password, no such
- * database), and with the signal's reason when that is aborted.
+ * Resolves when the server takes connections. After a crash of the machine the server may recover while the program starts.
+ * Rejects after a minute with the reason; at once when waiting cannot help (a wrong password, no such database); and with
+ * the reason of the signal when that is aborted.
  */
 export const awaitServer = async (pool: pg.Pool, log: Logger, signal: AbortSignal): Promise<void> => {
   const deadlineMs = performance.now() + awayMsMax;
-  for (let isTold = false; ; isTold = true) {
+  for (let isLogged = false; ; isLogged = true) {
     signal.throwIfAborted();
     try {
       (await pool.connect()).release();
       return;
     } catch (error) {
       if (!isTransient(error) || performance.now() > deadlineMs) throw error;
-      if (!isTold) log.warn({ err: error }, 'the database takes no connections yet; waiting for a minute at most');
+      if (!isLogged) log.warn({ err: error }, 'the database takes no connections yet; waiting for a minute at most');
     }
     await pause(lookMs, signal);
   }

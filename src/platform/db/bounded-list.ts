@@ -1,50 +1,54 @@
 /**
- * Lists that cost the same however many rows there are. Each filter has a way: ranges of one index, where possible in the
- * sequence of the list. A filter alone is read along its way. Several together go the way that has few rows, all of them;
- * when every way has many, one request looks through a bounded number of rows along the best one and says how far it came,
- * so that a cursor goes on from there, even when it found none. A total is counted up to the same bound.
+ * Lists whose cost does not grow with the table. Each filter has a way through the table: ranges of one index, in the order
+ * of the list where possible. A single filter is read along its way. Of several filters, one with few rows is read
+ * completely. When every filter has many rows, one request looks at a bounded number of rows along the best way and reports
+ * how far it got, so the next cursor continues from there even when no row was found. Totals are counted up to the same
+ * bound.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { validationFault } from '#src/contract/fault.ts';
 
-/** Rows that one request looks through at most where no index leads to exactly those that fit. */
+/** The bound on rows that one request looks at, where no index leads to exactly the rows that fit. */
 export const lookMax = 1_000;
 
-/** Items that pages reach by their number. */
+/** How many items a page number can reach. */
 export const pagedMax = 10_000;
 
 type Condition = RawBuilder<unknown>;
 
-/** Values of the sort key of one row, in the sequence of its columns. */
+/** Values of the sort key of one row, in the order of its columns. */
 export type Key = readonly (string | number)[];
 
 export type Way = {
-  /** Conditions with which to enter the index. Several: each has rows of its own, unless `inSequence` is false. */
+  /** Conditions that enter the index. Several ranges share no rows, unless `inSequence` is false. */
   ranges: readonly Condition[];
-  /** The index gives the rows of each range in the sequence of the list. */
+  /** The index returns the rows of each range in the order of the list. */
   inSequence: boolean;
-  /** Sequence of the index of each range where that is another one: with it no other way to the first rows is cheaper. */
+  /**
+   * The order of the index of each range, where it is not that of the list. It makes this way the cheapest to its first
+   * rows.
+   */
   sorted?: readonly Condition[];
-  /** Up to how many rows all of them are read. Default: `lookMax`. */
+  /** A way with at most so many rows is read completely. Default: `lookMax`. */
   few?: number;
-  /** Whatever is in the ranges fits the filter. */
+  /** Every row in the ranges fits the filter. */
   isWhole: boolean;
-  /** Instead of `ranges`: the keys k0, k1, … and `fits` of at most `limit` rows behind `after`, in the sequence of the list. */
+  /** Replaces `ranges`: the keys k0, k1, … and `fits` of at most `limit` rows after `after`, in the order of the list. */
   candidates?: (after: Key | undefined, limit: number) => Condition;
 };
 
 export type ListSource = {
   table: Condition;
-  /** By which all that follows names the table. */
+  /** The alias of the table in every part below. */
   alias: string;
-  /** Sort key; the last column is the uid. `type` is what a value of a cursor is cast to. */
+  /** Sort key; the last column is the uid. A value of a cursor is cast to `type`. */
   key: readonly { column: Condition; type: Condition }[];
   /** Default: descending. */
   isAscending?: boolean;
   /** Columns of a row and the tables that they are in, with the same alias. */
   columns: Condition;
   tables: Condition;
-  /** Leads, with the uid, to one row. */
+  /** Together with the uid it identifies one row. */
   tenant: Condition;
   /** The whole filter. */
   fits: Condition;
@@ -53,7 +57,7 @@ export type ListSource = {
   ways: readonly Way[];
 };
 
-/** `total` undefined: to be found out. */
+/** `total` undefined: it must be counted. */
 export type ListQuery = {
   page: number;
   pagesize: number;
@@ -70,7 +74,7 @@ export const firstItems = (pagesize: number): ListQuery => ({
 /** `last`: where the next page begins. `total` null: more than are counted. */
 export type Listed<Row> = { rows: Row[]; more: boolean; last: Key | undefined; total: number | null };
 
-/** VALIDATION_ERROR: the items of this page lie beyond those that are found by number. */
+/** VALIDATION_ERROR: a page number cannot reach the items of this page. */
 const pageBeyond = (message: string) => validationFault([{ pointer: 'page', code: 'RANGE', message }]);
 
 const tooFar = (): Error =>
@@ -104,7 +108,7 @@ const behind = ({ key, isAscending }: ListSource, after: Key | undefined): Condi
         )})`,
       ];
 
-/** Keys along a way, in the sequence of the list, with `fits`. */
+/** Keys along a way, in the order of the list, with `fits`. */
 const along = (source: ListSource, way: Way, query: ListQuery, limit: number): Condition => {
   if (way.candidates !== undefined) return way.candidates(query.after, limit);
   const fits = way.isWhole ? sql`true` : source.fits;
@@ -113,7 +117,7 @@ const along = (source: ListSource, way: Way, query: ListQuery, limit: number): C
     select ${keyColumns(source)}, (${fits}) as fits from ${from}
     where ${and([sql`true`, ...conditions])} ${sequenceOf(source)} limit ${limit}`;
   if (!way.inSequence) {
-    // Apart, so that the few rows are found first and put into the sequence of the list then.
+    // A separate step: it finds the few rows first and sorts them afterwards.
     const few = sql`select * from ${fromOf(source)} where (${sql.join(
       way.ranges.map((range) => sql`(${range})`),
       sql` or `,
@@ -132,7 +136,7 @@ const along = (source: ListSource, way: Way, query: ListQuery, limit: number): C
 
 const fewOf = ({ few = lookMax }: Way): number => few;
 
-/** Rows of each way behind the cursor, counted up to one more than are few. */
+/** Rows of each way after the cursor, counted up to one more than `few`. */
 const probe = async (
   db: Kysely<unknown>,
   source: ListSource,
@@ -141,7 +145,7 @@ const probe = async (
 ): Promise<number[]> => {
   const counts = ways.map((way) => {
     const limit = fewOf(way) + 1;
-    // An index of another sequence cannot begin behind the cursor.
+    // An index with another order cannot start after the cursor.
     const reached = way.inSequence ? behind(source, query.after) : [];
     const ranges = way.ranges.map((range, i) => {
       const sequence = way.inSequence ? sequenceOf(source) : (way.sorted?.[i] ?? sql``);
@@ -161,7 +165,7 @@ const readRows = async <Row>(db: Kysely<unknown>, source: ListSource, uids: Cond
   return rows;
 };
 
-/** Throws VALIDATION_ERROR for a page that is not reached by number. `keyOf`: sort key of a row. */
+/** Throws VALIDATION_ERROR for a page that a number cannot reach. `keyOf`: the sort key of a row. */
 export const readList = async <Row>(
   db: Kysely<unknown>,
   source: ListSource,
@@ -198,7 +202,7 @@ const cut = <Row>(rows: Row[], { pagesize }: ListQuery, keyOf: (row: Row) => Key
   };
 };
 
-/** One row more than the page has, when there is one. */
+/** Returns one row more than the page has, when there is one. */
 const readAlong = async <Row>(db: Kysely<unknown>, source: ListSource, way: Way, query: ListQuery): Promise<Row[]> => {
   const [range, ...others] = way.ranges;
   const limit = query.pagesize + 1;
@@ -230,13 +234,13 @@ const fewestOf = async (db: Kysely<unknown>, source: ListSource, query: ListQuer
 
 type Looked = { looked: number; fitting: number; early: number; edge: unknown[]; found: unknown[][] };
 
-/** Several filters, or one whose index has another sequence. */
+/** Several filters, or one filter whose index has another order. */
 const lookThrough = async <Row>(db: Kysely<unknown>, source: ListSource, query: ListQuery): Promise<Listed<Row>> => {
   const few = await fewestOf(db, source, query);
   const isFew = few !== undefined;
   const way = few ?? source.ways.find(({ inSequence }) => inSequence);
-  if (way === undefined) throw new Error('a list has a way of its own sequence');
-  // By number a page must find again what the pages before it showed.
+  if (way === undefined) throw new Error('a list needs one way in its own order');
+  // A page number must find the same rows again as the pages before it.
   const isPaged = query.offset > 0;
   const least = source.look ?? lookMax;
   const bound = isPaged || isFew ? pagedMax : least;

@@ -1,10 +1,10 @@
-/** The address of a database, `postgresql://…`: whether it can be read, what it asks of TLS, and why it leads nowhere. */
+/** The address of a database, `postgresql://…`: whether pg can read it, its TLS mode, and why a connection failed. */
 import pg from 'pg';
 import { isTransient } from './transaction.ts';
 
 /**
- * pg checks certificate and name for `prefer`, `require` and `verify-ca` as for `verify-full`, and prints seven lines
- * about it. The address says so itself here. Where libpq's weaker meaning is wanted, `uselibpqcompat=true` asks for it.
+ * pg checks certificate and name for `prefer`, `require` and `verify-ca` as for `verify-full`, and prints a warning of seven
+ * lines about it. Here the address asks for `verify-full` itself. `uselibpqcompat=true` selects the weaker meaning of libpq.
  */
 export const withStrictTls = (address: string): string =>
   /[?&]uselibpqcompat=true(?:&|$)/.test(address)
@@ -30,12 +30,10 @@ const untrusted = new Set([
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
 
-/** SQLSTATEs of a server that lets this user or this database not in. */
+/** SQLSTATEs of a server that refuses the user or the database. */
 const refused = new Set(['28000', '28P01', '3D000', '42501']);
 
-/**
- * Why no connection came about, in one line without secrets, with what helps; undefined for errors of another kind.
- */
+/** Why the connection failed, in one line without secrets and with a remedy; undefined for other errors. */
 export const connectionProblem = (error: unknown): string | undefined => {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   if (!(first instanceof Error)) return undefined;

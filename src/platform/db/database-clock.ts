@@ -1,7 +1,7 @@
 /**
- * The time of the database, for leases: workers on several machines judge them by one clock, however wrong those of the
- * machines are. It is asked for now and then, and between that the time since is counted, which setting a machine's clock
- * does not change.
+ * The time of the database, for leases. Workers on several machines compare leases with one clock, so a wrong clock of a
+ * machine does no harm. The program asks the database now and then, and counts the time since then by a monotonic clock,
+ * which an operator cannot set.
  */
 import type { Pool } from 'pg';
 import type { Clock } from '../clock.ts';
@@ -9,17 +9,17 @@ import type { Logger } from '../log.ts';
 import { pause, type Service } from '../supervisor.ts';
 import { isTransient } from './transaction.ts';
 
-/** A machine counts within some milliseconds a minute. */
+/** The monotonic clock of a machine drifts by some milliseconds a minute. */
 const everyMs = 60_000;
-/** A machine that slept has not counted, and its own clock shows it: then the database is asked at once. */
+/** A suspended machine stops its monotonic clock. The wall clock then shows a jump, and the database is asked at once. */
 const lookMs = 1_000;
 const differenceMsMax = 500;
-/** The answer that took least tells most. */
+/** The fastest answer is the most precise one. */
 const questions = 3;
 
 type Reading = { atMs: number; countedMs: number; tookMs: number; machineMs: number };
 
-/** Throws when the database cannot be asked at first; later the last answer holds until there is a new one. */
+/** Throws when the first question fails. Later the last answer stays valid until a new one arrives. */
 export const openDatabaseClock = async (
   pool: Pool,
   log: Pick<Logger, 'warn'>,
@@ -38,7 +38,7 @@ export const openDatabaseClock = async (
             reading = await read(pool);
           } catch (error) {
             if (!isTransient(error)) throw error;
-            log.warn({ err: error }, 'the time of the database could not be asked for');
+            log.warn({ err: error }, 'the time of the database could not be read');
           }
         }
       },
@@ -67,6 +67,6 @@ const read = async (pool: Pool): Promise<Reading> => {
         machineMs: Date.now() - tookMs / 2,
       };
   }
-  if (best === undefined || Number.isNaN(best.atMs)) throw new Error('the database told no time');
+  if (best === undefined || Number.isNaN(best.atMs)) throw new Error('the database returned no time');
   return best;
 };

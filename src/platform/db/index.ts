@@ -1,22 +1,15 @@
 /**
- * platform/db owns the way to PostgreSQL, the only durable store, and knows no feature.
+ * platform/db owns the connection to PostgreSQL, the only durable store, and knows no feature (src/platform/README.md).
  *
- * - `openStore` gives a pool and a query builder: to the server of `databaseUrl`, or else to the PostgreSQL that comes
- *   with Orderpass and is run on the data folder (`embedded.ts`, its parts in `embedded/`).
- * - `migrate.ts` brings the schema of every feature up to date; features bring their own numbered SQL files.
- * - `transaction.ts` is the unit of work and tells a passing trouble (503) from a fault (500).
- * - `outbox.ts` and `receipts.ts` are what every feature writes in the transaction of its change: events and answers
- *   to idempotent requests. Their tables are the migrations of this folder. `outbox-queue.ts` has the events that are to
- *   be dispatched, `event-feed.ts` those that were.
- *
- * What a row means is the business of the features' stores: each has its own PostgreSQL schema and its own SQL.
+ * The meaning of a row belongs to the stores of the features: each feature has its own PostgreSQL schema and its own SQL.
  */
 import { type Kysely, sql } from 'kysely';
 import type pg from 'pg';
 import type { Logger } from 'pino';
+import { connectionUrl, type SocketConnection } from './driver/socket-connection.ts';
 import { type Embedded, EmbeddedError, embeddedConnection, startEmbedded } from './embedded/embedded.ts';
 import { loadMigrations } from './migrate.ts';
-import { connectionUrl, createDatabase, createPool, type SocketConnection } from './pool.ts';
+import { createDatabase, createPool } from './pool.ts';
 
 export { EmbeddedError } from './embedded/embedded.ts';
 
@@ -30,7 +23,7 @@ export type Store = {
   /** The address of the database, in the form of `DATABASE_URL`. */
   url: string;
   embedded: boolean;
-  /** Our own PostgreSQL was initialised by this start: the store is empty. */
+  /** This start initialised the embedded PostgreSQL: the store is empty. */
   freshlyCreated: boolean;
   close(): Promise<void>;
 };
@@ -38,12 +31,12 @@ export type Store = {
 const poolEndMs = 5_000;
 const handOverMs = 3_000;
 const startingMs = 60_000;
-const guestsMs = 30_000;
+const othersMsMax = 30_000;
 const pollMs = 50;
 
 /**
- * `exclusive` is for the process that owns the data folder: it runs the server and fails if another one does already.
- * Otherwise a running server is shared, and one is run for the time of the call if there is none.
+ * `exclusive` is for the process that owns the data folder: it runs the server, and fails if another process does. Otherwise
+ * a running server is shared, and without one a server runs for the time of the call.
  */
 export const openStore = async (
   settings: StoreSettings,
@@ -53,10 +46,10 @@ export const openStore = async (
   if (settings.databaseUrl !== undefined) return connect(settings, settings.databaseUrl, log);
   if (exclusive) return connect(settings, await retryWhileInUse(() => own(settings, log), handOverMs), log);
   const found = await retryWhileInUse(async () => (await shared(settings)) ?? (await own(settings, log)), startingMs);
-  return connect(settings, 'host' in found ? found : { ...found, stop: () => afterGuests(found, log) }, log);
+  return connect(settings, 'host' in found ? found : { ...found, stop: () => stopAfterOthers(found, log) }, log);
 };
 
-/** Another process may be about to end (a command that used the store) or about to be ready. */
+/** Another process may be ending (a command that used the store) or starting. */
 const retryWhileInUse = async <T>(open: () => Promise<T>, timeoutMs: number): Promise<T> => {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
@@ -82,7 +75,7 @@ const connect = (settings: StoreSettings, target: Embedded | SocketConnection | 
   const { applicationName, poolMax } = settings;
   const pool = createPool({ connection, applicationName, ...(poolMax === undefined ? {} : { max: poolMax }) }, log);
   const closeOnce = async (): Promise<void> => {
-    // Somebody who never gives a connection back must not keep the process from ending.
+    // A connection that is never released must not keep the process from ending.
     const timeout = new Promise((resolve) => setTimeout(resolve, poolEndMs).unref());
     await Promise.race([pool.end(), timeout]);
     await owned?.stop();
@@ -101,16 +94,16 @@ const connect = (settings: StoreSettings, target: Embedded | SocketConnection | 
   };
 };
 
-/** Other commands may have found the server that this command runs; they finish before it goes. */
-const afterGuests = async (owned: Embedded, log: Logger): Promise<void> => {
-  const pool = createPool({ connection: owned.connection, max: 1, applicationName: 'orderpass hand-over' }, log);
-  const deadline = Date.now() + guestsMs;
+/** Other commands may use the server that this command runs; it stops after they have finished. */
+const stopAfterOthers = async (owned: Embedded, log: Logger): Promise<void> => {
+  const pool = createPool({ connection: owned.connection, max: 1, applicationName: 'orderpass shutdown' }, log);
+  const deadline = Date.now() + othersMsMax;
   try {
     while (Date.now() < deadline) {
-      const { rows } = await pool.query<{ guests: number }>(
-        `select count(*) as guests from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+      const { rows } = await pool.query<{ others: number }>(
+        `select count(*) as others from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
       );
-      if (rows[0]?.guests === 0) break;
+      if (rows[0]?.others === 0) break;
       await new Promise((resolve) => setTimeout(resolve, pollMs));
     }
   } catch (error) {
@@ -121,7 +114,7 @@ const afterGuests = async (owned: Embedded, log: Logger): Promise<void> => {
   }
 };
 
-/** As the server knows the database that is connected to. */
+/** The name of the connected database. */
 export const databaseName = async (db: Kysely<unknown>): Promise<string> => {
   const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(db);
   return rows[0]?.name ?? '';

@@ -1,11 +1,15 @@
-/** Hears what others notify, on a connection of its own. What is heard is a hint: the truth stands in the tables. */
+/**
+ * Receives PostgreSQL notifications on a connection of its own. A notification is a hint only; the tables hold the facts.
+ */
 import type { Pool } from 'pg';
 import { createWake } from '../wake.ts';
 
-/** Shorter than the silence after which the pool takes a server for dead. */
+/** Shorter than the silence after which the pool closes a connection. */
 const aliveMs = 10_000;
 
-/** Calls `onNews` until `signal` is aborted. Rejects when the connection is lost. Channels are names, not input. */
+/**
+ * Calls `onNews` until `signal` is aborted. Rejects when the connection is lost. `channels` must be constants, not input.
+ */
 export const listenOn = async (
   pool: Pool,
   channels: readonly string[],
@@ -33,7 +37,7 @@ export const listenOn = async (
     wake.close();
     client.off('notification', onNotification);
     client.off('error', onError);
-    // Closed, not given back: it listens.
+    // The connection is closed instead of released, since it still listens.
     client.release(true);
   }
 };

@@ -29,7 +29,10 @@ const lockWait = '5min';
 
 const fileName = /^(\d{4})-([a-z0-9-]+)\.sql$/;
 
-/** Reads `0001-some-name.sql` and so on of a folder, in the sequence of their numbers, which may have gaps. Called once at start. */
+/**
+ * Reads `0001-some-name.sql` and so on from a folder, in the order of their numbers, which may have gaps. Called once at
+ * start.
+ */
 export const loadMigrations = (feature: string, folder: URL): Migration[] => {
   const names = readdirSync(folder)
     .filter((name) => name.endsWith('.sql'))
@@ -55,7 +58,7 @@ const keyOf = (entry: { feature: string; number: number }): string => `${entry.f
 const titleOf = (entry: Applied | Migration): string =>
   `${entry.feature}/${String(entry.number).padStart(4, '0')}-${entry.name}`;
 
-/** Applies what is missing and returns it. Any number of starters may call this at the same moment. */
+/** Applies the missing migrations and returns them. Several processes may call this at the same time. */
 export const migrate = async (
   pool: pg.Pool,
   migrations: readonly Migration[],
@@ -63,7 +66,7 @@ export const migrate = async (
 ): Promise<Migration[]> => {
   const client = await pool.connect();
   try {
-    // A migration of a large table may take long; waiting for another starter has its own bound.
+    // A migration of a large table may take long; the wait for the lock has its own bound.
     allowSilence(client);
     await client.query(`set statement_timeout = 0; set lock_timeout = '${lockWait}'`);
     await client.query('select pg_advisory_lock($1)', [lockKey]);
@@ -82,12 +85,12 @@ export const migrate = async (
     for (const migration of pending) await apply(client, migration, log);
     return pending;
   } finally {
-    // Closing the session releases the lock and drops the session's settings, whatever state it is in.
+    // To close the session releases the lock and drops its settings, whatever its state is.
     client.release(true);
   }
 };
 
-/** What is to be applied, in the order given. Refuses a database that these migrations do not describe. */
+/** The migrations to apply, in the given order. Refuses a database that these migrations do not describe. */
 const findPending = (migrations: readonly Migration[], applied: readonly Applied[]): Migration[] => {
   const known = new Map(migrations.map((migration) => [keyOf(migration), migration]));
   if (known.size !== migrations.length)

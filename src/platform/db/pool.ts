@@ -5,9 +5,7 @@ import type { Logger } from 'pino';
 import { withStrictTls } from './database-address.ts';
 import { PipelinedDialect } from './driver/kysely-dialect.ts';
 import { clientClass } from './driver/pg-client.ts';
-
-/** Where a PostgreSQL listens on a Unix socket. `host` is the folder of the socket. */
-export type SocketConnection = { host: string; port: number; user: string; database: string };
+import type { SocketConnection } from './driver/socket-connection.ts';
 
 export type PoolSettings = {
   /** The socket of the embedded server, or a `postgresql://` address. */
@@ -87,9 +85,3 @@ export const createPool = (settings: PoolSettings, log: Logger): pg.Pool => {
 /** `close` of the store ends the pool. `destroy()` of the result would end only a pool that kysely has used. */
 export const createDatabase = (pool: pg.Pool): Kysely<unknown> =>
   new Kysely({ dialect: new PipelinedDialect({ pool }) });
-
-/** The address that `DATABASE_URL`, `psql` and pg understand for a server on a Unix socket. */
-export const connectionUrl = (connection: SocketConnection): string => {
-  const query = new URLSearchParams({ host: connection.host, port: String(connection.port) });
-  return `postgresql://${encodeURIComponent(connection.user)}@/${encodeURIComponent(connection.database)}?${query}`;
-};

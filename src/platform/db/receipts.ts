@@ -14,10 +14,10 @@ export type Receipt = {
   expires: Date;
 };
 
-/** What the receipt answers for; null: not kept. */
+/** The request that the receipt answers; null: not stored. */
 export type ReceiptRequest = { request: string | null; requestBody: Buffer | null };
 
-/** True when this transaction now holds the key; false while another one does. Released with the transaction. */
+/** True when this transaction holds the key now; false while another one does. The lock is released with the transaction. */
 export const tryLockKey = async (tx: Kysely<unknown>, owner: string, key: string): Promise<boolean> => {
   // A collision of two keys in the 64-bit lock space makes one of them wait for a retry, never share a receipt.
   const { rows } = await statement<{ held: boolean }>`
@@ -37,7 +37,7 @@ export const findReceipt = async (
   return rows[0];
 };
 
-/** It may be large, and is asked for only when another request comes with the same key. */
+/** May be large, so it is read only when another request has the same key. */
 export const findReceiptRequest = async (
   tx: Kysely<unknown>,
   owner: string,
@@ -69,7 +69,7 @@ export const deleteReceipt = async (db: Kysely<unknown>, owner: string, key: str
   await sql`delete from platform.receipts where owner = ${owner} and key = ${key}`.execute(db);
 };
 
-/** Deletes at most `limit` expired receipts; returns how many went. */
+/** Deletes at most `limit` expired receipts; returns how many were deleted. */
 export const deleteExpiredReceipts = async (db: Kysely<unknown>, now: Date, limit: number): Promise<number> => {
   const result = await sql`
     delete from platform.receipts where (owner, key) in

@@ -1,10 +1,10 @@
-/** What somebody types into a search for names, as a text query of PostgreSQL ("simple" configuration). */
+/** The text of a search for names as a text query of PostgreSQL ("simple" configuration). */
 
 const wordsMax = 8;
-/** Names are no longer. A cut word would find what does not begin with the whole of it. */
+/** Names have at most this length. A shortened word would match names that do not begin with the whole word. */
 const wordLengthMax = 255;
 
-/** Finds names that have a word beginning with each typed one. Undefined: nothing was typed that could be in a name. */
+/** Finds names that have a word beginning with each given word. Undefined: the text has no character of a name. */
 export const wordsQuery = (typed: string): string | undefined => {
   const words = typed.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
   if (words.length === 0) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Whether the database takes writes. One whose disk is full still answers every question, so it is asked to write: a few
- * pages of a temporary table, for which it needs room, and a commit, for which it needs its journal.
+ * Checks that the database accepts writes. A database with a full disk still answers queries, so the probe writes a few
+ * pages of a temporary table, which need room, and commits, which needs WAL.
  */
 import { type Kysely, sql } from 'kysely';
 import { inTransaction } from './transaction.ts';
@@ -8,11 +8,13 @@ import { inTransaction } from './transaction.ts';
 export type WriteProbe = () => Promise<'ok' | 'failing'>;
 
 const okMs = 5_000;
-/** The end of an outage is to be seen soon. */
+/** A short time, so that the end of an outage shows soon. */
 const failingMs = 1_000;
 const answerMsMax = 1_500;
 
-/** Resolves to what was found at most 5 s ago, within 1.5 s. Never rejects: a database that is away is not judged here. */
+/**
+ * Resolves within 1.5 s to a result of at most 5 s ago. Never rejects: an unreachable database is no matter of this probe.
+ */
 export const createWriteProbe = (db: Kysely<unknown>): WriteProbe => {
   let found: 'ok' | 'failing' = 'ok';
   let foundAtMs = Number.NEGATIVE_INFINITY;
@@ -41,7 +43,7 @@ const within = (work: Promise<void>, msMax: number): Promise<void> =>
     });
   });
 
-/** Rows that stand in their pages as they are; larger ones would be compressed. */
+/** Rows that PostgreSQL stores in the page itself; larger ones would be compressed. */
 const write = async (db: Kysely<unknown>): Promise<void> =>
   inTransaction(db, async (tx) => {
     await sql`create temporary table orderpass_write_probe (filler text) on commit drop`.execute(tx);
@@ -54,7 +56,7 @@ const writeFailure = async (db: Kysely<unknown>): Promise<boolean> => {
     return false;
   } catch (error) {
     const code = String(Reflect.get(error as object, 'code'));
-    // No room or no memory (class 53, without too many connections), an error of the disk, a server that is read-only.
+    // No room or no memory (class 53 except too many connections), an error of the disk, or a read-only server.
     return (/^53/.test(code) && code !== '53300') || code === '58030' || code === '25006';
   }
 };

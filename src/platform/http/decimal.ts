@@ -1,21 +1,21 @@
 /**
- * Decimal numbers as their text says them. A double holds some 15 significant digits, so a number is judged by its text
- * before it is used as a double: otherwise 12.499999999999999999 would be 12.5.
+ * Decimal numbers by their text. A double holds about 15 significant digits, so the text is checked before the number is
+ * used as a double: otherwise 12.499999999999999999 would be 12.5.
  */
 
-/** The value is `digits` × 10^-`scale`; digits have no zeros at their ends, and those of zero are empty. */
+/** The value is `digits` × 10^-`scale`. `digits` has no zeros at its ends; it is empty for zero. */
 export type Decimal = { isNegative: boolean; digits: string; scale: number };
 
 const jsonNumber = /^[+-]?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/** Undefined for what is no number. An exponent counts only where `exponent` allows it. */
+/** Undefined for a text that is no number. An exponent is accepted only with `exponent`. */
 export const readDecimal = (text: string, options: { exponent: boolean }): Decimal | undefined => {
   const match = jsonNumber.exec(text);
   if (match === null) return undefined;
   const [, whole = '', fraction = '', exponent] = match;
   if (exponent !== undefined && !options.exponent) return undefined;
   const all = whole + fraction;
-  // Loops, since a pattern such as /0+$/ needs quadratic time for a long run of zeros.
+  // Loops instead of a pattern: /0+$/ needs quadratic time for a long run of zeros.
   let to = all.length;
   while (to > 0 && all[to - 1] === '0') to -= 1;
   if (to === 0) return { isNegative: false, digits: '', scale: 0 };
@@ -28,10 +28,10 @@ export const readDecimal = (text: string, options: { exponent: boolean }): Decim
   };
 };
 
-/** Up to 15 digits of an everyday size, which every double keeps. */
+/** At most 15 digits of usual magnitude, which every double holds exactly. */
 const shortNumber = /^-?[\d.]{1,15}(?:[eE][+-]?\d{1,2})?$/;
 
-/** Is the double of a number's text the number itself? Its shortest spelling then has the same digits. */
+/** True when the double equals the number of the text: its shortest spelling then has the same digits. */
 export const isExact = (text: string): boolean => {
   const sent = readDecimal(text, { exponent: true });
   if (sent !== undefined && shortNumber.test(text)) return true;

@@ -1,6 +1,6 @@
 /**
- * First step of the internal listener: request id, one access line, and every failure as an envelope. What is not a
- * Fault shows nothing but the request id; a database that is away is 503 with Retry-After, since a retry will help.
+ * First step of the internal listener: request id, one access line, and every failure as an envelope. An error that is not a
+ * Fault shows only the request id. An unreachable database is a 503 with Retry-After, since a retry can succeed.
  */
 import type { Context, Middleware, Next } from 'koa';
 import { envelopeOf, Fault, internalFault } from '#src/contract/fault.ts';
@@ -20,7 +20,7 @@ export const createErrorBoundary = (deps: { log: Logger }): Middleware => {
   return async (ctx: Context, next: Next) => {
     const requestId = requestIdOf(ctx.req.headers[requestIdHeader]);
     const gone = new AbortController();
-    // Only of who went away: making the reason costs more than all the rest of this step.
+    // Only for a caller that went away: to make the reason costs more than the rest of this step.
     ctx.res.once('close', () => {
       if (!ctx.res.writableFinished) gone.abort();
     });

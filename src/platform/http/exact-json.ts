@@ -1,14 +1,14 @@
 /**
  * JSON.parse without its two silent changes. A number that no double holds becomes an inexact number, which keeps its text
- * and which every type of value refuses; of a member that is given twice no value is taken at all (RFC 8259 section 4 and
- * RFC 7493 section 2 leave both to the reader).
+ * and which every value type refuses. A member that is given twice makes the text invalid (RFC 8259 section 4 and RFC 7493
+ * section 2 leave both to the reader).
  */
 import { isExact } from './decimal.ts';
 import { type JsonScan, scanJson } from './scan-json.ts';
 
 /**
- * A symbol, whose description is the text of the number: no schema takes it for a number, a string or an object, so a
- * reader that does not know of inexact numbers refuses them.
+ * A symbol whose description is the text of the number. No schema accepts a symbol as a number, a string or an object, so a
+ * reader that does not know inexact numbers refuses them.
  */
 const inexactNumber = (text: string): symbol => Symbol(text);
 
@@ -16,7 +16,7 @@ const inexactNumber = (text: string): symbol => Symbol(text);
 export const inexactTextOf = (value: unknown): string | undefined =>
   typeof value === 'symbol' ? value.description : undefined;
 
-/** A member that stands twice in one object; `path` leads to it from the parsed text. */
+/** A member that occurs twice in one object; `path` leads to it from the parsed text. */
 export class DuplicateMember extends Error {
   readonly path: readonly string[];
 
@@ -27,16 +27,19 @@ export class DuplicateMember extends Error {
   }
 }
 
-/** A long text holds a number that is not certainly exact (`hasLongNumber` of its scan). */
+/** A long text holds a number that may be inexact (`hasLongNumber` of its scan). */
 export class NumberInLongText extends Error {
   override readonly name = 'NumberInLongText';
 }
 
-/** To keep the texts of numbers, every value is visited: ten times the work of a plain parse, so not for long texts. */
+/**
+ * To keep the texts of numbers a reviver visits every value, which takes ten times as long as a plain parse, so long texts
+ * get none.
+ */
 export const keptCharactersMax = 65_536;
 
 /**
- * For texts of callers. `found`: what `scanJson` has seen in this text. Throws SyntaxError, DuplicateMember or
+ * For texts of callers. `found`: the result of `scanJson` for this text. Throws SyntaxError, DuplicateMember or
  * NumberInLongText.
  */
 export const parseExactJson = (text: string, found: Pick<JsonScan, 'members' | 'hasLongNumber'>): unknown => {
@@ -46,12 +49,12 @@ export const parseExactJson = (text: string, found: Pick<JsonScan, 'members' | '
 
 const parseKept = (text: string, found: Pick<JsonScan, 'members' | 'hasLongNumber'>): unknown => {
   const value: unknown = found.hasLongNumber ? JSON.parse(text, keepText) : JSON.parse(text);
-  // Fewer members than the text names: one of them has replaced another.
+  // The value has fewer members than the text names, so one member has replaced another.
   if (found.members !== countMembers(value)) throw new DuplicateMember(findDuplicate(text));
   return value;
 };
 
-/** The same for a text of this program or its operator, however long, that has not been scanned yet. */
+/** The same for a text of this program or its operator, of any length, that was not scanned yet. */
 export const readExactJson = (text: string): unknown => {
   const raw = Buffer.from(text);
   const plain = { members: 0, hasLongNumber: true };
@@ -76,7 +79,7 @@ const countMembers = (value: unknown): number => {
 
 type Level = { names: Set<string> | undefined; index: number; name: string };
 
-/** Path to the first doubled member of a text that is JSON and has one. */
+/** Path to the first duplicate member of a JSON text that has one. */
 const findDuplicate = (text: string): string[] => {
   const levels: Level[] = [];
   const path = (): string[] => levels.map(({ names, index, name }) => (names === undefined ? String(index) : name));
@@ -99,7 +102,7 @@ const findDuplicate = (text: string): string[] => {
   throw new Error('no member is given twice');
 };
 
-/** In a text that is JSON a colon follows names, and nothing but names. */
+/** In a JSON text a colon follows a name, and only a name. */
 const isName = (text: string, from: number): boolean => {
   let at = from;
   while (text[at] === ' ' || text[at] === '\n' || text[at] === '\r' || text[at] === '\t') at += 1;

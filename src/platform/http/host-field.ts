@@ -1,13 +1,13 @@
 /** Pure: the Host field of a request, by RFC 9112 section 3.2 and RFC 3986 section 3.2.2. */
 
 const charactersMax = 300;
-/** Every sign can be matched in one way only. A comma, which a name could hold, is what two joined fields look like. */
+/** Each character matches in one way only. A comma is refused although a name may hold it: it marks two joined fields. */
 const hostForm = /^(?:\[[0-9A-Fa-f:.]{2,45}\]|(?:[A-Za-z0-9._~!$&'()*+;=-]|%[0-9A-Fa-f]{2})+)(?::[0-9]{0,5})?$/;
 
-/** Most requests of a process name the same host. */
+/** Most requests to a process name the same host, so the last one is remembered. */
 let lastGood = '';
 
-/** What is wrong with it, in words that follow its name; undefined when nothing is. `rawHeaders`: as node gives them. */
+/** The problem, worded to follow the name of the field; undefined without one. `rawHeaders`: as node:http gives them. */
 export const hostProblem = (rawHeaders: readonly string[], httpVersionMinor: number): string | undefined => {
   let host: string | undefined;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
@@ -16,7 +16,7 @@ export const hostProblem = (rawHeaders: readonly string[], httpVersionMinor: num
     if (host !== undefined) return 'must be sent once';
     host = rawHeaders[i + 1];
   }
-  // HTTP/1.0 knew no Host.
+  // HTTP/1.0 has no Host field.
   if (host === undefined || host === '') return httpVersionMinor > 0 ? 'is missing' : undefined;
   if (host === lastGood) return undefined;
   if (host.length > charactersMax || !hostForm.test(host))

@@ -1,6 +1,6 @@
 /**
- * What makes a request the same as another (interface 8): path, query and body, in one agreed spelling. A large body is
- * spelled, hashed and packed piece by piece, so that it is never whole in memory a second time and holds up nobody.
+ * The identity of a request (interface 8): path, query and body in one canonical form. A large body is written, hashed and
+ * compressed in pieces, so it is never in memory a second time and does not block other requests.
  */
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -16,11 +16,11 @@ export type IdentifiableRequest = {
   path: string;
   query: Readonly<Record<string, string>>;
   body: Readonly<Record<string, unknown>> | undefined;
-  /** Its body is worked on in pieces. */
+  /** The body is processed in pieces. */
   isLarge: boolean;
 };
 
-/** What is kept of a request besides its hash. */
+/** The stored form of a request, beside its hash. */
 export type KeptRequest = {
   /** Canonical JSON of path, query and body; of a large request without the body. */
   text: string;
@@ -30,13 +30,13 @@ export type KeptRequest = {
 
 export type RequestIdentity = { hash: Buffer; kept: KeptRequest };
 
-/** Characters that are spelled at once. */
+/** Characters that are written in one step. */
 const batchCharacters = 64_000;
 
 /** Only numbers like 1e20 make a body longer than it came; one that does it on purpose need not be unpacked again. */
 const unpackedBytesMax = 128 * 1024 * 1024;
 
-/** The hash is that of `{"body":…,"path":…,"query":…}`, however it was made. */
+/** The hash is that of `{"body":…,"path":…,"query":…}`, in one step or in pieces. */
 export const identifyRequest = async ({
   path,
   query,
@@ -77,7 +77,7 @@ async function* batchesOf(body: Readonly<Record<string, unknown>>): AsyncGenerat
   yield Buffer.from(batch);
 }
 
-/** Path to the first place where a request differs from the one that was kept; empty when that cannot be told. */
+/** Path to the first difference from the stored request; empty when the stored form cannot show it. */
 export const differenceOf = async (
   kept: KeptRequest,
   { path, query, body }: IdentifiableRequest,

@@ -1,4 +1,4 @@
-/** JSON in one agreed order, so that two texts of the same value compare equal. */
+/** JSON in one canonical order, so two texts of the same value compare equal. */
 import { inexactTextOf } from './exact-json.ts';
 
 /** Members sorted by name at every level; inexact numbers as they were sent. Depth is bounded by the body reader. */
@@ -15,7 +15,7 @@ export const canonicalJson = (value: unknown): string => {
   return JSON.stringify(value) ?? inexactTextOf(value) ?? 'null';
 };
 
-/** The text of `canonicalJson` in pieces: the elements of top-level arrays come one by one. */
+/** The text of `canonicalJson` in pieces: the elements of top-level arrays are separate pieces. */
 export function* canonicalPieces(record: Readonly<Record<string, unknown>>): Generator<string> {
   let before = '{';
   for (const name of Object.keys(record).sort()) {
@@ -38,7 +38,7 @@ function* piecesOfArray(values: readonly unknown[]): Generator<string> {
   yield before === '[' ? '[]' : ']';
 }
 
-/** Path to the first place where two JSON values differ, in the member order of `right`; undefined when they are equal. */
+/** Path to the first difference between two JSON values, in the member order of `right`; undefined when they are equal. */
 export const firstDifference = (left: unknown, right: unknown): string[] | undefined => {
   if (left === right) return undefined;
   if (inexactTextOf(left) !== undefined && inexactTextOf(left) === inexactTextOf(right)) return undefined;

@@ -36,8 +36,8 @@ export type OperationDeps = {
   clock: Clock;
   /** Seals the receipts of operations with secrets. */
   box?: Pick<SecretBox, 'seal' | 'open'>;
-  /** Serves the operations that are `apart`; without it they are served here. */
-  serveApart?: (ctx: Context) => Promise<void>;
+  /** Serves operations with `longWork`; without it this process serves them. */
+  serveLongWork?: (ctx: Context) => Promise<void>;
 };
 
 const defaultBounds: BodyBounds = { bytesMax: 1024 * 1024, timeoutMs: 30_000 };
@@ -47,8 +47,8 @@ export const mountOperations = (operations: readonly Operation[], prefix: string
   const router = new Router({ prefix, strict: true, sensitive: true });
   for (const operation of operations) {
     const handler =
-      operation.apart === true && deps.serveApart !== undefined
-        ? deps.serveApart
+      operation.longWork === true && deps.serveLongWork !== undefined
+        ? deps.serveLongWork
         : (ctx: Context): Promise<void> => serve(operation, prefix, deps, ctx);
     if (operation.method === 'GET') router.get(operation.path, handler);
     else router.post(operation.path, handler);
@@ -116,7 +116,7 @@ const sealingOf = ({ box }: OperationDeps, owner: string, key: string): Sealing 
   };
 };
 
-/** What leaves is what the schema allows, so a column added to a row can never leak into an answer. */
+/** The schema filters the answer, so a column that is added to a row never leaks into an answer. */
 const render = (operation: Operation, body: unknown): string => {
   const parsed = operation.answer.safeParse(body);
   if (!parsed.success)
@@ -131,10 +131,10 @@ const send = (ctx: Context, answer: WireAnswer): void => {
   ctx.body = answer.body.length > largeCharacters ? inSlices(ctx, answer.body) : answer.body;
 };
 
-/** Encoding and writing more at once would hold up other requests for milliseconds. */
+/** To encode and write more in one step would block other requests for milliseconds. */
 const largeCharacters = 256 * 1024;
 
-/** Behind each slice: whoever passes it on has it several times on its thread, and others have their turn between. */
+/** A pause after each slice: sending it copies it several times on this thread, and other requests run in between. */
 const restMs = 1;
 
 const inSlices = (ctx: Context, text: string): Readable => {

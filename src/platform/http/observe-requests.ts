@@ -1,6 +1,6 @@
 /**
  * Counts and traces the requests of the internal listener. The trace of a request is continued only when its assertion is
- * right: whoever else reaches the listener neither joins a trace nor starts one. Stands inside the error boundary.
+ * valid, so no other process can join or start a trace. It runs inside the error boundary.
  */
 import type { Context, Middleware } from 'koa';
 import type { VerifyAssertion } from '#src/contract/assertion.ts';
@@ -13,7 +13,7 @@ type ObserveDeps = { metrics: Metrics; traces: Traces | undefined; verifyAsserti
 
 export type ObserveRequests = {
   middleware: Middleware;
-  /** The same operations, each a span within that of its request. */
+  /** The same operations, each wrapped in a span below that of its request. */
   tracedOperations(operations: readonly Operation[]): readonly Operation[];
 };
 
@@ -21,7 +21,7 @@ const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 
 export const createObserveRequests = ({ metrics, traces, verifyAssertion }: ObserveDeps): ObserveRequests => {
   const count = createCount(metrics);
-  // Operations know their request by its signal.
+  // An operation finds the span of its request by its signal.
   const spans = new WeakMap<AbortSignal, TraceSpan>();
   return {
     middleware: async (ctx, next) => {
@@ -69,7 +69,7 @@ const createCount = (metrics: Metrics): ((route: string, status: number, seconds
   };
 };
 
-/** Paths that exist; for all others one word. */
+/** Known paths; all other paths share one label. */
 const routeOf = (ctx: Context): string => {
   const matched: unknown = ctx._matchedRoute;
   return typeof matched === 'string' ? matched : 'none';
@@ -102,7 +102,7 @@ const endSpan = (span: TraceSpan, ctx: Context, route: string): void => {
   span.end();
 };
 
-/** A transaction that is tried again shows as a second span. */
+/** A retried transaction shows as a second span. */
 const withSpan = (operation: Operation, spans: WeakMap<AbortSignal, TraceSpan>): Operation => ({
   ...operation,
   handle: (input) => traced(spans.get(input.signal), `operation ${operation.path}`, () => operation.handle(input)),

@@ -1,6 +1,6 @@
 /**
- * An operation of the interface as data and one function: what it takes, what it gives, what it does. The same zod
- * objects guard requests and answers and describe the operation to readers.
+ * An operation of the interface as data and one function: its parameters, its answer, its work. The same zod objects check
+ * requests and answers and describe the operation in the documentation.
  */
 import type { Kysely } from 'kysely';
 import type { z } from 'zod';
@@ -10,19 +10,19 @@ import type { BodyBounds } from './read-body.ts';
 export type OperationInput<P> = {
   params: P;
   caller: AssertedCaller;
-  /** The restaurant that this request is about (interface 3.3); "" for operations without one. */
+  /** The restaurant of this request (interface 3.3); "" for operations without one. */
   restuid: string;
   requestId: string;
   now: Date;
-  /** Open transaction on POST, plain connection pool on GET. */
+  /** The open transaction for POST, the connection pool for GET. */
   db: Kysely<unknown>;
-  /** Is the request the first with its Idempotency-Key, or without one? Always true where a handler runs. */
+  /** Aborted when the caller goes away. */
   signal: AbortSignal;
 };
 
 export type OperationAnswer<A> =
   | { body: A; headers?: Readonly<Record<string, string>> }
-  /** The whole answer as text, where it is so large that it was made in slices. It is not held to the schema again. */
+  /** The whole answer as text, where it is so large that it was built in slices. The schema does not check it again. */
   | { json: string; headers?: Readonly<Record<string, string>> };
 
 export type Operation<P = unknown, A = unknown> = {
@@ -30,25 +30,27 @@ export type Operation<P = unknown, A = unknown> = {
   /** Below /api, for example `/orders/list`. */
   path: string;
   summary: string;
-  /** One object for query and body together. */
+  /** One schema for query and body together. */
   params: z.ZodObject<Readonly<Record<string, z.ZodType>>> & z.ZodType<P>;
   answer: z.ZodType<A>;
-  /** False: the operation is not about one restaurant. Default true. */
+  /** False: the operation belongs to no single restaurant. Default true. */
   restaurant?: boolean;
   /** Scopes that depend on the body (interface 6.2 step 13). */
   scopesOf?: (params: P) => readonly string[];
   body?: BodyBounds;
   /**
-   * What must ask the network before a POST changes anything: outside the transaction, and not for an answer that is
-   * replayed. `db` is the plain pool. Throws as `handle` does.
+   * Work that needs the network before a POST changes anything. It runs outside the transaction, and not for a replayed
+   * answer. `db` is the pool. Throws like `handle`.
    */
   check?(input: OperationInput<P>): Promise<void>;
-  /** False: a POST that waits for the network and changes nothing gets no transaction, which would hold a connection. */
+  /**
+   * False: the POST waits for the network and changes nothing, so it gets no transaction, which would occupy a connection.
+   */
   transaction?: boolean;
-  /** True: request or answer hold a secret, so that their receipt is kept sealed. */
+  /** True: request or answer hold a secret, so their receipt is sealed. */
   isSecret?: boolean;
-  /** Long work: served by a process of its own where the program has one. */
-  apart?: true;
+  /** Long work, which blocks other requests: the program may serve it in a process of its own. */
+  longWork?: true;
   /** Refusals of steps 15-17 are thrown as Fault by the route; the use case returns them as values. */
   handle(input: OperationInput<P>): Promise<OperationAnswer<A>>;
 };
@@ -56,5 +58,5 @@ export type Operation<P = unknown, A = unknown> = {
 /** Infers parameter and answer types from the schemas. */
 export const operation = <P, A>(definition: Operation<P, A>): Operation => definition as unknown as Operation;
 
-/** The tenant that a request is about, for features that do not know what their tenants are. */
+/** The tenant of a request, for features that do not know what a tenant is. */
 export const tenantOf = ({ restuid }: { restuid: string }): string => restuid;

@@ -1,6 +1,6 @@
 /**
- * Lists by page and by cursor (interface 7). A cursor is opaque and signed: it names the list, restaurant and filters
- * that it belongs to, the last item's sort key, the page it leads to and the total of its first page.
+ * Lists by page and by cursor (interface 7). A cursor is opaque and signed. It names its list, restaurant and filters, the
+ * sort key of the last item, the page it leads to and the total of its first page.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
@@ -38,13 +38,13 @@ export const pageAnswer = {
   next_cursor: z.string().nullable().describe('Null when more is false'),
 };
 
-/** What a store needs to read one page: rows after `after` (keyset) or from `offset`; ask for `limit` + 1 to learn `more`. */
+/** What a store needs for one page: rows after `after` (keyset) or from `offset`. Read `limit` + 1 rows to learn `more`. */
 export type PageQuery<K> = {
   page: number;
   pagesize: number;
   offset: number;
   after: K | undefined;
-  /** Known under a cursor, null when it was left out there; to be counted otherwise. */
+  /** A cursor carries it (null when it was not counted); otherwise it must be counted. */
   total: number | null | undefined;
 };
 
@@ -54,7 +54,7 @@ export type Cursors = {
     params: { page?: number | undefined; pagesize?: number | undefined; cursor?: string | undefined },
     scope: unknown,
   ): PageQuery<K>;
-  /** Members of the answer; `last` is the sort key behind which the next page begins. */
+  /** Members of the answer; the next page begins after the sort key `last`. */
   answer<K>(
     query: PageQuery<K>,
     scope: unknown,
@@ -87,7 +87,7 @@ export const createCursors = (key: Buffer): Cursors => {
     const expected = Buffer.from(sign(text));
     const given = Buffer.from(mac);
     if (rest.length > 0 || given.length !== expected.length || !timingSafeEqual(given, expected)) throw cursorInvalid();
-    // Only we can have signed it, so its shape is ours; what remains to check is whether it is for this list.
+    // Only this program can have signed it, so its shape is known; it may still belong to another list.
     const payload = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Payload;
     if (payload.s !== scopeHash(scope)) throw cursorInvalid();
     return payload;

@@ -1,6 +1,7 @@
 /**
- * A large JSON object without holding up other requests: the elements of its top-level arrays are cut out of the bytes and
- * parsed one by one, with rests in between. What is accepted, and what it becomes, is as parseExactJson would have it.
+ * Parses a large JSON object without blocking other requests: it cuts the elements of the top-level arrays out of the bytes
+ * and parses them one by one, with pauses in between. It accepts the same texts and returns the same values as
+ * parseExactJson.
  */
 import type { Pace } from '../pace.ts';
 import { DuplicateMember, NumberInLongText, parseExactJson } from './exact-json.ts';
@@ -14,17 +15,17 @@ export type LargeJson =
   | { kind: 'duplicate'; path: readonly string[] }
   | { kind: 'long_number' };
 
-/** `judge` sees each parsed part with its text, and throws whatever refuses it. Outer levels count toward `levelsMax`. */
+/** `check` gets each parsed part with its text, and throws to refuse it. Outer levels count toward `levelsMax`. */
 export const parseLargeJson = async (
   raw: Buffer,
-  { levelsMax, judge, pace }: { levelsMax: number; judge?: (value: unknown, text: string) => void; pace: Pace },
+  { levelsMax, check, pace }: { levelsMax: number; check?: (value: unknown, text: string) => void; pace: Pace },
 ): Promise<LargeJson> => {
-  // A mark at the start is no part of the text (RFC 8259 section 8.1); anywhere else it is one that JSON does not know.
+  // A byte order mark at the start is no part of the text (RFC 8259 section 8.1); anywhere else it is invalid.
   const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   const reader = createReader(raw, hasMark(raw) ? 3 : 0, levelsMax, (from, to, found) => {
     const text = utf8.decode(raw.subarray(from, to));
     const part = parseExactJson(text, found);
-    judge?.(part, text);
+    check?.(part, text);
     return part;
   });
   const value: Record<string, unknown> = {};
@@ -36,7 +37,7 @@ export const parseLargeJson = async (
       reader.expect(colon);
       if (Object.hasOwn(value, name)) throw new DuplicateMember([name]);
       const member = reader.takeIf(bracketOpen) ? await readArray(reader, name, pace) : reader.value(1, [name]);
-      // Assigning to __proto__ would set the prototype.
+      // An assignment to __proto__ would set the prototype.
       Object.defineProperty(value, name, { value: member, writable: true, enumerable: true, configurable: true });
     }
     reader.end();
@@ -76,10 +77,10 @@ const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte ===
 type Found = Pick<JsonScan, 'members' | 'hasLongNumber'>;
 
 const aString: Found = { members: 0, hasLongNumber: false };
-/** Also true, false and null, which only takes a little longer. */
+/** True, false and null go this way too, which only takes a little longer. */
 const aNumber: Found = { members: 0, hasLongNumber: true };
 
-/** Finds where tokens and values end; whether what is in between is JSON is decided by `parse`. */
+/** Finds the ends of tokens and values; `parse` decides whether the text between them is JSON. */
 const createReader = (
   raw: Buffer,
   start: number,
@@ -125,7 +126,7 @@ const createReader = (
       passString();
       return String(parse(from, at, aString));
     },
-    /** The next value; `outer`: levels that it is inside of; `path`: where it stands. */
+    /** The next value. `outer`: the number of levels around it; `path`: its position. */
     value: (outer: number, path: readonly string[]): unknown => {
       skipSpace();
       const from = at;

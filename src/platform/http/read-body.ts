@@ -1,6 +1,6 @@
 /**
- * Reading a request body with a bound on bytes and time (interface 1 and 9.3). The bound holds while reading: a body
- * without a declared length is cut off at the first byte too many, so at most the limit is ever in memory.
+ * Reads a request body with a bound on bytes and time (interface 1 and 9.3). The bound holds while reading: a body without a
+ * declared length is cut off at the first byte too many, so at most the limit is in memory.
  */
 import type { IncomingMessage } from 'node:http';
 import { Fault, validationFault } from '#src/contract/fault.ts';
@@ -14,10 +14,10 @@ export type BodyBounds = { bytesMax: number; timeoutMs: number };
 
 const levelsMax = 64;
 
-/** A smaller body is parsed in a few milliseconds at once. */
+/** A smaller body is parsed in one step, within a few milliseconds. */
 const largeBytes = 256 * 1024;
 
-/** By what the head of the request says: one that says nothing may be. */
+/** By the head of the request; a request without a declared length may be large. */
 export const mayBeLarge = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > largeBytes;
 
@@ -25,7 +25,7 @@ export const mayBeLarge = ({ headers }: IncomingMessage): boolean =>
 export const readBody = (request: IncomingMessage, bounds: BodyBounds): Promise<Buffer> => {
   const tooLarge = (): Fault => new Fault('PAYLOAD_TOO_LARGE', `The body may have at most ${bounds.bytesMax} bytes`);
   if (Number(request.headers['content-length'] ?? 0) > bounds.bytesMax) return Promise.reject(tooLarge());
-  // Where a server has no stream made for requests without a body, nothing ever comes (`optimizeEmptyRequests`).
+  // A server may make no stream for requests without a body; then no event ever comes (`optimizeEmptyRequests`).
   if (request.readableEnded) return Promise.resolve(Buffer.alloc(0));
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -38,7 +38,7 @@ export const readBody = (request: IncomingMessage, bounds: BodyBounds): Promise<
       clearTimeout(timer);
       request.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
       if (fault === undefined) return resolve(Buffer.concat(chunks, bytes));
-      // Left flowing without a listener the rest is thrown away as it comes; nothing more is kept.
+      // Without a listener the flowing stream discards the rest as it arrives.
       request.resume();
       reject(fault);
     };
@@ -56,8 +56,8 @@ export const readBody = (request: IncomingMessage, bounds: BodyBounds): Promise<
 };
 
 /**
- * A JSON object from a body, undefined for an empty one (whose content type does not matter). Throws
- * UNSUPPORTED_MEDIA_TYPE for another type or an encoding, VALIDATION_ERROR with pointer "" for what is not a clean object.
+ * A JSON object from a body, undefined for an empty one (whose content type does not matter). Throws UNSUPPORTED_MEDIA_TYPE
+ * for another type or an encoding, VALIDATION_ERROR with pointer "" for a body that is no clean object.
  */
 export const readJsonObject = async (
   request: IncomingMessage,
@@ -69,7 +69,7 @@ export const readJsonObject = async (
   if (!mayHaveBody) return undefined;
   if (Number(declared ?? 0) > bounds.bytesMax) await readBody(request, bounds);
   const json = isJson(request.headers['content-type']);
-  // An empty chunked body is only known to be empty after reading, so the type is judged after the first look.
+  // Only a read shows that a chunked body is empty, so the type is checked after it.
   const raw = await readBody(request, bounds);
   if (raw.length === 0) return undefined;
   if (!json) throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json in UTF-8');
@@ -82,7 +82,7 @@ const assertNotEncoded = (request: IncomingMessage): void => {
   throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body without Content-Encoding');
 };
 
-/** JSON is UTF-8 (RFC 8259 section 8.1): a body that says another charset would be read as what it is not. */
+/** JSON is UTF-8 (RFC 8259 section 8.1); a body with another charset would be read wrongly. */
 const isJson = (contentType: string | undefined): boolean => {
   const [type = '', ...parameters] = (contentType ?? '').toLowerCase().split(';');
   return type.trim() === 'application/json' && parameters.every(isUtf8OrOther);
@@ -98,7 +98,7 @@ const broken = (message: string, code: 'INVALID_JSON' | 'TOO_DEEP' = 'INVALID_JS
 
 /** The same as `parseJsonObject`, in slices. */
 const parseLargeObject = async (raw: Buffer): Promise<Record<string, unknown>> => {
-  const result = await parseLargeJson(raw, { levelsMax, judge: refuseNul, pace: createPace() });
+  const result = await parseLargeJson(raw, { levelsMax, check: refuseNul, pace: createPace() });
   switch (result.kind) {
     case 'value':
       return result.value;
@@ -111,7 +111,7 @@ const parseLargeObject = async (raw: Buffer): Promise<Record<string, unknown>> =
     case 'long_number':
       throw longNumber();
     case 'broken':
-      // Also a JSON text that is no object, which may only be told by what is wrong with it.
+      // A JSON text that is no object comes here too, and the full parse finds its error.
       return parseJsonObject(raw);
   }
 };
@@ -130,7 +130,7 @@ const longNumber = (): Fault =>
     },
   ]);
 
-/** U+0000 could not be stored, escaped or not; only texts that can hold one are searched. */
+/** PostgreSQL cannot store U+0000, escaped or not. Only texts that can hold one are searched. */
 const refuseNul = (value: unknown, text: string): void => {
   if ((text.includes('\\u0000') || text.includes('\0')) && holdsNul(value)) throw broken('a string holds U+0000');
 };
@@ -143,7 +143,7 @@ export const parseJsonObject = (raw: Buffer): Record<string, unknown> => {
   } catch {
     throw broken('the body is not valid UTF-8');
   }
-  // Depth is counted before parsing: a parser that recurses must never see what is too deep.
+  // Depth is counted before parsing, since a recursive parser must not see a text that is too deep.
   const found = scanJson(raw, 0, levelsMax);
   if (found.levels > levelsMax) throw broken(`the body has more than ${levelsMax} levels`, 'TOO_DEEP');
   let value: unknown;

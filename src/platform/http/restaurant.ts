@@ -1,8 +1,8 @@
-/** Which restaurant a request is about (interface 3.3), decided from the asserted caller and the named `restuid` alone. */
+/** The restaurant of a request (interface 3.3), from the asserted caller and the named `restuid` alone. */
 import type { AssertedCaller } from '#src/contract/assertion.ts';
 import { Fault, validationFault } from '#src/contract/fault.ts';
 
-/** The same answer whether the named restaurant exists or not, so that nothing can be probed. */
+/** The same answer whether the named restaurant exists or not, so callers cannot probe for restaurants. */
 export const resolveRestaurant = (caller: AssertedCaller, named: unknown): string => {
   if (named !== undefined && named !== null && named !== '' && typeof named !== 'string') {
     throw validationFault([{ pointer: 'restuid', code: 'TYPE', message: 'must be a string' }]);

@@ -1,6 +1,6 @@
 /**
- * One effect per Idempotency-Key (interface 8). The receipt is written in the transaction of the change: what the
- * caller was told and what happened commit together or not at all.
+ * One effect per Idempotency-Key (interface 8). The receipt is written in the transaction of the change, so the answer and
+ * the change commit together or not at all.
  */
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
@@ -21,7 +21,7 @@ import { pointerOf } from './validate.ts';
 export type WireAnswer = { status: number; body: string; headers: Record<string, string> };
 
 export type IdempotentRequest = IdentifiableRequest & {
-  /** Key or client that the Idempotency-Key belongs to. */
+  /** The key or client that owns the Idempotency-Key. */
   owner: string;
   key: string;
   requestId: string;
@@ -29,17 +29,17 @@ export type IdempotentRequest = IdentifiableRequest & {
   sealing?: Sealing | undefined;
 };
 
-/** Each part is bound to its place, so that one cannot be put in another's. */
+/** Each part is sealed under its own label, so one part cannot replace another. */
 export type SealedPart = 'answer' | 'request' | 'body';
 export type Sealing = { seal(text: string, part: SealedPart): string; open(sealed: string, part: SealedPart): string };
 
-/** Longer than any request may take; the key of one that died is free after it. */
+/** Longer than any request may take. The key of a request whose process died is free after it. */
 const runningMs = 60_000;
-/** Status of a receipt whose request still runs. */
+/** Status of a receipt whose request is still running. */
 const running = 0;
 const keptMs = 48 * 3600 * 1000;
 
-/** Undefined without the header. Throws VALIDATION_ERROR for a malformed or empty key: its sender counts on it. */
+/** Undefined without the header. Throws VALIDATION_ERROR for a malformed or empty key, since its sender relies on it. */
 export const readIdempotencyKey = (value: string | readonly string[] | undefined): string | undefined => {
   if (value === undefined) return undefined;
   if (typeof value === 'string' && /^[\x21-\x7e]{1,255}$/.test(value)) return value;
@@ -49,8 +49,8 @@ export const readIdempotencyKey = (value: string | readonly string[] | undefined
 };
 
 /**
- * Runs `handle` inside `tx` at most once per key. A refusal by the addressed entity, its state or the domain is
- * recorded too, after its own changes are undone; other faults leave the key free.
+ * Runs `handle` inside `tx` at most once per key. A refusal by the addressed entity, its state or the domain is recorded
+ * too, after its changes are rolled back. Other faults leave the key free.
  */
 export const runOnce = async (
   tx: Kysely<unknown>,
@@ -64,8 +64,8 @@ export const runOnce = async (
 };
 
 /**
- * The same for a handler that waits for others and changes nothing here: no transaction is open while it runs. Its key is
- * taken by a receipt that says so. When the process dies meanwhile, the key is free again after a minute.
+ * The same for a handler that waits for the network and changes nothing here: no transaction is open while it runs. A
+ * receipt with the status "running" holds its key. When the process dies, the key is free again after a minute.
  */
 export const runOnceOutside = async (
   db: Kysely<unknown>,
@@ -101,20 +101,20 @@ export const runOnceOutside = async (
   return keep(db, request, now, answer);
 };
 
-/** Is there an answer to replay? Read without a lock: it only spares work that would be done in vain. */
+/** True when an answer can be replayed. Read without a lock: it only avoids useless work. */
 export const hasReceipt = async (
   db: Kysely<unknown>,
   { owner, key }: Pick<IdempotentRequest, 'owner' | 'key'>,
   now: Date,
 ): Promise<boolean> => (await findReceipt(db, owner, key, now)) !== undefined;
 
-/** The earlier answer to this request. Takes the key for this transaction. Throws CONFLICT, IDEMPOTENCY_KEY_REUSED. */
+/** The earlier answer to this request; otherwise this transaction holds the key. Throws CONFLICT, IDEMPOTENCY_KEY_REUSED. */
 const findEarlier = async (
   tx: Kysely<unknown>,
   request: IdempotentRequest,
   now: Date,
 ): Promise<WireAnswer | undefined> => {
-  // Sent together: what is found was read when the lock was held.
+  // Pipelined: the receipt is read after the lock was taken.
   const [isHeld, earlier] = await Promise.all([
     tryLockKey(tx, request.owner, request.key),
     findReceipt(tx, request.owner, request.key, now),
@@ -131,7 +131,7 @@ const stillRunning = (): Fault =>
 
 const identities = new WeakMap<IdempotentRequest, Promise<RequestIdentity>>();
 
-/** Made once, however often its transaction is repeated. */
+/** Built once, even when the transaction is retried. */
 const identityOf = (request: IdempotentRequest): Promise<RequestIdentity> => {
   const made = identities.get(request) ?? identifyRequest(request);
   identities.set(request, made);
@@ -150,13 +150,13 @@ const asKept = async (request: IdempotentRequest): Promise<Pick<Receipt, 'reques
   };
 };
 
-/** What `asKept` has made of a request; undefined when it was not kept, or sealed by an operation that is not this one. */
+/** The stored form that `asKept` made; undefined when there is none, or when another operation sealed it. */
 const opened = (
   { request, requestBody }: ReceiptRequest,
   sealing: Sealing | undefined,
 ): { text: string; packedBody: Buffer | null } | undefined => {
   if (request === null) return undefined;
-  // What is sealed is base64.
+  // A sealed text is base64.
   if (request.startsWith('{')) return { text: request, packedBody: requestBody };
   return (
     sealing && {
@@ -182,7 +182,7 @@ const keep = async (
 
 const replay = (receipt: Receipt, sealing: Sealing | undefined): WireAnswer => ({
   status: receipt.status,
-  // A receipt of a version that did not seal those of this operation is JSON; what is sealed is base64.
+  // A receipt that an earlier version did not seal is JSON; a sealed one is base64.
   body: receipt.body.startsWith('{') ? receipt.body : (sealing?.open(receipt.body, 'answer') ?? receipt.body),
   headers: { ...receipt.headers, 'idempotent-replayed': 'true' },
 });
@@ -216,7 +216,7 @@ const reused = async (tx: Kysely<unknown>, request: IdempotentRequest): Promise<
   const earlier = await findReceiptRequest(tx, request.owner, request.key);
   const kept = earlier && opened(earlier, request.sealing);
   const path = kept === undefined ? [] : await differenceOf(kept, request);
-  // path[0] says which part of the request differs; the pointer names the place inside it.
+  // path[0] names the part of the request that differs; the pointer names the place inside it.
   const pointer = path[0] === 'path' || path.length < 2 ? '' : pointerOf(path.slice(1));
   const message =
     path[0] === 'path' ? 'the key was used with another operation' : 'differs from the first request with this key';

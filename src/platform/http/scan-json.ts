@@ -1,14 +1,17 @@
-/** One look at the bytes of a JSON text, for what JSON.parse does not say: depth, doubled members, numbers too long for a double. */
+/**
+ * One pass over the bytes of a JSON text, for facts that JSON.parse hides: depth, duplicate members, numbers too long for a
+ * double.
+ */
 
 export type JsonScan = {
-  /** After the bracket that closes the first one; the length of the text when nothing closes it. */
+  /** The offset after the bracket that closes the first one; the length of the text when none does. */
   end: number;
   isClosed: boolean;
-  /** Levels of nesting at the deepest place. */
+  /** The deepest level of nesting. */
   levels: number;
-  /** Members of all objects, doubled ones included. */
+  /** Members of all objects, duplicates included. */
   members: number;
-  /** A number has an exponent, or more digits than every double keeps. */
+  /** True when a number has an exponent, or more digits than every double holds. */
   hasLongNumber: boolean;
 };
 
@@ -19,14 +22,14 @@ const [zero, nine, dot, upperE, lowerE] = [0x30, 0x39, 0x2e, 0x45, 0x65];
 /** A double keeps every decimal of up to this many digits. */
 const digitsMax = 15;
 
-/** After the closing quote of the string at `from`; beyond the end of `raw` when it has none. */
+/** The offset after the closing quote of the string at `from`; beyond the end of `raw` without one. */
 export const endOfString = (raw: Uint8Array, from: number): number => {
   let at = from + 1;
   while (at < raw.length && raw[at] !== quote) at += raw[at] === backslash ? 2 : 1;
   return at + 1;
 };
 
-/** Scans from `from` to the end of the first array or object. `levelsMax`: it stops at the first level more. */
+/** Scans from `from` to the end of the first array or object. It stops at a level beyond `levelsMax`. */
 export const scanJson = (raw: Uint8Array, from: number, levelsMax: number): JsonScan => {
   let depth = 0;
   let levels = 0;
@@ -42,7 +45,7 @@ export const scanJson = (raw: Uint8Array, from: number, levelsMax: number): Json
       digits += 1;
       if (digits > digitsMax) hasLongNumber = true;
     } else if (byte === dot) {
-      // Digits on both sides belong to one number.
+      // The digits on both sides belong to one number.
     } else if (byte === lowerE || byte === upperE) {
       if (digits > 0) hasLongNumber = true;
     } else {

@@ -1,4 +1,4 @@
-/** From what a caller sent to typed parameters, with every fault named at once (interface 1, 6.1, 6.2 step 12). */
+/** Turns the values of a request into typed parameters, and names every fault at once (interface 1, 6.1, 6.2 step 12). */
 import type { z } from 'zod';
 import type { DetailCode, FaultDetail } from '#src/contract/fault.ts';
 import { validationFault } from '#src/contract/fault.ts';
@@ -26,7 +26,7 @@ const codeOf = (issue: Issue): DetailCode => {
       return typeof code === 'string' ? (code as DetailCode) : 'FORMAT';
     }
     case 'invalid_type':
-      // zod drops the input of an issue; its message still says what came. null is "not given" as everywhere else.
+      // zod drops the input of an issue, but its message still describes it. null means "not given", as everywhere else.
       return /received (undefined|null)$/.test(issue.message) ? 'REQUIRED' : 'TYPE';
     case 'too_small':
     case 'too_big':
@@ -67,7 +67,7 @@ export const readQuery = (search: string): { values: Record<string, string>; err
   return { values, errors };
 };
 
-/** Belongs to every operation, so no operation names it. */
+/** A parameter of every operation, so no operation declares it. */
 const tenantName = 'restuid';
 
 /** One set of parameters from query and body; the same name in both must mean the same value after conversion. */
@@ -79,7 +79,7 @@ export const mergeParameters = (
   if (body === undefined) return { values: { ...query }, errors: [] };
   const errors: FaultDetail[] = [];
   for (const [name, inQuery] of Object.entries(query)) {
-    // Names that mean nothing here are ignored, so they cannot contradict each other either.
+    // Unknown names are ignored, so they cannot contradict each other either.
     if (!Object.hasOwn(body, name) || !(Object.hasOwn(shape, name) || name === tenantName)) continue;
     if (!sameValue(shape[name], inQuery, body[name])) {
       errors.push({ pointer: name, code: 'CONFLICTING_VALUES', message: 'differs between query and body' });
@@ -110,7 +110,7 @@ export const parseParameters = <T>(
   throw validationFault([...earlier, ...own]);
 };
 
-/** A null that was sent is named as null: "is required" would have its sender look for a member that is there. */
+/** A null that was sent is reported as null: "is required" would make the sender look for a member that is present. */
 const detailsSent = (error: z.ZodError, values: unknown): FaultDetail[] =>
   detailsOf(error).map((detail, index) => {
     if (detail.code !== 'REQUIRED' || sentAt(values, error.issues[index]?.path ?? []) !== null) return detail;

@@ -1,9 +1,9 @@
 /**
- * The value types of interface 2 as zod schemas. Every parameter may come from a query (always a string) or from JSON,
- * so each type accepts both forms and gives one. Issues carry the detail code of interface 6.1 in `params.code`.
+ * The value types of interface 2 as zod schemas. Every parameter may come from a query (always a string) or from JSON, so
+ * each type accepts both forms and returns one. Issues carry the detail code of interface 6.1 in `params.code`.
  *
- * What is stored is what was sent: a number where the type is text is refused with TYPE, since a double may have changed its
- * digits before; a number with more decimals than its type has is refused with FORMAT, one beyond its bounds with RANGE.
+ * Values are stored as they were sent. A number where the type is text is refused with TYPE, since a double may have changed
+ * its digits. A number with too many decimals is refused with FORMAT, one beyond its bounds with RANGE.
  */
 import { z } from 'zod';
 import type { DetailCode } from '#src/contract/fault.ts';
@@ -12,7 +12,7 @@ import { inexactTextOf } from './exact-json.ts';
 
 type Verdict<T> = { value: T } | { code: DetailCode; message: string };
 
-/** How a value is described to readers: JSON Schema keywords of the JSON form. */
+/** The description of a value for the documentation: JSON Schema keywords of the JSON form. */
 type Described = Readonly<Record<string, unknown>>;
 
 const convert = <T>(described: Described, read: (input: unknown) => Verdict<T>): z.ZodType<T> =>
@@ -70,7 +70,8 @@ export const text = (
     const length = [...value].length;
     if (length < min || length > max) return { code: 'LENGTH', message: `must have ${span(min, max)} characters` };
     if (value.includes('\0')) return { code: 'FORMAT', message: 'must not hold U+0000' };
-    // Half of a surrogate pair is no character: PostgreSQL refuses it in JSON, and elsewhere it would become another text.
+    // Half of a surrogate pair is no character: PostgreSQL refuses it in JSON, and elsewhere it would become another
+    // character.
     if (!value.isWellFormed()) return { code: 'FORMAT', message: 'must be valid Unicode' };
     if (bounds.pattern !== undefined && !bounds.pattern.test(value)) {
       return { code: 'FORMAT', message: `must be ${bounds.format ?? 'of the documented form'}` };
@@ -97,9 +98,9 @@ export const email = (): z.ZodType<string> =>
 const span = (min: number, max: number): string => (min === max ? String(min) : `${min} to ${max}`);
 
 type Numeric = {
-  /** Exact as soon as decimals and bounds have been judged: what they leave has at most 15 digits. */
+  /** Exact once decimals and bounds are checked: at most 15 digits are left. */
   value: number;
-  /** As written, trailing zeros aside: 12.50 has one. */
+  /** As written, without trailing zeros: 12.50 has one decimal. */
   decimals: number;
 };
 
@@ -234,7 +235,7 @@ export const list = <T>(item: z.ZodType<T>, bounds: { min?: number; max: number 
     .pipe(z.array(item).meta({ minItems: min, maxItems: max })) as unknown as z.ZodType<T[]>;
 };
 
-/** Named by the system only: whoever sends it is told so. */
+/** A member that only the system sets; a caller that sends it gets a fault. */
 export const readOnly = (): z.ZodType<undefined> =>
   z
     .unknown()
@@ -247,8 +248,8 @@ export const readOnly = (): z.ZodType<undefined> =>
     .meta({ readOnly: true });
 
 /**
- * At least one of the members must be given; the refusal names them all. Judged also when others have faults, so that all
- * come in one answer.
+ * At least one of the members must be given; the refusal names them all. The check runs even when other values have faults,
+ * so one answer names all faults.
  */
 export const requireOneOf = <T extends z.ZodObject>(object: T, names: readonly (keyof z.infer<T> & string)[]): T =>
   object
@@ -262,7 +263,7 @@ export const requireOneOf = <T extends z.ZodObject>(object: T, names: readonly (
     )
     .meta({ anyOf: names.map((name) => ({ required: [name] })) });
 
-/** Of each pair `…_from` and `…_to` the first must not be after the second: nothing could lie between them. */
+/** In each pair `…_from` and `…_to` the first must not be after the second: nothing could lie between them. */
 export const requirePeriods = <T extends z.ZodObject>(object: T): T => {
   const starts = Object.keys(object.shape).filter((name) => name.endsWith('_from'));
   return object.superRefine(
@@ -279,5 +280,5 @@ export const requirePeriods = <T extends z.ZodObject>(object: T): T => {
   );
 };
 
-/** What `date` and `dateTime` give. */
+/** The value of `date` and `dateTime`. */
 const isMoment = (value: unknown): value is string | Date => typeof value === 'string' || value instanceof Date;

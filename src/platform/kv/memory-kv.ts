@@ -1,4 +1,4 @@
-/** The twin of redis-kv.ts for one process. */
+/** The implementation for one process; redis-kv.ts is the one for several. */
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import type { Count, Kv, WindowCounter, WindowOptions } from './kv.ts';
 
@@ -8,7 +8,7 @@ export const createMemoryKv = (): Kv => {
     health: () => 'local',
     windows: createCounter,
     publish: (channel, message) => {
-      // Later, as over a network: who publishes has finished its own work before anybody reacts.
+      // Delivered later, as over a network: the publisher finishes its own work before a listener runs.
       queueMicrotask(() => {
         for (const listener of listeners.get(channel) ?? []) listener(message);
       });
@@ -24,7 +24,7 @@ export const createMemoryKv = (): Kv => {
 
 const createCounter = ({ name, quota, windowSeconds }: WindowOptions): WindowCounter => {
   const limiter = new RateLimiterMemory({ keyPrefix: name, points: quota, duration: windowSeconds });
-  // The library reads and writes in two steps, each with a promise; in line they are one.
+  // The library reads and writes in two asynchronous steps; the queue makes them one.
   let last: Promise<unknown> = Promise.resolve();
   const inLine = <T>(work: () => Promise<T>): Promise<T> => {
     const result = last.then(work);
@@ -48,7 +48,7 @@ const createCounter = ({ name, quota, windowSeconds }: WindowOptions): WindowCou
         if (held.used + units > quota) return { ...held, taken: false };
         return { ...(await add(key, units)), taken: true };
       }),
-    giveBack: (key, units) =>
+    release: (key, units) =>
       inLine(async () => {
         if ((await read(key)) !== undefined) await limiter.reward(key, units);
       }),

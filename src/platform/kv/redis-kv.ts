@@ -1,8 +1,7 @@
 /**
- * Redis as the shared state. One that says nothing for `waitMsMax` is away: that is what it costs, once, since from then
- * on everything is refused at once (KvAway) until it answers again, which is tried several times a second. One that is
- * busy with many questions may take up to `busyFactor` times that. Connections are opened again by themselves; one that is
- * open and silent is given up.
+ * Redis as the shared state. A Redis that sends nothing for `waitMsMax` counts as away. One request waits that long;
+ * afterwards every question is refused at once (KvAway), until a probe, several times a second, gets an answer. A busy Redis
+ * may take up to `busyFactor` times as long. Lost connections are reopened; an open but silent connection is closed.
  */
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
@@ -12,14 +11,14 @@ import { type Count, type Kv, KvAway, type WindowCounter, type WindowOptions } f
 type RedisKvDeps = {
   url: string;
   log: Logger;
-  /** How long a question may wait while Redis says nothing at all. */
+  /** How long a question may wait while Redis sends nothing. */
   waitMsMax?: number;
 };
 
 const waitMsDefault = 10;
 const busyFactor = 20;
 const probeMs = 200;
-/** A probe may take longer than an answer: it tells an overloaded machine from a dead one. */
+/** A probe may take longer than an answer, to distinguish an overloaded machine from a dead one. */
 const probesMax = 8;
 const namePrefix = 'orderpass';
 
@@ -30,7 +29,7 @@ const connectionOptions = {
 };
 
 export const createRedisKv = ({ url, log, waitMsMax = waitMsDefault }: RedisKvDeps): Kv => {
-  // Nothing waits for a connection, and nothing is sent twice: a count that nobody waits for any more is a wrong count.
+  // No command waits for a connection, and none is sent twice: a count after its request has gone would be wrong.
   const client = new Redis(url, {
     ...connectionOptions,
     enableOfflineQueue: false,
@@ -52,7 +51,7 @@ export const createRedisKv = ({ url, log, waitMsMax = waitMsDefault }: RedisKvDe
   };
 };
 
-/** One line in the words of Redis or of the system; neither repeats a password. */
+/** One line, as Redis or the system words it; neither repeats a password. */
 const reasonOf = (error: Error): string => {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   const said = first instanceof Error && first.message !== '' ? first.message : error.name;
@@ -64,24 +63,24 @@ type Gate = { isOpen(): boolean; ask<T>(question: () => Promise<T>): Promise<T>;
 /** Lets questions through while Redis answers in time. */
 const createGate = (client: Redis, log: Logger, waitMsMax: number): Gate => {
   let silent = false;
-  let told: 'up' | 'down' = 'up';
+  let reported: 'up' | 'down' = 'up';
   let missed = 0;
   let answers = 0;
   let reason = 'it does not answer';
   const isOpen = (): boolean => client.status === 'ready' && !silent;
-  const tell = (): void => {
+  const report = (): void => {
     const now = isOpen() ? 'up' : 'down';
-    if (now === told) return;
-    told = now;
+    if (now === reported) return;
+    reported = now;
     if (now === 'down')
       log.warn(`Redis is not reachable (REDIS_URL): ${reason}; limits are counted by each process alone`);
     else log.warn('Redis is reachable again; limits are shared');
   };
-  client.on('ready', tell).on('close', tell);
+  client.on('ready', report).on('close', report);
   client.on('error', (error) => {
     log.debug({ err: error }, 'Redis connection');
     reason = reasonOf(error);
-    tell();
+    report();
   });
   const probe = async (): Promise<void> => {
     if (!silent || client.status !== 'ready') return;
@@ -89,10 +88,10 @@ const createGate = (client: Redis, log: Logger, waitMsMax: number): Gate => {
       await inTime(client.ping(), probeMs, () => 0);
       silent = false;
       missed = 0;
-      tell();
+      report();
     } catch {
       missed += 1;
-      // The other end is gone without a word (power, a dropped network), or stands still.
+      // The other end is gone without closing (power, a dropped network), or is stopped.
       if (missed % probesMax === 0) client.disconnect(true);
     }
   };
@@ -112,7 +111,7 @@ const createGate = (client: Redis, log: Logger, waitMsMax: number): Gate => {
         return await inTime(asked, waitMsMax, () => answers);
       } catch (error) {
         if (error instanceof Late) silent = true;
-        tell();
+        report();
         throw new KvAway(error);
       }
     },
@@ -122,22 +121,22 @@ const createGate = (client: Redis, log: Logger, waitMsMax: number): Gate => {
 
 class Late extends Error {}
 
-/** Waits `msMax`, and again as long as `progress` moves, which tells of answers to earlier questions. */
+/** Waits `msMax`, and again as long as `progress` moves, which shows answers to earlier questions. */
 const inTime = <T>(work: Promise<T>, msMax: number, progress: () => number): Promise<T> =>
   new Promise((resolve, reject) => {
     const startedAt = performance.now();
     let seen = progress();
     let timer: NodeJS.Timeout;
     let settled = false;
-    const judge = (): void => {
+    const check = (): void => {
       if (settled) return;
       if (progress() === seen || performance.now() - startedAt > msMax * busyFactor) return reject(new Late());
       seen = progress();
       wait();
     };
     const wait = (): void => {
-      // When this process itself was busy the answer may lie in the socket already; it is read before it counts as late.
-      timer = setTimeout(() => setImmediate(() => setImmediate(judge)), msMax);
+      // A busy process may have the answer in its socket already; it is read before the question counts as late.
+      timer = setTimeout(() => setImmediate(() => setImmediate(check)), msMax);
     };
     wait();
     const settle = <V>(next: (value: V) => void) => {
@@ -151,8 +150,8 @@ const inTime = <T>(work: Promise<T>, msMax: number, progress: () => number): Pro
   });
 
 /**
- * The library's script adds first and judges afterwards, so a refused call would use units up. This one adds what fits
- * (ARGV: units, seconds, limit), and takes nothing off a window that is over. Same result: total, milliseconds left.
+ * The script of the library adds before it compares, so a refused call would use units up. This script adds only units that
+ * fit (ARGV: units, seconds, limit), and takes nothing off a window that is over. Same result: total, milliseconds left.
  */
 const addWhatFits = `
 local held = tonumber(redis.call('get', KEYS[1]) or '0')
@@ -187,7 +186,7 @@ const createCounter = (client: Redis, gate: Gate, { name, quota, windowSeconds }
       const { used, msLeft } = countOf(await gate.ask(() => strict.penalty(key, units)));
       return used > quota ? { used: used - units, msLeft, taken: false } : { used, msLeft, taken: true };
     },
-    giveBack: async (key, units) => {
+    release: async (key, units) => {
       await gate.ask(() => loose.reward(key, units));
     },
   };
@@ -200,14 +199,14 @@ const countOf = ({ consumedPoints, msBeforeNext }: RateLimiterRes): Count => ({
 
 type Messages = Pick<Kv, 'publish' | 'subscribe'> & { close(): void };
 
-/** A connection that listens may do nothing else in the older protocol, so it is one of its own. */
+/** In the older protocol a subscribed connection can do nothing else, so it is a separate one. */
 const createMessages = (url: string, client: Redis): Messages => {
   const listeners = new Map<string, Set<(message: string) => void>>();
   const listening = new Redis(url, {
     ...connectionOptions,
     lazyConnect: true,
     maxRetriesPerRequest: null,
-    // The library would do it with nobody to hear of a connection that is lost again meanwhile, or closed by us.
+    // The library would ignore a failed resubscription when the connection is lost again or closed.
     autoResubscribe: false,
   });
   const listen = (names: readonly string[]): void => {

@@ -1,26 +1,26 @@
-/** Figures for Prometheus. Features say what they count through this port and know no library. */
+/** Metrics for Prometheus. Features count through this port and know no library. */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { createLeanCounter, createLeanHistogram } from './prom-client/lean-metrics.ts';
 
-/** Label values must come from a bounded set: ids of routes and codes, never what a caller sent. */
+/** Label values must come from a bounded set: ids of routes and codes, never values of a caller. */
 export type Metrics = {
   counter<L extends string>(name: string, help: string, labels: readonly L[]): MetricCounter<L>;
   histogram<L extends string>(name: string, help: string, buckets: readonly number[]): MetricHistogram<L>;
-  /** For what is counted elsewhere anyway: `read` gives the total since the start, when somebody looks. */
+  /** For a total that is counted elsewhere: `read` returns the total since the start, at each scrape. */
   total(name: string, help: string, read: () => number): void;
-  /** `read` is asked when somebody looks; its failure makes the figure NaN and never the whole page fail. */
+  /** `read` is called at each scrape. When it fails the metric is NaN, and the page is still complete. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
   /** The exposition format, and its content type. */
   render(): Promise<{ contentType: string; text: string }>;
 };
 
-/** Look the child up once and keep it: finding it by its labels costs more than counting. */
+/** Look the child up once and keep it: to find it by its labels costs more than to count. */
 export type MetricCounter<L extends string> = { child(labels: Record<L, string>): { inc(by?: number): void } };
 export type MetricHistogram<L extends string> = { child(labels: Record<L, string>): { observe(value: number): void } };
 
 const prefix = 'orderpass_';
 
-/** `process`: figures of the process and of Node as well. */
+/** `process`: also metrics of the process and of Node. */
 export const createMetrics = ({ process = true }: { process?: boolean } = {}): Metrics => {
   const registry = new Registry();
   if (process) collectDefaultMetrics({ register: registry });

@@ -1,6 +1,6 @@
 /**
- * Spans to a collector by OTLP over HTTP, in batches. What waits is bounded: while the collector is slow or away, spans
- * are dropped and counted, and no request waits. Loaded only when traces are configured.
+ * Sends spans to a collector by OTLP over HTTP, in batches. The queue is bounded: while the collector is slow or away, spans
+ * are dropped and counted, and no request waits. Loaded only when tracing is configured.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -72,9 +72,9 @@ export const createOtlpTraces = (deps: TracesDeps & { endpoint: string }): Trace
   };
 };
 
-/** The library drops what is too much too, but tells nobody how many. */
+/** The library drops spans beyond its bound too, but does not count them. */
 const createBoundedProcessor = (exporter: SpanExporter, { metrics, log }: TracesDeps): SpanProcessor => {
-  const counter = metrics.counter('spans_total', 'Spans for the collector by what became of them', ['outcome']);
+  const counter = metrics.counter('spans_total', 'Spans for the collector by outcome', ['outcome']);
   const exported = counter.child({ outcome: 'exported' });
   const dropped = counter.child({ outcome: 'dropped' });
   let waiting = 0;
@@ -86,7 +86,9 @@ const createBoundedProcessor = (exporter: SpanExporter, { metrics, log }: Traces
         const failed = result.code !== 0;
         (failed ? dropped : exported).inc(spans.length);
         if (failed !== isAway)
-          log.warn(failed ? 'the collector of spans is away; spans are dropped' : 'spans are taken');
+          log.warn(
+            failed ? 'the collector of spans is away; spans are dropped' : 'the collector of spans accepts spans again',
+          );
         isAway = failed;
         done(failed ? { code: result.code } : result);
       }),
@@ -99,7 +101,7 @@ const createBoundedProcessor = (exporter: SpanExporter, { metrics, log }: Traces
     scheduledDelayMillis: batchMs,
     exportTimeoutMillis: exportMs + 1_000,
   });
-  metrics.gauge('spans_waiting', 'Spans that the collector has not taken yet', () => waiting);
+  metrics.gauge('spans_waiting', 'Spans that the collector has not accepted yet', () => waiting);
   return {
     onStart: () => undefined,
     onEnd: (span) => {
@@ -149,7 +151,7 @@ const decoded = (value: string): string => {
   }
 };
 
-/** W3C Trace Context, version 00; of later versions the part that they share with it. */
+/** W3C Trace Context, version 00, and of later versions the fields that they share with it. */
 const pattern =
   /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$|^(?!00|ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})-/;
 const stateLengthMax = 512;

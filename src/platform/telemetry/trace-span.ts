@@ -21,12 +21,12 @@ export type TraceSpan = {
   end(): void;
 };
 
-/** Headers of a caller whose word is taken. What is malformed counts as absent. */
+/** Trace headers of a trusted caller. Malformed headers count as absent. */
 export type TraceContext = { traceparent: string | undefined; tracestate: string | undefined };
 
 export type Traces = {
   start(kind: SpanKind, name: string, from?: TraceContext): TraceSpan;
-  /** Sends what waits, within a bound. */
+  /** Sends the queued spans, within a time bound. */
   close(): Promise<void>;
 };
 

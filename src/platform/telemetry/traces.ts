@@ -1,7 +1,7 @@
 /**
- * Spans for OpenTelemetry. Features say what they trace through this port and know no library. A span is passed on by
- * hand, so nothing follows requests around; without a collector there are no traces at all, and nothing of the library is
- * loaded. Attributes are named by its semantic conventions. No credential, query, body or address of a person goes in.
+ * Spans for OpenTelemetry. Features trace through this port and know no library. A span is passed on as an argument, so no
+ * context follows the request. Without a collector there are no spans, and no library is loaded. Attributes are named by the
+ * semantic conventions. No credential, query, body or personal address goes in.
  */
 import type { TraceSpan, Traces, TracesDeps } from './trace-span.ts';
 
@@ -15,7 +15,7 @@ export const openTraces = async (deps: TracesDeps): Promise<Traces | undefined> 
   return createOtlpTraces({ ...deps, endpoint });
 };
 
-/** Runs `work` as a part of `parent`. */
+/** Runs `work` inside a child span of `parent`. */
 export const traced = async <T>(parent: TraceSpan | undefined, name: string, work: () => Promise<T>): Promise<T> => {
   if (parent === undefined) return work();
   const span = parent.child('internal', name);

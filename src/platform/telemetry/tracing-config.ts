@@ -1,4 +1,4 @@
-/** Settings of traces, under the names that OpenTelemetry gave them where it did. */
+/** Settings of tracing, under the names of OpenTelemetry where it has one. */
 import { z } from 'zod';
 
 const isCollector = (value: string): boolean => {
@@ -18,10 +18,10 @@ export const tracingSettings = z.strictObject({
     }),
   headers: z
     .string()
-    .regex(/^[^=,\s]+=[^,]*(,[^=,\s]+=[^,]*)*$/, 'must be name=value pairs, apart by commas')
+    .regex(/^[^=,\s]+=[^,]*(,[^=,\s]+=[^,]*)*$/, 'must be name=value pairs, separated by commas')
     .optional()
     .meta({
-      description: 'Headers for the collector, as name=value pairs apart by commas, values percent-encoded',
+      description: 'Headers for the collector, as name=value pairs separated by commas, values percent-encoded',
       env: 'OTEL_EXPORTER_OTLP_HEADERS',
       secret: true,
     }),
@@ -42,7 +42,7 @@ export const tracingSettings = z.strictObject({
     ])
     .default('parentbased_always_on')
     .meta({
-      description: 'Which requests are traced; parentbased: as whoever called decided, else as the second part says',
+      description: 'Which requests are traced; parentbased: the decision of the caller, else the second part',
       env: 'OTEL_TRACES_SAMPLER',
     }),
   sampler_arg: z.coerce

@@ -1,6 +1,7 @@
 /** Restaurants with menus and known customers on a running program, and orders that it takes. */
+
+import type { SocketConnection } from '#src/platform/db/driver/socket-connection.ts';
 import { embeddedConnection } from '#src/platform/db/embedded/embedded.ts';
-import type { SocketConnection } from '#src/platform/db/pool.ts';
 import { type RunningProgram, runJson } from '../../support/program.ts';
 
 const restaurantsCount = 4;

@@ -2,8 +2,8 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connectionUrl } from '#src/platform/db/driver/socket-connection.ts';
 import { startEmbedded } from '#src/platform/db/embedded/embedded.ts';
-import { connectionUrl } from '#src/platform/db/pool.ts';
 import { createLog } from '#src/platform/log.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'orderpass-bench-'));

@@ -44,7 +44,7 @@ const importOperation = (deps: ImportDeps): Operation =>
     params: importParams,
     answer,
     body: { bytesMax: 32 * 1024 * 1024, timeoutMs: 120_000 },
-    apart: true,
+    longWork: true,
     handle: async (input) => {
       const restaurant = await requireRestaurant(input.db, input.restuid);
       return input.params.plan_id === undefined
@@ -146,7 +146,7 @@ const revertOperation = (deps: ImportDeps): Operation =>
     summary: 'Put the elements of this client back as they were right after one of its versions',
     params: z.object({ version: integer({ min: 1, max: Number.MAX_SAFE_INTEGER }) }),
     answer,
-    apart: true,
+    longWork: true,
     handle: async ({ db, restuid, caller, params, now }) => {
       const restaurant = await requireRestaurant(db, restuid);
       const owner = caller.id;
@@ -172,7 +172,7 @@ const importsOperation = ({ cursors }: ImportDeps): Operation =>
     }),
     answer: z.object({ imports: z.array(listedAnswer), ...pageAnswer }),
     // One of them with its report may have megabytes.
-    apart: true,
+    longWork: true,
     handle: async ({ db, restuid, caller, params }) => {
       const restaurant = await requireRestaurant(db, restuid);
       // A key is the restaurant's own; a client sees what it did.

@@ -1,7 +1,7 @@
 /**
- * The user that PostgreSQL runs as. It refuses to run as root, so a start by root gives it a user id of its own, which no
- * other program has: its files and its socket, which asks for no password, are then out of reach of every process but
- * root's. Everybody else runs it as themselves.
+ * The user that PostgreSQL runs as. PostgreSQL refuses to run as root, so a start by root gives it a user id that no other
+ * program has: only root can then reach its files and its socket, which asks for no password. Every other user runs it under
+ * its own id.
  */
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -11,20 +11,20 @@ import type { Logger } from 'pino';
 /** Ids to switch to; undefined means the user of this process. */
 export type Account = { uid: number; gid: number } | undefined;
 
-const nobodyId = 65_534;
+const unprivilegedId = 65_534;
 
 export const isRoot = (): boolean => process.getuid?.() === 0;
 
-/** The table of user ids that systemd keeps leaves these unused, and they are below every limit of a container's 16-bit map. */
+/** systemd reserves this range of user ids, and it lies below the limit of a 16-bit id map in a container. */
 const ownIds = { first: 60_706, last: 61_183 };
 const triesMax = 20;
 
-/** True for an id that only servers of Orderpass have. */
+/** True for an id in the range that Orderpass uses for its servers. */
 export const isOwnId = (uid: number): boolean => uid >= ownIds.first && uid <= ownIds.last;
 
 /**
- * An account for a server started by root: an id without a name and without a process. `nobody` where the system lets no
- * process have such an id. Undefined: the user of this process.
+ * An account for a server that root starts: an id without a name and without a process. It is the unprivileged account where
+ * the system allows no process such an id. Undefined: the user of this process.
  */
 export const ownAccount = async (log: Logger): Promise<Account> => {
   if (!isRoot()) return undefined;
@@ -39,7 +39,7 @@ export const ownAccount = async (log: Logger): Promise<Account> => {
     break;
   }
   log.warn(
-    'PostgreSQL runs as nobody since no other user id is to be had: other processes of nobody can reach its data',
+    'PostgreSQL runs under the shared unprivileged user, since no other user id is available: other processes of that user can reach its data',
   );
   return unprivilegedAccount();
 };
@@ -50,25 +50,25 @@ const hasProcesses = async (uid: number): Promise<boolean> => {
   return owners.some((owner) => owner?.uid === uid);
 };
 
-/** `nobody`, by which initdb runs: it asks for a user with a name. Undefined: the user of this process. */
+/** The unprivileged account of the system, which has a name: initdb asks for one. Undefined: the user of this process. */
 export const unprivilegedAccount = async (): Promise<Account> => {
   if (!isRoot()) return undefined;
   const users = await readFile('/etc/passwd', 'utf8').catch(() => '');
   const [, , uid, gid] = /^nobody:.*$/m.exec(users)?.[0].split(':') ?? [];
   // macOS writes these ids as negative numbers; the kernel reads them as unsigned ones.
-  return { uid: Number(uid ?? nobodyId) >>> 0, gid: Number(gid ?? nobodyId) >>> 0 };
+  return { uid: Number(uid ?? unprivilegedId) >>> 0, gid: Number(gid ?? unprivilegedId) >>> 0 };
 };
 
 /** For the `uid` and `gid` options of spawn, which take signed 32-bit numbers. */
 export const spawnIds = (account: Account): { uid?: number; gid?: number } =>
   account === undefined ? {} : { uid: account.uid | 0, gid: account.gid | 0 };
 
-/** The environment of Orderpass holds its secrets; PostgreSQL sees none of it. */
+/** The environment of Orderpass holds secrets, so PostgreSQL gets none of it. */
 export const serverEnvironment = { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' };
 
 export type CommandResult = { ok: boolean; output: string };
 
-/** Runs a short command as the account and collects what it prints. Never rejects: not to be found is a result. */
+/** Runs a short command as the account and collects its output. Never rejects: a missing command is a result too. */
 export const runAs = (account: Account, command: string, args: readonly string[]): Promise<CommandResult> =>
   new Promise((resolve) => {
     const child = spawn(command, args, {
@@ -88,6 +88,6 @@ export const runAs = (account: Account, command: string, args: readonly string[]
     child.once('close', (code) => resolve({ ok: code === 0, output }));
   });
 
-/** Asked by doing it: mode bits alone do not tell about access lists and mounts. */
+/** Tries it, since mode bits do not cover access lists and mounts. */
 export const canEnter = async (folder: string, account: Account): Promise<boolean> =>
   account === undefined || (await runAs(account, '/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder])).ok;

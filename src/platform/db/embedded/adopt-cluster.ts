@@ -6,8 +6,8 @@ import { type Account, isOwnId, isRoot, unprivilegedAccount } from './account.ts
 import type { Home } from './home-type.ts';
 
 /**
- * True for data that a start by root gave to `nobody`, as earlier versions did: every process of `nobody` could open it.
- * A home that belongs to `nobody` itself is that of a program which runs as `nobody`, and keeps its owner.
+ * True for data that a start by root gave to the shared unprivileged user: each process of that user could open it. A home
+ * that belongs to that user itself is left alone.
  */
 export const isSharedOwner = async (home: Home): Promise<boolean> => {
   if (!isRoot() || process.platform !== 'linux') return false;
@@ -18,8 +18,8 @@ export const isSharedOwner = async (home: Home): Promise<boolean> => {
 };
 
 /**
- * Takes a cluster from `nobody`, while no server runs on it. The folder itself comes last: until then the cluster counts
- * as the one of `nobody`, so a start that was cut off is done again by the next one.
+ * Moves a cluster from the shared unprivileged user to an account of its own, while no server runs on it. The folder itself
+ * comes last: until then the cluster counts as shared, so the next start repeats a move that was interrupted.
  */
 export const adoptCluster = async (home: Home, account: Account, log: Logger): Promise<void> => {
   if (account === undefined || !(await isSharedOwner(home))) return;
@@ -28,13 +28,13 @@ export const adoptCluster = async (home: Home, account: Account, log: Logger): P
   await giveTree(home.cluster, account);
   log.warn(
     { from, to: account.uid },
-    'the data of PostgreSQL belongs to a user id of its own now, no longer to nobody',
+    'the data of PostgreSQL now belongs to a user id of its own instead of the shared unprivileged user',
   );
 };
 
 /**
- * Changes only what belongs to the owner of the folder, or was given to an account of a server before a start was cut off:
- * a link to a file of somebody else stays what it is.
+ * Changes only files of the owner of the folder, and files that an interrupted start gave to an account of a server. A link
+ * to a file of another user stays unchanged.
  */
 export const giveTree = async (folder: string, { uid, gid }: { uid: number; gid: number }): Promise<void> => {
   const from = (await lstat(folder)).uid;

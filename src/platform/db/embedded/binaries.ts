@@ -1,4 +1,4 @@
-/** Finds the PostgreSQL that npm installed and sees to it that the server's account can run it. */
+/** Finds the PostgreSQL that npm installed, and makes sure that the account of the server can run it. */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { chmod, copyFile, lstat, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
@@ -37,7 +37,7 @@ export const prepareBinaries = async (
   const folder = settings.nativeDir ?? packagedFolder();
   const inPlace = await tryBinaries(folder, account);
   if (inPlace.binaries !== undefined) return inPlace.binaries;
-  // npm runs no scripts of packages when told so, and one of them makes the links between the libraries.
+  // npm can be configured to run no scripts of packages, and one script makes the links between the libraries.
   await makeLinks(folder).catch(() => undefined);
   const linked = await tryBinaries(folder, account);
   if (linked.binaries !== undefined) return linked.binaries;
@@ -53,7 +53,7 @@ export const prepareBinaries = async (
 
 type Trial = { binaries: Binaries | undefined; output: string };
 
-/** One run as the account answers for every folder above, the libraries and the share folder at once. */
+/** One run as the account checks every folder above, the libraries and the share folder at once. */
 const tryBinaries = async (folder: string, account: Account): Promise<Trial> => {
   const script = 'test -r "$1/share/postgresql/postgres.bki" && exec "$1/bin/postgres" --version';
   const result = await runAs(account, '/bin/sh', ['-c', script, 'sh', folder]);
@@ -86,13 +86,13 @@ const listTree = async (folder: string): Promise<Entry[]> => {
   return (await Promise.all(entries)).sort((a, b) => (a.name < b.name ? -1 : 1));
 };
 
-/** Names and sizes tell two releases apart and show a copy that a sweeper of old files has thinned out. */
+/** Names and sizes distinguish two releases, and reveal a copy from which a cleaner has removed old files. */
 const fingerprint = (entries: readonly Entry[]): string => {
   const lines = entries.map((entry) => `${entry.name} ${entry.kind} ${entry.size}`).join('\n');
   return createHash('sha256').update(lines).digest('hex').slice(0, 16);
 };
 
-/** Returns a copy below `system`. Starts in parallel each write their own and one of them gets the name. */
+/** Returns a copy below `system`. Each of several parallel starts writes its own copy, and one of them gets the name. */
 const copyBinaries = async (folder: string, system: string): Promise<string> => {
   const entries = await listTree(folder);
   const wanted = fingerprint(entries);
@@ -102,7 +102,7 @@ const copyBinaries = async (folder: string, system: string): Promise<string> => 
   await makeFolder(fresh, 0o755);
   try {
     for (const entry of entries) await copyEntry(folder, fresh, entry);
-    // A damaged copy makes way; a server that still runs from it keeps its open files.
+    // A damaged copy is replaced; a server that still runs from it keeps its open files.
     if (!(await isCopy(copy, wanted))) await rename(copy, `${fresh}.old`).catch(() => undefined);
     await rename(fresh, copy);
   } catch (error) {
@@ -117,7 +117,7 @@ const copyBinaries = async (folder: string, system: string): Promise<string> => 
 const isCopy = async (copy: string, wanted: string): Promise<boolean> =>
   (await isOurs(copy)) && fingerprint(await listTree(copy)) === wanted;
 
-/** The modes are set anew: a checkout made under a strict umask holds files that only its owner may read. */
+/** Sets the modes again: a checkout under a strict umask holds files that only its owner can read. */
 const copyEntry = async (folder: string, fresh: string, entry: Entry): Promise<void> => {
   const from = path.join(folder, entry.name);
   const to = path.join(fresh, entry.name);

@@ -1,4 +1,4 @@
-/** The cluster on disk: its first initialisation, which survives a crash at any point, and what state it is in. */
+/** The cluster on disk: its state, and its first initialisation, which survives a crash at any point. */
 import { randomBytes } from 'node:crypto';
 import { chown, mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -15,12 +15,12 @@ export const superuser = 'orderpass';
 
 const freshPrefix = 'postgres.new-';
 const initTimeoutMs = 120_000;
-/** PostgreSQL numbers its own databases below this and everything made by users from here on. */
+/** PostgreSQL gives its own databases ids below this one, and databases of users ids from here on. */
 const firstUserOid = 16_384;
 
 export type ClusterState = 'absent' | 'empty' | 'partial' | 'complete' | 'damaged';
 
-/** `partial` holds nothing but the work of initdb; `damaged` holds databases and misses what is needed to open them. */
+/** `partial`: only files of initdb. `damaged`: it holds databases, and a file that is needed to open them is missing. */
 export const inspectCluster = async (cluster: string): Promise<ClusterState> => {
   const names = await readdir(cluster).catch((error: unknown) => {
     if (errorCode(error) === 'ENOENT') return undefined;
@@ -37,7 +37,7 @@ export const inspectCluster = async (cluster: string): Promise<ClusterState> => 
 
 export type InitSettings = { account: Account; binaries: Binaries; logFd: number; durable: boolean; log: Logger };
 
-/** Makes the cluster if there is none and checks the one that is there. True: it was made by this call. */
+/** Makes the cluster if there is none, or checks the existing one. True: this call made it. */
 export const ensureCluster = async (home: Home, settings: InitSettings): Promise<boolean> => {
   await removeUnfinished(home, settings.log);
   const state = await inspectCluster(home.cluster);
@@ -52,37 +52,37 @@ export const ensureCluster = async (home: Home, settings: InitSettings): Promise
     );
   if (state === 'empty') await rmdir(home.cluster);
   if (state === 'partial') {
-    // Moved away and not deleted: what looks like a remnant may be somebody's only copy.
+    // Moved and not deleted: the remnant may be the only copy of some data.
     const aside = path.join(home.folder, `postgres.incomplete-${Date.now()}`);
     await rename(home.cluster, aside);
     settings.log.warn(
       { movedTo: aside },
-      'the PostgreSQL data folder was incomplete and held no data: it is made anew',
+      'the PostgreSQL data folder was incomplete and held no data: it is created again',
     );
   }
   await initialise(home, settings);
   return true;
 };
 
-/** The cluster gets its name when it is complete, so a crash leaves only a folder that the next start removes. */
+/** The cluster gets its name once it is complete, so a crash leaves only a folder that the next start removes. */
 const initialise = async (home: Home, settings: InitSettings): Promise<void> => {
   const { account, binaries } = settings;
-  // initdb asks for a user with a name, which an account of the server alone does not have.
+  // initdb asks for a user with a name, which a reserved id does not have.
   const maker = account === undefined ? undefined : await unprivilegedAccount();
   const fresh = path.join(home.folder, freshPrefix + randomBytes(6).toString('hex'));
   await mkdir(fresh, { mode: 0o700 });
   if (maker !== undefined) await chown(fresh, maker.uid, maker.gid);
   const args = ['-D', fresh, '-U', superuser, '--auth-local=trust', '--auth-host=reject', '--encoding=UTF8'];
-  // Sorts by code point at the speed of C, and knows upper and lower case of every script.
+  // Sorts by code point as fast as C, and knows upper and lower case of every script.
   args.push('--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8');
-  // A new segment of the journal is filled with zeros by whoever needs it first, while every other commit waits: 16 MiB, as
-  // it is by default, take long enough to be felt.
+  // The first transaction that needs a new WAL segment fills it with zeros while every other commit waits. The default of 16
+  // MiB takes long enough to be noticed.
   args.push('--wal-segsize=2');
   args.push('--data-checksums', '--no-instructions', ...(settings.durable ? [] : ['--no-sync']));
   const initdb = path.join(binaries.folder, 'bin', 'initdb');
   const exit = await runWatched({ command: initdb, args, account: maker, logFd: settings.logFd }, initTimeoutMs);
   if (exit !== 0) {
-    // Asked before what was made is removed again.
+    // Checked before the new folder is removed again.
     const full = await fullDiskReason(home.folder, '');
     await rm(fresh, { recursive: true, force: true });
     if (full !== undefined) throw fullDiskError(full, home.folder, `initdb ended with ${exit}`, undefined);
@@ -93,7 +93,7 @@ const initialise = async (home: Home, settings: InitSettings): Promise<void> => 
   if (settings.durable) await syncFolder(home.folder);
 };
 
-/** Without it a power failure could forget the new name. */
+/** Without it a power failure could lose the new name. */
 const syncFolder = async (folder: string): Promise<void> => {
   const handle = await open(folder);
   try {

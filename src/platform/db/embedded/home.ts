@@ -1,7 +1,7 @@
 /**
- * The home of a cluster: the folder that holds `postgres` (the cluster), its lock and folders of an unfinished first
- * start. It is the data folder itself, unless the server's account cannot enter that; then it lies below a system
- * folder and `postgres` in the data folder is a symbolic link to it.
+ * The home of a cluster: the folder that holds the cluster (`postgres`), its lock, and folders of an unfinished first start.
+ * It is the data folder itself, unless the account of the server cannot enter that. Then it lies below a system folder, and
+ * `postgres` in the data folder is a symbolic link to it.
  */
 import { randomBytes } from 'node:crypto';
 import { lstat, readlink, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
@@ -18,7 +18,7 @@ const clusterName = 'postgres';
 
 const homeAt = (folder: string): Home => ({ folder, cluster: path.join(folder, clusterName) });
 
-/** The home that the data folder has, undefined before the first start. Changes nothing. */
+/** The home of the data folder; undefined before the first start. Changes nothing. */
 export const findHome = async (dataDir: string): Promise<Home | undefined> => {
   const place = path.join(dataDir, clusterName);
   const found = await lstat(place).catch(ignoreAbsent);
@@ -26,7 +26,7 @@ export const findHome = async (dataDir: string): Promise<Home | undefined> => {
   if (!found.isSymbolicLink()) return homeAt(await realpath(dataDir));
   const folder = path.dirname(path.resolve(await realpath(dataDir), await readlink(place)));
   if ((await stat(folder).catch(ignoreAbsent)) !== undefined) return homeAt(folder);
-  // Starting empty here would look like a success and hide that the data stayed on another machine or image.
+  // An empty start would look like a success and hide that the data stayed on another machine or image.
   throw new EmbeddedError(
     'DATA_DIR_DAMAGED',
     `${place} points to data in ${folder}, which is not there. Bring that folder back, or remove the link to start empty`,
@@ -38,13 +38,13 @@ const ignoreAbsent = (error: unknown): undefined => {
   throw error;
 };
 
-/** Finds or makes the home of the data folder, and says which account its server runs as. */
+/** Finds or makes the home of the data folder, and the account of its server. */
 export const openHome = async (
   dataDir: string,
   settings: { systemDirs?: readonly string[] },
   log: Logger,
 ): Promise<{ home: Home; account: Account }> => {
-  // The server passes through the data folder on the way to its own; it needs to list nothing there.
+  // The server passes through the data folder to its own, and needs to list nothing there.
   await makeFolder(dataDir, isRoot() ? 0o711 : 0o700);
   const home = await findHome(dataDir);
   const account = home === undefined ? await ownAccount(log) : await accountOf(home, log);
@@ -60,15 +60,15 @@ export const openHome = async (
 };
 
 /**
- * Data keeps its owner. Root can run the server as that owner, everybody else must be the owner. Data that an earlier
- * version gave to `nobody` gets an owner of its own (adoptCluster).
+ * Data keeps its owner. Root can run the server as that owner; every other user must be the owner. Data of the shared
+ * unprivileged user gets an owner of its own (adoptCluster).
  */
 export const accountOf = async (home: Home, log: Logger): Promise<Account> => {
   const owner = await stat(home.cluster).catch(ignoreAbsent);
   if (owner === undefined || (await isSharedOwner(home))) return ownAccount(log);
   if (!isRoot() && owner.uid === process.getuid?.()) return undefined;
   if (isRoot() && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
-  // Nothing to own yet: the remains are replaced by a cluster of the right owner.
+  // There is no complete cluster yet: a new one with the right owner replaces the remains.
   if (isRoot() && (await inspectCluster(home.cluster)) !== 'complete') return ownAccount(log);
   const advice = isRoot()
     ? 'root, and PostgreSQL refuses to run as root: give it to another user (chown -R)'

@@ -1,4 +1,4 @@
-/** Keeps a server up: starts it again when it ends unasked, with a growing pause while that does not help. */
+/** Restarts a server that ends unexpectedly, with a growing pause while restarts fail. */
 import type { Logger } from 'pino';
 import { readPidFile } from './pid-file.ts';
 import type { Server } from './server.ts';
@@ -8,11 +8,11 @@ export type Serving = { ended: Promise<void>; stop(): void };
 
 const pauseMsMin = 50;
 const pauseMsMax = 5_000;
-/** A server that ran this long was healthy: the next end is a new trouble. */
+/** After a run of this length the next end counts as a new failure. */
 const healthyMs = 30_000;
 const tendMs = 5_000;
 
-/** Rejects if the first start fails; later failures are logged and tried again for ever. */
+/** Rejects if the first start fails. Later failures are logged and retried without end. */
 export const keepServing = async (
   start: (signal: AbortSignal) => Promise<Server>,
   about: { cluster: string; serverLog: ServerLog; log: Logger },
@@ -68,8 +68,8 @@ const untilEndOrStop = async (server: Server, signal: AbortSignal, about: About)
 };
 
 /**
- * A SIGTERM from outside makes PostgreSQL refuse newcomers and wait for everybody else to leave, which our pool never
- * does: the wait is cut short so that the server comes back.
+ * A SIGTERM from outside makes PostgreSQL refuse new connections and wait until all others close. The pool keeps its
+ * connections open, so the wait is cut short and the server is restarted.
  */
 const tend = async (server: Server, about: About): Promise<void> => {
   await about.serverLog.bound().catch(() => undefined);

@@ -1,6 +1,6 @@
 /**
- * What a process that died left behind: a server that is still running, its pid file, its socket folder. Called by
- * the holder of the lock of the home only, so a server found here has no owner.
+ * Removes the remains of an Orderpass that died: a running server, its pid file, its socket folder. Only the holder of the
+ * lock of the home calls this, so a server found here has no owner.
  */
 import { readdir, readlink, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -19,9 +19,9 @@ export const clearLeftovers = async (cluster: string, log: Logger): Promise<void
   const pidFile = await readPidFile(cluster);
   if (pidFile === undefined) return;
   await endServer(cluster, pidFile.pid, log);
-  // A server that was ended took its file with it; one that was killed left it.
+  // A server that ended removed its file; a killed server left it.
   if (isAlive(pidFile.pid)) await disownPidFile(cluster);
-  // A pid file that came with a copy of the cluster names the folder of another server.
+  // The pid file in a copy of the cluster names the folder of another server.
   if (pidFile.cluster === (await realpath(cluster)) && (await isOwnSocketFolder(pidFile.socketFolder, cluster)))
     await rm(pidFile.socketFolder, { recursive: true, force: true });
   for (const name of ['.s.PGSQL.5432', '.s.PGSQL.5432.lock']) await rm(path.join(cluster, name), { force: true });
@@ -64,7 +64,7 @@ const areGone = async (cluster: string, timeoutMs: number): Promise<boolean> => 
   return true;
 };
 
-/** Numbers of every process of PostgreSQL that works in this cluster, so that no stranger is ever signalled. */
+/** Ids of every PostgreSQL process of this cluster, so that no other process is ever signalled. */
 export const serversOf = async (cluster: string): Promise<number[]> => {
   const folder = await realpath(cluster).catch(() => cluster);
   if (process.platform !== 'linux') return listedServer(folder);
@@ -75,7 +75,10 @@ export const serversOf = async (cluster: string): Promise<number[]> => {
   return checked.filter((pid) => pid !== undefined);
 };
 
-/** All of them have the cluster as their working folder. A process of somebody else cannot be looked at, nor be ours. */
+/**
+ * Each of them has the cluster as its working folder. Processes of other users cannot be inspected, and do not belong to
+ * this cluster.
+ */
 const worksIn = async (pid: string, folder: string): Promise<boolean> => {
   const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
   if (cwd !== folder) return false;

@@ -11,13 +11,13 @@ export type OwnerLock = { release(): void };
 const busy = 5;
 
 /**
- * SQLite is here for its file lock, the one kernel lock that Node offers without an addon: it ends with the process,
- * however that ends, so it can never be stale, and it holds between containers that share the folder. The file stays empty.
+ * SQLite provides the file lock, the one kernel lock that Node offers without an addon. The lock ends with the process,
+ * however that ends, so it is never stale, and it holds between containers that share the folder. The file stays empty.
  */
 export const lockHome = async (home: Home): Promise<OwnerLock> => {
   const holder = path.join(home.folder, 'owner.pid');
   const place = path.join(home.folder, 'owner.lock');
-  // Whoever may read the file could hold a lock on it and keep Orderpass from starting.
+  // A process that can read the file could lock it and keep Orderpass from starting.
   await (await open(place, 'a', 0o600)).close();
   const file = new DatabaseSync(place);
   try {

@@ -1,4 +1,4 @@
-/** `postmaster.pid`, which PostgreSQL writes into its cluster: who runs it, where it listens and whether it is ready. */
+/** `postmaster.pid`, which PostgreSQL writes into its cluster: its process, its socket, and whether it is ready. */
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { errorCode } from './errors.ts';
@@ -28,8 +28,8 @@ export const readPidFile = async (cluster: string): Promise<PidFile | undefined>
 const noSuchPid = 99_999_999;
 
 /**
- * PostgreSQL refuses to start while the process of this number lives, whoever that is by now. Only the number is
- * changed: the file also names the shared memory by which PostgreSQL notices backends that outlived their server.
+ * PostgreSQL refuses to start while a process with this id lives, even an unrelated one. Only the id is changed: the file
+ * also names the shared memory by which PostgreSQL notices backends that outlived their server.
  */
 export const disownPidFile = async (cluster: string): Promise<void> => {
   const text = await readText(cluster);

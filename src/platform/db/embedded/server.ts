@@ -2,7 +2,7 @@
 import path from 'node:path';
 import pg from 'pg';
 import type { Logger } from 'pino';
-import type { SocketConnection } from '../pool.ts';
+import type { SocketConnection } from '../driver/socket-connection.ts';
 import type { Account } from './account.ts';
 import type { Binaries } from './binaries.ts';
 import { superuser } from './cluster.ts';
@@ -30,7 +30,7 @@ export type Server = { child: Watched; stop(): Promise<void> };
 export const database = 'orderpass';
 
 const startMs = 60_000;
-/** After a crash the server first replays its journal; cutting that short would only make it begin again. */
+/** After a crash the server first replays its WAL. A shorter limit would only make it start over. */
 const recoveryMs = 600_000;
 const pollMs = 10;
 const fastShutdownMs = 5_000;
@@ -59,11 +59,11 @@ const postgresSettings = (settings: ServerSettings): Record<string, string> => (
   // Statements and the details of errors hold customers' data.
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
-  // Left to itself it counts them in segments of the journal, and ours are small. Few kept would have whoever commits beside
-  // a large import wait for new files, and a small journal is a checkpoint every few seconds.
+  // The default bounds count WAL segments, and segments are small here. With few of them, commits beside a large import wait
+  // for new files, and a checkpoint runs every few seconds.
   min_wal_size: '128MB',
   max_wal_size: '1GB',
-  // Statements here are short; compiling them costs more than it saves.
+  // Statements are short, so JIT compilation costs more than it saves.
   jit: 'off',
   ...settings.extra,
 });
@@ -81,11 +81,11 @@ export const startServer = async (settings: ServerSettings, signal: AbortSignal)
     } catch (error) {
       await stopServer(child);
       const tail = await settings.serverLog.tail(offset);
-      // Backends of a server that was killed let go of their memory a moment later than it.
+      // Backends of a killed server release their memory a moment after it ends.
       const passing = /is still in use|lock file "[^"]*" already exists/.test(tail);
       if (passing && Date.now() < deadline && !signal.aborted) continue;
       const reason = error instanceof Error ? error.message : String(error);
-      // The last line of a failed start says that the server is shut down; why stands above it.
+      // The last line of a failed start reports the shutdown; the reason is above it.
       const fatal = /^.*\b(?:FATAL|PANIC): +(.*)$/m.exec(tail)?.[1];
       const failed = `PostgreSQL did not start: ${fatal === undefined ? '' : `${fatal}; `}${reason}. Its log (${settings.serverLog.path}) ends:\n${tail}`;
       const full = await fullDiskReason(settings.cluster, tail);
@@ -124,7 +124,7 @@ const untilReady = async (child: Watched, settings: ServerSettings, signal: Abor
   }
 };
 
-/** Connects once, which proves that the server answers, and makes the database if a crash came before that. */
+/** Connects once, which proves that the server answers, and creates the database if a crash came before that. */
 const ensureDatabase = async (socketFolder: string): Promise<void> => {
   try {
     await withClient(connectionAt(socketFolder), async () => undefined);
@@ -153,7 +153,7 @@ export const withClient = async <T>(
   }
 };
 
-/** Fast shutdown first; the immediate one loses nothing that was committed, the next start replays the journal. */
+/** Fast shutdown first. The immediate shutdown loses no commit either: the next start replays the WAL. */
 const stopServer = async (child: Watched): Promise<void> => {
   child.kill('SIGINT');
   if (await within(child.exited, fastShutdownMs)) return;

@@ -19,7 +19,7 @@ export const openSocketFolder = async (cluster: string, account: Account): Promi
   const folder = await realpath(cluster);
   if (fits(folder)) return { path: folder, remove: async () => undefined };
   for (const parent of [os.tmpdir(), '/tmp', '/var/tmp']) {
-    // A new folder with an unguessable name: one that is there already may be somebody's trap.
+    // A new folder with an unguessable name: another user may have planted an existing one.
     if (!fits(path.join(parent, `${prefix}XXXXXX`)) || !(await canEnter(parent, account))) continue;
     const made = await mkdtemp(path.join(parent, prefix)).catch(() => undefined);
     if (made === undefined) continue;

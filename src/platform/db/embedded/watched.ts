@@ -1,14 +1,14 @@
 /**
- * A child process that cannot outlive Orderpass for long: a watcher beside it waits on a pipe whose other end only
- * this process holds. The kernel closes that end however Orderpass ends, and the watcher then stops the child.
+ * A child process that cannot outlive Orderpass for long. A watcher process waits on a pipe whose other end only this
+ * process holds. The kernel closes that end however Orderpass ends, and the watcher then stops the child.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 import { type Account, serverEnvironment, spawnIds } from './account.ts';
 
 /**
- * The shell turns into the command, so that the number of the child is the command's own. The watcher is forked twice:
- * PostgreSQL would wonder about a child it did not start. SIGINT is its fast shutdown, SIGQUIT the immediate one.
+ * The shell is replaced by the command, so the pid of the child is that of the command. The watcher is forked twice, since
+ * PostgreSQL would not expect a child that it did not start. SIGINT is its fast shutdown, SIGQUIT the immediate one.
  */
 const script = `
 ( ( trap '' HUP INT TERM
@@ -31,7 +31,7 @@ export const startWatched = (settings: WatchedSettings): Watched => {
     ...spawnIds(settings.account),
     cwd: '/',
     env: serverEnvironment,
-    // Its own session: Ctrl-C in a terminal reaches Orderpass alone, which finishes its work and then stops the child.
+    // A session of its own: Ctrl-C in a terminal reaches Orderpass alone, which finishes its work and then stops the child.
     detached: true,
     stdio: ['ignore', settings.logFd, settings.logFd, 'pipe'],
   });
@@ -40,7 +40,7 @@ export const startWatched = (settings: WatchedSettings): Watched => {
     child.once('exit', (code, signal) => resolve(code ?? signal ?? 'unknown'));
   });
   const pipe = leash(child);
-  // Told before the pipe closes: by then the number of the child may belong to another process.
+  // The watcher gets this before the pipe closes: later the pid of the child may belong to another process.
   void exited.then(() => pipe?.end('ended\n'));
   return { pid: child.pid ?? -1, exited, kill: (signal) => void child.kill(signal) };
 };

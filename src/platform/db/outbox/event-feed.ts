@@ -1,12 +1,12 @@
 /**
- * Recorded events in the sequence in which the dispatcher took them: their place in the feed. Places are given after the
- * commit by one dispatcher at a time, so that nothing ever appears before a place that was read.
+ * Recorded events in the order in which the dispatcher took them: their position in the feed (`place`). One dispatcher at a
+ * time assigns positions after the commit, so no event ever appears before a position that was already read.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { RecordedEvent } from '#src/contract/event.ts';
 import { idFloor } from '../../ids.ts';
 
-/** `position`: sequence of recording, as deliveries carry it. `place`: in the feed. */
+/** `position`: the order of recording, which deliveries carry. `place`: the position in the feed. */
 export type FeedEvent = RecordedEvent & { position: number; place: number };
 
 export type FeedQuery = {
@@ -23,15 +23,16 @@ export type FeedQuery = {
   limit: number;
 };
 
-/** `scanned`: everything up to this place was looked at; undefined: everything there is. */
+/** `scanned`: the query looked at every position up to this one; undefined: at all of them. */
 export type FeedPage = { events: FeedEvent[]; scanned: number | undefined };
 
-/** Places looked at for one page: a bound on the cost of a filter that few events pass. */
+/** A bound on the positions that one page looks at, for filters that match few events. */
 const lookedAtMax = 1_000;
 
 /**
- * The oldest events that fit, at most `limit`. Walks along an index from `after`, so that a page deep in the feed costs what
- * the first one costs; where a filter passes few events, it stops after a bounded number and says how far it came.
+ * The oldest events that fit, at most `limit`. The query walks along an index from `after`, so a deep page costs what the
+ * first page costs. With a filter that matches few events it stops after a bounded number of positions and reports how far
+ * it got.
  */
 export const readFeed = async (db: Kysely<unknown>, query: FeedQuery): Promise<FeedPage> => {
   const { rows } = await sql<Omit<FeedEvent, 'id'> & { id: string | null; scanned: number | null }>`
@@ -54,7 +55,7 @@ export const readFeed = async (db: Kysely<unknown>, query: FeedQuery): Promise<F
   };
 };
 
-/** Places in their sequence, through the index of each kind or of the entity. */
+/** Positions in order, through the index of each kind or of the entity. */
 const walk = ({
   tenant,
   kinds,
@@ -67,7 +68,7 @@ const walk = ({
   limit: wanted,
 }: FeedQuery): RawBuilder<unknown> => {
   const limit = event === undefined && entity === undefined ? wanted : lookedAtMax;
-  // Few events near the ends are passed over for their time: see placeBefore and placeAfter.
+  // Only few events near the ends are skipped for their time: see placeBefore and placeAfter.
   const bounds = sql`tenant = ${tenant} and place > ${after}
     and place <= ${last ?? Number.MAX_SAFE_INTEGER}
     ${since === undefined ? sql`` : sql`and created >= ${since}`} ${until === undefined ? sql`` : sql`and created < ${until}`}`;
@@ -83,7 +84,7 @@ const walk = ({
     ) as of_kind order by place limit ${limit}`;
 };
 
-/** The event with its place; undefined for one of another tenant, or that the dispatcher has not taken yet. */
+/** The event with its position; undefined for an event of another tenant, or one that is not dispatched yet. */
 export const findFeedEvent = async (
   db: Kysely<unknown>,
   tenant: string,
@@ -97,12 +98,12 @@ export const findFeedEvent = async (
   return rows[0];
 };
 
-/** No transaction that records events lasts longer than this between the time that its events carry and its commit. */
+/** The longest time between the timestamp of an event and the commit of its transaction. */
 const recordingMsMax = 10 * 60_000;
 
 /**
- * A place that no event recorded from `since` on can have or come before. Ids carry the time of recording; whatever was
- * recorded so long before has been committed, and so taken by the dispatcher, before the first of those that are asked for.
+ * A position before every event that was recorded from `since` on. Ids carry the time of recording. An event that was
+ * recorded `recordMsMax` earlier was committed, and so dispatched, before the first event of the requested range.
  */
 export const placeBefore = async (db: Kysely<unknown>, since: Date): Promise<number> => {
   const { rows } = await sql<{ place: number }>`
@@ -111,7 +112,7 @@ export const placeBefore = async (db: Kysely<unknown>, since: Date): Promise<num
   return rows[0]?.place ?? 0;
 };
 
-/** The last place that an event recorded before `until` can have; undefined when that may be any. The same reasoning. */
+/** The last position that an event recorded before `until` can have; undefined when it may be any. The same reasoning. */
 export const placeAfter = async (db: Kysely<unknown>, until: Date): Promise<number | undefined> => {
   const { rows } = await sql<{ place: number }>`
     select place from outbox.places
@@ -119,7 +120,7 @@ export const placeAfter = async (db: Kysely<unknown>, until: Date): Promise<numb
   return rows[0]?.place;
 };
 
-/** The last place that any event has now. */
+/** The last assigned position. */
 export const lastPlace = async (db: Kysely<unknown>, tenant: string, kinds: readonly string[]): Promise<number> => {
   const { rows } = await sql<{ place: number | null }>`
     select max(of_kind.place) as place from unnest(${kinds}::text[]) as wanted (kind) cross join lateral (

@@ -1,19 +1,19 @@
 /**
- * What of the outbox is not dispatched yet. Every event gets a narrow row in `outbox.waiting` in its own transaction (a trigger
- * sees to it where its writer does not); the dispatcher moves it to `outbox.places`, which is the feed (event-feed.ts). The
- * event itself is never written again.
+ * The queue of events that are not dispatched yet. Each event gets a narrow row in `outbox.waiting` in its own transaction
+ * (by a trigger where its writer does not add it). The dispatcher moves the row to `outbox.places`, which is the feed
+ * (event-feed.ts). The event itself is never written again.
  */
 import { type Kysely, sql } from 'kysely';
 import type { RecordedEvent } from '#src/contract/event.ts';
 import { arrayLiteral } from '../array-literal.ts';
 import type { WeeklyTable } from './partitions.ts';
 
-/** Any constant does, as long as no other lock of this product uses it. */
+/** Any constant works, as long as no other advisory lock of this product uses it. */
 const dispatchLock = sql`7203517001::bigint`;
 
 /**
- * Only one dispatcher at a time: two would see seq 1 and seq 2 of an entity in either order. The work under the lock
- * is one insert per batch, so one is enough. False: another one is at it.
+ * Only one dispatcher works at a time: two could see seq 1 and seq 2 of an entity in either order. The work under the lock
+ * is one insert per batch, so one dispatcher is enough. False: another dispatcher holds the lock.
  */
 export const lockDispatch = async (tx: Kysely<unknown>): Promise<boolean> => {
   const { rows } = await sql<{ held: boolean }>`select pg_try_advisory_xact_lock(${dispatchLock}) as held`.execute(tx);
@@ -28,9 +28,9 @@ export type ClaimedEvent = Pick<
 };
 
 /**
- * The oldest events that have no deliveries yet, in the order of their recording, from the position `floor` on. May be sent
- * right behind `lockDispatch` in its transaction: reads nothing where that came to nothing. Mark those that get their
- * deliveries in the same transaction, and of each entity none before an earlier one.
+ * The oldest undispatched events, in the order of recording, from the position `floor` on. It may be pipelined behind
+ * `lockDispatch` in the same transaction: without the lock it reads nothing. Mark the events whose deliveries are inserted
+ * in the same transaction, and of each entity none before an earlier one.
  */
 export const claimEvents = async (
   tx: Kysely<unknown>,
@@ -45,7 +45,9 @@ export const claimEvents = async (
   return rows;
 };
 
-/** How many of these have not been dispatched. Under `lockDispatch`: of events that were read in a transaction before. */
+/**
+ * Counts which of these events are undispatched. Call it under `lockDispatch`, for events that an earlier transaction read.
+ */
 export const countWaiting = async (tx: Kysely<unknown>, positions: readonly number[]): Promise<number> => {
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from outbox.waiting where position = any(${arrayLiteral(positions)}::bigint[])`.execute(
@@ -55,15 +57,15 @@ export const countWaiting = async (tx: Kysely<unknown>, positions: readonly numb
 };
 
 const lookEveryMs = 1_000;
-/** Of so many looks one is at the whole queue. */
+/** Every so many looks, one look covers the whole queue. */
 const wholeLookEvery = 30;
 
 /**
- * Where the queue begins. What left it stays in the way until it is swept, which an open snapshot of anybody prevents: each
- * claim would step over all of it. So it is known below which position nothing waits and nothing can come any more: those
- * who drew such a position have ended. As long as one dispatcher's connection lasts. Whoever puts an event back into the queue
- * draws a new position for it. A backend that stood still between its position and the number of its transaction for longer
- * than a look takes to come would be passed over: so the whole queue is looked at now and then.
+ * The low-water mark of the queue. Dispatched rows stay as dead tuples until vacuum removes them, which an open snapshot
+ * prevents, and each claim would step over all of them. Below the mark no row waits and none can appear, since every
+ * transaction that drew a lower position has ended. An event that returns to the queue draws a new position. The mark lives
+ * as long as the connection of the dispatcher. A backend that stops between drawing its position and getting its transaction
+ * id, for longer than the interval between two looks, would be missed, so every so often a look covers the whole queue.
  */
 export const createQueueFloor = () => {
   let floor = 0;
@@ -90,7 +92,8 @@ export const createQueueFloor = () => {
         floor = Math.min(candidate.drawn + 1, seen.lowest ?? Number.POSITIVE_INFINITY);
         candidate = undefined;
       }
-      // Drawn a look before: whoever drew it has got the number of its transaction since, below that of the next one now.
+      // The position was drawn before the previous look, so its transaction has its id by now, and that id is below the next
+      // one.
       if (candidate === undefined && drawnBefore !== undefined) candidate = { drawn: drawnBefore, next: seen.next };
       drawnBefore = seen.drawn;
     },
@@ -100,10 +103,10 @@ export const createQueueFloor = () => {
 export type QueueFloor = ReturnType<typeof createQueueFloor>;
 
 /**
- * Gives each event its place in the feed, in the sequence of recording. Only the holder of `lockDispatch` calls this, and gives
- * the lock back after its commit: whoever reads the feed sees it up to some place without gaps, and later events come
- * after. One that has a place already, since it was put back into the queue, keeps it. `areNew`: none should have one; it
- * costs less, and is a unique violation where one has.
+ * Gives each event its position in the feed, in the order of recording. Only the holder of `lockDispatch` calls this, and
+ * releases the lock after its commit, so readers of the feed see no gaps and later events come after. An event that has a
+ * position already, since it returned to the queue, keeps it. `areNew`: a faster insert for events without a position; it
+ * throws a unique violation when one has a position.
  */
 export const markDispatched = async (
   tx: Kysely<unknown>,
@@ -119,7 +122,7 @@ export const markDispatched = async (
     ${areNew ? sql`` : sql`on conflict do nothing`}`.execute(tx);
 };
 
-/** What nobody dispatched as long as it was kept; returns how many, `limit` at most. */
+/** Deletes undispatched events whose retention is over; returns how many, at most `limit`. */
 export const dropWaiting = async (db: Kysely<unknown>, before: Date, limit: number): Promise<number> => {
   const { numAffectedRows } = await sql`
     delete from outbox.waiting where position in (
@@ -129,7 +132,7 @@ export const dropWaiting = async (db: Kysely<unknown>, before: Date, limit: numb
   return Number(numAffectedRows ?? 0n);
 };
 
-/** Places of one week, kept and dropped with their events. */
+/** Positions of one week; they are dropped with their events. */
 export const placeWeeks: WeeklyTable = {
   schema: 'outbox',
   name: 'places',

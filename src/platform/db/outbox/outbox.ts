@@ -1,7 +1,7 @@
 /**
- * The transactional outbox: a change and its event commit together. The outbox also knows which kinds a tenant has
- * switched on and the last recorded seq of each entity, since both decide what is written in the transaction of the
- * change. Whoever records an event holds a row lock on its entity, so seqs of one entity are recorded in order.
+ * The transactional outbox: a change and its event commit together. The outbox also stores which kinds a tenant has switched
+ * on, and the last recorded seq of each entity, since both decide what the transaction of the change writes. The caller
+ * holds a row lock on the entity, so the seqs of one entity are recorded in order.
  */
 
 import { type Kysely, sql } from 'kysely';
@@ -26,7 +26,7 @@ export type EventDraft = {
   trailing?: Record<string, unknown>;
 };
 
-/** Channel on which a commit wakes the dispatcher; a hint only, polling is the truth. */
+/** Channel that a commit notifies to wake the dispatcher. It is a hint only: the dispatcher also polls. */
 export const outboxChannel = 'orderpass_outbox';
 
 /** Writes the event if the tenant has its kind switched on; returns it, or undefined when the kind is off. */
@@ -34,8 +34,8 @@ export const recordEvent = async (tx: Kysely<unknown>, draft: EventDraft): Promi
   (await recordEvents(tx, [draft]))[0];
 
 /**
- * The same for several events of one entity, in the order of their seq, at the price of one: whoever makes them holds
- * locks that others wait for. All or none are written, since they are of one kind.
+ * The same for several events of one entity, in the order of their seq, for the cost of one: the caller holds locks that
+ * others wait for. All events are of one kind, so all or none are written.
  */
 export const recordEvents = async (
   tx: Kysely<unknown>,
@@ -43,7 +43,7 @@ export const recordEvents = async (
 ): Promise<RecordedEvent[]> => {
   const [{ tenant, kind, entity }] = drafts;
   if (drafts.some((draft) => draft.tenant !== tenant || draft.kind !== kind || draft.entity !== entity))
-    throw new Error('events recorded together must be of one entity');
+    throw new Error('events that are recorded together must belong to one entity');
   const { rows } = await sql<{ last: number | null }>`
     select (select last_seq from outbox.heads where tenant = ${tenant} and kind = ${kind} and entity = ${entity}) as last
     from outbox.switches where tenant = ${tenant} and kind = ${kind} and enabled`.execute(tx);
@@ -58,14 +58,14 @@ export const recordEvents = async (
   return events;
 };
 
-/** Has the tenant this kind of events switched on? */
+/** True when the tenant has switched this kind of events on. */
 export const isKindOn = async (tx: Kysely<unknown>, tenant: string, kind: string): Promise<boolean> => {
   const { rows } = await statement`
     select 1 from outbox.switches where tenant = ${tenant} and kind = ${kind} and enabled`.execute(tx);
   return rows.length > 0;
 };
 
-/** Events of an entity that this transaction makes, of a kind that is on: nothing was told of it before. */
+/** Events of an entity that this transaction creates, of a kind that is on. The entity has no earlier events. */
 export const recordFirstEvents = async (
   tx: Kysely<unknown>,
   drafts: readonly [EventDraft, ...EventDraft[]],
@@ -92,7 +92,7 @@ const eventOf = async (draft: EventDraft, previousSeq: number | null): Promise<R
   return { id, tenant, kind, event, entity, seq, previousSeq, created, body };
 };
 
-/** Events of one entity with rising seq: the head moves to the last of them. */
+/** Events of one entity with rising seq; the head moves to the last one. */
 const insertEvents = async (tx: Kysely<unknown>, events: readonly RecordedEvent[]): Promise<void> => {
   const last = events.at(-1);
   if (last === undefined) return;
@@ -133,7 +133,7 @@ export const enabledKinds = async (db: Kysely<unknown>, tenant: string): Promise
   return Object.fromEntries(rows.map((row) => [row.kind, row.enabled]));
 };
 
-/** Bodies of events by id; an event that is not kept any more is missing. */
+/** Bodies of events by id. An event past its retention is missing. */
 export const readBodies = async (db: Kysely<unknown>, ids: readonly string[]): Promise<Map<string, string>> => {
   if (ids.length === 0) return new Map();
   const { rows } = await sql<{ id: string; body: string }>`
@@ -145,8 +145,8 @@ export const readBodies = async (db: Kysely<unknown>, ids: readonly string[]): P
 export type KindDigest = { tenant: string; kind: string; count: number; sha256: string };
 
 /**
- * Of the events of some tenants that were created from `from` on and before `to`, by tenant and kind: how many, and the SHA-256 (hex) of
- * their ids, sorted by byte and joined by line feeds. Kinds without any are missing.
+ * Counts the events of some tenants that were created from `from` on and before `to`, by tenant and kind, with the SHA-256
+ * (hex) of their ids, sorted by byte and joined by line feeds. Kinds without events are missing.
  */
 export const digestEvents = async (
   db: Kysely<unknown>,
@@ -163,7 +163,9 @@ export const digestEvents = async (
   return rows;
 };
 
-/** For how many seconds the oldest transaction that writes has been open: what was created before may still be to come. */
+/**
+ * Seconds since the start of the oldest open writing transaction: events with an earlier timestamp may still be committed.
+ */
 export const oldestWriterSeconds = async (db: Kysely<unknown>): Promise<number> => {
   const { rows } = await sql<{ seconds: number }>`
     select coalesce(extract(epoch from clock_timestamp() - min(xact_start)), 0)::float8 as seconds
@@ -172,5 +174,5 @@ export const oldestWriterSeconds = async (db: Kysely<unknown>): Promise<number> 
   return rows[0]?.seconds ?? 0;
 };
 
-/** Events of one week, kept and dropped together. */
+/** Events of one week, which are dropped together. */
 export const eventWeeks: WeeklyTable = { schema: 'outbox', name: 'events', key: 'id', prefix: 'evt', fillfactor: 100 };

@@ -1,13 +1,13 @@
 /**
- * Tables that are partitioned by week over a key that begins with the time (`prefix_` and nine digits of it): weeks are
- * made ahead and dropped as a whole. What lies in the default partition belongs to no week and goes row by row.
+ * Tables that are partitioned by week over a key that begins with the time (`prefix_` and nine digits). Weeks are created
+ * ahead and dropped as a whole. Rows of the default partition belong to no week and are deleted one by one.
  */
 import { type Kysely, sql } from 'kysely';
 
 export type WeeklyTable = {
   schema: string;
   name: string;
-  /** Column of the ids that the weeks are ranges of. */
+  /** The column whose ids the weeks are ranges of. */
   key: string;
   prefix: string;
   /** Percent of a page that inserts fill: less leaves room for updates. */
@@ -15,16 +15,16 @@ export type WeeklyTable = {
 };
 
 const weekMs = 7 * 86_400_000;
-/** Whoever reads or writes the table waits behind a lock that is waited for: better later than long. */
+/** A lock that waits blocks every later reader and writer of the table, so the wait is short and retried later. */
 const lockWaitMs = 2_000;
-/** Between two statements of such a transaction, on a machine that has other work. */
+/** The bound between two statements of such a transaction, on a busy machine. */
 const idleMsMax = 3_000;
 
 export const weekOf = (moment: Date): number => Math.floor(moment.getTime() / weekMs);
 
 export const endOfWeek = (week: number): Date => new Date((week + 1) * weekMs);
 
-/** Makes the week of `moment` if it is not there. */
+/** Creates the week of `moment` if it is missing. */
 export const ensureWeek = async (tx: Kysely<unknown>, table: WeeklyTable, moment: Date): Promise<void> => {
   await waitBriefly(tx);
   await sql`
@@ -32,7 +32,7 @@ export const ensureWeek = async (tx: Kysely<unknown>, table: WeeklyTable, moment
       ${table.fillfactor})`.execute(tx);
 };
 
-/** The weeks that the table has, the oldest first. */
+/** The weeks of the table, the oldest first. */
 export const listWeeks = async (db: Kysely<unknown>, table: WeeklyTable): Promise<number[]> => {
   const { rows } = await sql<{ week: number }>`
     select substring(child.relname from '_w([0-9]+)$')::bigint as week
@@ -42,13 +42,13 @@ export const listWeeks = async (db: Kysely<unknown>, table: WeeklyTable): Promis
   return rows.map(({ week }) => week);
 };
 
-/** In a transaction. A week that is not there is no error. */
+/** Runs in a transaction. A missing week is no error. */
 export const dropWeek = async (tx: Kysely<unknown>, { schema, name }: WeeklyTable, week: number): Promise<void> => {
   await waitBriefly(tx);
   await sql`drop table if exists ${sql.id(schema, `${name}_w${week}`)}`.execute(tx);
 };
 
-/** Rows of the default partition with a time before `before`, up to `limit` of them; returns how many went. */
+/** Deletes rows of the default partition with a time before `before`, at most `limit`; returns how many. */
 export const deleteStrays = async (
   db: Kysely<unknown>,
   { schema, name, key, prefix }: WeeklyTable,
@@ -65,8 +65,8 @@ export const deleteStrays = async (
 };
 
 /**
- * Limits what this transaction can hold up: the lock on the whole table stops every reader, so a process that is stopped
- * while it holds one (SIGSTOP, a paused container) loses its session after `idleMsMax`.
+ * Limits how long this transaction can block others. The lock on the whole table stops every reader, so a process that is
+ * stopped while it holds the lock (SIGSTOP, a paused container) loses its session after `idleMsMax`.
  */
 const waitBriefly = async (tx: Kysely<unknown>): Promise<void> => {
   await sql`select set_config('lock_timeout', ${`${lockWaitMs}ms`}, true),

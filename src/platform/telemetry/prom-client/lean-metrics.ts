@@ -1,6 +1,12 @@
 /**
- * What is counted on every request. prom-client finds a child anew by its labels each time that something is counted; here a
- * child is a few numbers, and the library sees them when somebody looks.
+ * Counters and histograms of the hot path. prom-client looks a child up by its labels for each observation; here a child is
+ * a few numbers, and the library reads them at a scrape.
+ *
+ * It leans on parts of prom-client 15 that its documentation does not promise; test/platform/parity/prom-client.test.ts
+ * holds them:
+ * - a registry calls only `name` and `get` of a registered metric, or `getForPromString` where a metric has it;
+ * - the value of `get` has the shape that `seriesOf` builds;
+ * - `collect` of a counter runs before its values are rendered, and may reset it.
  */
 import { Counter, type Histogram, type Registry } from 'prom-client';
 
@@ -45,7 +51,7 @@ export const createLeanHistogram = (
     ...{ name, help, type: 'histogram', aggregator: 'sum' },
     values: [...children.values()].flatMap((child) => seriesOf(name, buckets, child)),
   });
-  // The registry asks a metric for its name and its series and for nothing else; its types know only its own classes.
+  // The registry uses only these two members; its types know only its own classes.
   registry.registerMetric({ name, get } as unknown as Histogram);
   return (labels) => {
     const child = childOf(children, labels, () => ({ labels, counts: [...buckets, 0].fill(0), sum: 0 }));
@@ -60,7 +66,7 @@ export const createLeanHistogram = (
   };
 };
 
-/** Whoever asks twice for the same labels counts in the same place. */
+/** The same labels lead to the same child. */
 const childOf = <T>(children: Map<string, T>, labels: Labels, make: () => T): T => {
   const key = JSON.stringify(Object.entries(labels).toSorted());
   const child = children.get(key) ?? make();
