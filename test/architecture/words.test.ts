@@ -11,7 +11,6 @@ const unfinished: string[] = [
   'config/README.md',
   'src/app',
   'src/cli',
-  'src/contract',
   'src/gateway',
   'src/main.ts',
   'src/ordering',
