@@ -65,13 +65,13 @@ const keyOf = (key: ShownKey): ApiKey => ({
   name: key.name,
   state: key.state,
   reason: key.reason ?? undefined,
-  created: new Date(key.created),
-  expires: key.expires === null ? undefined : new Date(key.expires),
-  calls5m: key.calls_5m,
-  lastUsed: key.last_used === null ? undefined : new Date(key.last_used),
-  lastAddress: key.last_address ?? undefined,
-  isQuiet: key.is_quiet,
-  isSafeToRetire: key.safe_to_retire,
+  created: key.created,
+  expires: key.expires ?? undefined,
+  calls5m: key.calls5m,
+  lastUsed: key.lastUsed ?? undefined,
+  lastAddress: key.lastAddress ?? undefined,
+  isQuiet: key.isQuiet,
+  isSafeToRetire: key.safeToRetire,
 });
 
 /** Rejects days that do not exist, such as 2026-02-30. */

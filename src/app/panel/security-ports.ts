@@ -79,12 +79,12 @@ const toLive = (shown: GatewayCredential): LiveCredential => ({
   id: shown.id,
   name: shown.name,
   holder: shown.holder,
-  holderName: shown.holder_name,
+  holderName: shown.holderName,
   state: shown.state,
-  created: new Date(shown.created),
-  expires: shown.expires === null ? undefined : new Date(shown.expires),
-  lastUsed: shown.last_used === null ? undefined : new Date(shown.last_used),
-  lastAddress: shown.last_address,
+  created: shown.created,
+  expires: shown.expires ?? undefined,
+  lastUsed: shown.lastUsed ?? undefined,
+  lastAddress: shown.lastAddress,
 });
 
 const toEventFilter = ({ restaurant, decision, ...filter }: AuditFilter) => ({

@@ -87,15 +87,7 @@ const clientLists = (deps: PortDeps) => {
         limit: pageSize,
       });
       return {
-        clients: clients.map((client) => ({
-          clientId: client.client_id,
-          name: client.name,
-          state: client.state,
-          created: new Date(client.created),
-          scopes: client.scopes,
-          restaurants: client.tenants_count,
-          lastUsed: dateOrNull(client.last_used),
-        })),
+        clients: clients.map(({ tenantsCount, ...client }) => ({ ...client, restaurants: tenantsCount })),
         next: next_cursor,
       };
     },
@@ -103,22 +95,8 @@ const clientLists = (deps: PortDeps) => {
       const { secrets, keys, ...client } = await credentialsFor(deps, 'panel').showClient(clientId);
       return {
         ...clientFacts(client),
-        secrets: secrets.map((secret) => ({
-          id: secret.id,
-          state: secret.state,
-          reason: secret.reason,
-          created: new Date(secret.created),
-          expires: dateOrNull(secret.expires),
-          calls5m: secret.calls_5m,
-          lastUsed: dateOrNull(secret.last_used),
-          lastAddress: secret.last_address,
-          longestGapSeconds: secret.longest_gap_seconds,
-          advice: secret.advice,
-        })),
-        keys: keys.map(({ id, type, state, calls_5m, last_used }) => ({
-          ...{ id, type, state },
-          ...{ calls5m: calls_5m, lastUsed: dateOrNull(last_used) },
-        })),
+        secrets,
+        keys,
       };
     },
     listGrants: async (clientId, cursor) => {
@@ -131,17 +109,17 @@ const clientLists = (deps: PortDeps) => {
 };
 
 const clientFacts = (client: ShownGatewayClient) => ({
-  clientId: client.client_id,
+  clientId: client.clientId,
   name: client.name,
   // A client has no expiry.
   state: client.state === 'expired' ? ('revoked' as const) : client.state,
   reason: client.reason,
   actor: client.actor,
-  changed: dateOrNull(client.changed),
-  created: new Date(client.created),
+  changed: client.changed,
+  created: client.created,
   scopes: client.scopes,
-  mayUseTokens: client.may_use_tokens,
-  mayIntrospect: client.may_introspect,
+  mayUseTokens: client.mayUseTokens,
+  mayIntrospect: client.mayIntrospect,
   dpopRequired: client.dpop === 'required',
 });
 
@@ -178,20 +156,7 @@ const scopePorts = (deps: PortDeps, table: Table) => {
     scopes: table.scopes.map(({ name, description }) => ({ name, description, isRead: name.startsWith('read:') })),
     shrinkScopes: (actor, clientId, keep) =>
       shrinkClientScopes({ db: store.db, box, clock, actor, scopes: names }, clientId, keep),
-    clientUse: async (actor, clients, days) => {
-      const asked = clients.map(({ clientId, scopes }) => ({ client_id: clientId, scopes }));
-      const uses = await reportClientUse({ db: store.db, box, clock, actor, table }, asked, { days });
-      return uses.map((use) => ({
-        clientId: use.client_id,
-        since: new Date(use.since),
-        calls: use.calls,
-        routes: use.routes.map(({ method, path, calls, last }) => ({ method, path, calls, last: new Date(last) })),
-        refusals: use.refusals.map(({ path, reason, calls, last }) => ({ path, reason, calls, last: new Date(last) })),
-        scopes: use.scopes.map(({ name, calls, last }) => ({ name, calls, last: dateOrNull(last) })),
-        unused: use.unused,
-        proposed: use.proposed,
-      }));
-    },
+    clientUse: (actor, clients, days) => reportClientUse({ db: store.db, box, clock, actor, table }, clients, { days }),
   } satisfies Partial<SupportPorts>;
 };
 
@@ -200,5 +165,3 @@ const credentialsFor = ({ installation: { store, box, clock } }: PortDeps, actor
     ...{ db: store.db, box, clock, actor },
     ...(table && { scopes: table.scopes.map(({ name }) => name) }),
   });
-
-const dateOrNull = (text: string | null): Date | null => (text === null ? null : new Date(text));

@@ -4,14 +4,14 @@ import type { RouteTable } from '../model/route.ts';
 import { sumClientUse } from './client-use-store.ts';
 
 export type ClientUse = {
-  client_id: string;
+  clientId: string;
   /** Start of the calls covered; later than requested when there were too many. */
-  since: string;
+  since: Date;
   calls: number;
-  routes: { route_id: string; method: string; path: string; calls: number; last: string }[];
-  refusals: { route_id: string | null; path: string | null; reason: string | null; calls: number; last: string }[];
+  routes: { routeId: string; method: string; path: string; calls: number; last: Date }[];
+  refusals: { routeId: string | null; path: string | null; reason: string | null; calls: number; last: Date }[];
   /** The granted scopes in their sequence. `last` null: no call needed the scope. */
-  scopes: { name: string; calls: number; last: string | null }[];
+  scopes: { name: string; calls: number; last: Date | null }[];
   unused: string[];
   /** Used scopes, and scopes in a dry run of a route that the client called, which may be required soon. */
   proposed: string[];
@@ -28,11 +28,11 @@ type ClientUseDeps = AuditReaderDeps & { table: Pick<RouteTable, 'routes' | 'sco
  */
 export const reportClientUse = async (
   deps: ClientUseDeps,
-  clients: readonly { client_id: string; scopes: readonly string[] | null }[],
+  clients: readonly { clientId: string; scopes: readonly string[] | null }[],
   { days, entriesMax = entriesMaxDefault }: { days: number; entriesMax?: number },
 ): Promise<ClientUse[]> => {
   if (clients.length === 0) return [];
-  await noteAuditRead(deps, { read: 'client-use', clients: clients.map(({ client_id }) => client_id), days });
+  await noteAuditRead(deps, { read: 'client-use', clients: clients.map(({ clientId }) => clientId), days });
   const found: ClientUse[] = [];
   for (const client of clients) found.push(await useOf(deps, client, days, entriesMax));
   return found;
@@ -40,12 +40,12 @@ export const reportClientUse = async (
 
 const useOf = async (
   { db, clock, table }: ClientUseDeps,
-  { client_id, scopes }: { client_id: string; scopes: readonly string[] | null },
+  { clientId, scopes }: { clientId: string; scopes: readonly string[] | null },
   days: number,
   entriesMax: number,
 ): Promise<ClientUse> => {
   const asked = new Date(clock.now().getTime() - dayMs * days);
-  const { rows, entries, oldest } = await sumClientUse(db, client_id, { since: asked, entriesMax, kindsMax });
+  const { rows, entries, oldest } = await sumClientUse(db, clientId, { since: asked, entriesMax, kindsMax });
   const routeOf = new Map(table.routes.map((route) => [route.id, route]));
   const allowed = rows.filter((row) => row.allowed);
   const needed = new Set<string>();
@@ -64,32 +64,32 @@ const useOf = async (
     if (before !== undefined) before.calls += calls;
     else
       routes.set(id, {
-        route_id: id,
+        routeId: id,
         method: route?.method ?? '',
         path: route?.path ?? id,
         calls,
-        last: last.toISOString(),
+        last,
       });
   }
   const granted = scopes ?? table.scopes.map(({ name }) => name);
   return {
-    client_id,
-    since: (entries >= entriesMax && oldest !== null ? oldest : asked).toISOString(),
+    clientId,
+    since: entries >= entriesMax && oldest !== null ? oldest : asked,
     calls: allowed.reduce((sum, { calls }) => sum + calls, 0),
     routes: [...routes.values()],
     refusals: rows
       .filter((row) => !row.allowed)
       .map(({ routeId, reason, calls, last }) => ({
-        route_id: routeId,
+        routeId,
         path: routeOf.get(routeId ?? '')?.path ?? null,
         reason,
         calls,
-        last: last.toISOString(),
+        last,
       })),
     scopes: granted.map((name) => ({
       name,
       calls: used.get(name)?.calls ?? 0,
-      last: used.get(name)?.last.toISOString() ?? null,
+      last: used.get(name)?.last ?? null,
     })),
     unused: granted.filter((scope) => !used.has(scope)),
     proposed: granted.filter((scope) => needed.has(scope)),

@@ -22,7 +22,7 @@ test('the report on the use of a client lists its calls and refusals, reads a bo
   const tenant = await harness.createTenant();
   const client = await harness.createClient([tenant], ['read:orders', 'read:menu', 'write:orders']);
   const other = await harness.createClient([tenant]);
-  const asked = { client_id: client.client_id, scopes: ['read:orders', 'read:menu', 'write:orders'] };
+  const asked = { clientId: client.client_id, scopes: ['read:orders', 'read:menu', 'write:orders'] };
   const call = async (path: string): Promise<void> => {
     await sendRequest(harness.url, 'GET', path, { headers: clientHeaders(client) });
     harness.clock.move(1_000);
@@ -40,10 +40,10 @@ test('the report on the use of a client lists its calls and refusals, reads a bo
   expect(found).toMatchObject({
     calls: 3,
     routes: [
-      { route_id: 'orders.list', method: 'GET', path: '/api/orders/list', calls: 1 },
-      { route_id: 'menu.categories', calls: 2 },
+      { routeId: 'orders.list', method: 'GET', path: '/api/orders/list', calls: 1 },
+      { routeId: 'menu.categories', calls: 2 },
     ],
-    refusals: [{ route_id: 'customerstats.customers', calls: 1 }],
+    refusals: [{ routeId: 'customerstats.customers', calls: 1 }],
     unused: ['write:orders'],
     proposed: ['read:orders', 'read:menu'],
   });
@@ -54,8 +54,8 @@ test('the report on the use of a client lists its calls and refusals, reads a bo
   ]);
   // With a bound of one event, the report covers only the time since that event.
   const newest = await use(1);
-  expect(newest).toMatchObject({ calls: 1, routes: [{ route_id: 'orders.list' }], since: newest?.routes[0]?.last });
-  const [idle] = await reportClientUse(deps(), [{ client_id: other.client_id, scopes: null }], { days: 1 });
+  expect(newest).toMatchObject({ calls: 1, routes: [{ routeId: 'orders.list' }], since: newest?.routes[0]?.last });
+  const [idle] = await reportClientUse(deps(), [{ clientId: other.client_id, scopes: null }], { days: 1 });
   expect(idle).toMatchObject({ calls: 0, routes: [], proposed: [] });
   expect(idle?.unused).toEqual(scopes);
   const reads = await searchAudit(deps(), { filter: { action: 'audit.read' }, limit: 50 });

@@ -51,7 +51,7 @@ test('an overlap is 0 to 30 days; with 0 the old secret ends within 1 s; a longe
   await harness.credentials.rotateClientSecret(client_id, 1);
   await harness.credentials.rotateClientSecret(client_id, 720);
   const ends = (await harness.credentials.showClient(client_id)).secrets.map(({ expires }) =>
-    expires === null ? null : Math.round((Date.parse(expires) - Date.now()) / hourMs),
+    expires === null ? null : Math.round((expires.getTime() - Date.now()) / hourMs),
   );
   expect(ends).toEqual([1, 720, null]);
   expect(await status(clientHeaders(old))).toBe(200);
@@ -95,7 +95,7 @@ test('F-40 a secret is safe to retire only when a newer one was used and it was 
   await expect(retire(secret_id)).rejects.toMatchObject(refused(/last used at .* longest pause .* 2592\d\d seconds/));
   await expect(retire(made.secret_id)).rejects.toMatchObject(refused(/the newest credential/));
   const { secrets } = await harness.credentials.showClient(client_id);
-  expect(secrets.map(({ safe_to_retire }) => safe_to_retire)).toEqual([false, false]);
+  expect(secrets.map(({ safeToRetire }) => safeToRetire)).toEqual([false, false]);
 
   harness.clock.move(49 * hourMs);
   expect(await advice()).toEqual(['safe', 'newest']);
@@ -116,7 +116,7 @@ test('F-40 an API key is safe to retire only when its successor was used and it 
   const fresh = await harness.credentials.rotateApiKey(old.key_id, 720);
   const other = await harness.credentials.createApiKey({ tenant, name: 'another' });
   const safe = async (): Promise<unknown[]> =>
-    Promise.all([old, fresh].map(async ({ key_id }) => (await views.find(tenant, key_id))?.safe_to_retire));
+    Promise.all([old, fresh].map(async ({ key_id }) => (await views.find(tenant, key_id))?.safeToRetire));
   expect(await safe()).toEqual([false, false]);
   await useAll({ 'x-api-key': old.api_key }, { 'x-api-key': other.api_key });
   harness.clock.move(30 * hourMs);

@@ -96,5 +96,5 @@ test('no list or search of support reads a grown table from one end to the other
   ])
     expect(await scans(act)).toEqual([]);
   const [found] = (await pageClients(db, { search: 'ops_000777', limit: 25 })).clients;
-  expect(found?.client_id).toBe('opc_000777');
+  expect(found?.clientId).toBe('opc_000777');
 });

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { type Output, toLine, UsageError } from '../../terminal/output.ts';
+import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 
 type ById = { clientId: string };
@@ -20,7 +21,7 @@ export const clientSecretCommands = (group: Command, output: Output): void => {
       const clients = await withAdmin(command, (admin) => admin.credentials.listClients());
       output.list(
         'clients',
-        clients.map(({ tenants, ...client }) => ({ ...client, restaurants: tenants })),
+        clients.map(({ tenants, ...client }) => toWire({ ...client, restaurants: tenants })),
       );
     });
   addShow(group, output);
@@ -60,14 +61,14 @@ const addShow = (group: Command, output: Output): void => {
     .action(async (options: ById, command: Command) => {
       const shown = await withAdmin(command, (admin) => admin.credentials.showClient(options.clientId));
       const { tenants, secrets, keys, ...client } = shown;
-      if (output.json) return output.result({ ...client, restaurants: tenants, secrets, keys });
-      output.result({ ...client, restaurants: tenants });
-      for (const { safe_to_retire: _safe, advice, ...secret } of secrets) {
+      if (output.json) return output.result(toWire({ ...client, restaurants: tenants, secrets, keys }));
+      output.result(toWire({ ...client, restaurants: tenants }));
+      for (const { safeToRetire: _safe, advice, ...secret } of secrets) {
         output.line(
-          `secret  ${toLine(secret)}${advice === null ? '' : `  ${advice === 'safe' ? 'safe to retire' : advice.replaceAll('_', ' ')}`}`,
+          `secret  ${toLine(toWire(secret))}${advice === null ? '' : `  ${advice === 'safe' ? 'safe to retire' : advice.replaceAll('_', ' ')}`}`,
         );
       }
-      for (const key of keys) output.line(`key     ${toLine(key)}`);
+      for (const key of keys) output.line(`key     ${toLine(toWire(key))}`);
     });
 };
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type Output, UsageError } from '../../terminal/output.ts';
+import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 import { overlapHours } from './client-secrets.ts';
 
@@ -24,7 +25,7 @@ export const keyCommands = (program: Command, output: Output): void => {
       const keys = await withAdmin(command, (admin) => admin.credentials.listApiKeys(options.restaurant));
       output.list(
         'keys',
-        keys.map(({ id, ...key }) => ({ key_id: id, ...key })),
+        keys.map(({ id, ...key }) => toWire({ keyId: id, ...key })),
       );
     });
   group

@@ -55,7 +55,7 @@ export const rotations = (deps: CredentialsDeps) => ({
     const secret = (await credentialViews(deps).showSecrets(clientId)).find(({ id }) => id === secretId);
     if (secret === undefined) throw new Fault('NOT_FOUND', `There is no secret ${secretId} of the client ${clientId}`);
     if (secret.state === 'revoked') return;
-    if (!force && !secret.safe_to_retire && secret.state !== 'expired') throw notSafe(secret);
+    if (!force && !secret.safeToRetire && secret.state !== 'expired') throw notSafe(secret);
     await change(deps, undefined, async (inner) => {
       assertFound(await store.markSecretRevoked(inner, secretId, deps.clock.now()), 'secret', secretId);
       const reason = force ? 'retired by force' : 'retired';
@@ -111,11 +111,11 @@ const noteEnd = (deps: CredentialsDeps, tx: Tx, kind: 'secret' | 'api_key', id: 
     reason: `rotated; ends ${end.toISOString()}`,
   });
 
-const notSafe = ({ id, advice, last_used, last_address, longest_gap_seconds }: ShownSecret): Fault => {
+const notSafe = ({ id, advice, lastUsed, lastAddress, longestGapSeconds }: ShownSecret): Fault => {
   const use =
-    last_used === null
+    lastUsed === null
       ? ''
-      : ` It was last used at ${last_used} from ${last_address ?? 'an unknown address'}; its longest pause between two uses was ${longest_gap_seconds} seconds.`;
+      : ` It was last used at ${lastUsed.toISOString()} from ${lastAddress ?? 'an unknown address'}; its longest pause between two uses was ${longestGapSeconds} seconds.`;
   const reason = adviceTexts[advice ?? 'used_lately'];
   return new Fault(
     'CONFLICT',

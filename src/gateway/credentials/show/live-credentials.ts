@@ -17,12 +17,12 @@ export type LiveCredential = {
   name: string;
   /** Tenant of a key; client of a secret or of a client key. */
   holder: string;
-  holder_name: string;
+  holderName: string;
   state: CredentialState;
-  created: string;
-  expires: string | null;
-  last_used: string | null;
-  last_address: string | null;
+  created: Date;
+  expires: Date | null;
+  lastUsed: Date | null;
+  lastAddress: string | null;
 };
 
 type Deps = { db: Kysely<unknown>; clock: Clock };
@@ -78,12 +78,12 @@ const show = async (
       id: row.id,
       name: row.name,
       holder: row.holder,
-      holder_name: row.holderName,
+      holderName: row.holderName,
       state: stateOf(row, now.getTime()),
-      created: row.created.toISOString(),
-      expires: row.expires?.toISOString() ?? null,
-      last_used: use?.lastUsed?.toISOString() ?? null,
-      last_address: use?.lastAddress ?? null,
+      created: row.created,
+      expires: row.expires,
+      lastUsed: use?.lastUsed ?? null,
+      lastAddress: use?.lastAddress ?? null,
     };
   });
 };

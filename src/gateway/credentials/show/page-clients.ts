@@ -7,14 +7,14 @@ import type { CredentialState } from './show-credentials.ts';
 export { listTenantStates, type TenantStateRow } from './client-page-store.ts';
 
 export type ListedClient = {
-  client_id: string;
+  clientId: string;
   name: string;
   state: Exclude<CredentialState, 'expired'>;
-  created: string;
+  created: Date;
   /** null: all. */
   scopes: string[] | null;
-  tenants_count: number;
-  last_used: string | null;
+  tenantsCount: number;
+  lastUsed: Date | null;
 };
 
 export type ClientSearch = {
@@ -54,13 +54,13 @@ export const pageGrants = async (
 };
 
 const shown = (row: ListedClientRow): ListedClient => ({
-  client_id: row.id,
+  clientId: row.id,
   name: row.name,
   state: row.disabled ? 'revoked' : row.quarantined ? 'quarantined' : 'active',
-  created: row.created.toISOString(),
+  created: row.created,
   scopes: row.scopes,
-  tenants_count: row.tenants,
-  last_used: row.lastUsed?.toISOString() ?? null,
+  tenantsCount: row.tenants,
+  lastUsed: row.lastUsed,
 });
 
 const readPlace = (cursor: string): { created: Date; id: string } => {

@@ -16,38 +16,38 @@ export type ShownCredential = {
   /** Reason of the last change of its state; null when the state never changed. */
   reason: string | null;
   actor: string | null;
-  changed: string | null;
-  created: string;
-  expires: string | null;
-  calls_5m: number;
-  last_used: string | null;
-  last_address: string | null;
+  changed: Date | null;
+  created: Date;
+  expires: Date | null;
+  calls5m: number;
+  lastUsed: Date | null;
+  lastAddress: string | null;
   /** Longest time between two uses; 0 before the second use. */
-  longest_gap_seconds: number;
+  longestGapSeconds: number;
 };
 
 export type ShownSecret = ShownCredential & {
-  safe_to_retire: boolean;
-  /** Reason for `safe_to_retire`; null for a secret that has ended. */
+  safeToRetire: boolean;
+  /** Reason for `safeToRetire`; null for a secret that has ended. */
   advice: RetireAdvice | null;
 };
 
 export type ShownClient = {
-  client_id: string;
+  clientId: string;
   name: string;
   state: CredentialState;
   reason: string | null;
   actor: string | null;
-  changed: string | null;
-  created: string;
+  changed: Date | null;
+  created: Date;
   tenants: string[];
   /** null: all. */
   scopes: string[] | null;
-  may_use_tokens: boolean;
-  may_introspect: boolean;
+  mayUseTokens: boolean;
+  mayIntrospect: boolean;
   /** Whether its tokens must be bound to a key (RFC 9449). */
   dpop: 'optional' | 'required';
-  tokens_not_before: string | null;
+  tokensNotBefore: Date | null;
 };
 
 /** A credential without a use in this time counts as quiet. Calls are counted by the minute and written every 15 s. */
@@ -65,7 +65,7 @@ const stateOf = (row: lists.ShownRow, nowMs: number): CredentialState => {
 const changeOf = (last: StateChange | undefined) => ({
   reason: last?.reason ?? null,
   actor: last?.actor ?? null,
-  changed: last?.at.toISOString() ?? null,
+  changed: last?.at ?? null,
 });
 
 /** `idOf`: the name under which changes and uses of a row are stored. */
@@ -83,12 +83,12 @@ export const showRows = async (
       id: row.id,
       state: stateOf(row, now.getTime()),
       ...changeOf(changes.get(idOf(row))),
-      created: row.created.toISOString(),
-      expires: row.expires?.toISOString() ?? null,
-      calls_5m: use?.calls5m ?? 0,
-      last_used: use?.lastUsed?.toISOString() ?? null,
-      last_address: use?.lastAddress ?? null,
-      longest_gap_seconds: use?.longestGapSeconds ?? 0,
+      created: row.created,
+      expires: row.expires,
+      calls5m: use?.calls5m ?? 0,
+      lastUsed: use?.lastUsed ?? null,
+      lastAddress: use?.lastAddress ?? null,
+      longestGapSeconds: use?.longestGapSeconds ?? 0,
     };
     return { shown, row, use };
   });
@@ -100,10 +100,10 @@ export const clientKeyName = (clientId: string, keyId: string): string => `${cli
 /** True for credentials that are accepted, or can be reactivated. */
 const isLive = ({ state }: ShownCredential): boolean => state === 'active' || state === 'quarantined';
 
-export const advisedOf = ({ created, last_used, longest_gap_seconds }: ShownCredential): Advised => ({
-  createdMs: Date.parse(created),
-  lastUsedMs: last_used === null ? null : Date.parse(last_used),
-  longestGapSeconds: longest_gap_seconds,
+const advisedOf = ({ created, lastUsed, longestGapSeconds }: ShownCredential): Advised => ({
+  createdMs: created.getTime(),
+  lastUsedMs: lastUsed?.getTime() ?? null,
+  longestGapSeconds,
 });
 
 const showSecrets = async (deps: CredentialsDeps, clientId: string) => {
@@ -123,7 +123,7 @@ const showSecrets = async (deps: CredentialsDeps, clientId: string) => {
   return {
     secrets: secrets.map(({ shown }): ShownSecret => {
       const advice = adviceOn(shown);
-      return { ...shown, safe_to_retire: advice === 'safe', advice };
+      return { ...shown, safeToRetire: advice === 'safe', advice };
     }),
     keys: keys.map(({ shown, row }) => ({ ...shown, type: row.name })),
   };
@@ -132,17 +132,17 @@ const showSecrets = async (deps: CredentialsDeps, clientId: string) => {
 const showClient = async (deps: CredentialsDeps, row: lists.ShownClientRow): Promise<ShownClient> => {
   const last = (await findLastChanges(deps.db, [row.id])).get(row.id);
   return {
-    client_id: row.id,
+    clientId: row.id,
     name: row.name,
     state: stateOf(row, deps.clock.now().getTime()),
     ...changeOf(last),
-    created: row.created.toISOString(),
+    created: row.created,
     tenants: row.tenants,
     scopes: row.scopes,
-    may_use_tokens: row.mayUseTokens,
-    may_introspect: row.mayIntrospect,
+    mayUseTokens: row.mayUseTokens,
+    mayIntrospect: row.mayIntrospect,
     dpop: row.dpopRequired ? 'required' : 'optional',
-    tokens_not_before: row.tokensNotBefore?.toISOString() ?? null,
+    tokensNotBefore: row.tokensNotBefore,
   };
 };
 

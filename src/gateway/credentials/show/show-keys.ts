@@ -7,9 +7,9 @@ import { isStillUsed, type ShownCredential, showRows } from './show-credentials.
 export type ShownKey = ShownCredential & {
   name: string;
   /** It was not used for five minutes. */
-  is_quiet: boolean;
+  isQuiet: boolean;
   /** A newer key of that name was used, and this one was unused for longer than a day and than ever before. */
-  safe_to_retire: boolean;
+  safeToRetire: boolean;
 };
 
 export type KeyViews = ReturnType<typeof createKeyViews>;
@@ -32,8 +32,8 @@ export const createKeyViews = (deps: Pick<CredentialsDeps, 'db' | 'clock'>) => {
     return shownRows.map(({ shown, row, use }) => ({
       ...shown,
       name: row.name,
-      is_quiet: !isStillUsed(use, now.getTime()),
-      safe_to_retire: replaced.has(shown.id),
+      isQuiet: !isStillUsed(use, now.getTime()),
+      safeToRetire: replaced.has(shown.id),
     }));
   };
   return {
