@@ -4,9 +4,9 @@ import { hashEvent } from '#src/gateway/audit/chain/chain.ts';
 import { insertEvents, listChainEvents } from '#src/gateway/audit/chain/event-store.ts';
 import { type ChainedEvent, completeEvent } from '#src/gateway/audit/event/event.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { type House, openHouse } from '../harness/audit-harness.ts';
+import { type AuditHarness, openAuditHarness } from '../harness/audit-harness.ts';
 
-let house: House;
+let harness: AuditHarness;
 
 let database: TestDatabase;
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await house.close();
+  await harness.close();
   for (const name of ['heads', ...tables]) await database.pool.query(`drop table if exists kept_${name}`);
 });
 
@@ -26,8 +26,8 @@ type Attack = {
   /** Default: F-21. */
   id?: string;
   /** Runs before the last changes and saves what the attack restores. */
-  before?: (house: House) => Promise<void>;
-  act: (house: House) => Promise<void>;
+  before?: (harness: AuditHarness) => Promise<void>;
+  act: (harness: AuditHarness) => Promise<void>;
   /** The chain and the seq that verification must name. */
   place: { chain: number; seq: number | null };
   /** The database is consistent in itself; only the external heads contradict it. */
@@ -36,18 +36,18 @@ type Attack = {
 
 const tables = ['audit_chains', 'audit_events', 'audit_sink_positions', 'audit_hours', 'audit_hour_positions'];
 
-const keep = async ({ attack }: House, condition = 'true'): Promise<void> => {
+const keep = async ({ attack }: AuditHarness, condition = 'true'): Promise<void> => {
   await attack(`create table kept_heads as select * from gateway.audit_chains where ${condition}`);
 };
 
-const putHeadsBack = async ({ attack }: House): Promise<void> => {
+const putHeadsBack = async ({ attack }: AuditHarness): Promise<void> => {
   await attack('delete from gateway.audit_chains where chain in (select chain from kept_heads)');
   await attack('insert into gateway.audit_chains select * from kept_heads');
 };
 
 /** Edits the events of a chain and computes the hashes anew from `from` on. */
 const rehash = async (
-  { database, attack }: House,
+  { database, attack }: AuditHarness,
   chain: number,
   edit: (event: ChainedEvent) => ChainedEvent,
 ): Promise<string> => {
@@ -65,12 +65,12 @@ const rehash = async (
   return before;
 };
 
-const forge = async ({ database }: House, chain: number, seq: number, before: string): Promise<void> => {
+const forge = async ({ database }: AuditHarness, chain: number, seq: number, before: string): Promise<void> => {
   const event = completeEvent({ action: 'key.revoked', actor: 'mallory' }, new Date());
   await insertEvents(database.db, [{ ...event, chain, seq, hash: hashEvent(before, chain, seq, event) }]);
 };
 
-const endOf = async ({ attack }: House, chain: number): Promise<{ seq: number; hash: string }> => {
+const endOf = async ({ attack }: AuditHarness, chain: number): Promise<{ seq: number; hash: string }> => {
   const [end] = await attack(
     `select seq::int, encode(hash, 'hex') as hash from gateway.audit_events where chain = $1 order by seq desc limit 1`,
     [chain],
@@ -270,45 +270,45 @@ const cases = attacks.flatMap((attack) =>
 test.each(cases)(
   '%s: it is named, also after work, a restart and more work',
   async (_title, { before, act, place, consistent }, mode) => {
-    house = await openHouse(database);
-    await house.start();
+    harness = await openAuditHarness(database);
+    await harness.start();
     // Chain 0: four changes, then two. Chain 1: two refusals, then two.
-    for (let i = 0; i < 4; i += 1) await house.changeHere();
-    for (let i = 0; i < 2; i += 1) await house.request();
-    await before?.(house);
-    await house.changeHere();
-    await house.change();
-    for (let i = 0; i < 2; i += 1) await house.request();
-    expect(await house.verify()).toMatchObject({ problems: [], unsigned: 0 });
-    if (mode === 'stopped') await house.stop();
-    await act(house);
+    for (let i = 0; i < 4; i += 1) await harness.changeHere();
+    for (let i = 0; i < 2; i += 1) await harness.request();
+    await before?.(harness);
+    await harness.changeHere();
+    await harness.change();
+    for (let i = 0; i < 2; i += 1) await harness.request();
+    expect(await harness.verify()).toMatchObject({ problems: [], unsigned: 0 });
+    if (mode === 'stopped') await harness.stop();
+    await act(harness);
     const named = async (): Promise<void> => {
       const expected = expect.arrayContaining([expect.objectContaining(place)]);
-      expect((await house.verify()).problems).toEqual(expected);
+      expect((await harness.verify()).problems).toEqual(expected);
       // A running program records what it found in the audit itself.
       if (consistent !== true || mode === 'running') {
-        expect((await house.verify({ blind: true })).problems.length).toBeGreaterThan(0);
+        expect((await harness.verify({ blind: true })).problems.length).toBeGreaterThan(0);
       }
     };
     const work = async (): Promise<void> => {
-      await house.change();
-      await house.changeHere();
-      await house.request();
-      await house.retain(400);
-      await house.change();
+      await harness.change();
+      await harness.changeHere();
+      await harness.request();
+      await harness.retain(400);
+      await harness.change();
     };
     if (mode === 'stopped') {
-      await house.change();
-      await house.start();
+      await harness.change();
+      await harness.start();
     }
     await work();
     await named();
-    await house.stop();
+    await harness.stop();
     await named();
-    await house.start();
+    await harness.start();
     await work();
     await named();
-    await house.stop();
+    await harness.stop();
     await named();
   },
 );

@@ -4,10 +4,10 @@ import { hashEvent } from '#src/gateway/audit/chain/chain.ts';
 import { insertEvents } from '#src/gateway/audit/chain/event-store.ts';
 import { completeEvent } from '#src/gateway/audit/event/event.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { type House, openHouse } from '../harness/audit-harness.ts';
+import { type AuditHarness, openAuditHarness } from '../harness/audit-harness.ts';
 
 let database: TestDatabase;
-let house: House;
+let harness: AuditHarness;
 
 const days = (count: number): number => count * 86_400_000;
 
@@ -16,81 +16,81 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  house = await openHouse(database);
+  harness = await openAuditHarness(database);
 });
 
 afterEach(async () => {
-  await house.close();
+  await harness.close();
   for (const { name } of await partitions()) {
-    if (!/_\d{6}$/.test(String(name))) await house.attack(`drop table gateway.${String(name)}`);
+    if (!/_\d{6}$/.test(String(name))) await harness.attack(`drop table gateway.${String(name)}`);
   }
 });
 
 afterAll(() => database.drop());
 
 const partitions = () =>
-  house.attack(`select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+  harness.attack(`select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent = 'gateway.audit_events'::regclass order by 1`);
 
 const monthOf = (date: Date): string => `audit_events_${date.toISOString().slice(0, 7).replace('-', '')}`;
 
 test('F-22 a new beginning is signed only after every hash up to it was checked, and the event of the drop names it', async () => {
-  const old = monthOf(house.clock.now());
-  await house.start();
-  for (let i = 0; i < 3; i += 1) await house.changeHere();
-  await house.request();
-  house.clock.move(days(40));
-  await house.changeHere();
-  expect(await house.retain(5)).toMatchObject({ dropped: expect.arrayContaining([old]), left: [] });
-  const [dropped] = await house.attack(
+  const old = monthOf(harness.clock.now());
+  await harness.start();
+  for (let i = 0; i < 3; i += 1) await harness.changeHere();
+  await harness.request();
+  harness.clock.move(days(40));
+  await harness.changeHere();
+  expect(await harness.retain(5)).toMatchObject({ dropped: expect.arrayContaining([old]), left: [] });
+  const [dropped] = await harness.attack(
     "select details from gateway.audit_events where action = 'audit.dropped' order by seq",
   );
   const { anchors } = JSON.parse(String(dropped?.details)) as { anchors: [number, number, string][] };
-  const rows = await house.attack(
+  const rows = await harness.attack(
     `select chain, anchor_seq::int as seq, encode(anchor_hash, 'hex') as hash from gateway.audit_chains
      where anchor_seq > 0 order by chain`,
   );
   expect(rows.map(({ chain, seq, hash }) => [chain, seq, hash])).toEqual(anchors);
-  expect((await house.verify()).problems).toEqual([]);
+  expect((await harness.verify()).problems).toEqual([]);
 });
 
 test('F-22 events inserted into an old month are reported instead of signed, and the month is not dropped', async () => {
-  await house.start();
-  for (let i = 0; i < 6; i += 1) await house.changeHere();
+  await harness.start();
+  for (let i = 0; i < 6; i += 1) await harness.changeHere();
   const past = new Date(Date.now() - days(900));
-  await house.attack('select gateway.audit_partition($1)', [past]);
-  const [at] = await house.attack(
+  await harness.attack('select gateway.audit_partition($1)', [past]);
+  const [at] = await harness.attack(
     `select encode(hash, 'hex') as hash from gateway.audit_events where chain = 0 and seq = 4`,
   );
   const forged = completeEvent({ action: 'key.revoked', actor: 'mallory' }, past);
   // Copies of later events with old times: if they became the signed beginning, all earlier events could be deleted.
   await insertEvents(database.db, [{ ...forged, chain: 0, seq: 5, hash: hashEvent(String(at?.hash), 0, 5, forged) }]);
-  await house.stop();
-  await house.start();
-  expect(await house.retain(400)).toMatchObject({ dropped: [], left: [{ name: monthOf(past) }] });
-  await house.attack('delete from gateway.audit_events where chain = 0 and seq <= 5');
-  await house.changeHere();
-  await house.stop();
-  const { problems } = await house.verify();
+  await harness.stop();
+  await harness.start();
+  expect(await harness.retain(400)).toMatchObject({ dropped: [], left: [{ name: monthOf(past) }] });
+  await harness.attack('delete from gateway.audit_events where chain = 0 and seq <= 5');
+  await harness.changeHere();
+  await harness.stop();
+  const { problems } = await harness.verify();
   expect(problems).toContainEqual(expect.objectContaining({ chain: 0, seq: 1 }));
-  await house.attack(`drop table gateway.${monthOf(past)}`);
-  expect((await house.verify({ blind: true })).problems.length).toBeGreaterThan(0);
+  await harness.attack(`drop table gateway.${monthOf(past)}`);
+  expect((await harness.verify({ blind: true })).problems.length).toBeGreaterThan(0);
 });
 
 test('F-30 a partition that is not a month of the audit is left and reported, also when its name looks old', async () => {
-  await house.start();
-  await house.changeHere();
-  await house.attack(`create table gateway.audit_events_old partition of gateway.audit_events
+  await harness.start();
+  await harness.changeHere();
+  await harness.attack(`create table gateway.audit_events_old partition of gateway.audit_events
     for values from ('2001-01-01') to ('2001-02-01')`);
-  await house.attack(`create table gateway.audit_events_200203 partition of gateway.audit_events
+  await harness.attack(`create table gateway.audit_events_200203 partition of gateway.audit_events
     for values from ('2002-03-01') to ('2002-05-01')`);
-  await house.attack(`create table gateway.audit_events_rest partition of gateway.audit_events default`);
-  const { dropped, left } = await house.retain(400);
+  await harness.attack(`create table gateway.audit_events_rest partition of gateway.audit_events default`);
+  const { dropped, left } = await harness.retain(400);
   expect(dropped).toEqual([]);
   expect(left.map(({ name }) => name).toSorted()).toEqual([
     'audit_events_200203',
     'audit_events_old',
     'audit_events_rest',
   ]);
-  await house.attack('drop table gateway.audit_events_200203');
+  await harness.attack('drop table gateway.audit_events_200203');
 });

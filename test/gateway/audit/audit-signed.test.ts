@@ -13,10 +13,10 @@ import { exportAudit, listVerifications, searchAudit, startVerification } from '
 import { supervise } from '#src/platform/supervisor.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { until } from '../../support/until.ts';
-import { type House, openHouse } from '../harness/audit-harness.ts';
+import { type AuditHarness, openAuditHarness } from '../harness/audit-harness.ts';
 
 let database: TestDatabase;
-let house: House;
+let harness: AuditHarness;
 let folder: string;
 
 const log = pino({ level: 'silent' });
@@ -27,26 +27,26 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'orderpass-'));
-  house = await openHouse(database);
+  harness = await openAuditHarness(database);
 });
 
 afterEach(async () => {
-  await house.close();
+  await harness.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
 afterAll(() => database.drop());
 
-const deps = () => ({ db: database.db, box: house.boxOf(), clock: house.clock, actor: 'cli:ada' });
+const deps = () => ({ db: database.db, box: harness.boxOf(), clock: harness.clock, actor: 'cli:ada' });
 
 test('F-24 search and export mark each event as signed or not signed', async () => {
-  await house.start();
-  await house.changeHere();
-  await house.stop();
-  const [end] = await house.attack(
+  await harness.start();
+  await harness.changeHere();
+  await harness.stop();
+  const [end] = await harness.attack(
     `select seq::int, encode(hash, 'hex') as hash from gateway.audit_events where chain = 0 order by seq desc limit 1`,
   );
-  const made = completeEvent({ action: 'key.revoked', actor: 'mallory' }, house.clock.now());
+  const made = completeEvent({ action: 'key.revoked', actor: 'mallory' }, harness.clock.now());
   const forged = appendToChain(0, end as { seq: number; hash: string }, [made]).events;
   const headless = appendToChain(77, { seq: 0, hash: chainStart }, [made]).events;
   await insertEvents(database.db, [...forged, ...headless]);
@@ -70,37 +70,39 @@ test('F-24 a forged position of a sink is ignored, and the events that it would 
   const settings = { audit_days: 365, audit_stdout: 'off' as const, audit_file: file };
   const sinkDuring = async (work: () => Promise<void>): Promise<void> => {
     const ended = new AbortController();
-    const sinks = createAuditSinks({ db: database.db, box: house.boxOf(), log, holder: 'test' }, settings);
+    const sinks = createAuditSinks({ db: database.db, box: harness.boxOf(), log, holder: 'test' }, settings);
     const running = supervise(sinks, ended.signal, log);
     await work();
     ended.abort();
     await running;
   };
   const taken = (): string => (existsSync(file) ? readFileSync(file, 'utf8') : '');
-  await house.change();
+  await harness.change();
   await sinkDuring(() => until(() => taken().includes('"event.id":"0-1"')));
-  await house.attack('update gateway.audit_sink_positions set seq = 100 where chain = 0');
-  await house.change();
+  await harness.attack('update gateway.audit_sink_positions set seq = 100 where chain = 0');
+  await harness.change();
   await sinkDuring(() => until(() => taken().includes('"event.id":"0-2"')));
 });
 
 test('F-24 a forged verdict of a verification is not shown as a verdict', async () => {
-  await house.start();
-  await house.changeHere();
+  await harness.start();
+  await harness.changeHere();
   const verdicts = async () => (await listVerifications(deps(), 5)).map(({ state }) => state);
   await startVerification({ ...deps(), log }, { actor: 'ada', address: '127.0.0.1' });
   await until(async () => (await verdicts())[0] === 'sound');
-  await house.attack('update gateway.audit_events set actor = $1 where chain = 0 and seq = 1', ['mallory']);
+  await harness.attack('update gateway.audit_events set actor = $1 where chain = 0 and seq = 1', ['mallory']);
   await startVerification({ ...deps(), log }, { actor: 'ada', address: '127.0.0.1' });
   await until(async () => (await verdicts())[0] === 'broken');
-  await house.attack('update gateway.audit_verifications set problem = null, problem_chain = null, problem_seq = null');
+  await harness.attack(
+    'update gateway.audit_verifications set problem = null, problem_chain = null, problem_seq = null',
+  );
   expect(await verdicts()).toEqual(['interrupted', 'sound']);
 });
 
 /** A chain as the first version wrote it, with `events` events, of which the head covers `signed`. */
 const oldChain = async (chain: number, process: string, { events, signed }: { events: number; signed: number }) => {
-  const key = house.boxOf({ blind: true }).derive(headLabel);
-  const now = house.clock.now();
+  const key = harness.boxOf({ blind: true }).derive(headLabel);
+  const now = harness.clock.now();
   const all = Array.from({ length: events }, () =>
     completeEvent({ action: 'request.denied', outcome: 'failure' }, now),
   );
@@ -108,7 +110,7 @@ const oldChain = async (chain: number, process: string, { events, signed }: { ev
   const hash = appended[signed - 1]?.hash ?? chainStart;
   const head = { chain, process, opened: now, seq: signed, hash, signed: now, closed: false, seen: '[[0,2]]' };
   const start = { seq: 0, hash: chainStart };
-  await house.attack('select gateway.audit_partition($1)', [now]);
+  await harness.attack('select gateway.audit_partition($1)', [now]);
   await insertChain(database.db, {
     ...{ ...head, mac: signHead(key, head) },
     ...{ anchorSeq: 0, anchorHash: chainStart, anchorMac: signAnchor(key, chain, start) },
@@ -120,26 +122,28 @@ test('F-58 an audit of the first version still verifies, and the next start sign
   await oldChain(0, 'changes', { events: 2, signed: 2 });
   await oldChain(1, 'elsewhere:1', { events: 5, signed: 3 });
   await oldChain(2, `${hostname()}:4194305`, { events: 5, signed: 3 });
-  expect(await house.verify()).toMatchObject({ problems: [], unsigned: 4, events: 12 });
+  expect(await harness.verify()).toMatchObject({ problems: [], unsigned: 4, events: 12 });
   const unsigned = await searchAudit(deps(), { filter: { action: 'request.denied' }, limit: 50 });
   expect(unsigned.events.filter((event) => event['orderpass.signed'] === false)).toHaveLength(4);
-  await house.start();
-  const closed = () => house.attack('select chain from gateway.audit_chains where closed order by chain');
+  await harness.start();
+  const closed = () => harness.attack('select chain from gateway.audit_chains where closed order by chain');
   await until(async () => (await closed()).length === 1);
   expect(await closed()).toEqual([{ chain: 2 }]);
-  expect(await house.verify()).toMatchObject({ problems: [], unsigned: 2 });
+  expect(await harness.verify()).toMatchObject({ problems: [], unsigned: 2 });
   // A process on another host is detected by its silence.
   await until(async () => (await closed()).length === 2, 55_000);
-  expect(await house.verify()).toMatchObject({ problems: [], unsigned: 0 });
-  await house.attack('delete from gateway.audit_events where chain = 2 and seq = 5');
-  expect((await house.verify({ blind: true })).problems).toContainEqual(expect.objectContaining({ chain: 2, seq: 5 }));
+  expect(await harness.verify()).toMatchObject({ problems: [], unsigned: 0 });
+  await harness.attack('delete from gateway.audit_events where chain = 2 and seq = 5');
+  expect((await harness.verify({ blind: true })).problems).toContainEqual(
+    expect.objectContaining({ chain: 2, seq: 5 }),
+  );
 });
 
 test('F-21 a signature by another key is invalid', async () => {
-  await house.change();
-  await house.attack('update gateway.audit_chains set mac = $1 where chain = 0', [
+  await harness.change();
+  await harness.attack('update gateway.audit_chains set mac = $1 where chain = 0', [
     createHmac('sha256', 'guessed').update('head').digest(),
   ]);
-  await house.change();
-  expect((await house.verify({ blind: true })).first_problem).toMatchObject({ chain: 0, seq: null });
+  await harness.change();
+  expect((await harness.verify({ blind: true })).first_problem).toMatchObject({ chain: 0, seq: null });
 });

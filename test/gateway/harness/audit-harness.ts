@@ -22,7 +22,7 @@ import { closeServer, listen, sendRequest, startUpstream, unlimited } from './pu
 
 const key = Buffer.alloc(32, 7);
 
-export type House = {
+export type AuditHarness = {
   database: TestDatabase;
   clock: MovableClock;
   /** Runs SQL with write access to every table. */
@@ -42,8 +42,8 @@ export type House = {
   close(): Promise<void>;
 };
 
-/** `database`: one that is emptied afterwards, so that many houses need no more than one. */
-export const openHouse = async (database: TestDatabase): Promise<House> => {
+/** `database`: one that is emptied afterwards, so that many harnesses need no more than one. */
+export const openAuditHarness = async (database: TestDatabase): Promise<AuditHarness> => {
   const dataDir = mkdtempSync(join(tmpdir(), 'orderpass-'));
   const clock = createMovableClock();
   const upstream = await startUpstream();
