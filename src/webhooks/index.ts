@@ -79,7 +79,7 @@ type SendingDeps = {
   attemptTimeoutMs?: number;
 };
 
-export type WebhooksDeps = SendingDeps & {
+type WebhooksDeps = SendingDeps & {
   pool: Pool;
   /** The same for all workers on all machines (platform/db/database-clock.ts), because leases are compared by it. */
   clock: Clock;
@@ -184,7 +184,7 @@ export const createSecretForwarding = ({
   return { send: createForwardWithSecret({ clock, send }), close };
 };
 
-export type WebhookApiDeps = SendingDeps & {
+type WebhookApiDeps = SendingDeps & {
   kindScopes: KindScopes;
   /** 32 bytes: signs the cursors of lists. */
   cursorKey: Buffer;

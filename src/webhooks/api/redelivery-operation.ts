@@ -9,7 +9,7 @@ import { countsAnswer } from './delivery-params.ts';
 import { isoOrNull } from './endpoint-params.ts';
 
 /** `running`: events are still being queued. `sending`: all are, and some are not finished. `finished`: nothing is left to do. */
-export const redeliveryStates = ['running', 'sending', 'finished'] as const;
+const redeliveryStates = ['running', 'sending', 'finished'] as const;
 
 export const redeliveryStateOf = ({ state, counts }: RedeliveryProgress): (typeof redeliveryStates)[number] => {
   if (state === 'running') return 'running';

@@ -39,7 +39,7 @@ export type AttemptDeps = {
   onSlotReleased: () => void;
 };
 
-export type Task = {
+type Task = {
   delivery: Leased;
   slot: Slot;
   /** When the lease was taken, as of `performance.now()`. */

@@ -30,7 +30,7 @@ export type FastPath = {
 };
 
 /** `wait`: the event should wait for a slot that is likely to be free soon. */
-export type Assignment = 'lease' | 'claim' | 'wait';
+type Assignment = 'lease' | 'claim' | 'wait';
 
 export type FastBatch = {
   /** The lease of the deliveries that `assign` leased. */

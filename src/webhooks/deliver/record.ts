@@ -30,7 +30,7 @@ import { type AttemptResult, healthChangesOf, scheduleChangesOf } from './endpoi
 
 export type { AttemptResult };
 
-export type RecordDeps = {
+type RecordDeps = {
   pool: Pool;
   clock: Clock;
   log: Logger;

@@ -14,7 +14,7 @@ type TakeOverDeps = {
   onTakenOver: () => void;
 };
 
-export type TakeOver = {
+type TakeOver = {
   /** Starts to take over from workers without a heartbeat, unless it is at work already. */
   start(uids: readonly string[]): void;
   finished(): Promise<void>;

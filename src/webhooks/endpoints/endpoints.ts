@@ -147,7 +147,7 @@ export const targetProblem = async (
   return verdict.kind === 'allowed' ? undefined : refused(verdict.reason);
 };
 
-export type EndpointChanges = Partial<
+type EndpointChanges = Partial<
   Pick<Endpoint, 'url' | 'description' | 'kinds' | 'enabled' | 'signatureHeader' | 'maxPerSecond' | 'digest'>
 >;
 
@@ -185,7 +185,7 @@ export const removeEndpoint = async (tx: Kysely<unknown>, viewer: Viewer, uid: s
 export type Rotation = { secret: string | undefined; overlapHours: number } | 'finish';
 
 /** `secret`: the new one; null when an overlap was only ended. */
-export type RotationOutcome = { endpoint: Endpoint; secret: string | null } | 'absent' | 'overlap_running';
+type RotationOutcome = { endpoint: Endpoint; secret: string | null } | 'absent' | 'overlap_running';
 
 /** The old secret signs beside the new one until the overlap ends. */
 export const rotateSecret = async (

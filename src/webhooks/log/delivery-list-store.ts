@@ -79,7 +79,7 @@ const candidates = (
     ) as delivery ${inSequence ? newest : sql`limit ${limit}`}`;
 };
 
-export type DeliveryCounts = Record<DeliveryState, number>;
+type DeliveryCounts = Record<DeliveryState, number>;
 
 type Row = LoggedDelivery & { looked: number; early: number; edgeCreated: Date; edgeUid: string };
 

@@ -100,7 +100,7 @@ export const listAttempts = async (db: Kysely<unknown>, deliveryUid: string): Pr
   return rows;
 };
 
-export type EventDelivery = {
+type EventDelivery = {
   eventId: string;
   endpointUid: string;
   state: DeliveryState;

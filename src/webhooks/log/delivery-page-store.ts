@@ -3,7 +3,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { deliveryColumns, type LoggedDelivery } from './delivery-log-store.ts';
 
 /** Filters by state use the words of the interface, in the API, the command line and the panel. */
-export const deliveryFilterStates = ['pending', 'waiting', 'succeeded', 'exhausted', 'cancelled'] as const;
+const deliveryFilterStates = ['pending', 'waiting', 'succeeded', 'exhausted', 'cancelled'] as const;
 export type DeliveryFilterState = (typeof deliveryFilterStates)[number];
 
 export type DeliverySearch = {

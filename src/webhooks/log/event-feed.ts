@@ -16,7 +16,7 @@ import { readersGraceMs, retentionMs } from '../queue/retention-period.ts';
  */
 type Place = { place: number; at: Date; since: Date | undefined };
 
-export type FeedRequest = {
+type FeedRequest = {
   tenant: string;
   /** Kinds that the caller may read, or the named ones of them. */
   kinds: readonly string[];
@@ -30,7 +30,7 @@ export type FeedRequest = {
   scope: unknown;
 };
 
-export type FeedAnswer = { events: FeedEvent[]; more: boolean; nextCursor: string };
+type FeedAnswer = { events: FeedEvent[]; more: boolean; nextCursor: string };
 
 /** Throws VALIDATION_ERROR: CURSOR_INVALID, CURSOR_EXPIRED. */
 export const listFeed = async (

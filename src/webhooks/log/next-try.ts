@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { holdMsMax } from '../pacing/breaker.ts';
 
-export const nextTryKinds = ['planned', 'due', 'behind'] as const;
+const nextTryKinds = ['planned', 'due', 'behind'] as const;
 
 export type NextTry =
   /** Not before `at`. The breaker may hold it for 5 minutes longer at most (interface 12.4). */

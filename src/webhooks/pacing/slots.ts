@@ -66,7 +66,7 @@ export type Slot = {
   release(result: { tookMs: number; failed: boolean } | undefined): void;
 };
 
-export type SlotsOptions = {
+type SlotsOptions = {
   slotsMax: number;
   slowSlotsMax: number;
   perEndpointMax: number;

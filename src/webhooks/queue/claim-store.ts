@@ -107,8 +107,8 @@ export const isMoreDue = async (tx: Kysely<unknown>, now: Date): Promise<boolean
 };
 
 /** How many deliveries to lease, of those that were due at `before`. */
-export type LeaseShare = { endpointUid: string; count: number; before: Date };
-export type Lease = { token: string; now: Date; until: Date };
+type LeaseShare = { endpointUid: string; count: number; before: Date };
+type Lease = { token: string; now: Date; until: Date };
 export type LeasedDelivery = Pick<
   ClaimedDelivery,
   'tenant' | 'uid' | 'endpointUid' | 'eventId' | 'kind' | 'entity' | 'attemptsCount'

@@ -108,7 +108,7 @@ export const markFollowed = async (tx: Kysely<unknown>, queues: readonly EntityQ
 };
 
 /** The delivery of an event at an endpoint. */
-export type KnownDelivery = { uid: string; eventId: string; state: string; created: Date };
+type KnownDelivery = { uid: string; eventId: string; state: string; created: Date };
 
 export const knownDeliveries = async (
   tx: Kysely<unknown>,
@@ -121,7 +121,7 @@ export const knownDeliveries = async (
   return rows;
 };
 
-export type Joining = {
+type Joining = {
   endpointUid: string;
   redeliveryUid: string;
   /** Events that get a new delivery. */

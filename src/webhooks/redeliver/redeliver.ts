@@ -22,9 +22,9 @@ import { dropPreviousSecrets, findEndpoint } from '../endpoints/endpoint-store.t
 import { joinEntityQueues, knownDeliveries } from '../queue/entity-queue-store.ts';
 import { claimRedelivery, insertRedelivery, type Redelivery, saveProgress } from './redelivery-store.ts';
 
-export type Redelivered = { uid: string; queued: number; state: 'running' | 'done' };
+type Redelivered = { uid: string; queued: number; state: 'running' | 'done' };
 
-export type RedeliverOutcome = Redelivered | 'no_endpoint' | 'no_event' | 'disabled' | 'one_is_running';
+type RedeliverOutcome = Redelivered | 'no_endpoint' | 'no_event' | 'disabled' | 'one_is_running';
 
 /** chosen: events of one step, so that its transaction stays short. */
 const stepMax = 100;
@@ -175,7 +175,7 @@ export const createRedeliver = ({ db, clock, onDeliveries }: RedeliverDeps): Ser
 });
 
 /** Runs one step of one redelivery. Returns false when none is running. */
-export const redeliverOnce = (db: Kysely<unknown>, now: Date): Promise<boolean> =>
+const redeliverOnce = (db: Kysely<unknown>, now: Date): Promise<boolean> =>
   inTransaction(db, async (tx) => {
     const running = await claimRedelivery(tx);
     if (running === undefined) return false;

@@ -5,7 +5,7 @@ import type { Connection } from './connections.ts';
 import type { Failure, SendResult } from './send-result.ts';
 import type { TimeLimit } from './time-limits.ts';
 
-export type Post = {
+type Post = {
   path: string;
   headers: Record<string, string>;
   body: string;
@@ -13,7 +13,7 @@ export type Post = {
   startedMs: number;
 };
 
-export type PostOutcome = Pick<SendResult, 'status' | 'failure' | 'retryAfter' | 'response'> & {
+type PostOutcome = Pick<SendResult, 'status' | 'failure' | 'retryAfter' | 'response'> & {
   firstByteMs: number | null;
   /** The response was read to its end. */
   reusable: boolean;

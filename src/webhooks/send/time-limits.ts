@@ -14,7 +14,7 @@ export type TimeLimit = {
 };
 
 /** `signal`: aborted at the end of the process, or by the caller who asked for the attempt. */
-export type BeginLimit = (signal: AbortSignal) => TimeLimit;
+type BeginLimit = (signal: AbortSignal) => TimeLimit;
 
 type Open = { isOver: boolean; onOver: (() => void) | undefined; endMs: number; close(): void };
 

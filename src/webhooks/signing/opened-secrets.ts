@@ -8,7 +8,7 @@ import { type SecretKeys, secretKeys } from './sign.ts';
 /** Binds a sealed secret to its endpoint. */
 export const endpointSecretLabel = (uid: string): string => `webhook-endpoint/${uid}`;
 
-export type OpenedSecrets = (endpointUid: string, sealed: Buffer) => SecretKeys;
+type OpenedSecrets = (endpointUid: string, sealed: Buffer) => SecretKeys;
 
 /** chosen: endpoints whose keys are cached before the cache starts over. */
 const cachedMax = 4_096;

@@ -4,7 +4,7 @@
  */
 import { createHmac, createSecretKey, type KeyObject, sign as signWith } from 'node:crypto';
 
-export type SignedParts = { id: string; timestampSeconds: number; body: string };
+type SignedParts = { id: string; timestampSeconds: number; body: string };
 
 /** The bytes of a secret: decoded base64 after `whsec_`, otherwise its UTF-8 bytes. */
 export const secretBytes = (secret: string): Buffer =>

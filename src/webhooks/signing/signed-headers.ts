@@ -8,7 +8,7 @@ import { createOpenedSecrets } from './opened-secrets.ts';
 import { hexOf, signedBytes, v1aOf, v1Of } from './sign.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
-export type SignedDelivery = {
+type SignedDelivery = {
   uid: string;
   endpointUid: string;
   eventId: string;

@@ -11,7 +11,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
  */
 export type QueueFigures = { pending: number; waiting: number; oldestDue: Date | null; oldestHeld: Date | null };
 
-export type QueueBounds = { countedMax: number; endpointsMax: number };
+type QueueBounds = { countedMax: number; endpointsMax: number };
 
 export const readQueue = (db: Kysely<unknown>, now: Date, bounds: QueueBounds): Promise<QueueFigures> =>
   inTransaction(db, async (tx) => {

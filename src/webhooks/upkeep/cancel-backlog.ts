@@ -13,7 +13,7 @@ import { type Cancelling, cancelPiece, endCancelling, findPiece, listCancelling 
 
 type CancelDeps = { db: Kysely<unknown>; clock: Clock };
 
-export type CancelBacklog = { service: Service; wake(): void };
+type CancelBacklog = { service: Service; wake(): void };
 
 /** chosen: deliveries in one transaction, so that it stays short. */
 const pieceMax = 500;

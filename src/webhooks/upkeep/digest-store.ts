@@ -52,7 +52,7 @@ export const moveDigestOn = async (
     where endpoint_uid = ${endpointUid}`.execute(tx);
 };
 
-export type DigestDelivery = {
+type DigestDelivery = {
   tenant: string;
   endpointUid: string;
   uid: string;

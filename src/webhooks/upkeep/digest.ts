@@ -37,7 +37,7 @@ const pollMs = 15_000;
 const batchMax = 200;
 
 /** The kind of the event. It is no kind of a tenant, so no endpoint can subscribe to it. */
-export const digestKind = 'webhook';
+const digestKind = 'webhook';
 
 export const createDigest = ({ db, clock, onDeliveries }: DigestDeps): Service => ({
   name: 'webhook-digest',
@@ -52,7 +52,7 @@ export const createDigest = ({ db, clock, onDeliveries }: DigestDeps): Service =
 });
 
 /** Returns how many digests were made. */
-export const digestOnce = async (db: Kysely<unknown>, now: Date): Promise<number> => {
+const digestOnce = async (db: Kysely<unknown>, now: Date): Promise<number> => {
   await endDigests(db);
   await beginDigests(db, hourOf(now));
   const settled = now.getTime() - settleMs;
