@@ -237,12 +237,12 @@ const measure = async (program: RunningProgram, steady: Steady, rounds: number):
     const slowest = Math.max(...of.map(({ seconds }) => seconds));
     const most = Math.max(...of.map(({ extra }) => extra));
     // One import has too few requests beside it to speak of the slowest hundredth of them.
-    const judged = of.length > 1;
+    const hasGoal = of.length > 1;
     const ratios = kinds.map((kind) => median(ratiosOf(of, kind)));
     const holds =
       slowest <= goals.secondsMax &&
       most <= goals.extraMebibytesMax &&
-      (!judged || ratios.every((ratio) => ratio <= goals.p99RatioMax));
+      (!hasGoal || ratios.every((ratio) => ratio <= goals.p99RatioMax));
     met &&= holds;
     print(`${name}: ${slowest.toFixed(1)} s, +${most.toFixed(0)} MiB  ${holds ? 'ok' : 'MISSED'}`);
     for (const kind of kinds) print(lineOf(of, kind));
@@ -266,8 +266,8 @@ const program = await startProgram(env);
 try {
   const caller = await openCaller(program, env);
   const steady = startSteady(caller, await openShops(program, env));
-  // What the sender of a menu takes of a core is none of the program's: it would sit on another machine. Whoever was started
-  // before is not lowered with it.
+  // The sender of a menu would run on another machine, so its use of a core does not count. The processes that were started
+  // before keep their priority.
   setPriority(10);
   const met = await measure(program, steady, Number(process.argv[2] ?? roundsDefault)).finally(steady.end);
   print(

@@ -49,7 +49,7 @@ const measure = async (rounds: number): Promise<Map<Contender, number[]>> => {
     const rates = new Map<Contender, number[]>(contenders.map((name) => [name, []]));
     for (const name of contenders) await load.ask({ ...targets.get(name), ms: warmUpMs });
     for (let round = 0; round < rounds; round += 1) {
-      // Each round in another sequence: nobody always runs after the same neighbour.
+      // Each round has another order, so no contender always follows the same one.
       for (let turn = 0; turn < contenders.length; turn += 1) {
         const name = contenders[(turn + round) % contenders.length] as Contender;
         const { requests, failures, ms } = await load.ask({ ...targets.get(name), ms: roundMs });

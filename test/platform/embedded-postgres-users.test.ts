@@ -92,7 +92,7 @@ asRoot(`started as root${why}`, () => {
     await stat(path.join(system.path, copy, 'share', 'postgresql', 'timezonesets', 'Default'));
   });
 
-  test('a place for copies that somebody else may write is not used', async () => {
+  test('a folder for copies that another user can write is not used', async () => {
     const nativeDir = path.join(hidden.path, 'native');
     await cp(packagedFolder(), nativeDir, { recursive: true, verbatimSymlinks: true });
     const open = await makeFolder(0o777);
@@ -118,23 +118,26 @@ asRoot(`started as root${why}`, () => {
     }
   });
 
-  test('F-29 the server runs as a user of its own, who owns its data; a process of nobody is refused', async (context) => {
-    const nobody = await unprivilegedAccount();
+  test('F-29 the server runs as a user of its own that owns its data, and refuses a process of the shared unprivileged user', async (context) => {
+    const unprivileged = await unprivilegedAccount();
     const embedded = await startEmbedded({ dataDir: system.dataDir, log });
     try {
       const { uid } = await stat(system.cluster);
       expect(isOwnId(uid)).toBe(true);
-      expect(uid).not.toBe(nobody?.uid);
+      expect(uid).not.toBe(unprivileged?.uid);
       expect((await stat(system.dataDir)).uid).toBe(0);
       expect(await owners(system.cluster)).toEqual([uid]);
       expect(await query(embedded.connection, 'select current_user as name')).toEqual([{ name: 'orderpass' }]);
-      if (!(await runAs(nobody, process.execPath, ['--version'])).ok) context.skip('nobody cannot run this Node');
+      if (!(await runAs(unprivileged, process.execPath, ['--version'])).ok)
+        context.skip('the unprivileged user cannot run this Node');
       const socket = path.join(embedded.connection.host, `.s.PGSQL.${embedded.connection.port}`);
       const connect = `require('node:net').connect(process.argv[1]).on('connect', () => console.log('connected')).on('error', (error) => console.log(error.code)).unref()`;
       expect(
-        (await runAs(nobody, process.execPath, ['-e', `${connect}; setTimeout(() => {}, 500)`, socket])).output.trim(),
+        (
+          await runAs(unprivileged, process.execPath, ['-e', `${connect}; setTimeout(() => {}, 500)`, socket])
+        ).output.trim(),
       ).toBe('EACCES');
-      expect((await runAs(nobody, '/bin/ls', [system.cluster])).ok).toBe(false);
+      expect((await runAs(unprivileged, '/bin/ls', [system.cluster])).ok).toBe(false);
       const own = { uid, gid: uid };
       expect(
         (await runAs(own, process.execPath, ['-e', `${connect}; setTimeout(() => {}, 500)`, socket])).output.trim(),
@@ -144,15 +147,15 @@ asRoot(`started as root${why}`, () => {
     }
   });
 
-  test('F-29 data of nobody, as an earlier version left it, changes hands at the next start, also after one that was cut off', async () => {
-    const nobody = await unprivilegedAccount();
+  test('F-29 data of the shared unprivileged user gets an owner of its own at the next start, also after an interrupted one', async () => {
+    const unprivileged = await unprivilegedAccount();
     const first = await startEmbedded({ dataDir: system.dataDir, log });
     await query(first.connection, 'create table dishes (name text)', `insert into dishes values ('soup')`).finally(
       first.stop,
     );
     const give = (uid: number, place: string) => runAs(undefined, '/bin/chown', ['-R', `${uid}:${uid}`, place]);
-    await give(nobody?.uid ?? 0, system.cluster);
-    expect(await owners(system.cluster)).toEqual([nobody?.uid]);
+    await give(unprivileged?.uid ?? 0, system.cluster);
+    expect(await owners(system.cluster)).toEqual([unprivileged?.uid]);
     // The start that was cut off had given away a part, to an account that it had chosen.
     await give(60_999, path.join(system.cluster, 'base'));
     const second = await startEmbedded({ dataDir: system.dataDir, log });
@@ -167,7 +170,7 @@ asRoot(`started as root${why}`, () => {
 });
 
 describe('started as an ordinary user', () => {
-  test.skipIf(!isRoot())('data of somebody else is refused with whose it is', async (context) => {
+  test.skipIf(!isRoot())('data of another user is refused with the name of its owner', async (context) => {
     const stranger = { uid: 54_321, gid: 54_321 };
     if (!(await canEnter(root, stranger)) || !(await runAs(stranger, process.execPath, ['--version'])).ok)
       context.skip('the checkout or its node cannot be read by an ordinary user');

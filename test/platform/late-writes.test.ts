@@ -15,7 +15,7 @@ afterAll(() => database?.drop());
 const ids = async (): Promise<number[]> =>
   (await database.pool.query<{ id: number }>('select id from entries order by id')).rows.map(({ id }) => id);
 
-test('a write that nobody waits for is there when the transaction is, and one that fails undoes all of it by its own error', async () => {
+test('a late write commits with its transaction, and a failed one rolls the transaction back with its own error', async () => {
   const { db } = database;
   const insert = (first: number, late: number): Promise<string> =>
     inTransaction(db, async (tx) => {

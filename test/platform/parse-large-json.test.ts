@@ -50,7 +50,7 @@ test('a text that was damaged is taken when JSON.parse takes it, and else refuse
   );
 });
 
-test('what is not UTF-8 or too deep is told apart', async () => {
+test('a text that is not UTF-8 and a text that is too deep are refused by different errors', async () => {
   expect(await read(Buffer.concat([Buffer.from('{"a":["'), Buffer.from([0xff]), Buffer.from('"]}')]))).toEqual({
     kind: 'not_utf8',
   });

@@ -65,7 +65,7 @@ describe('a unit of work', () => {
   });
 });
 
-describe('a passing trouble is told from a fault', () => {
+describe('a transient error is distinguished from a fault', () => {
   test('when the connection is ended by the server, also between two statements', async () => {
     const work = inTransaction(database.db, async (tx) => {
       const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx);
@@ -76,8 +76,8 @@ describe('a passing trouble is told from a fault', () => {
     expect(await guests()).toEqual([2, 2]);
   });
 
-  test('when nobody listens, on TCP and on a socket', async () => {
-    for (const connection of ['postgresql://nobody@127.0.0.1:1/none', 'postgresql://nobody@/none?host=/nonexistent']) {
+  test('when no server listens, on TCP and on a socket', async () => {
+    for (const connection of ['postgresql://user@127.0.0.1:1/none', 'postgresql://user@/none?host=/nonexistent']) {
       const pool = createPool({ connection, applicationName: 'test' }, pino({ level: 'silent' }));
       expect(isTransient(await failure(pool.query('select 1')))).toBe(true);
       await pool.end();

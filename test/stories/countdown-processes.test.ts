@@ -57,19 +57,19 @@ const placeOrders = async (count: number): Promise<Json[]> => {
 };
 
 const aheadMs = 2000;
-const apartMs = 20;
+const intervalMs = 20;
 
 test('A-090 A-091 confirms around the end of 100 countdowns, with three processes that time orders out and one killed: each leaves new once, with one event, at most 5 s late', async () => {
   const orders = await placeOrders(100);
   const begin = Date.now() + aheadMs;
   for (const [index, { uid }] of orders.entries())
-    await sql`update ordering.orders set countdown_end = ${new Date(begin + index * apartMs)} where uid = ${uid}`.execute(
+    await sql`update ordering.orders set countdown_end = ${new Date(begin + index * intervalMs)} where uid = ${uid}`.execute(
       database.db,
     );
   const answers = await Promise.all(
     orders.map(async ({ uid, token }, index) => {
       // From 30 ms before the end of the order to 30 ms after it.
-      const at = begin + index * apartMs + ((index * 7) % 61) - 30;
+      const at = begin + index * intervalMs + ((index * 7) % 61) - 30;
       await new Promise((resolve) => setTimeout(resolve, at - Date.now()));
       if (index === 50) await programs[1]?.kill();
       return call('POST', '/order/confirm', { uid, token });
@@ -98,7 +98,7 @@ test('A-090 A-091 confirms around the end of 100 countdowns, with three processe
         [isConfirmed ? 'order.confirmed' : 'order.timeout', 3],
       ],
     ]);
-    const lateMs = new Date(events[2].created).getTime() - (begin + index * apartMs);
+    const lateMs = new Date(events[2].created).getTime() - (begin + index * intervalMs);
     if (isConfirmed) expect(lateMs).toBeLessThan(0);
     else expect([json.error, lateMs >= 0, lateMs < 5000]).toEqual(['TIMEOUT', true, true]);
   }

@@ -190,7 +190,7 @@ const order = async (email: string, productUid: string): Promise<void> => {
 
 const killed = { postmaster: 0, backend: 0 };
 
-/** Somebody who was found a moment ago may be gone. */
+/** A process that was found a moment ago may have ended. */
 const killIfThere = (pid: number): boolean => {
   try {
     return process.kill(pid, 'SIGKILL');
@@ -294,7 +294,7 @@ const readFeed = async (): Promise<FeedEvent[]> => {
   }
 };
 
-const laneOf = ({ kind, entity }: { kind: string; entity: string }): string => `${kind} ${entity}`;
+const queueOf = ({ kind, entity }: { kind: string; entity: string }): string => `${kind} ${entity}`;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
@@ -347,9 +347,9 @@ const checkRecorded = (events: readonly FeedEvent[]): void => {
   expect(wrong).toEqual([]);
   const last = new Map<string, number>();
   for (const event of events) {
-    expect([laneOf(event), event.previous_seq]).toEqual([laneOf(event), last.get(laneOf(event)) ?? null]);
+    expect([queueOf(event), event.previous_seq]).toEqual([queueOf(event), last.get(queueOf(event)) ?? null]);
     expect(event.seq).toBeGreaterThan(event.previous_seq ?? 0);
-    last.set(laneOf(event), event.seq);
+    last.set(queueOf(event), event.seq);
   }
 };
 
@@ -373,13 +373,12 @@ const checkReached = async (
     if (event === undefined) return;
     const age = Math.abs(Date.now() / 1000 - Number(headers['webhook-timestamp']));
     if (age < 200) verifier.verify(body, headers as Record<string, string>);
-    // Nothing comes before all that is earlier was taken. Once taken it may come again, also after later ones: a
-    // PostgreSQL that crashes forgets what the last moment came to.
+    // After a crash PostgreSQL has lost the results of the last moment.
     const earlier = before.get(event.id);
     if (earlier !== undefined && (receiver.taken.get(earlier) ?? Number.POSITIVE_INFINITY) > index)
-      throw new Error(`${laneOf(event)}: ${event.seq} came before ${earlier} was taken`);
-    if (event.seq < (atLast.get(laneOf(event)) ?? 0)) repeatedLate += 1;
-    atLast.set(laneOf(event), event.seq);
+      throw new Error(`${queueOf(event)}: ${event.seq} came before ${earlier} was taken`);
+    if (event.seq < (atLast.get(queueOf(event)) ?? 0)) repeatedLate += 1;
+    atLast.set(queueOf(event), event.seq);
   });
 };
 
@@ -388,9 +387,9 @@ const predecessors = (events: readonly FeedEvent[]): Map<string, string> => {
   const before = new Map<string, string>();
   const last = new Map<string, string>();
   for (const event of events) {
-    const earlier = last.get(laneOf(event));
+    const earlier = last.get(queueOf(event));
     if (earlier !== undefined) before.set(event.id, earlier);
-    last.set(laneOf(event), event.id);
+    last.set(queueOf(event), event.id);
   }
   return before;
 };

@@ -58,7 +58,7 @@ test.skipIf(!canMount)(
 );
 
 test.skipIf(!canMount)(
-  `F-61 a start on a full disk says so first and tries again until there is room${why}`,
+  `F-61 a start on a full disk reports it first and retries until there is room${why}`,
   async () => {
     writeFileSync(filler, '');
     fill();

@@ -13,7 +13,10 @@ const folder = mkdtempSync(join(tmpdir(), 'orderpass-import-'));
 const slow = join(folder, 'slow.mjs');
 const starts = join(folder, 'starts');
 const goOn = join(folder, 'go-on');
-/** Read by each process of the program before its own first line. That for long work waits for a file, if it is to. */
+/**
+ * Every process of the program loads this before its first line. The import process waits for a file, if the test asks for
+ * it.
+ */
 const preload = `
   import { appendFileSync, existsSync } from 'node:fs';
   process.on('warning', (warning) => {

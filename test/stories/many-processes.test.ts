@@ -61,7 +61,7 @@ test('A-022 a token of one gateway opens the other, and a client that is disable
   await until(async () => (await read(left.url)) === 401 && (await read(right.url)) === 401, withinASecond.timeout);
 });
 
-test('the core answers nobody but the gateway', async () => {
+test('the core answers only the gateway', async () => {
   const [core] = programs as [RunningProgram];
   const response = await fetch(`${core.url}/api/orders/list`, { headers: { 'x-api-key': 'opk_anything' } });
   expect(response.status).toBe(401);

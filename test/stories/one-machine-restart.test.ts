@@ -43,7 +43,7 @@ test('F-55 a start names reference, panel and how the first account is made, a s
   expect(second.errors()).toBe('');
 });
 
-/** A receiver that can be away: refuses until it is told to accept. */
+/** A receiver that refuses every request until the test lets it accept. */
 const startReceiver = async () => {
   const received: { id: string; event: string }[] = [];
   let accept = false;
@@ -122,7 +122,7 @@ test('two installations run side by side on other ports and folders and know not
   expect((await read(right.url, shown(right, 'API key'))).status).toBe(200);
 });
 
-test('a data folder that is in use is refused with a sentence that says so', async () => {
+test('a data folder that is in use is refused with that reason', async () => {
   const env = { ORDERPASS_DATA_DIR: dataDir() };
   await start(env);
   await expect(startProgram(env)).rejects.toThrow(/in use/);

@@ -72,7 +72,7 @@ const kill = async (what: string): Promise<void> => {
     await old.kill();
     return await start();
   });
-  // Nobody may wait for it for a while; a program that does not start fails who then asks for it.
+  // No test step may wait for it for a while; a program that does not start fails the next step that uses it.
   next.catch(() => undefined);
   if (what === 'program') program = next;
   else worker = next;

@@ -131,7 +131,7 @@ describe.skipIf(!hasRedis)('two gateway processes, one PostgreSQL, one Redis', (
     ]);
   });
 
-  test('a Redis that is killed lets nobody in and locks nobody out; revocations arrive, limits go on per process and are shared again', async () => {
+  test('a killed Redis lets no caller in and locks no caller out; revocations arrive, limits go on per process and are shared again', async () => {
     const before = await newCaller();
     const used = await newCaller();
     expect(await countPassed(used, quota + 10)).toBe(quota);

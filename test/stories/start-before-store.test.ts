@@ -48,7 +48,7 @@ const start = (more: Record<string, string> = {}): Starting => {
 
 const waiting = 'the database takes no connections yet';
 
-test('a process that starts before its database waits for it, says so once, and then runs', async () => {
+test('a process that starts before its database logs it once, waits, and then runs', async () => {
   // Takes the place of the database, and counts who asks in vain.
   let asked = 0;
   const refusing = createServer((socket) => {
@@ -66,7 +66,7 @@ test('a process that starts before its database waits for it, says so once, and 
   expect(await gone).toEqual([0, null]);
 });
 
-test('a process that is told to stop while it waits for its database ends at once, and cleanly', async () => {
+test('a process that gets a stop signal while it waits for its database ends at once and cleanly', async () => {
   const { said, gone } = start();
   await until(() => said().includes(waiting));
   child?.kill('SIGTERM');
@@ -74,7 +74,7 @@ test('a process that is told to stop while it waits for its database ends at onc
   expect(said()).not.toContain('Orderpass runs');
 });
 
-test('nobody waits where waiting does not help: for a database that does not exist, and in a command', async () => {
+test('a start does not wait for a database that does not exist, and a command never waits', async () => {
   await line.restore();
   const { said, gone } = start({ DATABASE_URL: line.url.replace(/\/[^/]*$/, '/nowhere') });
   expect(await gone).toEqual([1, null]);

@@ -1,4 +1,4 @@
-/** The public port is open before the gateway is ready, and says so in the dialect of its caller. */
+/** The public port is open before the gateway is ready, and refuses requests in the dialect of their caller. */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';

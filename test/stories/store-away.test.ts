@@ -147,7 +147,7 @@ const watchReturn = async (alive: string, revoked: Revoked): Promise<void> => {
 const onLinux = test.skipIf(process.platform !== 'linux');
 
 onLinux(
-  'a store that hangs under two gateways: nobody gets in who was revoked, the others wait with 503, and it heals by itself',
+  'with a hanging store two gateways let no revoked caller in and answer the others 503, and recover by themselves',
   async () => {
     const { alive, revoked } = await takeTokens();
     const pids = serverPids();

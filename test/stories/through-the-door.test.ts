@@ -168,7 +168,7 @@ test('A-016 an access token in a JSON body is refused in the OAuth dialect, what
   expect(read.status).toBe(404);
 });
 
-test('A-114 A-118 an Idempotency-Key belongs to the client: used by headers, it replays for its token and for nobody else', async () => {
+test('A-114 A-118 an Idempotency-Key belongs to the client: used by headers, it replays for a token of that client and for no other caller', async () => {
   const headers = { 'idempotency-key': 'door-1' };
   const first = await call('POST', '/order/create', { ...client, ...headers }, order({ table: '9' }));
   const again = await call('POST', '/order/create', { ...bearer, ...headers }, order({ table: '9' }));
@@ -281,7 +281,7 @@ test('A-003 every answer of the core leaves with the request id of the caller an
   }
 });
 
-test('headers of the house that a caller sends reach nobody: an assertion cannot be brought along', async () => {
+test('reserved headers of a caller reach no upstream: a caller cannot send an assertion', async () => {
   const forged = await call('GET', '/orders/list', { 'x-orderpass-assertion': 'a.b.c' });
   expect(forged).toMatchObject({ status: 401, json: { error: 'INVALID_AUTH' } });
   const beside = await call('GET', '/orders/list', {

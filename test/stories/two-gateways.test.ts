@@ -117,7 +117,7 @@ test('A-022 a revoked token, secret, key or client, and tokens from before a tim
   await inTime(bySecond, () => runJson(['client', 'disable', '--client-id', client.client_id], env));
 });
 
-/** Of each gateway: revocations that it heard of, and those within a second. */
+/** For each gateway: revocations that reached it, and those that did within a second. */
 const readLags = (): Promise<{ within: number; all: number }[]> =>
   Promise.all(
     gateways.map(async ({ metricsUrl }) => {

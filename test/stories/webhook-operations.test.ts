@@ -118,7 +118,7 @@ test('A-050 A-144 a token learns exactly the read scopes that are missing for th
   expect(several.headers.get('www-authenticate')).toContain('scope="read:customers read:menu read:loyalty"');
 });
 
-test('with gateway, core and worker apart: make an endpoint, test it, receive, look, send again, catch up, rotate', async () => {
+test('with gateway, core and worker as three processes: make an endpoint, test it, receive, look, send again, catch up, rotate', async () => {
   const token = await bearer('');
   const made = await call('POST', '/webhook/create', token, { url: receiver.url, kinds: ['customers'] });
   expect(made.status).toBe(200);

@@ -58,7 +58,7 @@ const createTemplate = async (url: string, template: string): Promise<void> => {
   } finally {
     await pool.end();
   }
-  // A template that nobody can connect to is never busy when it is cloned.
+  // A template that accepts no connections is never busy when it is cloned.
   await run(url, `alter database ${template} with allow_connections false`);
 };
 

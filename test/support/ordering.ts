@@ -45,7 +45,7 @@ export type CallOptions = {
 
 export type Call = (method: string, path: string, options?: CallOptions) => Promise<Answer>;
 
-/** A clock that goes when it is told to. */
+/** A clock that the test advances. */
 export type TestClock = { now(): Date; set(to: string | Date): void; advance(ms: number): void };
 
 export const createTestClock = (start = '2026-03-01T11:00:00.000Z'): TestClock => {

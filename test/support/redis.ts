@@ -9,7 +9,7 @@ export type TestRedis = {
   start(): Promise<void>;
   /** SIGKILL: everything that it held is lost. */
   kill(): Promise<void>;
-  /** SIGSTOP: connections stay open and nobody answers; `resume` undoes it. */
+  /** SIGSTOP: connections stay open without an answer; `resume` undoes it. */
   freeze(): void;
   resume(): void;
 };

@@ -13,7 +13,7 @@ export type RestlessProgram = {
 const startMs = 60_000;
 const againMs = 250;
 
-/** `onDeath` hears of a process that ended although nobody killed it. */
+/** `onDeath` is called for a process that ended although the test did not kill it. */
 export const startRestless = async (
   name: string,
   env: Record<string, string>,
@@ -52,7 +52,7 @@ export const startRestless = async (
   };
 };
 
-/** Its store may be dead at the moment too, and a start without a store fails: whoever watches it starts it once more. */
+/** Its store may be dead at the same moment, and a start without a store fails, so the caller starts it again. */
 const startAgain = async (env: Record<string, string>): Promise<RunningProgram> => {
   const deadline = Date.now() + startMs;
   for (;;) {

@@ -69,7 +69,7 @@ export const startBenchGateway = async (
   const client = await credentials.createClient({ name: 'bench', tenants: ['rst_1'] });
   const key = await credentials.createApiKey({ tenant: 'rst_1', name: 'bench' });
   const revoke = createRevokeToken({ db, box, clock: systemClock });
-  // Written past the door, since each would have its place in the audit; the last one makes all of them heard of.
+  // Written directly to the store, since each would have an entry in the audit; the last one makes all of them known.
   await sql`
     insert into gateway.revoked_tokens (jti, client_id, expires, revoked_at, epoch)
     select 'revoked-' || n, ${client.client_id}, now() + interval '1 hour', now(), token_epoch + 1

@@ -13,8 +13,8 @@ import { createCursors } from '#src/platform/http/paging.ts';
 import { makeHistory } from '../../support/orders/order-history.ts';
 
 export type Scaled = {
-  /** `judged`: there is a goal for it. */
-  calls: ReadonlyMap<string, { call: () => Promise<unknown>; judged: boolean }>;
+  /** `hasGoal`: the bench has a goal for this call. */
+  calls: ReadonlyMap<string, { call: () => Promise<unknown>; hasGoal: boolean }>;
   close: () => Promise<void>;
 };
 
@@ -88,7 +88,7 @@ export const openScaled = async (store: Store, { dataDir, orders, cursorKey, log
     ['orders/list, of one method', () => run('/orders/list', { dmethod: '0t' })],
   ];
   return {
-    calls: new Map(calls.map(([name, call, judged = true]) => [name, { call, judged }])),
+    calls: new Map(calls.map(([name, call, hasGoal = true]) => [name, { call, hasGoal }])),
     close: () => pool.end(),
   };
 };

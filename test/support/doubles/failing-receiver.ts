@@ -1,4 +1,4 @@
-/** A webhook receiver that fails at random in all the ways that receivers have, until it is told to be well. */
+/** A webhook receiver that fails at random in all the ways that receivers have, until the test stops the failures. */
 import type { ServerResponse } from 'node:http';
 import type { Random } from '../random.ts';
 import { startReceiver, type WebhookReceiver } from '../webhook-receiver.ts';

@@ -184,7 +184,7 @@ export const askedOf = ({ restuid, rows, now }: Grown): Record<string, Record<st
       signedup: ['0', '1'],
       subrestaurant_uid: ['loc_most', 'loc_tenth', 'loc_rare', 'loc_none'],
       code: ['code-2', 'code-none'],
-      q: ['na', 'zo', 'wi', 'qx', '33', 'name5 fam', 'nobody'],
+      q: ['na', 'zo', 'wi', 'qx', '33', 'name5 fam', 'nomatch'],
     },
     '/loyaltylog/list': {
       client_uid: [uid('cus', 1), uid('cus', 7), 'cus_none'],
