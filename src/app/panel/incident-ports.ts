@@ -31,7 +31,12 @@ export const createIncidentPorts = ({
       // The reading is recorded in the audit before its result is returned.
       await inTransaction(store.db, (tx) =>
         appendChange(tx, box, clock.now(), {
-          ...{ action: 'audit.read', actor, address, fingerprint, client_id, credential_id },
+          action: 'audit.read',
+          actor,
+          address,
+          fingerprint,
+          client_id,
+          credential_id,
           details: JSON.stringify({ read: 'trace', kind: traced.kind }),
         }),
       );
@@ -69,7 +74,10 @@ const toTrace = (traced: HashedTrace, state: CredentialTrace['state']): Credenti
 };
 
 const toUse = (use: NonNullable<HashedTrace['issued_use']>): CredentialTrace['issuedUse'] => ({
-  ...{ calls: use.calls, refused: use.refused, partial: use.partial, addresses: use.addresses },
+  calls: use.calls,
+  refused: use.refused,
+  partial: use.partial,
+  addresses: use.addresses,
   lastUsed: dateOf(use.last_used),
 });
 

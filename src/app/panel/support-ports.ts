@@ -129,7 +129,10 @@ const clientChanges = (deps: PortDeps, table: Table) => {
   return {
     createClient: async (actor, { name, restaurants, scopes, mayIntrospect, dpopRequired }) => {
       const { client_id, client_secret } = await by(actor).createClient({
-        ...{ name, tenants: restaurants, mayIntrospect, dpopRequired },
+        name,
+        tenants: restaurants,
+        mayIntrospect,
+        dpopRequired,
         ...(scopes === null ? undefined : { scopes }),
       });
       return { clientId: client_id, secret: client_secret };
@@ -162,6 +165,9 @@ const scopePorts = (deps: PortDeps, table: Table) => {
 
 const credentialsFor = ({ installation: { store, box, clock } }: PortDeps, actor: string, table?: Table) =>
   createCredentials({
-    ...{ db: store.db, box, clock, actor },
+    db: store.db,
+    box,
+    clock,
+    actor,
     ...(table && { scopes: table.scopes.map(({ name }) => name) }),
   });

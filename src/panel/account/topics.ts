@@ -7,7 +7,10 @@ export const ownTopic = 'own-account';
 
 export const accountTopics: readonly Topic[] = [
   {
-    ...{ name: ownTopic, roles, about: 'viewer', channels: ['panel_users'] },
+    name: ownTopic,
+    roles,
+    about: 'viewer',
+    channels: ['panel_users'],
     mark: ({ staff }, userId) => staff.own.mark(userId),
   },
 ];

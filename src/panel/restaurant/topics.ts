@@ -14,7 +14,9 @@ export const keysShown = 50;
 
 export const restaurantTopics: readonly Topic[] = [
   {
-    ...{ name: accessTopic, roles: ['owner'], channels: ['gateway_credentials'] },
+    name: accessTopic,
+    roles: ['owner'],
+    channels: ['gateway_credentials'],
     mark: ({ restaurant }) => restaurant.mark(),
   },
   {

@@ -172,7 +172,7 @@ const createAnswerPublic = (deps: RouterDeps) => {
     const address = deps.sourceOf(request);
     await send.answer(
       asked,
-      await page.handle({ ...{ path, query, form, language, texts, address, request, live }, staff: deps.ports.staff }),
+      await page.handle({ path, query, form, language, texts, address, request, live, staff: deps.ports.staff }),
     );
   };
 };

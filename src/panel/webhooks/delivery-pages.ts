@@ -30,7 +30,12 @@ const showDeliveries = async (view: View) => {
     filter.redelivery === undefined ? undefined : ports.restaurant.deliveries.redelivery(restuid, filter.redelivery),
   ]);
   const table = deliveryTable(view, {
-    ...{ restuid, filter, after, limit, deliveries, redelivery },
+    restuid,
+    filter,
+    after,
+    limit,
+    deliveries,
+    redelivery,
     endpoints: endpoints.items,
   });
   if (view.wantsFragment) return fragment(table);

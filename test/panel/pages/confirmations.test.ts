@@ -225,7 +225,7 @@ test('F-44 no page but the one that asks holds a form that takes something away'
   expect(seen).toBeGreaterThan(20);
 });
 
-test('F-44 what withdraws access names what and whom before it does, and again when it is done', async () => {
+test('F-44 an action that withdraws access names its object and its user, before and after it is done', async () => {
   for (const [path, { page, post: first, names, afterwards, fill = {} }] of Object.entries(asking)) {
     if (path.startsWith('/users/') || path.startsWith('/account/')) await renewSessions();
     if (path.endsWith('/shrink')) await untilUseIsWritten();

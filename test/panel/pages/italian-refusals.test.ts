@@ -39,7 +39,7 @@ const english = /\b(the|is|are|not|must|was|already|disabled|field|form|choose|t
 const wordsOf = (main: string): string =>
   main.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\b(req|rst|usr|whe)_\w+|https?:\/\/\w\S*/g, '');
 
-test('what is refused is said in Italian, with what the page knows better than the code', async () => {
+test('refusals are shown in Italian, with the more precise text of the page where there is one', async () => {
   const [restuid = ''] = harness.restaurants;
   const of = `/restaurants/${restuid}`;
   const made = await post(`${of}/webhooks`, { url: 'http://127.0.0.1:2/hook', kinds: 'orders' });

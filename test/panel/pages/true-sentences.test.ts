@@ -33,7 +33,7 @@ const codeOf = (key: string, ms: number): string => {
   return String((mac.readUInt32BE((mac[19] ?? 0) & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0');
 };
 
-test('F-40 a one-time link is advised to those who wait with a password, and not with a code, which it asks for too', async () => {
+test('F-40 after too many passwords the page suggests a one-time link, and after too many codes it does not, because the link needs a code too', async () => {
   const made = await panel.users.create('cli:test', { email: 'ada@example.com', role: 'support' });
   const browser = panel.visitor('192.0.2.1');
   await browser.post('/panel/link', { token: tokenOf(made.link), password, again: password }, '');
@@ -68,7 +68,7 @@ const addCodes = async (): Promise<{ email: string }> => {
   return { email };
 };
 
-test('F-40 an account that never had a password is not said to sign in again when it is enabled: its link has ended', async () => {
+test('F-40 enabling an account without a password tells that its link has ended, not that it can sign in again', async () => {
   const admin = panel.visitor('192.0.2.4');
   const { link } = await panel.users.create('cli:test', { email: 'admin@example.com', role: 'admin' });
   await admin.post('/panel/link', { token: tokenOf(link), password, again: password }, '');

@@ -60,7 +60,7 @@ test.skipIf(browserBinary === undefined)(
 );
 
 test.skipIf(browserBinary === undefined)(
-  'the switches work without script, and only those that there are',
+  'the switches work without script, and an unknown switch is refused',
   async () => {
     const { page } = await harness.signIn(harness.owner, { javaScriptEnabled: false });
     await page.goto(`${harness.place}/notifications`);

@@ -54,7 +54,7 @@ const counted = (dimension: string, count: number): Promise<void> =>
   );
 
 inBrowser(
-  'what happened at the door stands in the charts a moment later, as bars and as a table, for each client, reason, route and address',
+  'allowed and refused requests appear in the charts a moment later, as bars and as a table, for each client, reason, route and address',
   async () => {
     const { client_id = '', client_secret = '' } = client;
     const body = new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret });

@@ -119,7 +119,7 @@ inBrowser(
 );
 
 inBrowser(
-  'a token and an API key end; what the browser sent holds neither, and the reading stands in the audit',
+  'a token and an API key end; what the browser sent holds neither, and the reading is in the audit',
   async () => {
     const client = await harness.command('client', 'create', '--name', 'Kiosk', '--restaurant', restuid);
     const token = await getToken(client);
@@ -165,7 +165,7 @@ inBrowser(
 );
 
 inBrowser(
-  'an invented value with a real id is not genuine and ends nothing, whatever is posted; what is no credential is never sent',
+  'an invented value with a real id is not genuine and revokes nothing, whatever is posted; a text that is no credential is never sent',
   async () => {
     const made = await harness.command('key', 'create', '--restaurant', restuid, '--name', 'Other');
     const key = made.api_key ?? '';

@@ -85,7 +85,7 @@ test('sign-ins are found in the audit of the gateway, with the address', async (
   expect(events[0]).toMatchObject({ 'user.name': `panel:${user.userId}`, 'source.ip': '127.0.0.1' });
 });
 
-test('every text is there in every language', () => {
+test('every text exists in every language', () => {
   const shapeOf = (value: unknown): unknown =>
     typeof value === 'object' && value !== null
       ? Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, shapeOf(inner)]))

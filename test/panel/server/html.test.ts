@@ -5,7 +5,7 @@ import { fillPath } from '#src/panel/page/page-path.ts';
 import { createMatchPage } from '#src/panel/server/match-page.ts';
 import { chooseLanguage } from '#src/panel/server/negotiate.ts';
 
-test('whatever is put into markup is text, in lists and attributes too, unless it is markup', () => {
+test('values in markup are escaped as text, in lists and attributes too, unless they are markup already', () => {
   const hostile = `<script>alert("1")</script>&'`;
   const safe = '&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;';
   expect(markupOf(html`<p title="${hostile}">${hostile}</p>`)).toBe(`<p title="${safe}">${safe}</p>`);
@@ -17,7 +17,7 @@ test('whatever is put into markup is text, in lists and attributes too, unless i
   expect(() => markupOf(html`${forged}`)).toThrow();
 });
 
-test('a path leads to the page that names most of it, and to none when it has something more', () => {
+test('a path finds the page with the most exact segments, and none when it has more segments', () => {
   const page = (path: string, method = 'GET') => ({ method, path });
   const match = createMatchPage([page(''), page('/keys/:key'), page('/keys/new'), page('/keys/:key', 'POST')]);
   expect(match('GET', '/panel')?.page.path).toBe('');

@@ -116,7 +116,7 @@ test('an email that the provider has not verified, an unknown one and a disabled
   }
 });
 
-test('the way back works once, in the browser that began, with what the provider sent and nothing else', async () => {
+test('the return from the provider works once, in the browser that began, and only with the parameters that the provider sent', async () => {
   await makeUser('way@example.com');
   const who = { sub: 'w-1', email: 'way@example.com', email_verified: true };
   const visitor = panel.visitor();

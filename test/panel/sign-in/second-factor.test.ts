@@ -155,7 +155,7 @@ const guessCodes = async (email: string, times: number, net: string): Promise<st
   return answers;
 };
 
-test('F-27 wrong codes are counted for the account, whatever the address, and no right password gives one back', async () => {
+test('F-27 wrong codes are counted for the account, whatever the address, and the right password does not reset the count', async () => {
   panel.pass(24 * 60 * minute);
   const user = await makeUser();
   const { key } = await addCodes(user);
@@ -210,7 +210,7 @@ test('F-27 codes that are guessed at the same moment do not pass the bound, and 
   expect(texts.filter((text) => !text.includes('Too many attempts'))).toHaveLength(10);
 });
 
-test('F-27 a stranger without the password uses up no code, however often he tries', async () => {
+test('F-27 a stranger without the password uses up no code, however many attempts there are', async () => {
   panel.pass(24 * 60 * minute);
   const user = await makeUser();
   const { key } = await addCodes(user);
@@ -223,7 +223,7 @@ test('F-27 a stranger without the password uses up no code, however often he tri
   expect(await enter(user.browser, nextCode(key))).toBe(303);
 });
 
-test('what the password began is over after ten minutes, and when the password changes', async () => {
+test('a sign-in that waits for its code ends after ten minutes, and when the password changes', async () => {
   const user = await makeUser();
   const { key } = await addCodes(user);
   const late = panel.visitor('192.0.2.151');

@@ -179,7 +179,7 @@ test('a new password ends every other session, and needs the current one', async
   expect(panel.events.filter(({ action }) => action === 'user.password_set')).not.toHaveLength(0);
 });
 
-test('every sign-in, failed or not, and every change of an account stands in the audit with who and from where', async () => {
+test('every sign-in, failed or not, and every change of an account is in the audit with the user and the address', async () => {
   const { id, email, browser } = await makeUser();
   await signIn(panel.visitor('198.51.100.7'), email, 'not the password');
   expect(lastEvent()).toMatchObject({

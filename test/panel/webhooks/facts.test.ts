@@ -268,7 +268,7 @@ test('the log is narrowed to an endpoint and to a time, and an attempt says wher
   for (const uid of [one, other]) await send(`/webhooks/${uid}/remove`);
 });
 
-test('what is sent again is what was missed since then, and what cannot be sent again says why', async () => {
+test('a redelivery sends the events that were missed since then, and a refused one names the reason', async () => {
   await pool().query(`update outbox.places set created = created - interval '10 days' where tenant = $1`, [restuid]);
   const uid = await addEndpoint();
   receiver.behave(status(500));
