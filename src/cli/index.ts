@@ -1,6 +1,6 @@
 /**
- * The command line: one file per group of commands, all against the running embedded store or DATABASE_URL. With `--json`
- * a command prints exactly one JSON object on stdout. Errors go to stderr: exit code 1, or 2 for wrong usage.
+ * The command line: one file per group of commands. A command opens the running embedded store or DATABASE_URL. With
+ * `--json` it prints exactly one JSON object on stdout. Errors go to stderr: exit code 1, or 2 for wrong usage.
  */
 import { Command, CommanderError } from 'commander';
 import { SettingsError } from '#src/app/settings/config.ts';
@@ -42,9 +42,9 @@ export const createProgram = (output: Output): Command => {
   const program = new Command('orderpass')
     .description('OAuth 2.0 gateway, ordering core and webhook engine for restaurants')
     .version(programVersion)
-    .option('--config <file>', 'settings file (JSON); the environment wins over it')
+    .option('--config <file>', 'settings file (JSON); environment variables take precedence')
     .option('--json', 'print exactly one JSON object on stdout')
-    .showHelpAfterError('Run with --help to see how it is used.')
+    .showHelpAfterError('Run with --help for usage.')
     .configureOutput({ writeErr: (text) => process.stderr.write(text) });
   for (const add of [
     startCommand,
@@ -70,7 +70,7 @@ export const createProgram = (output: Output): Command => {
   }
   forEachCommand(program, (command) => {
     command.exitOverride();
-    // People put --json and --config behind the command as well as before it.
+    // --json and --config are accepted after the command as well as before it.
     if (command !== program)
       command.option('--json', 'print one JSON object').option('--config <file>', 'settings file (JSON)');
   });
@@ -82,15 +82,15 @@ const forEachCommand = (command: Command, visit: (command: Command) => void): vo
   for (const child of command.commands) forEachCommand(child, visit);
 };
 
-/** Callers of the interface cannot change settings; those at the command line can. */
+/** Only people at the command line can change settings, so the hint is not part of the interface's text. */
 const hintOf = ({ code, message }: FaultDetail): string =>
   code === 'TARGET_REFUSED' && /https:\/\/|private address/.test(message)
-    ? '; for a trial, ORDERPASS_ALLOW_PRIVATE_TARGETS=true allows http, loopback and private addresses: set it for the start and for this command'
+    ? '; for a trial, ORDERPASS_ALLOW_PRIVATE_TARGETS=true allows http, loopback and private addresses: set it for `start` and for this command'
     : '';
 
 const report = (error: unknown, output: Output): number => {
   if (error instanceof CommanderError) {
-    // Help and version end through the same door, with code 0; a group without its command is wrong usage.
+    // Commander reports help and version as errors with code 0; a group without a command is wrong usage.
     return error.exitCode === 0 ? 0 : 2;
   }
   if (error instanceof UsageError) {
@@ -99,7 +99,7 @@ const report = (error: unknown, output: Output): number => {
   }
   if (error instanceof SettingsError) {
     output.error(
-      `These settings cannot be used:\n${error.problems.map(({ path, message }) => `  ${path}: ${message}`).join('\n')}`,
+      `The settings are invalid:\n${error.problems.map(({ path, message }) => `  ${path}: ${message}`).join('\n')}`,
     );
     return 1;
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The program needs Node 24; where the PATH has an older one, the runtime that the project brings is used instead.
+// The program needs Node 24. If the node in PATH is older, the runtime in node_modules runs it instead.
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';

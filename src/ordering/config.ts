@@ -1,8 +1,8 @@
-/** Settings of the ordering core. What a restaurant may choose stands with the restaurant (interface 14), not here. */
+/** Settings of the ordering core. Settings of a restaurant are stored with the restaurant (interface 14). */
 import { z } from 'zod';
 import { placeIdMark } from './orders/address/address-resolver.ts';
 
-/** The place id may stand in the path or the query: never where it would say which host is asked. */
+/** The place id may appear in the path or the query, never in the host. */
 const isResolver = (value: string): boolean => {
   const [first, second] = ['a', 'b'].map((id) => URL.parse(value.replaceAll(placeIdMark, id)));
   return (
@@ -23,7 +23,7 @@ export const orderingSettings = z.strictObject({
       description:
         'Geocoder that is asked for the `place_id` of a delivery address, with `{place_id}` where it belongs; without it only what the order itself says counts',
       env: 'ORDERPASS_ADDRESS_RESOLVER_URL',
-      // Geocoders take their keys in the address.
+      // The key of a geocoder is usually part of its address.
       secret: true,
     }),
 });

@@ -1,4 +1,6 @@
-/** The events of the core as data (interface 12.1), for those who describe them to receivers. */
+/**
+ * The events of the core as data (interface 12.1). The webhook engine and the documentation describe them from here.
+ */
 import { z } from 'zod';
 import { customerAnswer } from './customers/customer-view.ts';
 import { loyaltyAnswer } from './loyalty/loyalty-view.ts';

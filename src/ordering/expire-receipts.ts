@@ -1,4 +1,4 @@
-/** Receipts of idempotent requests are kept 48 hours (interface 8); this service deletes what is older. */
+/** Deletes the stored answers of idempotent requests after 48 hours (interface 8). */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { deleteExpiredReceipts } from '#src/platform/db/receipts.ts';
@@ -11,7 +11,7 @@ export const createReceiptExpiry = (deps: { db: Kysely<unknown>; clock: Clock })
   name: 'expire-receipts',
   run: async (signal) => {
     while (!signal.aborted) {
-      // In batches, so that a backlog never holds many rows at once.
+      // Small batches: a backlog must not lock many rows at once.
       while (!signal.aborted && (await deleteExpiredReceipts(deps.db, deps.clock.now(), batchMax)) === batchMax);
       await pause(everyMs, signal);
     }

@@ -1,14 +1,15 @@
 /**
  * ordering owns the restaurant core: restaurants and locations, customers, the loyalty ledger, menus and orders. It
- * knows its caller only from the gateway's assertion and is reached over the internal listener alone.
+ * learns who the caller is from the gateway's assertion alone and is reached over the internal listener only.
  *
- * - `createOrdering` gives its operations (each folder's routes.ts: parameters, answer, handler) and its services.
- * - A request's way: platform/http (assertion, parameters, idempotency, one transaction) -> routes -> use case (a verb:
- *   create-customer.ts) -> store (SQL, `*-store.ts`). Refusals of the domain are returned values until routes.ts turns
- *   them into faults; events are recorded in the transaction of their change (platform/db/outbox.ts).
- * - Amounts and points are hundredths inside (money.ts), times are Dates (venue-time.ts).
+ * - `createOrdering` returns its operations (each folder's routes.ts: parameters, answer, handler) and its services.
+ * - A request passes platform/http (assertion, parameters, idempotency, one transaction) -> routes -> use case (named by
+ *   a verb: create-customer.ts) -> store (SQL, `*-store.ts`). A use case returns refusals as values; routes.ts turns
+ * them   into faults. Events are recorded in the transaction of their change (platform/db/outbox.ts).
+ * - Inside, amounts and points are hundredths (values/money.ts) and times are Dates (values/venue-time.ts).
  *
- * Credentials, scopes and rate limits belong to the gateway; sending events belongs to webhooks.
+ * Credentials, scopes and rate limits belong to the gateway; sending events belongs to webhooks. README.md has the
+ * rest.
  */
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
@@ -49,7 +50,7 @@ export type OrderingDeps = {
   db: Kysely<unknown>;
   /** 32 bytes: signs the cursors of lists. */
   cursorKey: Buffer;
-  /** 32 bytes, the same for ever: the tokens of orders are derived under it. */
+  /** 32 bytes. Must never change: the tokens of orders are derived from it. */
   orderTokenKey: Buffer;
   clock: Clock;
   log: Logger;
@@ -73,7 +74,7 @@ const operationsWith = ({ cursors, db, log, ...orders }: Inner): Operation[] => 
   ...couponOperations,
 ];
 
-/** The operations as data, for those who describe them where no core runs; not for serving. */
+/** The operations as data, for the OpenAPI document; they cannot be served, because no database stands behind them. */
 export const describedOperations = (): Operation[] =>
   operationsWith({
     cursors: createCursors(Buffer.alloc(32)),
@@ -82,7 +83,7 @@ export const describedOperations = (): Operation[] =>
     log: createLog({ level: 'silent', role: 'none' }),
   });
 
-/** A store that holds nothing: operations that are only described ask it nothing. */
+/** A database without rows: an operation that is only described never queries it. */
 const nowhere = new Kysely<unknown>({
   dialect: {
     createAdapter: () => new PostgresAdapter(),

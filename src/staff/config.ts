@@ -1,7 +1,7 @@
-/** What an operator may set about signing in. The settings stand beside those of the panel, under `panel`. */
+/** Settings of sign-in. They belong to the section `panel` of the settings. */
 import { z } from 'zod';
 
-/** Plain http is for trials on one machine, as for the own address. */
+/** Plain http is accepted for this machine only, as for the origin. */
 const isIssuer = (value: string): boolean => {
   if (!URL.canParse(value)) return false;
   const { protocol, hostname, search, hash } = new URL(value);

@@ -1,4 +1,4 @@
-/** Joins what pages may do about staff accounts. */
+/** Builds all parts of staff accounts and sign-in. */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
@@ -36,7 +36,7 @@ export type StaffDeps = {
 export type Staff = ReturnType<typeof createStaff>;
 
 export const createStaff = (given: StaffDeps) => {
-  // Whatever changes is recorded, so those who watch are told there.
+  // Every change is recorded, so this is the one place that notifies open pages.
   const record: RecordEvents = async (tx, now, ...events) => {
     await given.record(tx, now, ...events);
     await notifyUsers(tx);
@@ -59,7 +59,7 @@ export const createStaff = (given: StaffDeps) => {
     users: createUsers(deps),
     own: createOwnAccount({ ...deps, passwordHash, throttle, secondFactor }),
     provider: createProviderSignIn({ ...deps, pendings, signIn, provider }),
-    /** To be run while sessions are served. */
+    /** Must run while the panel serves sessions. */
     services,
   };
 };

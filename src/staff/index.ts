@@ -1,15 +1,17 @@
 /**
- * staff owns the accounts of those who work at the panel, their sessions and the ways to sign in.
+ * staff owns the accounts of the people who work in the panel, their sessions and the ways to sign in.
  *
- * - `users/`: accounts by role (`users.ts`, also for the command line), one-time links, and what people do to their own.
- * - `sign-in/`: from a password, a link or an external OpenID provider to a session (`sign-in.ts`); who guesses is slowed
- *   down (`throttle.ts`), passwords are kept as keyed argon2id (`password-hash.ts`).
+ * - `accounts/`: rows of accounts, roles and one-time links, and the audit events of all folders.
+ * - `sessions/`: tokens and their digests, idle and absolute ends.
  * - `second-factor/`: one-time codes (`totp.ts`) and recovery codes.
- * - `sessions/`: tokens and their digests, idle and absolute ends, and the upkeep that forgets what has ended.
+ * - `sign-in/`: password, link or external OpenID provider -> session (`sign-in.ts`); limits on guessing (`throttle.ts`);
+ *   passwords as keyed argon2id (`password-hash.ts`).
+ * - `users/`: use cases on accounts (`users.ts`, also for the command line) and on the own account.
+ * - `upkeep/`: deletes what has ended.
  *
- * The way through: `createStaff` -> a use case -> one transaction { lock the user, change, event for the audit } -> a store.
- * It knows no page, cookie or language: what a browser shall keep it returns, and the panel, which reaches it over ports
- * that the app wires, sets the cookies. What restaurants an owner has are ids here; whether they exist is asked elsewhere.
+ * `createStaff` -> a use case -> one transaction { lock the user, change, event for the audit } -> a store. staff knows
+ * no page, cookie or language: it returns cookie values, and the panel, which reaches it over ports that the app wires,
+ * sets the cookies. The restaurants of an owner are ids here; the app checks that they exist.
  */
 import { loadMigrations } from '#src/platform/db/migrate.ts';
 
@@ -19,5 +21,5 @@ export { type StaffSettings, staffSettings } from './config.ts';
 export { createStaff, type Staff, type StaffDeps } from './create-staff.ts';
 export { createUsers, type ShownUser, type Users } from './users/users.ts';
 
-/** Schema and recorded name are `panel`: stores that were made while the panel held the accounts go on as they are. */
+/** The schema and the recorded name are `panel`, because these tables were first part of the panel. */
 export const staffMigrations = loadMigrations('panel', new URL('./migrations/', import.meta.url));

@@ -71,7 +71,7 @@ const use = async (token: string, times: number): Promise<void> => {
   calls += times;
 };
 
-test('audit who tells of a token its issue, its parent, its calls, scopes and addresses', async () => {
+test('audit who shows the issue, the parent, the calls, scopes and addresses of a token', async () => {
   const token = await getToken();
   await use(token, 3);
   await written();
@@ -117,7 +117,7 @@ test('audit who --revoke ends a secret and every token of its client', async () 
   expect(await list({ 'x-client-id': clientId, 'x-client-secret': secret })).toBe(200);
 });
 
-test('audit who --revoke ends an API key; what is no credential is exit code 1, nothing at all is 2', async () => {
+test('audit who --revoke ends an API key; a value that is no credential is exit code 1, an empty one is 2', async () => {
   const made = await runJson(['key', 'create', '--restaurant', restuid, '--name', 'Till'], env);
   const key = String(made.api_key);
   await until(async () => (await list({ 'x-api-key': key })) === 200);
@@ -128,7 +128,7 @@ test('audit who --revoke ends an API key; what is no credential is exit code 1, 
   expect((await run('')).code).toBe(2);
 });
 
-/** The same public id and a right checksum, which anybody can write; not the value that was issued. */
+/** The same public id and a right checksum, which an attacker can compute; not the issued value. */
 const forge = (value: string): string => {
   const body = `${value.slice(0, 17)}${'0'.repeat(43)}`;
   let rest = crc32(body);
@@ -147,7 +147,7 @@ const changes = async (): Promise<number> =>
       .count,
   );
 
-test('audit who says whether a value is genuine, and --revoke changes nothing for one that only names a real id', async () => {
+test('audit who shows whether a value is genuine, and --revoke changes nothing for a value that only contains a real id', async () => {
   const made = await runJson(['key', 'create', '--restaurant', restuid, '--name', 'Till'], env);
   const key = String(made.api_key);
   const token = await getToken();
@@ -184,7 +184,7 @@ test('audit verify is right after kill -9 of a gateway, and names a change with 
   const right = JSON.parse((await runCommand(['audit', 'verify', '--json'], env)).stdout) as Record<string, unknown>;
   expect(right).toMatchObject({ ok: true, first_problem: null });
   expect(Number(right.events)).toBeGreaterThan(20);
-  await database.pool.query("update gateway.audit_events set actor = 'nobody' where chain = 0 and seq = 2");
+  await database.pool.query("update gateway.audit_events set actor = 'forged' where chain = 0 and seq = 2");
   const wrong = await runCommand(['audit', 'verify', '--json'], env);
   expect([wrong.code, JSON.parse(wrong.stdout)]).toMatchObject([1, { ok: false, first_problem: { chain: 0, seq: 2 } }]);
   const people = await runCommand(['audit', 'verify'], env);

@@ -49,7 +49,7 @@ const newest = async (): Promise<{ chain: number; seq: number }> => {
   return row as { chain: number; seq: number };
 };
 
-test('F-37 what is set of a restaurant is in the audit, with who set it', async () => {
+test('F-37 changed settings of a restaurant are in the audit with their actor', async () => {
   await runJson(['restaurant', 'set', '--restaurant', restuid, '--countdown-minutes', '7'], env);
   const [event] = await query(
     `select actor, tenants, details from gateway.audit_events

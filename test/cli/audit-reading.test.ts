@@ -74,7 +74,7 @@ test('the audit stands on standard output as JSON lines when the settings say so
   );
 });
 
-test('audit export goes on from the cursor file, which is written when all lines were taken', async () => {
+test('audit export continues from the cursor file, which is written after the last line was accepted', async () => {
   const file = join(folder, 'cursor');
   const run = () => runCommand(['audit', 'export', '--cursor-file', file], env);
   const first = await run();
@@ -94,7 +94,7 @@ test('audit export goes on from the cursor file, which is written when all lines
   expect((await runCommand(['audit', 'export', '--format', 'xml'], env)).code).toBe(2);
 });
 
-test('the command that audit unused-scopes proposes leaves a client with what it used, and then there is nothing to propose', async () => {
+test('the command that audit unused-scopes proposes leaves a client with the scopes it used; then nothing is proposed', async () => {
   const found = (await runJson(['audit', 'unused-scopes', '--days', '30'], env)) as unknown as {
     clients: { client_id: string; command: string; proposed: string[] }[];
   };

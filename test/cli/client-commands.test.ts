@@ -68,7 +68,7 @@ const bySecret = (value: string): Promise<number> => list({ 'x-client-id': clien
 
 const runInput = (args: string[], input: string): Promise<CommandResult> => runWithInput(args, env, input);
 
-test('client list and show tell rights, state and secrets, and never a secret', async () => {
+test('client list and show print rights, states and ids of secrets, never a secret itself', async () => {
   const { clients } = (await json('client', 'list')) as { clients: Record<string, unknown>[] };
   expect(clients).toHaveLength(1);
   expect(clients[0]).toMatchObject({
@@ -182,7 +182,7 @@ test('quarantine, reactivate, scopes, grant and withdraw reach the running gatew
   await until(async () => (await byToken(value)) === 200);
 });
 
-test('token revoke takes the token from standard input; what is no token of ours is exit code 1', async () => {
+test('token revoke reads the token from standard input; a token of another issuer is exit code 1', async () => {
   const value = await token();
   expect(await byToken(value)).toBe(200);
   const revoked = await runInput(['token', 'revoke', '--json'], `${value}\n`);
@@ -249,7 +249,7 @@ test('signing-key rotate lists a new key ten minutes ahead', async () => {
   expect((await runCommand(['signing-key', 'rotate'], env)).code).toBe(1);
 });
 
-test('client create --dpop required is shown, and no other word is taken', async () => {
+test('client create --dpop required is shown, and other values are refused', async () => {
   const create = ['client', 'create', '--name', 'Bound', '--restaurant', other, '--dpop'];
   const made = await json(...create, 'required');
   expect(await json('client', 'show', '--client-id', String(made.client_id))).toMatchObject({ dpop: 'required' });

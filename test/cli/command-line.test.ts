@@ -64,7 +64,7 @@ test('with --json each command prints exactly one JSON object with the promised 
   await runJson(['migrate'], env);
 });
 
-test('what does not exist or is not allowed is exit code 1 with a sentence on stderr and nothing on stdout', async () => {
+test('an unknown or forbidden target is exit code 1 with a sentence on stderr and nothing on stdout', async () => {
   const cases = [
     ['key', 'create', '--restaurant', 'rst_absent'],
     ['key', 'revoke', '--key-id', 'absent'],

@@ -48,7 +48,7 @@ const brokenRoutes = (): string => {
   return file('broken.json', JSON.stringify(routes));
 };
 
-test('F-48 config check and a start name everything that a start refuses, each with its setting', async () => {
+test('F-48 config check and a start report every reason for a refused start, each with its setting', async () => {
   const base = { DATABASE_URL: database.url, ORDERPASS_MASTER_KEY: key };
   const cases: [Record<string, string>, string[]][] = [
     [{ ORDERPASS_ROUTES_FILE: join(folder, 'absent.json') }, ['ORDERPASS_ROUTES_FILE', 'ENOENT']],
@@ -77,7 +77,7 @@ test('F-48 config check and a start name everything that a start refuses, each w
     }
 });
 
-test('F-48 all of it comes in one pass, also beside values that are wrong by themselves', async () => {
+test('F-48 all problems are reported in one pass, even beside invalid values', async () => {
   const { code, stderr } = await runCommand(['config', 'check'], {
     ORDERPASS_ROLE: 'everything',
     ORDERPASS_MASTER_KEY: 'abc',
@@ -98,7 +98,7 @@ test('F-48 all of it comes in one pass, also beside values that are wrong by the
   expect([sound.code, sound.stderr]).toEqual([0, '']);
 });
 
-test('F-48 a start warns about an unknown name once and goes on', async () => {
+test('F-48 a start warns about an unknown name once and continues', async () => {
   const program = await startProgram({
     DATABASE_URL: database.url,
     ORDERPASS_MASTER_KEY: key,
@@ -111,7 +111,7 @@ test('F-48 a start warns about an unknown name once and goes on', async () => {
   expect((await fetch(`${program.url}/healthz`)).status).toBe(200);
 });
 
-test('F-49 a database that cannot be reached or lets nobody in is named with its setting and the reason, in one line', async () => {
+test('F-49 a database that cannot be reached or refuses the login is reported with its setting and the reason, in one line', async () => {
   const nowhere = database.url.replace(/\/[^/?]*(\?|$)/, '/nowhere$1');
   for (const [address, reason] of [
     [nowhere, 'nowhere'],
@@ -125,7 +125,7 @@ test('F-49 a database that cannot be reached or lets nobody in is named with its
   }
 });
 
-/** Speaks as much of PostgreSQL as TLS needs: says yes to it, and shows a certificate that nobody has signed. */
+/** A PostgreSQL server as far as TLS: it accepts the upgrade and presents a self-signed certificate. */
 const startTlsServer = async (): Promise<Server> => {
   const subject = ['-subj', '/CN=127.0.0.1', '-days', '1', '-nodes'];
   const [keyFile, certFile] = [join(folder, 'tls.key'), join(folder, 'tls.crt')];

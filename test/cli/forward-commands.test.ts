@@ -92,7 +92,7 @@ const verifyAll = (where: WebhookReceiver): void => {
     new Webhook(endpoint.secret).verify(body, headers as Record<string, string>);
 };
 
-test('listen forwards each event as it happens, once and in order, freshly signed, and says what became of it', async () => {
+test('listen forwards each new event, once and in order, signed again, and prints the result', async () => {
   await makeEvents('before@example.com', 1);
   const listening = await startListen(['--endpoint', endpoint.uid, '--forward-to', local.url]);
   const already = receiver.received.length;
@@ -122,7 +122,7 @@ test('listen forwards each event as it happens, once and in order, freshly signe
   expect(await listening.stop()).toBe(0);
 });
 
-test('listen goes on when the machine that it forwards to fails or is away, and with --json prints an object for each event', async () => {
+test('listen continues when the target fails or is away, and with --json prints an object for each event', async () => {
   const listening = await startListen(['--endpoint', endpoint.uid, '--forward-to', local.url, '--json']);
   local.behave((response, _request, number) => {
     if (number === 1) response.writeHead(500).end();
@@ -141,7 +141,7 @@ test('listen goes on when the machine that it forwards to fails or is away, and 
   expect(await listening.stop()).toBe(0);
 });
 
-test('listen goes on where it was when the store breaks its connections', async () => {
+test('listen continues at its position after the database closed its connections', async () => {
   const listening = await startListen(['--endpoint', endpoint.uid, '--forward-to', local.url]);
   await makeEvents('ida@example.com', 1);
   await until(() => listening.lines.length === 2);
@@ -184,7 +184,7 @@ test('replay sends the last events again, oldest first, each once, and fails whe
   });
 });
 
-test('another machine needs a word, and an endpoint that is not there is said to be so', async () => {
+test('forwarding to another machine needs --allow-remote, and an unknown endpoint is reported', async () => {
   const refused = await runCommand(
     ['listen', '--endpoint', endpoint.uid, '--forward-to', 'https://elsewhere.example/hook'],
     env,

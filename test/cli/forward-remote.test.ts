@@ -98,10 +98,10 @@ const verifyAll = (secret: string): void => {
   for (const { headers, body } of local.received) new Webhook(secret).verify(body, headers as Record<string, string>);
 };
 
-test('listen at a server elsewhere forwards what happens there, signed with the secret that it printed, also after the server was away', async () => {
+test('listen with --url forwards the events of the remote server, signed with the printed secret, even after the server was away', async () => {
   await makeEvents('before@example.com', 1);
   await until(() => receiver.received.length === 2);
-  // Its moment is told in whole seconds.
+  // The time of an event has whole seconds.
   await until(() => Date.now() - (receiver.received[1]?.at ?? 0) > 1_100);
   const listening = await startListen(target(), asClient());
   await makeEvents('ada@example.com', 2);
@@ -123,7 +123,7 @@ test('listen at a server elsewhere forwards what happens there, signed with the 
   expect(await listening.stop()).toBe(0);
 });
 
-test('replay from a server elsewhere sends the last events, oldest first, by an API key and with a secret that the developer names', async () => {
+test('replay with --url sends the last events, oldest first, by an API key and with a secret that the developer names', async () => {
   const secret = `whsec_${randomBytes(32).toString('base64')}`;
   await makeEvents('zoe@example.com', 3);
   await until(() => receiver.received.at(-1)?.body.includes('"phone":"+390553"') === true);
@@ -137,7 +137,7 @@ test('replay from a server elsewhere sends the last events, oldest first, by an 
   expect(local.received[0]?.headers['x-orderpass-signature']).toMatch(/^[0-9a-f]{64}$/);
 });
 
-test('a server elsewhere is asked only with a credential of the environment, over https, and never sent on with it', async () => {
+test('a remote server is asked with a credential of the environment, over https only, and the credential is never forwarded', async () => {
   const without = await runCommand(['replay', ...target()], {});
   expect(without).toMatchObject({ code: 2, stderr: expect.stringContaining('ORDERPASS_API_KEY') });
   const clear = await runCommand(

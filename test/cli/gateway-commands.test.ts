@@ -1,4 +1,7 @@
-/** Every command that the gateway's operators are promised: its options, its help, and how it ends when it cannot do its work. */
+/**
+ * Every command that the gateway's operators are promised: its options, its help, and how it ends when it cannot do its
+ * work.
+ */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
@@ -80,7 +83,7 @@ const runEach = async (all: readonly string[][], variables: Record<string, strin
 const timeoutMs = 120_000;
 
 test(
-  'each command has a help that names its options and --json, and ends with 0',
+  'the help of each command lists its options and --json and exits with 0',
   async () => {
     const results = await runEach(commands.map(([name]) => [...name.split(' '), '--help']));
     for (const [i, [name, options]] of commands.entries()) {
@@ -109,7 +112,7 @@ test(
 const absent = ['--client-id', 'opc_absent'];
 
 test(
-  'what is named but does not exist is 1 with one sentence on stderr, and with --json nothing on stdout',
+  'a named target that does not exist is exit code 1 with one sentence on stderr, and with --json nothing on stdout',
   async () => {
     const cases: string[][] = [
       ['client', 'show', ...absent],
@@ -140,7 +143,7 @@ test(
 );
 
 test(
-  'the commands that need nothing print exactly one JSON object on an empty store',
+  'commands without required data print exactly one JSON object on an empty database',
   async () => {
     const cases: [string[], string[]][] = [
       [['client', 'list'], ['clients']],

@@ -179,7 +179,7 @@ test('every fault of a file is named with file, line and pointer, and nothing is
   expect(await runJson(set(shop, '--name', ofShop), env)).toEqual(before);
 });
 
-test('what is not there or not said is an exit code and a sentence; --help names every option and the form of the files', async () => {
+test('an unknown target or a missing option gives an exit code and a sentence; --help describes every option and the files', async () => {
   const shop = await openShop(core);
   const absent = await runCommand(set(shop, '--name', 'Nowhere'), env);
   expect([absent.code, absent.stderr]).toEqual([1, expect.stringContaining(`${ofShop} (${shop.locationUid})`)]);

@@ -157,16 +157,16 @@ test('F-01 menu import keeps every digit of a CSV or JSON file, or refuses the f
   expect(listed).toMatchObject([{ ext_id: long, name: long, price: 7.5 }]);
   const menu = (product: string): string =>
     `{"categories":[{"ext_id":"L","name":"L"}],"products":[{"category_ext_id":"L","name":"N",${product}}]}`;
-  for (const [name, text, told] of [
+  for (const [name, text, message] of [
     ['more.csv', `${head}\nL1,L,12.499999999999999999,L\n`, '/products/0/price FORMAT'],
     ['twice.csv', `${head},name\nL1,L,7,L,M\n`, 'the first row names name twice'],
-    ['quote.csv', `${head}\n"L1"x,L,7,L\n`, 'line 2: a quoted field goes on behind its closing quote'],
+    ['quote.csv', `${head}\n"L1"x,L,7,L\n`, 'line 2: text follows the closing quote of a field'],
     ['id.json', menu(`"ext_id":${long},"price":7`), '/products/0/ext_id TYPE'],
     ['price.json', menu('"ext_id":"L1","price":12.499999999999999999'), '/products/0/price FORMAT'],
     ['twice.json', menu('"ext_id":"L1","price":7,"price":8'), 'products/0/price is given twice'],
   ] as const) {
     const refused = await runCommand(importing(file(name, text), '--pos-uid', 'long'), env);
-    expect([name, refused.code === 0, refused.stderr]).toEqual([name, false, expect.stringContaining(told)]);
+    expect([name, refused.code === 0, refused.stderr]).toEqual([name, false, expect.stringContaining(message)]);
   }
   const latin = join(folder, 'latin.csv');
   writeFileSync(latin, Buffer.from(`${head}\nL1,Caff\xe8,7,L\n`, 'latin1'));

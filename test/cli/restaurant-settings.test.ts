@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.drop());
 
-test('restaurant set changes what is named and shows all settings; zones that were equal follow the time zone', async () => {
+test('restaurant set changes the given settings and shows all; equal zones follow the time zone', async () => {
   const before = await runJson(restaurant, env);
   expect(before).toMatchObject({
     api_enabled: true,
@@ -43,14 +43,14 @@ test('restaurant set changes what is named and shows all settings; zones that we
     signup_points: 12.5,
   });
   const { rows } = await sql`
-    select l.time_zone as location, t.facts->>'time_zone' as told, t.api_enabled as enabled
+    select l.time_zone as location, t.facts->>'time_zone' as recorded, t.api_enabled as enabled
     from ordering.locations l join gateway.tenants t on t.id = l.restuid`.execute(database.db);
-  expect(rows).toEqual([{ location: 'Asia/Tokyo', told: 'Asia/Tokyo', enabled: false }]);
+  expect(rows).toEqual([{ location: 'Asia/Tokyo', recorded: 'Asia/Tokyo', enabled: false }]);
   const last = await runJson([...restaurant, '--point-value', 'none', '--api-time-zone', 'UTC'], env);
   expect(last).toEqual({ ...changed, point_value: null, api_time_zone: 'UTC' });
 });
 
-test('restaurant set names every problem at once and changes nothing then', async () => {
+test('restaurant set reports every problem at once and then changes nothing', async () => {
   const before = await runJson(restaurant, env);
   const words =
     '--countdown-minutes 121 --points-per-unit 1.005 --point-value 0 --signup-points 3 --time-zone Mars/One';

@@ -30,7 +30,7 @@ const start = async (more: Record<string, string> = {}): Promise<RunningProgram>
   return program;
 };
 
-test('F-65 SIGHUP ends no role: each logs a line and goes on', async () => {
+test('F-65 SIGHUP ends no role: each logs a line and continues', async () => {
   const port = String(await freePort());
   const roles = [
     await start(),

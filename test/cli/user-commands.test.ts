@@ -27,7 +27,7 @@ const refusal = async (...args: string[]): Promise<{ code: number; stderr: strin
   return { code, stderr: stderr.trim() };
 };
 
-test('user create makes an account of one or several restaurants and shows a link of the public address, once', async () => {
+test('user create creates an account for one or several restaurants and shows its public one-time link once', async () => {
   const [first = '', second = ''] = restaurants;
   const made = await user('create', '--email', 'Ada@Example.com', '--role', 'owner', '--restaurant', first, second);
   expect(made).toMatchObject({ email: 'ada@example.com', role: 'owner', state: 'invited', totp: false });
@@ -51,7 +51,7 @@ test('F-40 user list says where it goes on when it does not show every account',
   expect((await refusal('list', '--limit', '0')).code).toBe(2);
 });
 
-test('user set, disable and enable change the account, and each change stands in the audit', async () => {
+test('user set, disable and enable change the account, and each change is in the audit', async () => {
   await user('create', '--email', 'bea@example.com', '--role', 'support');
   const [, second = ''] = restaurants;
   expect(await user('set', '--email', 'bea@example.com', '--role', 'owner', '--restaurant', second)).toMatchObject({
@@ -73,7 +73,7 @@ test('user set, disable and enable change the account, and each change stands in
   expect(await runCommand(['audit', 'verify'], env)).toMatchObject({ code: 0 });
 });
 
-test('what cannot be is refused with a reason', async () => {
+test('contradictory values are refused with a reason', async () => {
   const answers: Record<string, [args: string[], code: number, text: string]> = {
     twice: [
       ['create', '--email', 'ada@example.com', '--role', 'support'],

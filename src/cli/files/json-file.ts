@@ -6,13 +6,13 @@ import { UsageError } from '../terminal/output.ts';
 export type JsonFile = {
   file: string;
   value: unknown;
-  /** Line from 1 of the value at a JSON pointer, of the nearest one around it where it is absent. */
+  /** Line (from 1) of the value at a JSON pointer; if it is absent, of the nearest value around it. */
   lineOf(pointer: string): number;
 };
 
 const bytesMax = 4 * 1024 * 1024;
 
-/** Throws UsageError with the file and the line of what is no JSON. */
+/** Throws UsageError with the file and the line of the fault. */
 export const readJsonFile = async (file: string): Promise<JsonFile> => {
   const text = await readFile(file, 'utf8').catch((error: Error) => {
     throw new UsageError(`${file}: ${error.message}`);
@@ -29,11 +29,11 @@ export const readJsonFile = async (file: string): Promise<JsonFile> => {
   }
 };
 
-/** The parser names a place of its own only for some faults; the others are at the end of the text. */
+/** JSON.parse names a position for some faults only; the others are at the end of the text. */
 const placed = (text: string, message: string): string => {
   const position = /at position (\d+)/.exec(message)?.[1];
   const before = text.slice(0, position === undefined ? text.length : Number(position));
-  return `line ${before.split('\n').length}: is no JSON: ${message.replace(/ in JSON at position.*$| at position.*$/, '')}`;
+  return `line ${before.split('\n').length}: is not JSON: ${message.replace(/ in JSON at position.*$| at position.*$/, '')}`;
 };
 
 const nearest = (lines: ReadonlyMap<string, number>, pointer: string): number =>
@@ -41,7 +41,7 @@ const nearest = (lines: ReadonlyMap<string, number>, pointer: string): number =>
 
 type Place = { pointer: string; index: number | undefined };
 
-/** JSON pointer → line, of a text that is JSON. */
+/** JSON pointer → line, for a valid JSON text. */
 const linesOf = (text: string): Map<string, number> => {
   const lines = new Map<string, number>();
   const around: Place[] = [];

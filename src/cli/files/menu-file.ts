@@ -1,4 +1,4 @@
-/** A menu in a file: JSON as in the body of menu/import, or CSV with one row per product, option value or both. */
+/** Reads a menu file: JSON as in the body of menu/import, or CSV with one row per product, option value or both. */
 import { readFile } from 'node:fs/promises';
 import { readExactJson } from '#src/platform/http/exact-json.ts';
 import { type CsvRow, readCsv } from './read-csv.ts';
@@ -6,11 +6,11 @@ import { type CsvRow, readCsv } from './read-csv.ts';
 export type MenuFile = {
   categories: unknown[];
   products: unknown[];
-  /** Line of the file that an element came from, by its JSON pointer (`/products/3`); of a CSV file. */
+  /** For a CSV file: the line of each element, by JSON pointer (`/products/3`). */
   lines: ReadonlyMap<string, number>;
 };
 
-/** For --help. */
+/** Text for --help. */
 export const csvColumns = `Columns of a CSV file (the first row names them; separated by comma, semicolon or tab; in any order):
   ext_id            id of the product; rows with the same ext_id add options and values to it
   name, price       of the product, on the first row with its ext_id
@@ -22,13 +22,13 @@ export const csvColumns = `Columns of a CSV file (the first row names them; sepa
                     option_min, option_max, option_max_quantity and option_primary on its first row
   value_ext_id      id of a value of that option, with value_name, value_operator (+ - =) and value_price`;
 
-/** Throws with the place of what cannot be read. Whether the menu is right is decided by the import. */
+/** Throws for a file that cannot be read, with the line. The import itself validates the menu. */
 export const readMenuFile = async (file: string): Promise<MenuFile> => {
   const text = textOf(await readFile(file));
   return /^\s*\{/.test(text) ? readJson(text) : menuOfRows(readCsv(text));
 };
 
-/** Throws for another encoding: its letters would be stored as U+FFFD. */
+/** Throws for another encoding, whose letters would be stored as U+FFFD. */
 const textOf = (raw: Buffer): string => {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(raw);
@@ -55,13 +55,13 @@ const menuOfRows = ({ columns, rows }: ReturnType<typeof readCsv>): MenuFile => 
   const missing = required.filter((name) => !columns.includes(name));
   if (missing.length > 0) throw new Error(`the first row does not name ${missing.join(', ')}`);
   const unknown = columns.filter((name) => name !== '' && !known.has(name) && !name.startsWith('price:'));
-  if (unknown.length > 0) throw new Error(`the first row names columns that mean nothing: ${unknown.join(', ')}`);
+  if (unknown.length > 0) throw new Error(`the first row names unknown columns: ${unknown.join(', ')}`);
   const categories = new Map<string, Element>();
   const products = new Map<string, Element>();
   const lines = new Map<string, number>();
   for (const row of rows) {
     addCategory(categories, row);
-    // A row without ext_id is an element of its own: the import names what it lacks.
+    // A row without ext_id becomes an element of its own, so that the import reports what it lacks.
     const id = row.fields.ext_id ?? `line ${row.line}`;
     const product = products.get(id) ?? productOf(row);
     if (!products.has(id)) {

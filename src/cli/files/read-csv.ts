@@ -1,4 +1,7 @@
-/** CSV as spreadsheets write it (RFC 4180): quoted fields, doubled quotes, any line end; comma, semicolon or tab between. */
+/**
+ * CSV as spreadsheets write it (RFC 4180): quoted fields, doubled quotes, any line end; comma, semicolon or tab
+ * between.
+ */
 
 export type CsvRow = {
   /** Line of the file on which it begins, from 1. */
@@ -10,8 +13,8 @@ export type CsvRow = {
 export type Csv = { columns: string[]; rows: CsvRow[] };
 
 /**
- * Throws when a quoted field has no end or goes on behind it, when a row has more fields than there are columns, and when two
- * columns have one name.
+ * Throws when a quoted field has no end or goes on behind it, when a row has more fields than there are columns, and
+ * when two columns have one name.
  */
 export const readCsv = (text: string): Csv => {
   const [head, ...rest] = splitRows(text.replace(/^\uFEFF/, ''));
@@ -73,7 +76,7 @@ const readField = (text: string, from: number, separator: string, line: number):
     const next = text[quote + 1];
     if (next !== '"') {
       if (next === undefined || next === separator || isLineEnd(next)) return { value, end: quote + 1 };
-      throw new Error(`line ${line}: a quoted field goes on behind its closing quote`);
+      throw new Error(`line ${line}: text follows the closing quote of a field`);
     }
     value += '"';
     at = quote + 2;

@@ -1,4 +1,4 @@
-/** What a command says: values on stdout (text for people, one JSON object for scripts), problems on stderr. */
+/** The output of a command: values on stdout (text for people, one JSON object for scripts), problems on stderr. */
 
 /** Wrong use of the command line: exit code 2. */
 export class UsageError extends Error {
@@ -41,7 +41,7 @@ export const createOutput = (options: { json: boolean }) => {
   };
 };
 
-/** Members that say something, `name=value`, first the id. */
+/** The members with a value, as `name=value` after the id. */
 export const toLine = (item: Readonly<Record<string, unknown>>): string =>
   Object.entries(item)
     .filter(([, value]) => value !== null && value !== '')

@@ -1,4 +1,4 @@
-/** A bar on stderr, drawn over itself, so that stdout stays what a script reads. */
+/** A progress bar on stderr, redrawn in place, so that stdout stays readable for scripts. */
 
 const width = 30;
 

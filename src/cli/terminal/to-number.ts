@@ -1,7 +1,7 @@
 import { isExact } from '#src/platform/http/decimal.ts';
 import { UsageError } from './output.ts';
 
-/** The value of an option that is a number, with all the digits that were given; throws UsageError with its name. */
+/** The exact number in an option. Throws UsageError with the name of the option. */
 export const toNumber = (option: string, text: string): number => {
   const value = Number(text);
   if (text.trim() === '' || !Number.isFinite(value)) throw new UsageError(`${option} must be a number, not ${text}`);

@@ -1,4 +1,4 @@
-/** Opens the installation for one command and closes it whatever happens. */
+/** Opens the installation for one command, and closes it even after a failure. */
 import type { Command } from 'commander';
 import { type Admin, openAdmin } from '#src/app/admin/admin.ts';
 import { loadProcessSettings } from '#src/app/settings/config.ts';

@@ -1,7 +1,10 @@
-/** coupon/apply (interface 11.4): what a coupon takes off a total that somebody else has reckoned, and one use of it. */
+/**
+ * coupon/apply (interface 11.4): the discount of a coupon on a total that the caller computed, and one use of the
+ * coupon.
+ */
 import type { Kysely } from 'kysely';
 import type { Restaurant } from '../restaurants/restaurant.ts';
-import { discountOf, judgeCoupon } from './check-coupon.ts';
+import { checkCoupon, discountOf } from './check-coupon.ts';
 import type { Coupon } from './coupon.ts';
 import { findCoupon, lockCoupon, takeUse } from './coupon-store.ts';
 
@@ -9,7 +12,7 @@ export type ApplyResult =
   /** `discount` in hundredths. */
   { kind: 'applied'; coupon: Coupon; discount: number } | { kind: 'not_found' } | { kind: 'refused'; reason: string };
 
-/** `total` in hundredths; `preview`: only reckoned, no use is taken. */
+/** `total` in hundredths; `preview`: computes the discount without taking a use. */
 type Application = { code: string; total: number; email: string | null; preview: boolean; now: Date };
 
 export const applyCoupon = async (
@@ -19,11 +22,11 @@ export const applyCoupon = async (
 ): Promise<ApplyResult> => {
   const coupon = await (preview ? findCoupon : lockCoupon)(tx, restaurant.uid, code);
   if (coupon === undefined) return { kind: 'not_found' };
-  const reason = judgeCoupon(coupon, { total, email, now, timeZone: restaurant.timeZone });
+  const reason = checkCoupon(coupon, { total, email, now, timeZone: restaurant.timeZone });
   if (reason !== undefined) return { kind: 'refused', reason };
   const discount = discountOf(coupon, total, restaurant.currency);
   if (preview) return { kind: 'applied', coupon, discount };
   const used = await takeUse(tx, restaurant.uid, code);
-  if (used === undefined) throw new Error('a locked coupon lost its last use');
+  if (used === undefined) throw new Error('a locked coupon had no use left');
   return { kind: 'applied', coupon: used, discount };
 };

@@ -1,19 +1,19 @@
-/** Whether a coupon holds for an order and what it takes off (interface 10.5, 11.4). Pure. */
+/** Whether a coupon is valid for an order, and its discount (interface 10.5, 11.4). Pure. */
 import { percentageOf, toWire } from '../values/money.ts';
 import { isoDate } from '../values/venue-time.ts';
 import type { Coupon } from './coupon.ts';
 
 export type CouponUse = {
-  /** Hundredths; undefined while it is not known: order_min is not judged then. */
+  /** Hundredths. Undefined while the total is unknown; order_min is then not checked. */
   total?: number;
   email: string | null;
   now: Date;
-  /** Zone in which the days of the coupon are meant. */
+  /** Zone of the coupon's days. */
   timeZone: string;
 };
 
-/** Why the coupon does not hold, in words for its user; undefined when it does. */
-export const judgeCoupon = (coupon: Coupon, use: CouponUse): string | undefined => {
+/** The reason why the coupon is invalid, as a public text; undefined when it is valid. */
+export const checkCoupon = (coupon: Coupon, use: CouponUse): string | undefined => {
   const day = dayOf(use.now, use.timeZone);
   if (coupon.quantity < 1) return 'The coupon is used up';
   if (coupon.validFrom !== null && day < coupon.validFrom) return `The coupon is valid from ${coupon.validFrom}`;
@@ -21,7 +21,7 @@ export const judgeCoupon = (coupon: Coupon, use: CouponUse): string | undefined 
     return `The coupon has expired: it was valid to ${coupon.validTo}`;
   if (coupon.validWeekdays.length > 0 && !coupon.validWeekdays.includes(weekdayOf(day)))
     return 'The coupon is not valid on this day of the week';
-  // Whose it is stays untold: the address is the other customer's.
+  // The text does not name the address, because it belongs to another customer.
   if (coupon.validEmail !== null && use.email?.toLowerCase() !== coupon.validEmail.toLowerCase())
     return use.email === null ? 'The coupon needs the email of its customer' : 'The coupon is for another customer';
   if (use.total !== undefined && use.total < coupon.orderMin)
@@ -29,7 +29,7 @@ export const judgeCoupon = (coupon: Coupon, use: CouponUse): string | undefined 
   return undefined;
 };
 
-/** Hundredths of the currency, half-up. */
+/** The discount in hundredths, rounded half-up. */
 export const discountOf = (coupon: Coupon, total: number, currency: string): number =>
   percentageOf(total, coupon.discountPerc / 100, currency);
 

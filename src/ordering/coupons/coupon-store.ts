@@ -8,7 +8,7 @@ const termColumns = sql`
 
 const couponColumns = sql`code, ${termColumns}, valid_email as "validEmail"`;
 
-/** Codes are read aloud and typed, so their case does not matter. */
+/** Codes are read aloud and typed, so case is ignored. */
 const canonical = (code: string): string => code.toUpperCase();
 
 export const findCoupon = async (db: Kysely<unknown>, restuid: string, code: string): Promise<Coupon | undefined> => {
@@ -17,7 +17,7 @@ export const findCoupon = async (db: Kysely<unknown>, restuid: string, code: str
   return rows[0];
 };
 
-/** Until the transaction ends nobody else takes a use. */
+/** Locks the coupon until the transaction ends. */
 export const lockCoupon = async (tx: Kysely<unknown>, restuid: string, code: string): Promise<Coupon | undefined> => {
   const { rows } = await sql<Coupon>`
     select ${couponColumns} from ordering.coupons
@@ -25,7 +25,7 @@ export const lockCoupon = async (tx: Kysely<unknown>, restuid: string, code: str
   return rows[0];
 };
 
-/** One use less; undefined when none is left, also when another transaction has just taken the last. */
+/** Takes one use. Undefined when none is left, even if another transaction just took the last one. */
 export const takeUse = async (tx: Kysely<unknown>, restuid: string, code: string): Promise<Coupon | undefined> => {
   const { rows } = await sql<Coupon>`
     update ordering.coupons set quantity = quantity - 1
@@ -39,7 +39,7 @@ export const giveUseBack = async (tx: Kysely<unknown>, restuid: string, code: st
     where restuid = ${restuid} and code = ${canonical(code)}`.execute(tx);
 };
 
-/** False when the restaurant has a coupon of this code already. */
+/** False when the restaurant already has a coupon with this code. */
 export const insertCoupon = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -67,7 +67,7 @@ export const findGenerator = async (
   return rows[0];
 };
 
-/** False when the restaurant has a generator of this gencode already. */
+/** False when the restaurant already has a generator with this gencode. */
 export const insertGenerator = async (
   tx: Kysely<unknown>,
   restuid: string,

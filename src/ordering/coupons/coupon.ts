@@ -1,11 +1,11 @@
-/** A coupon as data (interface 10.3). Percentages, amounts and points are hundredths, days are `YYYY-MM-DD`. */
+/** A coupon (interface 10.3). Percentages, amounts and points are hundredths, days are `YYYY-MM-DD`. */
 
 export type CouponTerms = {
   discountPerc: number;
-  /** Uses left. */
+  /** Number of uses that are left. */
   quantity: number;
   orderMin: number;
-  /** Inclusive, in the zone of the venue; null: no bound. */
+  /** Inclusive, in the zone of the venue; null: no limit. */
   validFrom: string | null;
   validTo: string | null;
   /** 0 is Sunday; empty: every day. */
@@ -14,13 +14,13 @@ export type CouponTerms = {
 
 export type Coupon = CouponTerms & {
   code: string;
-  /** The only one who may use it. */
+  /** Email of the only customer who may use it; null: every customer. */
   validEmail: string | null;
 };
 
 export type Generator = CouponTerms & {
   gencode: string;
-  /** Days that a coupon is valid from its making; null: as long as `validTo` says. */
+  /** Days from its creation for which a coupon is valid; null: until `validTo`. */
   validDays: number | null;
   /** Price of a coupon in hundredths of a point. */
   points: number;

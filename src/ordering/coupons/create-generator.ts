@@ -1,4 +1,4 @@
-/** Makes a generator of coupons, for the panel's side of the house. */
+/** Creates a generator of coupons. For the command line. */
 import type { Kysely } from 'kysely';
 import { requireRestaurant } from '../restaurants/require-restaurant.ts';
 import { isExpressible, toWire } from '../values/money.ts';
@@ -18,7 +18,7 @@ export type NewGenerator = {
   points?: number;
 };
 
-/** What is wrong with a generator, every problem named. */
+/** The generator is invalid; the message names all problems. */
 export class GeneratorRefused extends Error {
   constructor(problems: readonly string[]) {
     super(problems.join('; '));
@@ -51,7 +51,7 @@ export const createGenerator = async (
   return generator;
 };
 
-/** In the units that it was wanted in. */
+/** The generator in the units of NewGenerator. */
 export const generatorView = (generator: Generator): Record<string, unknown> => ({
   gencode: generator.gencode,
   discount_perc: toWire(generator.discountPerc),

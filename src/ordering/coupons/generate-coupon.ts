@@ -1,4 +1,6 @@
-/** coupon/generate (interface 11.4): a coupon of a generator, bought with points where that has a price. */
+/**
+ * coupon/generate (interface 11.4): creates a coupon from a generator, paid with points if the generator has a price.
+ */
 import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { lockCustomer } from '../customers/customer-store.ts';
@@ -11,10 +13,10 @@ import { findGenerator, insertCoupon } from './coupon-store.ts';
 export type GenerateResult =
   | { kind: 'generated'; coupon: Coupon }
   | { kind: 'no_generator' }
-  /** The generator costs points and nobody is named who would pay. */
+  /** The generator has a price, and the request names no customer who pays. */
   | { kind: 'email_needed' }
   | { kind: 'no_customer' }
-  /** The generator costs points, and its coupons would take nothing off. */
+  /** The generator has a price, but its coupons would have no effect. */
   | { kind: 'worthless'; reason: string }
   /** `balance` in hundredths of a point. */
   | { kind: 'insufficient'; balance: number };
@@ -33,7 +35,7 @@ export const generateCoupon = async (
   const reason = worthlessness(generator, dayOf(now, restaurant.timeZone));
   if (reason !== undefined) return { kind: 'worthless', reason };
   if (validEmail === null) return { kind: 'email_needed' };
-  // Locked first, as everywhere: who pays waits for nobody who waits for the coupon.
+  // The customer is locked before the coupon, as everywhere, so that requests cannot deadlock.
   const customer = await lockCustomer(tx, restaurant.uid, { email: validEmail });
   if (customer === undefined) return { kind: 'no_customer' };
   const coupon = await makeCoupon(tx, restaurant, generator, validEmail, now);
@@ -49,11 +51,13 @@ export const generateCoupon = async (
     now,
   });
   if (paid.kind === 'insufficient') return paid;
-  if (paid.kind !== 'posted') throw new Error(`points of a new coupon were not taken: ${paid.kind}`);
+  if (paid.kind !== 'posted') throw new Error(`paying a new coupon with points failed: ${paid.kind}`);
   return { kind: 'generated', coupon };
 };
 
-/** Why its coupons take nothing off, so that points would buy nothing. `today`: YYYY-MM-DD. */
+/**
+ * The reason why coupons of the generator would have no effect, so that points would buy nothing. `today`: YYYY-MM-DD.
+ */
 const worthlessness = ({ discountPerc, validTo }: Generator, today: string): string | undefined => {
   if (discountPerc === 0) return 'gives no discount, and costs points';
   return validTo !== null && validTo < today ? `gives coupons until ${validTo} only, and costs points` : undefined;
@@ -74,10 +78,10 @@ const makeCoupon = async (
     const coupon: Coupon = { code: newCode(), ...terms, validTo, validEmail };
     if (await insertCoupon(tx, restaurant.uid, { ...coupon, gencode }, now)) return coupon;
   }
-  throw new Error('no free coupon code was found');
+  throw new Error('every generated coupon code was taken');
 };
 
-/** Without letters that are taken for others (I L O U); 50 bits are not guessed at the rate that callers have. */
+/** Without letters that look like others (I L O U). 50 bits cannot be guessed at the rate limits of callers. */
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const codeLength = 10;
 

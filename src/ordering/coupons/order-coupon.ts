@@ -1,10 +1,10 @@
 /**
- * The coupon of an order, as orders/ uses it: `readOrderCoupon` when it is priced, `takeOrderCoupon` when it is written,
- * `giveOrderCouponBack` when it is cancelled or times out. The price effect is `discountOf`, which is pure.
+ * The coupon of an order: `readOrderCoupon` checks it when the order is priced, `takeOrderCoupon` takes a use when the
+ * order is written, `returnOrderCoupon` returns the use when the order is cancelled or times out.
  */
 import type { Kysely } from 'kysely';
 import type { FaultDetail } from '#src/contract/fault.ts';
-import { type CouponUse, judgeCoupon } from './check-coupon.ts';
+import { type CouponUse, checkCoupon } from './check-coupon.ts';
 import type { Coupon } from './coupon.ts';
 import { findCoupon, giveUseBack, takeUse } from './coupon-store.ts';
 
@@ -16,7 +16,7 @@ export const couponFault = (message: string): FaultDetail => ({
   message,
 });
 
-/** The coupon that was sent if it holds for everything but the total; faults otherwise. Null: none was sent. */
+/** The coupon if it is valid apart from the order total, otherwise its faults. Null: the order has no coupon. */
 export const readOrderCoupon = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -26,16 +26,16 @@ export const readOrderCoupon = async (
   if (code === undefined) return null;
   const coupon = await findCoupon(tx, restuid, code);
   if (coupon === undefined) return [couponFault('No such coupon')];
-  const reason = judgeCoupon(coupon, use);
+  const reason = checkCoupon(coupon, use);
   return reason === undefined ? coupon : [couponFault(reason)];
 };
 
 /**
- * Takes one use. Undefined when the last one went to another order meanwhile: the order must not be written then. Locked
- * after the customer and before the counter of numbers, the sequence of every order.
+ * Takes one use. Undefined when a parallel order took the last one; the order must then not be written. Lock order of
+ * every order: customer, coupon, counter of order numbers.
  */
 export const takeOrderCoupon = (tx: Kysely<unknown>, restuid: string, code: string): Promise<Coupon | undefined> =>
   takeUse(tx, restuid, code);
 
-export const giveOrderCouponBack = (tx: Kysely<unknown>, restuid: string, code: string): Promise<void> =>
+export const returnOrderCoupon = (tx: Kysely<unknown>, restuid: string, code: string): Promise<void> =>
   giveUseBack(tx, restuid, code);

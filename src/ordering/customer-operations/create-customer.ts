@@ -16,7 +16,7 @@ import { creditSignup } from './credit-signup.ts';
 
 export type SaveRefusal = { kind: 'taken'; member: 'email' | 'code' } | { kind: 'no_location' };
 
-/** Members that are not named stay empty. */
+/** Members that the request does not name stay empty. */
 export const createCustomer = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -34,6 +34,6 @@ export const createCustomer = async (
   await recordCustomerChange(tx, { restuid, customerUid: uid, seq: 1, change: 'created', changedFields, now });
   if (signup !== undefined) await recordEntryCreated(tx, restuid, signup);
   const customer = await findCustomer(tx, restuid, { uid });
-  if (customer === undefined) throw new Error('a created customer is gone');
+  if (customer === undefined) throw new Error('the created customer was not found in its own transaction');
   return { kind: 'created', customer };
 };

@@ -4,7 +4,7 @@ import { writeEntry } from '../loyalty/ledger.ts';
 import type { LoyaltyEntry } from '../loyalty/loyalty-entry.ts';
 import { findRestaurant } from '../restaurants/restaurant-store.ts';
 
-/** Returns the entry that was made, for `recordEntryCreated` after the customer's own event. */
+/** Returns the new entry. The caller passes it to `recordEntryCreated` after the customer's own event. */
 export const creditSignup = async (
   tx: Kysely<unknown>,
   restuid: string,

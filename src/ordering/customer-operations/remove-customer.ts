@@ -1,11 +1,11 @@
-/** customer/remove (interface 11.2): the record loses everything personal, orders and ledger keep its uid. */
+/** customer/remove (interface 11.2): erases the personal members. Orders and ledger keep the uid of the customer. */
 import type { Kysely } from 'kysely';
 import type { CustomerAddress } from '../customers/customer.ts';
 import { recordCustomerChange } from '../customers/customer-event.ts';
 import { eraseCustomer, lockCustomer } from '../customers/customer-store.ts';
 import { forgetClient } from '../orders/order/order-store.ts';
 
-/** False when there is no such customer, or no longer. */
+/** False when the customer does not exist or was already removed. */
 export const removeCustomer = async (
   tx: Kysely<unknown>,
   restuid: string,

@@ -186,7 +186,7 @@ const listOperation = (cursors: Cursors): Operation =>
 
 type Filters = Omit<z.infer<typeof listParams>, 'page' | 'pagesize' | 'cursor'>;
 
-/** Days are those of the API time zone. */
+/** Day filters mean days in the API time zone. */
 const filterOf = (named: Filters, { apiTimeZone }: Restaurant): CustomerFilter => {
   const period = (from: string | undefined, to: string | undefined): Period => ({
     from: from === undefined ? undefined : startOfDay(from, apiTimeZone),

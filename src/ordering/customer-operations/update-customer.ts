@@ -1,4 +1,7 @@
-/** customer/update (interface 11.2): only the members that are named change; without effect nothing happens at all. */
+/**
+ * customer/update (interface 11.2): changes the members that the request names. Without a difference nothing is
+ * written.
+ */
 import type { Kysely } from 'kysely';
 import { type Customer, type NamedMembers, type WritableMembers, writableMembers } from '../customers/customer.ts';
 import { recordCustomerChange } from '../customers/customer-event.ts';
@@ -16,11 +19,11 @@ import { creditSignup } from './credit-signup.ts';
 export type UpdateResult =
   | { kind: 'updated' | 'unchanged'; customer: Customer }
   | { kind: 'not_found' }
-  /** Email and phone would both end empty. */
+  /** The customer would have neither email nor phone. */
   | { kind: 'unreachable' }
   | SaveRefusal;
 
-/** `named`: undefined leaves a member as it is, null clears it. */
+/** `named`: undefined keeps a member, null clears it. */
 export const updateCustomer = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -46,7 +49,7 @@ export const updateCustomer = async (
   await recordCustomerChange(tx, { restuid, customerUid: uid, seq, change: 'updated', changedFields, now });
   if (signup !== undefined) await recordEntryCreated(tx, restuid, signup);
   const customer = await findCustomer(tx, restuid, { uid });
-  if (customer === undefined) throw new Error('an updated customer is gone');
+  if (customer === undefined) throw new Error('the updated customer was not found in its own transaction');
   return { kind: 'updated', customer };
 };
 
@@ -64,7 +67,7 @@ const checkReferences = async (
   return member === undefined ? undefined : { kind: 'taken', member };
 };
 
-/** Null while signup_uid is set; else the moment it was cleared. */
+/** Null while signup_uid is set, otherwise the moment when it was cleared. */
 const signupDeletedAfter = (before: Customer, members: WritableMembers, now: Date): Date | null => {
   if (members.signup_uid !== null) return null;
   return before.signup_uid === null ? before.signup_deleted : now;

@@ -16,7 +16,7 @@ type Change = {
   now: Date;
 };
 
-/** Call last in the use case: the body shows the record, statistics and balance that commit with it. */
+/** Must be called last in the use case: the body contains the record, statistics and balance that commit with it. */
 export const recordCustomerChange = async (tx: Kysely<unknown>, change: Change): Promise<void> => {
   await recordEvent(tx, {
     tenant: change.restuid,
@@ -34,6 +34,7 @@ export const recordCustomerChange = async (tx: Kysely<unknown>, change: Change):
 const viewOf = async (tx: Kysely<unknown>, { restuid, customerUid }: Change): Promise<Record<string, unknown>> => {
   const restaurant = await findRestaurant(tx, restuid);
   const customer = await findCustomer(tx, restuid, { uid: customerUid });
-  if (restaurant === undefined || customer === undefined) throw new Error('a changed customer is gone');
+  if (restaurant === undefined || customer === undefined)
+    throw new Error('the changed customer was not found in its own transaction');
   return customerView(customer, restaurant);
 };

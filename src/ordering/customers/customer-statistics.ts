@@ -1,6 +1,6 @@
 /**
- * Orders in a customer's statistics. The snapshot rule of interface 10.2: neither function raises the record's seq nor
- * records an event, ever. Both belong in the transaction that changes the order, whose customer they lock.
+ * Counts orders in a customer's statistics. By the snapshot rule of interface 10.2 neither function raises the record's
+ * seq or records an event. Both must run in the transaction that changes the order, and lock the customer.
  */
 import type { Kysely } from 'kysely';
 import {
@@ -25,17 +25,19 @@ const changeOf = (order: CountedOrder, orders: 1 | -1): StatisticsChange => ({
   total: order.total,
 });
 
-/** The order counts from now on. */
+/** Adds an order to the statistics. */
 export const countOrder = (tx: Kysely<unknown>, counting: Counting): Promise<void> =>
   addOrder(tx, counting, changeOf(counting.order, 1), counting.order.date);
 
-/** The same for whoever has the email; undefined when nobody has. `numbered`: the order also gets its number. */
+/** The same by email; undefined when no customer has it. `numbered`: also takes the number of the order. */
 export const countOrderByEmail = async (
   tx: Kysely<unknown>,
   { restuid, email, order, numbered }: { restuid: string; email: string; order: CountedOrder; numbered: boolean },
 ): Promise<{ uid: string; number?: number } | undefined> =>
   (numbered ? addNumberedOrderByEmail : addOrderByEmail)(tx, { restuid, email }, changeOf(order, 1), order.date);
 
-/** As if the order never was. `remaining`: dates over the customer's other counted orders, null without any. */
+/**
+ * Removes an order from the statistics. `remaining`: dates over the customer's other counted orders; null without any.
+ */
 export const uncountOrder = (tx: Kysely<unknown>, counting: Counting & { remaining: RemainingDates }): Promise<void> =>
   takeOrderOut(tx, counting, changeOf(counting.order, -1), counting.remaining);

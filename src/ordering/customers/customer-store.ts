@@ -1,4 +1,4 @@
-/** Customer records in PostgreSQL. A removed record stays as a row without personal members and is found by nobody. */
+/** Customer records in PostgreSQL. A removed record stays as a row without personal members, and no search finds it. */
 import { type Kysely, sql } from 'kysely';
 import { fragment, statement } from '#src/platform/db/driver/statement.ts';
 import { isUniqueViolation } from '#src/platform/db/transaction.ts';
@@ -18,7 +18,7 @@ const addressed = (restuid: string, { uid, email }: CustomerAddress) => sql`
   and ${uid === undefined ? sql`true` : sql`c.uid = ${uid}`}
   and ${email === undefined ? sql`true` : sql`lower(c.email) = lower(${email}::text)`}`;
 
-/** Names neither uid nor email: nobody is found. Names both: they must be of one customer. */
+/** Finds no customer without uid and email. With both, they must belong to the same customer. */
 export const findCustomer = async (
   db: Kysely<unknown>,
   restuid: string,
@@ -34,7 +34,7 @@ export const findCustomer = async (
   return rows[0];
 };
 
-/** The same, and nobody else changes the record, its statistics or its ledger until the transaction ends. */
+/** The same, and locks the record, its statistics and its ledger until the transaction ends. */
 export const lockCustomer = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -52,8 +52,8 @@ export const lockCustomerByPhone = async (
   restuid: string,
   digits: string,
 ): Promise<Customer | undefined> => {
-  // Two first orders by one phone at the same moment must not make two customers, and no unique index can say so:
-  // phones may be shared. The second waits here until the first has committed its record.
+  // Two parallel first orders from one phone must not create two customers. Phones may be shared, so there is no unique
+  // index to prevent it. The second order waits here until the first has committed its record.
   await sql`select pg_advisory_xact_lock(hashtextextended(${`customer-phone ${restuid} ${digits}`}, 0))`.execute(tx);
   const { rows } = await sql<Customer>`
     select ${customerColumns} from ${customerTables}
@@ -62,7 +62,7 @@ export const lockCustomerByPhone = async (
   return rows[0];
 };
 
-/** False when another customer has the email or the code, also one that was committed in parallel. */
+/** False when another customer has the email or the code, even one that was committed in parallel. */
 export const insertCustomer = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -80,7 +80,7 @@ export const insertCustomer = async (
   return rows.length === 1;
 };
 
-/** Which of email and code another customer than `uid` has. */
+/** The members among email and code that belong to a customer other than `uid`. */
 export const findTakenMember = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -97,7 +97,10 @@ export const findTakenMember = async (
   return rows[0]?.member;
 };
 
-/** Writes all writable members of a locked record and raises its seq. False: email or code was taken in parallel. */
+/**
+ * Writes all writable members of a locked record and raises its seq. False when a parallel request took the email or
+ * code.
+ */
 export const updateCustomer = async (
   tx: Kysely<unknown>,
   restuid: string,

@@ -1,4 +1,4 @@
-/** A customer as callers and receivers see it (interface 10.2). */
+/** A customer in answers and events (interface 10.2). */
 import { z } from 'zod';
 import type { Restaurant } from '../restaurants/restaurant.ts';
 import { toWire } from '../values/money.ts';

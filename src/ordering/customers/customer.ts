@@ -1,6 +1,9 @@
-/** A customer record (interface 10.2). Names are those of the wire and of the columns; amounts and points are hundredths. */
+/**
+ * A customer record (interface 10.2). Members are named as on the wire and in the table; amounts and points are
+ * hundredths.
+ */
 
-/** What create and update may set, in the order of the interface. */
+/** Members that create and update may set, in the order of the interface. */
 export const writableMembers = [
   'email',
   'first_name',
@@ -21,10 +24,13 @@ export type WritableMember = (typeof writableMembers)[number];
 
 export type WritableMembers = Record<WritableMember, string | null>;
 
-/** What a request says of them: undefined is "not named", null is "empty". */
+/** The members in a request: undefined means "not named", null means "empty". */
 export type NamedMembers = { [Name in WritableMember]?: string | null | undefined };
 
-/** Follows the orders that count: created, and neither timed out nor cancelled. Never part of a change of the record. */
+/**
+ * Statistics over the counted orders: created, and neither timed out nor cancelled. A change of them is no change of
+ * the record.
+ */
 export type Statistics = {
   orders_count: number;
   pickup_orders_count: number;
@@ -39,10 +45,10 @@ export type Statistics = {
 export type Customer = WritableMembers &
   Statistics & {
     uid: string;
-    /** Of the record: rises with every change that can have an event. */
+    /** Version of the record: rises with every change that can have an event. */
     seq: number;
     added: Date;
-    /** Of the location that subrestaurant_uid names. */
+    /** Code of the location in subrestaurant_uid. */
     subrestaurant_code: string | null;
     signup_deleted: Date | null;
     devices_unregistered: Date | null;
@@ -50,5 +56,5 @@ export type Customer = WritableMembers &
     loyalty_seq: number;
   };
 
-/** How a caller names one customer; both: they must be the same. */
+/** A caller names a customer by uid, by email or by both; both must then name the same customer. */
 export type CustomerAddress = { uid?: string | undefined; email?: string | undefined };

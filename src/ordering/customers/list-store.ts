@@ -1,4 +1,4 @@
-/** The list of customers in PostgreSQL: filters, and the index that each of them goes by. */
+/** The list of customers in PostgreSQL: its filters, and the index that each filter uses. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type Key, type Listed, type ListQuery, readList, type Way } from '#src/platform/db/bounded-list.ts';
 import { readTally } from '../lists/tally-store.ts';
@@ -16,7 +16,7 @@ export type CustomerFilter = {
   signedup?: boolean | undefined;
   subrestaurantUid?: string | undefined;
   code?: string | undefined;
-  /** Start of a name, email or phone, without case. */
+  /** Start of a name, email or phone; case is ignored. */
   start?: string | undefined;
 };
 
@@ -29,10 +29,10 @@ const within = (column: RawBuilder<unknown>, period: Period | undefined): RawBui
   ...(period?.before === undefined ? [] : [sql`${column} < ${period.before}`]),
 ];
 
-/** What a caller types is text, not a pattern. */
+/** Escapes the caller's text for LIKE, so that `%` and `_` are no wildcards. */
 const startPattern = (text: string): string => `${text.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`;
 
-/** Each alternative has an index of its own; a phone is found as it is written and by its digits. */
+/** Each alternative has its own index. A phone is found by its text and by its digits. */
 const startsWith = (start: string): { condition: Condition; sorted: Condition }[] => {
   const digits = /^[0-9\s()+./-]+$/.test(start) ? start.replaceAll(/[^0-9]/g, '') : '';
   const [firstName, lastName] = splitName(start);
@@ -63,10 +63,10 @@ const splitName = (text: string): [string, string | undefined] => {
   return [first, rest.length === 0 ? undefined : rest.join(' ')];
 };
 
-/** Found by the start of a name they lie anywhere in the table, so each costs a page of its own. */
+/** Rows that are found by the start of a name lie anywhere in the table, so each one costs a page read. */
 const fewStarts = 100;
 
-/** Of each filter but `added`, which bounds the ranges of every index that has the sequence of the list. */
+/** The index of each filter except `added`. Every index that is sorted like the list can be bounded by that date. */
 const waysOf = (restuid: string, filter: CustomerFilter): { ways: Way[]; fits: Condition } => {
   const of = sql`c.restuid = ${restuid} and c.removed_at is null`;
   const added = within(sql`c.added`, filter.added);
@@ -111,7 +111,9 @@ const key = [
   { column: sql`c.uid`, type: sql`text collate "C"` },
 ];
 
-/** Newest first, ties by uid descending. Throws VALIDATION_ERROR for a page that is not reached by number. */
+/**
+ * Newest first, ties by uid descending. Throws VALIDATION_ERROR for a page number beyond the ones that can be reached.
+ */
 export const listCustomers = (
   db: Kysely<unknown>,
   restuid: string,
@@ -123,7 +125,7 @@ export const listCustomers = (
   const named = { table: sql`ordering.customers`, alias: 'c', columns: customerColumns, tables: customerTables };
   const source = { ...named, key, tenant, ...way };
   const keyOf = ({ added, uid }: Customer): Key => [added.toISOString(), uid];
-  // Of all customers it is known without counting.
+  // Triggers maintain the number of all customers.
   const isAll = way.ways.length === 1 && within(sql`c.added`, filter.added).length === 0;
   return readList(db, source, query, keyOf, isAll ? () => readTally(db, restuid, 'customers') : undefined);
 };

@@ -1,4 +1,4 @@
-/** Which customer an order belongs to (interface 11.1, "Customer"). An order never edits an existing record. */
+/** Finds or creates the customer of an order (interface 11.1, "Customer"). An order never edits an existing record. */
 import type { Kysely } from 'kysely';
 import { newId } from '#src/platform/ids.ts';
 import { type Customer, type WritableMembers, writableMembers } from './customer.ts';
@@ -18,17 +18,17 @@ export type Matching = {
   client: OrderingClient;
   subrestaurantUid: string | null;
   now: Date;
-  /** Counted before a new customer is announced, so that the event shows the statistics that commit with it. */
+  /** Counted before customer.changed of a new customer is recorded, so that the event contains these statistics. */
   order?: CountedOrder;
-  /** Also takes the number of the order, where the customer is known by email. */
+  /** Also takes the order number, if the customer is found by email. */
   numbered?: boolean;
 };
 
 const attemptsMax = 3;
 
 /**
- * By email without case, else by phone digits (several: the oldest), else a new record with customer.changed. The row
- * stays locked until the transaction ends. Undefined for a client without email and phone.
+ * Finds the customer by email (ignoring case), then by phone digits (the oldest one); otherwise creates a record and
+ * customer.changed. The row stays locked until the transaction ends. Undefined for a client without email and phone.
  */
 export const matchOrCreateCustomer = async (
   tx: Kysely<unknown>,
@@ -37,7 +37,7 @@ export const matchOrCreateCustomer = async (
   const { restuid, client, order, numbered = false } = matching;
   if (client.email === null && client.phone === null) return undefined;
   for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
-    // Of most orders this is all: the customer is found, locked and counted in one statement, which also takes the number.
+    // Enough for most orders: one statement finds, locks and counts the customer, and takes the order number.
     if (order !== undefined && client.email !== null) {
       const counted = await countOrderByEmail(tx, { restuid, email: client.email, order, numbered });
       if (counted !== undefined) return { ...counted, created: false };
@@ -49,9 +49,9 @@ export const matchOrCreateCustomer = async (
     }
     const made = await makeCustomer(tx, matching);
     if (made !== undefined) return { uid: made, created: true };
-    // Another order made this email's customer between the look and the insert; now it can be seen.
+    // A parallel order created the customer of this email after the first search; now it is visible.
   }
-  throw new Error('the customer of an order could neither be found nor made');
+  throw new Error('the customer of an order could neither be found nor created');
 };
 
 const findMatch = async (

@@ -1,4 +1,4 @@
-/** The snapshot of a customer's orders on the record. Every change is one statement, so parallel orders add up. */
+/** The order statistics on a customer record. Every change is one statement, so parallel orders add up. */
 
 import type { Kysely } from 'kysely';
 import { fragment, statement } from '#src/platform/db/driver/statement.ts';
@@ -6,7 +6,7 @@ import { fragment, statement } from '#src/platform/db/driver/statement.ts';
 export type CustomerOfOrder = { restuid: string; customerUid: string };
 
 export type StatisticsChange = {
-  /** 1: an order counts from now on; -1: it does no longer. */
+  /** 1 adds an order, -1 removes one. */
   orders: 1 | -1;
   pickup: boolean;
   delivery: boolean;
@@ -56,8 +56,8 @@ export const addOrderByEmail = async (
 };
 
 /**
- * The same, and behind it the next order number of the restaurant (nextOrderNumber) in the same round trip. Without such a
- * customer no number is taken.
+ * The same, and in the same round trip the next order number of the restaurant (nextOrderNumber). If the customer does
+ * not exist, no number is taken.
  */
 export const addNumberedOrderByEmail = async (
   tx: Kysely<unknown>,

@@ -1,7 +1,7 @@
-/** How many there are of something that a restaurant may have very many of, without counting them. */
+/** Stored totals of large lists, so that a list does not count its rows. */
 import { type Kysely, sql } from 'kysely';
 
-/** Kept by triggers (migration 0140). */
+/** Triggers maintain these totals. */
 export const readTally = async (
   db: Kysely<unknown>,
   restuid: string,
@@ -13,25 +13,25 @@ export const readTally = async (
   return rows[0]?.total ?? 0;
 };
 
-/** Orders are never deleted and their numbers have no gaps: the last one is how many there are. */
+/** Orders are never deleted and their numbers have no gaps, so the last number is the number of orders. */
 export const lastOrderNumber = async (db: Kysely<unknown>, restuid: string): Promise<number> => {
   const { rows } = await sql<{ last: number }>`
     select last from ordering.counters where restuid = ${restuid} and name = 'orders'`.execute(db);
   return rows[0]?.last ?? 0;
 };
 
-/** Statuses that an order has not from the start. */
+/** Statuses that an order can only reach after its creation. */
 const laterStatuses = ['confirmed', 'timed_out', 'closed', 'cancelled'];
 
 const tallyOf = (status: string): string => `orders_${status}`;
 
-/** Orders in any of these statuses (migration 0150). */
+/** The number of orders in any of these statuses. Triggers maintain one total per status. */
 export const readOrderTally = async (
   db: Kysely<unknown>,
   restuid: string,
   statuses: readonly string[],
 ): Promise<number> => {
-  // One statement, so that an order on its way from one status to another is seen in exactly one of them.
+  // One statement sees an order that changes its status in exactly one of the two statuses.
   const { rows } = await sql<{ wanted: number; later: number; last: number }>`
     select coalesce(sum(count) filter (where name = any(${statuses.map(tallyOf)}::text[])), 0)::bigint as wanted,
       coalesce(sum(count), 0)::bigint as later,

@@ -1,4 +1,4 @@
-/** loyaltylog/create (interface 11.4): points moved by hand. */
+/** loyaltylog/create (interface 11.4): a manual ledger entry. */
 import type { Kysely } from 'kysely';
 import type { CustomerAddress } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/customer-store.ts';
@@ -25,7 +25,7 @@ export type MovementResult =
   | { kind: 'no_location' }
   /** Points have no value in this restaurant. */
   | { kind: 'no_value' }
-  /** The value is worth less than the smallest part of a point. */
+  /** The value is less than the smallest part of a point. */
   | { kind: 'too_small' }
   | { kind: 'above_max' };
 
@@ -59,7 +59,7 @@ export const createEntry = async (
     subrestaurantUid,
     now,
   });
-  // A manual entry has no cause that could have made one before.
-  if (result.kind === 'exists') throw new Error('a manual entry found an earlier one');
+  // A manual entry has no cause, so no earlier entry can exist.
+  if (result.kind === 'exists') throw new Error('posting a manual ledger entry found an earlier one');
   return result;
 };

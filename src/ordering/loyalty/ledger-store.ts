@@ -1,4 +1,4 @@
-/** The loyalty ledger in PostgreSQL: entries that only grow, and the balance on the customer that is their fold. */
+/** The loyalty ledger in PostgreSQL: append-only entries, and their sum as the balance of the customer. */
 import { type Kysely, sql } from 'kysely';
 import type { EntryType, LoyaltyEntry, ShownEntry } from './loyalty-entry.ts';
 
@@ -22,7 +22,7 @@ export const findEntry = async (db: Kysely<unknown>, restuid: string, uid: strin
   return rows[0];
 };
 
-/** The entry of this type that the cause has made already. */
+/** The entry of this type that the cause already has. */
 export const findEntryByCause = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -35,7 +35,7 @@ export const findEntryByCause = async (
   return rows[0];
 };
 
-/** What an order gave and took, oldest first. */
+/** The entries of an order, oldest first. */
 export const listEntriesOfOrder = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -47,7 +47,7 @@ export const listEntriesOfOrder = async (
   return rows;
 };
 
-/** One statement for entry and balance; the caller holds the lock on the customer, so seq has no gap and no double. */
+/** Writes entry and balance in one statement. The caller locks the customer, so seq has no gaps and no duplicates. */
 export const insertEntry = async (
   tx: Kysely<unknown>,
   restuid: string,

@@ -1,4 +1,4 @@
-/** The ledger as other parts of the core use it. */
+/** The functions of the ledger that other folders of the core use. */
 export { creditClosedOrder, redeemPoints, reverseOrderPoints } from './order-points.ts';
 export {
   type NewEntry,

@@ -1,4 +1,4 @@
-/** The list of ledger entries in PostgreSQL: filters, and the index that each of them goes by. */
+/** The list of ledger entries in PostgreSQL: its filters, and the index that each filter uses. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type Key, type Listed, type ListQuery, readList, type Way } from '#src/platform/db/bounded-list.ts';
 import { readTally } from '../lists/tally-store.ts';
@@ -20,7 +20,7 @@ type Condition = RawBuilder<unknown>;
 
 const and = (conditions: readonly Condition[]): Condition => sql.join(conditions, sql` and `);
 
-/** Of each filter but dates, which bound the ranges of every index that has the sequence of the list. */
+/** The index of each filter except dates. Every index that is sorted like the list can be bounded by dates. */
 const waysOf = (
   restuid: string,
   filter: Omit<EntryFilter, 'clientEmail'> & { emailUid: string | undefined },
@@ -51,14 +51,17 @@ const key = [
   { column: sql`e.uid`, type: sql`text collate "C"` },
 ];
 
-/** Newest first; of entries of one moment the later of a customer first, then uid descending. Throws VALIDATION_ERROR for a page that is not reached by number. */
+/**
+ * Newest first. At the same moment the higher seq of a customer comes first, then the higher uid. Throws
+ * VALIDATION_ERROR for a page number beyond the ones that can be reached.
+ */
 export const listEntries = async (
   db: Kysely<unknown>,
   restuid: string,
   filter: EntryFilter,
   query: ListQuery,
 ): Promise<Listed<ShownEntry>> => {
-  // Found before, so that the plan knows whether it is of the one customer with very many entries.
+  // The customer is found first, so that PostgreSQL can plan for a customer with very many entries.
   const emailUid = filter.clientEmail === undefined ? undefined : await uidOf(db, restuid, filter.clientEmail);
   const named = { table: sql`ordering.loyalty_entries`, alias: 'e', columns: shownColumns, tables: shownTables };
   const source = { ...named, key, tenant: sql`e.restuid = ${restuid}`, ...waysOf(restuid, { ...filter, emailUid }) };
@@ -67,7 +70,7 @@ export const listEntries = async (
   return readList(db, source, query, keyOf, isAll ? () => readTally(db, restuid, 'loyalty_entries') : undefined);
 };
 
-/** '' when nobody has this email. */
+/** '' when no customer has this email. */
 const uidOf = async (db: Kysely<unknown>, restuid: string, email: string): Promise<string> => {
   const { rows } = await sql<{ uid: string }>`
     select uid from ordering.customers where restuid = ${restuid} and lower(email) = lower(${email}::text)`.execute(db);

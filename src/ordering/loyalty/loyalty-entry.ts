@@ -1,4 +1,6 @@
-/** An entry of a customer's ledger (interface 10.4). Never changed or deleted; amounts and points are hundredths. */
+/**
+ * An entry of a customer's ledger (interface 10.4). It is never changed or deleted. Amounts and points are hundredths.
+ */
 
 export const entryTypes = ['order', 'order_cancelled', 'redemption', 'signup', 'coupon', 'manual'] as const;
 
@@ -15,9 +17,9 @@ export type LoyaltyEntry = {
   inputType: 'points' | 'value';
   diffOp: 'add' | 'subtract';
   diffPoints: number;
-  /** Order base, or the value given. */
+  /** Base of the order, or the value in the request. */
   diffValue: number | null;
-  /** diffPoints and loyaltyPoints in money, at the point value of that moment. */
+  /** diffPoints and loyaltyPoints in money, at the point value at that moment. */
   diffLeftValue: number | null;
   loyaltyLeftValue: number | null;
   currency: string;
@@ -30,7 +32,7 @@ export type LoyaltyEntry = {
   subrestaurantUid: string | null;
 };
 
-/** The entry with who its customer is now; all null once the record was removed. */
+/** The entry with its customer's current data; all null once the record was removed. */
 export type ShownEntry = LoyaltyEntry & {
   firstName: string | null;
   lastName: string | null;

@@ -1,4 +1,4 @@
-/** A loyalty entry as callers and receivers see it (interface 10.4). */
+/** A loyalty entry in answers and events (interface 10.4). */
 import { z } from 'zod';
 import type { Restaurant } from '../restaurants/restaurant.ts';
 import { toWire, toWireOrNull } from '../values/money.ts';

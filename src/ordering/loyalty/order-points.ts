@@ -1,4 +1,4 @@
-/** What orders do to the ledger (interface 10.4): closing gives points, redeeming takes them, cancelling reverses both. */
+/** Ledger entries of orders (interface 10.4): closing earns points, redeeming spends them, cancelling reverses both. */
 import type { Kysely } from 'kysely';
 import { lockCustomer } from '../customers/customer-store.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
@@ -7,12 +7,12 @@ import { divideHalfUp, toScaled } from '../values/money.ts';
 import { findEntryByCause, listEntriesOfOrder } from './ledger-store.ts';
 import { type PostResult, postEntry } from './post-entry.ts';
 
-/** `restaurant` spares reading it again where the caller has it. */
+/** `restaurant`: given when the caller has read it already. */
 type OfOrder = { restuid: string; restaurant?: Restaurant; orderUid: string; customerUid: string; now: Date };
 
 type OrderContext = OfOrder & { usedCouponCode?: string | null; subrestaurantUid?: string | null };
 
-/** `points` in hundredths. `insufficient` says the balance; nothing was taken then. */
+/** `points` in hundredths. `insufficient` contains the balance, and no points were taken. */
 export const redeemPoints = (tx: Kysely<unknown>, order: OrderContext & { points: number }): Promise<PostResult> => {
   const { points, ...rest } = order;
   return postEntry(tx, { ...rest, type: 'redemption', inputType: 'points', diffOp: 'subtract', diffPoints: points });
@@ -40,8 +40,8 @@ export const creditClosedOrder = async (
 };
 
 /**
- * Takes back what the order gave, at most the balance, then gives back what it redeemed; each entry is reversed at most
- * once. A removed customer's ledger stays as it is.
+ * Takes back the points that the order earned, at most the balance, then restores the points that it redeemed. Each
+ * entry is reversed at most once. The ledger of a removed customer does not change.
  */
 export const reverseOrderPoints = async (tx: Kysely<unknown>, order: OfOrder): Promise<void> => {
   const { restuid, orderUid, customerUid } = order;
@@ -66,6 +66,6 @@ export const reverseOrderPoints = async (tx: Kysely<unknown>, order: OfOrder): P
 
 const placeOf = (entry: { subrestaurantUid: string | null }) => ({ subrestaurantUid: entry.subrestaurantUid });
 
-/** The balance of a second reversal would be another one, so it is asked before the amount is worked out. */
+/** Must be checked first: after a reversal the balance differs, and the amount would be computed from it. */
 const isOpen = async (tx: Kysely<unknown>, restuid: string, reversedUid: string): Promise<boolean> =>
   (await findEntryByCause(tx, restuid, reversedUid, 'order_cancelled')) === undefined;

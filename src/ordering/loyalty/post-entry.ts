@@ -1,6 +1,6 @@
 /**
- * Movements of points. Every one locks the customer first, so parallel calls queue up: the balance never falls below
- * zero, seq has no gaps, and a cause that is sent twice is credited once. Must run inside a transaction.
+ * Posts movements of points. Every one locks the customer first, so parallel calls run one after the other: the balance
+ * never falls below zero, seq has no gaps, and a cause is credited once. Must run inside a transaction.
  */
 import type { Kysely } from 'kysely';
 import { recordEvent } from '#src/platform/db/outbox/outbox.ts';
@@ -16,7 +16,7 @@ import { loyaltyView } from './loyalty-view.ts';
 /** Points and values in hundredths; `diffPoints` above 0. */
 export type NewEntry = {
   restuid: string;
-  /** Spares reading it again where the caller has it. */
+  /** Given when the caller has read it already. */
   restaurant?: Restaurant;
   customerUid: string;
   type: EntryType;
@@ -26,11 +26,11 @@ export type NewEntry = {
   diffValue?: number | null;
   notes?: string | null;
   orderUid?: string | null;
-  /** Entry that this one reverses. */
+  /** The entry that this one reverses. */
   reversedUid?: string | null;
-  /** Coupon that the order used. */
+  /** The coupon that the order used. */
   usedCouponCode?: string | null;
-  /** Coupon that was bought. */
+  /** The coupon that was bought. */
   couponCode?: string | null;
   subrestaurantUid?: string | null;
   now: Date;
@@ -40,9 +40,9 @@ export type PostResult =
   | { kind: 'posted'; entry: LoyaltyEntry }
   /** `balance` in hundredths of a point. */
   | { kind: 'insufficient'; balance: number }
-  /** Unknown or removed: nothing is credited to nobody. */
+  /** The customer is unknown or removed; nothing was posted. */
   | { kind: 'no_customer' }
-  /** The cause has made its entry before; nothing happened now. */
+  /** The cause already has its entry; nothing was posted. */
   | { kind: 'exists'; entry: LoyaltyEntry };
 
 /** Posts the entry and records loyaltylog.created. */
@@ -52,7 +52,10 @@ export const postEntry = async (tx: Kysely<unknown>, entry: NewEntry): Promise<P
   return result;
 };
 
-/** Posts without the event, for a use case whose own event comes first; `recordEntryCreated` must follow. */
+/**
+ * Posts the entry without its event, for a use case whose own event comes first. The caller must call
+ * `recordEntryCreated`.
+ */
 export const writeEntry = async (tx: Kysely<unknown>, entry: NewEntry): Promise<PostResult> => {
   const restaurant = entry.restaurant ?? (await findRestaurant(tx, entry.restuid));
   const customer = await lockCustomer(tx, entry.restuid, { uid: entry.customerUid });
@@ -87,7 +90,7 @@ export const writeEntry = async (tx: Kysely<unknown>, entry: NewEntry): Promise<
   return { kind: 'posted', entry: posted };
 };
 
-/** What an entry happens at most once for (interface 10.4, last column). */
+/** The cause that can have at most one entry (interface 10.4, last column). */
 const causeOf = (entry: NewEntry): string | null => {
   switch (entry.type) {
     case 'order':
@@ -106,7 +109,7 @@ const causeOf = (entry: NewEntry): string | null => {
 
 const valueDigits = 4;
 
-/** Points in hundredths → their money in hundredths; null when points have no value here. */
+/** Points in hundredths → money in hundredths; null when points have no value in this restaurant. */
 export const valueOfPoints = (
   points: number,
   restaurant: Pick<Restaurant, 'pointValue' | 'currency'>,
@@ -140,7 +143,8 @@ export const recordEntryCreated = async (
     value: async () => {
       const restaurant = known ?? (await findRestaurant(tx, restuid));
       const shown = await findEntry(tx, restuid, entry.uid);
-      if (restaurant === undefined || shown === undefined) throw new Error('a posted entry is gone');
+      if (restaurant === undefined || shown === undefined)
+        throw new Error('the posted ledger entry was not found in its own transaction');
       return loyaltyView(shown, restaurant);
     },
   });

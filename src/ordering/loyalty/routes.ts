@@ -107,7 +107,7 @@ const createOperation = operation({
     );
     if (result.kind !== 'posted') throw refusalOf(result, params.input_type);
     const entry = await findEntry(db, restuid, result.entry.uid);
-    if (entry === undefined) throw new Error('a posted entry is gone');
+    if (entry === undefined) throw new Error('the posted ledger entry was not found in its own transaction');
     return { body: { loyaltylog: loyaltyView(entry, restaurant) } };
   },
 });
@@ -145,7 +145,7 @@ const filterOf = (named: Filters, { apiTimeZone }: Restaurant): EntryFilter => (
   createdBefore: named.date_to === undefined ? undefined : endOfDay(named.date_to, apiTimeZone),
 });
 
-/** The member that input_type asks for; the schema has made sure that it is there. */
+/** The member that input_type names; the schema has checked that it is present. */
 const amountOf = (
   params: z.infer<typeof createParams>,
   restaurant: Restaurant,

@@ -1,11 +1,11 @@
 /**
- * Moves of an order: confirm, close, cancel, and the end of its countdown. The order's row is locked, so that it leaves a
- * state exactly once, with one event, whatever runs in parallel. Locks are taken in one sequence everywhere, customer
- * before order (also by order/create and customer/remove), so that no two requests wait for each other.
+ * Moves of an order: confirm, close, cancel, and the end of its countdown. The row of the order is locked, so an order
+ * leaves a state exactly once, with one event, whatever runs at the same time. Locks are taken in the same order
+ * everywhere, customer before order (also in order/create and customer/remove), so requests cannot deadlock.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import { giveOrderCouponBack } from '../coupons/order-coupon.ts';
+import { returnOrderCoupon } from '../coupons/order-coupon.ts';
 import { uncountOrder } from '../customers/customer-statistics.ts';
 import { creditClosedOrder, reverseOrderPoints } from '../loyalty/ledger.ts';
 import type { Restaurant } from '../restaurants/restaurant.ts';
@@ -33,11 +33,11 @@ export const changeOrder = async (
   if (!isSame(order.token, change.token)) return { kind: 'wrong_token' };
   const result = moveOrder(order, change.move, change);
   if (result.kind === 'refused') return result;
-  await carryOut(tx, restaurant, change.move, result.order, change.now);
+  await writeChanges(tx, restaurant, change.move, result.order, change.now);
   return { kind: 'changed', order: result.order };
 };
 
-/** Confirming leaves the customer alone, so it does not wait for what else happens to them. */
+/** Confirming does not change the customer, so it does not wait for the customer's lock. */
 export const lockForMove = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -56,8 +56,8 @@ const isSame = (expected: string, given: string): boolean => {
   return left.length === right.length && timingSafeEqual(left, right);
 };
 
-/** Writes a legal move and all that follows from it; the caller has locked for it. */
-export const carryOut = async (
+/** Writes a legal move and its consequences. The caller holds the locks. */
+export const writeChanges = async (
   tx: Kysely<unknown>,
   restaurant: Restaurant,
   move: Move,
@@ -88,10 +88,13 @@ export const carryOut = async (
   }
 };
 
-/** Out of the statistics and off its coupon, as if it never was. The customer is locked: an order that comes in now is counted after. */
+/**
+ * Takes the order out of the statistics and releases its coupon. The customer is locked, so a new order is counted
+ * afterwards.
+ */
 const takeOut = async (tx: Kysely<unknown>, order: Order): Promise<void> => {
   const { restuid, customerUid, dmethod, creator, total, date } = order;
-  if (order.coupon !== null) await giveOrderCouponBack(tx, restuid, order.coupon.code);
+  if (order.coupon !== null) await returnOrderCoupon(tx, restuid, order.coupon.code);
   if (customerUid === null) return;
   const remaining = await remainingDates(tx, { ...order, customerUid });
   await uncountOrder(tx, { restuid, customerUid, order: { dmethod, creator, total, date }, remaining });

@@ -1,4 +1,6 @@
-/** What order/create takes (interface 11.1), as one schema; what depends on menu, place and time is judged in the use case. */
+/**
+ * Parameters of order/create (interface 11.1) as one schema. The use case checks what depends on menu, place and time.
+ */
 import { z } from 'zod';
 import {
   dateTime,
@@ -14,7 +16,7 @@ import {
 } from '#src/platform/http/values.ts';
 import { dmethod } from '../restaurants/dmethod.ts';
 
-/** Absent, null and blank all mean that there is nothing: what is empty after trimming is null (interface 2). */
+/** Absent, null and blank all mean "no value": text that is empty after trimming becomes null (interface 2). */
 const orNull = <T>(type: z.ZodType<T>): z.ZodType<T | null> =>
   z
     .preprocess((input) => (isBlank(input) ? undefined : input), optional(type))
@@ -87,7 +89,7 @@ const members = z.object({
   external_id: orNull(text({ max: 100 })),
 });
 
-/** What the other members came to: null where nothing was given, anything at all where a value has faults of its own. */
+/** The parsed members: null where none was given, any value where a member has faults of its own. */
 type Sent = { [Name in keyof z.infer<typeof members>]?: unknown };
 
 const lacks = (value: unknown, name: string): boolean =>
@@ -95,7 +97,7 @@ const lacks = (value: unknown, name: string): boolean =>
 
 const cashSubs = ['cash', 'pos', 'voucher', 'other'];
 
-/** Members that another member asks for, as [pointer, code, message]. */
+/** Members that another member requires, as [pointer, code, message]. */
 const dependent = (sent: Sent): [string[], 'REQUIRED' | 'ENUM', string][] => {
   const { client, delivery, dmethod: method } = sent;
   const isUnreachable = sent.creator !== 'restaurant' && lacks(client, 'email') && lacks(client, 'phone');
@@ -125,6 +127,6 @@ export const createParams = members.superRefine(
     for (const [path, code, message] of dependent(sent))
       ctx.addIssue({ code: 'custom', path, message, params: { code } });
   },
-  // Also when other members have faults, so that all come in one answer.
+  // Runs even when other members have faults, so that one answer has all faults.
   { when: () => true },
 );

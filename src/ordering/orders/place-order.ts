@@ -1,5 +1,5 @@
 /**
- * Takes an order (interface 11.1): everything is checked against the menu, the location and the ledger, priced here, and
+ * Places an order (interface 11.1). The order is checked against the menu, the location and the ledger, priced, and
  * written with its customer, statistics, points and events in the one transaction of the request.
  */
 import { createHash } from 'node:crypto';
@@ -23,18 +23,18 @@ import { type OrderToken, withToken } from './order/order-token.ts';
 import { receiptView } from './order/order-view.ts';
 import { eventsOfCreation, hasOrderEvents, recordCreation } from './order/record-order-events.ts';
 import { moveOrder } from './order/transitions.ts';
-import { judgeSent } from './price/check-sent-order.ts';
+import { checkSentOrder } from './price/check-sent-order.ts';
 import { type PricedOrder, priceOrder } from './price/price-order.ts';
 import { type Refusal, refuse } from './price/refusal.ts';
 import type { SentOrder } from './price/sent-order.ts';
 
 export type PlaceResult =
   | { kind: 'placed'; order: Order; receipt: Record<string, unknown> }
-  /** The same order with the same external id came before. */
+  /** An order with the same external id and the same content exists already. */
   | { kind: 'repeated'; receipt: unknown }
   | { kind: 'external_conflict'; uid: string }
   | { kind: 'insufficient_points'; balance: number }
-  /** What was given does not say where to deliver, and who could tell was not reached. */
+  /** The address is incomplete without its place id, and the geocoder could not be reached. */
   | { kind: 'address_unresolved' }
   | Refusal;
 
@@ -44,20 +44,20 @@ export type Placing = {
   clientId: string;
   now: Date;
   tokenOf: OrderToken;
-  /** What the place id of the address was found to be, where it was looked for. */
+  /** The geocoder's answer for the place id of the address, if it was asked. */
   resolved?: Resolved | undefined;
 };
 
-/** What an order is judged and written by. */
-type Ground = {
+/** Everything that an order is checked against. */
+type OrderContext = {
   restaurant: Restaurant;
   visible: readonly Location[];
   products: ReadonlyMap<string, ProductOnSale>;
   hasEvents: boolean;
 };
 
-/** One round trip: none of it depends on another. */
-const readGround = async (tx: Kysely<unknown>, restuid: string, sent: SentOrder): Promise<Ground> => {
+/** Takes one round trip, because the four statements do not depend on each other. */
+const readOrderContext = async (tx: Kysely<unknown>, restuid: string, sent: SentOrder): Promise<OrderContext> => {
   const uids = sent.details.map(({ product }) => product.uid);
   const [restaurant, visible, products, hasEvents] = await Promise.all([
     requireRestaurant(tx, restuid),
@@ -72,28 +72,28 @@ export const placeOrder = async (tx: Kysely<unknown>, placing: Placing): Promise
   const { restuid, clientId, now } = placing;
   const external = placing.sent.external_id === null ? undefined : hashOf(placing.sent);
   const sent = locate(relevantOf(placing.sent), placing.resolved);
-  const reading = readGround(tx, restuid, sent);
+  const reading = readOrderContext(tx, restuid, sent);
   if (sent.external_id !== null && external !== undefined) {
     const [earlier] = await Promise.all([findLocked(tx, restuid, clientId, sent.external_id), reading]);
     if (earlier?.externalHash.equals(external) === true)
       return { kind: 'repeated', receipt: receiptOf(earlier, placing.tokenOf) };
     if (earlier !== undefined) return { kind: 'external_conflict', uid: earlier.uid };
   }
-  const ground = await reading;
-  const location = chooseLocation(ground.visible, sent);
-  if ('kind' in location) return refuse([...judgeSent(ground.restaurant, sent, now), ...location.details]);
-  const priced = await priceOrder(tx, { ...ground, location, sent, now });
+  const context = await reading;
+  const location = chooseLocation(context.visible, sent);
+  if ('kind' in location) return refuse([...checkSentOrder(context.restaurant, sent, now), ...location.details]);
+  const priced = await priceOrder(tx, { ...context, location, sent, now });
   if ('kind' in priced) return placing.resolved?.kind === 'unreachable' ? withoutAddress(priced) : priced;
-  return write(tx, { ...ground, clientId, sent, now, tokenOf: placing.tokenOf }, location, priced, external);
+  return write(tx, { ...context, clientId, sent, now, tokenOf: placing.tokenOf }, location, priced, external);
 };
 
-/** The receipt as it was given: it is kept without a token that can be derived. */
+/** The first receipt. It is stored without its token, which is derived from the uid. */
 const receiptOf = (order: Order & { receipt: unknown }, tokenOf: OrderToken): unknown => ({
   token: withToken(order, tokenOf).token,
   ...(order.receipt as object),
 });
 
-/** Sent together: the order is looked for when the lock is held. */
+/** Both statements are sent together; the second runs once the lock is held. */
 const findLocked = async (tx: Kysely<unknown>, restuid: string, clientId: string, externalId: string) => {
   const [, earlier] = await Promise.all([
     lockExternalId(tx, restuid, clientId, externalId),
@@ -103,8 +103,9 @@ const findLocked = async (tx: Kysely<unknown>, restuid: string, clientId: string
 };
 
 /**
- * Of the values, not of the text: spacing, order of members and "1" for 1 make no difference. Members without a value
- * are left out: an external id is kept for ever, and a member that a later version adds must not make another order of it.
+ * Hash of the values, not of the text: spacing, the order of members and "1" instead of 1 make no difference. Members
+ * without a value are left out, because the hash is stored for ever: a member that a later version adds must not change
+ * it.
  */
 const hashOf = (sent: SentOrder): Buffer => {
   const given = JSON.stringify(sent, (_name, value: unknown) => (value === null ? undefined : value));
@@ -113,7 +114,7 @@ const hashOf = (sent: SentOrder): Buffer => {
     .digest();
 };
 
-/** Without the members that belong to another method (interface 10.6): they are neither judged nor kept. */
+/** Leaves out members that belong to another method (interface 10.6). They are neither checked nor stored. */
 const relevantOf = (sent: SentOrder): SentOrder => {
   const isDelivered = sent.dmethod === '1' || sent.dmethod === '20';
   return {
@@ -131,7 +132,9 @@ const locate = (sent: SentOrder, resolved: Resolved | undefined): SentOrder => {
   return { ...sent, delivery: { ...delivery, address: completeAddress(delivery.address, resolved.place) } };
 };
 
-/** A refusal is remembered as the answer to its request, so an address that could not be looked up is not refused. */
+/**
+ * A refusal would be replayed for its Idempotency-Key, so an order whose address could not be looked up is not refused.
+ */
 const withoutAddress = ({ details }: Refusal): PlaceResult => {
   const others = details.filter(({ code }) => code !== 'INVALID_ADDRESS');
   return others.length === 0 ? { kind: 'address_unresolved' } : refuse(others);
@@ -151,24 +154,24 @@ const chooseLocation = (visible: readonly Location[], sent: SentOrder): Location
   return first;
 };
 
-type Judged = Pick<Ground, 'restaurant' | 'hasEvents'> & Omit<Placing, 'restuid' | 'resolved'>;
+type CheckedOrder = Pick<OrderContext, 'restaurant' | 'hasEvents'> & Omit<Placing, 'restuid' | 'resolved'>;
 
 const write = async (
   tx: Kysely<unknown>,
-  { restaurant, hasEvents, sent, clientId, now, tokenOf }: Judged,
+  { restaurant, hasEvents, sent, clientId, now, tokenOf }: CheckedOrder,
   location: Location,
   priced: PricedOrder,
   external: Buffer | undefined,
 ): Promise<PlaceResult> => {
   const counted = { dmethod: sent.dmethod, creator: sent.creator, total: priced.total, date: now };
-  // The customer's row is locked first, then the counter's: every order takes its locks in this sequence.
+  // Lock order of every order: the customer's row before the counter's row.
   const customer = await matchOrCreateCustomer(tx, {
     restuid: restaurant.uid,
     client: sent.client,
     subrestaurantUid: location.uid,
     now,
     order: counted,
-    // What is taken of points and coupons is locked before the number, which all orders of the restaurant wait for.
+    // Points and coupons are locked before the order number, because all orders of the restaurant wait for the number.
     numbered: sent.redeem_points === null && priced.coupon === null,
   });
   const uid = newId('ord', now.getTime());
@@ -183,12 +186,12 @@ const write = async (
       now,
     });
     if (taken.kind === 'insufficient') return { kind: 'insufficient_points', balance: taken.balance };
-    if (taken.kind !== 'posted') throw new Error(`points of a new order were not taken: ${taken.kind}`);
+    if (taken.kind !== 'posted') throw new Error(`redeeming the points of a new order failed: ${taken.kind}`);
   }
   if (priced.coupon !== null && (await takeOrderCoupon(tx, restaurant.uid, priced.coupon.code)) === undefined)
     return refuse([couponFault('The coupon is used up')]);
   const number = customer?.number ?? (await nextOrderNumber(tx, restaurant.uid));
-  // The number is what orders of one restaurant wait for: from here on nothing waits for an answer before the commit.
+  // Orders of one restaurant wait for the number: from here to the commit no statement waits for an answer.
   const first = newOrder({ restaurant, sent, clientId, now }, location, priced, {
     uid,
     number,
@@ -197,14 +200,14 @@ const write = async (
   });
   const order = afterCreation(first, restaurant, now);
   const receipt = receiptView(order);
-  const { token: _derived, ...kept } = receipt;
-  await withCommit(tx, insertOrder(tx, order, external && { hash: external, receipt: kept }));
+  const { token: _derived, ...stored } = receipt;
+  await withCommit(tx, insertOrder(tx, order, external && { hash: external, receipt: stored }));
   if (hasEvents) await recordCreation(tx, eventsOfCreation(first, order), restaurant, now);
   return { kind: 'placed', order, receipt };
 };
 
 const newOrder = (
-  { restaurant, sent, clientId, now }: Omit<Judged, 'hasEvents' | 'tokenOf'>,
+  { restaurant, sent, clientId, now }: Omit<CheckedOrder, 'hasEvents' | 'tokenOf'>,
   location: Location,
   priced: PricedOrder,
   identity: { uid: string; number: number; token: string; customerUid: string | null },
@@ -252,11 +255,14 @@ const newOrder = (
   cancelledBy: null,
 });
 
-/** Confirmed at once where nobody has to confirm, else on its countdown where there is one (interface 10.7). */
+/**
+ * Confirms the order at once if no confirmation is required, otherwise starts its countdown if it has one (interface
+ * 10.7).
+ */
 const afterCreation = (order: Order, restaurant: Restaurant, now: Date): Order => {
   if (order.creator === 'restaurant' || !restaurant.confirmationRequired) {
     const moved = moveOrder(order, 'confirm', { now });
-    if (moved.kind !== 'moved') throw new Error('a new order cannot be confirmed');
+    if (moved.kind !== 'moved') throw new Error(`confirming a new order failed: ${moved.code}`);
     return moved.order;
   }
   const minutes = restaurant.countdownMinutes;

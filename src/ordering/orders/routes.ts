@@ -22,7 +22,7 @@ import type { SentOrder } from './price/sent-order.ts';
 type Deps = {
   cursors: Cursors;
   tokenOf: OrderToken;
-  /** Where the operator has named a geocoder. */
+  /** Present when the operator has configured a geocoder. */
   resolveAddress?: AddressResolver;
 };
 
@@ -72,7 +72,7 @@ const createOperation = (tokenOf: OrderToken, resolveAddress: AddressResolver | 
     method: 'POST',
     path: '/order/create',
     summary: 'Inserts an order; prices are always the server’s',
-    // Its receipt holds the token of the order.
+    // The receipt contains the token of the order.
     isSecret: true,
     params: createParams,
     answer: z.object({ order: receiptAnswer }),
@@ -95,7 +95,7 @@ const createOperation = (tokenOf: OrderToken, resolveAddress: AddressResolver | 
   });
 };
 
-/** The place id of a home delivery whose address is not complete without it. */
+/** The place id of a home delivery whose address is incomplete without it. */
 const placeToResolve = ({ dmethod, delivery }: SentOrder): string | undefined => {
   const address = dmethod === '1' ? delivery?.address : null;
   return address == null || address.place_id === null || !lacksPlace(address) ? undefined : address.place_id;
@@ -132,7 +132,7 @@ const moveOperation = (
     method: 'POST',
     path: `/order/${move}`,
     summary,
-    // The request holds the token of the order.
+    // The request contains the token of the order.
     isSecret: true,
     params: z.object({ uid: uid(), token: text(), ...more }),
     answer: z.object({ order: stateAnswer }),

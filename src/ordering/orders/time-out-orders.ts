@@ -1,11 +1,14 @@
-/** The automatic step at the end of a countdown (interface 10.7): at most seconds late, exactly once, also after a restart. */
+/**
+ * Times orders out at the end of their countdown (interface 10.7): seconds late at most, exactly once, even after a
+ * restart.
+ */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { findRestaurant } from '../restaurants/restaurant-store.ts';
-import { carryOut, lockForMove } from './change-order.ts';
+import { lockForMove, writeChanges } from './change-order.ts';
 import { listOverdueOrders } from './order/order-store.ts';
 import type { OrderToken } from './order/order-token.ts';
 import { moveOrder } from './order/transitions.ts';
@@ -30,9 +33,9 @@ export const createTimeOutOrders = (deps: {
 });
 
 /**
- * One batch, each order in a transaction of its own: a worker that meets a confirm or another worker at an order waits
- * for it and then finds it settled. One that fails does not keep the others waiting; the first failure is thrown at the
- * end. Returns how many orders timed out.
+ * Times out one batch, each order in a transaction of its own. A worker that finds an order locked by a confirmation or
+ * by another worker waits, and then finds the order settled. After a failure the other orders continue; the first
+ * failure is thrown at the end. Returns the number of orders that timed out.
  */
 export const timeOutOnce = async (db: Kysely<unknown>, now: Date, tokenOf: OrderToken): Promise<number> => {
   const failures: unknown[] = [];
@@ -59,6 +62,6 @@ const timeOut = async (
   const restaurant = await findRestaurant(tx, restuid);
   if (order === undefined || restaurant === undefined) return false;
   const result = moveOrder(order, 'time_out', { now });
-  if (result.kind === 'moved') await carryOut(tx, restaurant, 'time_out', result.order, now);
+  if (result.kind === 'moved') await writeChanges(tx, restaurant, 'time_out', result.order, now);
   return result.kind === 'moved';
 };

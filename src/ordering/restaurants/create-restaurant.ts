@@ -1,4 +1,4 @@
-/** Makes a restaurant with one location, ready to take orders. For the command line and the demo. */
+/** Creates a restaurant with one location, ready for orders. For the command line and the demo. */
 import type { Kysely } from 'kysely';
 import { newId } from '#src/platform/ids.ts';
 import { isTimeZone } from '../values/venue-time.ts';
@@ -12,7 +12,7 @@ export type NewRestaurant = {
   timeZone?: string;
   /** ISO 4217 with 0 or 2 minor digits; default EUR. */
   currency?: string;
-  /** Zones of the first location; default none, which delivers everywhere. */
+  /** Zones of the first location; the default is none, and such a location delivers everywhere. */
   zones?: readonly DeliveryZone[];
 } & Partial<
   Pick<
@@ -21,7 +21,7 @@ export type NewRestaurant = {
   >
 >;
 
-/** A restaurant that cannot be made as asked; the message is for the person who asked. */
+/** The restaurant cannot be created; the message is for the person at the command line. */
 export class RestaurantRefused extends Error {
   constructor(message: string) {
     super(message);
@@ -31,7 +31,7 @@ export class RestaurantRefused extends Error {
 
 const namesMax = 255;
 
-/** Throws RestaurantRefused with every problem at once. */
+/** Throws RestaurantRefused with all problems. */
 export const createRestaurant = async (
   tx: Kysely<unknown>,
   { zones = [], timeZone = 'UTC', currency = 'EUR', ...rest }: NewRestaurant,
@@ -51,7 +51,7 @@ export const createRestaurant = async (
   return { uid, locationUid, name, timeZone, currency };
 };
 
-/** Intl knows every ISO 4217 code; amounts here are hundredths, so three minor digits cannot be kept. */
+/** Intl knows every ISO 4217 code. Amounts are hundredths, so currencies with three minor digits are refused. */
 const isUsableCurrency = (code: string): boolean => {
   if (!Intl.supportedValuesOf('currency').includes(code)) return false;
   const digits = new Intl.NumberFormat('en', { style: 'currency', currency: code }).resolvedOptions()

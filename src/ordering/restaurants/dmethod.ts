@@ -1,4 +1,4 @@
-/** Ways in which guests get what they order (interface 10.6). */
+/** Methods of an order (interface 10.6): takeaway, delivery, table and others. */
 import type { z } from 'zod';
 import { text } from '#src/platform/http/values.ts';
 
@@ -9,7 +9,7 @@ export const dmethod: z.ZodType<string> = text({
   format: 'a delivery method',
 });
 
-/** Names of the methods that every location may offer; events and custom methods bring their own. */
+/** Names of the standard methods; events and custom methods have names of their own. */
 export const dmethodNames: Readonly<Record<string, string>> = {
   '0': 'Pickup',
   '1': 'Delivery',

@@ -1,6 +1,6 @@
 /**
- * What a location may be given (interface 10.3, 10.6, 11.1) and in which form: zones, hours and pickup points as they stand
- * in files, amounts in currency units. Every fault is named at once, with its JSON pointer.
+ * The terms of a location (interface 10.3, 10.6, 11.1) in the form of files and options: zones, hours and pickup points
+ * as JSON, amounts in currency units. All faults are reported at once, each with its JSON pointer.
  */
 import { z } from 'zod';
 import { type FaultDetail, validationFault } from '#src/contract/fault.ts';
@@ -11,7 +11,10 @@ import { isTimeZone } from '../values/venue-time.ts';
 import { dmethod, dmethodNames } from './dmethod.ts';
 import type { Location, Restaurant } from './restaurant.ts';
 
-/** What is absent stays; null takes it away. `zones`, `hours` and `deliverypoints` as JSON values, not yet judged. */
+/**
+ * Absent members keep their value, null clears it. `zones`, `hours` and `deliverypoints` are JSON values, not yet
+ * checked.
+ */
 export type LocationTerms = {
   name?: string;
   code?: string | null;
@@ -25,7 +28,7 @@ export type LocationTerms = {
   deliverypoints?: unknown;
 };
 
-/** Zones and hours are read with each order of the location. */
+/** Limited, because zones and hours are read with each order of the location. */
 const [zonesMax, cornersMax, zipsMax, intervalsMax, pointsMax] = [200, 500, 2000, 20, 500];
 
 const latitude = decimal({ min: -90, max: 90, decimals: 6 });
@@ -50,7 +53,7 @@ const clock = (last: string): z.ZodType<string> =>
   text({ pattern: new RegExp(`^(([01]\\d|2[0-3]):[0-5]\\d${last})$`), format: 'a time such as 19:30' });
 const interval = z.tuple([clock(''), clock('|24:00')]).transform(([from, until]): [string, string] => [
   from,
-  // The end of a day is the begin of the next: an interval that ends there lasts into it.
+  // The end of a day is the start of the next: an interval that ends there continues on the next day.
   until === '24:00' ? '00:00' : until,
 ]);
 const day = optional(list(interval, { max: intervalsMax })).transform((intervals) => intervals ?? []);
@@ -75,7 +78,7 @@ const schema = z.object({
   deliverypoints: optional(list(point, { max: pointsMax })),
 });
 
-/** `before` with what the terms name. Throws VALIDATION_ERROR with every fault. */
+/** `before` with the changes of the terms. Throws VALIDATION_ERROR with all faults. */
 export const applyTerms = (before: Location, terms: LocationTerms, { currency }: Restaurant): Location => {
   const read = schema.safeParse(terms);
   if (!read.success) throw validationFault(detailsOf(read.error));
@@ -110,7 +113,7 @@ const nameOf = ({ code, name }: { code: string; name?: string | undefined }, bef
 const byNumber = (hours: Record<string, [string, string][]>): Location['hours'] =>
   Object.fromEntries(weekdays.map((name, number) => [String(number), hours[name] ?? []]));
 
-/** Of the location as a whole: what its parts need from each other. */
+/** Checks the location as a whole: what its members require of each other. */
 const faultsOf = ({ lat, lng, zones, dmethods, deliverypoints }: Location, currency: string): FaultDetail[] => {
   const whole = (pointer: string, amount: number): FaultDetail[] =>
     isExpressible(amount, currency) ? [] : [{ pointer, code: 'FORMAT', message: `must be whole in ${currency}` }];
@@ -145,7 +148,7 @@ const twice = <T>(items: readonly T[], name: string, keyOf: (item: T) => string)
       : [{ pointer: `/${name}/${index}`, code: 'DUPLICATE' as const, message: `names ${keyOf(item)} again` }],
   );
 
-/** The location in the words and units that the terms have. */
+/** The location in the form and the units of the terms. */
 export const locationSettings = (location: Location): Record<string, unknown> => ({
   uid: location.uid,
   name: location.name,

@@ -1,4 +1,6 @@
-/** The restaurant that a request speaks for. The gateway granted it, so its absence is that of the credential's own. */
+/**
+ * The restaurant of a request. The gateway checked the grant, so a missing restaurant means that it was removed since.
+ */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import type { Restaurant } from './restaurant.ts';

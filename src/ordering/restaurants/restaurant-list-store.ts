@@ -1,19 +1,19 @@
-/** Restaurants of somebody, for whoever looks for one of them. */
+/** The list of restaurants in PostgreSQL, for the panel's choice of a restaurant. */
 import { type Kysely, sql } from 'kysely';
 
 export type ListedRestaurant = { uid: string; name: string };
 
 export type RestaurantSearch = {
-  /** Only these. */
+  /** Limits the list to these uids. */
   among: readonly string[];
-  /** The uid, or part of the name, without case; empty: any. */
+  /** The uid, or part of the name (ignoring case); empty: all. */
   text: string;
-  /** Uid of the last one seen. */
+  /** Uid of the last restaurant on the previous page. */
   after: string | undefined;
   limit: number;
 };
 
-/** By name, without case. */
+/** Sorted by name, ignoring case. */
 export const listRestaurants = async (
   db: Kysely<unknown>,
   { among, text, after, limit }: RestaurantSearch,

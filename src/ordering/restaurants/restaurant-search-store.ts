@@ -1,4 +1,4 @@
-/** SQL of restaurants that staff look for. */
+/** Search of restaurants for staff, in PostgreSQL. */
 import { type Kysely, sql } from 'kysely';
 import { wordsQuery } from '#src/platform/db/words-query.ts';
 
@@ -6,19 +6,19 @@ export type FoundRestaurant = { uid: string; name: string; timeZone: string; cur
 
 const columns = sql`uid, name, time_zone as "timeZone", currency`;
 
-/** As the index of words spells it (migration 0165). */
+/** The expression of the index on the words of the name. */
 const words = sql`to_tsvector('simple', regexp_replace(name, '[^[:alnum:]]+', ' ', 'g'))`;
 
 /**
- * Newest first. `search`: the beginning of a uid, or beginnings of words of the name; empty finds all. `before`: uid of the
- * last one of the page before.
+ * Newest first. `search`: the start of a uid, or starts of words of the name; an empty text finds all. `before`: uid of
+ * the last restaurant on the previous page.
  */
 export const searchRestaurants = async (
   db: Kysely<unknown>,
   { search, before, limit }: { search: string; before: string | undefined; limit: number },
 ): Promise<FoundRestaurant[]> => {
   const query = wordsQuery(search);
-  // Every uid is made of characters below ~.
+  // All characters of a uid sort before `~`.
   const isUid = /^[A-Za-z0-9._-]{1,64}$/.test(search);
   const found = [
     ...(isUid ? [sql`(uid >= ${search} and uid < ${`${search}~`})`] : []),
@@ -32,7 +32,7 @@ export const searchRestaurants = async (
   return rows;
 };
 
-/** Those of the uids that exist, at most as many as there are uids. */
+/** The restaurants with these uids; unknown uids are left out. */
 export const restaurantsByUid = async (db: Kysely<unknown>, uids: readonly string[]): Promise<FoundRestaurant[]> =>
   (
     await sql<FoundRestaurant>`

@@ -15,13 +15,13 @@ export const findRestaurant = async (db: Kysely<unknown>, restuid: string): Prom
   return rows[0];
 };
 
-/** False in a store that nobody has used yet. */
+/** False in a new, empty database. */
 export const hasRestaurants = async (db: Kysely<unknown>): Promise<boolean> => {
   const { rows } = await sql`select 1 from ordering.restaurants limit 1`.execute(db);
   return rows.length > 0;
 };
 
-/** What a new restaurant may leave to its defaults (interface 14). */
+/** Settings of a new restaurant that have defaults (interface 14). */
 export type RestaurantRow = Pick<Restaurant, 'uid' | 'name' | 'timeZone' | 'currency'> & Partial<Restaurant>;
 
 export const createRestaurant = async (tx: Kysely<unknown>, row: RestaurantRow): Promise<Restaurant> => {
@@ -44,14 +44,14 @@ export const createRestaurant = async (tx: Kysely<unknown>, row: RestaurantRow):
   return restaurant;
 };
 
-/** Until the transaction ends nobody else changes its settings or locations; orders go on. */
+/** Locks the settings and locations of the restaurant until the transaction ends. Orders do not wait for this lock. */
 export const lockRestaurant = async (tx: Kysely<unknown>, restuid: string): Promise<Restaurant | undefined> => {
   const { rows } = await sql<Restaurant>`
     select ${restaurantColumns} from ordering.restaurants where uid = ${restuid} for no key update`.execute(tx);
   return rows[0];
 };
 
-/** Changes what is named. Returns the restaurant as it is now, undefined when there is none. */
+/** Changes the named members. Returns the new state; undefined when the restaurant does not exist. */
 export const updateRestaurant = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -74,7 +74,7 @@ const locationColumns = sql`
   uid, restuid, name, at, code, address, city, province, zip, country, phone, email, lat, lng,
   time_zone as "timeZone", hidden, position, dmethods, deliverypoints, zones, hours`;
 
-/** In panel order. `visibleOnly` leaves hidden locations out. */
+/** In the order of the panel. `visibleOnly` leaves hidden locations out. */
 export const listLocations = async (
   db: Kysely<unknown>,
   restuid: string,
@@ -87,7 +87,7 @@ export const listLocations = async (
   return rows;
 };
 
-/** Hidden ones too. */
+/** Includes hidden locations. */
 export const findLocation = async (
   db: Kysely<unknown>,
   restuid: string,
@@ -98,7 +98,7 @@ export const findLocation = async (
   return rows[0];
 };
 
-/** Those that are in `from`; the others have a zone of their own. */
+/** Changes locations in the zone `from`; the others have a zone of their own. */
 export const moveLocationsToZone = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -128,14 +128,14 @@ export const saveLocation = async (tx: Kysely<unknown>, location: Location): Pro
 };
 
 /**
- * The next order number of the restaurant, from 1. The counter's row stays locked until the transaction ends, so a
- * number that is rolled back is given out again: no gaps.
+ * The next order number of the restaurant, from 1. The row of the counter stays locked until the transaction ends, so a
+ * number that is rolled back is used by the next order: there are no gaps.
  */
 export const nextOrderNumber = async (tx: Kysely<unknown>, restuid: string): Promise<number> => {
   const { rows } = await statement<{ last: number }>`
     insert into ordering.counters (restuid, name, last) values (${restuid}, 'orders', 1)
     on conflict (restuid, name) do update set last = ordering.counters.last + 1 returning last`.execute(tx);
   const last = rows[0]?.last;
-  if (last === undefined) throw new Error('the counter gave no number');
+  if (last === undefined) throw new Error('the restaurant has no counter of order numbers');
   return last;
 };

@@ -1,4 +1,4 @@
-/** What the core knows of a restaurant and its locations. Amounts and points are hundredths (see ../money.ts). */
+/** A restaurant and its locations. Amounts and points are hundredths (../values/money.ts). */
 
 export type Restaurant = {
   uid: string;
@@ -8,9 +8,9 @@ export type Restaurant = {
   currency: string;
   language: string;
   confirmationRequired: boolean;
-  /** 0: a new order waits without end. */
+  /** 0: a new order has no countdown. */
   countdownMinutes: number;
-  /** Points per currency unit; 0: nothing is earned. */
+  /** Points per currency unit; 0: orders earn no points. */
   pointsPerUnit: number;
   /** Money that one point is worth, in currency units (at most 4 decimals); null: points have no value. */
   pointValue: number | null;
@@ -21,8 +21,8 @@ export type Restaurant = {
 export type DeliveryPoint = { uid: string; name: string; full_address: string; fee: number };
 
 /**
- * Where a location delivers: a circle (km around `lat`, `lng` of the location) or a polygon of [lat, lng] corners, else
- * postal codes. `fee` and `orderMin` in hundredths. The first zone that fits counts.
+ * A delivery zone: a circle (radius in km around `lat`, `lng` of the location), a polygon of [lat, lng] corners, or
+ * postal codes. `fee` and `orderMin` in hundredths. The first zone that contains the address counts.
  */
 export type DeliveryZone = {
   name: string;

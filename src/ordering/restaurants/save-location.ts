@@ -1,4 +1,4 @@
-/** Makes and changes locations of a restaurant. For the command line. */
+/** Creates and changes locations of a restaurant. For the command line. */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import { newId } from '#src/platform/ids.ts';
@@ -7,7 +7,9 @@ import { applyTerms, type LocationTerms } from './location-terms.ts';
 import type { Location, Restaurant } from './restaurant.ts';
 import { listLocations, lockRestaurant, saveLocation } from './restaurant-store.ts';
 
-/** Throws VALIDATION_ERROR with every fault, CONFLICT for a name that another location has. Undefined: no such restaurant. */
+/**
+ * Throws VALIDATION_ERROR with all faults, CONFLICT if another location has the name. Undefined: no such restaurant.
+ */
 export const createLocation = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -22,10 +24,10 @@ export const createLocation = async (
   return keep(tx, applyTerms(blank, terms, restaurant), others);
 };
 
-/** Which location: by its uid, else by its name. */
+/** Names a location by its uid, else by its name. */
 export type LocationAddress = { uid: string } | { name: string };
 
-/** As createLocation; throws NOT_FOUND for a location that is not there, and where several have the name. */
+/** Like createLocation; throws NOT_FOUND when no location, or more than one, has the name. */
 export const setLocation = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -49,7 +51,7 @@ const notOne = (address: LocationAddress, count: string, all: readonly Location[
   return new Fault('NOT_FOUND', `There is ${count} location ${asked}; the restaurant has ${known}`);
 };
 
-/** The name is how people address a location, so that it must say which. */
+/** People name a location by its name, so it must be unique. */
 const keep = async (tx: Kysely<unknown>, location: Location, others: readonly Location[]): Promise<Location> => {
   if (others.some(({ name }) => name === location.name))
     throw new Fault('CONFLICT', `There is another location named ${location.name}`);
@@ -57,7 +59,7 @@ const keep = async (tx: Kysely<unknown>, location: Location, others: readonly Lo
   return location;
 };
 
-/** Open to everything that needs no further word. */
+/** The defaults of a new location: all standard methods, no zones, always open. */
 export const blankLocation = (
   { uid: restuid, timeZone, name }: Pick<Restaurant, 'uid' | 'timeZone' | 'name'>,
   uid: string,

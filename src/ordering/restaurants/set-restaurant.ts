@@ -5,7 +5,7 @@ import { RestaurantRefused } from './create-restaurant.ts';
 import type { Restaurant } from './restaurant.ts';
 import { findRestaurant, moveLocationsToZone, updateRestaurant } from './restaurant-store.ts';
 
-/** What is absent stays. `signupPoints` in points, at most 2 decimals. */
+/** Absent members keep their value. `signupPoints` in points, at most 2 decimals. */
 export type RestaurantSettings = Partial<
   Pick<
     Restaurant,
@@ -20,8 +20,8 @@ export type RestaurantSettings = Partial<
 >;
 
 /**
- * Locations and API zone that shared the former time zone follow it. Undefined: no such restaurant. Throws
- * RestaurantRefused with every problem at once.
+ * Locations and the API zone follow a changed time zone if they had the former one. Undefined: no such restaurant.
+ * Throws RestaurantRefused with all problems.
  */
 export const setRestaurant = async (
   tx: Kysely<unknown>,

@@ -1,6 +1,6 @@
 /**
- * Amounts and points are integers inside: hundredths of the unit, whatever the currency. A currency without minor
- * digits only has amounts that are multiples of 100. Rounding is half-up and happens once per rounded figure.
+ * Inside, amounts and points are integers: hundredths of the unit in every currency. In a currency without minor digits
+ * amounts are multiples of 100. Rounding is half-up and happens once per rounded figure.
  */
 
 const withoutMinorDigits = new Set([
@@ -38,10 +38,10 @@ export const divideHalfUp = (numerator: bigint, denominator: bigint, currency?: 
   return Number(((numerator * 2n + scaled) / (scaled * 2n)) * step);
 };
 
-/** An exact decimal such as a percentage or a rate as an integer over 10^`digits`; the input has at most that many decimals. */
+/** A decimal such as a percentage as an integer over 10^`digits`. `value` has at most that many decimals. */
 export const toScaled = (value: number, digits: number): bigint => BigInt(Math.round(value * 10 ** digits));
 
-/** False for an amount with decimals in a currency that has none. */
+/** False for an amount with decimals in a currency without minor digits. */
 export const isExpressible = (hundredths: number, currency: string): boolean =>
   !withoutMinorDigits.has(currency) || hundredths % 100 === 0;
 

@@ -1,6 +1,6 @@
 /**
- * Times as the interface shows them: a legacy date in the API time zone of the restaurant, its ISO twin with the offset
- * of the venue, and the days that date filters mean. Zones are IANA names; formatters are kept because making one is slow.
+ * Times in answers: a legacy date in the API time zone of the restaurant, its ISO form with the offset of the venue,
+ * and the days of date filters. Zones are IANA names. Formatters are cached, because creating one is slow.
  */
 
 const formatters = new Map<string, Intl.DateTimeFormat>();
@@ -34,7 +34,7 @@ const partsIn = (date: Date, zone: string): Parts => {
   return parts;
 };
 
-/** An IANA name; an offset such as +01:00, which Intl knows too, is none. */
+/** True for an IANA name. An offset such as +01:00, which Intl accepts too, is refused. */
 export const isTimeZone = (zone: string): boolean => {
   if (!/^[A-Za-z]/.test(zone)) return false;
   try {
@@ -70,10 +70,10 @@ const wallClock = (date: Date, zone: string): string => {
 const dayMs = 24 * 3_600_000;
 const [plainFromMs, plainBeforeMs] = [Date.UTC(1980, 0), Date.UTC(9999, 0)];
 
-/** Since then every zone is whole minutes from UTC, and no zone has changed that twice within a day. */
+/** In these years every offset is a whole number of minutes, and no zone changes its offset twice within a day. */
 const isPlain = (ms: number): boolean => ms >= plainFromMs && ms < plainBeforeMs;
 
-/** By zone and day of UTC; null: it changes in the course of that day. Asking Intl takes a hundred times as long. */
+/** Offsets by zone and UTC day; null when the offset changes on that day. Asking Intl takes a hundred times as long. */
 const offsets = new Map<string, Map<number, number | null>>();
 const daysMax = 2_000;
 
@@ -110,9 +110,9 @@ export const endOfDay = (day: string, zone: string): Date =>
 const hourMs = 3_600_000;
 
 /**
- * `midnight`: the day as if the zone were UTC. Offsets lie between -12 and +14 hours, so those just outside that span are
- * the ones before and after a change of the clock near midnight. Where midnight is skipped, the earlier candidate still
- * belongs to the day before; where it comes twice, the earlier one is the start.
+ * `midnight`: the day as if the zone were UTC. Offsets lie between -12 and +14 hours, so the offsets just outside that
+ * span are those before and after a clock change near midnight. If midnight is skipped, the earlier candidate still
+ * belongs to the day before; if midnight happens twice, the earlier one is the start.
  */
 const firstInstant = (midnight: Date, zone: string): Date => {
   const shift = (offset: number): number => midnight.getTime() - offset * 60_000;

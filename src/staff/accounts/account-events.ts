@@ -1,4 +1,4 @@
-/** What happens to accounts and sessions, as the audit hears of it. */
+/** Audit events of accounts and sessions. */
 import type { Kysely } from 'kysely';
 
 export type StaffAction =
@@ -16,14 +16,14 @@ export type StaffAction =
 export type StaffEvent = {
   action: StaffAction;
   outcome: 'success' | 'failure';
-  /** `panel:<user id>`, `cli:<name>`, or undefined for somebody unknown. */
+  /** `panel:<user id>` or `cli:<name>`; undefined for an unknown actor. */
   actor?: string;
   address?: string;
   reason?: string;
   tenants?: readonly string[];
-  /** Never a secret. */
+  /** Must not contain secrets. */
   details?: Readonly<Record<string, unknown>>;
 };
 
-/** Writes into the audit in the transaction of the change. */
+/** Writes the events to the audit in the transaction of the change. */
 export type RecordEvents = (tx: Kysely<unknown>, now: Date, ...events: readonly StaffEvent[]) => Promise<void>;

@@ -1,4 +1,4 @@
-/** What somebody of the staff is there for. */
+/** The role of a staff account. */
 
 export const roles = ['owner', 'support', 'security', 'admin'] as const;
 export type Role = (typeof roles)[number];

@@ -1,4 +1,4 @@
-/** Pure: what others may know of whoever is signed in: no hash, no secret. */
+/** The signed-in user as other features see it, without hashes and secrets. Pure. */
 import type { Role } from './role.ts';
 import type { UserRow } from './user-store.ts';
 
@@ -6,11 +6,11 @@ export type SignedInUser = {
   id: string;
   email: string;
   role: Role;
-  /** Undefined: not chosen. */
+  /** Undefined when the user has not chosen one. */
   language: string | undefined;
-  /** What an owner sees; other roles see every restaurant. */
+  /** The restaurants of an owner; other roles see every restaurant. */
   restaurants: readonly string[];
-  /** Without one somebody signs in by an external provider only. */
+  /** False when the user can sign in with the external provider only. */
   hasPassword: boolean;
   /** The second factor is on. */
   hasTotp: boolean;

@@ -1,4 +1,4 @@
-/** Rows of panel.users with what an owner sees. */
+/** Staff accounts in PostgreSQL, with the restaurants of owners. */
 import { type Kysely, sql } from 'kysely';
 import type { Role } from './role.ts';
 
@@ -53,7 +53,7 @@ const toUser = (row: Row): UserRow => ({
   oidcSubject: row.oidc_subject ?? undefined,
 });
 
-/** False: there is a user with this email. */
+/** False: a user with this email exists. */
 export const insertUser = async (
   tx: Kysely<unknown>,
   user: { id: string; email: string; role: Role; createdAt: Date },
@@ -75,28 +75,28 @@ export const findUserByEmail = async (db: Kysely<unknown>, email: string): Promi
   return rows[0] && toUser(rows[0]);
 };
 
-/** Nobody else changes the user until the transaction ends. */
+/** Locks the user until the transaction ends. */
 export const lockUser = async (tx: Kysely<unknown>, id: string): Promise<UserRow | undefined> => {
   await sql`select 1 from panel.users where id = ${id} for update`.execute(tx);
   return findUser(tx, id);
 };
 
-/** By email, `after` the one named. */
+/** Sorted by email, after the email `after`. */
 export const listUsers = async (db: Kysely<unknown>, after: string, limit: number): Promise<UserRow[]> => {
   const { rows } = await sql<Row>`
     select ${columns} from panel.users u where u.email > ${after} order by u.email limit ${limit}`.execute(db);
   return rows.map(toUser);
 };
 
-/** Channel on which changes of accounts and sessions are told. */
+/** Notification channel for changes of accounts and sessions. */
 export const usersChannel = 'panel_users';
 
-/** When the transaction commits. */
+/** The notification is sent when the transaction commits. */
 export const notifyUsers = async (tx: Kysely<unknown>): Promise<void> => {
   await sql`select pg_notify(${usersChannel}, '')`.execute(tx);
 };
 
-/** Differs when an account or a session came, went or has another state. */
+/** A text that changes when an account or a session is created, removed or changes its state. */
 export const markOfUsers = async (db: Kysely<unknown>): Promise<string> => {
   const { rows } = await sql<{ mark: string }>`
     select concat_ws(' ', count(*), count(disabled_at), count(password), count(oidc_subject), count(totp_since), max(created_at),

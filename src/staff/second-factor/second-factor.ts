@@ -1,4 +1,6 @@
-/** One-time codes as second factor: proposed, confirmed with a code, used once each, removed; ten recovery codes beside. */
+/**
+ * One-time codes as second factor: proposed, confirmed with a code, each used once, removed. With ten recovery codes.
+ */
 import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
@@ -38,7 +40,7 @@ export const createSecondFactor = ({ db, box, clock, record }: SecondFactorDeps)
     totpSecret && Buffer.from(box.open(totpSecret, labelOf(id)), 'base64');
   const recoveryDigest = (userId: string, code: string): Buffer =>
     box.digest(`panel-recovery ${userId} ${code.replaceAll(/[\s-]/g, '').toUpperCase()}`);
-  /** In a transaction that holds the user. */
+  /** Checks and uses up a code. Must run in a transaction that has locked the user. */
   const use = async (tx: Kysely<unknown>, user: UserRow, code: string): Promise<'totp' | 'recovery' | undefined> => {
     const secret = secretOf(user);
     const step = secret && stepOfCode(secret, code, clock.now());
@@ -48,7 +50,7 @@ export const createSecondFactor = ({ db, box, clock, record }: SecondFactorDeps)
   return {
     use,
     codesLeft: (userId: string): Promise<number> => countRecoveryCodes(db, userId),
-    /** A new secret to be confirmed; undefined when one is in use. */
+    /** A new secret that the user must confirm; undefined when the second factor is already on. */
     propose: (userId: string): Promise<ProposedTotp | undefined> =>
       inTransaction(db, async (tx) => {
         const user = await lockUser(tx, userId);
@@ -57,15 +59,15 @@ export const createSecondFactor = ({ db, box, clock, record }: SecondFactorDeps)
         await proposeTotp(tx, userId, box.seal(secret.toString('base64'), labelOf(userId)));
         return { key: base32(secret), address: totpAddress(secret, user.email) };
       }),
-    /** What was proposed last, to be shown again. */
+    /** The last proposed secret, for showing it again. */
     proposed: async (userId: string): Promise<ProposedTotp | undefined> => {
       const user = await findUser(db, userId);
       const secret = user?.totpSince === undefined ? user && secretOf(user) : undefined;
       return user && secret && { key: base32(secret), address: totpAddress(secret, user.email) };
     },
     /**
-     * From now on needed at sign-in; other sessions end. Resolves to the recovery codes, undefined for a wrong code. Not
-     * counted: the page shows the secret to the user who may confirm it, so there is nothing to guess.
+     * Turns the second factor on and ends the user's other sessions. Resolves to the recovery codes; undefined for a
+     * wrong code. Attempts are not limited: the page shows the secret to the same user, so there is nothing to guess.
      */
     confirm: (userId: string, code: string, session: { id: string; address: string }): Promise<string[] | undefined> =>
       inTransaction(db, async (tx) => {
@@ -89,7 +91,7 @@ export const createSecondFactor = ({ db, box, clock, record }: SecondFactorDeps)
         });
         return codes;
       }),
-    /** With a code, so that a browser left alone cannot. False: the code is wrong. */
+    /** Requires a code, so an unattended browser is not enough. False: the code is wrong. */
     remove: (userId: string, code: string, address: string): Promise<boolean> =>
       inTransaction(db, async (tx) => {
         const user = await lockUser(tx, userId);

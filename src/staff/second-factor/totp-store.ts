@@ -1,7 +1,7 @@
 /** Second factor of a user: sealed secret, last step used, recovery codes. */
 import { type Kysely, sql } from 'kysely';
 
-/** Shown and not confirmed; never over one that is in use. */
+/** Stores a proposed secret. It never replaces a confirmed one. */
 export const proposeTotp = async (tx: Kysely<unknown>, userId: string, sealed: Buffer): Promise<void> => {
   await sql`
     update panel.users set totp_secret = ${sealed}, totp_step = 0 where id = ${userId} and totp_since is null`.execute(
@@ -14,7 +14,7 @@ export const confirmTotp = async (tx: Kysely<unknown>, userId: string, now: Date
     update panel.users set totp_since = ${now} where id = ${userId} and totp_since is null`.execute(tx);
 };
 
-/** False: this step, or a later one, was used before. */
+/** False: this step or a later one was used before. */
 export const useStep = async (tx: Kysely<unknown>, userId: string, step: number): Promise<boolean> => {
   const { rows } = await sql`
     update panel.users set totp_step = ${step} where id = ${userId} and totp_step < ${step} returning id`.execute(tx);
@@ -38,7 +38,7 @@ export const replaceRecoveryCodes = async (
     await sql`insert into panel.recovery_codes (user_id, digest) values (${userId}, ${digest})`.execute(tx);
 };
 
-/** Uses a code up; false: there is none such. */
+/** Uses up a recovery code. False: the user has no such code. */
 export const useRecoveryCode = async (tx: Kysely<unknown>, userId: string, digest: Buffer): Promise<boolean> => {
   const { rows } = await sql`
     delete from panel.recovery_codes where user_id = ${userId} and digest = ${digest} returning user_id`.execute(tx);

@@ -1,10 +1,13 @@
-/** Pure: one-time codes by time (RFC 6238): SHA-1, six digits, 30 seconds, as every authenticator app does. */
+/**
+ * Time-based one-time codes (RFC 6238) with SHA-1, six digits and 30 seconds, which every authenticator app supports.
+ * Pure.
+ */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 export const totpSecretBytes = 20;
 const stepSeconds = 30;
 const digits = 6;
-/** Clocks may differ by a step. */
+/** Steps by which the clocks may differ. */
 const stepsAround = 1;
 
 export const stepOf = (now: Date): number => Math.floor(now.getTime() / 1000 / stepSeconds);
@@ -18,7 +21,9 @@ export const codeOfStep = (secret: Buffer, step: number): string => {
   return String((mac.readUInt32BE(offset) & 0x7fffffff) % 10 ** digits).padStart(digits, '0');
 };
 
-/** The step that a code belongs to; undefined when it is none of now. Whoever takes it must see that no step is used twice. */
+/**
+ * The current step that a code belongs to; undefined when there is none. The caller must refuse a step that was used.
+ */
 export const stepOfCode = (secret: Buffer, code: string, now: Date): number | undefined => {
   const given = Buffer.from(code.replaceAll(/\s/g, ''));
   const current = stepOf(now);
@@ -39,6 +44,6 @@ export const base32 = (bytes: Buffer): string => {
   return (bits.match(/.{1,5}/g) ?? []).map((group) => alphabet[Number.parseInt(group.padEnd(5, '0'), 2)]).join('');
 };
 
-/** What authenticator apps read from the picture. */
+/** The otpauth address that authenticator apps read from the QR code. */
 export const totpAddress = (secret: Buffer, email: string): string =>
   `otpauth://totp/${encodeURIComponent(`Orderpass:${email}`)}?secret=${base32(secret)}&issuer=Orderpass&digits=${digits}&period=${stepSeconds}`;

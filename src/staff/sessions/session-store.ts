@@ -1,4 +1,4 @@
-/** Sessions: found by the digest of what the browser holds. */
+/** Sessions, found by the digest of their token. */
 import { type Kysely, sql } from 'kysely';
 import type { UserRow } from '../accounts/user-store.ts';
 import { findUser } from '../accounts/user-store.ts';
@@ -37,7 +37,7 @@ const toSession = (row: Row): SessionRow => ({
 
 const columns = sql`id, user_id, created_at, seen_at, address, agent, method`;
 
-/** Sessions that began or were used before these moments have ended. */
+/** Sessions that were last used or created before these moments have ended. */
 export type Ends = { seenAfter: Date; createdAfter: Date };
 
 export const insertSession = async (
@@ -96,7 +96,7 @@ export const setFlash = async (db: Kysely<unknown>, id: string, flash: string): 
   await sql`update panel.sessions set flash = ${flash} where id = ${id}`.execute(db);
 };
 
-/** The message, once. */
+/** Returns and deletes the message. */
 export const takeFlash = async (db: Kysely<unknown>, id: string): Promise<string | undefined> => {
   const { rows } = await sql<{ flash: string | null }>`
     with found as (select id, flash from panel.sessions where id = ${id} for update)
@@ -104,7 +104,7 @@ export const takeFlash = async (db: Kysely<unknown>, id: string): Promise<string
   return rows[0]?.flash ?? undefined;
 };
 
-/** Beyond so many the oldest of a user end. */
+/** Ends the user's oldest sessions beyond `sessionsMax`. */
 export const trimSessions = async (tx: Kysely<unknown>, userId: string, sessionsMax: number): Promise<void> => {
   await sql`
     delete from panel.sessions where user_id = ${userId} and id in (
@@ -113,7 +113,10 @@ export const trimSessions = async (tx: Kysely<unknown>, userId: string, sessions
   );
 };
 
-/** Differs when a live session of the user came, was used or went, or the ways to sign in are others. */
+/**
+ * A text that changes when a live session of the user begins, is used or ends, or when the user's ways to sign in
+ * change.
+ */
 export const markOfUser = async (db: Kysely<unknown>, id: string, ends: Ends): Promise<string> => {
   const { rows } = await sql<{ mark: string }>`
     select concat_ws(' ', u.password is null, u.totp_since, u.email, u.role,

@@ -1,6 +1,6 @@
 /**
- * Sessions live in the store: the browser keeps a token of 256 random bits, the table its keyed digest. They end after half an hour
- * without use, after twelve hours in any case, and at once when somebody ends them.
+ * Sessions are stored in the database: the browser has a token of 256 random bits, the table its keyed digest. They end
+ * after half an hour without use, after twelve hours in any case, and at once when a user ends them.
  */
 import { createHmac } from 'node:crypto';
 import type { Kysely } from 'kysely';
@@ -27,7 +27,7 @@ export type LiveSession = { session: SessionRow; user: SignedInUser; hasMessage:
 export const idleMinutes = 30;
 export const absoluteHours = 12;
 const sessionsMax = 50;
-/** Use is noted once in a while, not at every request. */
+/** `seenAt` is written at most this often, not at every request. */
 const touchMs = 60_000;
 const agentLengthMax = 300;
 
@@ -37,7 +37,7 @@ export const createSessions = ({ db, box, clock }: SessionsDeps) => {
   const csrfKey = box.derive('panel-csrf');
   const csrfTokenOf = (token: string): string => createHmac('sha256', csrfKey).update(token).digest('base64url');
   return {
-    /** A new session in the transaction of the sign-in; resolves to its token. */
+    /** Opens a session in the transaction of the sign-in; resolves to its token. */
     open: async (
       tx: Kysely<unknown>,
       session: { userId: string; address: string; agent: string; method: SignInMethod },
@@ -50,7 +50,7 @@ export const createSessions = ({ db, box, clock }: SessionsDeps) => {
       await trimSessions(tx, session.userId, sessionsMax);
       return { id, token };
     },
-    /** The live session of a token. `isUse`: somebody did something, so it goes on. */
+    /** The live session of a token. `isUse`: the request comes from the user, so it extends the session. */
     find: async (token: string | undefined, isUse: boolean): Promise<LiveSession | undefined> => {
       if (token === undefined || !/^[\w-]{43}$/.test(token)) return undefined;
       const now = clock.now();
@@ -61,14 +61,14 @@ export const createSessions = ({ db, box, clock }: SessionsDeps) => {
       const { session, user, hasFlash } = found;
       return { session, user: signedInUser(user), hasMessage: hasFlash, csrfToken: csrfTokenOf(token) };
     },
-    /** A message that waits in the session for the next page. */
+    /** Stores a message in the session for the next page. */
     keepMessage: (sessionId: string, message: string): Promise<void> => setFlash(db, sessionId, message),
-    /** The message, once. */
+    /** Returns and deletes the message. */
     takeMessage: (sessionId: string): Promise<string | undefined> => takeFlash(db, sessionId),
   };
 };
 
-/** Whatever began or was used before has ended at `now`. */
+/** Sessions that began or were last used before these moments have ended at `now`. */
 export const endsAt = (now: Date): Ends => ({
   seenAfter: new Date(now.getTime() - idleMinutes * 60_000),
   createdAfter: new Date(now.getTime() - absoluteHours * 3_600_000),

@@ -1,9 +1,11 @@
-/** Attempts to sign in within a window, counted before they are judged, so that many at once cannot pass a bound. */
+/**
+ * Attempts to sign in, by window. They are counted before the check, so that parallel attempts cannot exceed a limit.
+ */
 import { type Kysely, sql } from 'kysely';
 
 export type Attempts = { count: number; endsAt: Date };
 
-/** Counts one and returns all of the window. */
+/** Counts an attempt; returns the number of attempts in the window. */
 export const countAttempt = async (
   db: Kysely<unknown>,
   digest: Buffer,
@@ -18,11 +20,11 @@ export const countAttempt = async (
       ends_at = case when known.ends_at <= ${now} then excluded.ends_at else known.ends_at end
     returning count, ends_at`.execute(db);
   const row = rows[0];
-  if (row === undefined) throw new Error('an attempt was not counted');
+  if (row === undefined) throw new Error('counting a sign-in attempt returned no row');
   return { count: row.count, endsAt: row.ends_at };
 };
 
-/** The answer was right: what it was counted for is taken back. */
+/** Takes back the count of a right attempt. */
 export const takeBack = async (db: Kysely<unknown>, digest: Buffer, attempts: number): Promise<void> => {
   await sql`update panel.attempts set count = greatest(0, count - ${attempts}) where digest = ${digest}`.execute(db);
 };

@@ -1,14 +1,14 @@
 /**
- * Sign-in by an external OpenID provider: authorization code with PKCE, state and nonce. The provider says who somebody is;
- * whether there is an account, and what it may do, is decided here.
+ * The client of an external OpenID provider: authorization code with PKCE, state and nonce. The provider confirms an
+ * identity; sign-in-with-provider.ts decides which account it belongs to.
  */
 import type { Configuration } from 'openid-client';
 import type { PendingProvider } from './pending-sign-in.ts';
 
-/** `email` only when the provider has verified it. */
+/** `email`: present only if the provider has verified it. */
 export type Identity = { issuer: string; subject: string; email: string | undefined };
 
-/** Settings of the provider, as they stand in the configuration; without issuer, id and secret there is no provider. */
+/** The settings of the provider. Without issuer, id and secret no provider is configured. */
 export type ProviderSettings = {
   oidc_issuer?: string | undefined;
   oidc_client_id?: string | undefined;
@@ -18,15 +18,20 @@ export type ProviderSettings = {
 
 export type ExternalProvider = {
   label: string;
-  /** Where the browser goes, and what must be remembered until it comes back. Rejects when the provider is away. */
+  /**
+   * The address to redirect the browser to, and the state to store until it returns. Rejects when the provider is away.
+   */
   begin(next: string): Promise<{ url: string; pending: Omit<PendingProvider, 'until'> }>;
-  /** Rejects when what came back does not fit. `query`: of the address that the browser came back to. */
+  /** Rejects when the answer is invalid. `query`: of the address that the browser returned to. */
   finish(query: URLSearchParams, pending: PendingProvider): Promise<Identity>;
 };
 
 const timeoutSeconds = 10;
 
-/** Undefined: none is configured. `redirectUri`: public address of ours that the provider sends the browser back to. */
+/**
+ * Undefined when no provider is configured. `redirectUri`: our public address that the provider redirects the browser
+ * to.
+ */
 export const createExternalProvider = (
   settings: ProviderSettings,
   redirectUri: string,
@@ -37,7 +42,7 @@ export const createExternalProvider = (
   return {
     label: settings.oidc_label,
     begin: async (next) => {
-      // Read when somebody first signs in this way: the command line loads this file too.
+      // Imported at the first sign-in with the provider, because the command line loads this file too.
       const openid = await import('openid-client');
       const verifier = openid.randomPKCECodeVerifier();
       const pending = {
@@ -75,8 +80,9 @@ export const createExternalProvider = (
 };
 
 /**
- * OpenID Connect Core 3.1.3.7, steps 4 and 5: with several audiences `azp` must be there, and where it is there it must name
- * this client. The library looks at `azp` only where there are several audiences. Otherwise a token that another client got would open an account here.
+ * OpenID Connect Core 3.1.3.7, steps 4 and 5: with several audiences `azp` is required, and if it is present it must
+ * name this client. The library checks `azp` only with several audiences. Without this check a token that was issued to
+ * another client would open an account here.
  */
 export const assertIssuedTo = ({ aud, azp }: { aud?: unknown; azp?: unknown }, clientId: string): void => {
   const isShared = Array.isArray(aud) && aud.length > 1;
@@ -84,7 +90,7 @@ export const assertIssuedTo = ({ aud, azp }: { aud?: unknown; azp?: unknown }, c
     throw new Error('the id_token was issued to another client (azp)');
 };
 
-/** Asked once, when somebody first signs in this way; a provider that was away is asked again. */
+/** Discovers the provider once, at the first sign-in with it. A failed discovery is repeated at the next sign-in. */
 const createDiscovery = ({ issuer, clientId, secret }: { issuer: string; clientId: string; secret: string }) => {
   let found: Promise<Configuration> | undefined;
   const discover = async (): Promise<Configuration> => {

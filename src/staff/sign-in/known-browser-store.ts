@@ -1,4 +1,4 @@
-/** Browsers that signed in to an account before, by digest of their cookie and the account. */
+/** Known browsers: those that signed in to an account before, by the digest of their cookie and the account. */
 import { type Kysely, sql } from 'kysely';
 
 export const isKnownBrowser = async (db: Kysely<unknown>, digest: Buffer, seenAfter: Date): Promise<boolean> => {
@@ -7,7 +7,7 @@ export const isKnownBrowser = async (db: Kysely<unknown>, digest: Buffer, seenAf
   return rows.length > 0;
 };
 
-/** Beyond `browsersMax` those of the user that were not seen for longest are forgotten. */
+/** Stores the browser, and deletes the user's longest unseen browsers beyond `browsersMax`. */
 export const rememberBrowser = async (
   tx: Kysely<unknown>,
   { userId, digest, now, browsersMax }: { userId: string; digest: Buffer; now: Date; browsersMax: number },
@@ -22,7 +22,7 @@ export const rememberBrowser = async (
   );
 };
 
-/** A password that changed may have been known to somebody else, in one of these browsers. */
+/** After a change of password all browsers are unknown again, because one of them may have leaked the old password. */
 export const forgetBrowsers = async (tx: Kysely<unknown>, userId: string): Promise<void> => {
   await sql`delete from panel.known_browsers where user_id = ${userId}`.execute(tx);
 };

@@ -1,6 +1,6 @@
 /**
- * Passwords as argon2id (RFC 9106), keyed: without the master key a copy of the table cannot even be tried. Hashing runs in
- * the thread pool, few at a time, and only so many wait; it must not take the threads that everything else needs.
+ * Passwords as argon2id (RFC 9106), keyed with the master key, so a stolen table alone allows no guessing. Hashing runs
+ * in the thread pool. Concurrency and queue are limited, because the program's other work needs the same threads.
  */
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -9,8 +9,9 @@ import { Fault } from '#src/contract/fault.ts';
 export type PasswordHash = {
   hash(password: string): Promise<string>;
   /**
-   * Without a stored hash it takes as long and is false, so that nobody learns by time which accounts exist. `isKnown`: not
-   * behind strangers, who may be many.
+   * Without a stored hash it takes the same time and resolves to false, so the time does not reveal which accounts
+   * exist.
+   * `isKnown`: attempts from known browsers go first, because there may be many from unknown ones.
    */
   verify(password: string, stored: string | undefined, isKnown: boolean): Promise<boolean>;
 };
@@ -24,7 +25,7 @@ const waitingMax = 32;
 
 const derive = promisify(argon2);
 
-/** `key`: 32 bytes. Both functions throw OVERLOADED when too many wait already. */
+/** `key`: 32 bytes. Both functions throw OVERLOADED when the queue is full. */
 export const createPasswordHash = (key: Buffer): PasswordHash => {
   const run = createTurns();
   const tagOf = (
@@ -34,7 +35,7 @@ export const createPasswordHash = (key: Buffer): PasswordHash => {
     isKnown: boolean,
   ): Promise<Buffer> =>
     run(isKnown, () =>
-      // Two ways to type the same letter are the same password (RFC 8265).
+      // Two Unicode forms of the same letter are the same password (RFC 8265).
       derive('argon2id', {
         message: password.normalize('NFC'),
         nonce: salt,
@@ -70,7 +71,7 @@ const createTurns = () => {
     try {
       return await work();
     } finally {
-      // Whoever waits takes the place over; nobody can come between.
+      // The slot passes directly to the next waiter, so a new attempt cannot take it first.
       const next = lines.known.shift() ?? lines.strangers.shift();
       if (next === undefined) running -= 1;
       else next();
@@ -78,7 +79,10 @@ const createTurns = () => {
   };
 };
 
-/** The usual text form, so that costs can rise later: `$argon2id$v=19$m=…,t=…,p=…$salt$tag`. */
+/**
+ * The usual text form with its parameters, so that later versions can raise the cost:
+ * `$argon2id$v=19$m=…,t=…,p=…$salt$tag`.
+ */
 const encode = (salt: Buffer, tag: Buffer): string =>
   `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=${cost.parallelism}$${salt.toString('base64url')}$${tag.toString('base64url')}`;
 

@@ -1,7 +1,7 @@
-/** Pure: which passwords are taken. Length counts, not kinds of characters (NIST SP 800-63B). */
+/** The rule for new passwords: length counts, kinds of characters do not (NIST SP 800-63B). Pure. */
 
 export const passwordLengthMin = 12;
-/** Hashing takes its time with every byte. */
+/** The cost of hashing grows with the length. */
 export const passwordLengthMax = 256;
 
 export type PasswordProblem = 'passwordShort' | 'passwordLong' | 'passwordCommon';
@@ -9,14 +9,14 @@ export type PasswordProblem = 'passwordShort' | 'passwordLong' | 'passwordCommon
 const common =
   /^(password|passwort|qwert|abc|letmein|welcome|orderpass|restaurant|ristorante|admin|12345|00000|11111)/i;
 
-/** Undefined: it may be used. `email`: a password must not be made of it. */
+/** Undefined: the password is acceptable. `email`: the password must not be built from it. */
 export const problemOfPassword = (password: string, email: string): PasswordProblem | undefined => {
   const letters = [...password];
   if (letters.length < passwordLengthMin) return 'passwordShort';
   if (letters.length > passwordLengthMax) return 'passwordLong';
   const lower = password.toLowerCase();
   const name = email.split('@', 1)[0] ?? '';
-  // What is left must be a password by itself.
+  // The rest must be an acceptable password on its own.
   const rest = [lower.replace(common, ''), ...(name.length > 3 ? [lower.replaceAll(name, '')] : [])];
   if (new Set(letters).size < 5 || rest.some((text) => text.length < 6) || isRun(lower)) return 'passwordCommon';
   return undefined;

@@ -1,6 +1,6 @@
 /**
- * A sign-in on its way is kept, sealed, by the browser for some minutes: the store keeps nothing for strangers. It proves what was
- * done so far, and is worth nothing without what is missing.
+ * The state of a sign-in between its steps. It is sealed and stored in a cookie of the browser for some minutes, so
+ * strangers cannot fill the database. It proves the steps that are done and is useless without the missing one.
  */
 import { z } from 'zod';
 import type { Clock } from '#src/platform/clock.ts';
@@ -14,7 +14,7 @@ const pending = z.discriminatedUnion('kind', [
     kind: z.literal('code'),
     userId: z.string(),
     method: z.enum(['password', 'oidc', 'link']),
-    /** Of the password that was right: a new one ends this. */
+    /** Tag of the checked password: a change of password invalidates this state. */
     passwordTag: z.string(),
     until: z.number(),
   }),
@@ -34,8 +34,8 @@ export type PendingProvider = Extract<Pending, { kind: 'provider' }>;
 
 type WithoutEnd<T> = T extends unknown ? Omit<T, 'until'> : never;
 
-/** What a browser is given to keep, and for how long. */
-export type Kept = { value: string; seconds: number };
+/** A cookie value and its lifetime. */
+export type CookieValue = { value: string; seconds: number };
 
 export type PendingSignIns = ReturnType<typeof createPendingSignIns>;
 
@@ -46,12 +46,12 @@ export const createPendingSignIns = ({ box, clock }: { box: Pick<SecretBox, 'sea
       const found = pending.parse(JSON.parse(box.open(Buffer.from(value, 'base64url'), label)));
       return found.until > clock.now().getTime() ? found : undefined;
     } catch {
-      // Not ours, or made under another key.
+      // Not created by this installation, or sealed under another key.
       return undefined;
     }
   };
   return {
-    keep: (given: WithoutEnd<Pending>): Kept => {
+    keep: (given: WithoutEnd<Pending>): CookieValue => {
       const until = clock.now().getTime() + minutes * 60_000;
       const value = box.seal(JSON.stringify({ ...given, until }), label).toString('base64url');
       return { value, seconds: minutes * 60 };

@@ -1,4 +1,4 @@
-/** Which account belongs to whom at an external provider. */
+/** Identities of an external provider and the accounts that they are bound to. */
 import { type Kysely, sql } from 'kysely';
 import { findUser, type UserRow } from '../accounts/user-store.ts';
 
@@ -12,7 +12,7 @@ export const findUserByProvider = async (
   return rows[0] && findUser(db, rows[0].id);
 };
 
-/** Only where none is bound. */
+/** Does nothing when the account already has an identity. */
 export const bindProvider = async (
   tx: Kysely<unknown>,
   userId: string,

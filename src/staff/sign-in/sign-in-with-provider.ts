@@ -1,4 +1,4 @@
-/** From what an external provider says to an account of ours. */
+/** Signs in the account that belongs to the identity which an external provider confirmed. */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
@@ -7,7 +7,7 @@ import type { RecordEvents } from '../accounts/account-events.ts';
 import { normalizeEmail } from '../accounts/email.ts';
 import { findUserByEmail, lockUser, type UserRow } from '../accounts/user-store.ts';
 import type { ExternalProvider, Identity } from './external-provider.ts';
-import type { Kept, PendingSignIns } from './pending-sign-in.ts';
+import type { CookieValue, PendingSignIns } from './pending-sign-in.ts';
 import { bindProvider, findUserByProvider } from './provider-store.ts';
 import type { SignIn, SignInResult, Visitor } from './sign-in.ts';
 
@@ -28,19 +28,22 @@ export const createProviderSignIn = (deps: Deps) => {
   const accountOf = createAccountOf(deps);
   const noteUnknown = createNoteUnknown(deps);
   return {
-    /** Undefined: there is no provider. */
+    /** Undefined when no provider is configured. */
     label: provider?.label,
-    /** Where to send the browser, and what it keeps meanwhile; undefined when the provider cannot be asked now. */
-    begin: async (next: string): Promise<{ url: string; pending: Kept } | undefined> => {
+    /**
+     * The address to redirect the browser to, and the cookie value to set. Undefined when the provider cannot be
+     * reached.
+     */
+    begin: async (next: string): Promise<{ url: string; pending: CookieValue } | undefined> => {
       try {
         const begun = await provider?.begin(next);
         return begun && { url: begun.url, pending: pendings.keep(begun.pending) };
       } catch (error) {
-        log.warn(reasonOf(error), 'the external provider of the panel cannot be asked');
+        log.warn(reasonOf(error), 'the OpenID provider of the panel cannot be reached');
         return undefined;
       }
     },
-    /** `pending`: what `begin` gave to keep. */
+    /** `pending`: the cookie value from `begin`. */
     finish: async (
       pending: string | undefined,
       query: URLSearchParams,
@@ -53,7 +56,7 @@ export const createProviderSignIn = (deps: Deps) => {
       try {
         identity = await provider.finish(query, begun);
       } catch (error) {
-        log.warn(reasonOf(error), 'a sign-in by the external provider of the panel failed');
+        log.warn(reasonOf(error), 'a sign-in with the OpenID provider of the panel failed');
         return { result: { kind: 'failed' }, next };
       }
       const user = await accountOf(identity);
@@ -65,15 +68,15 @@ export const createProviderSignIn = (deps: Deps) => {
   };
 };
 
-/** Not the whole error: it may hold what the browser brought back. */
+/** Reason and code only: the whole error may contain the authorization code that the browser brought. */
 const reasonOf = (error: unknown): { reason: string; code: unknown } => ({
   reason: error instanceof Error ? error.message : String(error),
   code: error instanceof Error && 'code' in error ? error.code : undefined,
 });
 
 /**
- * The account that belongs to an identity. One that came before is known by issuer and subject; the first time a verified
- * email leads to it, and no second identity ever does.
+ * The account of an identity. A bound identity is found by issuer and subject. An unbound one finds its account by its
+ * verified email and is bound to it; an account never gets a second identity.
  */
 const createAccountOf = ({ db, clock, record }: Deps) => {
   return async ({ issuer, subject, email }: Identity): Promise<UserRow | undefined> => {

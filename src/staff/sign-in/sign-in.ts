@@ -1,4 +1,6 @@
-/** From a password, a one-time link or an external provider, and a code where the user has a second factor, to a session. */
+/**
+ * Signs a user in by password, one-time link or external provider, followed by a code if the user has a second factor.
+ */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
@@ -13,7 +15,7 @@ import { deleteSessions, type SignInMethod } from '../sessions/session-store.ts'
 import type { Sessions } from '../sessions/sessions.ts';
 import { forgetBrowsers, rememberBrowser } from './known-browser-store.ts';
 import type { PasswordHash } from './password-hash.ts';
-import type { Kept, PendingSignIns } from './pending-sign-in.ts';
+import type { CookieValue, PendingSignIns } from './pending-sign-in.ts';
 import { type Attempt, browserDays, type Throttle } from './throttle.ts';
 
 export type SignInDeps = {
@@ -28,13 +30,13 @@ export type SignInDeps = {
   pendings: PendingSignIns;
 };
 
-/** Who asks. `browser`: what an earlier sign-in gave this browser to keep. */
+/** The browser of a request. `browser`: the device cookie that an earlier sign-in set. */
 export type Visitor = { address: string; agent: string; browser: string | undefined };
 
-/** `session`: token of the session. `code`: right so far, and the code of the second factor is missing. */
+/** `session`: token of the session. `code`: the first factor was right, and the code is still missing. */
 export type SignInResult =
-  | { kind: 'signedIn'; session: string; browser: Kept }
-  | { kind: 'code'; pending: Kept }
+  | { kind: 'signedIn'; session: string; browser: CookieValue }
+  | { kind: 'code'; pending: CookieValue }
   | { kind: 'refused' }
   | { kind: 'wait'; seconds: number };
 
@@ -52,7 +54,7 @@ export const createSignIn = (deps: SignInDeps) => {
       .digest(`panel-password-tag ${password ?? ''}`)
       .toString('base64url')
       .slice(0, 22);
-  /** One factor was right. */
+  /** Continues after a right first factor. */
   const proceed = async (user: UserRow, visitor: Visitor, method: PendingMethod): Promise<SignInResult> => {
     if (user.totpSince === undefined) return finish(user, visitor, method);
     const passwordTag = passwordTagOf(user);
@@ -79,7 +81,7 @@ export const createSignIn = (deps: SignInDeps) => {
       if (result.kind === 'signedIn') await throttle.forgive(attempt, verdict.isKnown, 1);
       return result;
     },
-    /** `pending`: what the first factor gave to keep. `gone`: it is none, or too old. */
+    /** `pending`: the cookie value from the first factor. `gone`: it is missing, invalid or expired. */
     withCode: async (
       pending: string | undefined,
       code: string,
@@ -103,15 +105,15 @@ export const createSignIn = (deps: SignInDeps) => {
         await throttle.forgive(attempt, verdict.isKnown, begun.method === 'password' ? 2 : 1, 'code');
       return result;
     },
-    /** Somebody whom an external provider has named. */
+    /** Signs in a user whom an external provider has identified. */
     withProvider: (user: UserRow, visitor: Visitor): Promise<SignInResult> => proceed(user, visitor, 'oidc'),
-    /** The user that a one-time link is for; undefined when it can not be used. */
+    /** The user of a one-time link; undefined when the link cannot be used. */
     userOfLink: async (token: string): Promise<{ email: string } | undefined> => {
       const userId = await findLink(db, box.digest(token), clock.now());
       const user = userId === undefined ? undefined : await findUser(db, userId);
       return user === undefined || user.disabledAt !== undefined ? undefined : { email: user.email };
     },
-    /** Uses the link up, sets the password, ends every session and goes on as with a password. */
+    /** Uses the link up, sets the password, ends every session and continues as after a password. */
     withLink: async (token: string, password: string, visitor: Visitor): Promise<SignInResult> => {
       const hashed = await passwordHash.hash(password);
       const user = await inTransaction(db, async (tx) => {
@@ -128,7 +130,7 @@ export const createSignIn = (deps: SignInDeps) => {
 
 type PendingMethod = 'password' | 'oidc' | 'link';
 
-/** Every other session ends, and browsers that knew the former password are strangers again. */
+/** Sets the password, ends every other session, and makes the user's known browsers unknown. */
 export const replacePassword = async (
   { clock, record }: Pick<SignInDeps, 'clock' | 'record'>,
   tx: Kysely<unknown>,
@@ -147,7 +149,7 @@ export const replacePassword = async (
   });
 };
 
-/** Opens the session, unless the user was disabled or got another password since it was judged. */
+/** Opens the session, unless the user was disabled or the password changed since the check. */
 const createFinish = ({ db, clock, record, sessions, throttle }: SignInDeps) => {
   return (user: UserRow, visitor: Visitor, method: SignInMethod): Promise<SignInResult> =>
     inTransaction(db, async (tx) => {
@@ -182,7 +184,7 @@ const createNoteFailure = ({ db, clock, record }: SignInDeps) => {
       await note(attempt, reason);
       return { kind: 'refused' };
     },
-    /** Once for a window: whoever goes on must not fill the audit. */
+    /** Records one refusal per window, so that repeated attempts cannot fill the audit. */
     throttled: async (
       { seconds, isFirst }: { seconds: number; isFirst: boolean },
       attempt: Attempt,

@@ -1,12 +1,12 @@
 /**
- * Guessing is bounded and nobody can lock somebody else out. Attempts from a browser that signed in to the account before
- * (OWASP's device cookie) are counted for that browser alone. All others are strangers: they are counted for the account at
- * their address, for the address over all accounts, and for the account over all addresses. What strangers use up closes the
- * door to strangers only; known browsers, one-time links and an external provider stay open.
+ * Limits guessing without letting strangers lock an account. Attempts from a known browser (OWASP's device cookie) are
+ * counted for that browser alone. Other attempts are counted for the account at their address, for the address over all
+ * accounts, and for the account over all addresses. When strangers have used these up, known browsers, one-time links
+ * and an external provider still work.
  *
- * One-time and recovery codes have counts of their own for the account, whatever the address or the browser, in windows that
- * grow: more guesses need longer waits. Only somebody who has the password, or a session, comes as far as a code, so nobody
- * else can use these counts up; and no right password gives any of them back.
+ * One-time and recovery codes have further counts for the account, over all addresses and browsers, in growing windows.
+ * A code is asked only after the right password or within a session, so strangers cannot use these counts up. A right
+ * password does not reset them.
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
@@ -16,11 +16,13 @@ import { isKnownBrowser } from './known-browser-store.ts';
 
 export type Attempt = { email: string; userId: string | undefined; address: string; browser: string | undefined };
 
-/** The attempt may be judged, or not before `seconds` have passed. `isFirst`: the first that this window refuses. */
-export type Verdict = { kind: 'judge'; isKnown: boolean } | { kind: 'wait'; seconds: number; isFirst: boolean };
+/**
+ * `allowed`: the attempt may be checked. `wait`: refused for `seconds`. `isFirst`: the first refusal of this window.
+ */
+export type Verdict = { kind: 'allowed'; isKnown: boolean } | { kind: 'wait'; seconds: number; isFirst: boolean };
 
 const minuteMs = 60_000;
-/** Lane: attempts in a window. */
+/** Windows of attempts. */
 const bounds = {
   browser: { attemptsMax: 10, windowMs: 15 * minuteMs },
   pair: { attemptsMax: 5, windowMs: 15 * minuteMs },
@@ -31,10 +33,10 @@ const bounds = {
   codeDay: { attemptsMax: 40, windowMs: 24 * 60 * minuteMs },
 } as const;
 
-/** What is guessed. */
+/** The kind of secret that an attempt guesses. */
 export type Guessed = 'password' | 'code';
 
-type Lane = keyof typeof bounds;
+type Window = keyof typeof bounds;
 
 export const browserDays = 90;
 
@@ -44,8 +46,8 @@ type ThrottleDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'digest'>; clock
 
 export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
   const browserDigest = (userId: string, browser: string): Buffer => box.digest(`panel-browser ${userId} ${browser}`);
-  const digestOf = (lane: Lane, ...parts: readonly string[]): Buffer =>
-    box.digest(JSON.stringify(['panel-attempt', lane, ...parts]));
+  const digestOf = (window: Window, ...parts: readonly string[]): Buffer =>
+    box.digest(JSON.stringify(['panel-attempt', window, ...parts]));
   const isKnown = async ({ userId, browser }: Attempt): Promise<boolean> =>
     userId !== undefined &&
     browser !== undefined &&
@@ -54,7 +56,7 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
       browserDigest(userId, browser),
       new Date(clock.now().getTime() - browserDays * 24 * 60 * minuteMs),
     );
-  const lanesOf = (attempt: Attempt, known: boolean): [Lane, Buffer][] =>
+  const windowsOf = (attempt: Attempt, known: boolean): [Window, Buffer][] =>
     known
       ? [['browser', digestOf('browser', attempt.userId ?? '', attempt.browser ?? '')]]
       : [
@@ -62,35 +64,35 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
           ['address', digestOf('address', attempt.address)],
           ['account', digestOf('account', attempt.email)],
         ];
-  const codeLanes = ['codeFirst', 'codeHour', 'codeDay'] as const;
-  const lanesFor = (guessed: Guessed, attempt: Attempt, known: boolean): [Lane, Buffer][] =>
+  const codeWindows = ['codeFirst', 'codeHour', 'codeDay'] as const;
+  const windowsFor = (guessed: Guessed, attempt: Attempt, known: boolean): [Window, Buffer][] =>
     guessed === 'password'
-      ? lanesOf(attempt, known)
+      ? windowsOf(attempt, known)
       : [
-          ...lanesOf(attempt, known),
-          ...codeLanes.map((lane): [Lane, Buffer] => [lane, digestOf(lane, attempt.userId ?? attempt.email)]),
+          ...windowsOf(attempt, known),
+          ...codeWindows.map((window): [Window, Buffer] => [window, digestOf(window, attempt.userId ?? attempt.email)]),
         ];
   return {
     browserDigest,
-    /** Counts an attempt before it is judged, so that many at the same moment do not pass a bound. */
+    /** Counts an attempt before it is checked, so that parallel attempts cannot exceed a limit. */
     count: async (attempt: Attempt, guessed: Guessed = 'password'): Promise<Verdict> => {
       const now = clock.now();
       const known = await isKnown(attempt);
-      // One after the other: what the own address has used up is not counted against the account.
-      for (const [lane, digest] of lanesFor(guessed, attempt, known)) {
-        const { attemptsMax, windowMs } = bounds[lane];
+      // One after the other: an attempt that its address refuses must not count against the account.
+      for (const [window, digest] of windowsFor(guessed, attempt, known)) {
+        const { attemptsMax, windowMs } = bounds[window];
         const { count, endsAt } = await countAttempt(db, digest, now, windowMs);
         if (count > attemptsMax) {
           const seconds = Math.max(1, Math.ceil((endsAt.getTime() - now.getTime()) / 1000));
           return { kind: 'wait', seconds, isFirst: count === attemptsMax + 1 };
         }
       }
-      return { kind: 'judge', isKnown: known };
+      return { kind: 'allowed', isKnown: known };
     },
     /**
-     * Takes back what a right answer was counted for, and nothing of the wrong ones before it: that could be had as often as
-     * wanted. `known`: as it was counted; a browser that signs in is known afterwards. `attempts`: of a sign-in with password
-     * and code two, of which one was a code.
+     * Takes back the count of a right attempt. Counts of earlier wrong attempts stay, or a right one would reset them
+     * as often as wanted. `known`: as returned by `count`, because a sign-in makes the browser known. `attempts`: two
+     * for a sign-in with password and code, of which one was a code.
      */
     forgive: async (
       attempt: Attempt,
@@ -98,8 +100,8 @@ export const createThrottle = ({ db, box, clock }: ThrottleDeps) => {
       attempts: number,
       guessed: Guessed = 'password',
     ): Promise<void> => {
-      for (const [lane, digest] of lanesFor(guessed, attempt, known))
-        await takeBack(db, digest, lane.startsWith('code') ? 1 : attempts);
+      for (const [window, digest] of windowsFor(guessed, attempt, known))
+        await takeBack(db, digest, window.startsWith('code') ? 1 : attempts);
     },
   };
 };

@@ -1,4 +1,4 @@
-/** Rows that are worth nothing any more. */
+/** Deletes rows that have ended. */
 import { type Kysely, sql } from 'kysely';
 import type { Ends } from '../sessions/session-store.ts';
 

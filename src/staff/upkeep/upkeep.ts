@@ -1,4 +1,4 @@
-/** Forgets what has ended: links, sessions, attempts, browsers that did not come back. */
+/** Deletes ended links, sessions, attempts and known browsers. */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
@@ -17,8 +17,8 @@ export const createUpkeep = ({ db, clock, log }: { db: Kysely<unknown>; clock: C
       try {
         await dropEnded(db, { now, sessions: endsAt(now), browsersSeenAfter: daysBefore(now, browserDays) });
       } catch (error) {
-        // Nothing of it is taken for live meanwhile.
-        log.warn({ err: error }, 'sessions and links that have ended are still kept');
+        // Harmless: rows that have ended are not accepted, even before they are deleted.
+        log.warn({ err: error }, 'deleting ended sessions and links failed');
       }
       await pause(intervalMs, signal);
     }

@@ -1,4 +1,4 @@
-/** What users do to their own account, and administrators to the sessions of others. */
+/** Use cases of users on their own account, and of administrators on the sessions of others. */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
@@ -21,10 +21,10 @@ type OwnAccountDeps = {
   secondFactor: SecondFactor;
 };
 
-/** Who ends a session: the actor of the audit, and from where. */
+/** The actor for the audit, and the address of the request. */
 export type By = { actor: string; address: string };
 
-type JudgedPassword = { kind: 'right'; user: UserRow } | { kind: 'refused' } | { kind: 'wait'; seconds: number };
+type PasswordCheck = { kind: 'right'; user: UserRow } | { kind: 'refused' } | { kind: 'wait'; seconds: number };
 
 export type OwnAccount = ReturnType<typeof createOwnAccount>;
 
@@ -32,8 +32,11 @@ export const createOwnAccount = (deps: OwnAccountDeps) => {
   const { db, clock, record, passwordHash, throttle, secondFactor } = deps;
   const noteEnd = (tx: Kysely<unknown>, by: By, details: Record<string, unknown>): Promise<void> =>
     record(tx, clock.now(), { action: 'user.session_ended', outcome: 'success', ...by, details });
-  /** Is it the current password? Asked as often as at sign-in: a browser left alone must not be enough to find it out. */
-  const judge = async (userId: string, given: string, visitor: Visitor): Promise<JudgedPassword> => {
+  /**
+   * Checks the current password. Attempts are limited as at sign-in, so an unattended browser does not help to guess
+   * it.
+   */
+  const checkCurrent = async (userId: string, given: string, visitor: Visitor): Promise<PasswordCheck> => {
     const user = await findUser(db, userId);
     if (user === undefined) return { kind: 'refused' };
     const attempt = { ...visitor, email: user.email, userId };
@@ -49,21 +52,21 @@ export const createOwnAccount = (deps: OwnAccountDeps) => {
       given: string,
       visitor: Visitor,
     ): Promise<{ kind: 'right' | 'refused' } | { kind: 'wait'; seconds: number }> => {
-      const judged = await judge(userId, given, visitor);
-      return judged.kind === 'right' ? { kind: 'right' } : judged;
+      const checked = await checkCurrent(userId, given, visitor);
+      return checked.kind === 'right' ? { kind: 'right' } : checked;
     },
     /** Ends every other session. */
     changePassword: async (
       change: { userId: string; sessionId: string; current: string; next: string },
       visitor: Visitor,
     ): Promise<{ kind: 'changed' | 'refused' } | { kind: 'wait'; seconds: number }> => {
-      const judged = await judge(change.userId, change.current, visitor);
-      if (judged.kind !== 'right') return judged;
-      const { user } = judged;
+      const checked = await checkCurrent(change.userId, change.current, visitor);
+      if (checked.kind !== 'right') return checked;
+      const { user } = checked;
       const hashed = await passwordHash.hash(change.next);
       return inTransaction(db, async (tx) => {
         const locked = await lockUser(tx, user.id);
-        // Somebody else was faster, and what was given is no longer the current one.
+        // A parallel request changed the password, so the given one is no longer the current one.
         if (locked === undefined || locked.password !== user.password) return { kind: 'refused' };
         const { address, browser } = visitor;
         await replacePassword(deps, tx, locked, { hashed, by: 'user', address, exceptSession: change.sessionId });
@@ -74,7 +77,7 @@ export const createOwnAccount = (deps: OwnAccountDeps) => {
         return { kind: 'changed' };
       });
     },
-    /** With a code, as often as at sign-in, so that a browser left alone is not enough. */
+    /** Requires a code, so an unattended browser is not enough. Attempts are limited as at sign-in. */
     removeSecondFactor: async (
       user: { id: string; email: string },
       code: string,
@@ -109,7 +112,7 @@ export const createOwnAccount = (deps: OwnAccountDeps) => {
         await noteEnd(tx, by, { user_id: userId, session_id: sessionId });
         return true;
       }),
-    /** All but the one named; returns how many ended. */
+    /** Ends all sessions except `exceptId`; returns how many ended. */
     endSessions: (userId: string, by: By, exceptId?: string): Promise<number> =>
       inTransaction(db, async (tx) => {
         const ended = await deleteSessions(tx, userId, exceptId);

@@ -1,4 +1,4 @@
-/** What may be done to staff accounts, at the command line and in the panel; each change stands in the audit. */
+/** Use cases on staff accounts, for the command line and the panel. Each change is recorded in the audit. */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
@@ -51,7 +51,7 @@ export type Users = ReturnType<typeof createUsers>;
 
 export const createUsers = (deps: UsersDeps) => {
   const { db, clock, record } = deps;
-  /** A change of one user that nobody else changes meanwhile. */
+  /** Changes one user under a lock, in a transaction. */
   const change = <T>(email: string, work: (tx: Kysely<unknown>, user: UserRow, now: Date) => Promise<T>): Promise<T> =>
     inTransaction(db, async (tx) => {
       const found = await findUserByEmail(tx, normalizeEmail(email));
@@ -71,7 +71,7 @@ export const createUsers = (deps: UsersDeps) => {
     details: { user_id: user.id, email: user.email, ...more },
   });
   return {
-    /** Throws VALIDATION_ERROR, or CONFLICT when there is a user with this email. */
+    /** Throws VALIDATION_ERROR, or CONFLICT when a user with this email exists. */
     create: async (
       actor: string,
       given: { email: string; role: string; restaurants?: readonly string[] },
@@ -91,11 +91,11 @@ export const createUsers = (deps: UsersDeps) => {
           tenants: restaurants,
         });
         const user = await lockUser(tx, id);
-        if (user === undefined) throw new Error('a user that was just made is gone');
+        if (user === undefined) throw new Error('the created user was not found in its own transaction');
         return { ...showUser(user), ...link };
       });
     },
-    /** A new one-time link; the former ends. Whoever uses it sets a new password and is signed in. */
+    /** Creates a one-time link and ends the previous one. Its user sets a new password and is signed in. */
     makeLink: (actor: string, email: string): Promise<ShownUser & OneTimeLink> =>
       change(email, async (tx, user, now) => {
         if (user.disabledAt !== undefined) throw new Fault('CONFLICT', `${user.email} is disabled`);
@@ -103,7 +103,7 @@ export const createUsers = (deps: UsersDeps) => {
         await record(tx, now, event(actor, user, 'user.link_made'));
         return { ...showUser(user), ...link };
       }),
-    /** What is not named stays. Sessions stay too: each request looks at the role anew. */
+    /** Members that are not named keep their value. Sessions continue, because each request reads the role again. */
     set: (
       actor: string,
       email: string,
@@ -132,7 +132,7 @@ export const createUsers = (deps: UsersDeps) => {
         await record(tx, now, event(actor, user, 'user.changed', { state: 'enabled' }));
         return showUser({ ...user, disabledAt: undefined });
       }),
-    /** For whoever has lost both the device and the recovery codes. */
+    /** For a user who has lost both the device and the recovery codes. */
     removeTotp: (actor: string, email: string): Promise<ShownUser> =>
       change(email, async (tx, user, now) => {
         if (user.totpSince === undefined) throw new Fault('CONFLICT', `${user.email} has no second factor`);
@@ -146,12 +146,12 @@ export const createUsers = (deps: UsersDeps) => {
       const user = await findUser(db, id);
       return user && showUser(user);
     },
-    /** By email, those after `after`. */
+    /** Sorted by email, after the email `after`. */
     list: async (after = '', limit = 100): Promise<ShownUser[]> => (await listUsers(db, after, limit)).map(showUser),
   };
 };
 
-/** Of whoever has this text in an address bar, once, within a day. */
+/** The link is a credential: it sets the password once, within a day. */
 const makeLink = async (
   { box, linkAddress }: UsersDeps,
   tx: Kysely<unknown>,

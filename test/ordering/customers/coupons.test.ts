@@ -126,13 +126,13 @@ test('A-113 a coupon for points is paid with an entry that names it; too few poi
   expect([poor.status, poor.json.error, poor.json.coupon]).toEqual([422, 'INSUFFICIENT_POINTS', undefined]);
   expect((await entriesOf()).length).toBe(1);
   expect((await shop.customer('payer@example.com')).loyalty_points).toBe(30);
-  const nobody = await generate({ gencode });
-  expect([nobody.status, nobody.json.error, nobody.json.errors[0].pointer]).toEqual([
+  const withoutEmail = await generate({ gencode });
+  expect([withoutEmail.status, withoutEmail.json.error, withoutEmail.json.errors[0].pointer]).toEqual([
     400,
     'MISSING_PARAMETER',
     'valid_email',
   ]);
-  expect((await generate({ gencode, valid_email: 'nobody@example.com' })).json.error).toBe('NOT_FOUND');
+  expect((await generate({ gencode, valid_email: 'unknown@example.com' })).json.error).toBe('NOT_FOUND');
   const parallel = await Promise.all(
     Array.from({ length: 8 }, async () => {
       await earn('many@example.com', 25);
@@ -145,7 +145,7 @@ test('A-113 a coupon for points is paid with an entry that names it; too few poi
   );
 });
 
-test('A-029 coupons and generators of another restaurant answer as what never was', async () => {
+test('A-029 coupons and generators of another restaurant answer like invented ones', async () => {
   const other = await openShop(core);
   const gencode = await generator();
   const { code } = await coupon();

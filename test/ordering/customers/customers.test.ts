@@ -127,7 +127,7 @@ test('A-070 of parallel updates to one email or code exactly one succeeds, with 
   }
 });
 
-test('A-071 what statistics, ledger and system keep is refused as read-only, by name and all at once', async () => {
+test('A-071 members that statistics, ledger and system write are refused as read-only, all at once by name', async () => {
   const refused = { orders_count: 1, loyalty_points: '5', signedup: true, added: null, first_order_iso: 'x' };
   const made = await create({ phone: '7171' });
   for (const [path, body] of [
@@ -143,7 +143,7 @@ test('A-071 what statistics, ledger and system keep is refused as read-only, by 
   expect(await read(made.uid)).toEqual(made);
 });
 
-test('A-072 an update names what changed and raises seq; one without effect is 200 without an event', async () => {
+test('A-072 an update names the changed members and raises seq; one without a difference is 200 without an event', async () => {
   const made = await create({ email: 'upd@example.com', phone: '1', city: 'Pisa' });
   const changed = await update({ uid: made.uid, phone: '2', city: ' Pisa ', email: 'upd@example.com' });
   expect(changed.json.customer).toEqual({ ...made, phone: '2' });
@@ -228,7 +228,7 @@ test('A-074 statistics follow orders at once and never announce the customer', a
   expect(events[1].changed_fields).toEqual(['city']);
 });
 
-test('A-076 an order that no longer counts leaves statistics as if it never was, without an event', async () => {
+test('A-076 an order that no longer counts leaves the statistics as they were without it, and records no event', async () => {
   const made = await create({ email: 'uncount@example.com' });
   const counting = { restuid: core.restaurant.restuid, customerUid: made.uid };
   const order = { dmethod: '1', creator: 'restaurant', total: 990, date: new Date('2026-02-01T10:00:00Z') };
@@ -257,11 +257,11 @@ test('A-075 an order finds its customer by email, else by phone digits (the olde
   core.clock.advance(1000);
   await create({ phone: '39055777' });
   expect(await match({ email: 'MATCH@example.com', phone: '39055777' })).toEqual({ uid: byEmail.uid, created: false });
-  expect(await match({ email: 'nobody@example.com', phone: '39-055-777' })).toEqual({
+  expect(await match({ email: 'unknown@example.com', phone: '39-055-777' })).toEqual({
     uid: oldest.uid,
     created: false,
   });
-  expect(await match({ first_name: 'Nobody' })).toBeUndefined();
+  expect(await match({ first_name: 'Walk-in' })).toBeUndefined();
   const made = await match({ email: 'fresh@example.com', phone: '39055778', first_name: 'Fresh' });
   expect(made?.created).toBe(true);
   const [event, ...more] = await changesOf(made?.uid ?? '');
@@ -283,7 +283,7 @@ test('parallel first orders of one email or one phone make one customer', async 
   }
 });
 
-test('A-078 uid and email of two customers are nobody; neither is a missing parameter', async () => {
+test('A-078 uid and email of two customers are CUSTOMER_NOT_FOUND; without both a parameter is missing', async () => {
   const first = await create({ email: 'a78@example.com' });
   await create({ email: 'b78@example.com' });
   const both = { uid: first.uid, email: 'b78@example.com' };

@@ -307,7 +307,7 @@ test('a customer created with signup_uid has its points at once, in answer, ledg
   await updateRestaurant(core.db, restuid, { signupPoints: 0 });
 });
 
-test('A-073 a removed customer keeps its ledger with the uid alone, and nothing is credited any more', async () => {
+test('A-073 the ledger of a removed customer keeps the uid alone, and gets no more credits', async () => {
   const uid = await newCustomer({ first_name: 'Ada', signup_uid: 'app-7' });
   await move(uid, 'add', 30);
   await credit(uid, 'ord_x', 1000);
@@ -380,7 +380,7 @@ test('A-029 entries and customers of another restaurant answer like invented one
   expect(foreign.map((answer) => answer.slice(0, 3))).toEqual(['404', '200', '200', '404', '404', '422']);
 });
 
-test('what a movement needs is named all at once', async () => {
+test('all missing members of a movement are reported at once', async () => {
   const missing = await core.call('POST', '/loyaltylog/create', { body: { diff_points: 'many' } });
   expect([missing.status, missing.json.error]).toEqual([400, 'MISSING_PARAMETER']);
   expect(missing.json.errors.map((error: Json) => [error.pointer, error.code])).toEqual([

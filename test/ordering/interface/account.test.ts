@@ -74,7 +74,7 @@ test('a restaurant with a wrong zone or currency is refused with every problem n
   await expect(core.addRestaurant({ timeZone: 'Europe/Nowhere' })).rejects.toThrow('IANA');
 });
 
-test('a restaurant that is gone answers 401, whatever is asked', async () => {
+test('every operation of a removed restaurant answers 401', async () => {
   const caller = { ...core.restaurant.caller, tenants: ['rst_gone'] };
   for (const path of ['/customerstats/customers', '/loyaltylog/list', '/account/subrestaurants']) {
     const answer = await core.call('GET', path, { caller });

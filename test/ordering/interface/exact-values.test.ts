@@ -42,7 +42,7 @@ const leavesOf = (schema: Json, path: string[] = []): Leaf[] => {
   return schema.readOnly === true ? [] : [{ path, type: schema.type, schema }];
 };
 
-/** Of the restaurant it is asked before the values are judged. */
+/** Checked against the restaurant before the values are validated. */
 const leaves = (operation: Operation): Leaf[] =>
   leavesOf(z.toJSONSchema(operation.params, { io: 'input', unrepresentable: 'any' })).filter(
     ({ path }) => path[0] !== 'restuid',
@@ -118,7 +118,7 @@ afterAll(() => api.close());
 const send = (operation: Operation, body: string): Promise<Answer> =>
   api.core.call(operation.method, operation.path, { body, headers: { 'content-type': 'application/json' } });
 
-test('the operations and their values are all there', () => {
+test('the table lists all operations and their values', () => {
   const names = operations.flatMap((operation) =>
     leaves(operation).map((leaf) => `${operation.path} ${pointerOf(leaf)}`),
   );
@@ -143,7 +143,7 @@ const posts = operations
 
 test.each(posts)('F-01 F-02 %s takes a number of a body as it is, or refuses it', async (_path, operation) => {
   const all = leaves(operation);
-  // Of an import, its elements are judged once its own values are right.
+  // An import validates its elements after its own parameters.
   const fixed: Record<string, string> =
     operation.path === '/menu/import' ? { pos_uid: '"till"', update_mode: '"merge"' } : {};
   const nested = all.filter(({ path }) => path.length > 1);
@@ -164,13 +164,13 @@ test.each(posts)('F-01 F-02 %s takes a number of a body as it is, or refuses it'
       for (const leaf of sent) {
         if (given[leaf.path[0] ?? ''] !== undefined) continue;
         const faults = faultsOf(answer).filter(({ pointer }) => pointer === pointerOf(leaf));
-        const told = `${text} for ${pointerOf(leaf)}: ${JSON.stringify(faults)}`;
+        const label = `${text} for ${pointerOf(leaf)}: ${JSON.stringify(faults)}`;
         if (canHold(leaf, text))
           expect(
             faults.filter(({ code }) => code !== 'CONFLICTING_VALUES'),
-            told,
+            label,
           ).toEqual([]);
-        else expect(codesOf(leaf), told).toContain(faults[0]?.code);
+        else expect(codesOf(leaf), label).toContain(faults[0]?.code);
       }
     }
 });
@@ -186,15 +186,15 @@ test.each(gets)('F-01 F-02 %s takes a number of its query as it is, or refuses i
     const answer = await api.core.call('GET', `${operation.path}?${query}`);
     for (const leaf of numbers) {
       const faults = faultsOf(answer).filter(({ pointer }) => pointer === pointerOf(leaf));
-      const told = `${text} for ${pointerOf(leaf)}: ${JSON.stringify(faults)}`;
+      const label = `${text} for ${pointerOf(leaf)}: ${JSON.stringify(faults)}`;
       // A query is text, and the text of a number has no exponent.
       if (!/e/i.test(text) && canHold(leaf, text) && !(text === '-0' && leaf.type === 'boolean')) {
-        if (!/^-0$|^\d\.\d+$/.test(text)) expect(faults, told).toEqual([]);
+        if (!/^-0$|^\d\.\d+$/.test(text)) expect(faults, label).toEqual([]);
       } else {
         const isNumber = !/e/i.test(text) && leaf.type !== 'boolean';
         expect(
           codesOf(leaf).filter((code) => !isNumber || code !== 'TYPE'),
-          told,
+          label,
         ).toContain(faults[0]?.code);
       }
     }

@@ -22,7 +22,7 @@ const countOf = async (email: string): Promise<number> => {
   return rows[0]?.count ?? -1;
 };
 
-test('A-114 the same request again gets the same bytes, says so, and has one effect and one event', async () => {
+test('A-114 a repeated request gets the same bytes, marked as replayed, and has one effect and one event', async () => {
   const raw = { headers: { 'content-type': 'application/json' } };
   const first = await create('k-114', '{"email":"a114@example.com","city":"Pisa"}', raw);
   const again = await create('k-114', '{ "city" : "Pisa", "email":"a114@example.com" }', raw);

@@ -210,7 +210,7 @@ const everythingBut = async (restuid: string): Promise<string> => {
   return JSON.stringify(parts);
 };
 
-test('A-029 what belongs to another restaurant answers byte for byte like what does not exist, in every member of every operation', async () => {
+test('A-029 an entity of another restaurant answers byte for byte like an invented one, in every member of every operation', async () => {
   const before = await everythingBut(mine.restuid);
   const answers: Record<string, [string, string]> = {};
   for (const [name, members] of Object.entries(cases)) {

@@ -70,7 +70,7 @@ const costOf = async ({ restaurant }: Shop, path: string, query: AskedQuery): Pr
 
 /**
  * In pages, where what grows with the rows would grow five times: indexes of more rows have more levels, and rows lie
- * further apart, up to a page for each. The goal is 1.3 times the time; `npm run bench:orders` measures that.
+ * more scattered, up to a page for each. The goal is 1.3 times the time; `npm run bench:orders` measures that.
  */
 const levels = 40;
 const ratioMax = 1.6;
@@ -91,7 +91,7 @@ for (const { path, params } of lists)
     expect(dearer).toEqual([]);
   }, 240_000);
 
-test('a cost that grows would be seen', async () => {
+test('the measurement detects a growing cost', async () => {
   const { grown } = shops[1] as Shop;
   const pages = async (rows: number): Promise<number> => {
     const answer = await api.core.pool.query<{ 'QUERY PLAN': Json[] }>(

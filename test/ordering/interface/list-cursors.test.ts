@@ -35,7 +35,7 @@ const read = async (path: string, query: Record<string, string | number>): Promi
   return json;
 };
 
-/** By what tells items apart. */
+/** The members that identify an item. */
 const nameOf = (item: Json): string => item.uid ?? item.id ?? `${item.created_iso} ${item.version}`;
 
 const follow = async (

@@ -37,7 +37,7 @@ const list = (restaurant: TestRestaurant, query: Query = {}): Promise<Answer> =>
 
 const uidsOf = (answer: Answer): string[] => answer.json.customers.map((customer: Json) => customer.uid);
 
-test('A-065 without page it is page 1; past the end the list is empty; the last page says so', async () => {
+test('A-065 without page it is page 1; past the end the list is empty; the last page has more: false', async () => {
   const restaurant = await restaurantWith(phones(5));
   const all = await list(restaurant);
   expect(all.json).toMatchObject({ page: 1, pagesize: 100, total_count: 5, more: false, next_cursor: null });
@@ -94,7 +94,7 @@ test('A-066 customers of one second come each exactly once and in the same seque
   expect(byCursor).toEqual([...byCursor].sort().reverse());
 });
 
-test('A-067 customers that come and go between cursor pages make no other one appear twice or vanish', async () => {
+test('A-067 customers that are created or removed between cursor pages do not repeat or hide other customers', async () => {
   const restaurant = await restaurantWith(phones(20));
   const before = uidsOf(await list(restaurant));
   const removed: string[] = [];
@@ -191,7 +191,7 @@ test('A-077 q finds the start of a name, email or phone without case, and nothin
   expect([short.status, short.json.errors[0].code]).toEqual([400, 'LENGTH']);
 });
 
-test('A-077 signedup, code and location match exactly; a filter that names nothing known gives an empty list', async () => {
+test('A-077 signedup, code and location match exactly; a filter with an unknown value gives an empty list', async () => {
   const restaurant = await restaurantWith([
     { phone: '1', signup_uid: 's' },
     { phone: '2', code: 'VIP' },

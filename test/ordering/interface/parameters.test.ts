@@ -387,7 +387,7 @@ test('A-059 three wrong members of a customer come in one answer', async () => {
   expect(faultsOf(answer)).toEqual(['country LENGTH', 'email FORMAT', 'phone LENGTH']);
 });
 
-test('A-064 bad parameters are named before an unknown entity', async () => {
+test('A-064 invalid parameters are reported before an unknown entity', async () => {
   const answer = await core.call('POST', '/customer/update', { body: { uid: 'cus_none', country: 'ITALY' } });
   expect([answer.status, faultsOf(answer)]).toEqual([400, ['country LENGTH']]);
   const unknown = await core.call('POST', '/customer/update', { body: { uid: 'cus_none', country: 'IT' } });
@@ -414,7 +414,7 @@ test('an unknown path, another case and a trailing slash are INVALID_ACTION, nev
   }
 });
 
-test('what an answer does not declare never leaves', async () => {
+test('members that an answer does not declare are never sent', async () => {
   const answer = await core.call('GET', '/probe/extra');
   expect(answer.json).toEqual({ success: true, shown: { name: 'a' } });
 });

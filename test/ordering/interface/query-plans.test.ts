@@ -61,7 +61,7 @@ const ok = async (method: string, path: string, query: Record<string, string | n
   return answer.json;
 };
 
-test('a scan would be seen', async () => {
+test('the check detects a table scan', async () => {
   const { rows } = await core.pool.query<{ 'QUERY PLAN': Json[] }>(
     `explain (format json) select from ordering.orders where notes = 'none'`,
   );

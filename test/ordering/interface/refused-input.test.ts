@@ -138,7 +138,7 @@ test.each(periods)('F-06 %s refuses a %s after its end', async (path, from) => {
   expect((await ask({ [from]: '2026-03-01', [to]: '2026-03-01' })).status).toBe(200);
 });
 
-test('F-11 where one of two members is needed the text says so, with the place of both', async () => {
+test('F-11 if one of two members is required, the text names both with their pointers', async () => {
   for (const [path, body, names] of [
     ['/customer/create', '{}', 'email or phone'],
     ['/customer/remove', '{}', 'uid or email'],

@@ -64,7 +64,7 @@ test('every way to lack a fresh assertion for exactly this request is 401, and n
     'another method': signer()(caller, { method: 'GET', target }),
     'another path': signer()(caller, { method: 'POST', target: '/api/customer/remove' }),
     'another query': signer()(caller, { method: 'POST', target: `${target}?restuid=x` }),
-    'a claim that nobody knows': signed(`${header}.${extended}`),
+    'an unknown claim': signed(`${header}.${extended}`),
     'a changed byte of the header': changed(good, 3),
     'a changed byte of the claims': changed(good, header.length + 10),
     'a changed byte of the signature': changed(good, header.length + payload.length + 8),

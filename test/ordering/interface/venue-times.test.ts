@@ -13,9 +13,9 @@ const expectTrue = (date: Date, zone: string): void => {
   const minutes = aheadMs(date, zone) / 60_000;
   const size = Math.abs(minutes);
   const offset = `${minutes < 0 ? '-' : '+'}${[Math.floor(size / 60), size % 60].map((n) => String(n).padStart(2, '0')).join(':')}`;
-  const told = [zone, date.toISOString(), legacyDate(date, zone), isoDate(date, zone)];
+  const shown = [zone, date.toISOString(), legacyDate(date, zone), isoDate(date, zone)];
   const clock = clockIn(date, zone);
-  expect(told).toEqual([zone, date.toISOString(), clock, `${clock.replace(' ', 'T')}${offset}`]);
+  expect(shown).toEqual([zone, date.toISOString(), clock, `${clock.replace(' ', 'T')}${offset}`]);
 };
 
 /** Changes at midnight and a minute after it, by half an hour, by a whole day, forth and back within weeks. */
@@ -46,7 +46,7 @@ test('the wall clock and the offset of a zone are right to the second around eve
   }
 });
 
-test('the same in every zone there is, on any day', () => {
+test('wall clock and offset are right in every zone, on any day', () => {
   const zones = Intl.supportedValuesOf('timeZone');
   expect(zones.length).toBeGreaterThan(400);
   for (const [index, zone] of zones.entries())

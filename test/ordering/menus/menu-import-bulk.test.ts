@@ -115,7 +115,7 @@ test('A-098 one bad product among 5,000 stops the whole import, and names itself
   expect(await menuOf(restaurant)).toEqual({ categories: [], products: [] });
 });
 
-test('the largest menu goes in within seconds, readers are served meanwhile, and its repetition changes nothing', async () => {
+test('the largest menu is imported within seconds while readers are served, and a repetition changes nothing', async () => {
   const restaurant = await core.addRestaurant();
   const menu = large();
   const started = performance.now();

@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => core.close());
 
-test('only what is wrong at the top is VALIDATION_ERROR, also what is sent along with a plan', async () => {
+test('only faults of top-level members are VALIDATION_ERROR, including members sent with a plan', async () => {
   const restaurant = await core.addRestaurant();
   for (const [body, pointer, code] of [
     [{ categories: {}, products: [] }, 'categories', 'TYPE'],
@@ -150,7 +150,7 @@ test('wrong types inside elements are findings of the import, never a crash and 
   expect(await menuOf(restaurant)).toEqual({ categories: [], products: [] });
 });
 
-test('warnings name what is probably not meant, and the import is applied', async () => {
+test('probably unintended values are warnings, and the import is applied', async () => {
   const restaurant = await core.addRestaurant();
   const report = await accepted(restaurant, {
     colour: 'red',
@@ -174,7 +174,7 @@ test('warnings name what is probably not meant, and the import is applied', asyn
   expect(report.state).toBe('applied');
 });
 
-test('an element that cannot be identified is not taken for one that was left out', async () => {
+test('an element that cannot be identified does not count as left out', async () => {
   const restaurant = await core.addRestaurant();
   await accepted(restaurant, { categories: [category('C1')], products: [product('P1')] });
   const report = await refused(restaurant, { categories: [category('C1')], products: [product('')] });

@@ -47,7 +47,7 @@ test('A-095 a replace states categories and products; a merge may leave them out
   expect([merged.status, merged.json.import.state]).toEqual([200, 'applied']);
 });
 
-test('an import creates what was sent, and the report says so', async () => {
+test('an import creates the sent elements, and the report lists them', async () => {
   const restaurant = await core.addRestaurant();
   const report = await accepted(restaurant, {
     categories: [category('C1', { options: [size] })],
@@ -193,7 +193,7 @@ test('A-097 a replace removes what its own point of sale left out, and what is s
   expect(await uidsByExtId('categories', restaurant)).toEqual(categoriesBefore);
 });
 
-test("A-097 what the panel made is nobody else's to change or remove", async () => {
+test('A-097 no import changes or removes elements that the panel created', async () => {
   const restaurant = await core.addRestaurant();
   const make = (products: Body[]) =>
     inTransaction(core.db, (tx) =>
@@ -216,7 +216,7 @@ test("A-097 what the panel made is nobody else's to change or remove", async () 
   expect(await menuOf(restaurant)).toEqual(before);
 });
 
-test('a replace takes over what another point of sale of the same client sent, a merge leaves it where it was', async () => {
+test('a replace takes over elements of another point of sale of the same client, a merge does not', async () => {
   const restaurant = await core.addRestaurant();
   const menu = { categories: [category('C1')], products: [product('P1'), product('P2')] };
   await accepted(restaurant, menu);
@@ -252,7 +252,7 @@ test('options and values that were left out come back with their uids', async ()
   expect(await optionsOf()).toEqual(before);
 });
 
-test('a merge changes what it names, keeps the rest and removes nothing; a replace puts what is left out to its default', async () => {
+test('a merge changes named members only and removes nothing; a replace sets omitted members to their defaults', async () => {
   const restaurant = await core.addRestaurant();
   await accepted(restaurant, {
     categories: [category('C1', { description: 'Good' }), category('C2')],

@@ -246,7 +246,7 @@ test('A-103 a revert reaches the latest 50 versions of the same client, and leav
   expect(kept.rows[0]?.versions).toBeLessThanOrEqual(100);
 });
 
-test('menu/imports lists what was done, the latest first, and shows one with its report', async () => {
+test('menu/imports lists imports, the latest first, and shows one with its report', async () => {
   const restaurant = await core.addRestaurant();
   const other = clientOf([restaurant.restuid], { id: 'opc_other' });
   const key = clientOf([restaurant.restuid], { id: 'key_1', kind: 'api_key' });
@@ -285,7 +285,7 @@ test('menu/imports lists what was done, the latest first, and shows one with its
   core.clock.set(at);
 });
 
-test('a long import is seen running, with how far it is, until it is done', async () => {
+test('a long import is listed as running, with its progress, until it is done', async () => {
   const restaurant = await core.addRestaurant();
   const values = Array.from({ length: 10 }, (_, i) => ({ ext_id: `v${i}`, name: `V${i}` }));
   const options = [{ ext_id: 'o', name: 'O', type: 'multiple', option_values: values }];
@@ -307,7 +307,7 @@ test('a long import is seen running, with how far it is, until it is done', asyn
   expect((await imports(restaurant)).json.imports).toMatchObject([{ state: 'applied', percent: 100, version: 1 }]);
   const report = await importing;
   expect((await imports(restaurant, { version: 1 })).json.imports).toEqual([report]);
-  // Its process has died: nothing is heard of it any more.
+  // Its process has died, so its record is not updated any more.
   await sql`update ordering.menu_imports set state = 'running', touched = now() - interval '3 minutes'
     where restuid = ${restaurant.restuid}`.execute(core.db);
   expect((await imports(restaurant)).json.imports).toMatchObject([{ state: 'failed' }]);

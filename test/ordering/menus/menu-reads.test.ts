@@ -187,7 +187,7 @@ test('F-07 A-065 the lists of a menu go by page and by cursor, to the same end',
   expect([wrong.status, wrong.json.errors]).toMatchObject([400, [{ pointer: 'pagesize', code: 'RANGE' }]]);
 });
 
-test('A-029 what belongs to another restaurant answers as what never was', async () => {
+test('A-029 elements of another restaurant answer like invented ones', async () => {
   const theirs = async (path: string, what: string): Promise<string> =>
     (await core.call('GET', path, { caller: other.caller })).json[what][0].uid;
   const category = await theirs('/menu/categories', 'categories');

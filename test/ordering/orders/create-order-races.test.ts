@@ -93,9 +93,9 @@ test('A-085 more points than there are, or none to speak of, are refused and lea
   const fresh = await shop.create({ client: { first_name: 'Eve', email: 'fresh@example.com' }, redeem_points: 1 });
   expect(fresh.json.error).toBe('INSUFFICIENT_POINTS');
   expect(await shop.customer('fresh@example.com')).toBeUndefined();
-  const nobody = { creator: 'restaurant', client: { first_name: 'Walk-in' }, redeem_points: 1 };
+  const walkIn = { creator: 'restaurant', client: { first_name: 'Walk-in' }, redeem_points: 1 };
   const notEnabled = [400, 'VALIDATION_ERROR', [['redeem_points', 'NOT_ENABLED']]];
-  expect(refusalOf(await shop.create(nobody))).toEqual(notEnabled);
+  expect(refusalOf(await shop.create(walkIn))).toEqual(notEnabled);
   const worthless = await openShop(core);
   expect(refusalOf(await worthless.create({ redeem_points: 1 }))).toEqual(notEnabled);
 });
@@ -120,14 +120,14 @@ test('A-085 of 100 parallel orders for the whole balance exactly one gets it', a
 
 test('A-075 parallel first orders of one new email make one customer, and numbers run on without gaps', async () => {
   const own = await openShop(core);
-  const client = { first_name: 'Ada', email: 'crowd@example.com' };
+  const client = { first_name: 'Ada', email: 'parallel-orders@example.com' };
   const answers = await Promise.all([
     ...times(40, () => own.placed({ client })),
     ...times(10, () => own.create({ client, details: [own.line('P3')] })),
   ]);
   const numbers = answers.slice(0, 40).map(({ number }) => number);
   expect(numbers.sort((a, b) => a - b)).toEqual(times(40, (i) => i + 1));
-  const customer = await own.customer('crowd@example.com');
+  const customer = await own.customer('parallel-orders@example.com');
   expect(customer).toMatchObject({ orders_count: 40, pickup_orders_count: 40, orders_total: 340 });
   const events = await core.events({ kind: 'customers', entity: customer.uid });
   expect(events.map(({ change }) => change)).toEqual(['created']);

@@ -197,7 +197,7 @@ test('A-082 too few or too many values are OPTION_COUNT at the option', async ()
   ]);
 });
 
-test('an option none of whose values goes with the chosen size asks for nothing', async () => {
+test('an option without any value for the chosen size requires none', async () => {
   const rim = {
     ext_id: 'rim',
     name: 'Rim',
@@ -218,7 +218,7 @@ test('an option none of whose values goes with the chosen size asks for nothing'
   expect(refusalOf(big)).toEqual([400, 'VALIDATION_ERROR', [['/details/0/options', 'OPTION_COUNT']]]);
 });
 
-test('what an order needs depends on its method, and everything that is missing is named at once', async () => {
+test('required members depend on the method, and all missing ones are reported at once', async () => {
   const all = await shop.call('POST', '/order/create', { body: {} });
   expect(refusalOf(all)).toEqual([
     400,
@@ -261,7 +261,7 @@ test('what an order needs depends on its method, and everything that is missing 
   }
 });
 
-test('whatever shape a member has, the answer names it and is never a fault of ours', async () => {
+test('a member of any shape is named in the answer, which is never an internal fault', async () => {
   const shapes = fc.oneof(
     fc.constantFrom<Json>(null, '', [], {}, 7, true, 'x', { uid: {} }, { date: [] }, { date: at(), address: 7 }, [
       null,
@@ -282,9 +282,9 @@ test('whatever shape a member has, the answer names it and is never a fault of o
   );
 });
 
-test('A-059 values outside their bounds are named at once with their pointers', async () => {
+test('A-059 all values outside their bounds are reported at once with their pointers', async () => {
   const answer = await shop.create({
-    client: { first_name: 'x'.repeat(101), email: 'nobody', phone: '1'.repeat(33) },
+    client: { first_name: 'x'.repeat(101), email: 'invalid', phone: '1'.repeat(33) },
     payment_method: 'card',
     details: [
       { product: { uid: 'a b' }, quantity: 0, notes: 'n'.repeat(501) },
@@ -317,7 +317,7 @@ test('A-059 values outside their bounds are named at once with their pointers', 
   expect((await shop.placed({ details: many.slice(1) })).total).toBe(1000);
 });
 
-test('what is blank is nothing, and members of another method are neither judged nor kept', async () => {
+test('a blank value counts as none, and members of another method are neither checked nor stored', async () => {
   const { uid } = await shop.placed({
     client: { first_name: ' Ada ', last_name: '', email: 'blank@example.com', phone: ' ' },
     payment_method: 'invoice',
@@ -359,7 +359,7 @@ test('dates reach from 5 minutes ago to 365 days ahead', async () => {
   }
 });
 
-test('faults of parameters are all named before what the domain refuses, wherever the order is to go', async () => {
+test('all faults of parameters are reported before refusals of the domain, for every method', async () => {
   const faults: Json = { pickup: { date: at(-dayMs) }, redeem_points: 1 };
   const named = [
     ['/pickup/date', 'RANGE'],
@@ -378,7 +378,7 @@ test('faults of parameters are all named before what the domain refuses, whereve
   ]);
 });
 
-test('A-088 an order of the restaurant, or where nobody has to confirm, is confirmed at once: order.new, then order.confirmed', async () => {
+test('A-088 an order that the restaurant creates, or that needs no confirmation, is confirmed at once: order.new, then order.confirmed', async () => {
   const byRestaurant = await shop.placed({ creator: 'restaurant', client: { first_name: 'Walk-in' } });
   const trusting = await openShop(core, { confirmationRequired: false });
   const byCustomer = await trusting.placed();

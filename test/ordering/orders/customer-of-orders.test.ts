@@ -41,7 +41,7 @@ const customerOf = async (email: string): Promise<Json> =>
 
 const changesOf = (uid: string): Promise<Json[]> => core.events({ kind: 'customers', entity: uid });
 
-test('A-075 an order by a new email makes the customer, and customer.changed shows what commits with it', async () => {
+test('A-075 an order with a new email creates the customer, and customer.changed shows the committed statistics', async () => {
   await order({ email: 'new@example.com', phone: '+39 1' });
   const customer = await customerOf('NEW@example.com');
   expect(customer).toMatchObject({ first_name: 'Ada', phone: '+39 1', orders_count: 1, pickup_orders_count: 1 });
@@ -74,7 +74,7 @@ test('A-074 orders of a known customer change statistics and balance at once and
   expect(events[1].customer).toMatchObject({ orders_count: 1, loyalty_points: 15 });
 });
 
-test('A-076 cancelled orders leave counts, total, first and last dates and points as if they never were', async () => {
+test('A-076 cancelled orders leave counts, total, first and last dates and points as they were without them', async () => {
   const first = await order({ email: 'cancel@example.com' });
   core.clock.advance(60_000);
   const second = await order({ email: 'cancel@example.com' }, 1);
@@ -97,7 +97,7 @@ test('A-076 cancelled orders leave counts, total, first and last dates and point
   core.clock.advance(-60_000);
 });
 
-test('A-073 orders and ledger of a removed customer keep client.uid alone, and closing credits nobody', async () => {
+test('A-073 orders and ledger of a removed customer keep client.uid alone, and closing an order credits no points', async () => {
   const placed = await order({ email: 'gone@example.com', last_name: 'Lovelace', phone: '73' });
   const { uid } = await customerOf('gone@example.com');
   await act('confirm', placed);

@@ -112,7 +112,7 @@ test('A-080 of several = values the last by option position, then value position
   expect(await linesOf([shop.line('bowl', { options: { early: ['c'] } })])).toMatchObject([{ total: 20 }]);
 });
 
-test('A-080 options never take a unit below zero, and price_options says what they took', async () => {
+test('A-080 options never take a unit below zero, and price_options is the amount that they took', async () => {
   const details = [shop.line('P1', { quantity: 3, options: { extras: ['smaller', 'ham'] } })];
   expect(await linesOf(details)).toMatchObject([{ price: 8.5, price_options: -8.5, quantity: 3, total: 0 }]);
 });
@@ -156,7 +156,7 @@ test('redeemed points are taken off by their value, at most the value of the lin
   expect((await shop.placed({ client, redeem_points: 170 })).total).toBe(0);
 });
 
-test('where money has no minor digits, a discount is rounded half-up to the whole unit', async () => {
+test('in a currency without minor digits a discount is rounded half-up to the whole unit', async () => {
   const { caller } = await core.addRestaurant({ currency: 'JPY', pointValue: 0.15, pointsPerUnit: 0.01 });
   const call = (path: string, body: Json): Promise<Json> => core.call('POST', path, { caller, body });
   const products = [{ ext_id: 'P1', category_ext_id: 'C1', name: 'Ramen', price: 1050 }];

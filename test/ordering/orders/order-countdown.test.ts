@@ -40,7 +40,7 @@ test('the end of the countdown is exclusive: a millisecond before it confirms, a
   expect([answer.status, answer.json.error]).toEqual([409, 'TIMEOUT']);
   expect(answer.json.order).toMatchObject({ uid: late.uid, status: 'timed_out', seq: 3 });
   expect(answer.json.order.confirmation).toMatchObject({ timeout: true, closed: true, date: '2026-03-01 12:10:00' });
-  // Who was told so does not find it alive: it cannot be cancelled any more, and the step makes what was shown true.
+  // After the answer TIMEOUT the order cannot be cancelled, and the automatic step stores the answered state.
   const cancel = await shop.act('cancel', late);
   expect([cancel.status, cancel.json.error, cancel.json.order]).toEqual([409, 'CONFLICT', answer.json.order]);
   expect(await lastEventOf(late.uid)).toEqual([]);
@@ -115,7 +115,7 @@ test('A-091 the service finds after a restart what ended meanwhile, and takes po
   });
 });
 
-test('an order whose step fails does not keep the others waiting', async () => {
+test('a failing time-out of one order does not delay the others', async () => {
   const [broken, fine] = [await shop.placed(), await shop.placed()];
   const fail = sql`create function fail_one() returns trigger language plpgsql as
     $$ begin if new.status = 'timed_out' then raise exception 'broken'; end if; return new; end $$`;

@@ -183,7 +183,7 @@ test('A-127 moves made while the kind is off raise seq and are not recorded; the
   expect((await shop.eventsOf(order.uid)).at(-1)).toEqual(['order.closed', 4, 2]);
 });
 
-test('A-093 closing adds points, cancelling takes them back and gives back what was redeemed', async () => {
+test('A-093 closing adds points, cancelling takes them back and returns the redeemed points', async () => {
   const email = 'points@example.com';
   const { customer } = (await shop.call('POST', '/customer/create', { body: { email } })).json;
   const movement = { client_uid: customer.uid, diff_points: 20 };
@@ -209,7 +209,7 @@ test('A-093 closing adds points, cancelling takes them back and gives back what 
   expect(await shop.customer(email)).toMatchObject({ loyalty_points: 0 });
 });
 
-test('A-076 an order that is cancelled or times out leaves the statistics as if it never was', async () => {
+test('A-076 a cancelled or timed-out order leaves the statistics as they were without it', async () => {
   const email = 'dates@example.com';
   const client = { first_name: 'Ada', email };
   const make = async (minute: number, change: Json = {}): Promise<Json> => {

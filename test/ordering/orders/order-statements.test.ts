@@ -57,7 +57,7 @@ test('an order of a known customer takes 10 statements in 3 round trips, however
   expect(await statementsOf(() => shop.placed({ details }))).toEqual(statements);
 });
 
-test('orders of one restaurant wait for one answer, the number: what is written comes with the commit', async () => {
+test('orders of one restaurant wait for one answer, the number; their writes go out with the commit', async () => {
   const statements = await statementsOf(() => shop.placed());
   const counter = statements.findIndex((statement) => statement.includes('ordering.counters'));
   // The order, and both of its events.

@@ -1,4 +1,7 @@
-/** The token of an order is shown to those who may act on it, and lies in the database nowhere but in the events it is sent with. */
+/**
+ * The token of an order is shown to those who may act on it, and lies in the database nowhere but in the events it is
+ * sent with.
+ */
 import { type RawBuilder, sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Answer, type Json, startOrdering, type TestOrdering } from '../../support/ordering.ts';

@@ -56,7 +56,7 @@ test('A-066 100 orders of one second come each exactly once and in the same sequ
   });
 });
 
-test('A-067 orders that come in, move and lose their customer between cursor pages disturb no other', async () => {
+test('A-067 orders that are created, move or lose their customer between cursor pages do not affect other orders', async () => {
   const shop = await openShop(core);
   const before: Json[] = [];
   for (const index of times(20, (i) => i)) {
@@ -184,7 +184,7 @@ test('A-029 a list shows the orders of its own restaurant, each as orders/get sh
   expect((await list(mine, { client_uid: client })).json.orders).toEqual([]);
 });
 
-test('orders/get asks for uid or external_id', async () => {
+test('orders/get requires uid or external_id', async () => {
   const shop = await openShop(core);
   const needed = ['uid', 'external_id'].map((name) => [name, 'REQUIRED']);
   expect(refusalOf(await shop.call('GET', '/orders/get'))).toEqual([400, 'MISSING_PARAMETER', needed]);

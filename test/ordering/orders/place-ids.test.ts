@@ -70,7 +70,7 @@ test('a place id alone becomes an address: it is priced by its zone and stands i
   expect(await addressOf(answer)).toEqual({ ...near, ...empty, floor: '3', place_id: 'ChIJ/../x?&', kms: 0.1 });
 });
 
-test('given members win over what the place id says, and a whole address asks nobody', async () => {
+test('sent members win over those of the place id, and a complete address needs no geocoder', async () => {
   geocoder.behave(json({ ...near, province: 'FI', quarter: 'Duomo' }));
   const given = { place_id: 'ChIJ', street: 'Piazza del Duomo', lat: 43.7732, lng: 11.2561 };
   expect(await addressOf(await deliver(given))).toMatchObject({ ...near, ...given, number: '12', province: 'FI' });
@@ -135,14 +135,14 @@ test('A-083 a place id that means nothing, or a place outside every zone, is INV
   expect((await deliver({ place_id: 'ChIJ', lat: 43.774, lng: 11.256 })).json.order.delivery_fee).toBe(1);
 });
 
-test('what does not fit an address is left out, and never breaks the order', async () => {
+test('parts of the geocoder answer that do not fit an address are left out, and the order succeeds', async () => {
   const strange = { street: 'x'.repeat(201), city: 'a\0b', zip: 50122, country: 'Italia', number: '  ', lng: 11.256 };
   geocoder.behave(json({ ...strange, lat: 43.774, province: ' FI ' }));
   const left = { street: null, city: null, zip: null, country: null, number: null, province: 'FI', lat: 43.774 };
   expect(await addressOf(await deliver({ place_id: 'ChIJ' }))).toMatchObject(left);
 });
 
-test('a geocoder that cannot answer refuses no order for good: 503, the key stays free, and then it is taken', async () => {
+test('while the geocoder is away an order answers 503 and its key stays free; afterwards it is accepted', async () => {
   const failures: Behaviour[] = [
     json({}, 500),
     json({ status: 'OVER_QUERY_LIMIT', results: [] }),
@@ -161,7 +161,7 @@ test('a geocoder that cannot answer refuses no order for good: 503, the key stay
     expect([answer.status, answer.json.error, answer.headers.get('retry-after')]).toEqual([503, 'OVERLOADED', '5']);
   }
   geocoder.behave(json({}, 500));
-  // Other faults are told all the same.
+  // Other faults are reported as well.
   const other = await deliver({ place_id: 'ChIJ' }, { details: [{ product: { uid: 'prd_x' }, quantity: 1 }] });
   expect(refusalOf(other)).toEqual([422, 'PRODUCT_NOT_FOUND', [['/details/0/product/uid', 'PRODUCT_NOT_FOUND']]]);
   // Who says where to go by himself needs no geocoder.
@@ -169,14 +169,14 @@ test('a geocoder that cannot answer refuses no order for good: 503, the key stay
   geocoder.behave(json(near));
   const taken = await deliver({ place_id: 'ChIJ' }, {}, headers);
   expect([taken.status, taken.headers.get('idempotent-replayed')]).toEqual([200, null]);
-  // A replay asks nobody.
+  // A replay does not ask the geocoder.
   geocoder.behave(json({}, 500));
   const from = geocoder.received.length;
   expect((await deliver({ place_id: 'ChIJ' }, {}, headers)).text).toBe(taken.text);
   expect(asked(from)).toEqual([]);
 });
 
-test('an external id remembers what was sent, not what the place id meant that day', async () => {
+test('the hash of an external id covers the sent members, not the answer of the geocoder', async () => {
   geocoder.behave(json(near));
   const first = await deliver({ place_id: 'ChIJ' }, { external_id: 'place-1' });
   for (const behaviour of [json({ ...near, number: '14' }), json({}, 500)]) {

@@ -9,10 +9,12 @@ type Options = { format: string; after?: string; cursorFile?: string };
 export const auditExportCommand = (group: Command, output: Output): void => {
   group
     .command('export')
-    .description('the audit as lines on standard output, each event at least once; the cursor comes on standard error')
+    .description(
+      'print the audit as lines on standard output, each event at least once; the cursor goes to standard error',
+    )
     .option('--format <format>', 'jsonl (Elastic Common Schema) or csv', 'jsonl')
-    .option('--after <cursor>', 'only what came after the export that gave this cursor')
-    .option('--cursor-file <file>', 'take the cursor from this file when it is there, and leave the new one in it')
+    .option('--after <cursor>', 'only events after the export that returned this cursor')
+    .option('--cursor-file <file>', 'read the cursor from this file if it exists, and write the new one to it')
     .action(async (options: Options, command: Command) => {
       const format = exportFormats.find((name) => name === options.format);
       if (format === undefined) throw new UsageError(`--format is ${exportFormats.join(' or ')}`);
@@ -21,13 +23,13 @@ export const auditExportCommand = (group: Command, output: Output): void => {
         throw new UsageError('Give the cursor once: --after or --cursor-file');
       }
       const after = options.after ?? readCursor(options.cursorFile);
-      // A reader that goes away rejects the write below; unheard, the event would end the process beside it.
+      // A closed pipe rejects the write below. Without this listener the error event would end the process first.
       process.stdout.on('error', () => undefined);
       const { cursor, events, gaps } = await withAdmin(command, (admin) => admin.exportAudit({ format, after, write }));
       for (const { chain, from, to } of gaps) {
-        output.error(`gap: events ${chain}-${from} to ${chain}-${to} are not there any more`);
+        output.error(`gap: events ${chain}-${from} to ${chain}-${to} no longer exist`);
       }
-      // Only now: whatever breaks before is exported again.
+      // Written last: after a failure the next export repeats these events.
       if (options.cursorFile !== undefined) saveCursor(options.cursorFile, cursor);
       output.error(`${events} events`);
       output.error(`cursor ${cursor}`);

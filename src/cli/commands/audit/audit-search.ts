@@ -23,30 +23,30 @@ type Options = {
 export const auditSearchCommand = (group: Command, output: Output): void => {
   group
     .command('search')
-    .description('events of the audit, newest first; that it was asked is an event too')
-    .option('--fingerprint <hex>', 'of the credential that was presented (`audit who` tells it)')
+    .description('events of the audit, newest first; the search itself is recorded as an event')
+    .option('--fingerprint <hex>', 'fingerprint of the presented credential (`audit who` shows it)')
     .option('--client <id>', 'API client')
     .option('--restaurant <restuid>', 'restaurant')
-    .option('--decision <decision>', 'allow (done or let through) or deny (refused)')
+    .option('--decision <decision>', 'allow or deny')
     .option('--action <name>', 'name of the event, e.g. token.issued, request.denied, secret.retired')
     .option('--route <id>', 'route of the route table, e.g. orders.list')
     .option('--address <ip>', 'source address')
     .option('--request-id <id>', 'X-Request-Id of the answer')
     .option('--token-id <jti>', 'jti of an access token')
-    .option('--issued-for <id>', 'what was done with the tokens that were issued for this client secret')
+    .option('--issued-for <id>', 'use of the tokens that were issued for this client secret')
     .option('--since <time>', 'from this time on, e.g. 2026-05-01T10:00:00Z')
     .option('--until <time>', 'before this time')
     .option('--limit <n>', `events to show, up to ${searchLimitMax}`, '50')
-    .option('--before <cursor>', 'the page after the one that gave this cursor')
+    .option('--before <cursor>', 'the page after the one that returned this cursor')
     .action(async (options: Options, command: Command) => {
       const search = { filter: filterOf(options), before: options.before, limit: limitOf(options.limit) };
       const found = await withAdmin(command, (admin) => admin.searchAudit(search));
       if (output.json) return output.result({ ...found });
       if (found.events.length === 0 && found.next_cursor === null)
-        return output.line(options.before === undefined ? 'No event fits.' : 'No older event fits.');
+        return output.line(options.before === undefined ? 'No event matches.' : 'No older event matches.');
       for (const event of found.events) output.line(toReadable(event));
       if (found.next_cursor === null) return;
-      if (found.searched_to === null) return output.line(`\nOlder ones: --before ${found.next_cursor}`);
+      if (found.searched_to === null) return output.line(`\nOlder events: --before ${found.next_cursor}`);
       const soFar = found.events.length === 0 ? 'No event found so far' : 'There may be more';
       output.line(`${soFar}: this search looked back to ${found.searched_to} and stopped there.`);
       output.line(`Look further back: --before ${found.next_cursor}`);
@@ -92,7 +92,7 @@ const limitOf = (text: string): number => {
 
 const shownIds = 3;
 
-/** Time, event and what it is about; the hash and whatever is empty are for `--json`. */
+/** The most useful members of an event; `--json` prints all. */
 const toReadable = (event: Record<string, unknown>): string => {
   const ids = event['http.request.id'] as string[];
   const details = JSON.stringify(event['orderpass.details']);

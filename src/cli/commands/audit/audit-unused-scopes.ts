@@ -7,8 +7,8 @@ const daysMax = 3_650;
 export const auditUnusedScopesCommand = (group: Command, output: Output): void => {
   group
     .command('unused-scopes')
-    .description('clients that were granted more than they used, with the command that leaves them what they used')
-    .option('--days <days>', 'used within so many days', '30')
+    .description('clients with unused scopes, with the command that removes these scopes')
+    .option('--days <days>', 'used within this number of days', '30')
     .action(async (options: { days: string }, command: Command) => {
       const days = Number(options.days);
       if (!Number.isInteger(days) || days < 1 || days > daysMax) throw new UsageError(`--days is 1 to ${daysMax}`);
@@ -16,13 +16,11 @@ export const auditUnusedScopesCommand = (group: Command, output: Output): void =
       const clients = found.map((client) => ({ ...client, command: commandOf(client, days) }));
       if (output.json) return output.result({ days, clients });
       if (clients.length === 0) {
-        return output.line(
-          `By its calls within ${days} days, no client that is not disabled holds more than it needs.`,
-        );
+        return output.line(`No enabled client has unused scopes, by its calls within ${days} days.`);
       }
       for (const client of clients) {
         const used = Object.entries(client.used).map(([scope, calls]) => `${scope} (${calls})`);
-        output.line(`${client.client_id}  ${client.name}  ${client.calls} calls let through within ${days} days`);
+        output.line(`${client.client_id}  ${client.name}  ${client.calls} allowed calls within ${days} days`);
         output.line(`  used    ${used.join(', ') || 'none'}`);
         output.line(`  unused  ${client.unused.join(' ')}`);
         output.line(`  ${client.command}`);
@@ -30,7 +28,7 @@ export const auditUnusedScopesCommand = (group: Command, output: Output): void =
     });
 };
 
-/** A client without any scope cannot be; one that used none is stopped in a way that can be taken back. */
+/** A client must have a scope, so the proposal for a client that used none is quarantine, which can be undone. */
 const commandOf = (
   { client_id, proposed }: { client_id: string; proposed: readonly string[] },
   days: number,

@@ -6,10 +6,10 @@ import { withAdmin } from '../../terminal/with-admin.ts';
 
 type Options = { against?: string };
 
-/** As many as a verification names. */
+/** The number of problems that a verification reports at most. */
 const problemsMax = 100;
 
-/** Events that were cut off behind the last signature could not be missed. */
+/** A verification cannot miss events that were cut off after the last signature. */
 const soundText = (unsigned: number): string =>
   unsigned === 0
     ? 'Nothing was changed or removed.'
@@ -19,9 +19,9 @@ export const auditVerifyCommand = (group: Command, output: Output): void => {
   group
     .command('verify')
     .description(
-      'check that nothing of the audit was changed or removed; names the places, up to 100, exit code 1 when there is one',
+      'check that no event of the audit was changed or removed; reports up to 100 problems, exit code 1 if there are any',
     )
-    .option('--against <file>', 'check also that each event of an earlier export, or of a sink, is still there')
+    .option('--against <file>', 'also check that each event of an earlier export, or of a sink, still exists')
     .action(async ({ against }: Options, command: Command) => {
       if (against !== undefined && !existsSync(against)) throw new UsageError(`There is no file ${against}`);
       const shows = process.stderr.isTTY && !output.json;
@@ -42,13 +42,14 @@ export const auditVerifyCommand = (group: Command, output: Output): void => {
         for (const { chain, seq, problem } of problems) {
           output.error(`${seq === null ? `chain ${chain}` : `event ${chain}-${seq}`}: ${problem}`);
         }
-        if (verified.length >= problemsMax) output.error(`There may be more: at most ${problemsMax} are named.`);
+        if (verified.length >= problemsMax)
+          output.error(`There may be more: at most ${problemsMax} problems are reported.`);
       }
       if (problems.length > 0) output.fail();
     });
 };
 
-/** Whole lines only: a crash may have left the beginning of one at the end of a sink's file. */
+/** Reads whole lines only: after a crash the file of a sink may end with a partial line. */
 async function* linesOf(file: string): AsyncGenerator<string, void, undefined> {
   let ended = true;
   const stream = createReadStream(file);

@@ -7,11 +7,11 @@ export const auditWhoCommand = (group: Command, output: Output): void => {
   group
     .command('who')
     .description(
-      'what became of the API key, client secret or token on standard input; the value itself is kept nowhere',
+      'show the use and the end of the API key, client secret or token on standard input; the value is not stored',
     )
-    .option('--revoke', 'revoke it and all that was issued for it, and show the proof')
+    .option('--revoke', 'revoke it and everything that was issued for it, and show the proof')
     .action(async ({ revoke = false }: { revoke?: boolean }, command: Command) => {
-      // Not an argument: those stand in the history of the shell and in the list of processes.
+      // Read from stdin: arguments are visible in the shell history and in the list of processes.
       const value = (await text(process.stdin)).trim();
       if (value === '') throw new UsageError('Give the value on standard input: … | orderpass audit who');
       const { traced, proof } = await withAdmin(command, async (admin) => ({
@@ -20,7 +20,10 @@ export const auditWhoCommand = (group: Command, output: Output): void => {
       }));
       if (output.json) output.result({ ...traced, ...(proof === undefined ? undefined : { proof }) });
       else if (proof === undefined) {
-        output.result({ ...traced }, 'To revoke it and all that was issued for it: … | orderpass audit who --revoke');
+        output.result(
+          { ...traced },
+          'To revoke it and everything that was issued for it: … | orderpass audit who --revoke',
+        );
       } else output.result({ ...traced, proof }, 'Every gateway refuses it within a second.');
     });
 };

@@ -7,7 +7,9 @@ import { auditVerifyCommand } from './audit-verify.ts';
 import { auditWhoCommand } from './audit-who.ts';
 
 export const auditCommands = (program: Command, output: Output): void => {
-  const group = program.command('audit').description('who was issued what, who used it, who was refused and why');
+  const group = program
+    .command('audit')
+    .description('issued credentials, their use, and refused requests with reasons');
   auditSearchCommand(group, output);
   auditExportCommand(group, output);
   auditVerifyCommand(group, output);

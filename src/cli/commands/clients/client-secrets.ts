@@ -1,4 +1,4 @@
-/** Secrets and keys of an API client: how they are used, replaced and ended. */
+/** Commands on the secrets and keys of an API client: use, rotation and end. */
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { type Output, toLine, UsageError } from '../../terminal/output.ts';
@@ -27,9 +27,9 @@ export const clientSecretCommands = (group: Command, output: Output): void => {
   addShow(group, output);
   group
     .command('rotate-secret')
-    .description('make a new secret; the earlier ones end after the overlap')
+    .description('create a new secret; the earlier ones end after the overlap')
     .requiredOption('--client-id <id>', 'the client')
-    .option('--overlap-hours <hours>', 'how long the earlier secrets go on, 0 to 720', overlapHours, 168)
+    .option('--overlap-hours <hours>', 'hours for which the earlier secrets stay valid, 0 to 720', overlapHours, 168)
     .action(async (options: ById & { overlapHours: number }, command: Command) => {
       const made = await withAdmin(command, (admin) =>
         admin.credentials.rotateClientSecret(options.clientId, options.overlapHours),
@@ -41,10 +41,10 @@ export const clientSecretCommands = (group: Command, output: Output): void => {
     });
   group
     .command('retire-secret')
-    .description('end a secret now; refused unless it is known to be safe, with what is known')
+    .description('end a secret now; refused, with the reasons, unless its use shows that this is safe')
     .requiredOption('--client-id <id>', 'the client')
-    .requiredOption('--secret-id <id>', 'the secret, as `client show` names it')
-    .option('--force', 'in any case: also when it is used, or the last credential of the client')
+    .requiredOption('--secret-id <id>', 'the secret (`client show` lists them)')
+    .option('--force', 'end it even if it is in use or the last credential of the client')
     .action(async (options: ById & { secretId: string; force?: boolean }, command: Command) => {
       const { clientId, secretId, force } = options;
       await withAdmin(command, (admin) => admin.credentials.retireClientSecret(clientId, secretId, force === true));
@@ -56,7 +56,7 @@ export const clientSecretCommands = (group: Command, output: Output): void => {
 const addShow = (group: Command, output: Output): void => {
   group
     .command('show')
-    .description('one client: rights, secrets and keys, how they are used, and what is known about retiring each')
+    .description('one client: its rights, secrets and keys, their use, and whether each can be retired safely')
     .requiredOption('--client-id <id>', 'the client')
     .action(async (options: ById, command: Command) => {
       const shown = await withAdmin(command, (admin) => admin.credentials.showClient(options.clientId));
@@ -86,7 +86,7 @@ const addKeys = (group: Command, output: Output): void => {
     .command('revoke-key')
     .description('end a registered public key')
     .requiredOption('--client-id <id>', 'the client')
-    .requiredOption('--key-id <id>', 'the key, as `client show` names it')
+    .requiredOption('--key-id <id>', 'the key (`client show` lists them)')
     .action(async (options: ById & { keyId: string }, command: Command) => {
       await withAdmin(command, (admin) => admin.credentials.revokeClientKey(options.clientId, options.keyId));
       output.result({ client_id: options.clientId, key_id: options.keyId, revoked: true });
@@ -103,7 +103,7 @@ const readJwk = (file: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser would quote from the file, which may hold a private key.
+    // The message of JSON.parse quotes the file, which may contain a private key.
     throw new Error(`${file} is not JSON`);
   }
 };

@@ -1,4 +1,4 @@
-/** What an API client may do, and whether it may do anything. */
+/** Commands on the scopes and the state of an API client. */
 import { type Command, Option } from 'commander';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
@@ -11,7 +11,7 @@ export const clientStateCommands = (group: Command, output: Output): void => {
   group
     .command('dpop')
     .description(
-      'whether the tokens of the client must be bound to its key (RFC 9449); others are refused within a second then',
+      'set whether tokens of the client must be bound to its key (RFC 9449); if required, other tokens are refused within a second',
     )
     .requiredOption('--client-id <id>', 'the client')
     .addOption(
@@ -47,9 +47,9 @@ const addStates = (group: Command, output: Output): void => {
       'quarantine',
       'refuse the client with 403 and a reason until it is reactivated',
       'quarantined',
-      'why; whoever is refused reads it',
+      'the reason, which refused requests receive',
     ],
-    ['reactivate', 'end the quarantine of a client', 'active', 'why; kept with the client'],
+    ['reactivate', 'end the quarantine of a client', 'active', 'the reason, which is stored with the client'],
   ] as const) {
     group
       .command(name)
@@ -80,7 +80,7 @@ const addGrants = (group: Command, output: Output): void => {
   }
   group
     .command('scopes')
-    .description('set what the client may do; its tokens lose what it loses')
+    .description('set the scopes of the client; its existing tokens lose the scopes that it loses')
     .requiredOption('--client-id <id>', 'the client')
     .requiredOption('--scope <scopes>', 'space-separated scopes, or "all"')
     .action(async (options: ById & { scope: string }, command: Command) => {

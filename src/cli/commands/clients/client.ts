@@ -13,11 +13,17 @@ export const clientCommands = (program: Command, output: Output): void => {
   group
     .command('create')
     .description('create an API client; its secret is shown once')
-    .requiredOption('--name <name>', 'who the client is')
-    .requiredOption('--restaurant <restuid...>', 'restaurants that it may reach; give it once per restaurant', append)
+    .requiredOption('--name <name>', 'name of the client')
+    .requiredOption(
+      '--restaurant <restuid...>',
+      'restaurant that the client may access; repeat the option for several',
+      append,
+    )
     .option('--scope <scopes>', 'space-separated scopes (default all)')
-    .option('--introspect', 'it may ask about tokens of everybody (RFC 7662)')
-    .addOption(new Option('--dpop <when>', 'its tokens must be bound to its key (RFC 9449)').choices(['required']))
+    .option('--introspect', 'the client may introspect the tokens of all clients (RFC 7662)')
+    .addOption(
+      new Option('--dpop <when>', 'tokens of the client must be bound to its key (RFC 9449)').choices(['required']),
+    )
     .action(async (options: CreateOptions, command: Command) => {
       const scopes = options.scope?.split(/\s+/).filter((scope) => scope !== '');
       const made = await withAdmin(command, (admin) =>

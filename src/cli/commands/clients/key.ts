@@ -30,9 +30,9 @@ export const keyCommands = (program: Command, output: Output): void => {
     });
   group
     .command('rotate')
-    .description('make a new API key of the same restaurant; the old one ends after the overlap')
+    .description('create a new API key of the same restaurant; the old one ends after the overlap')
     .requiredOption('--key-id <id>', 'the old key')
-    .option('--overlap-hours <hours>', 'how long the old key goes on, 0 to 720', overlapHours, 168)
+    .option('--overlap-hours <hours>', 'hours for which the old key stays valid, 0 to 720', overlapHours, 168)
     .action(async (options: { keyId: string; overlapHours: number }, command: Command) => {
       const made = await withAdmin(command, (admin) =>
         admin.credentials.rotateApiKey(options.keyId, options.overlapHours),
@@ -47,11 +47,11 @@ const addRevoke = (group: Command, output: Output): void => {
   group
     .command('revoke')
     .description('revoke an API key, or all of a restaurant; every gateway refuses them within a second')
-    .option('--key-id <id>', 'id of the key, as shown when it was made')
+    .option('--key-id <id>', 'id of the key, as shown at its creation')
     .option('--restaurant <restuid>', 'revoke every key of this restaurant')
     .action(async ({ keyId, restaurant }: { keyId?: string; restaurant?: string }, command: Command) => {
       if ((keyId === undefined) === (restaurant === undefined)) {
-        throw new UsageError('Give --key-id or --restaurant, one of them');
+        throw new UsageError('Give either --key-id or --restaurant');
       }
       if (keyId !== undefined) {
         await withAdmin(command, (admin) => admin.revokeKey(keyId));
@@ -69,9 +69,9 @@ const addStates = (group: Command, output: Output): void => {
       'quarantine',
       'refuse the key with 403 and a reason until it is reactivated',
       'quarantined',
-      'why; whoever is refused reads it',
+      'the reason, which refused requests receive',
     ],
-    ['reactivate', 'end the quarantine of a key', 'active', 'why; kept with the key'],
+    ['reactivate', 'end the quarantine of a key', 'active', 'the reason, which is stored with the key'],
   ] as const) {
     group
       .command(name)

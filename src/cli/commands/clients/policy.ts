@@ -5,17 +5,17 @@ import { withAdmin } from '../../terminal/with-admin.ts';
 const daysMax = 3_650;
 
 export const policyCommands = (program: Command, output: Output): void => {
-  const group = program.command('policy').description('what the route table asks of callers');
+  const group = program.command('policy').description('requirements of the route table');
   group
     .command('report')
-    .description('callers that would be refused if the scopes that routes only try out (dryRun) were required')
-    .option('--days <days>', 'seen within so many days', '30')
+    .description('callers that would be refused if scopes on trial (dryRun) were required')
+    .option('--days <days>', 'seen within this number of days', '30')
     .action(async (options: { days: string }, command: Command) => {
       const days = Number(options.days);
       if (!Number.isInteger(days) || days < 1 || days > daysMax) throw new UsageError(`--days is 1 to ${daysMax}`);
       const would_break = await withAdmin(command, (admin) => admin.reportDryRuns({ days }));
       if (output.json) return output.result({ days, would_break });
-      if (would_break.length === 0) return output.line(`No caller that was seen within ${days} days would be refused.`);
+      if (would_break.length === 0) return output.line(`No caller seen within ${days} days would be refused.`);
       for (const { route, caller, missing_scopes, calls, last_seen } of would_break) {
         output.line(
           `${caller}  ${route}  misses ${missing_scopes.join(' ')}  ${calls} calls, last ${last_seen.toISOString()}`,

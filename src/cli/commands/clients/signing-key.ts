@@ -6,7 +6,9 @@ export const signingKeyCommands = (program: Command, output: Output): void => {
   const group = program.command('signing-key').description('keys that sign access tokens');
   group
     .command('rotate')
-    .description('make a new key: listed now, signing in ten minutes; tokens of the old one stay good until they end')
+    .description(
+      'create a new key: listed now, signing in ten minutes; tokens signed with the old key stay valid until they expire',
+    )
     .action(async (_options: unknown, command: Command) => {
       output.result({ ...(await withAdmin(command, (admin) => admin.rotateSigningKey())) });
     });

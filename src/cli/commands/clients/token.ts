@@ -9,7 +9,7 @@ export const tokenCommands = (program: Command, output: Output): void => {
     .command('revoke')
     .description('revoke the access token on standard input; every gateway refuses it within a second')
     .action(async (_options: unknown, command: Command) => {
-      // Not an argument: those stand in the history of the shell and in the list of processes.
+      // Read from stdin: arguments are visible in the shell history and in the list of processes.
       const token = (await text(process.stdin)).trim();
       if (token === '') throw new UsageError('Give the token on standard input: … | orderpass token revoke');
       output.result(await withAdmin(command, (admin) => admin.revokeToken(token)));

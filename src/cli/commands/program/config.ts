@@ -8,7 +8,7 @@ export const configCommands = (program: Command, output: Output): void => {
   const group = program.command('config').description('settings');
   group
     .command('check')
-    .description('check every setting and the files that they name, as a start would; names all problems at once')
+    .description('check every setting and the files that settings name, like a start; reports all problems at once')
     .action((_options: unknown, command: Command) => {
       const source = processSettingsSource(configFileOf(command));
       const problems = [...settingsProblems(source), ...unknownNames(source)];
@@ -17,7 +17,7 @@ export const configCommands = (program: Command, output: Output): void => {
     });
   group
     .command('print')
-    .description('print the settings that are in force, secrets masked; works on settings that are not valid too')
+    .description('print the effective settings with secrets masked, even when they are invalid')
     .action((_options: unknown, command: Command) => {
       output.result(maskedSettings(processSettingsSource(configFileOf(command))));
     });

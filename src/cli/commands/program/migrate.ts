@@ -5,9 +5,9 @@ import { withAdmin } from '../../terminal/with-admin.ts';
 export const migrateCommand = (program: Command, output: Output): void => {
   program
     .command('migrate')
-    .description('bring the schema of the store up to date (every start does so as well)')
+    .description('apply the pending migrations to the database (every start does so too)')
     .action(async (_options: unknown, command: Command) => {
-      // Opening the installation migrates it, under a lock that lets one process do so at a time.
+      // Opening the installation applies the migrations, under a lock that admits one process at a time.
       const migrations = await withAdmin(command, (admin) => admin.countMigrations());
       output.result({ migrations, up_to_date: true });
     });

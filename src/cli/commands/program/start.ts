@@ -12,7 +12,7 @@ import { configFileOf } from '../../terminal/with-admin.ts';
 export const startCommand = (program: Command, output: Output): void => {
   program
     .command('start', { isDefault: false })
-    .description('start the role of this process (default: everything) and run until it is told to stop')
+    .description('start the role of this process (default: everything) and run until SIGINT or SIGTERM')
     .action(async (_options: unknown, command: Command) => {
       const source = processSettingsSource(configFileOf(command));
       const problems = settingsProblems(source);
@@ -20,7 +20,7 @@ export const startCommand = (program: Command, output: Output): void => {
       const settings = loadProcessSettings({ configFile: configFileOf(command) });
       tuneMemory();
       const log = createLog({ level: settings.log_level, role: settings.role });
-      // Not refused: a newer version may know the name, and one that is rolled back must start with the same environment.
+      // A warning, not an error: after a rollback to an older version the environment may name newer settings.
       for (const { path, message } of unknownNames(source)) log.warn(`${path} ${message}`);
       const stopping = stopOnSignal();
       ignoreHangUp(log);
@@ -39,7 +39,7 @@ export const startCommand = (program: Command, output: Output): void => {
     });
 };
 
-/** Undefined: it was told to stop before it had begun. */
+/** Undefined when a signal asked to stop during the start. */
 const startUnlessStopped = async (
   settings: Settings,
   log: Logger,
@@ -53,7 +53,7 @@ const startUnlessStopped = async (
   }
 };
 
-/** Aborted by the first signal, which asks for a clean stop; a second one ends the process at once. */
+/** The first signal aborts it and asks for a clean stop. The second one ends the process at once. */
 const stopOnSignal = (): AbortSignal => {
   const stopping = new AbortController();
   const onSignal = (): void => {
@@ -66,8 +66,8 @@ const stopOnSignal = (): AbortSignal => {
 };
 
 /**
- * A closed terminal and a log rotation send SIGHUP, and neither means that the program is to end. What was written to is
- * gone with a terminal; a line that nobody can read any more ends nothing either.
+ * Ignores SIGHUP, which a closed terminal and log rotation send: neither asks the program to end. Failed writes to a
+ * closed terminal are ignored too.
  */
 const ignoreHangUp = (log: Logger): void => {
   process.on('SIGHUP', () => log.warn('SIGHUP is ignored: settings and routes are read at the start only'));
@@ -102,7 +102,7 @@ const introduction = (demo: DemoCredentials, url: string): string[] => {
   };
   return [
     '',
-    `A demo restaurant was made, ${demo.restaurantName} (${demo.restuid}). Its credentials are shown only now:`,
+    `A demo restaurant was created, ${demo.restaurantName} (${demo.restuid}). Its credentials are shown only now:`,
     '',
     `  API key         ${demo.apiKey}`,
     `  Client id       ${demo.clientId}`,

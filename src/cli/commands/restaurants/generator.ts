@@ -20,17 +20,17 @@ export const generatorCommands = (program: Command, output: Output): void => {
   const group = program.command('generator').description('generators of coupons, for coupon/generate');
   group
     .command('create')
-    .description('create a generator: the terms of every coupon that it makes')
+    .description('create a generator: the terms of all coupons created from it')
     .requiredOption('--restaurant <restuid>', 'id of the restaurant')
-    .requiredOption('--gencode <code>', 'name under which coupon/generate knows it')
+    .requiredOption('--gencode <code>', 'code that coupon/generate names it by')
     .requiredOption('--discount-perc <percent>', '0 to 100, at most 2 decimals')
     .option('--quantity <uses>', 'uses of each coupon (default 1)')
-    .option('--order-min <amount>', 'smallest order that a coupon holds for (default 0)')
+    .option('--order-min <amount>', 'smallest order total for a coupon (default 0)')
     .option('--valid-from <day>', 'first day, YYYY-MM-DD')
     .option('--valid-to <day>', 'last day, YYYY-MM-DD')
-    .option('--valid-days <days>', 'days that each coupon holds from its making')
+    .option('--valid-days <days>', 'days for which each coupon is valid from its creation')
     .option('--valid-weekdays <days>', 'days of the week, 0 is Sunday, such as 1,2,3 (default all)')
-    .option('--points <points>', 'what a coupon costs the customer (default 0)')
+    .option('--points <points>', 'price of a coupon in points (default 0)')
     .action(async (options: CreateOptions, command: Command) => {
       const optional = {
         ...numbered('quantity', '--quantity', options.quantity),

@@ -23,15 +23,15 @@ type TermOptions = {
 export const locationCommands = (program: Command, output: Output): void => {
   const group = program.command('location').description('locations of restaurants');
   withTerms(group.command('create').description('add a location to a restaurant'))
-    .requiredOption('--name <name>', 'name that guests see')
+    .requiredOption('--name <name>', 'public name')
     .action(async (options: TermOptions & { name: string }, command: Command) => {
       const save = (admin: Admin, terms: LocationTerms) =>
         admin.createLocation(options.restaurant, { ...terms, name: options.name });
       output.result(await saved(options, command, save));
     });
-  withTerms(group.command('set').description('change a location; what is not named stays'))
-    .option('--name <name>', 'which location; with --location its new name')
-    .option('--location <uid>', 'which location, by its id')
+  withTerms(group.command('set').description('change a location; options that are not given keep their value'))
+    .option('--name <name>', 'the location; with --location its new name')
+    .option('--location <uid>', 'the location by its id')
     .action(async (options: TermOptions & { location?: string }, command: Command) => {
       const { name, location: uid } = options;
       const address = uid !== undefined ? { uid } : name !== undefined ? { name } : undefined;
@@ -56,9 +56,12 @@ const files = `Files (JSON; amounts in currency units; the value none instead of
 const withTerms = (command: Command): Command =>
   command
     .requiredOption('--restaurant <restuid>', 'id of the restaurant')
-    .option('--code <code>', 'stands before the order numbers, or none')
-    .option('--dmethods <codes>', 'on offer, such as 0,1,0t,20; 0e-<id>=<name> for events, dcf-<id>=<name> for others')
-    .option('--zones <file>', 'where it delivers and for how much, or none')
+    .option('--code <code>', 'prefix of the order numbers, or none')
+    .option(
+      '--dmethods <codes>',
+      'methods on offer, such as 0,1,0t,20; 0e-<id>=<name> for events, dcf-<id>=<name> for others',
+    )
+    .option('--zones <file>', 'delivery zones and their fees, or none')
     .option('--hours <file>', 'opening hours, or none')
     .option('--points <file>', 'pickup points, or none')
     .option('--lat <degrees>', 'latitude of the location, or none')
@@ -67,7 +70,7 @@ const withTerms = (command: Command): Command =>
     .addOption(new Option('--hidden <on|off>', 'on: not shown, takes no orders').choices(['on', 'off']))
     .addHelpText('after', `\n${files}`);
 
-/** Members of the terms that come from files. */
+/** Members of the terms that are read from files. */
 const inFiles = { zones: 'zones', hours: 'hours', deliverypoints: 'points' } as const;
 type InFile = keyof typeof inFiles;
 
@@ -90,7 +93,7 @@ const saved = async (
   });
 };
 
-/** Faults of a file name it and the line; the others the option. */
+/** A fault in a file names the file and the line, other faults name the option. */
 const inTheirFiles = (fault: Fault, read: ReadonlyMap<string, JsonFile>): Fault => {
   const errors = fault.errors?.map((each) => {
     const [member = '', ...path] = each.pointer.replace(/^\//, '').split('/');

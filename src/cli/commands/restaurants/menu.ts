@@ -22,17 +22,20 @@ export const menuCommands = (program: Command, output: Output): void => {
     .command('import <file>')
     .description('import a menu from a JSON file (as in the body of menu/import) or a CSV file')
     .requiredOption('--restaurant <restuid>', 'id of the restaurant')
-    .option('--client-id <id>', "whose elements they become (default the restaurant's own, which no client reaches)")
-    .option('--pos-uid <uid>', 'point of sale that they belong to', 'cli')
+    .option(
+      '--client-id <id>',
+      'client that owns the elements (default: the restaurant itself, whose elements no client can change)',
+    )
+    .option('--pos-uid <uid>', 'point of sale of the elements', 'cli')
     .addOption(
       new Option('--mode <mode>', 'merge: nothing is removed; replace: what is not in the file is removed')
         .choices(['merge', 'replace'])
         .default('merge'),
     )
-    .option('--max-removal-percent <percent>', 'a replace that removes more is refused', '50')
-    .option('--confirm-removal', 'remove however much it is')
-    .option('--dry-run', 'show what it would do and change nothing')
-    .option('--progress', 'show the bar also where stderr is no terminal')
+    .option('--max-removal-percent <percent>', 'a replace that removes more than this is refused', '50')
+    .option('--confirm-removal', 'allow a replace to remove any part of the menu')
+    .option('--dry-run', 'show the changes without making them')
+    .option('--progress', 'show the progress bar even if stderr is not a terminal')
     .addHelpText('after', `\n${csvColumns}`)
     .action(async (file: string, options: ImportOptions, command: Command) => {
       const menu = await readMenuFile(file).catch((error: unknown) => {
@@ -78,7 +81,7 @@ const tell = (imported: ImportedMenu, menu: MenuFile, output: Output): void => {
   output.result({ state, version, base_version, ...counts });
 };
 
-/** Of the element that a finding is about. */
+/** The line of the element that a finding is about. */
 const lineOf = (pointer: string | null, { lines }: MenuFile): number | null =>
   lines.get(pointer?.split('/').slice(0, 3).join('/') ?? '') ?? null;
 

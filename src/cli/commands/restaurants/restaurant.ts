@@ -22,7 +22,7 @@ export const restaurantCommands = (program: Command, output: Output): void => {
   group
     .command('create')
     .description('create a restaurant with one location')
-    .requiredOption('--name <name>', 'name that guests see')
+    .requiredOption('--name <name>', 'public name')
     .option('--time-zone <zone>', 'IANA zone, such as Europe/Rome (default UTC)')
     .option('--currency <code>', 'ISO 4217 code (default EUR)')
     .action(async (options: CreateOptions, command: Command) => {
@@ -44,7 +44,7 @@ const onOff = (flags: string, description: string): Option => new Option(flags, 
 const setCommand = (group: Command, output: Output): void => {
   group
     .command('set')
-    .description('change settings of a restaurant; what is not named stays')
+    .description('change settings of a restaurant; options that are not given keep their value')
     .requiredOption('--restaurant <restuid>', 'id of the restaurant')
     .addOption(onOff('--api-enabled <on|off>', 'off: every operation answers API_DISABLED'))
     .addOption(onOff('--confirmation <on|off>', 'off: new orders are confirmed at once'))
@@ -52,7 +52,7 @@ const setCommand = (group: Command, output: Output): void => {
     .option('--points-per-unit <points>', '0 to 1000 points that a currency unit earns; 0: none')
     .option('--point-value <amount>', '0.0001 to 1000 currency units that a point is worth, or none')
     .option('--signup-points <points>', 'points for signing up')
-    .option('--time-zone <zone>', 'IANA zone; locations and API zone that had the former one follow')
+    .option('--time-zone <zone>', 'IANA zone; locations and the API zone follow if they had the previous one')
     .option('--api-time-zone <zone>', 'IANA zone of legacy dates and date filters')
     .action(async (options: SetOptions, command: Command) => {
       const { restaurant, apiEnabled, confirmation, countdownMinutes, pointsPerUnit, pointValue, signupPoints } =

@@ -10,7 +10,7 @@ export const userCommands = (program: Command, output: Output): void => {
   group
     .command('create')
     .description('create an account; the one-time link sets its password')
-    .requiredOption('--email <email>', 'whose account it is')
+    .requiredOption('--email <email>', 'email of the account')
     .addOption(roleOption('what the account is for').makeOptionMandatory())
     .option('--restaurant <restuid...>', 'restaurants of an owner; may be repeated', [])
     .action(async ({ email, role, restaurant }: CreateOptions, command: Command) => {
@@ -23,8 +23,8 @@ export const userCommands = (program: Command, output: Output): void => {
   addRemoveTotp(group, output);
   group
     .command('list')
-    .description('accounts by email')
-    .option('--after <email>', 'those behind this one')
+    .description('accounts, sorted by email')
+    .option('--after <email>', 'accounts after this email')
     .option('--limit <n>', `accounts to show, up to ${listLimitMax}`, String(listLimitMax))
     .action(async ({ after, limit: text }: { after?: string; limit: string }, command: Command) => {
       const limit = Number(text);
@@ -41,15 +41,15 @@ export const userCommands = (program: Command, output: Output): void => {
 
 const listLimitMax = 100;
 
-const linkNote = 'The link works once, within a day, until a newer one is made, and is shown only now.';
+const linkNote = 'The link works once, within a day, unless a newer one replaces it. It is shown only now.';
 
 const roleOption = (description: string): Option => new Option('--role <role>', description).choices([...roleNames]);
 
 const addLink = (group: Command, output: Output): void => {
   group
     .command('link')
-    .description('a new one-time link to set the password; the former one ends')
-    .requiredOption('--email <email>', 'whose account it is')
+    .description('create a one-time link that sets the password; the previous link ends')
+    .requiredOption('--email <email>', 'email of the account')
     .action(async ({ email }: { email: string }, command: Command) => {
       output.result(await withAdmin(command, (admin) => admin.users.makeLink(email)), linkNote);
     });
@@ -58,10 +58,10 @@ const addLink = (group: Command, output: Output): void => {
 const addSet = (group: Command, output: Output): void => {
   group
     .command('set')
-    .description('change role or restaurants; what is not named stays')
-    .requiredOption('--email <email>', 'whose account it is')
+    .description('change role or restaurants; options that are not given keep their value')
+    .requiredOption('--email <email>', 'email of the account')
     .addOption(roleOption('the new role'))
-    .option('--restaurant <restuid...>', 'all restaurants that the owner has from now on')
+    .option('--restaurant <restuid...>', 'all restaurants of the owner')
     .action(async (options: { email: string; role?: string; restaurant?: string[] }, command: Command) => {
       const { email, role, restaurant } = options;
       const given = { ...(role && { role }), ...(restaurant && { restaurants: restaurant }) };
@@ -72,8 +72,10 @@ const addSet = (group: Command, output: Output): void => {
 const addRemoveTotp = (group: Command, output: Output): void => {
   group
     .command('remove-totp')
-    .description('let somebody who lost the device and the recovery codes sign in with the password alone')
-    .requiredOption('--email <email>', 'whose account it is')
+    .description(
+      'remove the second factor of a user who lost the device and the recovery codes; the password alone signs in',
+    )
+    .requiredOption('--email <email>', 'email of the account')
     .action(async ({ email }: { email: string }, command: Command) => {
       output.result(await withAdmin(command, (admin) => admin.users.removeTotp(email)));
     });
@@ -81,13 +83,13 @@ const addRemoveTotp = (group: Command, output: Output): void => {
 
 const addStates = (group: Command, output: Output): void => {
   for (const [name, description] of [
-    ['disable', 'end every session and the one-time link, and let nobody sign in to the account'],
-    ['enable', 'let the account sign in again; its former one-time link stays ended'],
+    ['disable', 'end every session and the one-time link, and refuse every sign-in to the account'],
+    ['enable', 'allow sign-in to the account again; its previous one-time link stays invalid'],
   ] as const) {
     group
       .command(name)
       .description(description)
-      .requiredOption('--email <email>', 'whose account it is')
+      .requiredOption('--email <email>', 'email of the account')
       .action(async ({ email }: { email: string }, command: Command) => {
         output.result(await withAdmin(command, (admin) => admin.users[name](email)));
       });

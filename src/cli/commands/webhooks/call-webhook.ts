@@ -1,26 +1,28 @@
-/** What the commands on endpoints, deliveries and events share: the call of an operation and how its answer is printed. */
+/**
+ * What the commands on endpoints, deliveries and events share: the call of an operation and how its answer is printed.
+ */
 import type { Command } from 'commander';
 import { withAdmin } from '../../terminal/with-admin.ts';
 
 export type Item = Readonly<Record<string, unknown>>;
 
-/** Options of commander as parameters of the interface; those that were not given are left out. */
+/** Calls an operation with options as parameters; options that were not given are left out. */
 export const callWebhook = (command: Command, restuid: string, path: string, params: Item): Promise<Item> =>
   withAdmin(command, (admin) => admin.callWebhook(restuid, path, params));
 
-/** A command on one endpoint. */
+/** Declares a command on one endpoint. */
 export const onEndpoint = (group: Command, name: string, description: string): Command =>
   group
     .command(name)
     .description(description)
     .requiredOption('--restaurant <restuid>', 'restaurant of the endpoint')
-    .requiredOption('--endpoint <uid>', 'the endpoint (`webhook list` names them)');
+    .requiredOption('--endpoint <uid>', 'the endpoint (`webhook list` lists them)');
 
 export const pageNote = ({ more, next_cursor: cursor, total_count: total }: Item): string =>
-  `${total === null ? 'too many to be counted' : `${String(total)} in all`}${more === true ? `; more: --cursor ${String(cursor)}` : ''}`;
+  `${total === null ? 'too many to count' : `${String(total)} in all`}${more === true ? `; more: --cursor ${String(cursor)}` : ''}`;
 
-/** A time that is still to come, or in words why there is none; null when nothing is tried any more. */
+/** The time of the next attempt, or text when it has none yet; null when no attempt is left. */
 export const nextTry = ({ next_attempt, next_attempt_iso }: Item): unknown => {
-  if (next_attempt === 'due') return 'now, when it is its turn';
+  if (next_attempt === 'due') return 'due now';
   return next_attempt === 'behind' ? 'after the earlier event' : next_attempt_iso;
 };

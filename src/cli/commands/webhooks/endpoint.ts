@@ -8,7 +8,7 @@ export const endpointCommands = (program: Command, output: Output): void => {
     .command('create')
     .description('create a webhook endpoint; its secret is shown once')
     .requiredOption('--restaurant <restuid>', 'restaurant whose events it receives')
-    .requiredOption('--url <url>', 'https address that takes the POST')
+    .requiredOption('--url <url>', 'https address that receives the POST requests')
     .option('--kinds <kinds>', 'comma-separated: customers, orders, loyaltylog, menu (default all)')
     .action(async (options: { restaurant: string; url: string; kinds?: string }, command: Command) => {
       const kinds = options.kinds
@@ -24,7 +24,7 @@ export const endpointCommands = (program: Command, output: Output): void => {
       );
       output.result(
         { endpoint_uid: made.endpoint_uid, secret: made.secret },
-        'The secret is shown only now. Events are recorded once their kind is on: orderpass notifications set',
+        'The secret is shown only now. To record events, switch their kind on: orderpass notifications set',
       );
     });
 };

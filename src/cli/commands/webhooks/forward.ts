@@ -1,6 +1,6 @@
 /**
- * `listen` and `replay`: webhooks of an endpoint on a developer's own machine, signed anew. From the installation here, or
- * with `--url` from a server elsewhere.
+ * `listen` and `replay`: send webhooks of an endpoint, signed again, to a developer's own machine. The events come from
+ * this installation, or with `--url` from a remote server.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Command } from 'commander';
@@ -19,15 +19,15 @@ const pollMs = 250;
 const lastMax = 100;
 
 export const forwardCommands = (program: Command, output: Output): void => {
-  forwarding(program, 'listen', 'forward webhooks of an endpoint, as they happen, to an address on this machine')
-    .addHelpText('after', '\nA line for each event; with --json a JSON object for each. Ends with Ctrl-C.')
+  forwarding(program, 'listen', 'forward new webhooks of an endpoint to an address on this machine')
+    .addHelpText('after', '\nPrints one line per event; with --json one JSON object per event. Ctrl-C ends it.')
     .action((options: Options, command: Command) => {
       assertTarget(options);
       return withEvents(command, options, (events) => listen(events, options, output));
     });
-  forwarding(program, 'replay', 'send the last webhooks of an endpoint once more, to an address on this machine')
+  forwarding(program, 'replay', 'send the last webhooks of an endpoint again, to an address on this machine')
     .option('--last <n>', `how many, up to ${lastMax}`, count, 10)
-    .addHelpText('after', '\nOldest first. Exit code 1 when one was not answered with 2xx.')
+    .addHelpText('after', '\nOldest first. Exit code 1 if an answer was not 2xx.')
     .action((options: Options & { last: number }, command: Command) => {
       assertTarget(options);
       return withEvents(command, options, (events) => replay(events, options, output));
@@ -38,11 +38,11 @@ const forwarding = (program: Command, name: string, description: string): Comman
   program
     .command(name)
     .description(description)
-    .requiredOption('--endpoint <uid>', 'the endpoint (`webhook list` names them): its kinds, its secret')
+    .requiredOption('--endpoint <uid>', 'the endpoint (`webhook list` lists them): its kinds, its secret')
     .requiredOption('--forward-to <url>', 'where to send them, e.g. http://localhost:3000/hook')
-    .option('--allow-remote', 'the address may be another machine: events of customers leave this one')
-    .option('--url <url>', 'events of a server elsewhere, e.g. https://orders.example; see below')
-    .option('--restaurant <restuid>', 'with --url, for a caller of several restaurants')
+    .option('--allow-remote', 'allow an address on another machine; customer data then leaves this one')
+    .option('--url <url>', 'take the events from a remote server, e.g. https://orders.example; see below')
+    .option('--restaurant <restuid>', 'with --url, if the credential has several restaurants')
     .addHelpText('after', remoteHelp);
 
 const remoteHelp = `
@@ -68,7 +68,7 @@ const remoteEvents = (text: string, restuid: string | undefined): ForwardEvents 
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
     throw new UsageError('--url must be an http or https address');
   const { protocol, hostname, origin, username, password } = new URL(text);
-  if (username !== '' || password !== '') throw new UsageError('--url must not hold credentials');
+  if (username !== '' || password !== '') throw new UsageError('--url must not contain credentials');
   if (protocol === 'http:' && !isHere(hostname))
     throw new UsageError(`--url must begin with https:// since ${hostname} is not this machine`);
   const { credential, secret } = remoteCaller();
@@ -91,7 +91,7 @@ const assertTarget = ({ forwardTo, allowRemote }: Options): void => {
     throw new UsageError('--forward-to must be an http or https address');
   const { hostname } = new URL(forwardTo);
   if (allowRemote === true || isHere(hostname)) return;
-  throw new UsageError(`${hostname} is not this machine; name it again with --allow-remote`);
+  throw new UsageError(`${hostname} is not this machine; add --allow-remote to allow it`);
 };
 
 const listen = async (events: ForwardEvents, { endpoint, forwardTo }: Options, output: Output): Promise<void> => {
@@ -120,7 +120,7 @@ const listen = async (events: ForwardEvents, { endpoint, forwardTo }: Options, o
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   wait(ms, undefined, { signal }).catch(() => undefined);
 
-/** Who has the events may be away for a moment: what was to be done is done then. Undefined: it ended before. */
+/** Repeats the work while the source of events is away. Undefined: the signal ended it first. */
 const through = async <T>(
   action: () => Promise<T>,
   { retryMs }: ForwardEvents,
@@ -133,7 +133,7 @@ const through = async <T>(
     } catch (error) {
       const ms = retryMs(error);
       if (ms === undefined) throw error;
-      if (!isKnown) output.error('The events cannot be read now; going on when they can.');
+      if (!isKnown) output.error('The events cannot be read now; the command continues as soon as they can.');
       await pause(ms, signal);
     }
   }
@@ -151,7 +151,7 @@ const replay = async (events: ForwardEvents, options: Options & { last: number }
   }
   if (lines.some(({ failure }) => failure !== null)) output.fail();
   if (output.json) output.result({ forwarded: lines });
-  else if (lines.length === 0) output.line('There is no delivery of this endpoint to replay.');
+  else if (lines.length === 0) output.line('The endpoint has no delivery to replay.');
 };
 
 const send = async (

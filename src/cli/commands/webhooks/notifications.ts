@@ -6,10 +6,10 @@ import { withAdmin } from '../../terminal/with-admin.ts';
 type SetOptions = { restaurant: string } & Record<string, string | undefined>;
 
 export const notificationsCommands = (program: Command, output: Output): void => {
-  const group = program.command('notifications').description('which kinds of events a restaurant sends');
+  const group = program.command('notifications').description('kinds of events that a restaurant sends');
   const set = group
     .command('set')
-    .description('switch kinds of events on or off; kinds that are not named stay as they are')
+    .description('switch kinds of events on or off; kinds that are not given keep their state')
     .requiredOption('--restaurant <restuid>', 'the restaurant');
   for (const kind of eventKinds)
     set.addOption(new Option(`--${kind} <state>`, `${kind} events`).choices(['on', 'off']));

@@ -33,10 +33,10 @@ const deliveriesCommand = (group: Command, output: Output): void => {
     .option('--event-id <id>', 'of this event')
     .option('--event <name>', 'of events of this name, e.g. order.new')
     .option('--state <state>', 'pending, waiting, succeeded, exhausted or cancelled')
-    .option('--redelivery <uid>', 'of this redelivery: its progress')
-    .option('--since <time>', 'made from this time on, e.g. 2026-05-01T10:00:00Z')
+    .option('--redelivery <uid>', 'of this redelivery')
+    .option('--since <time>', 'created from this time on, e.g. 2026-05-01T10:00:00Z')
     .option('--page <n>', 'page to show')
-    .option('--cursor <cursor>', 'the page after the one that gave this cursor')
+    .option('--cursor <cursor>', 'the page after the one that returned this cursor')
     .option('--pagesize <n>', 'deliveries of a page, up to 100')
     .action(async (options: Filter, command: Command) => {
       const found = await callWebhook(command, options.restaurant, '/webhook/deliveries', {
@@ -74,9 +74,9 @@ const inShort = (delivery: Item): Item => ({
 const deliveryCommand = (group: Command, output: Output): void => {
   group
     .command('delivery')
-    .description('one delivery: each attempt with its times and answer, and the body that was sent')
+    .description('one delivery: each attempt with its times and answer, and the body')
     .requiredOption('--restaurant <restuid>', 'the restaurant')
-    .requiredOption('--delivery <uid>', 'the delivery (`webhook deliveries` names them)')
+    .requiredOption('--delivery <uid>', 'the delivery (`webhook deliveries` lists them)')
     .action(async (options: { restaurant: string; delivery: string }, command: Command) => {
       const found = await callWebhook(command, options.restaurant, '/webhook/delivery', { uid: options.delivery });
       if (output.json) return output.result(found);
@@ -112,7 +112,7 @@ const redeliverCommand = (group: Command, output: Output): void => {
     .option('--event-id <id>', 'this event')
     .option('--since <time>', 'all recorded from this time on, at most 30 days ago')
     .option('--until <time>', 'and before this time')
-    .option('--all', 'those that succeeded too')
+    .option('--all', 'also events whose delivery succeeded')
     .action(async (options: Redeliver, command: Command) => {
       if ((options.eventId === undefined) === (options.since === undefined))
         throw new UsageError('give --event-id or --since');
@@ -132,9 +132,9 @@ const redeliverCommand = (group: Command, output: Output): void => {
 const redeliveryCommand = (group: Command, output: Output): void => {
   group
     .command('redelivery')
-    .description('how far a redelivery is: what is queued, and what became of it')
+    .description('progress of a redelivery: what is still queued, and the deliveries in each state')
     .requiredOption('--restaurant <restuid>', 'the restaurant')
-    .requiredOption('--redelivery <uid>', 'the redelivery (`webhook redeliver` names it)')
+    .requiredOption('--redelivery <uid>', 'the redelivery (`webhook redeliver` prints it)')
     .action(async ({ restaurant, redelivery: uid }: { restaurant: string; redelivery: string }, command: Command) => {
       const found = await callWebhook(command, restaurant, '/webhook/redelivery', { uid });
       if (output.json) return output.result(found);
@@ -156,9 +156,9 @@ type Feed = {
 const eventsCommand = (group: Command, output: Output): void => {
   group
     .command('events')
-    .description('recorded events, oldest first, and what became of them')
+    .description('recorded events, oldest first, with the state of their deliveries')
     .requiredOption('--restaurant <restuid>', 'the restaurant')
-    .option('--after <event>', 'those after this event id or cursor')
+    .option('--after <event>', 'events after this event id or cursor')
     .option('--since <time>', 'recorded from this time on')
     .option('--kinds <kinds>', 'comma-separated: customers, orders, loyaltylog, menu (default all)')
     .option('--event <name>', 'events of this name, e.g. order.new')
@@ -168,7 +168,9 @@ const eventsCommand = (group: Command, output: Output): void => {
       const found = await callWebhook(command, restaurant, '/events/list', options);
       if (output.json) return output.result(found);
       for (const event of found.events as Item[]) output.line(toLine(eventInShort(event)));
-      output.line(found.more === true ? `More: --after ${String(found.next_cursor)}` : 'There are no later ones now.');
+      output.line(
+        found.more === true ? `More: --after ${String(found.next_cursor)}` : 'There are no later events now.',
+      );
     });
 };
 

@@ -1,4 +1,4 @@
-/** Endpoints, deliveries and recorded events of a restaurant: the operations webhook/… and events/list of the interface. */
+/** Commands on the endpoints of a restaurant: the operations webhook/… of the interface. */
 import type { Command } from 'commander';
 import type { Output } from '../../terminal/output.ts';
 import { toLine } from '../../terminal/output.ts';
@@ -22,10 +22,10 @@ type OfEndpoint = { restaurant: string; endpoint: string };
 const listCommand = (group: Command, output: Output): void => {
   group
     .command('list')
-    .description('endpoints of a restaurant, newest first, and the kinds of events that are on')
+    .description('endpoints of a restaurant, newest first, and the enabled kinds of events')
     .requiredOption('--restaurant <restuid>', 'the restaurant')
     .option('--page <n>', 'page of 100')
-    .option('--cursor <cursor>', 'the page after the one that gave this cursor')
+    .option('--cursor <cursor>', 'the page after the one that returned this cursor')
     .action(
       async (
         { restaurant, page, cursor }: { restaurant: string; page?: string; cursor?: string },
@@ -35,7 +35,7 @@ const listCommand = (group: Command, output: Output): void => {
         if (output.json) return output.result(found);
         for (const endpoint of found.endpoints as Item[]) output.line(toLine(inShort(endpoint)));
         const on = Object.entries(found.kinds_enabled as Item).filter(([, isOn]) => isOn === true);
-        output.line(`${pageNote(found)}; kinds that are on: ${on.map(([kind]) => kind).join(', ') || 'none'}`);
+        output.line(`${pageNote(found)}; enabled kinds: ${on.map(([kind]) => kind).join(', ') || 'none'}`);
       },
     );
 };
@@ -63,14 +63,14 @@ const showCommand = (group: Command, output: Output): void => {
 const rotateKeyCommand = (group: Command, output: Output): void => {
   group
     .command('rotate-signing-key')
-    .description('make a new key for v1a signatures: listed at /.well-known/webhook-keys now, signing a day later')
+    .description('create a new key for v1a signatures: listed at /.well-known/webhook-keys now, signing a day later')
     .action(async (_options: unknown, command: Command) => {
       output.result({ ...(await withAdmin(command, (admin) => admin.rotateWebhookKey())) });
     });
 };
 
 const testCommand = (group: Command, output: Output): void => {
-  onEndpoint(group, 'test', 'one attempt now with the event webhook.test, also while disabled').action(
+  onEndpoint(group, 'test', 'send the event webhook.test once, even to a disabled endpoint').action(
     async ({ restaurant, endpoint }: OfEndpoint, command: Command) => {
       const made = await callWebhook(command, restaurant, '/webhook/test', { uid: endpoint });
       const attempt = made.attempt as Item;
@@ -81,9 +81,13 @@ const testCommand = (group: Command, output: Output): void => {
 };
 
 const rotateCommand = (group: Command, output: Output): void => {
-  onEndpoint(group, 'rotate-secret', 'a new secret, shown once; the old one signs too until the overlap ends')
+  onEndpoint(
+    group,
+    'rotate-secret',
+    'create a new secret, shown once; deliveries are signed with both secrets until the overlap ends',
+  )
     .option('--overlap-hours <n>', '0 to 168 (default 24)')
-    .option('--finish', 'make none: end a running overlap now')
+    .option('--finish', 'create no secret; end the current overlap now')
     .action(
       async (
         { restaurant, endpoint, ...options }: OfEndpoint & { overlapHours?: string; finish?: boolean },
@@ -96,7 +100,7 @@ const rotateCommand = (group: Command, output: Output): void => {
         });
         if (output.json) return output.result(made);
         const { previous_secret_expires_iso: expires } = made.endpoint as Item;
-        if (made.secret === null) return output.line('Only the current secret signs now.');
+        if (made.secret === null) return output.line('Deliveries are now signed with the current secret only.');
         output.result(
           { secret: made.secret, previous_secret_expires: expires },
           'The secret is shown only now. Deliveries are signed with both until the old one expires.',
@@ -108,15 +112,15 @@ const rotateCommand = (group: Command, output: Output): void => {
 const stateCommands = (group: Command, output: Output): void => {
   const shown = ({ uid, status }: Item): Item => ({ endpoint_uid: uid, status });
   for (const [name, enabled, description] of [
-    ['enable', true, 'enable an endpoint again; `webhook redeliver` brings back what it missed'],
-    ['disable', false, 'send nothing more; what was still to be sent is cancelled'],
+    ['enable', true, 'enable an endpoint again; `webhook redeliver` sends the events that it missed'],
+    ['disable', false, 'disable an endpoint; its open deliveries are cancelled'],
   ] as const) {
     onEndpoint(group, name, description).action(async ({ restaurant, endpoint }: OfEndpoint, command: Command) => {
       const made = await callWebhook(command, restaurant, '/webhook/update', { uid: endpoint, enabled });
       output.result(output.json ? made : shown(made.endpoint as Item));
     });
   }
-  onEndpoint(group, 'remove', 'remove an endpoint; what was still to be sent is cancelled').action(
+  onEndpoint(group, 'remove', 'remove an endpoint; its open deliveries are cancelled').action(
     async ({ restaurant, endpoint }: OfEndpoint, command: Command) => {
       await callWebhook(command, restaurant, '/webhook/remove', { uid: endpoint });
       output.result({ endpoint_uid: endpoint, removed: true });

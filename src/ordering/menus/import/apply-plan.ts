@@ -1,4 +1,4 @@
-/** Applies a plan that a dry run has kept: exactly what it showed, if the menu is still what it was made for. */
+/** Applies the stored plan of a dry run, if the menu is still at the version that the plan was made for. */
 import type { Kysely } from 'kysely';
 import { type Progress, stages, within } from './progress.ts';
 import type { Finding } from './report/report.ts';
@@ -12,14 +12,14 @@ import {
   saveImport,
 } from './write/record-store.ts';
 import { historyOwner } from './write/undo-store.ts';
-import { carryOut } from './write/write-changes.ts';
+import { writeChanges } from './write/write-changes.ts';
 
 export type ApplyPlanResult =
   | { kind: 'applied'; record: ImportRecord; report: string }
-  /** Never made, made by another client, applied before or too old. */
+  /** The plan does not exist, belongs to another client, was applied before or has expired. */
   | { kind: 'not_found' }
   | { kind: 'moved'; version: number; baseVersion: number }
-  /** It removes more than was allowed, and nobody confirms that. */
+  /** The plan removes more than the limit, and the request does not confirm that. */
   | { kind: 'guarded'; record: ImportRecord; report: string; errors: Finding[] };
 
 type Application = {
@@ -33,22 +33,22 @@ type Application = {
 
 export const applyPlan = async (tx: Kysely<unknown>, application: Application): Promise<ApplyPlanResult> => {
   const { restuid, owner, planId, confirmRemoval, progress, now } = application;
-  // The menu first, as everywhere: an import that holds it may be about to forget old plans.
+  // The menu is locked before the plan, as everywhere: an import that holds the menu may be about to delete old plans.
   const version = await lockMenu(tx, restuid);
   const found = await lockPlan(tx, restuid, planId, historyOwner(owner), now);
   if (found === undefined) return { kind: 'not_found' };
   const { plan, ...record } = found;
   const report = await readReport(tx, restuid, record.uid);
-  if (report === undefined) throw new Error('a plan has no report');
+  if (report === undefined) throw new Error(`the report of plan ${planId} is missing`);
   if (record.baseVersion !== version) return { kind: 'moved', version, baseVersion: record.baseVersion ?? 0 };
   const guards = (JSON.parse(report) as { warnings: Finding[] }).warnings.filter(
     ({ code }) => code === 'REMOVAL_GUARD',
   );
   if (guards.length > 0 && !confirmRemoval) return { kind: 'guarded', record, report, errors: guards };
-  const applied = await carryOut(tx, {
+  const applied = await writeChanges(tx, {
     restuid,
     owner,
-    // Also of a merge the plan names what moves: nothing.
+    // The plan of a merge lists moves too: none.
     posUid: record.posUid,
     cause: 'import',
     baseVersion: version,

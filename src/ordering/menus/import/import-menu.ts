@@ -1,29 +1,29 @@
-/** Gives a restaurant a menu without a request, for the panel's side of the house: demo and administration. */
+/** Imports a menu without a request: for the command line and the demo. */
 import type { Kysely } from 'kysely';
 import { requireRestaurant } from '../../restaurants/require-restaurant.ts';
-import { noteImport } from './import-record.ts';
+import { recordImport } from './import-record.ts';
 import type { Progress } from './progress.ts';
 import { type ImportOutcome, runImport } from './run-import.ts';
 
 export type MenuToImport = {
   restuid: string;
-  /** Client id whose elements these become; null: the panel's, which no client's import reaches. */
+  /** The client that owns the elements; null: the panel, whose elements no client's import can change. */
   owner: string | null;
   posUid: string;
   mode: 'replace' | 'merge';
-  /** As in the body of menu/import. */
+  /** The same as in the body of menu/import. */
   categories: readonly unknown[];
   products: readonly unknown[];
-  /** Percent; left out: any share may be removed. */
+  /** Percent; undefined: any part may be removed. */
   maxRemovalPercent?: number;
   confirmRemoval?: boolean;
-  /** Only planned: the caller gives its transaction up. */
+  /** Plan only: the caller rolls its transaction back. */
   dryRun?: boolean;
   progress?: Progress;
   now: Date;
 };
 
-/** A menu that cannot be taken as it is; the message names the first faults. */
+/** The menu has faults; the message names the first ones. */
 export class MenuRefused extends Error {
   readonly outcome: ImportOutcome;
 
@@ -34,14 +34,14 @@ export class MenuRefused extends Error {
   }
 }
 
-/** Applies the menu in the caller's transaction. Throws MenuRefused when something is wrong with it. */
+/** Applies the menu in the caller's transaction. Throws MenuRefused when the menu has faults. */
 export const importMenu = async (tx: Kysely<unknown>, menu: MenuToImport): Promise<ImportOutcome> => {
   const { currency } = await requireRestaurant(tx, menu.restuid);
   const terms = { maxRemovalPercent: 100, confirmRemoval: true, dryRun: false };
   const outcome = await runImport(tx, { ...terms, ...menu, currency });
   if (outcome.state !== 'failed') {
     const { restuid, owner, posUid, mode: updateMode, now } = menu;
-    await noteImport(tx, { restuid, owner, kind: 'import', posUid, updateMode, now }, outcome);
+    await recordImport(tx, { restuid, owner, kind: 'import', posUid, updateMode, now }, outcome);
     return outcome;
   }
   const first = outcome.errors.slice(0, 5).map(({ pointer, code, message }) => `${pointer}: ${code}, ${message}`);

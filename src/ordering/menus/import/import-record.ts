@@ -1,6 +1,6 @@
 /**
- * What is known of one import while it runs and after. While it runs it is told by a connection of its own, since nobody
- * sees what its transaction has not committed; how it ended is written in that transaction.
+ * The record of one import, while it runs and afterwards. Progress is written on a connection of its own, because other
+ * connections cannot see the import's transaction before it commits. The outcome is written in that transaction.
  */
 import type { Kysely } from 'kysely';
 import { newId } from '#src/platform/ids.ts';
@@ -15,16 +15,18 @@ import { forgetBefore, historyOwner, listRevertible, revertibleMax } from './wri
 
 export type OpenImport = {
   progress: Progress;
-  /** Writes how it ended into the transaction. Returns the record and its report as text. */
+  /** Writes the outcome in the transaction. Returns the record and its report as text. */
   finish(tx: Kysely<unknown>, outcome: ImportOutcome): Promise<{ record: ImportRecord; report: string }>;
-  /** After its transaction was given up. Never throws: the caller has a fault to tell already. */
+  /**
+   * Records the failure after the import's transaction was rolled back. Never throws: the caller already has a fault.
+   */
   fail(outcome?: ImportOutcome): Promise<{ record: ImportRecord }>;
-  /** Nothing remains to be told: what was asked for was not there, or is told elsewhere. Never throws. */
+  /** Deletes the progress record: the outcome stands in another record, or there was nothing to do. Never throws. */
   discard(): Promise<void>;
 };
 
 type Deps = {
-  /** Not the import's transaction. */
+  /** The pool, not the import's transaction. */
   db: Kysely<unknown>;
   log: Logger;
   /** A monotonic reading in milliseconds. */
@@ -37,55 +39,55 @@ type Opening = Pick<ImportRecord, 'kind' | 'posUid' | 'updateMode'> & {
   now: Date;
 };
 
-/** Sooner nobody would look, and a short import costs nothing more. */
-const everyMs = 250;
+/** Progress is written at most this often, so a short import writes none. */
+const progressMsMin = 250;
 
-/** The transaction holds a connection while this waits for another: not longer than that. */
+/** Longest wait for a second connection in `fail`: the caller still holds the first one. */
 const waitMsMax = 1000;
 
 export const openImport = ({ db, log, elapsedMs = () => performance.now() }: Deps, opening: Opening): OpenImport => {
   const { restuid, owner, now } = opening;
   const first = firstRecord(opening);
   let underWay: Promise<void> | undefined;
-  let told = elapsedMs();
-  let isTold = false;
-  const tell = (record: ImportRecord): Promise<void> =>
+  let savedAtMs = elapsedMs();
+  let isSaved = false;
+  const save = (record: ImportRecord): Promise<void> =>
     saveImport(db, restuid, { ...record, plan: null }).catch((error: unknown) =>
-      log.warn({ err: error }, 'the progress of an import was not noted'),
+      log.warn({ err: error }, 'writing the progress of a menu import failed'),
     );
   return {
     progress: (percent) => {
-      if (underWay !== undefined || elapsedMs() - told < everyMs) return;
-      told = elapsedMs();
-      isTold = true;
-      underWay = tell({ ...first, percent }).finally(() => {
+      if (underWay !== undefined || elapsedMs() - savedAtMs < progressMsMin) return;
+      savedAtMs = elapsedMs();
+      isSaved = true;
+      underWay = save({ ...first, percent }).finally(() => {
         underWay = undefined;
       });
     },
     finish: async (tx, outcome) => {
-      // One row: what tells of progress must not come after what tells of the end.
+      // Progress and outcome share one row: a late progress write must not overwrite the outcome.
       await underWay;
-      return note(tx, first, { restuid, owner, now }, outcome);
+      return writeOutcome(tx, first, { restuid, owner, now }, outcome);
     },
     discard: async () => {
       await underWay;
-      if (!isTold) return;
+      if (!isSaved) return;
       await deleteImport(db, restuid, first.uid).catch((error: unknown) =>
-        log.warn({ err: error }, 'the progress of an import was not taken back'),
+        log.warn({ err: error }, 'deleting the progress record of a menu import failed'),
       );
     },
     fail: async (outcome) => {
       await underWay;
       const record = outcome === undefined ? { ...first, state: 'failed' as const } : recordOf(first, outcome);
-      await Promise.race([tell(record), new Promise((resolve) => setTimeout(resolve, waitMsMax))]);
+      await Promise.race([save(record), new Promise((resolve) => setTimeout(resolve, waitMsMax))]);
       return { record };
     },
   };
 };
 
-/** An import that nobody watches. */
-export const noteImport = async (tx: Kysely<unknown>, opening: Opening, outcome: ImportOutcome): Promise<void> => {
-  await note(tx, firstRecord(opening), opening, outcome);
+/** Records an import that ran without progress. */
+export const recordImport = async (tx: Kysely<unknown>, opening: Opening, outcome: ImportOutcome): Promise<void> => {
+  await writeOutcome(tx, firstRecord(opening), opening, outcome);
 };
 
 const firstRecord = ({ owner, now, kind, posUid, updateMode }: Opening): ImportRecord => ({
@@ -105,8 +107,8 @@ const firstRecord = ({ owner, now, kind, posUid, updateMode }: Opening): ImportR
   removalPercent: 0,
 });
 
-/** How it ended, into the transaction; what is too old to be asked for is forgotten. */
-const note = async (
+/** Writes the outcome in the transaction and deletes records that are too old to be read. */
+const writeOutcome = async (
   tx: Kysely<unknown>,
   first: ImportRecord,
   { restuid, owner, now }: Pick<Opening, 'restuid' | 'owner' | 'now'>,

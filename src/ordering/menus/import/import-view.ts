@@ -9,7 +9,7 @@ import type { ImportRecord } from './write/record-store.ts';
 
 const actionCounts = z.object({ created: z.int(), updated: z.int(), unchanged: z.int(), removed: z.int() });
 
-/** What a list of imports shows of each. */
+/** The members of one import in a list of imports. */
 export const recordAnswer = z.object({
   version: z.int().nullable(),
   base_version: z.int().nullable(),
@@ -33,8 +33,8 @@ export const recordAnswer = z.object({
 });
 
 /**
- * Items and findings are built member by member where they arise, and there may be tens of thousands: they are not walked
- * through once more here.
+ * The answer of an import. Items and findings already have their final form when they are created. There may be tens of
+ * thousands, so they are not copied here.
  */
 const list = <T>(described: Record<string, unknown>) =>
   z.custom<readonly T[]>((value) => Array.isArray(value)).meta(described);
@@ -47,7 +47,7 @@ const lists = {
 
 export const importAnswer = recordAnswer.extend(lists);
 
-/** In menu/imports: the lists only where one import was asked for. */
+/** An item of menu/imports. The lists are included only when the request names one import. */
 export const listedAnswer = recordAnswer.extend(z.object(lists).partial().shape);
 
 export const recordView = (
@@ -70,16 +70,16 @@ export const recordView = (
   removal_percent: record.removalPercent,
 });
 
-/** The answer as text: `report` is the JSON object of the lists, made in slices and not made again here. */
+/** The answer as text. `report`: the JSON text of the lists, which was built in slices and is inserted unchanged. */
 export const importJson = (record: ImportRecord, report: string, restaurant: Restaurant): string => {
   const members = JSON.stringify(recordAnswer.parse(recordView(record, restaurant)));
   return `{"success":true,"import":${members.slice(0, -1)},${report.slice(1)}}`;
 };
 
-/** Faults that `errors` of the envelope repeats; the report has them all. */
+/** Faults that the envelope repeats as `errors`; the report has all of them. */
 const repeatedMax = 100;
 
-/** IMPORT_ERROR with the whole report as member `import`. */
+/** IMPORT_ERROR with the whole report in its member `import`. */
 export const importFault = (
   outcome: { errors: readonly Finding[]; errorCount: number },
   report: z.infer<typeof importAnswer>,

@@ -1,4 +1,4 @@
-/** menu/revert (interface 11.3): the elements of a client as they were right after one of its versions, as a new version. */
+/** menu/revert (interface 11.3): restores a client's elements to one of its earlier versions, as a new version. */
 import type { Kysely } from 'kysely';
 import { createPace } from '#src/platform/pace.ts';
 import { namesOfChanges } from './plan/change-names.ts';
@@ -8,11 +8,11 @@ import { createLedger } from './report/report.ts';
 import type { ImportOutcome, ImportRequest } from './run-import.ts';
 import { batchesOf, loadSharedCategories, lockMenu } from './write/import-store.ts';
 import { countUnchanged, listRevertible, loadChangedSince } from './write/undo-store.ts';
-import { carryOut } from './write/write-changes.ts';
+import { writeChanges } from './write/write-changes.ts';
 
 type Revert = Pick<ImportRequest, 'restuid' | 'owner' | 'progress' | 'now'> & { version: number };
 
-/** Undefined when the version is none that the client can go back to. */
+/** Undefined when the client cannot revert to this version. */
 export const revertMenu = async (tx: Kysely<unknown>, revert: Revert): Promise<ImportOutcome | undefined> => {
   const { restuid, owner, version, progress = noProgress, now } = revert;
   const baseVersion = await lockMenu(tx, restuid);
@@ -25,7 +25,7 @@ export const revertMenu = async (tx: Kysely<unknown>, revert: Revert): Promise<I
   for (const kind of ['categories', 'products', 'options', 'option_values'] as const)
     ledger.counts[kind].unchanged += rest[kind];
   progress(stages.planned);
-  const reached = await carryOut(tx, {
+  const reached = await writeChanges(tx, {
     restuid,
     owner,
     posUid: null,

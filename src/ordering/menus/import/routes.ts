@@ -1,4 +1,4 @@
-/** Operations that change the menu and tell of its changes (interface 11.3): import, plans, imports, revert. */
+/** Operations that change the menu or report its changes (interface 11.3): import, plans, imports, revert. */
 import type { Kysely } from 'kysely';
 import { z } from 'zod';
 import { Fault } from '#src/contract/fault.ts';
@@ -20,7 +20,7 @@ import { listImports } from './write/import-list-store.ts';
 import { findImport, type ImportRecord, readReport } from './write/record-store.ts';
 
 export type ImportDeps = {
-  /** The pool: what is said of a running import is not part of its transaction. */
+  /** The pool: the progress of a running import is not written in its transaction. */
   db: Kysely<unknown>;
   log: Logger;
   cursors: Cursors;
@@ -59,7 +59,7 @@ const importSent = async (
   restaurant: Restaurant,
 ): Promise<Answered> => {
   const { pos_uid: posUid, update_mode: mode } = params;
-  if (posUid === undefined || mode === undefined) throw new Error('parameters were not checked');
+  if (posUid === undefined || mode === undefined) throw new Error('the parameters of menu/import were not validated');
   const open = openImport(deps, { restuid, owner: caller.id, kind: 'import', posUid, updateMode: mode, now });
   return finishWith(open, db, restaurant, () =>
     runImport(db, {
@@ -80,7 +80,7 @@ const importSent = async (
   );
 };
 
-/** Notes how it ended, in the transaction or, when that is given up, beside it. */
+/** Records the outcome: in the transaction, or outside it when the transaction is rolled back. */
 const finishWith = async (
   open: OpenImport,
   tx: Kysely<unknown>,
@@ -109,7 +109,7 @@ const applyNamed = async (
   restaurant: Restaurant,
   planId: string,
 ): Promise<Answered> => {
-  // A record of its own tells of progress: that of the plan is locked until the plan is applied.
+  // Progress gets a record of its own: the record of the plan stays locked until the plan is applied.
   const open = openImport(deps, { restuid, owner: caller.id, kind: 'import', posUid: null, updateMode: null, now });
   try {
     const { confirm_removal: confirmRemoval } = params;
@@ -171,11 +171,11 @@ const importsOperation = ({ cursors }: ImportDeps): Operation =>
       plan_id: optional(text({ max: 64 })),
     }),
     answer: z.object({ imports: z.array(listedAnswer), ...pageAnswer }),
-    // One of them with its report may have megabytes.
+    // A single import with its report may have megabytes.
     longWork: true,
     handle: async ({ db, restuid, caller, params }) => {
       const restaurant = await requireRestaurant(db, restuid);
-      // A key is the restaurant's own; a client sees what it did.
+      // An API key of the restaurant sees all imports, a client sees its own.
       const clientId = caller.kind === 'api_key' ? null : caller.id;
       const { version, plan_id: planId } = params;
       const scope = { list: 'imports', restuid, clientId, version, planId };

@@ -1,6 +1,6 @@
 /**
- * menu/import as one unit of work: read what was sent, lock the menu, plan, and apply or keep the plan if nothing is wrong
- * with it. All or nothing; runs in the caller's transaction.
+ * menu/import as one unit of work: read the sent elements, lock the menu, plan, and apply or store the plan if nothing
+ * is wrong. All or nothing, in the caller's transaction.
  */
 import type { Kysely } from 'kysely';
 import { newId } from '#src/platform/ids.ts';
@@ -13,26 +13,26 @@ import { readElements } from './read/read-elements.ts';
 import { type Counts, createFindings, createLedger, type Finding, noCounts, type ReportItem } from './report/report.ts';
 import { batchesOf, loadCurrentMenu, lockMenu } from './write/import-store.ts';
 import { savePlanPart } from './write/record-store.ts';
-import { carryOut } from './write/write-changes.ts';
+import { writeChanges } from './write/write-changes.ts';
 
 export type ImportRequest = ImportTerms & {
   restuid: string;
-  /** The client whose elements these are; null: the panel. */
+  /** The client that owns the elements; null: the panel. */
   owner: string | null;
   currency: string;
-  /** Left out: none is sent. A replace states both. */
+  /** Undefined when the request leaves it out. A replace has both. */
   categories: readonly unknown[];
   products: readonly unknown[];
-  /** Names of the request that mean nothing to it. */
+  /** Unknown members of the request. */
   unknownFields?: readonly string[];
   progress?: Progress;
   now: Date;
 };
 
 export type ImportOutcome = {
-  /** `failed`: nothing was stored, `errors` says why. */
+  /** `failed`: nothing was stored, and `errors` has the reasons. */
   state: 'applied' | 'planned' | 'failed';
-  /** The menu's version now; null when nothing was applied. */
+  /** The new version of the menu; null when nothing was applied. */
   version: number | null;
   baseVersion: number;
   counts: Counts;
@@ -40,9 +40,9 @@ export type ImportOutcome = {
   items: readonly ReportItem[];
   warnings: readonly Finding[];
   errors: readonly Finding[];
-  /** All of them, also those that are too many to list. */
+  /** All errors, including those beyond the number that is listed. */
   errorCount: number;
-  /** Of a plan that was kept. */
+  /** Present when the plan was stored. */
   plan: { id: string; expires: Date; names: ChangeNames } | null;
 };
 
@@ -63,7 +63,7 @@ export const runImport = async (tx: Kysely<unknown>, request: ImportRequest): Pr
   const { changes, removals } = await planImport(current, sent, request, { findings, ledger, pace, newUid });
   progress(stages.planned);
   const { errors, warnings, errorCount } = findings;
-  // What faulty elements would have done means nothing; a plan that only the guard stopped is worth showing.
+  // A plan from faulty elements is meaningless. A plan that only the removal limit stopped is worth showing.
   const planned = errors.every(({ code }) => code === 'REMOVAL_GUARD');
   const outcome = {
     baseVersion,
@@ -88,7 +88,7 @@ export const runImport = async (tx: Kysely<unknown>, request: ImportRequest): Pr
   }
   const posUid = request.posUid;
   const work = { restuid, owner, posUid, cause: 'import', baseVersion, names, batches, onWritten, now } as const;
-  return { ...outcome, state: 'applied', version: await carryOut(tx, work) };
+  return { ...outcome, state: 'applied', version: await writeChanges(tx, work) };
 };
 
 const extIdsOf = (elements: readonly { extId: string }[]): string[] => elements.map(({ extId }) => extId);

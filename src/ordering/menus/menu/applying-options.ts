@@ -1,7 +1,7 @@
 /** Which options a product has (interface 10.3 inherits_options): those of its category first, then its own. */
 import type { Option, Product } from './menu.ts';
 
-/** What the decision needs; `copied_options` is what a copying product took from its category when it was made. */
+/** The members that decide. `copied_options`: what a copying product took from its category when it was created. */
 export type OptionSources = Pick<Product, 'inherits_options' | 'options'> & {
   copied_options: readonly Option[] | null;
 };
@@ -12,7 +12,7 @@ export const applyingOptions = (product: OptionSources, ofCategory: readonly Opt
   ...aliveOptions(product.options),
 ];
 
-/** Removed ones too. */
+/** Includes removed options. */
 export const inheritedOptions = (
   product: Pick<OptionSources, 'inherits_options' | 'copied_options'>,
   ofCategory: readonly Option[],

@@ -12,12 +12,15 @@ import {
   withCount,
 } from './menu-store.ts';
 
-/** `visibleOnly`: not hidden ones; for products neither those of hidden categories. `part`: of the name, without case. */
+/**
+ * `visibleOnly` leaves out hidden elements and the products of hidden categories. `part`: part of the name, without
+ * case.
+ */
 export type MenuFilter = { visibleOnly: boolean; part?: string | undefined };
 
 type Condition = RawBuilder<unknown>;
 
-// What a caller types is text, not a pattern, so it is looked for and not matched.
+// The caller's text is searched for literally (position); as a LIKE pattern its `%` and `_` would be wildcards.
 const holding = (column: Condition, part: string | undefined): Condition =>
   part === undefined ? sql`true` : sql`position(lower(${part}::text) in lower(${column})) > 0`;
 
@@ -46,7 +49,7 @@ export const listCategories = async (
   return { ...listed, rows: listed.rows.map((row) => ({ ...row, options: aliveOptions(row.options) })) };
 };
 
-/** No more than a small category has. */
+/** Products of one page at most; a small category has no more. */
 const productsLook = 500;
 
 type ProductFilter = MenuFilter & { categoryUid?: string | undefined };
@@ -90,14 +93,15 @@ const categoriesOf = (restuid: string, { visibleOnly, categoryUid }: ProductFilt
   c.restuid = ${restuid} and c.removed_at is null ${visibleOnly ? sql`and not c.hidden` : sql``}
     ${categoryUid === undefined ? sql`` : sql`and c.uid = ${categoryUid}`}`;
 
-/** What is left of the category in which the page before ended, then category by category. */
+/** The rest of the category in which the previous page ended, then category by category. */
 const productsWay = (restuid: string, filter: ProductFilter): Way => {
   const fits = holding(sql`p.name`, filter.part);
   const products = (of: Condition, limit: number): Condition => sql`
     select p.position, p.uid, (${fits}) as fits from ordering.products p
     where p.restuid = ${restuid} and p.category_uid = c.uid and p.removed_at is null
       ${filter.visibleOnly ? sql`and not p.hidden` : sql``} and ${of} order by p.position, p.uid limit ${limit}`;
-  // The categories are no subquery: PostgreSQL would plan to read all of them, and sort them where they are many.
+  // The categories are read first, not in a subquery: with many categories PostgreSQL would plan to read and sort them
+  // all.
   const walk = (ofCategories: Condition, ofProducts: Condition, limit: number): Condition => sql`
     select c.position as k0, c.uid as k1, p.position as k2, p.uid as k3, p.fits
     from ordering.categories c cross join lateral (${products(ofProducts, limit)}) as p
@@ -119,7 +123,7 @@ const productsWay = (restuid: string, filter: ProductFilter): Way => {
   return { ranges: [sql`true`], inSequence: true, isWhole: filter.part === undefined, candidates };
 };
 
-/** Kept by triggers (migration 0321) for each category; null where the categories are too many to be added up. */
+/** Triggers maintain a count for each category. Null when there are too many categories to add the counts up. */
 const countProducts = async (db: Kysely<unknown>, restuid: string, filter: ProductFilter): Promise<number | null> => {
   const name = filter.visibleOnly ? 'products shown ' : 'products ';
   const { rows } = await sql<{ categories: number; total: number }>`

@@ -16,8 +16,8 @@ export const productColumns = sql`
 export type ProductRow = Product & { copied_options: Option[] | null; offline_uid: string | null };
 
 /**
- * The named products that are not removed, hidden ones too, by uid; unknown uids are simply missing. Two statements
- * whatever their number: a category that many products share is read once.
+ * The named products that are not removed, by uid. Hidden products are included, unknown uids are missing. Takes two
+ * statements whatever the number of products: a category that many products share is read once.
  */
 export const loadProductsOnSale = async (
   db: Kysely<unknown>,
@@ -27,7 +27,7 @@ export const loadProductsOnSale = async (
   const asked = fragment`
     from ordering.products p
     where p.restuid = ${restuid} and p.uid = any(${[...new Set(uids)]}::text[]) and p.removed_at is null`;
-  // Neither waits for the other.
+  // The two statements run at the same time.
   const [products, categories] = await Promise.all([
     statement<ProductRow>`select ${productColumns} ${asked}`.execute(db),
     statement<Category>`
@@ -46,7 +46,7 @@ export const onSale = (
   const found = new Map<string, ProductOnSale>();
   for (const { copied_options, offline_uid, ...product } of products) {
     const category = categories.get(product.category_uid);
-    // Between the two statements the category may have gone, and its products with it.
+    // Another transaction may have removed the category and its products between the two statements.
     if (category === undefined) continue;
     const options = applyingOptions({ ...product, copied_options }, category.options);
     found.set(product.uid, {
@@ -76,7 +76,7 @@ const byUid = (rows: readonly Category[]): Map<string, Category> =>
 /** A category and how many of its products are not hidden. */
 export type ListedCategory = Category & { products_count: number };
 
-/** Kept by triggers (migration 0321): counting the products of a hundred categories would be a count of the whole menu. */
+/** Triggers maintain these counts: counting the products of a hundred categories would read the whole menu. */
 export const withCount = sql`
   ${categoryColumns}, coalesce((select sum(t.count) from ordering.tallies t
     where t.restuid = c.restuid and t.name = 'products shown ' || c.uid), 0)::integer as products_count`;

@@ -78,7 +78,7 @@ export const productAnswer = z.object({
   options: z.array(optionAnswer),
 });
 
-// The stored documents have the members of the answer; what else they hold is dropped by the answer's schema.
+// The stored documents have the members of the answer. The answer's schema drops all others.
 const optionView = (option: Option): z.infer<typeof optionAnswer> => ({
   ...option,
   option_values: option.option_values.map((value) => ({ ...value, price_operand: toWire(value.price_operand) })),

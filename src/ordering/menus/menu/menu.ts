@@ -76,7 +76,9 @@ export type Product = {
   options: Option[];
 };
 
-/** What ordering a product needs in one read: the product, its category, and all options that apply (inherited first). */
+/**
+ * What ordering a product needs in one read: the product, its category, and all options that apply (inherited first).
+ */
 export type ProductOnSale = {
   product: Product;
   category: Category;

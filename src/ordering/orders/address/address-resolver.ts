@@ -1,6 +1,7 @@
 /**
- * Asks the operator's geocoder which address a place id means (interface 11.1, "Address"): one GET, bounded in time, size
- * and number. It is asked before the transaction of the order is open, so a slow geocoder holds no connection of the store.
+ * Asks the operator's geocoder for the address of a place id (interface 11.1, "Address"): one GET, limited in time,
+ * size and concurrency. It runs before the transaction of the order begins, so a slow geocoder occupies no database
+ * connection.
  */
 import type { Logger } from '#src/platform/log.ts';
 import { type Place, readPlace } from './read-place.ts';
@@ -8,27 +9,27 @@ import { type Place, readPlace } from './read-place.ts';
 export type Resolved =
   | { kind: 'found'; place: Place }
   | { kind: 'unknown' }
-  /** Nobody could say: the same order may succeed later. */
+  /** The geocoder did not answer; the same order may succeed later. */
   | { kind: 'unreachable' };
 
-/** Never throws. `signal`: of the request that asks. */
+/** Never throws. `signal`: ends with the request that needs the address. */
 export type AddressResolver = (placeId: string, signal: AbortSignal) => Promise<Resolved>;
 
-/** Stands in the configured address where the place id belongs. */
+/** Placeholder of the place id in the configured address. */
 export const placeIdMark = '{place_id}';
 
 const timeoutMs = 2_000;
 const atOnceMax = 64;
 const bytesMax = 256 * 1024;
 
-/** Statuses that say something of the place id and nothing of the geocoder. */
+/** Statuses that are about the place id, not about the geocoder. */
 const ofThePlace = new Set([400, 404, 410, 422]);
 
 export const createAddressResolver = ({ url, log }: { url: string; log: Logger }): AddressResolver => {
   let asking = 0;
   const unreachable = (reason: string): Resolved => {
-    // Neither the address, which may hold a key, nor the place, which says where somebody lives.
-    log.warn({ reason }, 'the address resolver does not answer as it should');
+    // The log contains neither the geocoder's address, which may contain a key, nor the place, which is personal.
+    log.warn({ reason }, 'the geocoder gave no usable answer');
     return { kind: 'unreachable' };
   };
   return async (placeId, signal) => {
@@ -38,7 +39,7 @@ export const createAddressResolver = ({ url, log }: { url: string; log: Logger }
     try {
       const answer = await fetch(url.replaceAll(placeIdMark, encodeURIComponent(placeId)), {
         headers: { accept: 'application/json' },
-        // Another host was not configured, and would be given the key.
+        // A redirect to a host that was not configured would send it the key.
         redirect: 'error',
         signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
       });
@@ -56,7 +57,7 @@ export const createAddressResolver = ({ url, log }: { url: string; log: Logger }
   };
 };
 
-/** In a path it would mean another path, however it is written: no encoding of a dot keeps it from that. */
+/** In a path `.` and `..` would name another path, and no encoding of the dot prevents that. */
 const isStep = (placeId: string): boolean => placeId === '.' || placeId === '..';
 
 const readText = async (answer: Response): Promise<string> => {
@@ -70,7 +71,7 @@ const readText = async (answer: Response): Promise<string> => {
   return Buffer.concat(chunks).toString('utf8');
 };
 
-/** Messages may quote the answer or the address; names and codes do not. */
+/** Error messages may quote the answer or the address; error names and codes do not. */
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return 'unknown';
   const { cause } = error;

@@ -1,25 +1,25 @@
 /**
- * What a geocoder says of a place id, as members of an address. Two forms are read: a flat JSON object with the members of
- * interface 10.1, which a service of the operator can give, and the answer of Google's Geocoding API, since place ids mostly
- * come from its maps (https://developers.google.com/maps/documentation/geocoding). Pure.
+ * Reads the answer of a geocoder for a place id as members of an address. It accepts two forms: a flat JSON object with
+ * the members of interface 10.1, which an operator's own service can return, and the answer of Google's Geocoding API,
+ * because most place ids come from its maps (https://developers.google.com/maps/documentation/geocoding). Pure.
  */
 import { z } from 'zod';
 import type { OrderAddress } from '../order/order.ts';
 
-/** Only of what stands on a map: bell and floor are the customer's to say. */
+/** The members that a map knows; doorbell and floor come from the customer. */
 const placeMembers = ['street', 'number', 'city', 'province', 'zip', 'country', 'quarter', 'lat', 'lng'] as const;
 
 export type Place = { [Name in (typeof placeMembers)[number]]?: OrderAddress[Name] | undefined };
 
-/** `strange`: no answer to the question that was asked. */
+/** `strange`: the answer has neither of the two forms. */
 export type ReadPlace = { kind: 'found'; place: Place } | { kind: 'unknown' } | { kind: 'strange'; reason: string };
 
-/** The bounds of order/create (interface 11.1); a value beyond them is as good as none. */
+/** The bounds of order/create (interface 11.1). A value beyond them is ignored. */
 const named = (max: number) =>
   z
     .string()
     .trim()
-    // PostgreSQL cannot store it.
+    // PostgreSQL cannot store U+0000.
     .refine((value) => !value.includes('\0'))
     .pipe(z.string().min(1).max(max))
     .optional()
@@ -66,7 +66,7 @@ const googleShape = z.object({
 
 type GoogleAnswer = z.infer<typeof googleShape>;
 
-/** Of our question, not of the service: there is no such place, or that is no place id. */
+/** Answers about the place id, not about the service: the place does not exist, or the id is malformed. */
 const noPlace = new Set(['ZERO_RESULTS', 'NOT_FOUND', 'INVALID_REQUEST']);
 
 export const readPlace = (answer: unknown): ReadPlace => {
@@ -104,11 +104,11 @@ const readGoogle = ({ status, results }: GoogleAnswer): ReadPlace => {
   );
 };
 
-/** The address with what was found in the places of what was not given: given members win. */
+/** Fills the missing members of the address from the place. Members that were sent win. */
 export const completeAddress = (given: OrderAddress, place: Place): OrderAddress => {
   const found = Object.fromEntries(placeMembers.map((name) => [name, given[name] ?? place[name] ?? null]));
   return { ...given, ...found };
 };
 
-/** Does the order leave something to be found out? */
+/** True when the geocoder can add a missing member to the address. */
 export const lacksPlace = (address: OrderAddress): boolean => placeMembers.some((name) => address[name] === null);

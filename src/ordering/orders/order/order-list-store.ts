@@ -1,4 +1,4 @@
-/** The list of orders in PostgreSQL: filters, the index that each of them goes by, and the total where it is known. */
+/** The list of orders in PostgreSQL: its filters, the index that each filter uses, and the total where it is stored. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type Key, type Listed, type ListQuery, readList, type Way } from '#src/platform/db/bounded-list.ts';
 import { lastOrderNumber, readOrderTally } from '../../lists/tally-store.ts';
@@ -19,7 +19,7 @@ export type OrderFilter = {
 
 type Condition = RawBuilder<unknown>;
 
-/** The statuses that a filter leaves over; undefined: all of them. */
+/** The statuses that match a filter; undefined: all. */
 const wantedStatuses = ({ statuses: named, closed }: OrderFilter): Status[] | undefined =>
   named === undefined && closed === undefined
     ? undefined
@@ -29,7 +29,7 @@ const wantedStatuses = ({ statuses: named, closed }: OrderFilter): Status[] | un
 
 const and = (conditions: readonly Condition[]): Condition => sql.join(conditions, sql` and `);
 
-/** Of each filter but dates, which bound the ranges of every index that has the sequence of the list. */
+/** The index of each filter except dates. Every index that is sorted like the list can be bounded by dates. */
 const waysOf = (restuid: string, filter: OrderFilter): { ways: Way[]; fits: Condition } => {
   const of = sql`restuid = ${restuid}`;
   const dates = [
@@ -68,7 +68,9 @@ const key = [
   { column: sql`uid`, type: sql`text collate "C"` },
 ];
 
-/** Newest first, ties by uid descending. Throws VALIDATION_ERROR for a page that is not reached by number. */
+/**
+ * Newest first, ties by uid descending. Throws VALIDATION_ERROR for a page number beyond the ones that can be reached.
+ */
 export const listOrders = (
   db: Kysely<unknown>,
   restuid: string,
@@ -83,7 +85,7 @@ export const listOrders = (
   return readList(db, source, query, keyOf, knownTotal(db, restuid, filter));
 };
 
-/** Of all orders, and of those in some statuses, it is known without counting. */
+/** Triggers maintain the number of all orders and of the orders in each status, so these totals need no count. */
 const knownTotal = (db: Kysely<unknown>, restuid: string, filter: OrderFilter): (() => Promise<number>) | undefined => {
   const { statuses: _statuses, closed: _closed, ...others } = filter;
   if (Object.values(others).some((value) => value !== undefined)) return undefined;

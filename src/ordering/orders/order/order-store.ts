@@ -18,10 +18,10 @@ export const orderColumns = sql`
 
 const json = (value: unknown) => fragment`${value === null ? null : JSON.stringify(value)}::jsonb`;
 
-/** First answer, without the token, to an order with an external id, and the hash of what was sent. */
+/** The first receipt (without its token) of an order with an external id, and the hash of the sent order. */
 export type ExternalReceipt = { hash: Buffer; receipt: unknown };
 
-/** The token is not written: it is derived from the uid. */
+/** The token is not stored: it is derived from the uid. */
 export const insertOrder = async (
   tx: Kysely<unknown>,
   order: Order,
@@ -45,7 +45,7 @@ export const insertOrder = async (
   );
 };
 
-/** Writes what a move changes; the caller holds the row. */
+/** Writes the changes of a move. The caller holds the lock on the row. */
 export const updateOrderState = async (tx: Kysely<unknown>, order: Order): Promise<void> => {
   await sql`
     update ordering.orders set seq = ${order.seq}, status = ${order.status}, updated = ${order.updated},
@@ -61,7 +61,7 @@ export const findOrder = async (db: Kysely<unknown>, restuid: string, uid: strin
   return rows[0];
 };
 
-/** The row stays locked until the transaction ends: an order makes one move at a time. */
+/** The row stays locked until the transaction ends, so an order makes one move at a time. */
 export const lockOrder = async (tx: Kysely<unknown>, restuid: string, uid: string): Promise<Order | undefined> => {
   const { rows } = await sql<Order>`
     select ${orderColumns} from ordering.orders where restuid = ${restuid} and uid = ${uid} for update`.execute(tx);
@@ -80,7 +80,7 @@ export const findOrderByExternalId = async (
   return rows[0];
 };
 
-/** Two orders with one external id never run side by side: the second waits and then sees the first. */
+/** Orders with the same external id run one after the other: the second waits and then finds the first. */
 export const lockExternalId = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -94,7 +94,10 @@ export const lockExternalId = async (
 
 export type RemainingDates = { firstOrder: Date | null; lastOrder: Date | null; lastOfflineOrder: Date | null };
 
-/** The customer of an order, also a removed one, is locked until the transaction ends; nothing for an order without. */
+/**
+ * Locks the customer of an order, even a removed one, until the transaction ends. Does nothing for an order without
+ * one.
+ */
 export const lockCustomerOfOrder = async (tx: Kysely<unknown>, restuid: string, uid: string): Promise<void> => {
   await sql`
     select 1 from ordering.customers where restuid = ${restuid}
@@ -103,8 +106,9 @@ export const lockCustomerOfOrder = async (tx: Kysely<unknown>, restuid: string, 
 };
 
 /**
- * Dates over the customer's counted orders but one: the ends of the index of the customer's orders, however many there
- * are. An order that was not made by the restaurant leaves the date of the last such order as it is.
+ * First and last dates over the customer's counted orders, except one order. The query reads the ends of the index of
+ * the customer's orders, so its cost does not grow with their number. `lastOfflineOrder` is searched only if the
+ * restaurant created the excluded order; otherwise it does not change.
  */
 export const remainingDates = async (
   tx: Kysely<unknown>,
@@ -123,14 +127,16 @@ export const remainingDates = async (
   return rows[0] ?? { firstOrder: null, lastOrder: null, lastOfflineOrder: null };
 };
 
-/** Erases who the customer was from their orders; totals and lines stay. */
+/** Erases the personal members of the customer in their orders; totals and lines stay. */
 export const forgetClient = async (tx: Kysely<unknown>, restuid: string, customerUid: string): Promise<void> => {
   await sql`
     update ordering.orders set client = null, address = null
     where restuid = ${restuid} and customer_uid = ${customerUid}`.execute(tx);
 };
 
-/** New orders whose countdown has ended, the longest first; not locked, so each is to be judged again under its lock. */
+/**
+ * New orders whose countdown has ended, the oldest end first. They are not locked, so the caller checks each one again.
+ */
 export const listOverdueOrders = async (
   db: Kysely<unknown>,
   now: Date,

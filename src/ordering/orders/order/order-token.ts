@@ -1,6 +1,7 @@
 /**
- * Tokens of orders (interface 10.1). One is derived from the uid of its order by HMAC-SHA-256 under a key of this
- * installation, so the database holds none: a copy of it lets its reader confirm or cancel nothing.
+ * Tokens of orders (interface 10.1). A token is derived from the uid of its order by HMAC-SHA-256 under a key of this
+ * installation. The database stores none, so a copy of the database does not allow anyone to confirm or cancel an
+ * order.
  */
 import { createHmac, createSecretKey } from 'node:crypto';
 
@@ -13,9 +14,9 @@ export const createOrderToken = (key: Buffer): OrderToken => {
   return (uid) => createHmac('sha256', secret).update(uid).digest('base64url');
 };
 
-/** What the database holds instead of a token that is derived. */
+/** The stored value in place of a derived token. */
 export const derivedMark = '';
 
-/** Gives an order from the database its token; orders of earlier versions brought theirs with them. */
+/** Adds the derived token to an order from the database. Orders of earlier versions have a stored token. */
 export const withToken = <O extends { uid: string; token: string }>(order: O, tokenOf: OrderToken): O =>
   order.token === derivedMark ? Object.assign(order, { token: tokenOf(order.uid) }) : order;

@@ -1,4 +1,4 @@
-/** Orders on the wire (interface 10.1), the receipt of order/create and the state of the moves (11.1). */
+/** Orders in answers (interface 10.1), the receipt of order/create and the state after a move (11.1). */
 import { z } from 'zod';
 import type { Restaurant } from '../../restaurants/restaurant.ts';
 import { toWire, toWireOrNull } from '../../values/money.ts';

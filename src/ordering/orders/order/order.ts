@@ -1,4 +1,4 @@
-/** An order as the core keeps it. Amounts and points are hundredths; lines are what they were at the moment of ordering. */
+/** A stored order. Amounts and points are hundredths; lines are copies of the menu at the moment of ordering. */
 
 export const statuses = ['new', 'confirmed', 'timed_out', 'closed', 'cancelled'] as const;
 export type Status = (typeof statuses)[number];
@@ -101,7 +101,7 @@ export type Order = {
   address: OrderAddress | null;
   deliverypoint: { name: string; full_address: string; fee: number } | null;
   externalId: string | null;
-  /** Client that gave the external id. */
+  /** Client that sent the external id. */
   externalOwner: string | null;
   confirmed: boolean;
   countdownMinutes: number | null;

@@ -1,7 +1,7 @@
 /**
- * Events of an order (interface 12.1), recorded in the transaction of the change. A body holds the token of its order as it
- * is sent: what is recorded is signed, and sent again, byte for byte. So for the days that events are kept, the database of
- * a restaurant whose order events are on holds tokens there, beside all else that receivers may know of its orders.
+ * Records the events of an order (interface 12.1) in the transaction of the change. The body of an event contains the
+ * token of its order, because an event is stored exactly as it is signed and sent. So the database contains the tokens
+ * of a restaurant's recent orders while its order events are on, for the days that events are retained.
  */
 import type { Kysely } from 'kysely';
 import { type EventDraft, isKindOn, recordEvents, recordFirstEvents } from '#src/platform/db/outbox/outbox.ts';
@@ -25,10 +25,10 @@ export const eventOfMove: Readonly<Record<Move, OrderEvent>> = {
   time_out: 'order.timeout',
 };
 
-/** `order` as it is after the change; its seq is the event's. */
+/** `order`: its state after the change. Its seq becomes the seq of the event. */
 export type OrderChange = [event: OrderEvent, order: Order];
 
-/** What creation announces (interface 10.7): the order as it came in, then what became of it at once. */
+/** The events of a new order (interface 10.7): order.new, then the move or countdown that follows at once. */
 export const eventsOfCreation = (received: Order, order: Order): [OrderChange, ...OrderChange[]] => {
   if (order.confirmed)
     return [
@@ -47,7 +47,7 @@ const kind = 'orders';
 
 export const hasOrderEvents = (tx: Kysely<unknown>, restuid: string): Promise<boolean> => isKindOn(tx, restuid, kind);
 
-/** What creation announces, where order events are on. */
+/** Records the events of a new order, if order events are on. */
 export const recordCreation = (tx: Kysely<unknown>, changes: Changes, restaurant: Restaurant, now: Date) =>
   recordFirstEvents(tx, draftsOf(changes, restaurant, now));
 

@@ -1,4 +1,4 @@
-/** The life of an order (interface 10.7): one table, and what a legal move makes of an order. Pure. */
+/** The states of an order (interface 10.7): one table of legal moves, and the order after a move. Pure. */
 import type { Order, Status } from './order.ts';
 
 export type Move = 'confirm' | 'close' | 'cancel' | 'time_out';
@@ -23,16 +23,18 @@ const table: Readonly<Record<Move, Readonly<Record<Status, Cell>>>> = {
   time_out: { new: to('timed_out'), confirmed: conflict, timed_out: conflict, closed: conflict, cancelled: conflict },
 };
 
-/** An order counts in the statistics from creation until it times out or is cancelled. */
+/** An order counts in the statistics from its creation until it times out or is cancelled. */
 export const countedStatuses = ['new', 'confirmed', 'closed'] as const satisfies readonly Status[];
 
 export type MoveDetails = { now: Date; text?: string | null; reason?: string | null; by?: 'api' | 'panel' };
 
-/** True from the very end of the countdown on, whether the automatic step has run or not. */
+/** True from the exact end of the countdown on, even before the automatic step has run. */
 export const countdownIsOver = (order: Pick<Order, 'status' | 'countdownEnd'>, now: Date): boolean =>
   order.status === 'new' && order.countdownEnd !== null && order.countdownEnd.getTime() <= now.getTime();
 
-/** The order after the move, or why it cannot be made; `refused` carries the order as it then is. */
+/**
+ * The order after the move, or the reason why the move is illegal; `refused` includes the order in its current state.
+ */
 export const moveOrder = (
   order: Order,
   move: Move,
@@ -43,15 +45,16 @@ export const moveOrder = (
     if ('refused' in cell) return { kind: 'refused', code: cell.refused, order };
     return { kind: 'moved', order: apply(order, move, cell.to, details) };
   }
-  // Who was told that the order timed out must not find it alive afterwards, so every move sees it as it will be.
+  // After the end of the countdown every move is decided as if the order had already timed out, so that a caller who
+  // was answered TIMEOUT never sees the order confirmed later.
   const over = apply(order, 'time_out', 'timed_out', details);
   const refusal = table[move].timed_out;
   return { kind: 'refused', code: 'refused' in refusal ? refusal.refused : 'CONFLICT', order: over };
 };
 
 const apply = (order: Order, move: Move, status: Status, { now, text, reason, by }: MoveDetails): Order => {
-  // A countdown ends when it ends, not when somebody notices; but `updated` is when it was written, or a reader who asks
-  // for what was updated since the last time would never see it.
+  // `settled` is the end of the countdown, even if the automatic step runs later. `updated` is the time of writing: an
+  // earlier time would hide the change from callers that list orders updated since their last request.
   const at = move === 'time_out' && order.countdownEnd !== null ? order.countdownEnd : now;
   const moved: Order = { ...order, status, seq: order.seq + 1, updated: now, settled: order.settled ?? at };
   switch (move) {

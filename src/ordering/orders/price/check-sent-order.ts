@@ -1,4 +1,4 @@
-/** What can be told of a sent order without its location and its lines (interface 11.1). Pure. */
+/** Checks of a sent order that need neither its location nor its lines (interface 11.1). Pure. */
 import type { FaultDetail } from '#src/contract/fault.ts';
 import type { Restaurant } from '../../restaurants/restaurant.ts';
 import type { SentOrder } from './sent-order.ts';
@@ -6,14 +6,14 @@ import type { SentOrder } from './sent-order.ts';
 const pastMsMax = 5 * 60_000;
 const aheadMsMax = 365 * 24 * 3_600_000;
 
-/** These are faults of parameters, so they are named even where the location is the first thing that is wrong. */
-export const judgeSent = (restaurant: Restaurant, sent: SentOrder, now: Date): FaultDetail[] => [
-  ...handoverDates(sent).flatMap(([pointer, date]) => dateFaults(pointer, date, now)),
+/** These are faults of parameters, so the answer names them even when the location is wrong too. */
+export const checkSentOrder = (restaurant: Restaurant, sent: SentOrder, now: Date): FaultDetail[] => [
+  ...fulfilmentDates(sent).flatMap(([pointer, date]) => dateFaults(pointer, date, now)),
   ...pointFaults(restaurant, sent),
 ];
 
-/** When the order is handed over, with the pointer of that date: at most one, none for methods without. */
-export const handoverDates = ({ pickup, delivery }: SentOrder): [pointer: string, date: Date][] => [
+/** The pickup or delivery date with its pointer; empty for methods without a date. */
+export const fulfilmentDates = ({ pickup, delivery }: SentOrder): [pointer: string, date: Date][] => [
   ...(pickup === null ? [] : [['/pickup/date', pickup.date] satisfies [string, Date]]),
   ...(delivery === null ? [] : [['/delivery/date', delivery.date] satisfies [string, Date]]),
 ];

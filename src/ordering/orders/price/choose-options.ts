@@ -1,4 +1,4 @@
-/** What an order line may hold: products, options and values as the menu offers them at a location (interface 11.1). Pure. */
+/** Checks the product, options and values of an order line against the menu of the location (interface 11.1). Pure. */
 import type { FaultDetail } from '#src/contract/fault.ts';
 import type { Option, OptionValue, ProductOnSale } from '../../menus/menu/menu.ts';
 import type { ChosenOption, ChosenValue } from './order-arithmetic.ts';
@@ -17,7 +17,7 @@ export type ChosenLine = { sale: ProductOnSale; options: ChosenOption[] };
 const isAt = (element: { subrestaurant_uids: readonly string[] }, locationUid: string): boolean =>
   element.subrestaurant_uids.length === 0 || element.subrestaurant_uids.includes(locationUid);
 
-/** The line as the menu has it, or everything that is wrong with it, each with its pointer. */
+/** The matching products, options and values of the menu, or every fault of the line with its pointer. */
 export const chooseLine = (
   sale: ProductOnSale | undefined,
   sent: SentLine,
@@ -92,8 +92,8 @@ const isOffered = (value: OptionValue, primaryValues: ReadonlySet<string>, locat
 };
 
 /**
- * Too few or too many values: 0 means no bound, except that a single option takes one value once. An option none of
- * whose values is offered with this choice asks for nothing.
+ * Too few or too many values. A limit of 0 means none, except that a single option accepts one value once. An option
+ * without any value on offer for this choice requires none.
  */
 const countFaults = (
   choosable: readonly Option[],

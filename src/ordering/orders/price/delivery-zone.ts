@@ -1,4 +1,4 @@
-/** Whether, and for how much, a location delivers to an address (interface 11.1, "Address"). Pure. */
+/** The delivery zone of an address, with its fee (interface 11.1, "Address"). Pure. */
 import type { DeliveryZone, Location } from '../../restaurants/restaurant.ts';
 import type { OrderAddress } from '../order/order.ts';
 
@@ -12,7 +12,10 @@ type Point = { lat: number; lng: number };
 const pointOf = (place: { lat: number | null; lng: number | null }): Point | undefined =>
   place.lat === null || place.lng === null ? undefined : { lat: place.lat, lng: place.lng };
 
-/** `unknown`: neither street and city nor coordinates. A location without zones delivers everywhere for nothing. */
+/**
+ * `unknown`: the address has neither street and city nor coordinates. Without zones a location delivers everywhere,
+ * free.
+ */
 export const findZone = (location: Location, address: OrderAddress): ZoneVerdict => {
   const point = pointOf(address);
   if (point === undefined && (address.street === null || address.city === null)) return { kind: 'unknown' };
@@ -33,7 +36,7 @@ const reaches = (
   if (point !== undefined && from !== undefined && radiusKms !== undefined && distanceKms(from, point) <= radiusKms)
     return true;
   if (point !== undefined && polygon !== undefined && isInside(polygon, point)) return true;
-  // Coordinates say more than a postal code, which is only asked where there are none.
+  // Coordinates are more exact than a postal code, which is used only without them.
   return (
     zip !== null &&
     zips?.includes(zip) === true &&
@@ -53,7 +56,7 @@ export const distanceKms = (left: Point, right: Point): number => {
   return 2 * earthRadiusKms * Math.asin(Math.min(1, Math.sqrt(a)));
 };
 
-/** Even-odd rule; corners are [lat, lng]. */
+/** Even-odd rule. Corners are [lat, lng]. */
 const isInside = (polygon: readonly (readonly [number, number])[], { lat, lng }: Point): boolean => {
   let inside = false;
   for (let i = 0, j = polygon.length - 1; i < polygon.length; j = i, i += 1) {

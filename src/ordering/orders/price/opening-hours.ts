@@ -9,7 +9,7 @@ const minutesOf = (clock: string): number => {
 
 const dayMinutes = 24 * 60;
 
-/** True without hours. An interval whose end is not after its begin lasts into the next day. */
+/** True for a location without hours. An interval whose end is not after its start continues on the next day. */
 export const isOpen = ({ hours, timeZone }: Pick<Location, 'hours' | 'timeZone'>, at: Date): boolean => {
   if (hours === null) return true;
   const [day = '', clock = ''] = (legacyDate(at, timeZone) ?? '').split(' ');

@@ -7,7 +7,7 @@ import type { ProductOnSale } from '../../menus/menu/menu.ts';
 import type { Location, Restaurant } from '../../restaurants/restaurant.ts';
 import { toWire } from '../../values/money.ts';
 import type { Order, OrderAddress, OrderLine } from '../order/order.ts';
-import { handoverDates, judgeSent } from './check-sent-order.ts';
+import { checkSentOrder, fulfilmentDates } from './check-sent-order.ts';
 import { type ChosenLine, chooseLine, type SentLine } from './choose-options.ts';
 import { findZone } from './delivery-zone.ts';
 import { isOpen } from './opening-hours.ts';
@@ -29,7 +29,7 @@ export type PricedOrder = {
 type Pricing = {
   restaurant: Restaurant;
   location: Location;
-  /** Those of the lines, by uid. */
+  /** The products of the lines, by uid. */
   products: ReadonlyMap<string, ProductOnSale>;
   sent: SentOrder;
   now: Date;
@@ -37,11 +37,11 @@ type Pricing = {
 
 const totalMax = 100_000_000;
 
-/** Everything that is wrong is refused together, except that a price needs lines that are right. */
+/** One refusal names all faults. Only prices are checked later, because they need valid lines. */
 export const priceOrder = async (tx: Kysely<unknown>, pricing: Pricing): Promise<PricedOrder | Refusal> => {
   const { restaurant, location, sent, now } = pricing;
-  const early = judgeSent(restaurant, sent, now);
-  const details = [...early, ...handoverFaults(pricing, early)];
+  const early = checkSentOrder(restaurant, sent, now);
+  const details = [...early, ...fulfilmentFaults(pricing, early)];
   const use = { email: sent.client.email, now, timeZone: location.timeZone };
   const coupon = await readOrderCoupon(tx, restaurant.uid, sent.coupon?.code, use);
   if (Array.isArray(coupon)) details.push(...coupon);
@@ -101,19 +101,19 @@ const totals = (
   return { lines, linesTotal, fee, coupon: used, loyaltyDiscount: discount, total, address, deliverypoint };
 };
 
-/** The method is on offer, and its time within the opening hours where it is a time at all. */
-const handoverFaults = ({ location, sent, now }: Pricing, early: readonly FaultDetail[]): FaultDetail[] => {
+/** The location offers the method, and the time of the order is within the opening hours. */
+const fulfilmentFaults = ({ location, sent, now }: Pricing, early: readonly FaultDetail[]): FaultDetail[] => {
   if (!location.dmethods.some(({ code }) => code === sent.dmethod)) {
     return [{ pointer: 'dmethod', code: 'NOT_ENABLED', message: 'is not on offer at this location' }];
   }
-  const [pointer, at] = handoverDates(sent)[0] ?? ['dmethod', now];
+  const [pointer, at] = fulfilmentDates(sent)[0] ?? ['dmethod', now];
   if (early.some((fault) => fault.pointer === pointer) || isOpen(location, at)) return [];
   return [{ pointer, code: 'CLOSED', message: 'is outside the opening hours' }];
 };
 
 type Place = { fee: number; orderMin: number; address: OrderAddress | null; deliverypoint: Order['deliverypoint'] };
 
-/** Where a delivery goes and what it costs; nothing for the other methods. */
+/** Destination, fee and minimum of a delivery; zeros for the other methods. */
 const placeOf = (location: Location, { dmethod, delivery }: SentOrder): Place | FaultDetail[] => {
   const nowhere: Place = { fee: 0, orderMin: 0, address: null, deliverypoint: null };
   if (dmethod === '20') {

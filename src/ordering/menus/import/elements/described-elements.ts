@@ -1,12 +1,12 @@
 /**
- * JSON Schema of what an import takes and reports (interface 11.3), made from the members that judge it. For readers only:
- * thousands of elements are read one by one elsewhere, with a finding for each fault.
+ * JSON Schema of what an import takes and reports (interface 11.3), derived from the members that validate an import.
+ * It is documentation only: an import may have thousands of elements, so read-elements.ts reads them one by one.
  */
 import { z } from 'zod';
 import { optional, text } from '#src/platform/http/values.ts';
 import { categoryMembers, type Member, type Members, optionMembers, productMembers, valueMembers } from './members.ts';
 
-/** Their usual value depends on the rest of the element. */
+/** Members whose default depends on the rest of the element. */
 const dependent: ReadonlySet<string> = new Set(['position', 'max_selectable', 'max_quantity']);
 
 const membersOf = <T>(members: Members<T>): Record<string, z.ZodType> =>

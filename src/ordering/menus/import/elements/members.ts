@@ -1,6 +1,6 @@
 /**
- * The members of an imported element (interface 11.3): under which name they are sent, what they may be, what they are when
- * a replace leaves them out, and how a report shows them.
+ * The members of an imported element (interface 11.3): the name of each in an import, the values it accepts, its
+ * default when a replace leaves it out, and its form in a report.
  */
 import { z } from 'zod';
 import { boolean, integer, money, oneOf, text } from '#src/platform/http/values.ts';
@@ -24,12 +24,15 @@ export type Member<T> = {
   /** Name in an import and in its report. */
   field: string;
   type: z.ZodType<T>;
-  /** Undefined: must be given for a new element and in a replace. `position` falls back to the place in the array. */
+  /**
+   * Undefined: the member is required for a new element and in a replace. `position` defaults to the index in the
+   * array.
+   */
   fallback: T | undefined;
-  /** Null and an empty string clear it; for the others they mean "not given". */
+  /** Null and an empty string clear the member. For the other members both mean "not given". */
   clearable?: true;
   show?: (value: T) => unknown;
-  /** Amounts in it, to be held to what the currency can express. */
+  /** The amounts in the value; each must be expressible in the currency. */
   amountsOf?: (value: T) => number[];
 };
 
@@ -78,7 +81,7 @@ const dmethodPattern = /^(0|1|0t|20|(0e|dcf)-[A-Za-z0-9._-]{1,60})$/;
 const dmethodsMax = 100;
 const price = money();
 
-/** {dmethod: money}, with its names in one order, so that equal tables are equal texts. */
+/** {dmethod: money}. The names are sorted, so that equal tables have equal JSON texts. */
 const pricesTable: z.ZodType<Record<string, number>> = z
   .unknown()
   .transform((input, ctx): Record<string, number> => {

@@ -1,4 +1,7 @@
-/** The names of what an import changes: enough for its event, for the history and for applying a kept plan. */
+/**
+ * The uids of all elements that an import changes: enough for its event, for the history and for applying a stored
+ * plan.
+ */
 import type { ImportChanges } from './plan-import.ts';
 
 export type Named = { uid: string; ext_id: string | null };
@@ -7,7 +10,7 @@ export type NamesOfKind = { created: Named[]; updated: Named[]; removed: Named[]
 export type ChangeNames = {
   categories: NamesOfKind;
   products: NamesOfKind;
-  /** Uids of elements that only change the point of sale that they belong to. */
+  /** Uids of elements whose only change is their point of sale. */
   movedCategories: string[];
   movedProducts: string[];
 };
@@ -31,6 +34,6 @@ const namesOf = (changed: readonly Named[], removed: readonly Named[], created: 
 export const changedUids = ({ created, updated, removed }: NamesOfKind): string[] =>
   [...created, ...updated, ...removed].map(({ uid }) => uid);
 
-/** False when a reader would see no difference. */
+/** False when no change is visible to readers of the menu. */
 export const changesMenu = ({ categories, products }: ChangeNames): boolean =>
   changedUids(categories).length + changedUids(products).length > 0;

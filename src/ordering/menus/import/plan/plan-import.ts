@@ -1,6 +1,6 @@
 /**
- * What an import would do to a menu: the difference between what is and what was sent, as data. Pure: nothing is read or
- * written, so the same plan can be reported, kept or applied. `applyImport` (import-store.ts) writes its changes.
+ * The difference between a stored menu and the sent one, as data. Pure: it reads and writes nothing, so one plan can be
+ * reported, stored or applied. write/write-changes.ts applies it.
  */
 
 import { type CategoryMembers, categoryMembers } from '../elements/members.ts';
@@ -13,22 +13,22 @@ import { changesOf, resolveMembers } from './resolve-members.ts';
 import type { CurrentMenu, StoredCategory, StoredProduct } from './stored-menu.ts';
 import { warnOfMenu } from './warn-of-menu.ts';
 
-/** Elements that differ from what is stored, as they will be. */
+/** Elements that differ from the stored ones, in their new form. */
 export type ImportChanges = {
   categories: StoredCategory[];
   products: StoredProduct[];
   removedCategories: StoredCategory[];
   removedProducts: StoredProduct[];
-  /** Sent unchanged by a replace of another point of sale, to which they belong from now on. */
+  /** Elements that a replace of another point of sale sent unchanged; they move to that point of sale. */
   movedCategories: string[];
   movedProducts: string[];
-  /** Uids of what is new or comes back: the rest of `categories` and `products` is updated. */
+  /** Uids of new and restored elements. All others in `categories` and `products` are updates. */
   created: ReadonlySet<string>;
 };
 
 export type ImportPlan = { changes: ImportChanges; removals: Removals };
 
-/** Everything found goes to `planning.findings`, every element's fate to `planning.ledger`. */
+/** Faults and warnings go to `planning.findings`, the action on each element to `planning.ledger`. */
 export const planImport = async (
   current: CurrentMenu,
   sent: SentMenu,
@@ -58,7 +58,7 @@ export const planImport = async (
 const createdUids = <S, E extends StoredElement>(drafts: readonly Drafted<S, E>[]): string[] =>
   drafts.filter(({ before }) => before === undefined || before.removed).map(({ after }) => after.uid);
 
-/** A new owner alone is no change of the menu that a reader could see. */
+/** A new owner alone is not a change that readers of the menu can see. */
 const movedUids = <S, E extends StoredElement>(drafts: readonly Drafted<S, E>[], terms: ImportTerms): string[] =>
   terms.mode === 'merge'
     ? []
@@ -76,8 +76,8 @@ const planCategories = async (
   const drafts: Drafted<SentCategory, StoredCategory>[] = [];
   for (const sent of sentCategories) {
     const before = known.get(sent.extId);
-    const kept = terms.mode === 'merge' ? before : undefined;
-    const members = resolveMembers<CategoryMembers>(categoryMembers, sent, kept, planning.findings);
+    const base = terms.mode === 'merge' ? before : undefined;
+    const members = resolveMembers<CategoryMembers>(categoryMembers, sent, base, planning.findings);
     const alive = before !== undefined && !before.removed;
     const changes = alive ? changesOf<CategoryMembers>(categoryMembers, before, members) : [];
     const uid = before?.uid ?? planning.newUid('cat');
@@ -90,7 +90,7 @@ const planCategories = async (
       changes,
     });
     const options = await planOptions(
-      { current: before?.options ?? [], alive, sent: sent.options ?? (kept ? undefined : []), inherited: [] },
+      { current: before?.options ?? [], alive, sent: sent.options ?? (base ? undefined : []), inherited: [] },
       planning,
     );
     const after: StoredCategory = {

@@ -1,6 +1,6 @@
 /**
- * What a sent `options` array makes of the options of a category or product (interface 11.3). The array replaces the old
- * one: what is not in it is marked removed and comes back with its uid. Pure.
+ * Merges a sent `options` array into the options of a category or product (interface 11.3). The array replaces the old
+ * one: an option that is missing from it is marked as removed, and gets its uid back when it is sent again. Pure.
  */
 
 import type { Pace } from '#src/platform/pace.ts';
@@ -18,20 +18,23 @@ export type Planning = {
 };
 
 export type OptionsOwner = {
-  /** Present options, removed ones too. */
+  /** The stored options, including removed ones. */
   current: readonly Option[];
-  /** False: the owner is new or comes back, so its options do as well. */
+  /** False when the owner is new or restored; its options then count as created. */
   alive: boolean;
-  /** Undefined: not sent, they stay as they are. */
+  /** Undefined: the request has no options, and the stored ones stay as they are. */
   sent: readonly SentOption[] | undefined;
-  /** Options of the category that apply to a product; they may hold its primary option. */
+  /** Options of the category that apply to a product; the primary option may be one of them. */
   inherited: readonly Option[];
 };
 
-/** Removed elements are kept so that they can come back; the oldest fall out, or a document could grow without end. */
+/**
+ * Removed elements are kept so that they can be restored. The oldest are dropped, because a document must not grow
+ * without limit.
+ */
 const removedMax = 500;
 
-/** The options as they will be and whether anything about them changes. */
+/** The new options, and whether any of them changed. */
 export const planOptions = async (
   owner: OptionsOwner,
   planning: Planning,
@@ -47,7 +50,7 @@ export const planOptions = async (
   }
   const after = merged.map((each) => each.after);
   const taken = new Set(after.map((option) => option.uid));
-  // Made in the panel: nobody's import reaches them.
+  // An option that was created in the panel is out of reach of every import.
   const foreign = owner.current.filter((option) => option.ext_id === null && option.removed !== true);
   const left = owner.current.filter((option) => !taken.has(option.uid) && !foreign.includes(option));
   restrictValues(merged, [...owner.inherited, ...after, ...foreign], planning.findings);
@@ -57,7 +60,7 @@ export const planOptions = async (
   return { options: [...after, ...foreign, ...asRemoved(left)], changed };
 };
 
-/** They were not sent and are not counted, unless a parent that comes back brings them along. */
+/** Options that were not sent are not counted, unless they are restored together with their parent. */
 const keepOptions = (
   { current, alive }: OptionsOwner,
   { ledger }: Planning,
@@ -108,14 +111,14 @@ const mergeOption = (sent: SentOption, before: Option | undefined, planning: Pla
   };
 };
 
-/** Newly removed ones come first, so that the longest gone are forgotten first. */
+/** Newly removed elements come first, so that the ones removed longest ago are dropped first. */
 const asRemoved = <T extends { removed?: true }>(elements: readonly T[]): T[] =>
   [
     ...elements.filter((element) => element.removed !== true).map((element): T => ({ ...element, removed: true })),
     ...elements.filter((element) => element.removed === true),
   ].slice(0, removedMax);
 
-/** A single option takes at most one value, once; 0 means no bound and says the same there. */
+/** A single option accepts at most one value, once. There 0 (no limit) means the same. */
 const boundSelection = (sent: SentOption, members: OptionMembers, findings: Findings): OptionMembers => {
   const refuse = (field: string, message: string): void =>
     findings.error(`${sent.pointer}/${field}`, sent.extId, 'OPTION_BOUNDS', message);
@@ -131,7 +134,10 @@ const boundSelection = (sent: SentOption, members: OptionMembers, findings: Find
 export const isVisiblePrimary = (option: Option): boolean =>
   option.primary && !option.hidden && option.removed !== true;
 
-/** Turns ext_ids of values of the primary option into their uids, in place: `after` is not yet anybody else's. */
+/**
+ * Replaces ext_ids of values of the primary option by their uids. Changes `after` in place, which has no other user
+ * yet.
+ */
 const restrictValues = (
   merged: readonly { sent: SentOption; after: Option }[],
   all: readonly Option[],

@@ -1,4 +1,4 @@
-/** What was sent of the products, and how their options fit together with those of their category. Pure. */
+/** Plans the sent products, and checks that their options fit the options of their category. Pure. */
 import { aliveOptions, inheritedOptions } from '../../menu/applying-options.ts';
 import type { Option } from '../../menu/menu.ts';
 import { type ProductMembers, productMembers } from '../elements/members.ts';
@@ -13,7 +13,7 @@ type CategoryDrafts = readonly Drafted<SentCategory, StoredCategory>[];
 type CategoryIndex = {
   byExtId: ReadonlyMap<string | null, StoredCategory>;
   byUid: ReadonlyMap<string, StoredCategory>;
-  /** Ext_ids also of categories that are removed, to name the one that a product leaves. */
+  /** Includes removed categories, so that the report can name the category that a product leaves. */
   extIds: ReadonlyMap<string, string | null>;
 };
 
@@ -36,7 +36,7 @@ export const planProducts = async (
   return drafts;
 };
 
-/** Categories that a product may name: those sent, and of the present ones those that this import leaves. */
+/** Categories that a product may name: the sent ones, and the stored ones that this import does not remove. */
 const indexCategories = (current: CurrentMenu, drafts: CategoryDrafts, terms: ImportTerms): CategoryIndex => {
   const sentIds = new Set(drafts.map(({ sent: { extId } }) => extId));
   const staying = current.categories.filter(
@@ -60,9 +60,9 @@ const planProduct = async (
   terms: ImportTerms,
   planning: Planning,
 ): Promise<Drafted<SentProduct, StoredProduct>> => {
-  const kept = terms.mode === 'merge' ? before : undefined;
-  const members = resolveMembers<ProductMembers>(productMembers, sent, kept, planning.findings);
-  const category = findCategory(sent, kept, index, planning);
+  const base = terms.mode === 'merge' ? before : undefined;
+  const members = resolveMembers<ProductMembers>(productMembers, sent, base, planning.findings);
+  const category = findCategory(sent, base, index, planning);
   const categoryUid = category?.uid ?? before?.category_uid ?? '';
   const copied = copiedOptions(members, before, category?.options ?? [], planning);
   const alive = before !== undefined && !before.removed;
@@ -85,7 +85,7 @@ const planProduct = async (
   const sources = { inherits_options: members.inherits_options, copied_options: copied };
   const inherited = aliveOptions(inheritedOptions(sources, category?.options ?? []));
   const options = await planOptions(
-    { current: before?.options ?? [], alive, sent: sent.options ?? (kept ? undefined : []), inherited },
+    { current: before?.options ?? [], alive, sent: sent.options ?? (base ? undefined : []), inherited },
     planning,
   );
   const after: StoredProduct = {
@@ -105,19 +105,19 @@ const planProduct = async (
 
 const findCategory = (
   sent: SentProduct,
-  kept: StoredProduct | undefined,
+  base: StoredProduct | undefined,
   { byExtId, byUid }: CategoryIndex,
   { findings }: Planning,
 ): StoredCategory | undefined => {
   if (sent.categoryFaulty) return undefined;
   const pointer = `${sent.pointer}/category_ext_id`;
   if (sent.categoryExtId === undefined) {
-    if (kept === undefined) {
+    if (base === undefined) {
       findings.error(pointer, sent.extId, 'REQUIRED', 'is required');
       return undefined;
     }
-    const present = byUid.get(kept.category_uid);
-    // A product that comes back into a category that is gone, or that the panel has moved, would be found nowhere.
+    const present = byUid.get(base.category_uid);
+    // Readers would not find a restored product whose category was removed or moved in the panel.
     if (present === undefined) findings.error(pointer, sent.extId, 'CATEGORY_UNKNOWN', 'its category is gone');
     return present;
   }
@@ -126,7 +126,10 @@ const findCategory = (
   return found;
 };
 
-/** Copied once, when a product is made or begins to copy: later changes of the category leave it alone. */
+/**
+ * Options are copied once, when a product is created or starts to copy. Later changes of the category do not affect
+ * them.
+ */
 const copiedOptions = (
   members: ProductMembers,
   before: StoredProduct | undefined,
@@ -135,7 +138,7 @@ const copiedOptions = (
 ): Option[] | null => {
   if (members.inherits_options !== 'copy') return null;
   if (before?.inherits_options === 'copy' && before.copied_options !== null) return before.copied_options;
-  // A copy is an element of its own and a uid names one element, so everything gets a new one.
+  // A uid names exactly one element, so every copied element gets a new uid.
   const uids = new Map<string, string>();
   const copies = aliveOptions(ofCategory).map(
     (option): Option => ({
@@ -169,7 +172,7 @@ const checkOwnPrimaries = (
   findings.error(pointer, sent.extId, 'TWO_PRIMARY', 'more than one visible option of the product is primary');
 };
 
-/** Categories that have two by themselves, or that bring a second one to a product that was not sent. */
+/** Categories with two primary options, and categories that give a second one to a product that was not sent. */
 const checkPrimaries = (
   current: CurrentMenu,
   products: readonly Drafted<SentProduct, StoredProduct>[],

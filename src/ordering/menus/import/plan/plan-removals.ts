@@ -1,4 +1,4 @@
-/** What a replace removes: elements of the same owner and point of sale that were not sent, and the guard over them. Pure. */
+/** Plans the removals of a replace: elements of the same owner and point of sale that were not sent. Pure. */
 import type { Drafted, ImportTerms } from '../read/import-terms.ts';
 import type { SentCategory, SentMenu, SentProduct } from '../read/read-elements.ts';
 import { noteRemovedOptions, type Planning } from './plan-options.ts';
@@ -23,7 +23,7 @@ export const planRemovals = (
   terms: ImportTerms,
   planning: Planning,
 ): Removals => {
-  // Whoever was sent without a readable ext_id would look left out.
+  // An element whose ext_id cannot be read would look as if it had been left out.
   if (terms.mode === 'merge' || !sent.identified) return { categories: [], products: [], percent: 0 };
   const inReach = <E extends { removed: boolean; pos_uid: string | null }>(elements: readonly E[]): E[] =>
     elements.filter((element) => !element.removed && element.pos_uid === terms.posUid);
@@ -51,7 +51,10 @@ export const planRemovals = (
 const uidsOf = (drafts: readonly { after: { uid: string } }[]): Set<string> =>
   new Set(drafts.map(({ after }) => after.uid));
 
-/** A category stays while a product that this import does not remove is in it: that product is somebody else's to remove. */
+/**
+ * A category stays while it contains a product that this import does not remove, because that product has another
+ * owner.
+ */
 const leftCategories = (
   reach: readonly StoredCategory[],
   current: CurrentMenu,

@@ -1,4 +1,6 @@
-/** What going back to a version does to the elements that were changed since. Pure, but for pauses. */
+/**
+ * Plans a revert: the difference between the current elements and those of an earlier version. Pure, apart from pauses.
+ */
 
 import type { Pace } from '#src/platform/pace.ts';
 import type { Option, OptionValue } from '../../menu/menu.ts';
@@ -21,16 +23,16 @@ import type { ChangedSince, StoredCategory, StoredProduct } from './stored-menu.
 
 export type Since = { categories: ChangedSince<StoredCategory>[]; products: ChangedSince<StoredProduct>[] };
 
-/** `shared`: categories that hold somebody else's products, and stay for them. */
+/** `shared`: categories that contain products of other clients. They are not removed. */
 export const planRevert = async (
   since: Since,
   shared: ReadonlySet<string>,
   { ledger, pace }: { ledger: Ledger; pace: Pace },
 ): Promise<ImportChanges> => {
   const created = new Set<string>();
-  const kept = since.categories.filter(({ now, was }) => isThere(was) || !shared.has(now.uid));
+  const removable = since.categories.filter(({ now, was }) => isThere(was) || !shared.has(now.uid));
   const categories = await planKind(
-    kept,
+    removable,
     'category',
     (now, then) => changesOf<CategoryMembers>(categoryMembers, now, then),
     {
@@ -77,7 +79,7 @@ const planKind = async <E extends Element & { copied_options?: Option[] | null }
       const action = now.removed ? 'created' : changes.length > 0 ? 'updated' : 'unchanged';
       const own = ledger.note({ ...item, action, changes });
       const ofOptions = noteOptions(now.removed ? [] : now.options, then.options, ledger);
-      // Removed options and a copy are nowhere reported, and are put back all the same.
+      // Removed options and copied options are not reported, but they are restored too.
       const differs = own || ofOptions || now.pos_uid !== then.pos_uid;
       if (differs || !isSame(now.options, then.options) || !isSame(now.copied_options, then.copied_options))
         changed.push(then);
@@ -117,7 +119,7 @@ const noteValues = (now: readonly OptionValue[], then: readonly OptionValue[], l
     () => false,
   );
 
-/** True when one of them changes. `inside`: notes what is in an element that is new, gone or still there. */
+/** True when an element changes. `inside` compares the children of an element that is new, removed or still present. */
 const noteInner = <E extends { uid: string; ext_id: string | null; removed?: true }>(
   kind: ElementKind,
   now: readonly E[],

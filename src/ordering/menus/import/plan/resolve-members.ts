@@ -1,4 +1,4 @@
-/** From what was sent of an element to all of its members, and what that changes. Pure. */
+/** Completes the sent members of an element and lists the changes. Pure. */
 import { canonicalJson } from '#src/platform/http/json.ts';
 import type { Members } from '../elements/members.ts';
 import type { FieldChange, Findings } from '../report/report.ts';
@@ -6,13 +6,13 @@ import type { FieldChange, Findings } from '../report/report.ts';
 type Sent<T> = { pointer: string; index: number; extId: string; given: Partial<T>; faulty: ReadonlySet<keyof T> };
 
 /**
- * `kept`: the present members of an element whose left-out members stay (merge); without it they fall to their default,
- * and a required one is REQUIRED.
+ * `stored`: the current members of an element that keeps members which the request leaves out (merge). Without it, a
+ * member that is left out gets its default, and a required one is reported as REQUIRED.
  */
 export const resolveMembers = <T extends { position: number }>(
   members: Members<T>,
   sent: Sent<T>,
-  kept: T | undefined,
+  stored: T | undefined,
   findings: Findings,
 ): T => {
   const full: Partial<T> = {};
@@ -20,7 +20,7 @@ export const resolveMembers = <T extends { position: number }>(
     const member = members[key];
     const given = sent.given[key];
     if (given !== undefined) full[key] = given;
-    else if (kept !== undefined) full[key] = kept[key];
+    else if (stored !== undefined) full[key] = stored[key];
     else if (key === 'position') full[key] = sent.index as T[typeof key];
     else {
       full[key] = member.fallback as T[typeof key];
@@ -28,11 +28,11 @@ export const resolveMembers = <T extends { position: number }>(
         findings.error(`${sent.pointer}/${member.field}`, sent.extId, 'REQUIRED', 'is required');
     }
   }
-  // Complete but for members that a finding names, and then nothing of it is ever stored.
+  // A member is missing here only where a finding names it, and then the element is never stored.
   return full as T;
 };
 
-/** What differs, in the form of the report. */
+/** The differences in the form of the report. */
 export const changesOf = <T>(members: Members<T>, before: T, after: T): FieldChange[] => {
   const changes: FieldChange[] = [];
   for (const key of Object.keys(members) as (keyof T)[]) {

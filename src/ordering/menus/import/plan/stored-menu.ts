@@ -1,8 +1,8 @@
-/** The menu of one owner as an import finds and leaves it. */
+/** The stored menu of one owner, before and after an import. */
 import type { Category, Option, Product } from '../../menu/menu.ts';
 
 export type StoredCategory = Category & {
-  /** The point of sale whose replace may remove it. */
+  /** A replace of this point of sale may remove the element. */
   pos_uid: string | null;
   removed: boolean;
 };
@@ -10,16 +10,16 @@ export type StoredCategory = Category & {
 export type StoredProduct = Product & {
   pos_uid: string | null;
   removed: boolean;
-  /** What a copying product took from its category when it was made. */
+  /** The options that a copying product took from its category when it was created. */
   copied_options: Option[] | null;
 };
 
 export type CurrentMenu = {
   version: number;
-  /** Elements of the owner that have an ext_id; of the removed ones those that are sent again. */
+  /** Elements of the owner with an ext_id. Of the removed elements only those that the import names. */
   categories: StoredCategory[];
   products: StoredProduct[];
-  /** Categories of the owner in which somebody else has a product. */
+  /** Categories of the owner that contain products of other owners. */
   sharedCategories: ReadonlySet<string>;
 };
 

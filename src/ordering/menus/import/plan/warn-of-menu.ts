@@ -1,4 +1,4 @@
-/** What is allowed but probably not meant: products for nothing, empty categories, two of one name. Pure. */
+/** Warnings about valid but probably unintended menus: free products, empty categories, duplicate names. Pure. */
 import type { Planning } from './plan-options.ts';
 import type { Drafts, Removals } from './plan-removals.ts';
 import type { CurrentMenu } from './stored-menu.ts';

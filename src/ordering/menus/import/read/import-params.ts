@@ -1,4 +1,4 @@
-/** Top-level parameters of menu/import (interface 11.3). What is inside categories and products is judged by the import. */
+/** Top-level parameters of menu/import (interface 11.3). The import itself validates categories and products. */
 import { z } from 'zod';
 import { boolean, integer, oneOf, optional, text, uid, withDefault } from '#src/platform/http/values.ts';
 import { describedCategories, describedProducts } from '../elements/described-elements.ts';
@@ -7,7 +7,7 @@ const categoriesMax = 1_000;
 const productsMax = 5_000;
 const valuesMax = 50_000;
 
-/** A JSON array, taken as it is. */
+/** A JSON array whose items are not checked here. */
 const rawArray = (max: number, described: Record<string, unknown>): z.ZodType<unknown[]> =>
   z
     .unknown()
@@ -33,12 +33,16 @@ export const importShape = {
   plan_id: optional(text({ max: 64 })),
 };
 
-/** Loose, so that the report can name what means nothing. Judged also when members have faults, so that all come at once. */
+/**
+ * Loose, so that the report can name unknown members. Checked even when members have faults, so that one answer has
+ * all.
+ */
 export const importParams = z.looseObject(importShape).superRefine(
   (params, ctx) => {
     const refuse = (name: string, code: string, message: string): void =>
       ctx.addIssue({ code: 'custom', path: [name], message, params: { code } });
-    // A plan is applied as it was shown: whoever sends more with it may think that it changes something.
+    // A plan is applied unchanged. Further members are refused, because the caller could believe that they change the
+    // plan.
     const withPlan = ['pos_uid', 'update_mode', 'categories', 'products', 'dry_run'] as const;
     if (params.plan_id !== undefined)
       for (const name of withPlan)

@@ -1,6 +1,6 @@
 /**
- * From the raw arrays of an import to typed elements. Every fault becomes a finding and reading goes on, so that the
- * caller learns all of them at once; an element without usable ext_id is read for its faults only.
+ * Turns the raw arrays of an import into typed elements. Every fault becomes a finding and reading continues, so that
+ * one report names all faults. An element without a usable ext_id is read only to find its faults.
  */
 import type { z } from 'zod';
 import { text } from '#src/platform/http/values.ts';
@@ -22,12 +22,12 @@ import type { FindingCode, Findings } from '../report/report.ts';
 
 type SentElement<T> = {
   pointer: string;
-  /** Place in its array. */
+  /** Index in its array. */
   index: number;
   extId: string;
-  /** Members that were named and are valid. */
+  /** Members that were sent and are valid. */
   given: Partial<T>;
-  /** Members that were named and are not: not to be called missing as well. */
+  /** Members that were sent and are invalid; they are not reported as missing too. */
   faulty: ReadonlySet<keyof T>;
 };
 
@@ -35,7 +35,7 @@ export type SentValue = SentElement<ValueMembers> & { restrictedTo: readonly str
 export type SentOption = SentElement<OptionMembers> & { values: SentValue[] };
 export type SentCategory = SentElement<CategoryMembers> & { options: SentOption[] | undefined };
 export type SentProduct = SentElement<ProductMembers> & {
-  /** Undefined: not given. */
+  /** Undefined when it was not sent. */
   categoryExtId: string | undefined;
   categoryFaulty: boolean;
   options: SentOption[] | undefined;
@@ -44,7 +44,7 @@ export type SentProduct = SentElement<ProductMembers> & {
 export type SentMenu = {
   categories: SentCategory[];
   products: SentProduct[];
-  /** False: something that was sent could not be identified, so nothing can be said about what was left out. */
+  /** False when a sent element could not be identified; then the import cannot know what was left out. */
   identified: boolean;
 };
 
@@ -66,7 +66,7 @@ const productShape = shapeOf<ProductMembers>('product', productMembers, ['catego
 const optionShape = shapeOf<OptionMembers>('option', optionMembers, ['option_values']);
 const valueShape = shapeOf<ValueMembers>('option_value', valueMembers, ['restrict_to_primary_value_ext_ids']);
 
-/** Raw arrays as the request has them, already known to be arrays. Findings' pointers start at `/categories` and `/products`. */
+/** The arguments are known to be arrays. The pointers of findings start at `/categories` and `/products`. */
 export const readElements = async (
   raw: { categories: readonly unknown[]; products: readonly unknown[] },
   settings: { findings: Findings; pace: Pace; currency: string; onRead?: (share: number) => void },
@@ -87,7 +87,7 @@ type RawElement = Record<string, unknown>;
 type Read<E> = (raw: RawElement, place: Place, reading: Reading) => E | Promise<E>;
 type Place = { pointer: string; index: number; extId: string | undefined };
 
-/** Reads an array of elements whose ext_ids must differ. What has no ext_id of its own is left out of the result. */
+/** Reads an array of elements, whose ext_ids must differ. The result leaves out elements without an ext_id. */
 const readAll = async <E extends { extId: string }>(
   raw: readonly unknown[],
   pointer: string,
@@ -138,7 +138,7 @@ const faultOf = (issue: z.core.$ZodIssue | undefined): { code: FindingCode; mess
 /** JSON pointer token, RFC 6901. */
 const token = (part: PropertyKey): string => String(part).replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** One for all elements without a fault: of 50,000 option values each would keep its own. */
+/** One shared object for all elements without a fault: 50,000 option values would create one each. */
 const noFaults: ReadonlySet<never> = new Set();
 
 const readMembers = <T>(
@@ -175,7 +175,7 @@ const readMembers = <T>(
   }
   for (const field of Object.keys(raw))
     if (!shape.fields.has(field)) findings.unknownField(shape.kind, `${pointer}/${token(field)}`, extId, field);
-  // Without ext_id the element never leaves readAll.
+  // readAll drops an element without an ext_id.
   return { pointer, index, extId: extId ?? '', given, faulty: faulty ?? noFaults };
 };
 
@@ -212,7 +212,7 @@ const readCategoryExtId = (
   return 'faulty';
 };
 
-/** Undefined when there is none, or none that can be read. */
+/** Undefined when the element has no readable one. */
 const readArray = (
   input: unknown,
   pointer: string,

@@ -1,4 +1,4 @@
-/** The lists of a report as JSON text. There may be tens of thousands of items, so it is made in slices. */
+/** The lists of a report as JSON text. A report may have tens of thousands of items, so the text is built in slices. */
 import type { Pace } from '#src/platform/pace.ts';
 import type { Finding, ReportItem } from './report.ts';
 

@@ -1,4 +1,4 @@
-/** The report of an import as data (interface 11.3): what was wrong, what was odd, what changes. */
+/** The report of an import as data (interface 11.3): errors, warnings and changes. */
 import type { ElementKind } from '../elements/members.ts';
 
 export type FindingCode =
@@ -21,7 +21,7 @@ export type FindingCode =
   | 'OPTION_WITHOUT_VALUES'
   | 'UNKNOWN_FIELD';
 
-/** `pointer`: JSON pointer into the request; null where nothing that was sent is meant. */
+/** `pointer`: JSON pointer into the request; null when the finding is about no part of the request. */
 export type Finding = { pointer: string | null; ext_id: string | null; code: FindingCode; message: string };
 
 export type Action = 'created' | 'updated' | 'unchanged' | 'removed';
@@ -35,7 +35,7 @@ export type ReportItem = {
   action: Action;
   /** Null for a removed element, which was not sent. */
   pointer: string | null;
-  /** Of an updated element: what it was and what it is. */
+  /** For an updated element: the old and the new value of each changed member. */
   changes: FieldChange[];
 };
 
@@ -64,18 +64,18 @@ const countedAs = {
   option_value: 'option_values',
 } as const satisfies Record<ElementKind, keyof Counts>;
 
-/** A body of 32 MiB can hold millions of faults; nobody reads more than these, and the answer stays bounded. */
+/** A body of 32 MiB can hold millions of faults. The report lists this many, so the answer stays bounded. */
 const findingsMax = 20_000;
 
 /** Collects what is found while an import is read and planned. */
 export type Findings = {
   readonly errors: readonly Finding[];
   readonly warnings: readonly Finding[];
-  /** Errors found, also those above the number that is kept. */
+  /** Number of errors, including those beyond the number that is listed. */
   readonly errorCount: number;
   error(pointer: string, extId: string | undefined, code: FindingCode, message: string): void;
   warn(pointer: string | null, extId: string | undefined, code: FindingCode, message: string): void;
-  /** Named once per kind of element, with the first place where it stands. */
+  /** One warning per kind of element and name, with the first place where the name was used. */
   unknownField(kind: ElementKind | 'import', pointer: string, extId: string | undefined, field: string): void;
 };
 

@@ -3,7 +3,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type Key, type Listed, type ListQuery, lookMax, readList } from '#src/platform/db/bounded-list.ts';
 import { type ImportRecord, importColumns, visible } from './record-store.ts';
 
-/** A living import is silent for less than this: its statements end after half a minute at most. */
+/** A running import writes progress more often than this, because its statements end after half a minute at most. */
 const silentSecondsMax = 120;
 
 const isLiving = sql`touched >= clock_timestamp() - make_interval(secs => ${silentSecondsMax})`;
@@ -14,7 +14,10 @@ const shown = sql`case when state = 'running' and not ${isLiving} then 'failed' 
 
 type Row = ImportRecord & { isRunning: boolean };
 
-/** `clientId` null: of all clients. Throws VALIDATION_ERROR for a page that is not reached by number. */
+/**
+ * `clientId` null: imports of all clients. Throws VALIDATION_ERROR for a page number beyond the ones that can be
+ * reached.
+ */
 export const listImports = (
   db: Kysely<unknown>,
   restuid: string,
@@ -42,7 +45,7 @@ export const listImports = (
   return readList<Row>(db, source, query, keyOf, async () => countImports(db, range));
 };
 
-/** Each part in an index of its own; only a few run at a time. */
+/** One query per index. Only a few imports run at the same time. */
 const runningFirst = (range: RawBuilder<unknown>, after: Key | undefined, limit: number): RawBuilder<unknown> => {
   const part = (isFirst: boolean): RawBuilder<unknown> => {
     const reached =

@@ -1,4 +1,4 @@
-/** Menus as an import finds and leaves them, in PostgreSQL. Written in bulk: one statement for hundreds of elements. */
+/** Reads and writes the menu of an import in PostgreSQL, in bulk: one statement for hundreds of elements. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Pace } from '#src/platform/pace.ts';
 import type { ChangeNames } from '../plan/change-names.ts';
@@ -7,8 +7,8 @@ import type { CurrentMenu, StoredCategory, StoredProduct } from '../plan/stored-
 import { readInPages } from './rows-store.ts';
 
 /**
- * The menu's version, 0 before its first change. Nobody else changes the menu of the restaurant until the transaction
- * ends: imports of one restaurant wait for each other here.
+ * Locks the menu of the restaurant until the transaction ends, so that its imports run one after the other. Returns the
+ * version of the menu, 0 before its first change.
  */
 export const lockMenu = async (tx: Kysely<unknown>, restuid: string): Promise<number> => {
   await sql`
@@ -20,7 +20,7 @@ export const lockMenu = async (tx: Kysely<unknown>, restuid: string): Promise<nu
   return version;
 };
 
-/** Of a locked menu. Returns the version after it. */
+/** Raises the version of a locked menu. Returns the new version. */
 export const raiseVersion = async (tx: Kysely<unknown>, restuid: string): Promise<number> => {
   const { rows } = await sql<{ version: number }>`
     update ordering.menus set version = version + 1 where restuid = ${restuid} returning version`.execute(tx);
@@ -29,12 +29,12 @@ export const raiseVersion = async (tx: Kysely<unknown>, restuid: string): Promis
   return version;
 };
 
-/** Ext_ids that an import names. */
+/** The ext_ids in an import. */
 export type NamedElements = { categories: readonly string[]; products: readonly string[] };
 
 /**
- * What `owner` (null: the panel) has in a locked menu, and of what it removed that which is `named` again: the rest of the
- * removed ones may be a long history.
+ * The elements of `owner` (null: the panel) in a locked menu. Of the removed elements only those that are `named`: the
+ * others may be a long history.
  */
 export const loadCurrentMenu = async (
   tx: Kysely<unknown>,
@@ -62,7 +62,7 @@ export const loadCurrentMenu = async (
   return { categories, products, sharedCategories: await loadSharedCategories(tx, restuid, owner) };
 };
 
-/** Categories of `owner` in which somebody else has a product. */
+/** Categories of `owner` that contain products of other owners. */
 export const loadSharedCategories = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -79,13 +79,13 @@ export const loadSharedCategories = async (
 
 type Target = { restuid: string; owner: string | null };
 
-/** Elements of one kind, as they will be, as the JSON text of an array. */
+/** Elements of one kind in their new form, as the JSON text of an array. */
 export type Batch = { kind: 'category' | 'product'; documents: string; count: number };
 
-/** Characters of one statement's documents: serialising them must not hold up other requests. */
+/** Characters of the documents in one statement: serialising more at once would block other requests. */
 const batchCharactersMax = 64_000;
 
-/** The changed elements in the batches in which they are written: categories first, which products refer to. */
+/** The changed elements in batches. Categories come first, because products refer to them. */
 export async function* batchesOf(
   { categories, products }: Pick<ImportChanges, 'categories' | 'products'>,
   pace: Pace,
@@ -114,7 +114,7 @@ async function* batchesOfKind(kind: Batch['kind'], elements: readonly object[], 
   if (texts.length > 0) yield take();
 }
 
-/** Writes a batch to a locked menu; the version is raised by the caller. */
+/** Writes a batch to a locked menu; the caller raises the version. */
 export const writeBatch = async (tx: Kysely<unknown>, target: Target, { kind, documents }: Batch): Promise<void> => {
   await (kind === 'category' ? upsertCategories : upsertProducts)(target, documents).execute(tx);
 };
@@ -133,7 +133,7 @@ export const removeElements = async (
     where restuid = ${restuid} and uid = any(${categories.removed.map(({ uid }) => uid)}::text[])`.execute(tx);
 };
 
-/** Elements that a replace sent unchanged belong to its point of sale from now on. */
+/** Assigns elements that a replace sent unchanged to its point of sale. */
 export const moveElements = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -150,7 +150,7 @@ export const moveElements = async (
 
 type Upsert = (target: Target, documents: string) => RawBuilder<unknown>;
 
-/** New ones are inserted, known ones replaced; a removed one is back. */
+/** Inserts new elements and replaces known ones; a removed one is restored. */
 const upsertCategories: Upsert = ({ restuid, owner }, documents) => sql`
   insert into ordering.categories (restuid, uid, owner_client, ext_id, pos_uid, name, description, image, url, hidden,
     position, subrestaurant_uids, options)

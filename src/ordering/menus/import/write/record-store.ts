@@ -1,4 +1,4 @@
-/** Imports, plans and reverts as they are remembered (interface 11.3, menu/imports), in PostgreSQL. */
+/** Records of imports, plans and reverts (interface 11.3, menu/imports) in PostgreSQL. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { textSlices } from '#src/platform/text-slices.ts';
 import type { ChangeNames } from '../plan/change-names.ts';
@@ -15,9 +15,9 @@ export type ImportRecord = {
   /** Null for a revert. */
   posUid: string | null;
   updateMode: 'replace' | 'merge' | null;
-  /** Null: nothing was applied. */
+  /** Null when nothing was applied. */
   version: number | null;
-  /** Null while it is not known yet. */
+  /** Null until it is known. */
   baseVersion: number | null;
   planId: string | null;
   planExpires: Date | null;
@@ -26,7 +26,7 @@ export type ImportRecord = {
   removalPercent: number;
 };
 
-/** `plan`: the names of what a plan changes that was not applied. */
+/** `plan`: uids of the elements that a plan changes which has not been applied. */
 export type SavedImport = ImportRecord & { plan: ChangeNames | null };
 
 export const importColumns = sql`
@@ -34,7 +34,7 @@ export const importColumns = sql`
   base_version as "baseVersion", plan_id as "planId", plan_expires as "planExpires", created, counts,
   removal_percent as "removalPercent"`;
 
-/** Writes it as it is now, whatever was known of it before. */
+/** Inserts the record or replaces the stored one. */
 export const saveImport = async (db: Kysely<unknown>, restuid: string, row: SavedImport): Promise<void> => {
   await sql`
     insert into ordering.menu_imports (restuid, uid, client_id, kind, state, percent, pos_uid, update_mode, version,
@@ -49,10 +49,10 @@ export const saveImport = async (db: Kysely<unknown>, restuid: string, row: Save
       counts = excluded.counts, removal_percent = excluded.removal_percent`.execute(db);
 };
 
-/** Characters of one part: binding more at once would hold up other requests. */
+/** Characters of one part: a longer parameter would block other requests while it is sent. */
 const partCharacters = 128_000;
 
-/** `report`: JSON text of items, warnings and errors, of an import that is saved. */
+/** `report`: JSON text of items, warnings and errors. The import's record must exist. */
 export const saveReport = async (db: Kysely<unknown>, restuid: string, uid: string, report: string): Promise<void> => {
   for (const [part, text] of [...textSlices(report, partCharacters)].entries())
     await sql`
@@ -61,7 +61,7 @@ export const saveReport = async (db: Kysely<unknown>, restuid: string, uid: stri
       on conflict (restuid, import_uid, part) do nothing`.execute(db);
 };
 
-/** Undefined when there is none: the import runs, or its process has died. */
+/** Undefined when there is no report: the import still runs, or its process has died. */
 export const readReport = async (db: Kysely<unknown>, restuid: string, uid: string): Promise<string | undefined> => {
   const texts: string[] = [];
   for (let part = 0; ; part += 1) {
@@ -78,7 +78,7 @@ export const deleteImport = async (db: Kysely<unknown>, restuid: string, uid: st
   await sql`delete from ordering.menu_imports where restuid = ${restuid} and uid = ${uid}`.execute(db);
 };
 
-/** A plan that may still be applied by this client, locked: of two that apply it one finds it gone. */
+/** A plan that this client may still apply, locked: of two concurrent applications the second finds none. */
 export const lockPlan = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -105,7 +105,7 @@ export const savePlanPart = async (
     values (${restuid}, ${planId}, ${part}, ${kind}, ${documents})`.execute(tx);
 };
 
-/** The parts of a plan, one at a time: together they may be tens of megabytes. */
+/** The parts of a plan, one at a time, because together they may have tens of megabytes. */
 export async function* readPlanParts(tx: Kysely<unknown>, restuid: string, planId: string): AsyncGenerator<Batch> {
   for (let part = 0; ; part += 1) {
     const { rows } = await sql<Batch>`
@@ -122,10 +122,10 @@ export const deletePlanParts = async (tx: Kysely<unknown>, restuid: string, plan
     delete from ordering.menu_plan_parts where restuid = ${restuid} and plan_id = ${planId}`.execute(tx);
 };
 
-/** Records of a client beyond these are forgotten, but for the versions that it can go back to. */
+/** Records of a client beyond this number are deleted, except for versions that it can revert to. */
 const recordsMax = 200;
 
-/** Deletes old records of an owner and the parts of the restaurant's plans that nobody can apply any more. */
+/** Deletes old records of an owner, and the parts of the restaurant's plans that have expired. */
 export const forgetOldImports = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -144,11 +144,11 @@ export const forgetOldImports = async (
         and i.state = 'planned' and i.plan_expires > ${now})`.execute(tx);
 };
 
-/** `clientId` null: of all clients. */
+/** `clientId` null: the records of all clients. */
 export const visible = (restuid: string, clientId: string | null): RawBuilder<unknown> =>
   clientId === null ? sql`restuid = ${restuid}` : sql`restuid = ${restuid} and client_id = ${clientId}`;
 
-/** By the version that it made (or found, when it changed nothing) or by its plan. */
+/** Finds a record by the version that it created (or found, if it changed nothing) or by its plan. */
 export const findImport = async (
   db: Kysely<unknown>,
   restuid: string,

@@ -1,12 +1,12 @@
 /** Reads many large rows from PostgreSQL a few at a time. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 
-/** Documents are parsed as they arrive: rows that come all at once would hold up other requests. */
+/** Documents are parsed on arrival. A page is small, because a long one would block other requests. */
 const pageRows = 25;
 
 /**
- * All rows of a query, inside a transaction. By a cursor, which is planned once: a page with a statement of its own would be
- * planned for itself, and with thousands of names in the statement that takes longer than the page.
+ * All rows of a query, inside a transaction. A cursor is planned once. One statement per page would be planned for each
+ * page, and with thousands of names in the statement the planning would take longer than the page.
  */
 export const readInPages = async <T>(tx: Kysely<unknown>, query: RawBuilder<T>): Promise<T[]> => {
   await sql`declare menu_rows no scroll cursor for ${query}`.execute(tx);

@@ -1,17 +1,17 @@
-/** How elements were before the versions that changed them, in PostgreSQL: what a revert goes back to. */
+/** Earlier states of elements, in PostgreSQL. A revert restores them. */
 import { type Kysely, sql } from 'kysely';
 import type { ChangedSince, StoredCategory, StoredProduct } from '../plan/stored-menu.ts';
 import { readInPages } from './rows-store.ts';
 
-/** Reverts reach so many versions of a client back (interface 11.3). */
+/** A client can revert to this many of its versions (interface 11.3). */
 export const revertibleMax = 50;
 
-/** Owner of an element in the history; the panel has no client id. */
+/** Owner of an element in the history: a client id, or `panel`. */
 export const historyOwner = (owner: string | null): string => owner ?? 'panel';
 
 type Touched = { kind: 'category' | 'product'; uids: readonly string[] };
 
-/** Keeps the rows of a locked menu before `version` changes them. Nothing leaves the database for it. */
+/** Copies the rows of a locked menu before `version` changes them, inside the database. */
 export const keepForRevert = async (
   tx: Kysely<unknown>,
   { restuid, owner, version }: { restuid: string; owner: string | null; version: number },
@@ -28,7 +28,7 @@ export const keepForRevert = async (
   }
 };
 
-/** The versions of an owner that a revert may name, newest first. */
+/** The versions that an owner may revert to, newest first. */
 export const listRevertible = async (db: Kysely<unknown>, restuid: string, owner: string | null): Promise<number[]> => {
   const { rows } = await sql<{ version: number }>`
     select version from ordering.menu_imports
@@ -37,7 +37,7 @@ export const listRevertible = async (db: Kysely<unknown>, restuid: string, owner
   return rows.map(({ version }) => version);
 };
 
-/** Deletes what no revert can need any more. */
+/** Deletes states that no revert can need any more. */
 export const forgetBefore = async (
   tx: Kysely<unknown>,
   restuid: string,
@@ -76,7 +76,7 @@ export const loadChangedSince = async (
   return { categories: await load('category', toCategory), products: await load('product', toProduct) };
 };
 
-/** A row of a table as JSON: its columns are the members of the element, and some of the table's own. */
+/** A table row as JSON: the members of the element, and columns that only the table has. */
 type Document = StoredCategory & StoredProduct & { removed_at: string | null };
 
 const toCategory = (row: Document): StoredCategory => ({
@@ -122,7 +122,7 @@ const toProduct = (row: Document): StoredProduct => ({
 
 export type UnchangedCounts = { categories: number; products: number; options: number; option_values: number };
 
-/** How many elements of an owner are there and were not changed since `version`. */
+/** The number of elements of an owner that exist and have not changed since `version`. */
 export const countUnchanged = async (
   tx: Kysely<unknown>,
   restuid: string,

@@ -1,6 +1,6 @@
 /**
- * Writes the changes of an import, a kept plan or a revert to a locked menu: the version rises, what was before is kept
- * for reverts, the elements are written in batches, the event is recorded. Runs in the caller's transaction.
+ * Writes the changes of an import, a stored plan or a revert to a locked menu. It raises the version, copies the old
+ * rows for reverts, writes the elements in batches and records the event. Runs in the caller's transaction.
  */
 import type { Kysely } from 'kysely';
 import { recordEvent } from '#src/platform/db/outbox/outbox.ts';
@@ -10,22 +10,22 @@ import { keepForRevert } from './undo-store.ts';
 
 export type CarryOut = {
   restuid: string;
-  /** The client whose elements these are; null: the panel. */
+  /** The client that owns the elements; null: the panel. */
   owner: string | null;
-  /** The point of sale that moved elements belong to from now on; null: none is moved. */
+  /** The new point of sale of moved elements; null when none is moved. */
   posUid: string | null;
   cause: 'import' | 'revert';
   baseVersion: number;
   names: ChangeNames;
   /** Categories first. */
   batches: AsyncIterable<Batch> | Iterable<Batch>;
-  /** Called with the share that is written, 0 to 1. */
+  /** Called with the part that is written, 0 to 1. */
   onWritten?: (share: number) => void;
   now: Date;
 };
 
-/** Returns the version of the menu now: the same as before when nothing changes that a reader could see. */
-export const carryOut = async (tx: Kysely<unknown>, work: CarryOut): Promise<number> => {
+/** Returns the version of the menu. It stays the same when no change is visible to readers. */
+export const writeChanges = async (tx: Kysely<unknown>, work: CarryOut): Promise<number> => {
   const { restuid, owner, names, now } = work;
   const total = names.categories.created.length + names.categories.updated.length + countOf(names.products);
   if (!changesMenu(names)) {
@@ -51,7 +51,7 @@ export const carryOut = async (tx: Kysely<unknown>, work: CarryOut): Promise<num
 
 const countOf = ({ created, updated }: ChangeNames['products']): number => created.length + updated.length;
 
-/** menu.changed (interface 12.1). The entity is the restaurant's menu, which has no uid but the restaurant's. */
+/** Records menu.changed (interface 12.1). The menu has no uid, so the uid of the restaurant names the entity. */
 const recordMenuChange = async (tx: Kysely<unknown>, work: CarryOut, version: number): Promise<void> => {
   await recordEvent(tx, {
     tenant: work.restuid,
