@@ -172,7 +172,7 @@ test('every fault of a file is named with file, line and pointer, and nothing is
   expect((await outcome('--zones', circle)).stderr).toContain(`${circle} line 3 /0/radius_kms: needs the place`);
   const broken = file('broken.json', '[\n {"name": "C",\n  oops}]');
   const unread = await outcome('--zones', broken);
-  expect([unread.code, unread.stderr]).toEqual([2, expect.stringContaining(`${broken}: line 3: is no JSON`)]);
+  expect([unread.code, unread.stderr]).toEqual([2, expect.stringContaining(`${broken}: line 3: is not JSON`)]);
   expect((await outcome('--zones', join(folder, 'absent.json'))).code).toBe(2);
   expect((await outcome('--zones', file('object.json', '{}'))).stderr).toContain('must be an array');
   expect((await outcome('--dmethods', '0,drone,0')).stderr).toContain('--dmethods');
