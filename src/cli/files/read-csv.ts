@@ -1,7 +1,5 @@
-/**
- * CSV as spreadsheets write it (RFC 4180): quoted fields, doubled quotes, any line end; comma, semicolon or tab
- * between.
- */
+/** CSV as spreadsheets write it, by csv-parse: with comma, semicolon or tab, whatever the line ends. */
+import { CsvError, parse } from 'csv-parse/sync';
 
 export type CsvRow = {
   /** Line of the file on which it begins, from 1. */
@@ -13,8 +11,8 @@ export type CsvRow = {
 export type Csv = { columns: string[]; rows: CsvRow[] };
 
 /**
- * Throws when a quoted field has no end or goes on behind it, when a row has more fields than there are columns, and
- * when two columns have one name.
+ * Values stay text, so numbers keep all their digits. Throws for a quoted field without an end or with text after its
+ * closing quote, for a row with more fields than columns, and for two columns with one name.
  */
 export const readCsv = (text: string): Csv => {
   const [head, ...rest] = splitRows(text.replace(/^\uFEFF/, ''));
@@ -35,55 +33,42 @@ export const readCsv = (text: string): Csv => {
 
 type RawRow = { line: number; fields: string[] };
 
+/** A record of csv-parse with the option `raw`, which its types leave out. */
+type WithRaw = { record: string[]; raw: string };
+
 const splitRows = (text: string): RawRow[] => {
-  const separator = separatorOf(text);
   const rows: RawRow[] = [];
-  let row: RawRow = { line: 1, fields: [] };
   let line = 1;
-  let at = 0;
-  while (at < text.length) {
-    const field = readField(text, at, separator, line);
-    row.fields.push(field.value);
-    line += field.value.split('\n').length - 1;
-    at = field.end;
-    if (text[at] === separator) {
-      at += 1;
-      if (at < text.length && !isLineEnd(text[at])) continue;
-      // A separator at the end of a line has an empty field behind it.
-      row.fields.push('');
-    }
-    at += text.startsWith('\r\n', at) ? 2 : 1;
-    line += 1;
-    rows.push(row);
-    row = { line, fields: [] };
+  try {
+    parse(text, {
+      delimiter: separatorOf(text),
+      record_delimiter: ['\r\n', '\n', '\r'],
+      relax_column_count: true,
+      // A quote inside an unquoted field, as in `12" pizza`, is a character like any other.
+      relax_quotes: true,
+      raw: true,
+      on_record: (each: unknown) => {
+        const { record: fields, raw } = each as WithRaw;
+        if (fields.some((field) => isBroken(field, raw)))
+          throw new Error(`line ${line}: text follows the closing quote of a field`);
+        rows.push({ line, fields });
+        line += raw.match(/\r\n|\n|\r/g)?.length ?? 0;
+        return null;
+      },
+    });
+  } catch (error) {
+    if (error instanceof CsvError && error.code === 'CSV_QUOTE_NOT_CLOSED')
+      throw new Error(`line ${line}: a quoted field has no end`);
+    throw error;
   }
   return rows;
 };
 
-const isLineEnd = (character: string | undefined): boolean => character === '\n' || character === '\r';
+/** With relax_quotes csv-parse returns `"a"b` unchanged. A field that is rightly quoted stands in the row in its quotes. */
+const isBroken = (field: string, raw: string): boolean =>
+  field.startsWith('"') && !raw.includes(`"${field.replaceAll('"', '""')}"`);
 
-const readField = (text: string, from: number, separator: string, line: number): { value: string; end: number } => {
-  if (text[from] !== '"') {
-    let end = from;
-    while (end < text.length && text[end] !== separator && !isLineEnd(text[end])) end += 1;
-    return { value: text.slice(from, end), end };
-  }
-  let value = '';
-  for (let at = from + 1; ; ) {
-    const quote = text.indexOf('"', at);
-    if (quote < 0) throw new Error(`line ${line}: a quoted field has no end`);
-    value += text.slice(at, quote);
-    const next = text[quote + 1];
-    if (next !== '"') {
-      if (next === undefined || next === separator || isLineEnd(next)) return { value, end: quote + 1 };
-      throw new Error(`line ${line}: text follows the closing quote of a field`);
-    }
-    value += '"';
-    at = quote + 2;
-  }
-};
-
-/** The one that the first row has most of. */
+/** The separator that is most frequent in the first row. */
 const separatorOf = (text: string): string => {
   const [head = ''] = text.split(/\r?\n/, 1);
   const count = (separator: string): number => head.split(separator).length;
