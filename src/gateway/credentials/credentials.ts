@@ -139,8 +139,10 @@ const clientChanges = (deps: CredentialsDeps) => ({
       assertFound(await store.updateClientScopes(inner, clientId, scopes), 'client', clientId);
       const details = JSON.stringify({ all: scopes === null });
       await noteChange(deps, inner, {
-        ...{ action: 'client.scopes_changed', client_id: clientId },
-        ...{ scopes: scopes ?? [], details },
+        action: 'client.scopes_changed',
+        client_id: clientId,
+        scopes: scopes ?? [],
+        details,
       });
     }),
 

@@ -113,7 +113,10 @@ const shown = (used: Summary) => ({
 });
 
 const shownUse = ({ allowed, refused, partial, addresses, first, last }: IssuedUse): TracedUse => ({
-  ...{ calls: allowed, refused, partial, addresses },
+  calls: allowed,
+  refused,
+  partial,
+  addresses,
   first_used: first?.toISOString() ?? null,
   last_used: last?.toISOString() ?? null,
 });

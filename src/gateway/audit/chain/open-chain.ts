@@ -109,7 +109,8 @@ const openChanges = async (
   if (made.chain === changesChain) return made;
   const problem: Broken = broken ?? {
     problem: {
-      ...{ chain: changesChain, seq: null },
+      chain: changesChain,
+      seq: null,
       problem: (await findChain(tx, changesChain)) ? auditProblems.headSignature : auditProblems.chainMissing,
     },
     action: 'audit.rolled_back',

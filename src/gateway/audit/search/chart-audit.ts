@@ -45,7 +45,9 @@ export const chartAudit = async (
   const end = (Math.floor(deps.clock.now().getTime() / hourMs) + 1) * hourMs;
   const buckets = (days * 24) / bucketHours;
   const window: ChartWindow = {
-    ...{ from: new Date(end - days * 24 * hourMs), bucketSeconds: bucketHours * hourSeconds, buckets },
+    from: new Date(end - days * 24 * hourMs),
+    bucketSeconds: bucketHours * hourSeconds,
+    buckets,
   };
   const values = await topValues(deps.db, window, dimension, valuesShown);
   const asked = value === undefined || values.includes(value) ? values : [...values, value];

@@ -90,7 +90,7 @@ export const toJsonLines = (events: readonly Exported[]): string =>
   events.map((event) => `${JSON.stringify(toEcs(event))}\n`).join('');
 
 const csvNames = Object.keys(
-  toEcs({ ...completeEvent({ action: 'audit.read' }, new Date(0)), ...{ chain: 0, seq: 0, hash: '', signed: true } }),
+  toEcs({ ...completeEvent({ action: 'audit.read' }, new Date(0)), chain: 0, seq: 0, hash: '', signed: true }),
 );
 
 const toCsv = (events: readonly Exported[]): string =>

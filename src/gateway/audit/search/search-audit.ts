@@ -87,7 +87,10 @@ export const noteAuditRead = (
 ): Promise<void> =>
   inTransaction(db, (tx) =>
     appendChange(tx, box, clock.now(), {
-      ...{ action: 'audit.read', actor, address: address ?? null, details: JSON.stringify(details) },
+      action: 'audit.read',
+      actor,
+      address: address ?? null,
+      details: JSON.stringify(details),
     }),
   );
 

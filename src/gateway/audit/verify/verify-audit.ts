@@ -97,7 +97,8 @@ const isSeenAs = (recorded: AuditProblem, seen: AuditProblem): boolean =>
 
 const missingBetween = (after: number, chain: number): AuditProblem[] =>
   Array.from({ length: Math.min(missingMax, chain - after - 1) }, (_, index) => ({
-    ...{ chain: after + 1 + index, seq: null },
+    chain: after + 1 + index,
+    seq: null,
     problem: auditProblems.chainMissing,
   }));
 

@@ -93,7 +93,10 @@ export const startVerification = async (
     if (last !== undefined && stateOf(last, clock.now().getTime(), box.derive(verdictLabel)) === 'running')
       return undefined;
     await appendChange(tx, box, clock.now(), {
-      ...{ action: 'audit.read', actor, address, details: JSON.stringify({ read: 'verify' }) },
+      action: 'audit.read',
+      actor,
+      address,
+      details: JSON.stringify({ read: 'verify' }),
     });
     return store.insertVerification(tx, actor, clock.now());
   });

@@ -73,8 +73,11 @@ export const rotations = (deps: CredentialsDeps) => ({
       await noteEnd(deps, inner, 'api_key', keyId, end);
       const { id, value } = newApiKey();
       await noteChange(deps, inner, {
-        ...{ action: 'key.created', kind: 'api_key', credential_id: id },
-        ...{ tenants: [old.tenant], details: JSON.stringify({ successor_of: keyId }) },
+        action: 'key.created',
+        kind: 'api_key',
+        credential_id: id,
+        tenants: [old.tenant],
+        details: JSON.stringify({ successor_of: keyId }),
       });
       await store.insertApiKey(inner, { ...old, ...storedForm(deps, value), keyId: id, created, expires: null });
       return { key_id: id, api_key: value };
@@ -91,7 +94,9 @@ export const rotations = (deps: CredentialsDeps) => ({
       const made = await states.insertClientKey(inner, { clientId, ...key, created: deps.clock.now() });
       if (!made) throw new Fault('CONFLICT', `The client has a key ${key.keyId} already`);
       await noteChange(deps, inner, {
-        ...{ action: 'client_key.added', client_id: clientId, credential_id: clientKeyName(clientId, key.keyId) },
+        action: 'client_key.added',
+        client_id: clientId,
+        credential_id: clientKeyName(clientId, key.keyId),
       });
       return { client_id: clientId, key_id: key.keyId };
     });
@@ -107,7 +112,9 @@ export const rotations = (deps: CredentialsDeps) => ({
 
 const noteEnd = (deps: CredentialsDeps, tx: Tx, kind: 'secret' | 'api_key', id: string, end: Date): Promise<void> =>
   noteState(deps, tx, {
-    ...{ kind, credential: id, state: 'expiring' },
+    kind,
+    credential: id,
+    state: 'expiring',
     reason: `rotated; ends ${end.toISOString()}`,
   });
 
