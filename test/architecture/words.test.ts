@@ -7,7 +7,6 @@ import { filesBelow, root, textOf } from './source.ts';
 
 /** What is not clean yet. Entries may only be removed: the test also fails when a listed one is clean. */
 const unfinished: string[] = [
-  'README.md',
   'config/README.md',
   'src/gateway',
   'src/main.ts',

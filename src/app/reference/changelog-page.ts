@@ -5,7 +5,7 @@ import { escapeHtml } from './escape-html.ts';
 const withLinks = (text: string): string =>
   escapeHtml(text)
     .replace(/`([^`]+)`/g, '<code>$1</code>')
-    .replace(/\[([^[\]]+)\]\((https:[^)\s]+)\)/g, '<a href="$2">$1</a>')
+    .replace(/\[([^[\]]{1,100})\]\((https:[^)\s]{1,200})\)/g, '<a href="$2">$1</a>')
     .replace(/^\[([^\]]+)\]/, '$1');
 
 /** One block of the Markdown that the changelog uses: headings, lists, paragraphs. */

@@ -138,7 +138,7 @@ export class SettingsError extends Error {
   }
 }
 
-/** Every field with its environment name, from the schema itself: the start, `config print` and the README read this list. */
+/** Every field with its environment name, from the schema itself: the start, `config print` and config/README.md read this list. */
 export const settingFields = (schema: z.ZodType = settingsSchema, prefix = ''): SettingField[] => {
   const shape = shapeOf(schema);
   if (shape === undefined) return [];
@@ -274,7 +274,7 @@ export const maskedSettings = (source: SettingsSource): Record<string, unknown> 
   return result;
 };
 
-/** The settings as the README shows them. */
+/** The settings as config/README.md shows them. */
 export const settingsTable = (): string =>
   [
     '| Setting | Environment | Default | Meaning |',

@@ -23,7 +23,7 @@ export const configCommands = (program: Command, output: Output): void => {
     });
   group
     .command('table')
-    .description('print every setting as a Markdown table (the one in the README)')
+    .description('print every setting as a Markdown table (the one in config/README.md)')
     .action(() => {
       if (output.json) output.result({ table: settingsTable() });
       else output.line(settingsTable());
