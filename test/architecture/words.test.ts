@@ -7,8 +7,6 @@ import { filesBelow, root, textOf } from './source.ts';
 
 /** What is not clean yet. Entries may only be removed: the test also fails when a listed one is clean. */
 const unfinished: string[] = [
-  'config/README.md',
-  'src/gateway',
   'src/main.ts',
   'src/platform',
   'test/conformance',
