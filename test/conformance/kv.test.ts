@@ -80,7 +80,7 @@ describe.each(backends)('$name', ({ skip, open, close }) => {
     expect(taken.filter((answer) => answer.taken)).toHaveLength(20);
   });
 
-  test.skipIf(skip)('gives back within a window, and never below it', async () => {
+  test.skipIf(skip)('releases units within a window, and never below zero', async () => {
     const counter = counterOf(kv, 5);
     await counter.release('a', 3);
     expect(await counter.take('a', 5)).toMatchObject({ taken: true, used: 5 });
@@ -171,7 +171,7 @@ describe.skipIf(!hasRedis)('Redis that fails', () => {
   });
 
   test('one that is closed while it listens anew after a break ends quietly', async () => {
-    // Between them: loses what asks to listen, when told to.
+    // Between them: drops subscriptions on demand.
     const sockets = new Set<Socket>();
     let isDeaf = false;
     let lost = 0;
@@ -199,7 +199,7 @@ describe.skipIf(!hasRedis)('Redis that fails', () => {
       for (const socket of sockets) socket.destroy();
       await until(() => lost > 0);
     } finally {
-      // A rejection that nobody hears of would fail the run.
+      // An unhandled rejection would fail the run.
       await broken.close();
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => line.close(resolve));

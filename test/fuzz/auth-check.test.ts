@@ -47,7 +47,7 @@ const ask = async (lines: readonly Line[], target = '/auth/check', method = 'GET
   return statuses[0];
 };
 
-/** What the caller of `reader` may do, judged from the words of the route table alone. */
+/** What the caller of `reader` may do, computed from the route table alone. */
 const mayRead = (method: string, target: string): boolean => {
   const path = target.split('?')[0] ?? '';
   return allowed.has(`${method} ${path}`) || (/^(GET|HEAD)$/.test(method) && path.startsWith('/api/whoami/denials/'));

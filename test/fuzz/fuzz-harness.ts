@@ -70,17 +70,17 @@ export type RawAnswer = {
 /** Long enough for a busy machine; what takes longer hangs. */
 const boundMs = 10_000;
 /** For requests that are whole: to end them would be to go away before the answer. */
-const patienceMs = 3_000;
+const answerWaitMs = 3_000;
 /** For those that may lack their end, where no answer is demanded. */
-export const littlePatienceMs = 50;
+export const shortWaitMs = 50;
 
 /** Rejects when the server neither answers nor closes. The bytes are ended when the server waits for more of them. */
-export const sendBytes = (port: number, bytes: Buffer | string, waitMs = patienceMs): Promise<RawAnswer> =>
+export const sendBytes = (port: number, bytes: Buffer | string, waitMs = answerWaitMs): Promise<RawAnswer> =>
   new Promise((resolve, reject) => {
     const whole = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes;
     const chunks: Buffer[] = [];
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }, () => socket.write(whole));
-    let patience = setTimeout(() => socket.end(), waitMs);
+    let timer = setTimeout(() => socket.end(), waitMs);
     const bound = setTimeout(() => {
       socket.destroy();
       reject(
@@ -89,14 +89,14 @@ export const sendBytes = (port: number, bytes: Buffer | string, waitMs = patienc
     }, boundMs);
     socket.on('data', (chunk) => {
       chunks.push(chunk);
-      clearTimeout(patience);
-      patience = setTimeout(() => socket.end(), waitMs);
+      clearTimeout(timer);
+      timer = setTimeout(() => socket.end(), waitMs);
     });
     // The server may close before it has read all; what it said until then counts.
     socket.on('error', () => undefined);
     socket.on('end', () => socket.end());
     socket.on('close', () => {
-      clearTimeout(patience);
+      clearTimeout(timer);
       clearTimeout(bound);
       const text = Buffer.concat(chunks).toString('latin1');
       // A body has no line end, so the next answer begins in its line.

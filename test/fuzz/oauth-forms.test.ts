@@ -8,12 +8,12 @@ import {
   expectNoFault,
   type FuzzHarness,
   fuzz,
-  littlePatienceMs,
   longText,
   nastyByte,
   nastyText,
   openFuzzHarness,
   sendBytes,
+  shortWaitMs,
 } from './fuzz-harness.ts';
 
 let harness: FuzzHarness;
@@ -41,7 +41,7 @@ const send = (name: string, body: Buffer | string, headers: Record<string, strin
     body,
   });
 
-/** After everything: the right form is taken, and the token of this file was not ended by anybody. */
+/** After all requests: the right form is accepted, and no request revoked the token of this file. */
 const expectWorking = async (): Promise<void> => {
   await harness.tokenOf(harness.client);
   await harness.expectOpen();
@@ -90,7 +90,7 @@ const encoded = fc.oneof(
     .map((bytes) => [...bytes].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')),
 );
 
-/** Holds no secret, so it proves nobody. */
+/** Holds no secret, so it authenticates no client. */
 const strangersForm = fc
   .tuple(
     fc.array(fc.tuple(fieldName, encoded), { maxLength: 12 }),
@@ -289,7 +289,7 @@ test('lengths and chunks that lie, break off or never end are answered or closed
         harness.door.port,
         `POST /api/oauth/${name} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: ${formType}\r\n` +
           `${lines.join('\r\n')}\r\n\r\n${text}`,
-        littlePatienceMs,
+        shortWaitMs,
       );
       expectNoFault(statuses);
       expect(said).not.toMatch(/"access_token"|"active"/);
@@ -313,7 +313,7 @@ test('forms around and far above their bound are refused, and nothing of them is
         const { statuses } = await sendBytes(
           harness.door.port,
           `POST /api/oauth/${name} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: ${formType}\r\n${lead}${body}`,
-          littlePatienceMs,
+          shortWaitMs,
         );
         // The server may close on a sender that goes on, whose answer is lost then.
         expect(statuses.length).toBeLessThanOrEqual(1);

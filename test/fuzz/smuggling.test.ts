@@ -10,9 +10,9 @@ import {
   expectNoFault,
   type FuzzHarness,
   fuzz,
-  littlePatienceMs,
   openFuzzHarness,
   sendBytes,
+  shortWaitMs,
 } from './fuzz-harness.ts';
 
 let harness: FuzzHarness;
@@ -236,7 +236,7 @@ test('without a credential nothing reaches the upstream, however requests are fr
     attack,
     async (each) => {
       const before = harness.passed();
-      const { statuses } = await sendBytes(harness.door.port, written(each, []), littlePatienceMs);
+      const { statuses } = await sendBytes(harness.door.port, written(each, []), shortWaitMs);
       expectNoFault(statuses);
       expect(harness.passed()).toBe(before);
       for (const status of statuses)
@@ -255,7 +255,7 @@ test('with a credential at most the request that carries it reaches the upstream
       const { statuses } = await sendBytes(
         harness.door.port,
         written(each, [`Authorization: Bearer ${harness.token}`]),
-        littlePatienceMs,
+        shortWaitMs,
       );
       expectNoFault(statuses);
       const seen = harness.upstream.seen.slice(before);
@@ -302,7 +302,7 @@ test('framing that others could read otherwise is refused with a good credential
       const { statuses } = await sendBytes(
         harness.door.port,
         `${start}${lines}\r\n\r\n${text}${smuggled}`,
-        littlePatienceMs,
+        shortWaitMs,
       );
       expect(statuses, lines).toEqual([400]);
     }
@@ -373,7 +373,7 @@ test('bytes that are no HTTP, and requests that break off anywhere, are answered
       bytes,
       async (each) => {
         const before = harness.passed();
-        const { statuses } = await sendBytes(harness.door.port, each, littlePatienceMs);
+        const { statuses } = await sendBytes(harness.door.port, each, shortWaitMs);
         expectNoFault(statuses);
         expect(harness.passed()).toBe(before);
       },

@@ -1,4 +1,4 @@
-/** JWTs that nobody issued: forged, spoilt, borrowed. The door and introspection must agree that they are nothing. */
+/** JWTs that this server did not issue: forged, damaged, borrowed. The operations and introspection must refuse all of them. */
 import { createHmac, createPrivateKey, createPublicKey, type KeyObject, sign as signBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -61,8 +61,8 @@ const expectNothing = async (token: string): Promise<void> => {
   const reply = await harness.read(bearer(token));
   expect([400, 401, 431]).toContain(reply.status);
   expect(harness.passed()).toBe(before);
-  const told = await introspect(token);
-  expect(token === '' ? told.status : told.json).toEqual(token === '' ? 400 : { active: false });
+  const answer = await introspect(token);
+  expect(token === '' ? answer.status : answer.json).toEqual(token === '' ? 400 : { active: false });
 };
 
 /** That the forger of this file is one: what it makes with the right parts is good. */
@@ -72,7 +72,7 @@ const expectForgerWorks = async (): Promise<void> => {
   await harness.expectOpen();
 };
 
-/** Every way of ending a token by somebody who does not have the key. */
+/** Every last part of a token that can be made without the key. */
 const endings = (head: string, body: string): fc.Arbitrary<string> => {
   const input = `${encode(head)}.${encode(body)}`;
   const published = createPublicKey(harness.key.privateKey);
@@ -102,7 +102,7 @@ const algorithm = fc.constantFrom(
   ...['ES256', 'ES256K', 'es256', 'dir', 'A128KW', 'null', null, 0, true, ['ES256'], { alg: 'ES256' }],
 );
 
-test('no algorithm and no ending makes a token of somebody without the key', async () => {
+test('no algorithm and no last part makes a token without the key', async () => {
   const inputs = algorithm.chain((alg) => endings(JSON.stringify(header({ alg })), JSON.stringify(claims())));
   await fuzz(inputs, expectNothing, 150);
   await expectForgerWorks();
@@ -185,7 +185,7 @@ test('claims of the wrong type, another issuer or audience, or ended are refused
   const wrong = fc
     .tuple(fc.constantFrom('iss', 'aud', 'sub', 'client_id', 'exp', 'scope', 'jti', 'iat', 'nbf'), claimValue)
     .filter(([name, given]) => {
-      // What the type allows is not wrong: any text is a jti, and what is no scope of ours is just not held.
+      // Values that the type allows are not wrong: any text is a jti, and an unknown scope is just not granted.
       if (name === 'jti' || name === 'scope') return typeof given !== 'string';
       if (name === 'exp') return typeof given !== 'number' || given <= nowSeconds();
       if (name === 'iat') return typeof given !== 'number';

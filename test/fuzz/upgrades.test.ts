@@ -1,4 +1,4 @@
-/** Whatever a WebSocket handshake is made of: nobody gets through without a credential, and no second request hides in it. */
+/** Mutated WebSocket handshakes: none is accepted without a credential, and no second request hides in one. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bearer, readTarget } from '../rfc/rfc-harness.ts';
@@ -7,18 +7,18 @@ import {
   expectNoFault,
   type FuzzHarness,
   fuzz,
-  littlePatienceMs,
   longText,
   nastyText,
   openFuzzHarness,
   sendBytes,
+  shortWaitMs,
 } from './fuzz-harness.ts';
 
 let harness: FuzzHarness;
 
 beforeAll(async () => {
   harness = await openFuzzHarness({}, (route) => ({ ...route, upgrade: route.method === 'GET' }));
-  // A service that knows WebSockets and refuses each; on one that was opened nothing could be told apart any more.
+  // A service that refuses every WebSocket; on an open one the answers could not be distinguished.
   harness.upstream.answer = (req, res) => {
     req.resume();
     const status = req.headers.upgrade === undefined ? 200 : 426;
@@ -81,7 +81,7 @@ test('no handshake opens anything without a good credential, wherever else a tok
     const { statuses } = await sendBytes(
       harness.door.port,
       handshake([...some, ...presented, ...elsewhere, ['Connection', 'close']], where),
-      littlePatienceMs,
+      shortWaitMs,
     );
     expectNoFault(statuses);
     for (const status of statuses) expect([400, 401, 403, 426, 431]).toContain(status);
@@ -98,7 +98,7 @@ test('with a good credential a handshake is one request to the upstream, whateve
     fc.constant(handshake([['X-Api-Key', 'opk_wrong']], hidden)),
     fc.constant(`0\r\n\r\n${handshake([], hidden)}`),
     nastyText(200),
-    // A frame of the other protocol, before anybody said that it is spoken.
+    // A frame of the other protocol before it was negotiated.
     fc.uint8Array({ maxLength: 100 }).map((codes) => String.fromCharCode(0x81, codes.length, ...codes)),
   );
   let reached = 0;
@@ -107,7 +107,7 @@ test('with a good credential a handshake is one request to the upstream, whateve
     const { statuses, text } = await sendBytes(
       harness.door.port,
       handshake([['Authorization', `Bearer ${harness.token}`], ...some]) + after,
-      littlePatienceMs,
+      shortWaitMs,
     );
     expectNoFault(statuses);
     expect(text).not.toContain('HTTP/1.1 101');
@@ -143,7 +143,7 @@ test('a handshake is for GET alone, without a body, and for an address that offe
     const { statuses, text } = await sendBytes(
       harness.door.port,
       `${handshake([...some, ['X-Api-Key', String(harness.door.asKey['x-api-key'])]], where, how)}hello`,
-      littlePatienceMs,
+      shortWaitMs,
     );
     expectNoFault(statuses);
     expect(text).not.toContain('HTTP/1.1 101');
@@ -165,7 +165,7 @@ test('long handshakes that lead nowhere, and those that break off, leave nothing
       bytes,
       async (each) => {
         const before = harness.passed();
-        expectNoFault((await sendBytes(harness.door.port, each, littlePatienceMs)).statuses);
+        expectNoFault((await sendBytes(harness.door.port, each, shortWaitMs)).statuses);
         expect(harness.passed()).toBe(before);
       },
       60,

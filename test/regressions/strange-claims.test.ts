@@ -1,4 +1,4 @@
-/** Claims of types and sizes that nobody expects were answered with 500 once. */
+/** Claims of unexpected types and sizes were once answered with 500. */
 import { generateKeyPairSync } from 'node:crypto';
 import { type JWTPayload, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 afterAll(() => harness.close());
 
-test('an assertion whose subject is no text names no client: 401, not 500, though anybody can send it', async () => {
+test('an assertion whose subject is no text names no client: 401, not 500, although every client of the listener can send it', async () => {
   const { client_id } = harness.client;
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   await harness.credentials.addClientKey(client_id, publicKey.export({ format: 'jwk' }));
@@ -57,10 +57,10 @@ test('F-36 a token signed with the key of the server and any odd claim is invali
     if (/"(exp|iat|nbf|jti)":/.test(said))
       expect([said, read.status, read.json.error]).toEqual([said, 401, 'invalid_token']);
     else if (!harmless.includes(said)) expect([said, [401, 403].includes(read.status)]).toEqual([said, true]);
-    const told = await harness.post('introspect', { token, ...harness.service });
-    expect([said, told.status]).toEqual([said, 200]);
+    const answer = await harness.post('introspect', { token, ...harness.service });
+    expect([said, answer.status]).toEqual([said, 200]);
     // A token that is bound to some key counts, but not for who shows it as Bearer.
-    if (read.status === 401 && claims.cnf === undefined) expect(told.json).toEqual({ active: false });
+    if (read.status === 401 && claims.cnf === undefined) expect(answer.json).toEqual({ active: false });
     expect([said, (await harness.post('revoke', { token, ...harness.other })).status < 500]).toEqual([said, true]);
   }
   // What was refused is written, and the audit goes on.

@@ -144,7 +144,7 @@ test('RFC 6749 3.2: a parameter without a value counts as omitted, an unknown on
   }
 });
 
-test('RFC 6749 3.3: scope names are case-sensitive, their sequence does not matter, and without scope all are granted and told', async () => {
+test('RFC 6749 3.3: scope names are case-sensitive, their sequence does not matter, and without scope all are granted and listed', async () => {
   const { client } = harness;
   expectError(await ask({ ...grant, ...client, scope: 'READ:ORDERS' }), 400, 'invalid_scope');
   const one = await ask({ ...grant, ...client, scope: 'read:menu read:orders' });
@@ -154,7 +154,7 @@ test('RFC 6749 3.3: scope names are case-sensitive, their sequence does not matt
   expect(all.json.scope.split(' ')).toHaveLength(13);
 });
 
-test('RFC 6749 3.3: a scope that differs from the requested one is told; one that cannot be granted is invalid_scope', async () => {
+test('RFC 6749 3.3: a scope that differs from the requested one is in the answer; one that cannot be granted is invalid_scope', async () => {
   const narrow = await harness.createClient({ scopes: ['read:orders'] });
   expectError(await ask({ ...grant, ...narrow, scope: 'read:orders write:orders' }), 400, 'invalid_scope');
   const { json } = await ask({ ...grant, ...narrow });
@@ -215,10 +215,10 @@ test('RFC 6749 5.1: answers with tokens or about them carry Cache-Control: no-st
   const { client, service } = harness;
   const issued = await ask({ ...grant, ...client });
   const token = String(issued.json.access_token);
-  const told = await harness.post('introspect', { token, ...service });
+  const introspected = await harness.post('introspect', { token, ...service });
   const ended = await harness.post('revoke', { token, ...client });
   const refused = await ask({ ...grant, client_id: client.client_id, client_secret: 'ops_wrong' });
-  for (const { headers } of [issued, told, ended, refused]) {
+  for (const { headers } of [issued, introspected, ended, refused]) {
     expect([headers['cache-control'], headers.pragma]).toEqual(['no-store', 'no-cache']);
   }
 });
@@ -236,7 +236,7 @@ test('RFC 6749 5.2: invalid_request names what is missing, repeated, of an unsup
   for (const reply of replies) expectError(reply, 400, 'invalid_request');
 });
 
-test('RFC 6749 5.2: invalid_client for an unknown client and a failed authentication, told apart by nothing', async () => {
+test('RFC 6749 5.2: invalid_client for an unknown client and a failed authentication, without a difference', async () => {
   const unknown = await ask({ ...grant, client_id: 'opc_unknown', client_secret: harness.client.client_secret });
   const wrong = await ask({
     ...grant,
@@ -250,7 +250,7 @@ test('RFC 6749 5.2: invalid_client for an unknown client and a failed authentica
 test('RFC 6749 5.2: a client that tried the Authorization header gets 401 with a challenge of the scheme that it used', async () => {
   for (const endpoint of ['token', 'revoke', 'introspect']) {
     for (const scheme of ['Basic', 'basic', 'BASIC']) {
-      const header = basic('opc_nobody', 'ops_nothing', scheme);
+      const header = basic('opc_unknown', 'ops_nothing', scheme);
       const reply = await harness.post(endpoint, { ...grant, token: 'x' }, header);
       expectError(reply, 401, 'invalid_client');
       expect(reply.headers['www-authenticate']).toMatch(/^Basic realm="[^"]+"/);

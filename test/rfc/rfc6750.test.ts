@@ -148,7 +148,7 @@ test('RFC 6750 3.1: a request that uses two ways of sending a token, or one twic
   }
 });
 
-test('RFC 6750 5.2: nobody can change a token or make one: each changed character is noticed', async () => {
+test('RFC 6750 5.2: a token cannot be changed or made: each changed character is noticed', async () => {
   const [header = '', payload = '', signature = ''] = token.split('.');
   const claims = { ...decodeJwt(token), scope: 'read:orders write:orders', exp: nowSeconds() + 1_000_000 };
   const forged = Buffer.from(JSON.stringify(claims)).toString('base64url');

@@ -58,7 +58,7 @@ test('F-32 RFC 7009 2.1: the client is authenticated before anything is done abo
   expect(await statusWith(token)).toBe(200);
 });
 
-test('RFC 7009 2.1: a token of another client is not revoked, and its client is told that it was refused', async () => {
+test('RFC 7009 2.1: a token of another client is not revoked, and the request is refused', async () => {
   const token = await harness.tokenOf(harness.client);
   const reply = await revoke({ token, ...harness.other });
   expect([reply.status, reply.json.error, await statusWith(token)]).toEqual([400, 'invalid_request', 200]);
@@ -88,7 +88,7 @@ test('RFC 7009 2.2: a token that is invalid, unknown or revoked before is answer
   }
 });
 
-test('RFC 7009 2.2: a token of another client that is over already is unknown to whoever asks, and no error', async () => {
+test('RFC 7009 2.2: an ended token of another client is unknown to every client, and no error', async () => {
   const ended = await harness.tokenOf(harness.client);
   await revoke({ token: ended, ...harness.client });
   const expired = await harness.forge({ claims: { exp: 1, iat: 0 } });

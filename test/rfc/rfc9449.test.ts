@@ -238,7 +238,7 @@ test('RFC 9449 7.2: a bound token that comes as a Bearer token is rejected', asy
   expect([reply.status, reply.json.error]).toEqual([401, 'invalid_token']);
 });
 
-test('RFC 9449 7.2: whoever takes both offers both schemes', async () => {
+test('RFC 9449 7.2: a server that accepts both schemes offers both', async () => {
   const challenge = (await sendRequest(plain.harness.url, 'GET', read)).headers['www-authenticate'];
   expect(challenge).toMatch(/^Bearer .*, DPoP realm="orderpass", algs="/);
 });
@@ -258,7 +258,7 @@ test('RFC 9449 8: the authorization server asks for its nonce with use_dpop_nonc
   expect((await askToken(strict, await tokenProof(strict, { claims: { nonce } }))).status).toBe(200);
 });
 
-test('RFC 9449 8: a wrong nonce is refused and the next one told', async () => {
+test('RFC 9449 8: a wrong nonce is refused with the next one', async () => {
   const reply = await askToken(strict, await tokenProof(strict, { claims: { nonce: 'x' } }));
   expect([reply.status, reply.json.error, reply.headers['dpop-nonce']]).toEqual([
     400,
@@ -294,7 +294,7 @@ test('RFC 9449 8.2: an answer holds at most one DPoP-Nonce and may not be stored
     expect([asked.status, used.status]).toEqual(statuses);
     // With success the resource server says nothing new: its nonces live long enough to be asked for again.
     for (const { headers, status } of [asked, used]) {
-      // Two of one name would be joined by a comma, which no nonce of ours holds.
+      // Two of one name would be joined by a comma, which no nonce of this server holds.
       if (status !== 200 || headers.has('dpop-nonce')) expect(headers.get('dpop-nonce')).toMatch(/^[A-Za-z0-9._~-]+$/);
       expect(headers.get('cache-control')).toBe('no-store');
     }

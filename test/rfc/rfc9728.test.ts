@@ -90,7 +90,7 @@ test('RFC 9728 5.1: the challenge of a missing scope names the document too, and
   expect([fine.status, fine.headers['www-authenticate']]).toEqual([200, undefined]);
 });
 
-test('RFC 9728 5.1: a refused request is told where the document is, by resource_metadata', async () => {
+test('RFC 9728 5.1: the answer to a refused request names the document in resource_metadata', async () => {
   for (const headers of [{}, bearer('garbage'), { 'x-api-key': 'opk_wrong' }]) {
     const { status, headers: answered } = await harness.read(headers);
     expect(status).toBe(401);

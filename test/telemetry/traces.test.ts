@@ -162,7 +162,7 @@ test('a token and a delivery have spans of their own, and a receiver learns noth
 
 const forced = '00-11111111111111111111111111111111-2222222222222222-01';
 
-test('a caller chooses neither trace nor sampling unless the operator says so, and a malformed context is a new trace', async () => {
+test('a caller chooses neither trace nor sampling unless the operator allows it, and a malformed context is a new trace', async () => {
   const ignored = await spansOf(
     await ask(program.url, { traceparent: forced, tracestate: 'vendor=stranger', baggage: 'user=stranger' }),
     4,
@@ -197,7 +197,7 @@ test('a caller chooses neither trace nor sampling unless the operator says so, a
   expect(collector.spans.filter(({ traceId }) => traceId === '1'.repeat(32))).toHaveLength(4);
 });
 
-test('a collector that is silent, and then away, harms nobody: spans are dropped and counted, and the end is not held up', async () => {
+test('a collector that is silent, and then away, delays no request: spans are dropped and counted, and the shutdown is not delayed', async () => {
   const silent = await startCollector();
   silent.fallSilent();
   const beside = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: silent.url });

@@ -94,7 +94,7 @@ test('a key ends when it expires, also one that is in use', async () => {
   expect((await get(api_key)).status).toBe(401);
 });
 
-test('a value that was mistyped or cut is told from a real one without a look-up', () => {
+test('a mistyped or cut value is refused without a lookup', () => {
   const { value } = newApiKey();
   expect(isApiKey(value)).toBe(true);
   for (let place = 0; place < value.length; place += 1) {
@@ -165,7 +165,7 @@ test('A-022 a gateway without its background services also refuses a revoked key
   await expect.poll(async () => (await get(api_key, unnotified.url)).status, withinASecond).toBe(401);
 });
 
-test('a store that is cut off or silent lets known keys in for 1 s at most, then nobody; it recovers alone', async () => {
+test('while the store is cut off or silent, known keys are accepted for 1 s at most, and no key after that; it recovers alone', async () => {
   const line = await openStoreLine(harness.database.url);
   const door = await harness.openDoor({ pool: line.pool });
   const { api_key } = await createKey();

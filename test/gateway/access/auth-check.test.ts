@@ -113,7 +113,7 @@ test.each(proxies)(
 );
 
 test.each(proxies)(
-  '%s: what is no operation, or cannot be judged, is 403 even in legacy status mode',
+  '%s: a check of no operation, or an ambiguous one, is 403 even in legacy status mode',
   async (_name, ask) => {
     const cases: [string, string, Headers][] = [
       ['GET', '/api/unknown', door.asKey],
@@ -124,7 +124,7 @@ test.each(proxies)(
       ['GET', '/healthz', door.asKey],
       ['PUT', read, door.asKey],
       ['DELETE', read, door.asKey],
-      // Answered to anybody by the gateway itself, so it must not open another proxy.
+      // The gateway answers it without a credential, so it must not open another proxy.
       ['OPTIONS', read, door.asKey],
       ['OPTIONS', read, {}],
       ['GET', read, { ...door.asKey, ...door.asBearer }],
@@ -140,7 +140,7 @@ test.each(proxies)(
 );
 
 test.each(proxies)(
-  'F-46 %s: what is no operation says so, and sends no caller for another token',
+  'F-46 %s: the refusal of an unknown operation names the reason, and asks for no other token',
   async (_name, ask) => {
     const cases: [string, string, string][] = [
       ['GET', '/api/unknown', 'INVALID_ACTION'],
@@ -163,7 +163,7 @@ test.each(proxies)(
   },
 );
 
-test('a check that says nothing, or says it in two ways, is refused whoever asks', async () => {
+test('a check that names no request, or names two, is refused with every credential', async () => {
   const pair = { 'x-original-method': 'GET', 'x-original-uri': read };
   const other = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': read };
   const cases: [string, Headers][] = [

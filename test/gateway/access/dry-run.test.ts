@@ -62,7 +62,7 @@ const written = async (): Promise<number> => {
   return found[0].calls;
 };
 
-test('scopes that a route tries out refuse nobody; who would be refused is counted by route, caller and scopes', async () => {
+test('scopes in a dry run refuse no caller; callers without them are counted by route, caller and scopes', async () => {
   const get = (headers: Record<string, string>, target = read, method = 'GET') =>
     sendRequest(door.url, method, target, { headers });
   const reader = await door.clientWith(['read:orders', 'write:menu']);

@@ -80,7 +80,7 @@ const table: [string, number, number][] = [
   ['UPSTREAM_TIMEOUT', 504, 504],
 ];
 
-test.each(table)('A-060 %s, in itself %i, is told with %i and the same envelope', async (code, own, old) => {
+test.each(table)('A-060 %s, by default %i, is answered with %i and the same envelope', async (code, own, old) => {
   const body = envelope(code, code === 'RATE_LIMIT_EXCEEDED' ? { retry_after: 7 } : {});
   answerWith(own, body, code === 'RATE_LIMIT_EXCEEDED' ? { 'retry-after': '7' } : {});
   for (const headers of [legacy.asKey, legacy.asClient]) {
@@ -132,7 +132,7 @@ test('A-060 refusals of the gateway itself: unknown path and a bad version 200, 
   expect([ambiguous.status, ambiguous.json.error]).toEqual([400, 'invalid_request']);
 });
 
-test('A-060 an upstream that knows no envelope gets one with its code, told by the old status', async () => {
+test('A-060 a refusal without an envelope gets one with its code, and the old status', async () => {
   const cases: [number, string, string, number][] = [
     [400, 'text/plain', 'VALIDATION_ERROR', 200],
     [404, 'text/html', 'NOT_FOUND', 200],
@@ -156,7 +156,7 @@ test('A-060 a status that decides about access is never hidden behind a code tha
   }
 });
 
-test('A-060 a refusal too long to be read is told by the code in front of it', async () => {
+test('A-060 a refusal too long to be read gets the old status of the code at its front', async () => {
   const items = Array.from({ length: 5_000 }, (_, index) => ({
     pointer: `/products/${index}`,
     code: 'DUPLICATE',

@@ -74,7 +74,7 @@ describe.skipIf(!present)('nginx with auth_request, as configured in config/ngin
     }
   });
 
-  test('carries the body of what is allowed, and judges the original method', async () => {
+  test('nginx forwards the body of an allowed request, and the check uses the original method', async () => {
     const send = (headers: Record<string, string>) =>
       sendRequest(url, 'POST', '/api/order/create', {
         headers: { ...headers, 'content-type': 'application/json' },

@@ -87,7 +87,7 @@ test('A-049 an API key lacks the scopes of inserting, importing and managing web
   }
 });
 
-test('A-064 a missing scope is told before anything about the body', async () => {
+test('A-064 a missing scope is refused before any problem of the body', async () => {
   const headers = { ...door.asKey, 'content-type': 'text/plain' };
   const answer = await sendRequest(door.url, 'POST', '/api/order/create', { headers, body: 'x'.repeat(100) });
   expect(answer.json.error).toBe('INSUFFICIENT_SCOPE');

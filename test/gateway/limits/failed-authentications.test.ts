@@ -100,7 +100,7 @@ test('9.2 failures at the token endpoint, with form and Basic, and by headers co
 });
 
 test('9.2 an unknown client is stopped as a known one is, and guesses sent side by side get no further', async () => {
-  const invented = { client_id: 'opc_nobody', client_secret: 'x' };
+  const invented = { client_id: 'opc_unknown', client_secret: 'x' };
   for (let i = 0; i < 10; i += 1) expect((await call(invented, '192.0.2.7')).status).toBe(401);
   expect((await call(invented, '192.0.2.7')).status).toBe(429);
   const client = await harness.createClient([tenant]);
@@ -155,7 +155,7 @@ test('9.2 the failures of a pair end with their window', () => {
   expect(budget.countFailure('a', 's')).toBeUndefined();
 });
 
-test('the source of a request is the last address that a proxy of ours wrote; IPv6 counts by its network', () => {
+test('the source of a request is the address that the outermost trusted proxy saw; IPv6 counts by its network', () => {
   const sourceOf = (hops: number, forwarded: string | undefined, remoteAddress = '10.0.0.1'): string =>
     createSourceOf(hops)({ headers: { 'x-forwarded-for': forwarded }, socket: { remoteAddress } } as never);
   expect(sourceOf(0, '192.0.2.1')).toBe('10.0.0.1');

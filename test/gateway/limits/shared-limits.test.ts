@@ -56,14 +56,14 @@ describe.skipIf(!hasRedis)('limits of two gateways over one Redis', () => {
     }
   });
 
-  test('far from its limit a caller waits for nobody, near it the shared counter decides', async () => {
+  test('far from its limit a caller does not wait for the shared counter, near it the shared counter decides', async () => {
     const [limits] = openPair('near', 1_000);
     expect(limits?.charge('opc_near', 20)).not.toBeInstanceOf(Promise);
     await limits?.charge('opc_near', 740);
     expect(limits?.charge('opc_near', 1)).toBeInstanceOf(Promise);
   });
 
-  test('what one policy refuses is given back to the others, and refused calls use nothing up', async () => {
+  test('units that one policy refuses are released in the others, and refused calls use no units', async () => {
     const [kv] = kvs;
     if (kv === undefined) throw new Error('no kv');
     const policies = [
@@ -82,7 +82,7 @@ describe.skipIf(!hasRedis)('limits of two gateways over one Redis', () => {
     }
   });
 
-  test('without its Redis each gateway counts by itself at once, nobody is locked out, and the pair shares again when it is back', async () => {
+  test('without its Redis each gateway counts by itself at once, no caller is locked out, and the pair shares again when Redis is back', async () => {
     const pair = openPair('outage', 100, 60);
     for (let i = 0; i < 20; i += 1) await admitted(pair[i % 2], 'opc_outage');
     await redis.kill();
@@ -105,17 +105,17 @@ describe.skipIf(!hasRedis)('limits of two gateways over one Redis', () => {
     expect(count).toBe(100);
   });
 
-  test('what was charged during an outage is told when Redis is back', async () => {
-    const pair = openPair('told', 100);
+  test('units charged during an outage are sent when Redis is back', async () => {
+    const pair = openPair('owed', 100);
     await redis.kill();
     await until(() => kvs.every((kv) => kv.health() === 'down'));
-    for (let i = 0; i < 60; i += 1) await admitted(pair[0], 'opc_told');
+    for (let i = 0; i < 60; i += 1) await admitted(pair[0], 'opc_owed');
     await redis.start();
     await until(() => kvs.every((kv) => kv.health() === 'up'));
-    const counter = kvs[1]?.windows({ name: 'rate:told', quota: 100, windowSeconds: 60 });
-    await until(async () => (await counter?.take('opc_told', 1_000))?.used === 60);
+    const counter = kvs[1]?.windows({ name: 'rate:owed', quota: 100, windowSeconds: 60 });
+    await until(async () => (await counter?.take('opc_owed', 1_000))?.used === 60);
     let count = 0;
-    while (await admitted(pair[1], 'opc_told')) count += 1;
+    while (await admitted(pair[1], 'opc_owed')) count += 1;
     expect(count).toBeGreaterThanOrEqual(40);
     expect(count).toBeLessThanOrEqual(45);
   });

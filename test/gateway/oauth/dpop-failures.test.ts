@@ -66,7 +66,7 @@ const boundToken = async (client: Client, good: ProofChange): Promise<string> =>
   return String(reply.json.access_token);
 };
 
-test('RFC 9449 8.2: whatever a caller with a bound token is answered, it is told the nonce of its next proof', async () => {
+test('RFC 9449 8.2: every answer to a caller with a bound token carries the nonce of its next proof', async () => {
   const client = await harness.createClient([tenant], ['read:orders']);
   const token = await boundToken(client, await live(client));
   const address = '192.0.2.1';
@@ -77,7 +77,7 @@ test('RFC 9449 8.2: whatever a caller with a bound token is answered, it is told
     nonce = nonceOf(reply);
   };
   nonce = nonceOf(await call(token, address));
-  // Each proof holds what the answer before told; the clock moves, so an old one would not do for ever.
+  // Each proof holds the nonce of the answer before; the clock moves, so an old nonce ends.
   for (let i = 0; i < 4; i += 1) {
     await go(200);
     harness.clock.move(100_000);
@@ -145,7 +145,7 @@ test('9.2 to be asked for a nonce is no failure, nor is a proof that is missing;
   expect((await call(token, address, good)).status).toBe(200);
 });
 
-test('9.2 wrong proofs of a client at the token endpoint count as its failures, and nobody else can make them', async () => {
+test('9.2 wrong proofs of a client at the token endpoint count as its failures, and no other client can cause them', async () => {
   const client = await harness.createClient([tenant]);
   const good = await live(client);
   const address = '192.0.2.6';

@@ -159,7 +159,7 @@ test('requiring DPoP of a client reaches a running gateway within a second, and 
   expect((await ask(own, undefined)).json.error).toBe('invalid_dpop_proof');
   await harness.credentials.setClientDpopRequired(client_id, false);
   await until(async () => (await statuses()) === '200 200', withinASecond.timeout);
-  await expect(harness.credentials.setClientDpopRequired('opc_nobody', true)).rejects.toMatchObject({
+  await expect(harness.credentials.setClientDpopRequired('opc_unknown', true)).rejects.toMatchObject({
     code: 'NOT_FOUND',
   });
 });
@@ -261,15 +261,15 @@ test('two DPoP headers, two schemes, or DPoP beside a key are ambiguous', async 
   expect((await call(one)).status).toBe(200);
 });
 
-test('a missing scope is told under the scheme DPoP, and nobody without a credential misses the offer', async () => {
+test('a missing scope is refused under the scheme DPoP, and the challenge without a credential offers both schemes', async () => {
   const tenants = [await harness.createTenant()];
   const reader = { ...caller, client: pick(await harness.createClient(tenants, ['read:menu'])) };
   const use = await boundToken(reader);
   const reply = await call(await useProof({}, { use }), { authorization: `DPoP ${use}` });
   expect(refusalOf(reply)).toEqual([403, 'insufficient_scope', ['DPoP', 'insufficient_scope']]);
   expect(reply.headers['www-authenticate']).toContain('scope="read:orders"');
-  const nobody = await sendRequest(harness.url, 'GET', read);
-  expect(nobody.headers['www-authenticate']).toMatch(/^Bearer realm=.*, DPoP realm="orderpass", algs="ES256/);
+  const anonymous = await sendRequest(harness.url, 'GET', read);
+  expect(anonymous.headers['www-authenticate']).toMatch(/^Bearer realm=.*, DPoP realm="orderpass", algs="ES256/);
 });
 
 test('a proof is used once, at all gateways together, also when both get it at the same moment', async () => {
@@ -305,7 +305,7 @@ describe.skipIf(!hasRedis)('gateways that share a Redis', () => {
   });
 });
 
-test('/auth/check judges the proof by the original method and address', async () => {
+test('/auth/check verifies the proof against the original method and address', async () => {
   const check = (proof: string): Promise<Reply> =>
     sendRequest(harness.url, 'GET', '/auth/check', {
       headers: { authorization: `DPoP ${token}`, dpop: proof, 'x-original-method': 'HEAD', 'x-original-uri': read },

@@ -27,7 +27,7 @@ const inactive = async (token: string): Promise<void> => {
   expect([status, json, headers['cache-control']]).toEqual([200, { active: false }, 'no-store']);
 };
 
-test('A-044 a live token is told with its claims; an expired, a revoked and a garbage one are exactly inactive', async () => {
+test('A-044 a live token is answered with its claims; an expired, a revoked and a garbage one are exactly inactive', async () => {
   const token = await tokenOf(harness.url, client, { scope: 'write:orders read:orders' });
   const { exp, iat, jti } = decodeJwt(token);
   const { status, json } = await ask(token);
@@ -57,7 +57,7 @@ test('A-044 a live token is told with its claims; an expired, a revoked and a ga
   expect((await ask(token)).json.active).toBe(true);
 });
 
-test('whatever the operations refuse is inactive: disabled or quarantined client, tenant gone; lost scopes are not told', async () => {
+test('whatever the operations refuse is inactive: disabled or quarantined client, tenant gone; lost scopes are left out', async () => {
   const cases: ((id: string, own: string) => Promise<unknown>)[] = [
     (id) => harness.credentials.disableClient(id),
     (id) => harness.credentials.quarantine('client', id, 'leaked'),

@@ -67,7 +67,7 @@ test('a key whose last token has ended verifies nothing and loses its private pa
 });
 
 test('a key that is older than the operator wants is replaced by one of the gateways', async () => {
-  // From the store: the gateway may not have heard of the last rotation yet.
+  // From the store: the gateway may not have read the last rotation yet.
   const { rows } = await harness.database.pool.query<{ kid: string }>('select kid from gateway.signing_keys');
   const before = rows.map(({ kid }) => kid);
   harness.clock.move(91 * 24 * 60 * minuteMs);

@@ -164,7 +164,7 @@ test('A-036 unknown client, wrong secret and disabled client get one answer, wit
   const wrong = newClientSecret().value;
   const tries = [
     { client_id: newClientId(), client_secret: wrong },
-    { client_id: 'nobody', client_secret: wrong },
+    { client_id: 'unknown', client_secret: wrong },
     { client_id: 'nul\u0000', client_secret: wrong },
     { client_id: client.client_id, client_secret: wrong },
     { client_id: client.client_id, client_secret: 'x' },

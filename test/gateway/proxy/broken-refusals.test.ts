@@ -45,7 +45,7 @@ const answers =
 const envelope = (code: string, message = 'As said'): string =>
   JSON.stringify({ success: false, error: code, message, request_id: 'req_first' });
 
-/** An envelope that is told as longer than what is read of a refusal, of which only the first half comes. */
+/** An envelope with a length beyond the bound of a refusal, of which only the first half is sent. */
 const beginLong = (status: number, then: (res: ServerResponse) => void): RequestListener => {
   const start = envelope('IMPORT_ERROR').slice(0, -1);
   return (_req, res) => {
@@ -72,10 +72,10 @@ test('A-053 a refusal that is cut in the middle of its body is whole for a Beare
     for (const status of statuses) {
       upstream.answer = cut(status, chunked);
       for (const method of ['GET', 'HEAD']) {
-        const told = await get(door.asBearer, method);
-        expect(told.status).toBe(status);
-        expect(told.headers['www-authenticate']).toContain(`error="${errors[status]}"`);
-        if (method === 'GET') expect(told.json.error).toBe(errors[status]);
+        const answer = await get(door.asBearer, method);
+        expect(answer.status).toBe(status);
+        expect(answer.headers['www-authenticate']).toContain(`error="${errors[status]}"`);
+        if (method === 'GET') expect(answer.json.error).toBe(errors[status]);
       }
     }
     for (const status of [400, 403, 404, 409, 422, 500]) {

@@ -37,7 +37,7 @@ const openConnection = (): { ask(headers: Record<string, string>, path?: string)
   };
 };
 
-test('callers that share a connection are told apart on every request, whatever came before theirs', async () => {
+test('callers that share a connection are identified on every request, whatever was sent before', async () => {
   const tenant = await harness.createTenant();
   const first = await harness.createClient([tenant]);
   const second = await harness.createClient([tenant]);

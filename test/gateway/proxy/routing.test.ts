@@ -46,24 +46,27 @@ const strangePaths = [
   'http://127.0.0.1/api/orders/list',
 ];
 
-test.each(strangePaths)('A-001 %s is no operation, whoever asks, and nothing reaches an upstream', async (target) => {
-  for (const headers of [{}, door.asKey, door.asBearer, door.asExpired]) {
-    const answer = await sendRequest(door.url, 'GET', target, { headers });
-    expect(answer.status).toBe(404);
-    expect(answer.json).toEqual({
-      success: false,
-      error: 'INVALID_ACTION',
-      message: 'No such operation',
-      request_id: answer.headers['x-request-id'],
-    });
-    expect(answer.headers['www-authenticate']).toBeUndefined();
-  }
-  expect(upstream.seen).toEqual([]);
-  expect((await sendRequest(door.url, 'GET', '/api/orders/list', { headers: door.asKey })).status).toBe(200);
-  expect(upstream.seen).toHaveLength(1);
-});
+test.each(strangePaths)(
+  'A-001 %s is no operation with any credential, and nothing reaches an upstream',
+  async (target) => {
+    for (const headers of [{}, door.asKey, door.asBearer, door.asExpired]) {
+      const answer = await sendRequest(door.url, 'GET', target, { headers });
+      expect(answer.status).toBe(404);
+      expect(answer.json).toEqual({
+        success: false,
+        error: 'INVALID_ACTION',
+        message: 'No such operation',
+        request_id: answer.headers['x-request-id'],
+      });
+      expect(answer.headers['www-authenticate']).toBeUndefined();
+    }
+    expect(upstream.seen).toEqual([]);
+    expect((await sendRequest(door.url, 'GET', '/api/orders/list', { headers: door.asKey })).status).toBe(200);
+    expect(upstream.seen).toHaveLength(1);
+  },
+);
 
-test('A-001 push/send is not offered, and a problem document says so when it is asked for', async () => {
+test('A-001 push/send is not offered, and is refused by a problem document on request', async () => {
   const answer = await sendRequest(door.url, 'POST', '/api/push/send', { headers: door.asKey });
   expect([answer.status, answer.json.error]).toEqual([404, 'INVALID_ACTION']);
   const problem = await sendRequest(door.url, 'GET', '/api/nothing', {

@@ -194,7 +194,7 @@ test('an upgrade with a body is refused, since its end could be understood in tw
   expect(plain).toMatch(/^HTTP\/1\.1 101 /);
 });
 
-test('an upstream that refuses, falls silent or is down is told in the dialect of the caller', async () => {
+test('the failure of an upstream that refuses, falls silent or is down is answered in the dialect of the caller', async () => {
   await door.close();
   let onUpgrade: (socket: import('node:stream').Duplex) => void = () => undefined;
   const refusing = createServer((_req, res) => res.end());

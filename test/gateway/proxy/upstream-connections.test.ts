@@ -82,7 +82,7 @@ test('the connection that became free last is next, so that the others of a burs
   expect([used.size, upstream.connections()]).toEqual([1, 4]);
 });
 
-test('who goes away while it waits for a connection is never sent, costs no connection and holds nobody up', async () => {
+test('a request whose client goes away while it waits for a connection is never sent, costs no connection and delays no other request', async () => {
   await start({ upstream_connections_max: 1, upstream_waiting_max: 1 });
   const first = get('first');
   await until(() => open.length === 1);
@@ -116,7 +116,7 @@ test('who goes away while it waits for a connection is never sent, costs no conn
   ).toBe('last');
 });
 
-test('a connection whose answer was broken off is replaced for whoever waits', async () => {
+test('a connection whose answer was broken off is replaced for the next waiting request', async () => {
   await start({ upstream_connections_max: 1, upstream_waiting_max: 5 });
   const { hostname, port } = new URL(door.url);
   const leaving = request({ hostname, port, path: '/api/orders/list?leaving', headers: door.asKey, agent: false });

@@ -183,7 +183,7 @@ test('an address that hangs is out too, and callers are spared its silence', asy
   a.onRequest = () => undefined;
   const statuses: number[] = [];
   for (let i = 0; i < 14; i += 1) statuses.push((await post('{}')).status);
-  // What was sent is never sent again, so those who met the silence are told of it.
+  // A request that was sent is not repeated, so the requests at the silent address fail.
   expect(statuses.filter((status) => status === 504).length).toBe(3);
   expect(statuses.slice(-8)).toEqual(Array(8).fill(200));
   expect(a.seen.length).toBe(3);
