@@ -4,8 +4,11 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import type { Command } from 'commander';
 import { faultTexts } from '#src/app/reference/error-texts.ts';
 import { settingsTable } from '#src/app/settings/config.ts';
+import { createProgram } from '#src/cli/index.ts';
+import { createOutput } from '#src/cli/terminal/output.ts';
 import { type FaultCode, faultCodes, faultStatus } from '#src/contract/fault.ts';
 import { legacyStatus } from '#src/gateway/answer/legacy-status.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
@@ -21,6 +24,27 @@ const tableOf = (head: readonly string[], rows: readonly (readonly string[])[]):
   [head, head.map(() => '---'), ...rows.map((row) => row.map(cell))].map((row) => `| ${row.join(' | ')} |`).join('\n');
 
 const code = (text: string): string => `\`${text}\``;
+
+/** Commands that run, without the groups that hold them. */
+const leavesOf = (command: Command, path: readonly string[] = []): { command: Command; path: readonly string[] }[] =>
+  command.commands.length === 0
+    ? [{ command, path }]
+    : command.commands.flatMap((child) => leavesOf(child, [...path, child.name()]));
+
+/** Every command has them. */
+const commonOptions = ['--json', '--config'];
+
+const commandsTable = (): string => {
+  const program = createProgram(createOutput({ json: false }));
+  const rows = leavesOf(program).map(({ command, path }) => {
+    const operands = command.registeredArguments.map((one) => (one.required ? `<${one.name()}>` : `[${one.name()}]`));
+    const options = command.options.filter(({ long }) => !commonOptions.includes(long ?? ''));
+    const required = options.filter(({ mandatory }) => mandatory).map(({ flags }) => flags);
+    const others = options.filter(({ mandatory }) => !mandatory).map(({ flags }) => code(flags));
+    return [code([...path, ...operands, ...required].join(' ')), command.description(), others.join(' ')];
+  });
+  return tableOf(['Command', 'What it does', 'Options'], rows);
+};
 
 const kindLetters: Readonly<Record<string, string>> = { api_key: 'K', api_client: 'C', bearer: 'B' };
 
@@ -100,6 +124,7 @@ export const generatedTables = (): GeneratedTable[] => [
   { file: 'config/README.md', name: 'settings', table: settingsTable() },
   { file: 'config/README.md', name: 'routes', table: routesTable() },
   { file: 'config/README.md', name: 'metrics', table: metricsTable() },
+  { file: 'src/cli/README.md', name: 'commands', table: commandsTable() },
 ];
 
 /** The document with the table in its place. Throws when the document has no such place. */
