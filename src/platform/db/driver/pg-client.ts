@@ -16,8 +16,6 @@ import { nameOfMarked } from './named.ts';
 
 type Send = (this: pg.Client, ...sent: unknown[]) => unknown;
 
-const send = pg.Client.prototype.query as unknown as Send;
-
 /** pg makes the stream itself, encrypted or not, so it is always a socket. */
 const socketOf = (client: pg.Client): Socket => client.connection.stream as Socket;
 
@@ -37,6 +35,8 @@ export const clientClass = (silentMsMax: number): typeof pg.Client =>
       this.#sendTogether();
       const name = typeof config === 'string' ? nameOfMarked(config) : undefined;
       const named = name === undefined ? config : { name, text: config };
+      // Looked up for each statement, so that a test can watch the method of pg.
+      const send = super.query as unknown as Send;
       return send.call(this, named, ...more) as never;
     }
 
