@@ -16,7 +16,7 @@ import { type Listener, listen } from './listeners/listeners.ts';
 import type { Settings } from './settings/config.ts';
 
 /** A part of the program that answers some paths of the public listener. */
-export type PublicHandler = {
+type PublicHandler = {
   /** `target`: path and query of a request. */
   owns(target: string): boolean;
   handle: RequestListener;

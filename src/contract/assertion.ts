@@ -8,7 +8,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { createHmacSha256 } from './hmac-sha256.ts';
 
-export const assertionLifetimeSeconds = 30;
+const assertionLifetimeSeconds = 30;
 
 const claims = z.strictObject({
   aud: z.string(),
@@ -25,7 +25,7 @@ const claims = z.strictObject({
   scopes: z.array(z.string()),
 });
 
-export type AssertionClaims = z.infer<typeof claims>;
+type AssertionClaims = z.infer<typeof claims>;
 
 type RequestClaims = Pick<AssertionClaims, 'method' | 'target' | 'iat' | 'exp'>;
 

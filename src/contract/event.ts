@@ -2,7 +2,7 @@
  * The event envelope (interface 12.2): the core writes it into the outbox, and the webhook engine sends the same bytes. The
  * body is built once, inside the transaction of the change.
  */
-export type EventKind = string;
+type EventKind = string;
 
 /** The member of events and answers that names the tenant. */
 export const tenantMember = 'restuid';
@@ -21,7 +21,7 @@ export type RecordedEvent = {
 };
 
 /** Bytes above which the longest lists of a body become null (interface 12.2). */
-export const eventBodyBytesMax = 256 * 1024;
+const eventBodyBytesMax = 256 * 1024;
 
 /**
  * Body text with the members in the order of interface 12.2. `object` is the member name ("customer"), `trailing`

@@ -1,8 +1,7 @@
 /**
- * Names of headers that the gateway and its upstreams agree on. The gateway drops every header that starts with the reserved
- * prefix in both directions, so a caller can forge none of them.
+ * Names that the gateway and the services behind it agree on. The gateway drops every header that starts with `x-orderpass-`
+ * from requests and from answers of upstreams (gateway/upstream/request-headers.ts), so a caller can forge none of them.
  */
-export const reservedPrefix = 'x-orderpass-';
 
 /** Signed statement about the caller (assertion.ts). */
 export const assertionHeader = 'x-orderpass-assertion';

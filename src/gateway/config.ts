@@ -7,11 +7,10 @@ import { limitsSettings } from './limits/config.ts';
 import { oauthSettings } from './oauth/config.ts';
 import { addressesOf, policySettings } from './policy/config.ts';
 
-export type { Route, RouteTable, TenantWords } from './model/route.ts';
+export type { Route, RouteTable } from './model/route.ts';
 export {
   loadRouteTable,
   loadScopeNames,
-  RouteTableError,
   readRouteTable,
   routeTableProblems,
 } from './routing/load-route-table.ts';

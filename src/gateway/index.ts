@@ -45,49 +45,42 @@ import { createAnswerSelf } from './whoami/answer-self.ts';
 import { createDenialLog } from './whoami/denial-log.ts';
 
 export { openExternalHeads } from './audit/chain/external-heads.ts';
-export { type AuditProblemKind, kindOfAuditProblem } from './audit/chain/problem.ts';
+export { kindOfAuditProblem } from './audit/chain/problem.ts';
 export { type AuditAction, auditActions } from './audit/event/event.ts';
 export { appendChange } from './audit/record/append-change.ts';
-export { type AuditChart, type ChartDimension, chartAudit } from './audit/search/chart-audit.ts';
+export { chartAudit } from './audit/search/chart-audit.ts';
 export {
-  type ExportedAudit,
-  type ExportFormat,
   type ExportRequest,
   exportAudit,
   exportFormats,
 } from './audit/search/export-audit.ts';
 export { exportFound } from './audit/search/export-found.ts';
 export {
-  type FoundAudit,
   findAuditEvent,
   newestEvent,
   searchAudit,
   searchLimitMax,
 } from './audit/search/search-audit.ts';
-export { listHeads, type SignedHead } from './audit/verify/verification-store.ts';
-export { type ComparedAudit, verifyAgainst } from './audit/verify/verify-against.ts';
+export { listHeads } from './audit/verify/verification-store.ts';
+export { verifyAgainst } from './audit/verify/verify-against.ts';
 export { type VerifiedAudit, verifyAudit } from './audit/verify/verify-audit.ts';
 export { listVerifications, startVerification, type Verification } from './audit/verify/verify-in-background.ts';
-export { type GatewaySettings, gatewaySettings } from './config.ts';
+export { gatewaySettings } from './config.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
 export { readEpoch } from './credentials/lookup/epoch-store.ts';
 export { newestClientUse } from './credentials/lookup/use-store.ts';
 export {
   findCredential,
   type LiveCredential,
-  type LiveKind,
   listLiveCredentials,
-  liveKinds,
 } from './credentials/show/live-credentials.ts';
 export {
-  type ClientSearch,
-  type ListedClient,
   listTenantStates,
   pageClients,
   pageGrants,
 } from './credentials/show/page-clients.ts';
-export type { CredentialState, ShownClient, ShownCredential } from './credentials/show/show-credentials.ts';
-export { createKeyViews, type KeyViews, type ShownKey } from './credentials/show/show-keys.ts';
+export type { ShownClient } from './credentials/show/show-credentials.ts';
+export { createKeyViews, type ShownKey } from './credentials/show/show-keys.ts';
 export { attachDoor } from './edge/attach-door.ts';
 export { gatewayServerOptions } from './edge/client-error.ts';
 export type { DoorHandlers } from './edge/front.ts';
@@ -97,11 +90,11 @@ export type { IssuedToken } from './incident/issued-tokens.ts';
 export { listLiveTokens } from './incident/live-tokens.ts';
 export { revokeHashed, revokeTraced } from './incident/revoke-traced.ts';
 export { traceCredential } from './incident/trace-credential.ts';
-export { type HashedCredential, type HashedTrace, traceHashed } from './incident/trace-hashed.ts';
+export { type HashedTrace, traceHashed } from './incident/trace-hashed.ts';
 export { createSourceOf } from './limits/source-address.ts';
-export { type RotatedKey, rotateSigningKey } from './oauth/keys/rotate-signing-key.ts';
-export { type PresentedToken, revokePresentedToken } from './oauth/revoke-presented-token.ts';
-export { type ClientUse, reportClientUse } from './policy/client-use.ts';
+export { rotateSigningKey } from './oauth/keys/rotate-signing-key.ts';
+export { revokePresentedToken } from './oauth/revoke-presented-token.ts';
+export { reportClientUse } from './policy/client-use.ts';
 export { newestCall } from './policy/client-use-store.ts';
 export { reportDryRuns } from './policy/dry-run-report.ts';
 export { pageDryRuns } from './policy/page-dry-runs.ts';

@@ -31,7 +31,7 @@ const stepTable = {
   forward:                [true,  false, false],
 } as const;
 
-export type StepName = keyof typeof stepTable;
+type StepName = keyof typeof stepTable;
 export type Steps = Readonly<Record<StepName, Step>>;
 
 const columns: readonly RequestKind[] = ['plain', 'upgrade', 'check'];

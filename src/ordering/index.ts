@@ -30,14 +30,14 @@ import { createOrderToken, type OrderToken } from './orders/order/order-token.ts
 import { orderOperations } from './orders/routes.ts';
 import { createTimeOutOrders } from './orders/time-out-orders.ts';
 
-export { createGenerator, GeneratorRefused, generatorView, type NewGenerator } from './coupons/create-generator.ts';
+export { createGenerator, generatorView, type NewGenerator } from './coupons/create-generator.ts';
 export { type DescribedEvent, describedEvents } from './described-events.ts';
 export { importMenu, MenuRefused, type MenuToImport } from './menus/import/import-menu.ts';
 export { listProducts } from './menus/menu/menu-list-store.ts';
 export { createRestaurant, type NewRestaurant, RestaurantRefused } from './restaurants/create-restaurant.ts';
 export { type LocationTerms, locationSettings } from './restaurants/location-terms.ts';
 export { requireRestaurant } from './restaurants/require-restaurant.ts';
-export { type ListedRestaurant, listRestaurants, type RestaurantSearch } from './restaurants/restaurant-list-store.ts';
+export { listRestaurants } from './restaurants/restaurant-list-store.ts';
 export { type FoundRestaurant, restaurantsByUid, searchRestaurants } from './restaurants/restaurant-search-store.ts';
 export { findRestaurant, hasRestaurants } from './restaurants/restaurant-store.ts';
 export { createLocation, type LocationAddress, setLocation } from './restaurants/save-location.ts';

@@ -24,28 +24,20 @@ import { createFlashes } from './server/flashes.ts';
 import { createRouter, type PanelHandler } from './server/router.ts';
 import { createSecurityHeaders } from './server/security-headers.ts';
 
-export { panelSettings } from './config.ts';
 export type {
-  AuditChart,
   AuditEntry,
   AuditFilter,
-  AuditPage,
-  CredentialState,
   CredentialTrace,
   DryRun,
-  HashedCredential,
   IssuedToken,
   LiveCredential,
-  Ports,
   Reader,
   SecurityPorts,
-  SignedHead,
-  StaffPorts,
   SupportPorts,
   Verification,
 } from './ports/ports.ts';
 export type * from './ports/restaurant.ts';
-export type { PanelHandler } from './server/router.ts';
+
 export { linkPath, providerReturnPath } from './sign-in/paths.ts';
 
 export type PanelDeps = {

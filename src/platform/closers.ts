@@ -1,6 +1,6 @@
 /** One stack of closers for everything that a program opens: what was opened last is closed first. */
 
-export type Closer = () => void | Promise<void>;
+type Closer = () => void | Promise<void>;
 
 export type Closers = {
   add(closer: Closer): void;

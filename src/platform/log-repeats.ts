@@ -1,7 +1,7 @@
 /** Separates the first error of a kind from its repetitions, and counts those. */
 
 /** One line about repetitions. */
-export type Repeated = { severity: number; message: string; fields: Record<string, unknown> };
+type Repeated = { severity: number; message: string; fields: Record<string, unknown> };
 
 export type Repeats = {
   /** False for a repetition, which is counted instead. `args`: the arguments of a logger call, fields and message. */

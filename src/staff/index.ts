@@ -15,11 +15,11 @@
  */
 import { loadMigrations } from '#src/platform/db/migrate.ts';
 
-export type { RecordEvents, StaffAction, StaffEvent } from './accounts/account-events.ts';
+export type { RecordEvents, StaffEvent } from './accounts/account-events.ts';
 export { roles } from './accounts/role.ts';
-export { type StaffSettings, staffSettings } from './config.ts';
-export { createStaff, type Staff, type StaffDeps } from './create-staff.ts';
-export { createUsers, type ShownUser, type Users } from './users/users.ts';
+
+export { createStaff, type Staff } from './create-staff.ts';
+export { createUsers, type Users } from './users/users.ts';
 
 /** The schema and the recorded name are `panel`, because these tables were first part of the panel. */
 export const staffMigrations = loadMigrations('panel', new URL('./migrations/', import.meta.url));

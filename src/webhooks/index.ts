@@ -58,10 +58,10 @@ export {
 } from './endpoints/endpoints.ts';
 export type { Forwarded } from './forward/forward.ts';
 export type { LoggedAttempt } from './log/delivery-log-store.ts';
-export { type DeliveryFilterState, historyStepMax } from './log/delivery-page-store.ts';
+export { historyStepMax } from './log/delivery-page-store.ts';
 export { nextTryOf, nextTryOfEndpoint } from './log/next-try.ts';
 export { createWebhookViews, type ShownDelivery, type ShownEndpoint, type WebhookViews } from './log/webhook-views.ts';
-export { createSigningKeys, rotateWebhookKey, type SigningKeys } from './signing/signing-keys.ts';
+export { createSigningKeys, rotateWebhookKey } from './signing/signing-keys.ts';
 export type { Resolve, TargetRules } from './target/target.ts';
 
 export type { Forward };

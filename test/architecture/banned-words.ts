@@ -1,5 +1,5 @@
 /** Words that hide the subject of a sentence, and private names for what has a standard term in the field. */
-export const bannedWords: readonly RegExp[] = [
+const bannedWords: readonly RegExp[] = [
   // Pronouns in place of a thing of the program, and code as a person.
   /\bwhoever\b/i,
   /\bwhomever\b/i,
@@ -38,7 +38,7 @@ export const bannedWords: readonly RegExp[] = [
 ];
 
 /** Names as words: `findStanding`, `find_standing` and `find-standing.ts` are all "find standing". */
-export const splitNames = (text: string): string => text.replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2').replaceAll('_', ' ');
+const splitNames = (text: string): string => text.replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2').replaceAll('_', ' ');
 
 /** The banned words of a line of text, as they stand in it. */
 export const findBanned = (line: string): string[] =>

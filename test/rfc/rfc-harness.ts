@@ -17,9 +17,9 @@ import {
   type TestUpstream,
 } from '../gateway/harness/public-door.ts';
 
-export type Client = { client_id: string; client_secret: string };
+type Client = { client_id: string; client_secret: string };
 
-export type Forgery = {
+type Forgery = {
   claims?: JWTPayload;
   header?: Partial<JWTHeaderParameters>;
   by?: KeyObject;

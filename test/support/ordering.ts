@@ -43,12 +43,12 @@ export type CallOptions = {
   headers?: Record<string, string>;
 };
 
-export type Call = (method: string, path: string, options?: CallOptions) => Promise<Answer>;
+type Call = (method: string, path: string, options?: CallOptions) => Promise<Answer>;
 
 /** A clock that the test advances. */
-export type TestClock = { now(): Date; set(to: string | Date): void; advance(ms: number): void };
+type TestClock = { now(): Date; set(to: string | Date): void; advance(ms: number): void };
 
-export const createTestClock = (start = '2026-03-01T11:00:00.000Z'): TestClock => {
+const createTestClock = (start = '2026-03-01T11:00:00.000Z'): TestClock => {
   let at = new Date(start);
   return {
     now: () => new Date(at),

@@ -1,7 +1,7 @@
 /** The PostgreSQL of a test run, as the global setup hands it to the test files. */
 import pg from 'pg';
 
-export type TestServer = {
+type TestServer = {
   /** Address of a database of the server, from which others are created. */
   url: string;
   template: string;

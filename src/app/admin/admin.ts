@@ -26,7 +26,7 @@ export type { ImportedMenu } from './admin-restaurants.ts';
 
 export type Admin = ReturnType<typeof createAdmin>;
 
-export const createAdmin = (installation: Installation, settings: Settings) => {
+const createAdmin = (installation: Installation, settings: Settings) => {
   const { store, box, clock } = installation;
   const scopes = loadScopeNames(routesFileOf(settings.gateway));
   const actor = `cli:${userName()}`;

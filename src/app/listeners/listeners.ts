@@ -130,7 +130,7 @@ export const createInternalHandler = (
   );
 
 /** Assertions of clients with many restaurants are long. Only the gateway can sign them, so the bound is wide. */
-export const internalServerOptions: ServerOptions = {
+const internalServerOptions: ServerOptions = {
   maxHeaderSize: 256 * 1024,
   requireHostHeader: false,
   keepAliveTimeout: 65_000,

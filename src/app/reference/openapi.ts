@@ -24,7 +24,7 @@ export type OpenApiParts = {
   signatureHeader: string;
 };
 
-export const interfaceVersion = '1.0.0';
+const interfaceVersion = '1.0.0';
 
 const introduction = `JSON over HTTPS for restaurants, their orders, customers, menus and loyalty points.
 

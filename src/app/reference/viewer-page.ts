@@ -1,7 +1,7 @@
 /** The page of /docs: a viewer from npm (swagger-ui-dist) that reads /api/openapi.json, with light, dark and narrow screens. */
 
 /** The page that explains a refusal, if the panel is enabled. */
-export const explainerPath = '/panel/explain';
+const explainerPath = '/panel/explain';
 
 export const viewerPage = ({ hasPanel }: { hasPanel: boolean }): string => `<!doctype html>
 <html lang="en">

@@ -3,7 +3,7 @@
 const width = 30;
 
 /** `percent` 0 to 100. */
-export const barText = (percent: number): string => {
+const barText = (percent: number): string => {
   const full = Math.round((width * percent) / 100);
   return `[${'#'.repeat(full)}${' '.repeat(width - full)}] ${String(percent).padStart(3)} %`;
 };

@@ -49,7 +49,7 @@ export const openAuthCheck = ({ settings, steps, signFor, answers }: OpenAuthChe
 
 export type AuthCheck = { owns: (path: string) => boolean; serve: (exchange: Exchange) => void };
 
-export const createAuthCheck = (deps: AuthCheckDeps): AuthCheck => {
+const createAuthCheck = (deps: AuthCheckDeps): AuthCheck => {
   const readOriginal = createReadOriginalRequest(deps);
   const decide = async (check: Exchange): Promise<void> => {
     const checked = { ...check };

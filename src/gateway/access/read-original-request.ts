@@ -2,7 +2,7 @@
  * Pure: reads which request another proxy asks about at /auth/check. The headers are claims, so everything ambiguous is
  * refused: a header sent twice, headers of two kinds of proxies at once, a target that is no path.
  */
-export type OriginalRequest = { method: string; target: string };
+type OriginalRequest = { method: string; target: string };
 
 /** `undefined`: no request was named, or more than one. */
 type ReadOriginalRequest = (check: {

@@ -46,7 +46,7 @@ const partsMax = 3;
  * Text within %x20-21 / %x23-5B / %x5D-7E, the characters of RFC 6749 section 5.2 that are also safe inside a quoted
  * string of a header: the same string goes into both, and no line break can ever reach a header.
  */
-export const sanitiseDescription = (text: string): string => {
+const sanitiseDescription = (text: string): string => {
   let clean = '';
   for (const sign of text
     .slice(0, descriptionCharactersMax * 4)
@@ -63,7 +63,7 @@ export const sanitiseDescription = (text: string): string => {
 };
 
 /** `pointer: message`, at most three, for faults that name what is wrong; else the message. */
-export const descriptionOf = (fault: Fault): string => {
+const descriptionOf = (fault: Fault): string => {
   const errors = fault.errors ?? [];
   if (errors.length === 0) return fault.publicText;
   return errors
@@ -123,7 +123,7 @@ const oauthErrorOf = (fault: Fault): string => {
 };
 
 /** A challenge without `error`, for requests without a token (RFC 6750 section 3.1). */
-export const plainChallenge = (settings: DialectSettings): string =>
+const plainChallenge = (settings: DialectSettings): string =>
   `Bearer realm="${settings.realm}", resource_metadata="${metadataOf(settings)}"${settings.dpop ? `, DPoP realm="${settings.realm}", ${algs}` : ''}`;
 
 const challengeFor = (status: number, settings: DialectSettings): string | undefined =>

@@ -1,5 +1,5 @@
 /** Headers that every answer of the public listener carries, as a flat list of names and values. */
-export const apiVersion = '1.0.0';
+const apiVersion = '1.0.0';
 
 /** One year. Sent over TLS only, as RFC 6797 requires. */
 const strictTransport = 'max-age=31536000';

@@ -16,7 +16,7 @@ import {
 import type { StatusFor } from './legacy-status.ts';
 import type { EdgeHeaders } from './security-headers.ts';
 
-export type Answer = {
+type Answer = {
   status: number;
   /** Flat list of names and values, without length and connection. */
   headers: string[];

@@ -10,7 +10,7 @@ import { ProofFault } from './proof-fault.ts';
 import type { VerifyProof } from './verify-proof.ts';
 
 /** A valid token, and the thumbprint of the key that it is bound to. */
-export type BoundToken = { clientId: string; tokenId: string; jkt: string };
+type BoundToken = { clientId: string; tokenId: string; jkt: string };
 
 /** `token`: the one that was presented. Rejects with the refusal. */
 export type RequireProof = (exchange: Exchange, token: string, bound: BoundToken) => Promise<void>;

@@ -18,7 +18,7 @@ export type ProofRefusal = {
 };
 
 /** `token`, `jkt`: when a token is used; it must be the one that the proof is about, and bound to the proof's key. */
-export type ProofUse = { method: string; path: string; token?: string; jkt?: string };
+type ProofUse = { method: string; path: string; token?: string; jkt?: string };
 
 /** Resolves with the thumbprint of the key, or with what is wrong. Rejects only when the store cannot be reached. */
 export type VerifyProof = (proof: string, use: ProofUse) => Promise<{ jkt: string } | ProofRefusal>;

@@ -19,7 +19,7 @@ export type GatewayMetrics = {
   watch(sources: GatewaySources): void;
 };
 
-export type GatewaySources = {
+type GatewaySources = {
   auditWaiting: () => number;
   /** Seconds. */
   auditLag: () => number;

@@ -7,7 +7,7 @@ import type { EventFilter } from '../audit/search/filter-store.ts';
 import { fillPage } from '../audit/search/search-store.ts';
 import { readTokenEnds, type TokenEnds } from '../credentials/show/token-end-store.ts';
 
-export type TokenState = 'live' | 'expired' | 'revoked';
+type TokenState = 'live' | 'expired' | 'revoked';
 
 export type IssuedToken = {
   token_id: string;

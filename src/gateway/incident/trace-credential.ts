@@ -41,7 +41,7 @@ export type Traced = {
   refusals: readonly Record<string, unknown>[];
 };
 
-export type TracedUse = {
+type TracedUse = {
   /** Allowed and refused requests. */
   calls: number;
   refused: number;

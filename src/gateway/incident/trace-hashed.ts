@@ -33,7 +33,7 @@ export type HashedTrace = Traced & {
 
 type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive' | 'digest'>; clock: Clock };
 
-export const tokensShown = 50;
+const tokensShown = 50;
 
 /** VALIDATION_ERROR for a malformed hash or id. */
 export const traceHashed = async (deps: Deps, hashed: HashedCredential): Promise<HashedTrace> => {

@@ -7,7 +7,7 @@ export type ClientProof =
   /** `clientId`: as named beside the assertion, which names it too. */
   | { method: 'assertion'; clientId: string | undefined; assertion: string };
 
-export const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 /** Throws invalid_request, or invalid_client when there is no proof of a kind that is offered. `rawHeaders`: names and values in turn, as node gives them. */
 export const readClientProof = (form: Form, rawHeaders: readonly string[]): ClientProof => {

@@ -19,7 +19,7 @@ export type TokenIssuerDeps = {
   keys: Pick<SigningKeys, 'current'>;
 };
 
-export type Issued = {
+type Issued = {
   access_token: string;
   expires_in: number;
   scope: string;

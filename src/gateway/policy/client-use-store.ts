@@ -1,7 +1,7 @@
 /** SQL of the recent calls of a client. */
 import { type Kysely, sql } from 'kysely';
 
-export type UsedRow = {
+type UsedRow = {
   allowed: boolean;
   routeId: string | null;
   reason: string | null;

@@ -1,6 +1,6 @@
 /** Pure: finds `access_token` in a body or in a prefix of one. */
 
-export const tokenMember = 'access_token';
+const tokenMember = 'access_token';
 
 /** `application/x-www-form-urlencoded`. A field without a value counts as absent (interface 4.1). */
 export const formHoldsToken = (text: string): boolean =>

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { ownUpstream, type RouteTable, routeTable } from '../model/route.ts';
 
 /** An invalid route table: every problem with its path. */
-export class RouteTableError extends Error {
+class RouteTableError extends Error {
   readonly problems: readonly string[];
   constructor(file: string, problems: readonly string[]) {
     super(`${file}: ${problems.join('; ')}`);

@@ -52,7 +52,7 @@ type TranslateDeps = {
   scopes: readonly string[];
 };
 
-export type ErrorAnswer = {
+type ErrorAnswer = {
   status: number;
   headers: UpstreamHeaders;
   controller: Pick<Controller, 'abort'>;

@@ -1,6 +1,6 @@
 /** A coupon (interface 10.3). Percentages, amounts and points are hundredths, days are `YYYY-MM-DD`. */
 
-export type CouponTerms = {
+type CouponTerms = {
   discountPerc: number;
   /** Number of uses that are left. */
   quantity: number;

@@ -19,7 +19,7 @@ export type NewGenerator = {
 };
 
 /** The generator is invalid; the message names all problems. */
-export class GeneratorRefused extends Error {
+class GeneratorRefused extends Error {
   constructor(problems: readonly string[]) {
     super(problems.join('; '));
     this.name = 'GeneratorRefused';

@@ -31,7 +31,7 @@ export type NamedMembers = { [Name in WritableMember]?: string | null | undefine
  * Statistics over the counted orders: created, and neither timed out nor cancelled. A change of them is no change of
  * the record.
  */
-export type Statistics = {
+type Statistics = {
   orders_count: number;
   pickup_orders_count: number;
   delivery_orders_count: number;

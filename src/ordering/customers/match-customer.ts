@@ -6,7 +6,7 @@ import { recordCustomerChange } from './customer-event.ts';
 import { type CountedOrder, countOrder, countOrderByEmail } from './customer-statistics.ts';
 import { insertCustomer, lockCustomer, lockCustomerByPhone } from './customer-store.ts';
 
-export type OrderingClient = {
+type OrderingClient = {
   first_name: string | null;
   last_name: string | null;
   email: string | null;

@@ -8,7 +8,7 @@ import { pointsOfValue, postEntry } from './ledger.ts';
 import type { LoyaltyEntry } from './loyalty-entry.ts';
 
 /** Hundredths. */
-export type Amount = { points: number } | { value: number };
+type Amount = { points: number } | { value: number };
 
 export type Movement = {
   customer: CustomerAddress;

@@ -110,10 +110,7 @@ const causeOf = (entry: NewEntry): string | null => {
 const valueDigits = 4;
 
 /** Points in hundredths → money in hundredths; null when points have no value in this restaurant. */
-export const valueOfPoints = (
-  points: number,
-  restaurant: Pick<Restaurant, 'pointValue' | 'currency'>,
-): number | null =>
+const valueOfPoints = (points: number, restaurant: Pick<Restaurant, 'pointValue' | 'currency'>): number | null =>
   restaurant.pointValue === null
     ? null
     : divideHalfUp(

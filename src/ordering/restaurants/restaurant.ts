@@ -18,7 +18,7 @@ export type Restaurant = {
   signupPoints: number;
 };
 
-export type DeliveryPoint = { uid: string; name: string; full_address: string; fee: number };
+type DeliveryPoint = { uid: string; name: string; full_address: string; fee: number };
 
 /**
  * A delivery zone: a circle (radius in km around `lat`, `lng` of the location), a polygon of [lat, lng] corners, or

@@ -11,7 +11,7 @@ import type { Language } from '../texts/texts.ts';
 import type { Answer } from './answer.ts';
 import type { Html } from './html.ts';
 
-export type PageSession = {
+type PageSession = {
   /** The public id of the session, not its token. */
   id: string;
 };

@@ -4,27 +4,21 @@ import type { SecurityPorts } from './security.ts';
 import type { StaffPorts } from './staff.ts';
 import type { SupportPorts } from './support.ts';
 
-export type { RestaurantPorts } from './restaurant.ts';
 export type {
-  AuditChart,
   AuditEntry,
   AuditFilter,
   AuditPage,
-  ChartDimension,
-  ChartSeries,
-  CredentialState,
   CredentialTrace,
   DryRun,
   HashedCredential,
   IssuedToken,
   LiveCredential,
-  LiveKind,
   Reader,
   SecurityPorts,
   SignedHead,
   Verification,
 } from './security.ts';
-export type { StaffPorts } from './staff.ts';
+
 export type { SupportPorts } from './support.ts';
 
 /** One group for each area of pages. Functions that change something take the actor first: `panel:<user id>`. */

@@ -121,7 +121,7 @@ export type DeliveryAttempt = {
   ms: Readonly<Record<AttemptPart, number | undefined>> & { total: number };
 };
 
-export type AttemptPart = 'dns' | 'connect' | 'tls' | 'firstByte';
+type AttemptPart = 'dns' | 'connect' | 'tls' | 'firstByte';
 
 export type AttemptFailure = 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'status' | 'redirect' | 'target_refused';
 
@@ -166,7 +166,7 @@ export type HealthStep = {
   isPart: boolean;
 };
 
-export type DeliveryState = 'pending' | 'waiting' | 'succeeded' | 'exhausted' | 'cancelled';
+type DeliveryState = 'pending' | 'waiting' | 'succeeded' | 'exhausted' | 'cancelled';
 
 /** The state names of the interface. */
 export type DeliveryFilterState = DeliveryState;

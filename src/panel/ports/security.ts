@@ -63,7 +63,7 @@ export type HashedCredential = {
   sha256: string;
 };
 
-export type CredentialState = 'active' | 'quarantined' | 'revoked' | 'expired';
+type CredentialState = 'active' | 'quarantined' | 'revoked' | 'expired';
 
 export type IssuedToken = {
   id: string;
@@ -143,9 +143,9 @@ export type AuditChart = {
 };
 
 export const exportFormats = ['jsonl', 'csv'] as const;
-export type ExportFormat = (typeof exportFormats)[number];
+type ExportFormat = (typeof exportFormats)[number];
 
-export type AuditProblemKind =
+type AuditProblemKind =
   | 'chainMissing'
   | 'headSignature'
   | 'anchorSignature'

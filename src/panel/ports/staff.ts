@@ -15,7 +15,7 @@ export type SignedInUser = {
   hasTotp: boolean;
 };
 
-export type SignInMethod = 'password' | 'totp' | 'recovery' | 'oidc' | 'link';
+type SignInMethod = 'password' | 'totp' | 'recovery' | 'oidc' | 'link';
 
 export type StaffSession = {
   /** The public id of the session, not its token. */
@@ -53,7 +53,7 @@ export type SignInResult =
   | { kind: 'refused' }
   | Wait;
 
-export type PasswordProblem = 'passwordShort' | 'passwordLong' | 'passwordCommon';
+type PasswordProblem = 'passwordShort' | 'passwordLong' | 'passwordCommon';
 
 /** The secret for an authenticator app: as text, and as the otpauth address in the QR code. */
 export type ProposedTotp = { key: string; address: string };

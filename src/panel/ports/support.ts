@@ -8,9 +8,9 @@ export type SupportRestaurant = {
   apiEnabled: boolean;
 };
 
-export type NewRestaurant = { name: string; timeZone: string; currency: string };
+type NewRestaurant = { name: string; timeZone: string; currency: string };
 
-export type ClientState = 'active' | 'quarantined' | 'revoked';
+type ClientState = 'active' | 'quarantined' | 'revoked';
 
 export type ListedClient = {
   clientId: string;
@@ -23,7 +23,7 @@ export type ListedClient = {
   lastUsed: Date | null;
 };
 
-export type SecretState = ClientState | 'expired';
+type SecretState = ClientState | 'expired';
 
 export type ShownSecret = {
   id: string;
@@ -56,7 +56,7 @@ export type ShownClient = Omit<ListedClient, 'restaurants' | 'lastUsed'> & {
   keys: readonly { id: string; type: string; state: SecretState; calls5m: number; lastUsed: Date | null }[];
 };
 
-export type NewClient = {
+type NewClient = {
   name: string;
   restaurants: readonly string[];
   /** Null means all, later ones included. */

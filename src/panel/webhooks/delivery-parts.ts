@@ -27,12 +27,12 @@ const tones = {
   cancelled: 'plain',
 } as const satisfies Record<ShownState, string>;
 
-export const deliveryState = ({ texts }: View, delivery: Delivery): Html => {
+const deliveryState = ({ texts }: View, delivery: Delivery): Html => {
   const state = shownStateOf(delivery);
   return badge(tones[state], texts.restaurant.deliveries.states[state]);
 };
 
-export const isMoving = ({ state }: Delivery): boolean => state === 'pending' || state === 'waiting';
+const isMoving = ({ state }: Delivery): boolean => state === 'pending' || state === 'waiting';
 
 export const pathOfDelivery = (restuid: string, uid: string, more = ''): string =>
   pathOfRestaurant(restuid, `/deliveries/${encodeURIComponent(uid)}${more}`);

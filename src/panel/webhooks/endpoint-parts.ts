@@ -14,7 +14,7 @@ import { nextTry } from './next-try.ts';
 export const pathOfEndpoint = (restuid: string, uid: string, more = ''): string =>
   pathOfRestaurant(restuid, `/webhooks/${encodeURIComponent(uid)}${more}`);
 
-export const endpointState = ({ texts }: View, endpoint: WebhookEndpoint): Html => {
+const endpointState = ({ texts }: View, endpoint: WebhookEndpoint): Html => {
   const t = texts.restaurant.webhooks.states;
   if (!endpoint.enabled) return badge('plain', t.disabled);
   if (endpoint.failingSince !== undefined) return badge('bad', t.failing);

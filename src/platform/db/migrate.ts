@@ -7,14 +7,14 @@ import { allowSilence } from './driver/pg-client.ts';
 
 export type Migration = { feature: string; number: number; name: string; sql: string };
 
-export type MigrationErrorCode =
+type MigrationErrorCode =
   | 'DATABASE_NEWER'
   | 'MIGRATIONS_DIFFER'
   | 'MIGRATIONS_INVALID'
   | 'MIGRATION_CHANGED'
   | 'MIGRATION_FAILED';
 
-export class MigrationError extends Error {
+class MigrationError extends Error {
   readonly code: MigrationErrorCode;
   constructor(code: MigrationErrorCode, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });

@@ -13,7 +13,7 @@ import type { TraceSpan } from '../telemetry/traces.ts';
 const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
 
 /** The caller's id when it is well-formed, else a new one. */
-export const requestIdOf = (value: string | readonly string[] | undefined): string =>
+const requestIdOf = (value: string | readonly string[] | undefined): string =>
   typeof value === 'string' && requestIdPattern.test(value) ? value : newId('req');
 
 export const createErrorBoundary = (deps: { log: Logger }): Middleware => {

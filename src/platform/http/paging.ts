@@ -39,7 +39,7 @@ export const pageAnswer = {
 };
 
 /** What a store needs for one page: rows after `after` (keyset) or from `offset`. Read `limit` + 1 rows to learn `more`. */
-export type PageQuery<K> = {
+type PageQuery<K> = {
   page: number;
   pagesize: number;
   offset: number;
@@ -62,7 +62,7 @@ export type Cursors = {
   ): PageAnswer;
 };
 
-export type PageAnswer = {
+type PageAnswer = {
   page: number;
   pagesize: number;
   total_count: number | null;

@@ -136,7 +136,7 @@ const refuseNul = (value: unknown, text: string): void => {
 };
 
 /** Strict JSON object: UTF-8, no U+0000, at most 64 levels, no member twice; numbers as `parseExactJson` gives them. */
-export const parseJsonObject = (raw: Buffer): Record<string, unknown> => {
+const parseJsonObject = (raw: Buffer): Record<string, unknown> => {
   let text: string;
   try {
     text = utf8.decode(raw);

@@ -15,8 +15,8 @@ export type Metrics = {
 };
 
 /** Look the child up once and keep it: to find it by its labels costs more than to count. */
-export type MetricCounter<L extends string> = { child(labels: Record<L, string>): { inc(by?: number): void } };
-export type MetricHistogram<L extends string> = { child(labels: Record<L, string>): { observe(value: number): void } };
+type MetricCounter<L extends string> = { child(labels: Record<L, string>): { inc(by?: number): void } };
+type MetricHistogram<L extends string> = { child(labels: Record<L, string>): { observe(value: number): void } };
 
 const prefix = 'orderpass_';
 

@@ -5,7 +5,7 @@
  */
 import type { TraceSpan, Traces, TracesDeps } from './trace-span.ts';
 
-export type { SpanKind, TraceContext, TraceSpan, Traces } from './trace-span.ts';
+export type { TraceSpan, Traces } from './trace-span.ts';
 
 /** Undefined: no collector is named. */
 export const openTraces = async (deps: TracesDeps): Promise<Traces | undefined> => {

@@ -1,7 +1,7 @@
 /** Audit events of accounts and sessions. */
 import type { Kysely } from 'kysely';
 
-export type StaffAction =
+type StaffAction =
   | 'user.created'
   | 'user.changed'
   | 'user.link_made'

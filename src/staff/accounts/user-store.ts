@@ -89,7 +89,7 @@ export const listUsers = async (db: Kysely<unknown>, after: string, limit: numbe
 };
 
 /** Notification channel for changes of accounts and sessions. */
-export const usersChannel = 'panel_users';
+const usersChannel = 'panel_users';
 
 /** The notification is sent when the transaction commits. */
 export const notifyUsers = async (tx: Kysely<unknown>): Promise<void> => {

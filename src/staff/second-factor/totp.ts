@@ -10,10 +10,10 @@ const digits = 6;
 /** Steps by which the clocks may differ. */
 const stepsAround = 1;
 
-export const stepOf = (now: Date): number => Math.floor(now.getTime() / 1000 / stepSeconds);
+const stepOf = (now: Date): number => Math.floor(now.getTime() / 1000 / stepSeconds);
 
 /** The code of a step (RFC 4226, 5.3). */
-export const codeOfStep = (secret: Buffer, step: number): string => {
+const codeOfStep = (secret: Buffer, step: number): string => {
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(step));
   const mac = createHmac('sha1', secret).update(counter).digest();

@@ -24,8 +24,8 @@ type SessionsDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'digest' | 'deri
 
 export type LiveSession = { session: SessionRow; user: SignedInUser; hasMessage: boolean; csrfToken: string };
 
-export const idleMinutes = 30;
-export const absoluteHours = 12;
+const idleMinutes = 30;
+const absoluteHours = 12;
 const sessionsMax = 50;
 /** `seenAt` is written at most this often, not at every request. */
 const touchMs = 60_000;

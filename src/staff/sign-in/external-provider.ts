@@ -84,7 +84,7 @@ export const createExternalProvider = (
  * name this client. The library checks `azp` only with several audiences. Without this check a token that was issued to
  * another client would open an account here.
  */
-export const assertIssuedTo = ({ aud, azp }: { aud?: unknown; azp?: unknown }, clientId: string): void => {
+const assertIssuedTo = ({ aud, azp }: { aud?: unknown; azp?: unknown }, clientId: string): void => {
   const isShared = Array.isArray(aud) && aud.length > 1;
   if (azp === undefined ? isShared : azp !== clientId)
     throw new Error('the id_token was issued to another client (azp)');

@@ -21,8 +21,6 @@ type Deps = {
   provider: ExternalProvider | undefined;
 };
 
-export type ProviderSignIn = ReturnType<typeof createProviderSignIn>;
-
 export const createProviderSignIn = (deps: Deps) => {
   const { provider, pendings, log } = deps;
   const accountOf = createAccountOf(deps);

@@ -26,8 +26,6 @@ export type By = { actor: string; address: string };
 
 type PasswordCheck = { kind: 'right'; user: UserRow } | { kind: 'refused' } | { kind: 'wait'; seconds: number };
 
-export type OwnAccount = ReturnType<typeof createOwnAccount>;
-
 export const createOwnAccount = (deps: OwnAccountDeps) => {
   const { db, clock, record, passwordHash, throttle, secondFactor } = deps;
   const noteEnd = (tx: Kysely<unknown>, by: By, details: Record<string, unknown>): Promise<void> =>

@@ -45,7 +45,7 @@ export type ShownUser = {
 
 export type OneTimeLink = { link: string; expires: string };
 
-export const linkHours = 24;
+const linkHours = 24;
 
 export type Users = ReturnType<typeof createUsers>;
 
@@ -164,7 +164,7 @@ const makeLink = async (
   return { link: `${linkAddress}?token=${token}`, expires: expiresAt.toISOString() };
 };
 
-export const showUser = (user: UserRow): ShownUser => ({
+const showUser = (user: UserRow): ShownUser => ({
   user_id: user.id,
   email: user.email,
   role: user.role,

@@ -8,7 +8,7 @@ import type { TenantDates } from './endpoint-params.ts';
 const count = z.int();
 const ms = z.int().nullable();
 
-export const failures = ['dns', 'connect', 'tls', 'timeout', 'reset', 'status', 'redirect', 'target_refused'] as const;
+const failures = ['dns', 'connect', 'tls', 'timeout', 'reset', 'status', 'redirect', 'target_refused'] as const;
 
 export const attemptAnswer = z.object({
   uid: z.string(),

@@ -4,7 +4,7 @@ import { deliveryColumns, type LoggedDelivery } from './delivery-log-store.ts';
 
 /** Filters by state use the words of the interface, in the API, the command line and the panel. */
 const deliveryFilterStates = ['pending', 'waiting', 'succeeded', 'exhausted', 'cancelled'] as const;
-export type DeliveryFilterState = (typeof deliveryFilterStates)[number];
+type DeliveryFilterState = (typeof deliveryFilterStates)[number];
 
 export type DeliverySearch = {
   tenant: string;
@@ -18,7 +18,7 @@ export type DeliverySearch = {
   limit: number;
 };
 
-export type Place = { created: Date; id: string };
+type Place = { created: Date; id: string };
 
 /** `lookedTo`: the search stopped here before it found as many rows as the limit; there may be more behind it. */
 export type FoundDeliveries = { rows: LoggedDelivery[]; lookedTo: Place | undefined };

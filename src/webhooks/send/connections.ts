@@ -14,7 +14,7 @@ export type Connection = {
   address(): string | null;
 };
 
-export type Opening = { connectMs: number; tlsMs: number | null };
+type Opening = { connectMs: number; tlsMs: number | null };
 
 export type Connections = {
   take(origin: string, addresses: readonly string[]): Connection;

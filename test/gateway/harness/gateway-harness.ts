@@ -49,7 +49,7 @@ export const createMovableClock = (): MovableClock => {
   };
 };
 
-export type DoorOptions = {
+type DoorOptions = {
   /** false: the gateway runs without its background services, so it gets no notification of changes. */
   runsServices?: boolean;
   /** Its own way to the store. */

@@ -166,7 +166,7 @@ export const closeServer = async (server: Server): Promise<void> => {
   await closed;
 };
 
-export type SeenRequest = { method: string; target: string; headers: IncomingHttpHeaders };
+type SeenRequest = { method: string; target: string; headers: IncomingHttpHeaders };
 
 export type TestUpstream = {
   url: string;

@@ -28,7 +28,7 @@ export type SignedInBrowser = {
 
 export type PanelHarness = Awaited<ReturnType<typeof startPanelHarness>>;
 
-export const passwordOf = (email: string): string => `a long password of ${email}`;
+const passwordOf = (email: string): string => `a long password of ${email}`;
 
 /** One database, one program; `restaurants` lists two restaurants, of which owners made by `user` have the first. */
 export const startPanelHarness = async (env: Record<string, string> = {}) => {

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Random } from '../random.ts';
 import { startReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
 
-export type Trouble = 'ok' | 'error' | 'limited' | 'reset' | 'late' | 'silent' | 'slow_body' | 'torn_body';
+type Trouble = 'ok' | 'error' | 'limited' | 'reset' | 'late' | 'silent' | 'slow_body' | 'torn_body';
 
 export type FailingReceiver = WebhookReceiver & {
   /** How often it answered in which way. */

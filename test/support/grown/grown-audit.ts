@@ -53,7 +53,7 @@ export const growAudit = async (pool: pg.Pool, { restuid, rows, now }: Omit<Grow
 };
 
 /** Values of each filter: one that most events have, one that a tenth has, and rare ones. */
-export const auditValues = ({ restuid, now }: Pick<Grown, 'restuid' | 'now'>) => {
+const auditValues = ({ restuid, now }: Pick<Grown, 'restuid' | 'now'>) => {
   const time = (seconds: number): Date => new Date(now.getTime() - seconds * 1000);
   // A filter that is new has to stand here.
   return {

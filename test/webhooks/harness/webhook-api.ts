@@ -21,7 +21,7 @@ import { testSettings } from './test-settings.ts';
 
 export { clientOf } from '../../support/ordering.ts';
 
-export const anywhere: TargetRules = { allowPrivate: true, allowedOrigins: [] };
+const anywhere: TargetRules = { allowPrivate: true, allowedOrigins: [] };
 
 export type ApiOptions = { rules?: TargetRules; resolve?: Resolve; attemptTimeoutMs?: number };
 

@@ -1,9 +1,3 @@
-/**
- * Pure: a signed head attests the ends of other chains. When a head is rolled back or a chain is deleted, another head
- * contradicts it. Hashes are cut to 128 bits, which are too many to be matched on purpose.
- */
-import type { ChainEnd } from './chain.ts';
-
 /** `hash`: the first 32 digits; undefined in heads of the first version, which attested only the number. */
 export type AttestedHead = { chain: number; seq: number; hash: string | undefined };
 
@@ -31,6 +25,3 @@ export const readAttestedHeads = (seen: string): AttestedHead[] => {
  * without the key.
  */
 export const isOfFirstVersion = (seen: string): boolean => seen.startsWith('[');
-
-export const isAttestedEnd = (attestedHead: AttestedHead, end: ChainEnd): boolean =>
-  attestedHead.seq === end.seq && (attestedHead.hash === undefined || attestedHead.hash === shortHash(end.hash));

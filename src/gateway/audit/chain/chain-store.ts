@@ -104,14 +104,6 @@ export const hasEvent = async (db: Db, action: string, details: string): Promise
   return rows.length > 0;
 };
 
-/** Chains of processes that are not closed and were not signed since `before`. */
-export const listSilent = async (db: Db, before: Date, limit: number): Promise<ChainRow[]> => {
-  const { rows } = await sql<ChainRow>`
-    select ${chainColumns} from gateway.audit_chains
-    where not closed and process <> ${changesProcess} and signed < ${before} order by chain limit ${limit}`.execute(db);
-  return rows;
-};
-
 /** The first number from `from` on that no head and no event uses. */
 export const freeNumber = async (tx: Db, from: number): Promise<number> => {
   const { rows } = await sql<{ chain: number }>`

@@ -10,14 +10,14 @@ import {
 } from './hours-store.ts';
 import { type AuditReaderDeps, noteAuditRead } from './search-audit.ts';
 
-export { type ChartDimension, chartDimensions } from './hours-store.ts';
+export type { ChartDimension } from './hours-store.ts';
 
 const hourSeconds = 3_600;
 
 /** Days -> size of a bucket in hours. */
 const windows: Readonly<Record<number, number>> = { 1: 1, 7: 6, 30: 24 };
 
-export type ChartSeries = { issued: number[]; used: number[]; refused: number[] };
+type ChartSeries = { issued: number[]; used: number[]; refused: number[] };
 
 export type AuditChart = {
   /** Beginning of the first bucket, on the hour. */

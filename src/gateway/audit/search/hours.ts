@@ -19,7 +19,7 @@ const chainsMax = 200;
 const valuesMax = 200;
 const dayMs = 86_400_000;
 /** The longest chart is 30 days. */
-export const hoursKeptDays = 31;
+const hoursKeptDays = 31;
 
 /** One round: a page of each chain that has something new. True: there may be more. */
 export const countAudit = ({ db, clock }: Pick<AuditHoursDeps, 'db' | 'clock'>): Promise<boolean> =>

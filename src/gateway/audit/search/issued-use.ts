@@ -10,7 +10,7 @@ import { listIssuedFingerprints, type SumOfUse, sumUse } from './issued-use-stor
 export type AskedFilter = EventFilter & { issuedFor?: string | undefined };
 
 /** Only the newest tokens of a secret are searched, up to this number. */
-export const tokensMax = 5_000;
+const tokensMax = 5_000;
 
 /** Replaces `issuedFor` by the fingerprints of the tokens. */
 export const resolveFilter = async (

@@ -19,7 +19,7 @@ import { type EventFilter, fitsFilter, requestsOf } from './filter-store.ts';
 type Db = Kysely<unknown>;
 
 /** Events that one search reads when no index contains exactly the matching ones. */
-export const lookMax = 1_000;
+const lookMax = 1_000;
 
 export type FoundEvents = {
   events: ShownEvent[];
@@ -155,7 +155,7 @@ export type Summary = {
 };
 
 const listedMax = 100;
-export const summaryMax = 10_000;
+const summaryMax = 10_000;
 
 /** Sums up the newest events of a credential. Without `action` in the filter: the allowed requests. */
 export const summarise = async (db: Db, filter: EventFilter): Promise<Summary> => {

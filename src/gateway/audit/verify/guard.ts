@@ -26,12 +26,12 @@ const perChainMs = 5;
 const chainsPage = 500;
 const recordedMax = 100;
 
-export type Finding = { problem: AuditProblem; action: ProblemAction };
+type Finding = { problem: AuditProblem; action: ProblemAction };
 
 /**
  * Checks every head against the end that was known before it was read, and remembers sound heads. Returns their number.
  */
-export const checkHeads = async (
+const checkHeads = async (
   deps: Pick<AuditGuardDeps, 'db' | 'box'>,
   onRow: (row: ChainRow) => void = () => undefined,
 ): Promise<{ chains: number; findings: Finding[] }> => {
@@ -101,7 +101,7 @@ const findIn = (
 };
 
 /** Records each finding once, in the audit and among the external heads. */
-export const recordFindings = async (
+const recordFindings = async (
   { db, box, clock }: Pick<AuditGuardDeps, 'db' | 'box' | 'clock'>,
   findings: readonly Finding[],
 ): Promise<void> => {

@@ -63,7 +63,7 @@ const readAgain = async (db: Kysely<unknown>, key: Buffer, chain: number): Promi
 };
 
 /** Only a process of the first version that ended before it closed its chain left events after its head. */
-export const mayBeUnsigned = ({ process, closed, seen }: ChainRow): boolean =>
+const mayBeUnsigned = ({ process, closed, seen }: ChainRow): boolean =>
   process !== changesProcess && !closed && isOfFirstVersion(seen);
 
 const recordedIn = ({ process }: ChainRow, { action, at, details }: StoredEvent): AuditProblem | undefined => {

@@ -8,7 +8,7 @@ import { lockEpoch, raiseTokenEpoch } from '../lookup/epoch-store.ts';
 import { deleteEndedRevocations, insertRevokedToken, isTokenRevoked } from '../lookup/revoked-token-store.ts';
 import { insertStateChange } from './state-store.ts';
 
-export type RevokedToken = { jti: string; clientId: string; expiresMs: number };
+type RevokedToken = { jti: string; clientId: string; expiresMs: number };
 
 /**
  * `by`: reason and actor. When it resolves, the revocation is committed, and every gateway reads it within a second.

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely';
 
 type Db = Kysely<unknown>;
 
-export type CredentialKind = 'client' | 'secret' | 'client_key' | 'api_key';
+type CredentialKind = 'client' | 'secret' | 'client_key' | 'api_key';
 
 export type StateChange = {
   kind: CredentialKind | 'token' | 'tokens';

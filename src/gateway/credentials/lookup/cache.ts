@@ -30,8 +30,6 @@ import { createObserveRevocations } from './observe-revocations.ts';
 import { type ClientRecord, type KeyRecord, toClientRecord, toKeyRecord } from './records.ts';
 import { createRevokedTokens, type RevokedTokens } from './revoked-tokens.ts';
 
-export type { Found } from './lookup-cache.ts';
-
 export type CredentialCache = {
   /** undefined: unknown. A promise only when the store must be asked; it rejects with OVERLOADED. */
   findKey(value: string): Found<KeyRecord>;

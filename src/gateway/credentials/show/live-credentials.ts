@@ -7,7 +7,7 @@ import * as store from './live-credential-store.ts';
 import type { CredentialState } from './show-credentials.ts';
 import { clientKeyName } from './show-credentials.ts';
 
-export const liveKinds = ['api_key', 'client_secret', 'client_key'] as const;
+const liveKinds = ['api_key', 'client_secret', 'client_key'] as const;
 export type LiveKind = (typeof liveKinds)[number];
 
 export type LiveCredential = {

@@ -51,7 +51,7 @@ export type ShownClient = {
 };
 
 /** A credential without a use in this time counts as quiet. Calls are counted by the minute and written every 15 s. */
-export const quietMs = 5 * 60_000;
+const quietMs = 5 * 60_000;
 
 export const isStillUsed = (use: Use | undefined, nowMs: number): boolean =>
   use?.lastUsed != null && nowMs - use.lastUsed.getTime() < quietMs;

@@ -12,8 +12,6 @@ export type ShownKey = ShownCredential & {
   safeToRetire: boolean;
 };
 
-export type KeyViews = ReturnType<typeof createKeyViews>;
-
 export const createKeyViews = (deps: Pick<CredentialsDeps, 'db' | 'clock'>) => {
   const show = async (rows: Parameters<typeof showRows>[1]): Promise<ShownKey[]> => {
     const now = deps.clock.now();

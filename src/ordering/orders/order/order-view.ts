@@ -143,7 +143,7 @@ const datePair = (name: string, date: Date | null, order: Order, { apiTimeZone }
   [`${name}_iso`]: isoDate(date, order.timeZone),
 });
 
-export const orderNumber = ({ number, locationCode }: Order): string =>
+const orderNumber = ({ number, locationCode }: Order): string =>
   locationCode === null ? String(number) : `${locationCode}-${number}`;
 
 const lineView = (line: OrderLine): View => ({

@@ -3,7 +3,7 @@
 export const statuses = ['new', 'confirmed', 'timed_out', 'closed', 'cancelled'] as const;
 export type Status = (typeof statuses)[number];
 
-export type OrderedValue = {
+type OrderedValue = {
   uid: string;
   name: string;
   price_operator: '+' | '-' | '=';
@@ -13,7 +13,7 @@ export type OrderedValue = {
   ext_id: string | null;
 };
 
-export type OrderedOption = {
+type OrderedOption = {
   uid: string;
   name: string;
   type: 'single' | 'multiple';

@@ -29,7 +29,7 @@ export const countedStatuses = ['new', 'confirmed', 'closed'] as const satisfies
 export type MoveDetails = { now: Date; text?: string | null; reason?: string | null; by?: 'api' | 'panel' };
 
 /** True from the exact end of the countdown on, even before the automatic step has run. */
-export const countdownIsOver = (order: Pick<Order, 'status' | 'countdownEnd'>, now: Date): boolean =>
+const countdownIsOver = (order: Pick<Order, 'status' | 'countdownEnd'>, now: Date): boolean =>
   order.status === 'new' && order.countdownEnd !== null && order.countdownEnd.getTime() <= now.getTime();
 
 /**

@@ -3,8 +3,8 @@ import type { FaultDetail } from '#src/contract/fault.ts';
 import type { Option, OptionValue, ProductOnSale } from '../../menus/menu/menu.ts';
 import type { ChosenOption, ChosenValue } from './order-arithmetic.ts';
 
-export type SentValue = { uid: string; quantity: number };
-export type SentOption = { uid: string; values: readonly SentValue[] };
+type SentValue = { uid: string; quantity: number };
+type SentOption = { uid: string; values: readonly SentValue[] };
 export type SentLine = {
   product: { uid: string };
   quantity: number;

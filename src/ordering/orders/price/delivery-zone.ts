@@ -47,7 +47,7 @@ const reaches = (
 const earthRadiusKms = 6371;
 
 /** Great-circle distance (haversine). */
-export const distanceKms = (left: Point, right: Point): number => {
+const distanceKms = (left: Point, right: Point): number => {
   const radians = (degrees: number): number => (degrees * Math.PI) / 180;
   const half = (degrees: number): number => Math.sin(radians(degrees) / 2) ** 2;
   const a =

@@ -27,7 +27,7 @@ export type ServerSettings = {
 
 export type Server = { child: Watched; stop(): Promise<void> };
 
-export const database = 'orderpass';
+const database = 'orderpass';
 
 const startMs = 60_000;
 /** After a crash the server first replays its WAL. A shorter limit would only make it start over. */

@@ -4,7 +4,7 @@
  */
 import type { ImportChanges } from './plan-import.ts';
 
-export type Named = { uid: string; ext_id: string | null };
+type Named = { uid: string; ext_id: string | null };
 export type NamesOfKind = { created: Named[]; updated: Named[]; removed: Named[] };
 
 export type ChangeNames = {

@@ -21,7 +21,7 @@ const rawArray = (max: number, described: Record<string, unknown>): z.ZodType<un
     })
     .meta({ ...described, maxItems: max }) as unknown as z.ZodType<unknown[]>;
 
-export const importShape = {
+const importShape = {
   restuid: optional(uid()),
   pos_uid: optional(text({ max: 64 })),
   update_mode: optional(oneOf(['replace', 'merge'])),
