@@ -7,8 +7,9 @@ import { isLanguage, type Language, languages } from '../texts/texts.ts';
  */
 const headerLengthMax = 500;
 
+/** Blanks are taken out: the grammar has none around "=", and the negotiator would read `q = 0` as no weight at all. */
 const negotiatorFor = (name: string, header: string | undefined): Negotiator =>
-  new Negotiator({ headers: { [name]: header?.slice(0, headerLengthMax) } });
+  new Negotiator({ headers: { [name]: header?.slice(0, headerLengthMax).replaceAll(/[ \t]/g, '') } });
 
 /** The language that an Accept-Language header prefers; English when it accepts neither language. */
 export const chooseLanguage = (accepted: string | undefined): Language => {
