@@ -9,7 +9,7 @@ const entriesMax = 20;
 /** What is not clean yet. Entries may only be removed: the tests also fail when a listed one is clean. */
 const unfinished: Record<'fileCircles' | 'folderCircles' | 'fullFolders', string[]> = {
   fileCircles: [],
-  folderCircles: ['src/gateway/credentials'],
+  folderCircles: [],
   fullFolders: [],
 };
 

@@ -5,22 +5,15 @@
  */
 import { validationFault } from '#src/contract/fault.ts';
 import { newApiKey, newClientId } from '../model/credential-values.ts';
-import {
-  assertFound,
-  type CredentialsDeps,
-  change,
-  noteChange,
-  noteState,
-  storedForm,
-  type Tx,
-} from './change/change.ts';
+import { change, noteChange, noteState, storedForm, type Tx } from './change/change.ts';
 import { type IssuedSecret, issueSecret, rotations } from './change/rotation.ts';
-import { updateClientDpop, updateClientIntrospection } from './change/state-store.ts';
 import { stateChanges } from './change/states.ts';
 import * as store from './lookup/credential-store.ts';
 import { credentialViews } from './show/show-credentials.ts';
+import { assertFound, type CredentialsDeps } from './state/credentials-deps.ts';
+import { updateClientDpop, updateClientIntrospection } from './state/state-store.ts';
 
-export type { CredentialsDeps } from './change/change.ts';
+export type { CredentialsDeps } from './state/credentials-deps.ts';
 
 export type NewApiKey = { tenant: string; name: string; expires?: Date };
 export type NewClient = {

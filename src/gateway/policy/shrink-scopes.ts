@@ -1,8 +1,9 @@
 /** Removes scopes from a client. A concurrent change can never make it add a scope. */
 import { Fault } from '#src/contract/fault.ts';
-import { type CredentialsDeps, change, noteChange } from '../credentials/change/change.ts';
+import { change, noteChange } from '../credentials/change/change.ts';
 import { updateClientScopes } from '../credentials/lookup/credential-store.ts';
 import { lockClientScopes } from '../credentials/show/client-page-store.ts';
+import type { CredentialsDeps } from '../credentials/state/credentials-deps.ts';
 
 /**
  * Keeps the scopes that the client holds and `keep` lists, and returns them. `deps.scopes`: the scopes of a client that

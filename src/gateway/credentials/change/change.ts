@@ -1,26 +1,14 @@
 /** Common parts of all changes: a transaction that raises the epoch at its end, and an event in the audit. */
-import type { Kysely, Transaction } from 'kysely';
-import { Fault } from '#src/contract/fault.ts';
-import type { Clock } from '#src/platform/clock.ts';
+import type { Transaction } from 'kysely';
 import { inTransaction } from '#src/platform/db/transaction.ts';
-import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { AuditAction, NewAuditEvent } from '../../audit/event/event.ts';
 import { createFingerprint } from '../../audit/event/fingerprint.ts';
 import { appendChange } from '../../audit/record/append-change.ts';
 import { raiseEpoch } from '../lookup/epoch-store.ts';
-import { insertStateChange, type StateChange } from './state-store.ts';
+import type { CredentialsDeps } from '../state/credentials-deps.ts';
+import { insertStateChange, type StateChange } from '../state/state-store.ts';
 
 export type Tx = Transaction<unknown>;
-
-export type CredentialsDeps = {
-  db: Kysely<unknown>;
-  box: Pick<SecretBox, 'digest' | 'derive'>;
-  clock: Clock;
-  /** Scopes that exist; without the list every name is accepted. */
-  scopes?: readonly string[];
-  /** Name of the actor, for the history. Default: system. */
-  actor?: string;
-};
 
 export const change = <T>({ db }: CredentialsDeps, tx: Tx | undefined, work: (tx: Tx) => Promise<T>): Promise<T> => {
   const run = async (inner: Tx): Promise<T> => {
@@ -36,10 +24,6 @@ export const storedForm = ({ box }: CredentialsDeps, value: string): { digest: B
   digest: box.digest(value),
   fingerprint: createFingerprint(box)(value),
 });
-
-export const assertFound = (found: boolean, what: string, id: string): void => {
-  if (!found) throw new Fault('NOT_FOUND', `There is no ${what} ${id}`);
-};
 
 /**
  * Adds an event to the audit, in the transaction of the change. The actor is that of the deps unless the event has one.

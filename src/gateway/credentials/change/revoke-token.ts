@@ -6,7 +6,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { appendChange } from '../../audit/record/append-change.ts';
 import { lockEpoch, raiseTokenEpoch } from '../lookup/epoch-store.ts';
 import { deleteEndedRevocations, insertRevokedToken, isTokenRevoked } from '../lookup/revoked-token-store.ts';
-import { insertStateChange } from './state-store.ts';
+import { insertStateChange } from '../state/state-store.ts';
 
 type RevokedToken = { jti: string; clientId: string; expiresMs: number };
 

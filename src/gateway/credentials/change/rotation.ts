@@ -9,8 +9,9 @@ import { newApiKey, newClientSecret } from '../../model/credential-values.ts';
 import * as store from '../lookup/credential-store.ts';
 import { adviceTexts } from '../show/retire-advice.ts';
 import { clientKeyName, credentialViews, type ShownSecret } from '../show/show-credentials.ts';
-import { assertFound, type CredentialsDeps, change, noteChange, noteState, storedForm, type Tx } from './change.ts';
-import * as states from './state-store.ts';
+import { assertFound, type CredentialsDeps } from '../state/credentials-deps.ts';
+import * as states from '../state/state-store.ts';
+import { change, noteChange, noteState, storedForm, type Tx } from './change.ts';
 
 export type IssuedSecret = { client_secret: string; secret_id: string };
 

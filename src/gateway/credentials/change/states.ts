@@ -4,8 +4,9 @@
  */
 import { Fault } from '#src/contract/fault.ts';
 import { tenantExists } from '../lookup/credential-store.ts';
-import { assertFound, type CredentialsDeps, change, noteChange, noteState, type Tx } from './change.ts';
-import * as store from './state-store.ts';
+import { assertFound, type CredentialsDeps } from '../state/credentials-deps.ts';
+import * as store from '../state/state-store.ts';
+import { change, noteChange, noteState, type Tx } from './change.ts';
 
 const updates = {
   client: store.updateClientQuarantine,

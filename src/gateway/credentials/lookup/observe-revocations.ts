@@ -5,7 +5,7 @@
  */
 import type { Kysely } from 'kysely';
 import type { Clock } from '#src/platform/clock.ts';
-import { listLastRevocations } from '../change/state-store.ts';
+import { listLastRevocations } from '../state/state-store.ts';
 
 type ObserveRevocationsDeps = { db: Kysely<unknown>; clock: Clock; observeLag: (seconds: number) => void };
 

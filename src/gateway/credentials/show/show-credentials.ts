@@ -1,9 +1,9 @@
 /** Shows credentials to operators: state with reason, actor and time, and their use. */
 import { Fault } from '#src/contract/fault.ts';
-import { assertFound, type CredentialsDeps } from '../change/change.ts';
-import { findLastChanges, type StateChange } from '../change/state-store.ts';
 import { tenantExists } from '../lookup/credential-store.ts';
 import { findUses, type Use } from '../lookup/use-store.ts';
+import { assertFound, type CredentialsDeps } from '../state/credentials-deps.ts';
+import { findLastChanges, type StateChange } from '../state/state-store.ts';
 import * as lists from './list-store.ts';
 import { type Advised, adviseRetirement, type RetireAdvice } from './retire-advice.ts';
 import { longestTokenSeconds } from './token-end-store.ts';

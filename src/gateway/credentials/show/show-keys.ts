@@ -1,5 +1,5 @@
 /** Pages of the keys of a tenant, with their use. */
-import type { CredentialsDeps } from '../change/change.ts';
+import type { CredentialsDeps } from '../state/credentials-deps.ts';
 import { findKeyRow, findKeysWithUsedSuccessor, type KeyPage, listKeyPage, listOpenTenants } from './key-page-store.ts';
 import { silentSecondsMin } from './retire-advice.ts';
 import { isStillUsed, type ShownCredential, showRows } from './show-credentials.ts';
