@@ -1,8 +1,8 @@
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-// Reading the program anew costs more than most commands. What cannot be kept, as in a read-only image, is read anew. Never
-// in a shared folder for temporary files, where somebody else could put a program in our place.
+// Compiling the program anew costs more than most commands. Where the folder cannot be written, as in a read-only image, the
+// cache is off. The folder is never a shared one for temporary files, where another user could replace the compiled program.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/orderpass', import.meta.url)));
 
 const { runCommandLine } = await import('./cli/index.ts');

@@ -3,7 +3,8 @@ const bannedWords: readonly RegExp[] = [
   // Pronouns in place of a thing of the program, and code as a person.
   /\bwhoever\b/i,
   /\bwhomever\b/i,
-  /\bnobody\b/i,
+  // Except as the Unix user of that name, followed by a colon in the file of accounts.
+  /\bnobody\b(?!:)/i,
   /\bsomebody\b/i,
   /\banybody\b/i,
   /\bhears\b/i,

@@ -6,7 +6,7 @@ import { findBanned, hasBanned } from './banned-words.ts';
 import { filesBelow, root, textOf } from './source.ts';
 
 /** What is not clean yet. Entries may only be removed: the test also fails when a listed one is clean. */
-const unfinished: string[] = ['src/main.ts', 'src/platform'];
+const unfinished: string[] = [];
 
 const isExempt = (file: string): boolean =>
   /^src\/panel\/texts\/it[./]/.test(file) || /^test\/architecture\/(banned-words|words\.test)\.ts$/.test(file);
