@@ -4,10 +4,10 @@ import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { oauthTexts } from '#src/app/reference/error-texts.ts';
 import { errorsPage } from '#src/app/reference/errors-page.ts';
-import { operationFacts } from '#src/app/reference/operation-facts.ts';
 import { kindScopes } from '#src/app/webhooks/wire-engine.ts';
 import { faultCodes } from '#src/contract/fault.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
+import { describedSelfOperations } from '#src/gateway/index.ts';
 import { describedEvents, describedOperations } from '#src/ordering/index.ts';
 import {
   describedOperations as describedWebhookOperations,
@@ -19,8 +19,9 @@ import { startGatewayAlone } from './gateway-alone.ts';
 // biome-ignore lint/suspicious/noExplicitAny: the document is read member by member, and a wrong shape fails the assertion.
 type Json = any;
 
-const { routes, scopes } = readRouteTable(routesFileOf({}));
+const { routes, scopes, tenantWords } = readRouteTable(routesFileOf({}));
 const operations = [...describedOperations(), ...describedWebhookOperations(kindScopes)];
+const selfOperations = describedSelfOperations(tenantWords);
 let gateway: Awaited<ReturnType<typeof startGatewayAlone>>;
 let answer: Response;
 let document: Json;
@@ -113,8 +114,10 @@ test('an import is described down to the option values, by the schemas that vali
 
 test('every operation names its own errors beside the general ones, in the dialects that a caller can meet', () => {
   for (const route of routes) {
-    const facts = operationFacts[route.path.slice('/api'.length)];
-    expect(facts, route.path).toBeDefined();
+    const described =
+      operations.find(({ method, path }) => method === route.method && `/api${path}` === route.path) ??
+      selfOperations.find(({ id }) => id === route.id);
+    expect(described?.errors, route.path).toBeDefined();
     const { responses } = operationOf(route);
     for (const status of [400, 401, 403]) {
       const { schema } = responses[status].content['application/json'];
@@ -123,7 +126,7 @@ test('every operation names its own errors beside the general ones, in the diale
     const shown = Object.values<Json>(responses).flatMap((response) =>
       Object.keys(response.content?.['application/problem+json']?.examples ?? {}),
     );
-    for (const error of facts?.errors ?? []) expect(shown).toContain(typeof error === 'string' ? error : error[0]);
+    for (const error of described?.errors ?? []) expect(shown).toContain(typeof error === 'string' ? error : error[0]);
     expect(shown).toContain('RATE_LIMIT_EXCEEDED');
     expect(Object.keys(responses[200].headers)).toEqual(expect.arrayContaining(['RateLimit', 'RateLimit-Policy']));
   }

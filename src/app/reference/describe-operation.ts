@@ -1,15 +1,17 @@
 /** One route of the table and the operation behind it as an OpenAPI operation. */
 import type { z } from 'zod';
 import type { Route } from '#src/gateway/config.ts';
+import type { OwnError } from '#src/platform/http/operation.ts';
 import { commonHeaders, errorAnswers, rateHeaders } from './error-answers.ts';
 import { type Json, schemaOf } from './json-schema.ts';
-import { operationFacts } from './operation-facts.ts';
 import { requestSamples } from './request-samples.ts';
 import { sampleOf } from './sample-of.ts';
 
 /** Description of the operation behind a route; undefined for a service that gives none. */
 export type Described = {
   summary: string;
+  errors: readonly OwnError[];
+  emits: readonly string[];
   params?: z.ZodType;
   answer: z.ZodObject;
   restaurant: boolean;
@@ -24,7 +26,6 @@ const security = {
 };
 
 export const describeOperation = (origin: string, route: Route, described: Described | undefined): Json => {
-  const facts = operationFacts[route.path.replace(/^\/api/, '')] ?? { errors: [] };
   const params = described?.params === undefined ? undefined : schemaOf(described.params, 'input');
   const answer = described === undefined ? { type: 'object' } : envelopeSchema(schemaOf(described.answer, 'output'));
   const hasBody = route.method === 'POST' && params !== undefined;
@@ -32,7 +33,7 @@ export const describeOperation = (origin: string, route: Route, described: Descr
     operationId: route.id,
     tags: [route.path.split('/')[2] ?? 'api'],
     summary: described?.summary ?? route.id,
-    description: descriptionOf(route, described, facts.emits ?? []),
+    description: descriptionOf(route, described),
     security: route.kinds.map((kind) => security[kind](route.scopes)),
     parameters: parametersOf(route, described, hasBody ? undefined : params),
     ...(hasBody ? { requestBody: bodyOf(route, params) } : undefined),
@@ -42,7 +43,7 @@ export const describeOperation = (origin: string, route: Route, described: Descr
         headers: { ...commonHeaders, ...rateHeaders, ...(route.method === 'POST' ? replayHeaders : undefined) },
         content: { 'application/json': { schema: answer, example: sampleOf(answer, true) } },
       },
-      ...errorAnswers({ origin, method: route.method, scopes: route.scopes, own: facts.errors }),
+      ...errorAnswers({ origin, method: route.method, scopes: route.scopes, own: described?.errors ?? [] }),
     },
   };
 };
@@ -58,7 +59,8 @@ const envelopeSchema = (answer: Json): Json => ({
   properties: { success: { const: true }, ...(answer.properties as Json) },
 });
 
-const descriptionOf = (route: Route, described: Described | undefined, emits: readonly string[]): string => {
+const descriptionOf = (route: Route, described: Described | undefined): string => {
+  const emits = described?.emits ?? [];
   const lines = [
     route.scopes.length === 0 ? 'Needs no scope.' : `Needs the scope \`${route.scopes.join(' ')}\`.`,
     `Credentials: ${route.kinds.map((kind) => kind.replace('_', ' ')).join(', ')}.`,

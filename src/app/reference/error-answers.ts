@@ -1,8 +1,8 @@
 /** Error answers of an operation in their three dialects (interface 6.3), with an example per code. */
 import { type FaultCode, faultStatus, faultTitle } from '#src/contract/fault.ts';
+import type { OwnError } from '#src/platform/http/operation.ts';
 import { faultTexts } from './error-texts.ts';
 import type { Json } from './json-schema.ts';
-import type { OwnError } from './operation-facts.ts';
 
 /** Errors that every operation can give (interface 6.1). */
 const general: readonly FaultCode[] = [

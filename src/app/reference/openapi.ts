@@ -81,6 +81,8 @@ const describedOperation = (route: Route, operations: readonly Operation[]): Des
   if (found === undefined) return undefined;
   return {
     summary: found.summary,
+    errors: found.errors ?? [],
+    emits: found.emits ?? [],
     params: found.params,
     answer: found.answer as Described['answer'],
     restaurant: found.restaurant !== false,
@@ -90,5 +92,5 @@ const describedOperation = (route: Route, operations: readonly Operation[]): Des
 
 const describedSelf = (route: Route, operations: readonly DescribedSelfOperation[]): Described | undefined => {
   const found = operations.find(({ id }) => id === route.id);
-  return found === undefined ? undefined : { ...found, restaurant: false, hasScopesOfBody: false };
+  return found === undefined ? undefined : { ...found, emits: [], restaurant: false, hasScopesOfBody: false };
 };

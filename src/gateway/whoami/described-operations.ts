@@ -1,11 +1,14 @@
 /** The operations of answer-self.ts as data, for the reference. */
 import { z } from 'zod';
+import type { FaultCode } from '#src/contract/fault.ts';
 import type { TenantWords } from '../model/route.ts';
 
 export type DescribedSelfOperation = {
   /** Of its route. */
   id: string;
   summary: string;
+  /** Errors beside those that every operation can give. */
+  errors: readonly FaultCode[];
   answer: z.ZodObject;
 };
 
@@ -15,6 +18,7 @@ export const describedSelfOperations = ({ list, facts }: TenantWords): Described
   {
     id: 'whoami',
     summary: 'What the presented credential is, may do and has left',
+    errors: [],
     answer: z.object({
       credential: z.object({
         kind: z.enum(['api_key', 'api_client', 'bearer']),
@@ -47,6 +51,7 @@ export const describedSelfOperations = ({ list, facts }: TenantWords): Described
   {
     id: 'whoami.denial',
     summary: 'Why a request of this credential was refused, by the request id of the refusal',
+    errors: ['NOT_FOUND'],
     answer: z.object({
       denial: z.object({
         request_id: z.string(),

@@ -53,6 +53,7 @@ export const accountOperations: Operation[] = [
     method: 'GET',
     path: '/account/subrestaurants',
     summary: 'The locations of the restaurant, in panel order',
+    errors: [],
     params: z.object({ visible: withDefault(flag(), true) }),
     answer: z.object({ subrestaurants: z.array(locationAnswer) }),
     handle: async ({ db, restuid, params }) => {

@@ -35,6 +35,8 @@ const generateOperation = operation({
   method: 'POST',
   path: '/coupon/generate',
   summary: 'Make a coupon of a generator, for points where it has a price',
+  errors: ['NOT_FOUND', 'INSUFFICIENT_POINTS'],
+  emits: ['loyaltylog.created'],
   params: z.object({ gencode: text({ max: 64 }), valid_email: optional(email()) }),
   answer: z.object({ coupon: couponAnswer }),
   handle: async ({ db, restuid, params, now }) => {
@@ -72,6 +74,7 @@ const applyOperation = operation({
   method: 'POST',
   path: '/coupon/apply',
   summary: 'Take a use of a coupon, or look what it would take off',
+  errors: ['NOT_FOUND', 'CANNOT_APPLY'],
   params: z.object({
     code: text({ max: 64 }),
     total: money(),

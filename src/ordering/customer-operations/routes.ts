@@ -102,6 +102,7 @@ const readOperation = operation({
   method: 'GET',
   path: '/customerstats/customer',
   summary: 'One customer, by uid or email',
+  errors: ['CUSTOMER_NOT_FOUND'],
   params: address,
   answer: one,
   handle: async ({ db, restuid, params }) => {
@@ -112,10 +113,14 @@ const readOperation = operation({
   },
 });
 
+const eventsOfSave = ['customer.changed', 'loyaltylog.created'];
+
 const createOperation = operation({
   method: 'POST',
   path: '/customer/create',
   summary: 'Adds a customer',
+  errors: ['CONFLICT', 'SUBRESTAURANT_NOT_FOUND'],
+  emits: eventsOfSave,
   params: requireOneOf(z.object({ ...writable, uid: readOnly(), ...refused }), ['email', 'phone']),
   answer: one,
   handle: async ({ db, restuid, params, now }) => {
@@ -130,6 +135,8 @@ const updateOperation = operation({
   method: 'POST',
   path: '/customer/update',
   summary: 'Changes the members that are named',
+  errors: ['CUSTOMER_NOT_FOUND', 'CONFLICT', 'SUBRESTAURANT_NOT_FOUND'],
+  emits: eventsOfSave,
   params: z.object({ uid: uid(), ...writable, ...refused }),
   answer: one,
   handle: async ({ db, restuid, params, now }) => {
@@ -154,6 +161,8 @@ const removeOperation = operation({
   method: 'POST',
   path: '/customer/remove',
   summary: 'Erases a customer; orders and ledger keep the uid',
+  errors: ['CUSTOMER_NOT_FOUND'],
+  emits: ['customer.changed'],
   params: address,
   answer: z.object({}),
   handle: async ({ db, restuid, params, now }) => {
@@ -167,6 +176,7 @@ const listOperation = (cursors: Cursors): Operation =>
     method: 'GET',
     path: '/customerstats/customers',
     summary: 'Customers, newest first',
+    errors: [],
     params: listParams,
     answer: z.object({ customers: z.array(customerAnswer), ...pageAnswer }),
     handle: async ({ db, restuid, params }) => {

@@ -74,6 +74,7 @@ const readOperation = operation({
   method: 'GET',
   path: '/loyaltylog/get',
   summary: 'One entry of the loyalty log',
+  errors: ['NOT_FOUND'],
   params: z.object({ uid: uid() }),
   answer: one,
   handle: async ({ db, restuid, params }) => {
@@ -88,6 +89,8 @@ const createOperation = operation({
   method: 'POST',
   path: '/loyaltylog/create',
   summary: 'Moves points by hand',
+  errors: ['CUSTOMER_NOT_FOUND', 'INSUFFICIENT_POINTS'],
+  emits: ['loyaltylog.created'],
   params: createParams,
   answer: one,
   handle: async ({ db, restuid, params, now }) => {
@@ -117,6 +120,7 @@ const listOperation = (cursors: Cursors): Operation =>
     method: 'GET',
     path: '/loyaltylog/list',
     summary: 'Entries of the loyalty log, newest first',
+    errors: [],
     params: listParams,
     answer: z.object({ loyaltylogs: z.array(loyaltyAnswer), ...pageAnswer }),
     handle: async ({ db, restuid, params }) => {

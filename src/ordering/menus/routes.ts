@@ -27,6 +27,7 @@ const listCategoriesOperation = (cursors: Cursors): Operation =>
     method: 'GET',
     path: '/menu/categories',
     summary: 'Categories of the menu',
+    errors: [],
     params: z.object(listParams),
     answer: z.object({ categories: z.array(categoryAnswer), ...pageAnswer }),
     handle: async ({ db, restuid, params }) => {
@@ -42,6 +43,7 @@ const getCategory = operation({
   method: 'GET',
   path: '/menu/category',
   summary: 'One category, hidden ones too',
+  errors: ['CATEGORY_NOT_FOUND'],
   params: z.object({ uid: uid() }),
   answer: z.object({ category: categoryAnswer }),
   handle: async ({ db, restuid, params }) => {
@@ -56,6 +58,7 @@ const listProductsOperation = (cursors: Cursors): Operation =>
     method: 'GET',
     path: '/menu/products',
     summary: 'Products of the menu or of one category',
+    errors: ['CATEGORY_NOT_FOUND'],
     params: z.object({ ...listParams, catuid: optional(uid()) }),
     answer: z.object({ products: z.array(productAnswer), ...pageAnswer }),
     handle: async ({ db, restuid, params }) => {
@@ -74,6 +77,7 @@ const getProduct = operation({
   method: 'GET',
   path: '/menu/product',
   summary: 'One product with all options that apply, hidden ones too',
+  errors: ['PRODUCT_NOT_FOUND'],
   params: z.object({ uid: uid() }),
   answer: z.object({ product: productAnswer }),
   handle: async ({ db, restuid, params }) => {

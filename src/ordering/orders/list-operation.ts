@@ -33,6 +33,7 @@ export const listOperation = (cursors: Cursors, tokenOf: OrderToken): Operation 
     method: 'GET',
     path: '/orders/list',
     summary: 'Orders, newest first',
+    errors: [],
     params: listParams,
     answer: z.object({ orders: z.array(orderAnswer), ...pageAnswer }),
     handle: async ({ db, restuid, params }) => {

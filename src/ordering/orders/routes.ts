@@ -30,9 +30,9 @@ export const orderOperations = ({ cursors, tokenOf, resolveAddress }: Deps): Ope
   listOperation(cursors, tokenOf),
   getOperation(tokenOf),
   createOperation(tokenOf, resolveAddress),
-  moveOperation('confirm', 'Confirms an order', { text: looseText(500) }, tokenOf),
-  moveOperation('close', 'Closes a confirmed order', {}, tokenOf),
-  moveOperation('cancel', 'Cancels an order', { reason: looseText(500) }, tokenOf),
+  moveOperation('confirm', { text: looseText(500) }, tokenOf),
+  moveOperation('close', {}, tokenOf),
+  moveOperation('cancel', { reason: looseText(500) }, tokenOf),
 ];
 
 const getOperation = (tokenOf: OrderToken): Operation =>
@@ -40,6 +40,7 @@ const getOperation = (tokenOf: OrderToken): Operation =>
     method: 'GET',
     path: '/orders/get',
     summary: 'One order, by uid or by the external id that the same client gave',
+    errors: ['NOT_FOUND'],
     params: requireOneOf(z.object({ uid: optional(uid()), external_id: optional(text({ max: 100 })) }), [
       'uid',
       'external_id',
@@ -72,6 +73,18 @@ const createOperation = (tokenOf: OrderToken, resolveAddress: AddressResolver | 
     method: 'POST',
     path: '/order/create',
     summary: 'Inserts an order; prices are always the server’s',
+    errors: [
+      ['PRODUCT_NOT_FOUND', 422],
+      'PRODUCT_NOT_AVAILABLE',
+      'OPTION_NOT_FOUND',
+      'OPTION_VALUE_NOT_FOUND',
+      'INVALID_ADDRESS',
+      'COUPON_ERROR',
+      'SUBRESTAURANT_NOT_FOUND',
+      'INSUFFICIENT_POINTS',
+      'CONFLICT',
+    ],
+    emits: ['order.new', 'order.countdown_started', 'order.confirmed', 'customer.changed', 'loyaltylog.created'],
     // The receipt contains the token of the order.
     isSecret: true,
     params: createParams,
@@ -122,16 +135,21 @@ const faultOfPlacing = (result: Exclude<PlaceResult, { kind: 'placed' | 'repeate
 
 type MoveParams = { uid: string; token: string; text?: string | null | undefined; reason?: string | null | undefined };
 
-const moveOperation = (
-  move: Exclude<Move, 'time_out'>,
-  summary: string,
-  more: Record<string, z.ZodType>,
-  tokenOf: OrderToken,
-): Operation =>
+type SentMove = Exclude<Move, 'time_out'>;
+
+const moveErrors = ['NOT_FOUND', 'INVALID_TOKEN', 'CONFLICT'] as const;
+
+const describedMoves: Readonly<Record<SentMove, Pick<Operation, 'summary' | 'errors' | 'emits'>>> = {
+  confirm: { summary: 'Confirms an order', errors: [...moveErrors, 'TIMEOUT'], emits: ['order.confirmed'] },
+  close: { summary: 'Closes a confirmed order', errors: moveErrors, emits: ['order.closed', 'loyaltylog.created'] },
+  cancel: { summary: 'Cancels an order', errors: moveErrors, emits: ['order.cancelled', 'loyaltylog.created'] },
+};
+
+const moveOperation = (move: SentMove, more: Record<string, z.ZodType>, tokenOf: OrderToken): Operation =>
   operation({
     method: 'POST',
     path: `/order/${move}`,
-    summary,
+    ...describedMoves[move],
     // The request contains the token of the order.
     isSecret: true,
     params: z.object({ uid: uid(), token: text(), ...more }),

@@ -5,6 +5,7 @@
 import type { Kysely } from 'kysely';
 import type { z } from 'zod';
 import type { AssertedCaller } from '#src/contract/assertion.ts';
+import type { FaultCode } from '#src/contract/fault.ts';
 import type { BodyBounds } from './read-body.ts';
 
 export type OperationInput<P> = {
@@ -25,11 +26,18 @@ type OperationAnswer<A> =
   /** The whole answer as text, where it is so large that it was built in slices. The schema does not check it again. */
   | { json: string; headers?: Readonly<Record<string, string>> };
 
+/** An error of one operation: its code, or [code, status] when the status differs from that of the code. */
+export type OwnError = FaultCode | readonly [FaultCode, number];
+
 export type Operation<P = unknown, A = unknown> = {
   method: 'GET' | 'POST';
   /** Below /api, for example `/orders/list`. */
   path: string;
   summary: string;
+  /** For the reference: errors of this operation beside those that every operation can give. */
+  errors?: readonly OwnError[];
+  /** For the reference: types of the events that this operation can publish. */
+  emits?: readonly string[];
   /** One schema for query and body together. */
   params: z.ZodObject<Readonly<Record<string, z.ZodType>>> & z.ZodType<P>;
   answer: z.ZodType<A>;

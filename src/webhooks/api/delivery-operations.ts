@@ -62,6 +62,7 @@ const listOperation = (api: Api): Operation =>
     method: 'GET',
     path: '/webhook/deliveries',
     summary: 'Deliveries, newest first, and how many there are in each state',
+    errors: [],
     params: listParams,
     answer: z.object({
       deliveries: z.array(deliveryAnswer),
@@ -91,6 +92,7 @@ const readOperation = (api: Api): Operation =>
     method: 'GET',
     path: '/webhook/delivery',
     summary: 'One delivery with its body and attempts',
+    errors: ['NOT_FOUND'],
     params: z.object({ uid: uid() }),
     answer: z.object({ delivery: wholeDeliveryAnswer }),
     handle: async (input) => {
@@ -137,6 +139,7 @@ const redeliverOperation = operation({
   method: 'POST',
   path: '/webhook/redeliver',
   summary: 'Delivers recorded events again to one endpoint: one event, or all since a time',
+  errors: ['NOT_FOUND', 'CONFLICT'],
   params: redeliverParams,
   answer: z.object({
     redelivery: z.object({ uid: z.string(), queued: z.int(), state: z.enum(['running', 'done']) }),
@@ -208,6 +211,7 @@ const feedOperation = (api: Api): Operation =>
     method: 'GET',
     path: '/events/list',
     summary: 'Recorded events, oldest first, to catch up from a known one',
+    errors: [],
     params: feedParams(Object.keys(api.kindScopes)),
     answer: z.object({
       events: z.array(feedEventAnswer),

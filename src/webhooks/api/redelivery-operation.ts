@@ -21,6 +21,7 @@ export const redeliveryOperation = (api: Api): Operation =>
     method: 'GET',
     path: '/webhook/redelivery',
     summary: 'The progress of a redelivery: how much is queued, and its deliveries by state',
+    errors: ['NOT_FOUND'],
     params: z.object({ uid: uid() }),
     answer: z.object({
       redelivery: z.object({
