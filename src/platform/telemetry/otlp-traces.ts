@@ -30,6 +30,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import { programVersion } from '../log.ts';
 import { pause } from '../supervisor.ts';
 import type { SpanKind, TraceContext, TraceSpan, Traces, TracesDeps } from './trace-span.ts';
 import type { TracingSettings } from './tracing-config.ts';
@@ -53,7 +54,7 @@ export const createOtlpTraces = (deps: TracesDeps & { endpoint: string }): Trace
   const provider = new TracerProvider({
     resource: resourceFromAttributes({
       'service.name': settings.service_name,
-      'service.version': '1.0.0',
+      'service.version': programVersion,
       'service.instance.id': randomUUID(),
       'orderpass.role': deps.role,
     }),
