@@ -31,13 +31,13 @@ export const clientClass = (silentMsMax: number): typeof pg.Client =>
     }
 
     /** The overloads of pg cannot be repeated here; callers see those of `pg.Client`. */
-    override query(config: unknown, ...more: unknown[]): never {
+    override query(config: unknown, values?: unknown, ...more: unknown[]): never {
       this.#sendTogether();
       const name = typeof config === 'string' ? nameOfMarked(config) : undefined;
-      const named = name === undefined ? config : { name, text: config };
       // Looked up for each statement, so that a test can watch the method of pg.
       const send = super.query as unknown as Send;
-      return send.call(this, named, ...more) as never;
+      if (name === undefined) return send.call(this, config, values, ...more) as never;
+      return send.call(this, { name, text: config, values }, undefined, ...more) as never;
     }
 
     /**
