@@ -5,46 +5,46 @@
  * Codes and statuses: `src/contract/interface.md`, section 6.1.
  */
 
-/** code: [status, owner, title of the problem document] */
+/** code: [status, status in legacy status mode, owner, title of the problem document] */
 const table = {
-  INVALID_AUTH: [401, 'client', 'Authentication failed'],
-  INVALID_KEY: [401, 'client', 'API key refused'],
-  RESTAURANT_NOT_FOUND: [401, 'client', 'Restaurant is gone'],
-  API_DISABLED: [403, 'client', 'API access is off'],
-  INSUFFICIENT_SCOPE: [403, 'client', 'Scope missing'],
-  UNAUTHORIZED: [403, 'client', 'Not allowed'],
-  MISSING_PARAMETER: [400, 'client', 'Parameter missing'],
-  VALIDATION_ERROR: [400, 'client', 'Request not valid'],
-  INVALID_TOKEN: [400, 'client', 'Order token does not fit'],
-  INVALID_ACTION: [404, 'client', 'No such operation'],
-  NOT_FOUND: [404, 'client', 'Not found'],
-  CUSTOMER_NOT_FOUND: [404, 'client', 'Customer not found'],
-  CATEGORY_NOT_FOUND: [404, 'client', 'Category not found'],
-  PRODUCT_NOT_FOUND: [404, 'client', 'Product not found'],
-  METHOD_NOT_ALLOWED: [405, 'client', 'Method not allowed'],
-  REQUEST_TIMEOUT: [408, 'client', 'Request came too slowly'],
-  TIMEOUT: [409, 'client', 'Countdown is over'],
-  CONFLICT: [409, 'client', 'State forbids it'],
-  PAYLOAD_TOO_LARGE: [413, 'client', 'Body too large'],
-  URI_TOO_LONG: [414, 'client', 'URL too long'],
-  UNSUPPORTED_MEDIA_TYPE: [415, 'client', 'Media type not supported'],
-  PRODUCT_NOT_AVAILABLE: [422, 'client', 'Product not available'],
-  OPTION_NOT_FOUND: [422, 'client', 'Option not found'],
-  OPTION_VALUE_NOT_FOUND: [422, 'client', 'Option value not found'],
-  INVALID_ADDRESS: [422, 'client', 'Address not served'],
-  COUPON_ERROR: [422, 'client', 'Coupon refused'],
-  SUBRESTAURANT_NOT_FOUND: [422, 'client', 'Location not found'],
-  IMPORT_ERROR: [422, 'client', 'Import refused'],
-  CANNOT_APPLY: [422, 'client', 'Coupon does not apply'],
-  IDEMPOTENCY_KEY_REUSED: [422, 'client', 'Idempotency key used before'],
-  INSUFFICIENT_POINTS: [422, 'client', 'Not enough points'],
-  RATE_LIMIT_EXCEEDED: [429, 'client', 'Too many requests'],
-  HEADERS_TOO_LARGE: [431, 'client', 'Headers too large'],
-  INTERNAL_ERROR: [500, 'platform', 'Internal error'],
-  UPSTREAM_UNREACHABLE: [502, 'upstream', 'Upstream not reachable'],
-  OVERLOADED: [503, 'platform', 'Overloaded'],
-  UPSTREAM_TIMEOUT: [504, 'upstream', 'Upstream too slow'],
-} as const satisfies Record<string, readonly [number, FaultOwner, string]>;
+  INVALID_AUTH: [401, 401, 'client', 'Authentication failed'],
+  INVALID_KEY: [401, 401, 'client', 'API key refused'],
+  RESTAURANT_NOT_FOUND: [401, 401, 'client', 'Restaurant is gone'],
+  API_DISABLED: [403, 403, 'client', 'API access is off'],
+  INSUFFICIENT_SCOPE: [403, 403, 'client', 'Scope missing'],
+  UNAUTHORIZED: [403, 403, 'client', 'Not allowed'],
+  MISSING_PARAMETER: [400, 200, 'client', 'Parameter missing'],
+  VALIDATION_ERROR: [400, 200, 'client', 'Request not valid'],
+  INVALID_TOKEN: [400, 200, 'client', 'Order token does not fit'],
+  INVALID_ACTION: [404, 200, 'client', 'No such operation'],
+  NOT_FOUND: [404, 200, 'client', 'Not found'],
+  CUSTOMER_NOT_FOUND: [404, 200, 'client', 'Customer not found'],
+  CATEGORY_NOT_FOUND: [404, 200, 'client', 'Category not found'],
+  PRODUCT_NOT_FOUND: [404, 200, 'client', 'Product not found'],
+  METHOD_NOT_ALLOWED: [405, 405, 'client', 'Method not allowed'],
+  REQUEST_TIMEOUT: [408, 408, 'client', 'Request came too slowly'],
+  TIMEOUT: [409, 200, 'client', 'Countdown is over'],
+  CONFLICT: [409, 409, 'client', 'State forbids it'],
+  PAYLOAD_TOO_LARGE: [413, 413, 'client', 'Body too large'],
+  URI_TOO_LONG: [414, 414, 'client', 'URL too long'],
+  UNSUPPORTED_MEDIA_TYPE: [415, 415, 'client', 'Media type not supported'],
+  PRODUCT_NOT_AVAILABLE: [422, 200, 'client', 'Product not available'],
+  OPTION_NOT_FOUND: [422, 200, 'client', 'Option not found'],
+  OPTION_VALUE_NOT_FOUND: [422, 200, 'client', 'Option value not found'],
+  INVALID_ADDRESS: [422, 200, 'client', 'Address not served'],
+  COUPON_ERROR: [422, 200, 'client', 'Coupon refused'],
+  SUBRESTAURANT_NOT_FOUND: [422, 200, 'client', 'Location not found'],
+  IMPORT_ERROR: [422, 200, 'client', 'Import refused'],
+  CANNOT_APPLY: [422, 200, 'client', 'Coupon does not apply'],
+  IDEMPOTENCY_KEY_REUSED: [422, 422, 'client', 'Idempotency key used before'],
+  INSUFFICIENT_POINTS: [422, 422, 'client', 'Not enough points'],
+  RATE_LIMIT_EXCEEDED: [429, 200, 'client', 'Too many requests'],
+  HEADERS_TOO_LARGE: [431, 431, 'client', 'Headers too large'],
+  INTERNAL_ERROR: [500, 200, 'platform', 'Internal error'],
+  UPSTREAM_UNREACHABLE: [502, 502, 'upstream', 'Upstream not reachable'],
+  OVERLOADED: [503, 503, 'platform', 'Overloaded'],
+  UPSTREAM_TIMEOUT: [504, 504, 'upstream', 'Upstream too slow'],
+} as const satisfies Record<string, readonly [number, number, FaultOwner, string]>;
 
 export type FaultOwner = 'client' | 'config' | 'upstream' | 'platform';
 export type FaultCode = keyof typeof table;
@@ -106,7 +106,7 @@ export class Fault extends Error {
     this.name = 'Fault';
     this.code = code;
     this.status = options.status ?? table[code][0];
-    this.owner = table[code][1];
+    this.owner = table[code][2];
     this.publicText = publicText;
     this.internalText = options.internalText;
     this.errors = options.errors;
@@ -117,12 +117,15 @@ export class Fault extends Error {
 
 export const isFaultCode = (code: unknown): code is FaultCode => typeof code === 'string' && Object.hasOwn(table, code);
 
-export const faultTitle = (code: FaultCode): string => table[code][2];
+export const faultTitle = (code: FaultCode): string => table[code][3];
 
 export const faultCodes = Object.keys(table) as FaultCode[];
 
 /** The status of a code. */
 export const faultStatus = (code: FaultCode): number => table[code][0];
+
+/** The status of a code in legacy status mode (interface 6.1, column "Old"). */
+export const faultLegacyStatus = (code: FaultCode): number => table[code][1];
 
 /** An internal error: the caller gets the request id and no reason. */
 export const internalFault = (cause: unknown): Fault =>

@@ -9,10 +9,8 @@ import { faultTexts } from '#src/app/reference/error-texts.ts';
 import { settingsTable } from '#src/app/settings/config.ts';
 import { createProgram } from '#src/cli/index.ts';
 import { createOutput } from '#src/cli/terminal/output.ts';
-import { type FaultCode, faultCodes, faultStatus } from '#src/contract/fault.ts';
-import { legacyStatus } from '#src/gateway/answer/legacy-status.ts';
+import { type FaultCode, faultCodes, faultLegacyStatus, faultStatus } from '#src/contract/fault.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
-import type { Exchange } from '#src/gateway/request/exchange.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -104,9 +102,6 @@ const metricsTable = (): string => {
   return tableOf(['Metric', 'Type', 'Process', 'Meaning'], rows);
 };
 
-/** A caller with an API key, who gets the old statuses where the operator enables them. */
-const keyCaller = { req: { rawHeaders: [], headers: {} }, search: '' } as unknown as Exchange;
-
 /** Codes that have a second status: that of an entity which a body names. */
 const inBody: Readonly<Partial<Record<FaultCode, number>>> = { PRODUCT_NOT_FOUND: 422 };
 
@@ -114,7 +109,7 @@ const errorsTable = (): string => {
   const rows = faultCodes.map((name) => {
     const own = faultStatus(name);
     const status = [own, inBody[name]].filter((one) => one !== undefined).join(', ');
-    return [name, status, String(legacyStatus(keyCaller, name, own)), faultTexts[name]];
+    return [name, status, String(faultLegacyStatus(name)), faultTexts[name]];
   });
   return tableOf(['Code', 'Status', 'Old', 'Meaning'], rows);
 };
