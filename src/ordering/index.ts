@@ -99,7 +99,10 @@ export const createOrdering = (deps: OrderingDeps): Ordering => {
   const url = settings.address_resolver_url;
   return {
     operations: operationsWith({
-      ...{ db, log, cursors: createCursors(cursorKey), tokenOf },
+      db,
+      log,
+      cursors: createCursors(cursorKey),
+      tokenOf,
       ...(url !== undefined && { resolveAddress: createAddressResolver({ url, log }) }),
     }),
     services: [createReceiptExpiry(deps), createTimeOutOrders({ ...deps, tokenOf })],

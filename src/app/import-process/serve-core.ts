@@ -26,7 +26,11 @@ export const serveCore = async (settings: ImportSettings, send: (message: ChildM
   const db = createDatabase(pool);
   const cursorKey = Buffer.from(settings.cursorKey, 'base64');
   const { operations } = createOrdering({
-    ...{ db, cursorKey, clock: systemClock, log, settings: settings.ordering },
+    db,
+    cursorKey,
+    clock: systemClock,
+    log,
+    settings: settings.ordering,
     orderTokenKey: Buffer.from(settings.orderTokenKey, 'base64'),
   });
   const imports = operations.filter((operation) => operation.longWork === true);

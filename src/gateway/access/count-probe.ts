@@ -53,10 +53,16 @@ export const createCountProbe = (deps: CountProbeDeps): ((exchange: Exchange, fa
     const value = secretOf(presented);
     recorder.countFailed(
       {
-        ...{ token_id: null, tenants: [], ...named },
+        token_id: null,
+        tenants: [],
+        ...named,
         fingerprint: value === undefined ? null : fingerprint(value),
-        ...{ route_id: null, scopes: [], address: sourceOf(exchange.req) },
-        ...{ action: 'request.denied', reason: code.toLowerCase(), details: JSON.stringify({ code, status }) },
+        route_id: null,
+        scopes: [],
+        address: sourceOf(exchange.req),
+        action: 'request.denied',
+        reason: code.toLowerCase(),
+        details: JSON.stringify({ code, status }),
       },
       exchange.requestId,
     );

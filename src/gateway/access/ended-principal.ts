@@ -27,6 +27,11 @@ const noScopes: ReadonlySet<string> = new Set();
 /** A caller that is known and reaches no tenant and no scope. */
 export const endedPrincipal = (kind: 'api_key' | 'api_client', id: string): Principal =>
   Object.freeze({
-    ...{ kind, id, credentialId: id, tenants: [], tenantsDisabled: [], scopes: noScopes },
+    kind,
+    id,
+    credentialId: id,
+    tenants: [],
+    tenantsDisabled: [],
+    scopes: noScopes,
     asserted: { kind, id, tenants: [], tenants_disabled: [], scopes: [] },
   });

@@ -56,7 +56,10 @@ export const createPrincipals = (deps: PrincipalsDeps) => {
       tenantsDisabled: record.tenantsDisabled,
       scopes,
       asserted: {
-        ...{ kind, id, tenants: [...record.tenants], tenants_disabled: [...record.tenantsDisabled] },
+        kind,
+        id,
+        tenants: [...record.tenants],
+        tenants_disabled: [...record.tenantsDisabled],
         scopes: [...scopes],
       },
     });

@@ -123,7 +123,9 @@ export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision =
         scopes: exchange.route?.scopes ?? [],
         address: sourceOf(exchange.req),
         details: JSON.stringify({
-          ...{ code: fault.code, status: fault.status, missing_scopes: fault.extra?.missing_scopes },
+          code: fault.code,
+          status: fault.status,
+          missing_scopes: fault.extra?.missing_scopes,
           ...(reason !== undefined && { by: 'upstream' }),
         }),
       });

@@ -81,7 +81,10 @@ export const createStartingDoor = ({ settings, origin, log }: StartingDoorDeps):
     upgradeHandler: createRefuseUpgrade(front, stillStarting),
     wantsUpgrade: () => false,
     clientErrorHandler: createOnClientError({
-      ...{ edgeHeaders, dialects, requestIds, log },
+      edgeHeaders,
+      dialects,
+      requestIds,
+      log,
       answered: uncounted,
       refused: uncounted,
     }),

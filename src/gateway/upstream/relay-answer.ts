@@ -166,7 +166,10 @@ const startAnswer = (state: State, controller: Controller, status: number, heade
     if (state.exchange.method !== 'HEAD') for (const chunk of collected) pass(state, chunk);
   };
   state.collector = state.deps.translate(state.exchange, {
-    ...{ status, headers, controller, passOn },
+    status,
+    headers,
+    controller,
+    passOn,
     toPublicLocation: state.events.toPublicLocation,
   });
 };

@@ -39,7 +39,8 @@ const waysOf = (
   const isAlone = found.length === 1;
   const ways = found.map(({ condition, inSequence }) => ({
     ranges: [and([of, condition, ...(inSequence ? dates : [])])],
-    ...{ inSequence, isWhole: isAlone && inSequence },
+    inSequence,
+    isWhole: isAlone && inSequence,
   }));
   const all: Way = { ranges: [and([of, ...dates])], inSequence: true, isWhole: found.length === 0 };
   return { ways: [...ways, all], fits: and([of, ...dates, ...found.map(({ condition }) => condition)]) };

@@ -97,7 +97,11 @@ const createOperation = (tokenOf: OrderToken, resolveAddress: AddressResolver | 
     }),
     handle: async ({ db, restuid, params, caller, now }) => {
       const result = await placeOrder(db, {
-        ...{ restuid, sent: params, clientId: caller.id, now, tokenOf },
+        restuid,
+        sent: params,
+        clientId: caller.id,
+        now,
+        tokenOf,
         resolved: resolvedOf(params),
       });
       if (result.kind === 'placed') return { body: { order: result.receipt } };

@@ -68,7 +68,11 @@ export type ListQuery = {
 
 /** The first page, without a cursor. */
 export const firstItems = (pagesize: number): ListQuery => ({
-  ...{ page: 1, pagesize, offset: 0, after: undefined, total: null },
+  page: 1,
+  pagesize,
+  offset: 0,
+  after: undefined,
+  total: null,
 });
 
 /** `last`: where the next page begins. `total` null: more than are counted. */

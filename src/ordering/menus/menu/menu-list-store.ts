@@ -36,8 +36,12 @@ export const listCategories = async (
   const tenant = sql`c.restuid = ${restuid}`;
   const range = sql`${tenant} and c.removed_at is null ${filter.visibleOnly ? sql`and not c.hidden` : sql``}`;
   const source = {
-    ...{ table: sql`ordering.categories`, alias: 'c', tables: sql`ordering.categories c` },
-    ...{ tenant, columns: withCount, isAscending: true },
+    table: sql`ordering.categories`,
+    alias: 'c',
+    tables: sql`ordering.categories c`,
+    tenant,
+    columns: withCount,
+    isAscending: true,
     key: [
       { column: sql`c.position`, type: position },
       { column: sql`c.uid`, type: uid },

@@ -48,7 +48,10 @@ export const createLeanHistogram = (
 ): ((labels: Labels) => { observe(value: number): void }) => {
   const children = new Map<string, Observed>();
   const get = async () => ({
-    ...{ name, help, type: 'histogram', aggregator: 'sum' },
+    name,
+    help,
+    type: 'histogram',
+    aggregator: 'sum',
     values: [...children.values()].flatMap((child) => seriesOf(name, buckets, child)),
   });
   // The registry uses only these two members; its types know only its own classes.

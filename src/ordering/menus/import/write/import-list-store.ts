@@ -27,7 +27,11 @@ export const listImports = (
   const table = sql`ordering.menu_imports`;
   const range = visible(restuid, clientId);
   const source = {
-    ...{ table, alias: 'menu_imports', tables: table, tenant: sql`restuid = ${restuid}`, fits: sql`true` },
+    table,
+    alias: 'menu_imports',
+    tables: table,
+    tenant: sql`restuid = ${restuid}`,
+    fits: sql`true`,
     columns: sql`${importColumns}, ${shown}, ${isRunning} as "isRunning"`,
     key: [
       { column: sql`${isRunning}::integer`, type: sql`integer` },
@@ -36,7 +40,9 @@ export const listImports = (
     ],
     ways: [
       {
-        ...{ ranges: [range], inSequence: true, isWhole: true },
+        ranges: [range],
+        inSequence: true,
+        isWhole: true,
         candidates: (after: Key | undefined, limit: number) => runningFirst(range, after, limit),
       },
     ],
