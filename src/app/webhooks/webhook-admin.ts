@@ -66,10 +66,10 @@ export const createWebhookCalls = (
       now: clock.now(),
       signal: new AbortController().signal,
     };
-    if (operation.method === 'POST') await operation.check?.({ ...input, db: store.db });
+    const checked = operation.method === 'POST' ? await operation.check?.({ ...input, db: store.db }) : undefined;
     const answer =
       operation.method === 'GET' || operation.transaction === false
-        ? await operation.handle({ ...input, db: store.db })
+        ? await operation.handle({ ...input, db: store.db }, checked)
         : await inTransaction(store.db, async (tx) => {
             // The parameters, without the secret.
             await note(tx, actor, restuid, {
@@ -77,7 +77,7 @@ export const createWebhookCalls = (
               ...(params as Payload),
               secret: undefined,
             });
-            return operation.handle({ ...input, db: tx });
+            return operation.handle({ ...input, db: tx }, checked);
           });
     if (!('body' in answer)) throw new Error(`${operation.path} gave no object`);
     // Members in the order of the interface, and no others.

@@ -62,13 +62,11 @@ const getOperation = (tokenOf: OrderToken): Operation =>
   });
 
 const createOperation = (tokenOf: OrderToken, resolveAddress: AddressResolver | undefined): Operation => {
-  // Kept beside the parameters, not in them: an external id remembers what was sent.
-  const resolved = new WeakMap<SentOrder, Resolved>();
-  /** A question that was not asked because an answer was there to be replayed has no answer now. */
-  const resolvedOf = (sent: SentOrder): Resolved | undefined =>
+  /** The check does not run when an answer can be replayed; when that receipt is gone by now, the address is unresolved. */
+  const resolvedOf = (sent: SentOrder, checked: Resolved | undefined): Resolved | undefined =>
     resolveAddress === undefined || placeToResolve(sent) === undefined
       ? undefined
-      : (resolved.get(sent) ?? { kind: 'unreachable' });
+      : (checked ?? { kind: 'unreachable' });
   return operation({
     method: 'POST',
     path: '/order/create',
@@ -90,19 +88,19 @@ const createOperation = (tokenOf: OrderToken, resolveAddress: AddressResolver | 
     params: createParams,
     answer: z.object({ order: receiptAnswer }),
     ...(resolveAddress && {
-      check: async ({ params, signal }: OperationInput<SentOrder>) => {
+      check: async ({ params, signal }: OperationInput<SentOrder>): Promise<Resolved | undefined> => {
         const placeId = placeToResolve(params);
-        if (placeId !== undefined) resolved.set(params, await resolveAddress(placeId, signal));
+        return placeId === undefined ? undefined : resolveAddress(placeId, signal);
       },
     }),
-    handle: async ({ db, restuid, params, caller, now }) => {
+    handle: async ({ db, restuid, params, caller, now }, checked: Resolved | undefined) => {
       const result = await placeOrder(db, {
         restuid,
         sent: params,
         clientId: caller.id,
         now,
         tokenOf,
-        resolved: resolvedOf(params),
+        resolved: resolvedOf(params, checked),
       });
       if (result.kind === 'placed') return { body: { order: result.receipt } };
       if (result.kind === 'repeated')

@@ -76,17 +76,18 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
     db,
     signal: ctx.state.signal as AbortSignal,
   });
-  const run = async (db: Kysely<unknown>): Promise<WireAnswer> => {
-    const answer = await operation.handle(input(db));
+  const run = async (db: Kysely<unknown>, checked?: unknown): Promise<WireAnswer> => {
+    const answer = await operation.handle(input(db), checked);
     const text = 'json' in answer ? answer.json : render(operation, answer.body);
     return { status: 200, body: text, headers: { ...answer.headers } };
   };
   if (operation.method === 'GET') return send(ctx, await run(deps.db));
-  const check = async (): Promise<void> => operation.check?.(input(deps.db));
+  const check = async (): Promise<unknown> => operation.check?.(input(deps.db));
   const key = readIdempotencyKey(ctx.req.headers['idempotency-key']);
   if (key === undefined) {
-    await check();
-    return send(ctx, await (operation.transaction === false ? run(deps.db) : inTransaction(deps.db, run)));
+    const checked = await check();
+    const runsBare = operation.transaction === false;
+    return send(ctx, await (runsBare ? run(deps.db, checked) : inTransaction(deps.db, (tx) => run(tx, checked))));
   }
   const request: IdempotentRequest = {
     owner: caller.id,
@@ -98,12 +99,13 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
     requestId: String(ctx.state.requestId),
     sealing: operation.isSecret === true ? sealingOf(deps, caller.id, key) : undefined,
   };
-  if (operation.check !== undefined && !(await hasReceipt(deps.db, request, deps.clock.now()))) await check();
+  const needsCheck = operation.check !== undefined && !(await hasReceipt(deps.db, request, deps.clock.now()));
+  const checked = needsCheck ? await check() : undefined;
   send(
     ctx,
     operation.transaction === false
-      ? await runOnceOutside(deps.db, request, deps.clock.now(), () => run(deps.db))
-      : await inTransaction(deps.db, (tx) => runOnce(tx, request, deps.clock.now(), () => run(tx))),
+      ? await runOnceOutside(deps.db, request, deps.clock.now(), () => run(deps.db, checked))
+      : await inTransaction(deps.db, (tx) => runOnce(tx, request, deps.clock.now(), () => run(tx, checked))),
   );
 };
 

@@ -105,5 +105,6 @@ const endSpan = (span: TraceSpan, ctx: Context, route: string): void => {
 /** A retried transaction shows as a second span. */
 const withSpan = (operation: Operation, spans: WeakMap<AbortSignal, TraceSpan>): Operation => ({
   ...operation,
-  handle: (input) => traced(spans.get(input.signal), `operation ${operation.path}`, () => operation.handle(input)),
+  handle: (input, checked) =>
+    traced(spans.get(input.signal), `operation ${operation.path}`, () => operation.handle(input, checked)),
 });

@@ -29,7 +29,7 @@ type OperationAnswer<A> =
 /** An error of one operation: its code, or [code, status] when the status differs from that of the code. */
 export type OwnError = FaultCode | readonly [FaultCode, number];
 
-export type Operation<P = unknown, A = unknown> = {
+export type Operation<P = unknown, A = unknown, C = unknown> = {
   method: 'GET' | 'POST';
   /** Below /api, for example `/orders/list`. */
   path: string;
@@ -48,9 +48,9 @@ export type Operation<P = unknown, A = unknown> = {
   body?: BodyBounds;
   /**
    * Work that needs the network before a POST changes anything. It runs outside the transaction, and not for a replayed
-   * answer. `db` is the pool. Throws like `handle`.
+   * answer. `db` is the pool. `handle` gets its result. Throws like `handle`.
    */
-  check?(input: OperationInput<P>): Promise<void>;
+  check?(input: OperationInput<P>): Promise<C>;
   /**
    * False: the POST waits for the network and changes nothing, so it gets no transaction, which would occupy a connection.
    */
@@ -59,12 +59,15 @@ export type Operation<P = unknown, A = unknown> = {
   isSecret?: boolean;
   /** Long work, which blocks other requests: the program may serve it in a process of its own. */
   longWork?: true;
-  /** Refusals of steps 15-17 are thrown as Fault by the route; the use case returns them as values. */
-  handle(input: OperationInput<P>): Promise<OperationAnswer<A>>;
+  /**
+   * Refusals of steps 15-17 are thrown as Fault by the route; the use case returns them as values. `checked`: the result of
+   * `check`; undefined when it did not run.
+   */
+  handle(input: OperationInput<P>, checked?: C): Promise<OperationAnswer<A>>;
 };
 
 /** Infers parameter and answer types from the schemas. */
-export const operation = <P, A>(definition: Operation<P, A>): Operation => definition as unknown as Operation;
+export const operation = <P, A, C>(definition: Operation<P, A, C>): Operation => definition as unknown as Operation;
 
 /** The tenant of a request, for features that do not know what a tenant is. */
 export const tenantOf = ({ restuid }: { restuid: string }): string => restuid;
