@@ -122,16 +122,20 @@ export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision =
         route_id: exchange.route?.id ?? null,
         scopes: exchange.route?.scopes ?? [],
         address: sourceOf(exchange.req),
-        details: JSON.stringify({
-          code: fault.code,
-          status: fault.status,
-          missing_scopes: fault.extra?.missing_scopes,
-          ...(reason !== undefined && { by: 'upstream' }),
-        }),
+        details: detailsOf(fault, reason),
       });
     },
   };
 };
+
+/** Only the upstream gives a `reason`. */
+const detailsOf = ({ code, status, extra }: Fault, reason: string | undefined): string =>
+  JSON.stringify({
+    code,
+    status,
+    missing_scopes: extra?.missing_scopes,
+    ...(reason !== undefined && { by: 'upstream' }),
+  });
 
 const statuses: ReadonlySet<number> = new Set([401, 403, 429]);
 
