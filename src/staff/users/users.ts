@@ -49,27 +49,26 @@ const linkHours = 24;
 
 export type Users = ReturnType<typeof createUsers>;
 
-export const createUsers = (deps: UsersDeps) => {
+export const createUsers = (deps: UsersDeps) => ({
+  ...userReads(deps),
+  ...invitations(deps),
+  ...accountChanges(deps),
+});
+
+const userReads = ({ db }: UsersDeps) => ({
+  /** See markOfUsers. */
+  mark: (): Promise<string> => markOfUsers(db),
+  find: async (id: string): Promise<ShownUser | undefined> => {
+    const user = await findUser(db, id);
+    return user && showUser(user);
+  },
+  /** Sorted by email, after the email `after`. */
+  list: async (after = '', limit = 100): Promise<ShownUser[]> => (await listUsers(db, after, limit)).map(showUser),
+});
+
+/** New users and their one-time links. */
+const invitations = (deps: UsersDeps) => {
   const { db, clock, record } = deps;
-  /** Changes one user under a lock, in a transaction. */
-  const change = <T>(email: string, work: (tx: Kysely<unknown>, user: UserRow, now: Date) => Promise<T>): Promise<T> =>
-    inTransaction(db, async (tx) => {
-      const found = await findUserByEmail(tx, normalizeEmail(email));
-      const user = found && (await lockUser(tx, found.id));
-      if (user === undefined) throw noSuchUser(email);
-      return work(tx, user, clock.now());
-    });
-  const event = (
-    actor: string,
-    user: Pick<UserRow, 'id' | 'email'>,
-    action: StaffEvent['action'],
-    more = {},
-  ): StaffEvent => ({
-    action,
-    outcome: 'success',
-    actor,
-    details: { user_id: user.id, email: user.email, ...more },
-  });
   return {
     /** Throws VALIDATION_ERROR, or CONFLICT when a user with this email exists. */
     create: async (
@@ -97,19 +96,25 @@ export const createUsers = (deps: UsersDeps) => {
     },
     /** Creates a one-time link and ends the previous one. Its user sets a new password and is signed in. */
     makeLink: (actor: string, email: string): Promise<ShownUser & OneTimeLink> =>
-      change(email, async (tx, user, now) => {
+      change(deps, email, async (tx, user, now) => {
         if (user.disabledAt !== undefined) throw new Fault('CONFLICT', `${user.email} is disabled`);
         const link = await makeLink(deps, tx, user.id, now);
         await record(tx, now, event(actor, user, 'user.link_made'));
         return { ...showUser(user), ...link };
       }),
+  };
+};
+
+const accountChanges = (deps: UsersDeps) => {
+  const { record } = deps;
+  return {
     /** Members that are not named keep their value. Sessions continue, because each request reads the role again. */
     set: (
       actor: string,
       email: string,
       given: { role?: string | undefined; restaurants?: readonly string[] | undefined },
     ): Promise<ShownUser> =>
-      change(email, async (tx, user, now) => {
+      change(deps, email, async (tx, user, now) => {
         const role = given.role === undefined ? user.role : checkRole(given.role);
         const restaurants = checkRestaurants(role, given.restaurants ?? (role === 'owner' ? user.restaurants : []));
         await setRole(tx, user.id, role);
@@ -119,7 +124,7 @@ export const createUsers = (deps: UsersDeps) => {
       }),
     /** Ends every session and link at once. */
     disable: (actor: string, email: string): Promise<ShownUser> =>
-      change(email, async (tx, user, now) => {
+      change(deps, email, async (tx, user, now) => {
         await setDisabled(tx, user.id, user.disabledAt ?? now);
         await endLink(tx, user.id);
         const sessions = await deleteSessions(tx, user.id);
@@ -127,29 +132,46 @@ export const createUsers = (deps: UsersDeps) => {
         return showUser({ ...user, disabledAt: user.disabledAt ?? now });
       }),
     enable: (actor: string, email: string): Promise<ShownUser> =>
-      change(email, async (tx, user, now) => {
+      change(deps, email, async (tx, user, now) => {
         await setDisabled(tx, user.id, undefined);
         await record(tx, now, event(actor, user, 'user.changed', { state: 'enabled' }));
         return showUser({ ...user, disabledAt: undefined });
       }),
     /** For a user who has lost both the device and the recovery codes. */
     removeTotp: (actor: string, email: string): Promise<ShownUser> =>
-      change(email, async (tx, user, now) => {
+      change(deps, email, async (tx, user, now) => {
         if (user.totpSince === undefined) throw new Fault('CONFLICT', `${user.email} has no second factor`);
         await removeTotp(tx, user.id);
         await record(tx, now, event(actor, user, 'user.totp_removed'));
         return showUser({ ...user, totpSince: undefined });
       }),
-    /** See markOfUsers. */
-    mark: (): Promise<string> => markOfUsers(db),
-    find: async (id: string): Promise<ShownUser | undefined> => {
-      const user = await findUser(db, id);
-      return user && showUser(user);
-    },
-    /** Sorted by email, after the email `after`. */
-    list: async (after = '', limit = 100): Promise<ShownUser[]> => (await listUsers(db, after, limit)).map(showUser),
   };
 };
+
+/** Changes one user under a lock, in a transaction. */
+const change = <T>(
+  { db, clock }: UsersDeps,
+  email: string,
+  work: (tx: Kysely<unknown>, user: UserRow, now: Date) => Promise<T>,
+): Promise<T> =>
+  inTransaction(db, async (tx) => {
+    const found = await findUserByEmail(tx, normalizeEmail(email));
+    const user = found && (await lockUser(tx, found.id));
+    if (user === undefined) throw noSuchUser(email);
+    return work(tx, user, clock.now());
+  });
+
+const event = (
+  actor: string,
+  user: Pick<UserRow, 'id' | 'email'>,
+  action: StaffEvent['action'],
+  more = {},
+): StaffEvent => ({
+  action,
+  outcome: 'success',
+  actor,
+  details: { user_id: user.id, email: user.email, ...more },
+});
 
 /** The link is a credential: it sets the password once, within a day. */
 const makeLink = async (
