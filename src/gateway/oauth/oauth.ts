@@ -90,10 +90,10 @@ const write = (ctx: Context, { status, headers, body }: OAuthAnswer): void => {
 };
 
 /** The form of a request, from which the audit of its refusal reads the claimed client. */
-const forms = new WeakMap<Context, Form>();
+const formOf = (ctx: Context): Form | undefined => ctx.state.form as Form | undefined;
 
 const keepForm = (ctx: Context, form: Form): Form => {
-  forms.set(ctx, form);
+  ctx.state.form = form;
   return form;
 };
 
@@ -161,7 +161,7 @@ const createEndpoint = (deps: OAuthDeps, answer: Endpoint): Endpoint => {
       const refusal = toRefusal(error);
       if (refusal.status >= 500)
         deps.log.error({ request_id: requestId, trace_id: spanOf(ctx)?.traceId, err: error }, 'OAuth request failed');
-      else await deps.audit.refused(ctx, forms.get(ctx), refusal);
+      else await deps.audit.refused(ctx, formOf(ctx), refusal);
       return errorAnswer(withChallenge(refusal, ctx, deps.realm), deps.origin, requestId);
     }
   };
