@@ -24,7 +24,7 @@ export type RecordedEvent = {
 const eventBodyBytesMax = 256 * 1024;
 
 /**
- * Body text with the members in the order of interface 12.2. `object` is the member name ("customer"), `trailing`
+ * Body text with the members in the order of interface 12.2. `object` is the name of its member, `trailing`
  * comes after previous_seq (change, changed_fields). Above the limit the longest lists become null, longest first.
  */
 export const buildEventBody = (parts: {
@@ -33,7 +33,7 @@ export const buildEventBody = (parts: {
   value: Record<string, unknown>;
   id: string;
   created: Date;
-  restuid: string;
+  tenant: string;
   seq: number;
   previousSeq: number | null;
   trailing?: Record<string, unknown>;
@@ -44,7 +44,7 @@ export const buildEventBody = (parts: {
       [parts.object]: value,
       id: parts.id,
       created: parts.created.toISOString(),
-      restuid: parts.restuid,
+      [tenantMember]: parts.tenant,
       seq: parts.seq,
       previous_seq: parts.previousSeq,
       ...parts.trailing,

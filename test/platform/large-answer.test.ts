@@ -17,7 +17,7 @@ const large = operation({
   method: 'GET',
   path: '/large',
   summary: 'A large answer',
-  restaurant: false,
+  hasTenant: false,
   params: z.object({}),
   answer: z.object({ text: z.string() }),
   handle: async () => ({ json }),

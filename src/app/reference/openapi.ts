@@ -85,7 +85,7 @@ const describedOperation = (route: Route, operations: readonly Operation[]): Des
     emits: found.emits ?? [],
     params: found.params,
     answer: found.answer as Described['answer'],
-    restaurant: found.restaurant !== false,
+    restaurant: found.hasTenant !== false,
     hasScopesOfBody: found.scopesOf !== undefined,
   };
 };

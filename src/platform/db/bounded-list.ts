@@ -149,7 +149,7 @@ const probe = async (
 ): Promise<number[]> => {
   const counts = ways.map((way) => {
     const limit = fewOf(way) + 1;
-    // An index with another order cannot start after the cursor.
+    // An index with another sequence cannot start after the cursor.
     const reached = way.inSequence ? behind(source, query.after) : [];
     const ranges = way.ranges.map((range, i) => {
       const sequence = way.inSequence ? sequenceOf(source) : (way.sorted?.[i] ?? sql``);
@@ -238,12 +238,12 @@ const fewestOf = async (db: Kysely<unknown>, source: ListSource, query: ListQuer
 
 type Looked = { looked: number; fitting: number; early: number; edge: unknown[]; found: unknown[][] };
 
-/** Several filters, or one filter whose index has another order. */
+/** Several filters, or one filter whose index has another sequence. */
 const lookThrough = async <Row>(db: Kysely<unknown>, source: ListSource, query: ListQuery): Promise<Listed<Row>> => {
   const few = await fewestOf(db, source, query);
   const isFew = few !== undefined;
   const way = few ?? source.ways.find(({ inSequence }) => inSequence);
-  if (way === undefined) throw new Error('a list needs one way in its own order');
+  if (way === undefined) throw new Error('a list needs one way in its own sequence');
   // A page number must find the same rows again as the pages before it.
   const isPaged = query.offset > 0;
   const least = source.look ?? lookMax;

@@ -23,7 +23,7 @@ class MigrationError extends Error {
   }
 }
 
-/** Any constant works, as long as no other advisory lock of this product uses it. */
+/** Any constant works, as long as no other advisory lock of this program uses it. */
 const lockKey = 7203517000;
 const lockWait = '5min';
 
@@ -90,7 +90,7 @@ export const migrate = async (
   }
 };
 
-/** The migrations to apply, in the given order. Refuses a database that these migrations do not describe. */
+/** The migrations to apply, in the sequence given. Refuses a database that these migrations do not describe. */
 const findPending = (migrations: readonly Migration[], applied: readonly Applied[]): Migration[] => {
   const known = new Map(migrations.map((migration) => [keyOf(migration), migration]));
   if (known.size !== migrations.length)

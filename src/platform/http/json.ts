@@ -1,4 +1,4 @@
-/** JSON in one canonical order, so two texts of the same value compare equal. */
+/** JSON with its members in one canonical sequence, so two texts of the same value compare equal. */
 import { inexactTextOf } from './exact-json.ts';
 
 /** Members sorted by name at every level; inexact numbers as they were sent. Depth is bounded by the body reader. */

@@ -1,6 +1,6 @@
 /**
  * Turns operations into routes of the internal listener. The order of the steps is policy (interface 6.2, steps 9-17):
- * size and syntax, restaurant, parameters, scopes that depend on them, idempotency, then the operation in one transaction.
+ * size and syntax, tenant, parameters, scopes that depend on them, idempotency, then the operation in one transaction.
  */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
@@ -9,6 +9,7 @@ import type { Context } from 'koa';
 import Router from 'koa-router';
 import type { Kysely } from 'kysely';
 import type { AssertedCaller, VerifyAssertion } from '#src/contract/assertion.ts';
+import { tenantMember } from '#src/contract/event.ts';
 import { Fault, internalFault, validationFault } from '#src/contract/fault.ts';
 import { assertionHeader, dialectHeader } from '#src/contract/headers.ts';
 import type { Clock } from '../clock.ts';
@@ -17,7 +18,7 @@ import type { SecretBox } from '../secret-box.ts';
 import { textSlices } from '../text-slices.ts';
 import type { Operation, OperationInput } from './operation.ts';
 import { type BodyBounds, mayBeLarge, readJsonObject } from './read-body.ts';
-import { resolveRestaurant } from './restaurant.ts';
+import { resolveTenant } from './resolve-tenant.ts';
 import {
   hasReceipt,
   type IdempotentRequest,
@@ -63,14 +64,14 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
   if (body !== undefined && Object.hasOwn(body, 'access_token')) throw tokenInBody(ctx);
   const shape = operation.params.shape;
   const merged = mergeParameters(shape, query.values, body);
-  const restuid = operation.restaurant === false ? '' : resolveRestaurant(caller, restuidOf(merged));
+  const tenant = operation.hasTenant === false ? '' : resolveTenant(caller, namedTenantOf(merged));
   const params = parseParameters(operation.params, merged.values, [...query.errors, ...merged.errors]);
   requireScopes(caller, operation.scopesOf?.(params) ?? []);
 
   const input = (db: Kysely<unknown>): OperationInput<unknown> => ({
     params,
     caller,
-    restuid,
+    [tenantMember]: tenant,
     requestId: String(ctx.state.requestId),
     now: deps.clock.now(),
     db,
@@ -163,13 +164,16 @@ const callerOf = (request: IncomingMessage, verify: VerifyAssertion): AssertedCa
   });
 };
 
-const restuidOf = (merged: { values: Record<string, unknown>; errors: readonly { pointer: string }[] }): unknown => {
-  const conflict = merged.errors.find((error) => error.pointer === 'restuid');
+const namedTenantOf = (merged: {
+  values: Record<string, unknown>;
+  errors: readonly { pointer: string }[];
+}): unknown => {
+  const conflict = merged.errors.find((error) => error.pointer === tenantMember);
   if (conflict !== undefined)
     throw validationFault([
-      { pointer: 'restuid', code: 'CONFLICTING_VALUES', message: 'differs between query and body' },
+      { pointer: tenantMember, code: 'CONFLICTING_VALUES', message: 'differs between query and body' },
     ]);
-  return merged.values.restuid;
+  return merged.values[tenantMember];
 };
 
 /** RFC 6750 section 2 allows one way to send a token here: the Authorization header. */

@@ -5,14 +5,15 @@
 import type { Kysely } from 'kysely';
 import type { z } from 'zod';
 import type { AssertedCaller } from '#src/contract/assertion.ts';
+import { tenantMember } from '#src/contract/event.ts';
 import type { FaultCode } from '#src/contract/fault.ts';
 import type { BodyBounds } from './read-body.ts';
 
 export type OperationInput<P> = {
   params: P;
   caller: AssertedCaller;
-  /** The restaurant of this request (interface 3.3); "" for operations without one. */
-  restuid: string;
+  /** The tenant of this request (interface 3.3); "" for operations without one. */
+  [tenantMember]: string;
   requestId: string;
   now: Date;
   /** The open transaction for POST, the connection pool for GET. */
@@ -31,7 +32,7 @@ export type OwnError = FaultCode | readonly [FaultCode, number];
 
 export type Operation<P = unknown, A = unknown, C = unknown> = {
   method: 'GET' | 'POST';
-  /** Below /api, for example `/orders/list`. */
+  /** Below /api, for example `/events/list`. */
   path: string;
   summary: string;
   /** For the reference: errors of this operation beside those that every operation can give. */
@@ -41,8 +42,8 @@ export type Operation<P = unknown, A = unknown, C = unknown> = {
   /** One schema for query and body together. */
   params: z.ZodObject<Readonly<Record<string, z.ZodType>>> & z.ZodType<P>;
   answer: z.ZodType<A>;
-  /** False: the operation belongs to no single restaurant. Default true. */
-  restaurant?: boolean;
+  /** False: the operation belongs to no single tenant. Default true. */
+  hasTenant?: boolean;
   /** Scopes that depend on the body (interface 6.2 step 13). */
   scopesOf?: (params: P) => readonly string[];
   body?: BodyBounds;
@@ -70,4 +71,4 @@ export type Operation<P = unknown, A = unknown, C = unknown> = {
 export const operation = <P, A, C>(definition: Operation<P, A, C>): Operation => definition as unknown as Operation;
 
 /** The tenant of a request, for features that do not know what a tenant is. */
-export const tenantOf = ({ restuid }: { restuid: string }): string => restuid;
+export const tenantOf = ({ [tenantMember]: tenant }: { [tenantMember]: string }): string => tenant;

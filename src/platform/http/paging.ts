@@ -1,5 +1,5 @@
 /**
- * Lists by page and by cursor (interface 7). A cursor is opaque and signed. It names its list, restaurant and filters, the
+ * Lists by page and by cursor (interface 7). A cursor is opaque and signed. It names its list, tenant and filters, the
  * sort key of the last item, the page it leads to and the total of its first page.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
@@ -49,7 +49,7 @@ type PageQuery<K> = {
 };
 
 export type Cursors = {
-  /** Throws CURSOR_INVALID, MIXED_PAGING. `scope`: list name, restaurant and filters as JSON values. */
+  /** Throws CURSOR_INVALID, MIXED_PAGING. `scope`: list name, tenant and filters as JSON values. */
   read<K>(
     params: { page?: number | undefined; pagesize?: number | undefined; cursor?: string | undefined },
     scope: unknown,

@@ -1,5 +1,6 @@
 /** Turns the values of a request into typed parameters, and names every fault at once (interface 1, 6.1, 6.2 step 12). */
 import type { z } from 'zod';
+import { tenantMember } from '#src/contract/event.ts';
 import type { DetailCode, FaultDetail } from '#src/contract/fault.ts';
 import { validationFault } from '#src/contract/fault.ts';
 
@@ -67,9 +68,6 @@ export const readQuery = (search: string): { values: Record<string, string>; err
   return { values, errors };
 };
 
-/** A parameter of every operation, so no operation declares it. */
-const tenantName = 'restuid';
-
 /** One set of parameters from query and body; the same name in both must mean the same value after conversion. */
 export const mergeParameters = (
   shape: Readonly<Record<string, z.ZodType>>,
@@ -79,8 +77,8 @@ export const mergeParameters = (
   if (body === undefined) return { values: { ...query }, errors: [] };
   const errors: FaultDetail[] = [];
   for (const [name, inQuery] of Object.entries(query)) {
-    // Unknown names are ignored, so they cannot contradict each other either.
-    if (!Object.hasOwn(body, name) || !(Object.hasOwn(shape, name) || name === tenantName)) continue;
+    // Unknown names are ignored, so they cannot contradict each other either. No shape holds the name of the tenant.
+    if (!Object.hasOwn(body, name) || !(Object.hasOwn(shape, name) || name === tenantMember)) continue;
     if (!sameValue(shape[name], inQuery, body[name])) {
       errors.push({ pointer: name, code: 'CONFLICTING_VALUES', message: 'differs between query and body' });
     }

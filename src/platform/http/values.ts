@@ -50,7 +50,7 @@ export const withDefault = <T>(type: z.ZodType<T>, value: T): z.ZodType<T> =>
     .transform((given) => given ?? value)
     .meta({ 'x-default': value });
 
-/** Distinguishes "not named" (undefined) from "clear it" (null or an empty string): customer/update. */
+/** Distinguishes "not named" (undefined) from "clear it" (null or an empty string). */
 export const clearable = <T>(type: z.ZodType<T>): z.ZodType<T | null | undefined> =>
   z.preprocess(
     (input) => (typeof input === 'string' && input.trim() === '' ? null : input),

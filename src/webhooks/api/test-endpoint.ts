@@ -1,5 +1,5 @@
 /** One attempt with a made-up event (interface 12.5, webhook/test). It is neither recorded nor tried again. */
-import { buildEventBody, tenantMember } from '#src/contract/event.ts';
+import { buildEventBody } from '#src/contract/event.ts';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
@@ -47,7 +47,7 @@ const attempt = async (
     value: { uid: endpoint.uid },
     id,
     created: started,
-    [tenantMember]: endpoint.tenant,
+    tenant: endpoint.tenant,
     seq: 0,
     previousSeq: null,
   });

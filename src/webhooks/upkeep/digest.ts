@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import { buildEventBody, tenantMember } from '#src/contract/event.ts';
+import { buildEventBody } from '#src/contract/event.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { digestEvents, type KindDigest, oldestWriterSeconds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
@@ -91,7 +91,7 @@ const sendDigests = async (
       value: { from: from.toISOString(), to: to.toISOString(), kinds: kindsOf(kinds, found.get(tenant) ?? []) },
       id,
       created: now,
-      [tenantMember]: tenant,
+      tenant,
       seq,
       previousSeq: lastSeq,
     });

@@ -46,7 +46,7 @@ export const eventBody = (tenant: string, id: string, entity: string): string =>
     value: customer(entity),
     id,
     created: new Date(),
-    restuid: tenant,
+    tenant,
     seq: 1,
     previousSeq: null,
     trailing: { change: 'updated', changed_fields: ['phone'] },

@@ -38,7 +38,7 @@ export class PipelinedDialect extends PlainDialect {
   }
 }
 
-/** Lets each statement of a transaction go to the driver when it is executed: that order is the order of the server. */
+/** Lets each statement of a transaction go to the driver when it is executed, so the server gets them in that order. */
 export const sendAtOnce = async (tx: Transaction<unknown>): Promise<void> => {
   const waiting = tx.getExecutor();
   const connection = await waiting.provideConnection(async (only) => only);

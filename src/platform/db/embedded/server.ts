@@ -56,7 +56,7 @@ const postgresSettings = (settings: ServerSettings): Record<string, string> => (
   logging_collector: 'off',
   log_checkpoints: 'off',
   log_line_prefix: '%m [%p] ',
-  // Statements and the details of errors hold customers' data.
+  // Statements and the details of errors hold personal data.
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
   // The default bounds count WAL segments, and segments are small here. With few of them, commits beside a large import wait

@@ -8,11 +8,11 @@ import type { RecordedEvent } from '#src/contract/event.ts';
 import { arrayLiteral } from '../array-literal.ts';
 import type { WeeklyTable } from './partitions.ts';
 
-/** Any constant works, as long as no other advisory lock of this product uses it. */
+/** Any constant works, as long as no other advisory lock of this program uses it. */
 const dispatchLock = sql`7203517001::bigint`;
 
 /**
- * Only one dispatcher works at a time: two could see seq 1 and seq 2 of an entity in either order. The work under the lock
+ * Only one dispatcher works at a time: two could see seq 2 of an entity before seq 1. The work under the lock
  * is one insert per batch, so one dispatcher is enough. False: another dispatcher holds the lock.
  */
 export const lockDispatch = async (tx: Kysely<unknown>): Promise<boolean> => {

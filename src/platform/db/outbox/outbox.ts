@@ -84,7 +84,7 @@ const eventOf = async (draft: EventDraft, previousSeq: number | null): Promise<R
     value: await draft.value(),
     id,
     created,
-    restuid: tenant,
+    tenant,
     seq,
     previousSeq,
     ...(trailing === undefined ? undefined : { trailing }),
