@@ -43,7 +43,7 @@ export type ShownUser = {
   created: string;
 };
 
-export type OneTimeLink = { link: string; expires: string };
+type OneTimeLink = { link: string; expires: string };
 
 const linkHours = 24;
 
