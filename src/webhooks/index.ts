@@ -20,14 +20,12 @@ import type { Service } from '#src/platform/supervisor.ts';
 import type { Api, KindScopes } from './api/api.ts';
 import { deliveryOperations } from './api/delivery-operations.ts';
 import { endpointOperations } from './api/endpoint-operations.ts';
-import { createTestEndpoint } from './api/test-endpoint.ts';
 import type { WebhooksSettings } from './config.ts';
 import { createDeliver, type Deliver } from './deliver/deliver.ts';
 import { createFastPath, type FastPath } from './deliver/fast-path.ts';
 import { createSender } from './deliver/sender.ts';
 import { createWorkerIdentity } from './deliver/worker-identity.ts';
 import { createDispatch } from './dispatch/dispatch.ts';
-import type { NewEndpoint } from './endpoints/endpoints.ts';
 import { createForward, type Forward } from './forward/forward.ts';
 import { createForwardWithSecret, type SecretForward } from './forward/forward-with-secret.ts';
 import { createRedeliver } from './redeliver/redeliver.ts';
@@ -42,10 +40,18 @@ import { watchQueue } from './telemetry/watch-queue.ts';
 import { createCancelBacklog } from './upkeep/cancel-backlog.ts';
 import { createDigest } from './upkeep/digest.ts';
 import { createDeliveryRetention } from './upkeep/retain-deliveries.ts';
+import { type ChangeEndpoints, createChangeEndpoints } from './use-cases/change-endpoints.ts';
+import { createTestEndpoint } from './use-cases/test-endpoint.ts';
 
 export type { KindScopes } from './api/api.ts';
 export { describedEvents, type OwnEvent } from './api/described-events.ts';
-export type { TenantDates } from './api/endpoint-params.ts';
+export {
+  createParams,
+  endpointChangesOf,
+  newEndpointOf,
+  type TenantDates,
+  updateParams,
+} from './api/endpoint-params.ts';
 export { redeliveryStateOf } from './api/redelivery-operation.ts';
 export {
   createEndpoint,
@@ -53,7 +59,6 @@ export {
   isSecret,
   makeSecret,
   moveEndpoint,
-  type NewEndpoint,
   secretRule,
 } from './endpoints/endpoints.ts';
 export type { Forwarded } from './forward/forward.ts';
@@ -61,10 +66,11 @@ export type { LoggedAttempt } from './log/delivery-log-store.ts';
 export { historyStepMax } from './log/delivery-page-store.ts';
 export { nextTryOf, nextTryOfEndpoint } from './log/next-try.ts';
 export { createWebhookViews, type ShownDelivery, type ShownEndpoint, type WebhookViews } from './log/webhook-views.ts';
+export type { Redelivered } from './redeliver/redeliver.ts';
 export { createSigningKeys, rotateWebhookKey } from './signing/signing-keys.ts';
 export type { Resolve, TargetRules } from './target/target.ts';
 
-export type { Forward };
+export type { ChangeEndpoints, Forward };
 
 export const webhooksMigrations = loadMigrations('webhooks', new URL('./migrations/', import.meta.url));
 
@@ -189,43 +195,47 @@ type WebhookApiDeps = SendingDeps & {
   /** 32 bytes: signs the cursors of lists. */
   cursorKey: Buffer;
   datesOf: Api['datesOf'];
-  /** Owner of new endpoints; default: the calling client. */
-  owner?: NewEndpoint['owner'];
 };
 
-/** The operations; `close` ends the connections of `webhook/test`. */
-export const createWebhookApi = (deps: WebhookApiDeps): { operations: Operation[]; close(): Promise<void> } => {
-  const { box, clock, rules, resolve, kindScopes, datesOf, settings } = deps;
+/**
+ * The operations, all in one list and each by its name, and the changes that they share with the panel. `close` ends the
+ * connections of `webhook/test`.
+ */
+export const createWebhookApi = (
+  deps: WebhookApiDeps,
+): { operations: Operation[]; byName: WebhookOperations; changes: ChangeEndpoints; close(): Promise<void> } => {
+  const { clock, settings, kindScopes, datesOf } = deps;
   const { send, close, headersFor } = sendingWith(deps);
-  const operations = operationsWith({
-    box,
-    clock,
-    rules,
-    ...(resolve === undefined ? undefined : { resolve }),
+  const changes = createChangeEndpoints({ ...deps, testEndpoint: createTestEndpoint({ send, clock, headersFor }) });
+  const byName = operationsWith({
+    changes,
     kindScopes,
     datesOf,
     cursors: createCursors(deps.cursorKey),
-    testEndpoint: createTestEndpoint({ send, clock, headersFor }),
     signatureHeader: settings.signature_header,
-    owner: deps.owner,
   });
-  return { operations, close };
+  return { operations: Object.values(byName), byName, changes, close };
 };
 
-const operationsWith = (api: Api): Operation[] => [...endpointOperations(api), ...deliveryOperations(api)];
+const operationsWith = (api: Api) => ({ ...endpointOperations(api), ...deliveryOperations(api) });
+
+/** The operations of the interface with the types of their parameters and answers. */
+export type WebhookOperations = ReturnType<typeof operationsWith>;
 
 /** The operations as data, for the reference. Their handlers cannot be called. */
 export const describedOperations = (kindScopes: KindScopes): Operation[] => {
   const never = (): Promise<never> => Promise.reject(new Error('described operations cannot be called'));
-  return operationsWith({
-    box: createSecretBox(Buffer.alloc(32)),
-    clock: { now: () => new Date(0) },
-    rules: { allowPrivate: false, allowedOrigins: [] },
+  const described = operationsWith({
+    changes: createChangeEndpoints({
+      box: createSecretBox(Buffer.alloc(32)),
+      clock: { now: () => new Date(0) },
+      rules: { allowPrivate: false, allowedOrigins: [] },
+      testEndpoint: never,
+    }),
     kindScopes,
     datesOf: never,
     cursors: createCursors(Buffer.alloc(32)),
-    testEndpoint: never,
     signatureHeader: '',
-    owner: undefined,
   });
+  return Object.values(described);
 };

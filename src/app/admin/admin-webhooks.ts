@@ -5,7 +5,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import { createEndpoint, type EndpointsDeps, rotateWebhookKey } from '#src/webhooks/index.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
-import type { Payload } from '../webhooks/webhook-admin.ts';
+import type { WebhookAdmin } from '../webhooks/webhook-admin.ts';
 import { eventKinds } from '../webhooks/wire-engine.ts';
 import { type AdminDeps, assertRestaurant } from './admin-deps.ts';
 
@@ -52,10 +52,10 @@ export const createWebhooksAdmin = ({ installation, settings, actor, webhooks }:
         await appendChange(tx, box, clock.now(), { action: 'webhook.changed', actor, details });
         return made;
       }),
-    /** Calls an operation of the webhook engine for a restaurant, with the names of the interface. */
-    callWebhook: async (restuid: string, path: string, params: Payload): Promise<Payload> => {
+    /** The operations on the webhooks of a restaurant. Throws NOT_FOUND for an unknown restaurant. */
+    webhooksOf: async (restuid: string): Promise<WebhookAdmin> => {
       await assertRestaurant(store.db, restuid);
-      return webhooks.call(restuid, path, params);
+      return webhooks;
     },
   };
 };

@@ -32,7 +32,7 @@ const createAdmin = (installation: Installation, settings: Settings) => {
   const actor = `cli:${userName()}`;
   const credentials = createCredentials({ db: store.db, box, clock, scopes, actor });
   const webhooks = createWebhookAdmin(installation, settings, actor);
-  const forwardEvents = createForwardEvents(installation, settings, webhooks.call);
+  const forwardEvents = createForwardEvents(installation, settings, webhooks);
   const deps = { installation, settings, actor, credentials, webhooks };
   return {
     ...createRestaurantAdmin(deps),

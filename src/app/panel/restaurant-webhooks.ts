@@ -1,10 +1,9 @@
-/** The ports of webhook endpoints and deliveries. Changes use the same operations as the API. */
+/** The ports of webhook endpoints and deliveries: what the pages show. Changes are in change-webhooks.ts. */
 import type {
   AttemptFailure,
   Delivery,
   DeliveryAttempt,
   DeliveryPorts,
-  EndpointFields,
   EndpointPorts,
   EventKind,
   Redelivery,
@@ -16,27 +15,26 @@ import {
   type LoggedAttempt,
   nextTryOf,
   nextTryOfEndpoint,
+  type Redelivered,
   redeliveryStateOf,
   type ShownDelivery,
   type ShownEndpoint,
   type WebhookViews,
 } from '#src/webhooks/index.ts';
-import { createWebhookCalls, type Payload, type WebhookCalls } from '../webhooks/webhook-admin.ts';
-import { eventKinds, targetRules, webhookApiOf } from '../webhooks/wire-engine.ts';
+import { eventKinds } from '../webhooks/wire-engine.ts';
+import { createWebhookChanges, type WebhookChanges } from './change-webhooks.ts';
 import { cursorOf, pageOf, readCursor } from './page-cursor.ts';
 import type { PortDeps } from './port-deps.ts';
 
 export const createWebhookPorts = (deps: PortDeps): { endpoints: EndpointPorts; deliveries: DeliveryPorts } => {
-  const { installation, settings, ownOrigins, onStop } = deps;
-  const api = webhookApiOf(installation, settings, targetRules(settings, ownOrigins), { kind: 'panel', id: 'panel' });
-  const { call, close } = createWebhookCalls(api, installation);
-  onStop(close);
-  const views = createWebhookViews({ db: installation.store.db });
-  const now = (): Date => installation.clock.now();
-  return { endpoints: endpointPorts(call, views, now), deliveries: deliveryPorts(call, views, now) };
+  const { clock, store } = deps.installation;
+  const changes = createWebhookChanges(deps);
+  const views = createWebhookViews({ db: store.db });
+  const now = (): Date => clock.now();
+  return { endpoints: endpointPorts(changes, views, now), deliveries: deliveryPorts(changes, views, now) };
 };
 
-const endpointPorts = (call: WebhookCalls['call'], views: WebhookViews, now: () => Date): EndpointPorts => ({
+const endpointPorts = (changes: WebhookChanges, views: WebhookViews, now: () => Date): EndpointPorts => ({
   list: async (restuid, { after, limit }) => {
     const rows = await views.listEndpoints({ tenant: restuid, after, limit: limit + 1 });
     return pageOf(
@@ -49,31 +47,13 @@ const endpointPorts = (call: WebhookCalls['call'], views: WebhookViews, now: () 
     const row = await views.findEndpoint(restuid, uid);
     return row && endpointOf(row, now());
   },
-  create: async (actor, restuid, fields) => {
-    const { endpoint, secret } = (await call(actor, restuid, '/webhook/create', paramsOf(fields))) as {
-      endpoint: { uid: string };
-      secret: string;
-    };
-    return { uid: endpoint.uid, secret };
-  },
-  update: async (actor, restuid, uid, fields) => {
-    await call(actor, restuid, '/webhook/update', { uid, ...paramsOf(fields) });
-  },
-  setEnabled: async (actor, restuid, uid, enabled) => {
-    await call(actor, restuid, '/webhook/update', { uid, enabled });
-  },
-  remove: async (actor, restuid, uid) => {
-    await call(actor, restuid, '/webhook/remove', { uid });
-  },
-  rotateSecret: async (actor, restuid, uid, overlapHours) => {
-    const params = { uid, overlap_hours: overlapHours };
-    const { secret } = (await call(actor, restuid, '/webhook/rotate-secret', params)) as { secret: string };
-    return secret;
-  },
-  finishRotation: async (actor, restuid, uid) => {
-    await call(actor, restuid, '/webhook/rotate-secret', { uid, finish: true });
-  },
-  test: async (actor, restuid, uid) => testedAttempt(await call(actor, restuid, '/webhook/test', { uid })),
+  create: changes.create,
+  update: changes.update,
+  setEnabled: changes.setEnabled,
+  remove: changes.remove,
+  rotateSecret: changes.rotateSecret,
+  finishRotation: changes.finishRotation,
+  test: async (_actor, restuid, uid) => attemptOf(await changes.test(restuid, uid)),
   history: async (restuid, uid, { stepMs, steps }) => {
     // Aligned to whole steps, so that a step counts the same deliveries each time the page is shown.
     const from = new Date((Math.floor(now().getTime() / stepMs) - steps + 1) * stepMs);
@@ -85,7 +65,7 @@ const endpointPorts = (call: WebhookCalls['call'], views: WebhookViews, now: () 
   },
 });
 
-const deliveryPorts = (call: WebhookCalls['call'], views: WebhookViews, now: () => Date): DeliveryPorts => ({
+const deliveryPorts = (changes: WebhookChanges, views: WebhookViews, now: () => Date): DeliveryPorts => ({
   search: async (restuid, { after, limit, ...search }) => {
     const { rows, lookedTo } = await views.searchDeliveries({
       ...search,
@@ -104,12 +84,9 @@ const deliveryPorts = (call: WebhookCalls['call'], views: WebhookViews, now: () 
     const row = await views.findDelivery(restuid, uid);
     return row && { ...deliveryOf(row, now()), body: row.body ?? undefined, attempts: row.attempts.map(attemptOf) };
   },
-  redeliver: async (actor, restuid, { endpointUid, eventId }) =>
-    redelivered(await call(actor, restuid, '/webhook/redeliver', { endpoint_uid: endpointUid, event_id: eventId })),
+  redeliver: async (actor, restuid, wanted) => redelivered(await changes.redeliver(actor, restuid, wanted)),
   redeliverSince: async (actor, restuid, endpointUid, since) =>
-    redelivered(
-      await call(actor, restuid, '/webhook/redeliver', { endpoint_uid: endpointUid, since: since.toISOString() }),
-    ),
+    redelivered(await changes.redeliverSince(actor, restuid, endpointUid, since)),
   redelivery: async (restuid, uid) => {
     const found = await views.findRedelivery(restuid, uid);
     if (found === undefined) return undefined;
@@ -147,15 +124,6 @@ const endpointOf = (row: ShownEndpoint, now: Date): WebhookEndpoint => ({
 
 const isKind = (kind: string): kind is EventKind => eventKinds.some((known) => known === kind);
 
-const paramsOf = (fields: EndpointFields): Payload => ({
-  url: fields.url,
-  description: fields.description ?? null,
-  kinds: fields.kinds,
-  signature_header: fields.signatureHeader ?? null,
-  max_per_second: fields.maxPerSecond ?? null,
-  digest: fields.digest,
-});
-
 const deliveryOf = (row: Omit<ShownDelivery, 'body' | 'attempts'>, now: Date): Delivery => ({
   uid: row.uid,
   endpointUid: row.endpointUid,
@@ -187,41 +155,8 @@ const attemptOf = (row: LoggedAttempt): DeliveryAttempt => ({
   },
 });
 
-/** The result of `webhook/test`, which stores nothing. */
-const testedAttempt = (payload: Payload): DeliveryAttempt => {
-  const { attempt } = payload as {
-    attempt: {
-      started_iso: string;
-      address: string | null;
-      status: number | null;
-      failure: AttemptFailure | null;
-      retry_after: number | null;
-      response: string | null;
-      timings_ms: {
-        dns: number | null;
-        connect: number | null;
-        tls: number | null;
-        first_byte: number | null;
-        total: number;
-      };
-    };
-  };
-  const { dns, connect, tls, first_byte: firstByte, total } = attempt.timings_ms;
-  return attemptOf({
-    ...attempt,
-    uid: '',
-    number: 1,
-    started: new Date(attempt.started_iso),
-    retryAfterSeconds: attempt.retry_after,
-    dnsMs: dns,
-    connectMs: connect,
-    tlsMs: tls,
-    firstByteMs: firstByte,
-    totalMs: total,
-  });
-};
-
-const redelivered = (payload: Payload): Redelivery => {
-  const { redelivery } = payload as { redelivery: { uid: string; queued: number; state: 'running' | 'done' } };
-  return { uid: redelivery.uid, queued: redelivery.queued, isRunning: redelivery.state === 'running' };
-};
+const redelivered = ({ uid, queued, state }: Redelivered): Redelivery => ({
+  uid,
+  queued,
+  isRunning: state === 'running',
+});

@@ -6,7 +6,7 @@ import { isTransient } from '#src/platform/db/transaction.ts';
 import { createForwarding, type Forwarded } from '#src/webhooks/index.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
-import type { Payload, WebhookAdmin } from './webhook-admin.ts';
+import type { WebhookAdmin } from './webhook-admin.ts';
 
 export type ForwardedEvent = { id: string; event: string; body: string };
 
@@ -26,8 +26,22 @@ export type ForwardEvents = {
   close(): Promise<void>;
 };
 
-/** An operation of the interface, such as `/events/list`; the payload without the envelope. */
-export type CallInterface = (path: string, params: Payload) => Promise<Payload>;
+/** The operations of the interface that forwarding reads: their parameters, and what it needs of their answers. */
+export type EventReader = {
+  listEvents(params: {
+    since: string;
+    kinds: string;
+    after: string | undefined;
+    pagesize: number;
+  }): Promise<{ events: ForwardedEvent[]; next_cursor: string }>;
+  listDeliveries(params: {
+    endpoint_uid: string;
+    page: number;
+    pagesize: number;
+  }): Promise<{ deliveries: Delivery[]; more: boolean }>;
+  /** `body`: null when the caller may not read the kind of the event. */
+  readDelivery(params: { uid: string }): Promise<{ delivery: { body: string | null } }>;
+};
 
 /** The store may be away for a moment, when it is started again. */
 const troubleMs = 1_000;
@@ -47,7 +61,7 @@ const byAge = (left: Delivery, right: Delivery): number =>
   timeOf(left) === timeOf(right) ? left.seq - right.seq : timeOf(left) < timeOf(right) ? -1 : 1;
 
 export const followEvents = (
-  call: CallInterface,
+  reader: EventReader,
   kinds: readonly string[],
   from: Date,
 ): (() => Promise<ForwardedEvent[]>) => {
@@ -55,30 +69,28 @@ export const followEvents = (
   const since = from.toISOString();
   let after: string | undefined;
   return async () => {
-    const page = await call('/events/list', { since, kinds: kinds.join(','), after, pagesize: pageMax });
-    after = String(page.next_cursor);
-    return page.events as ForwardedEvent[];
+    const page = await reader.listEvents({ since, kinds: kinds.join(','), after, pagesize: pageMax });
+    after = page.next_cursor;
+    return page.events;
   };
 };
 
 export const latestEvents = async (
-  call: CallInterface,
+  reader: EventReader,
   endpointUid: string,
   count: number,
 ): Promise<ForwardedEvent[]> => {
   const found = new Map<string, Delivery>();
   for (let page = 1; page <= pagesMax && (page <= pagesMin || found.size < count); page += 1) {
     const params = { endpoint_uid: endpointUid, page, pagesize: pageMax };
-    const { deliveries, more } = await call('/webhook/deliveries', params);
-    for (const one of deliveries as Delivery[]) found.set(one.event_id, one);
-    if (more !== true) break;
+    const { deliveries, more } = await reader.listDeliveries(params);
+    for (const one of deliveries) found.set(one.event_id, one);
+    if (!more) break;
   }
   const latest = [...found.values()].sort(byAge).slice(-count);
   const events: ForwardedEvent[] = [];
   for (const { uid, event_id: id, event } of latest) {
-    const { delivery } = await call('/webhook/delivery', { uid });
-    const { body } = delivery as { body: string | null };
-    // Its kind is not one that the caller may read.
+    const { body } = (await reader.readDelivery({ uid })).delivery;
     if (body !== null) events.push({ id, event, body });
   }
   return events;
@@ -87,23 +99,24 @@ export const latestEvents = async (
 export const createForwardEvents = (
   { store, box, clock }: Installation,
   { webhooks: settings }: Settings,
-  callOf: WebhookAdmin['call'],
+  webhooks: Pick<WebhookAdmin, keyof EventReader>,
 ): ForwardEvents => {
   const { forward, close } = createForwarding({ db: store.db, box, clock, settings });
-  const calling =
-    (tenant: string): CallInterface =>
-    (path, params) =>
-      callOf(tenant, path, params);
+  const readerOf = (tenant: string): EventReader => ({
+    listEvents: (params) => webhooks.listEvents(tenant, params),
+    listDeliveries: (params) => webhooks.listDeliveries(tenant, params),
+    readDelivery: (params) => webhooks.readDelivery(tenant, params),
+  });
   return {
     note: undefined,
     send: forward.send,
     follow: async (endpointUid) => {
       const { tenant, kinds } = await forward.endpoint(endpointUid);
-      return followEvents(calling(tenant), kinds, clock.now());
+      return followEvents(readerOf(tenant), kinds, clock.now());
     },
     latest: async (endpointUid, count) => {
       const { tenant } = await forward.endpoint(endpointUid);
-      return latestEvents(calling(tenant), endpointUid, count);
+      return latestEvents(readerOf(tenant), endpointUid, count);
     },
     retryMs: (error) => (isTransient(error) ? troubleMs : undefined),
     close,

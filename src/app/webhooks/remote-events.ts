@@ -3,7 +3,7 @@
  * learns the endpoint's secret: what is forwarded is signed with one of this run, or with one that the developer names.
  */
 import { createSecretForwarding, makeSecret } from '#src/webhooks/index.ts';
-import { type CallInterface, type ForwardEvents, followEvents, latestEvents } from './forward-events.ts';
+import { type EventReader, type ForwardEvents, followEvents, latestEvents } from './forward-events.ts';
 import type { Payload } from './webhook-admin.ts';
 
 /** What a signing secret must look like. */
@@ -40,7 +40,13 @@ export const createRemoteEvents = (server: RemoteServer): ForwardEvents => {
   const secret = server.secret ?? makeSecret();
   const { send, close } = createSecretForwarding({ clock: { now: () => new Date() } });
   const ask = (path: string, params: Payload): Promise<Answer> => askServer(server, path, params);
-  const call: CallInterface = async (path, params) => (await ask(path, params)).payload;
+  // The answers of another server are trusted to have the members of the interface.
+  const read = async <A>(path: string, params: Payload): Promise<A> => (await ask(path, params)).payload as A;
+  const reader: EventReader = {
+    listEvents: (params) => read('/events/list', params),
+    listDeliveries: (params) => read('/webhook/deliveries', params),
+    readDelivery: (params) => read('/webhook/delivery', params),
+  };
   const headerNames = new Map<string, string>();
   const find = async (uid: string): Promise<{ kinds: readonly string[]; date: Date }> => {
     const { payload, date } = await ask('/webhook/endpoint', { uid });
@@ -56,11 +62,11 @@ export const createRemoteEvents = (server: RemoteServer): ForwardEvents => {
     // From now on by the clock of the server: ours may be another one.
     follow: async (uid) => {
       const { kinds, date } = await find(uid);
-      return followEvents(call, kinds, date);
+      return followEvents(reader, kinds, date);
     },
     latest: async (uid, count) => {
       await find(uid);
-      return latestEvents(call, uid, count);
+      return latestEvents(reader, uid, count);
     },
     send: (uid, event, url, signal) =>
       send({ secret, signatureHeader: headerNames.get(uid) ?? '', event, url }, signal),

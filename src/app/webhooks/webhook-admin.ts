@@ -1,7 +1,4 @@
-/**
- * The operations of the webhook engine for the command line and the panel: the same code as in the API, with the rights of
- * an owner of the restaurant.
- */
+/** The operations of the webhook engine for the command line, with the rights of an owner of the restaurant. */
 import type { Kysely } from 'kysely';
 import type { z } from 'zod';
 import type { AssertedCaller } from '#src/contract/assertion.ts';
@@ -14,50 +11,61 @@ import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
 import { kindScopes, targetRules, webhookApiOf } from './wire-engine.ts';
 
-/** A JSON object: the payload of the interface, without the envelope. */
+/** A JSON object, such as the details of an audit event. */
 export type Payload = Readonly<Record<string, unknown>>;
 
-export type WebhookAdmin = {
-  /** `path` as in the interface, such as `/webhook/endpoints`. Throws the refusals of the operation. */
-  call(restuid: string, path: string, params: Payload): Promise<Payload>;
-  /** Records the request in the audit, without secrets, in the transaction of the change. */
-  note(tx: Kysely<unknown>, restuid: string, details: Payload): Promise<void>;
-  close(): Promise<void>;
-};
+/** Records a change in the audit, without secrets, in the transaction of the change. */
+export type NoteChange = (tx: Kysely<unknown>, actor: string, restuid: string, details: Payload) => Promise<void>;
 
-/** `actor`: the name in the audit. */
-export const createWebhookAdmin = (installation: Installation, settings: Settings, actor: string): WebhookAdmin => {
-  const { call, note, close } = createWebhookCalls(
-    webhookApiOf(installation, settings, targetRules(settings)),
-    installation,
-  );
-  return {
-    call: (restuid, path, params) => call(actor, restuid, path, params),
-    note: (tx, restuid, details) => note(tx, actor, restuid, details),
-    close,
-  };
-};
-
-export type WebhookCalls = {
-  call(actor: string, ...asked: Parameters<WebhookAdmin['call']>): Promise<Payload>;
-  note(tx: Kysely<unknown>, actor: string, restuid: string, details: Payload): Promise<void>;
-  close(): Promise<void>;
-};
-
-/** The same for several actors. */
-export const createWebhookCalls = (
-  { operations, close }: ReturnType<typeof webhookApiOf>,
-  installation: Installation,
-): WebhookCalls => {
-  const { store, box, clock } = installation;
-  const note = (tx: Kysely<unknown>, actor: string, restuid: string, details: Payload): Promise<void> =>
+export const createNoteChange =
+  ({ box, clock }: Pick<Installation, 'box' | 'clock'>): NoteChange =>
+  (tx, actor, restuid, details) =>
     appendChange(tx, box, clock.now(), {
       action: 'webhook.changed',
       actor,
       tenants: [restuid],
       details: JSON.stringify(details),
     });
-  const call = async (actor: string, operation: Operation, restuid: string, params: unknown): Promise<Payload> => {
+
+export type WebhookAdmin = ReturnType<typeof createWebhookAdmin>;
+
+/**
+ * Each function takes the options of a command as text and returns the answer of the interface. It throws the refusals of
+ * the operation. `actor`: the name in the audit.
+ */
+export const createWebhookAdmin = (installation: Installation, settings: Settings, actor: string) => {
+  const { byName, close } = webhookApiOf(installation, settings, targetRules(settings));
+  const noteChange = createNoteChange(installation);
+  const note = (tx: Kysely<unknown>, restuid: string, details: Payload): Promise<void> =>
+    noteChange(tx, actor, restuid, details);
+  const as = <P, A, C>(operation: Operation<P, A, C>) => createCall(installation, operation, note);
+  return {
+    listEndpoints: as(byName.listEndpoints),
+    readEndpoint: as(byName.readEndpoint),
+    updateEndpoint: as(byName.updateEndpoint),
+    removeEndpoint: as(byName.removeEndpoint),
+    rotateSecret: as(byName.rotateSecret),
+    testEndpoint: as(byName.testEndpoint),
+    listDeliveries: as(byName.listDeliveries),
+    readDelivery: as(byName.readDelivery),
+    redeliver: as(byName.redeliver),
+    readRedelivery: as(byName.readRedelivery),
+    listEvents: as(byName.listEvents),
+    note,
+    close,
+  };
+};
+
+type Options<P> = { readonly [Name in keyof P]?: unknown };
+
+const createCall =
+  <P, A, C>(
+    { store, clock }: Installation,
+    operation: Operation<P, A, C>,
+    note: (tx: Kysely<unknown>, restuid: string, details: Payload) => Promise<void>,
+  ) =>
+  async (restuid: string, options: Options<P>): Promise<A> => {
+    const params = parseParameters<P>(operation.params as z.ZodType<P>, { ...options }, []);
     const input = {
       params,
       caller: ownerOf(restuid),
@@ -72,27 +80,13 @@ export const createWebhookCalls = (
         ? await operation.handle({ ...input, db: store.db }, checked)
         : await inTransaction(store.db, async (tx) => {
             // The parameters, without the secret.
-            await note(tx, actor, restuid, {
-              operation: operation.path.slice(1),
-              ...(params as Payload),
-              secret: undefined,
-            });
+            await note(tx, restuid, { operation: operation.path.slice(1), ...params, secret: undefined });
             return operation.handle({ ...input, db: tx }, checked);
           });
     if (!('body' in answer)) throw new Error(`${operation.path} gave no object`);
     // Members in the order of the interface, and no others.
-    return operation.answer.parse(answer.body) as Payload;
+    return operation.answer.parse(answer.body);
   };
-  return {
-    call: (actor, restuid, path, params) => {
-      const operation = operations.find((one) => one.path === path);
-      if (operation === undefined) throw new Error(`there is no operation ${path}`);
-      return call(actor, operation, restuid, parseParameters(operation.params as z.ZodType, { ...params }, []));
-    },
-    note,
-    close,
-  };
-};
 
 /** Has all rights on the restaurant. */
 const ownerOf = (restuid: string): AssertedCaller => ({

@@ -1,13 +1,7 @@
 /** Wires the webhook engine to the ordering core: kinds of events, the scopes that read them, dates of a restaurant. */
 import type { Kysely } from 'kysely';
 import { isoDate, legacyDate, requireRestaurant } from '#src/ordering/index.ts';
-import {
-  createWebhookApi,
-  type KindScopes,
-  type NewEndpoint,
-  type TargetRules,
-  type TenantDates,
-} from '#src/webhooks/index.ts';
+import { createWebhookApi, type KindScopes, type TargetRules, type TenantDates } from '#src/webhooks/index.ts';
 import type { Installation } from '../installation/installation.ts';
 import type { Settings } from '../settings/config.ts';
 
@@ -36,12 +30,7 @@ export const targetRules = (settings: Settings, allowedOrigins: readonly string[
 });
 
 /** The operations on endpoints, deliveries and recorded events. */
-export const webhookApiOf = (
-  { store, box, clock }: Installation,
-  settings: Settings,
-  rules: TargetRules,
-  owner?: NewEndpoint['owner'],
-) =>
+export const webhookApiOf = ({ store, box, clock }: Installation, settings: Settings, rules: TargetRules) =>
   createWebhookApi({
     db: store.db,
     box,
@@ -51,5 +40,4 @@ export const webhookApiOf = (
     kindScopes,
     cursorKey: box.derive('cursor'),
     datesOf: restaurantDates,
-    ...(owner === undefined ? undefined : { owner }),
   });

@@ -45,7 +45,7 @@ export type Operation<P = unknown, A = unknown, C = unknown> = {
   /** False: the operation belongs to no single tenant. Default true. */
   hasTenant?: boolean;
   /** Scopes that depend on the body (interface 6.2 step 13). */
-  scopesOf?: (params: P) => readonly string[];
+  scopesOf?(params: P): readonly string[];
   body?: BodyBounds;
   /**
    * Work that needs the network before a POST changes anything. It runs outside the transaction, and not for a replayed
@@ -68,7 +68,7 @@ export type Operation<P = unknown, A = unknown, C = unknown> = {
 };
 
 /** Infers parameter and answer types from the schemas. */
-export const operation = <P, A, C>(definition: Operation<P, A, C>): Operation => definition as unknown as Operation;
+export const operation = <P, A, C>(definition: Operation<P, A, C>): Operation<P, A, C> => definition;
 
 /** The tenant of a request, for features that do not know what a tenant is. */
 export const tenantOf = ({ [tenantMember]: tenant }: { [tenantMember]: string }): string => tenant;

@@ -5,23 +5,20 @@ import type { tenantMember } from '#src/contract/event.ts';
 import { type OperationInput, tenantOf } from '#src/platform/http/operation.ts';
 import type { Cursors } from '#src/platform/http/paging.ts';
 import type { Viewer } from '../endpoints/endpoint.ts';
-import type { EndpointsDeps, NewEndpoint } from '../endpoints/endpoints.ts';
+import type { ChangeEndpoints } from '../use-cases/change-endpoints.ts';
 import type { TenantDates } from './endpoint-params.ts';
-import type { TestEndpoint } from './test-endpoint.ts';
 
 /** Kind of event -> the scope that may read it, in the order in which scopes are listed. */
 export type KindScopes = Readonly<Record<string, string>>;
 
-export type Api = Omit<EndpointsDeps, 'db' | 'kinds'> & {
+export type Api = {
+  changes: ChangeEndpoints;
   kindScopes: KindScopes;
   /** Throws when the tenant does not exist any more. */
   datesOf(db: Kysely<unknown>, tenant: string): Promise<TenantDates>;
   cursors: Cursors;
-  testEndpoint: TestEndpoint;
   /** The operator's name of the plain hex header. */
   signatureHeader: string;
-  /** Owner of new endpoints; undefined: the calling client. */
-  owner: NewEndpoint['owner'] | undefined;
 };
 
 /** The viewer of a request. A client is the same owner with headers and with tokens; an API key acts for the tenant. */

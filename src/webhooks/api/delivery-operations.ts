@@ -1,9 +1,9 @@
 /** Operations on deliveries and on the feed (interface 12.5, 12.6). */
 import { z } from 'zod';
 import { tenantMember } from '#src/contract/event.ts';
-import { Fault, validationFault } from '#src/contract/fault.ts';
+import { Fault } from '#src/contract/fault.ts';
 import type { Key } from '#src/platform/db/bounded-list.ts';
-import { type Operation, operation } from '#src/platform/http/operation.ts';
+import { operation } from '#src/platform/http/operation.ts';
 import { cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
 import {
   boolean,
@@ -21,20 +21,18 @@ import { type DeliveryFilter, findDelivery, latestDeliveries, listAttempts } fro
 import { listFeed } from '../log/event-feed.ts';
 import { nextTryAnswer, nextTryOf, nextTryView } from '../log/next-try.ts';
 import { deliveryStates } from '../queue/delivery-state.ts';
-import { retentionMs } from '../queue/retention-period.ts';
-import { redeliverEvent, redeliverSpan } from '../redeliver/redeliver.ts';
 import { type Api, readableKinds, scopesOfKinds, viewerOf } from './api.ts';
 import { attemptView, countsAnswer, deliveryAnswer, deliveryView, wholeDeliveryAnswer } from './delivery-params.ts';
 import { kindsOf } from './endpoint-params.ts';
 import { redeliveryOperation } from './redelivery-operation.ts';
 
-export const deliveryOperations = (api: Api): Operation[] => [
-  listOperation(api),
-  readOperation(api),
-  redeliverOperation,
-  redeliveryOperation(api),
-  feedOperation(api),
-];
+export const deliveryOperations = (api: Api) => ({
+  listDeliveries: listOperation(api),
+  readDelivery: readOperation(api),
+  redeliver: redeliverOperation(api),
+  readRedelivery: redeliveryOperation(api),
+  listEvents: feedOperation(api),
+});
 
 const name = () => optional(text({ max: 64 }));
 
@@ -57,7 +55,7 @@ const filterOf = (params: z.infer<typeof listParams>): DeliveryFilter => ({
   since: params.since,
 });
 
-const listOperation = (api: Api): Operation =>
+const listOperation = (api: Api) =>
   operation({
     method: 'GET',
     path: '/webhook/deliveries',
@@ -87,7 +85,7 @@ const listOperation = (api: Api): Operation =>
     },
   });
 
-const readOperation = (api: Api): Operation =>
+const readOperation = (api: Api) =>
   operation({
     method: 'GET',
     path: '/webhook/delivery',
@@ -135,39 +133,24 @@ const redeliverParams = requireOneOf(
     refuse('until', 'RANGE', 'must be after since');
 });
 
-const redeliverOperation = operation({
-  method: 'POST',
-  path: '/webhook/redeliver',
-  summary: 'Delivers recorded events again to one endpoint: one event, or all since a time',
-  errors: ['NOT_FOUND', 'CONFLICT'],
-  params: redeliverParams,
-  answer: z.object({
-    redelivery: z.object({ uid: z.string(), queued: z.int(), state: z.enum(['running', 'done']) }),
-  }),
-  handle: async (input) => {
-    const { db, params, now } = input;
-    const { endpoint_uid: endpointUid, event_id: eventId, since, until, all: everything } = params;
-    if (since !== undefined && since.getTime() < now.getTime() - retentionMs)
-      throw validationFault([{ pointer: 'since', code: 'RANGE', message: 'must be at most 30 days ago' }]);
-    const viewer = viewerOf(input);
-    const outcome =
-      eventId !== undefined
-        ? await redeliverEvent(db, viewer, { endpointUid, eventId }, now)
-        : await redeliverSpan(db, viewer, { endpointUid, since: since ?? now, until, everything }, now);
-    switch (outcome) {
-      case 'no_endpoint':
-        throw new Fault('NOT_FOUND', 'No such endpoint');
-      case 'no_event':
-        throw new Fault('NOT_FOUND', 'No such event of this endpoint');
-      case 'disabled':
-        throw new Fault('CONFLICT', 'The endpoint is disabled; enable it first');
-      case 'one_is_running':
-        throw new Fault('CONFLICT', 'A redelivery to this endpoint is still being queued; wait until it is done');
-      default:
-        return { body: { redelivery: outcome } };
-    }
-  },
-});
+const redeliverOperation = (api: Api) =>
+  operation({
+    method: 'POST',
+    path: '/webhook/redeliver',
+    summary: 'Delivers recorded events again to one endpoint: one event, or all since a time',
+    errors: ['NOT_FOUND', 'CONFLICT'],
+    params: redeliverParams,
+    answer: z.object({
+      redelivery: z.object({ uid: z.string(), queued: z.int(), state: z.enum(['running', 'done']) }),
+    }),
+    handle: async (input) => {
+      const { db, params, now } = input;
+      const { endpoint_uid: endpointUid, event_id: eventId, since, until, all: everything } = params;
+      const wanted =
+        eventId === undefined ? { endpointUid, since: since ?? now, until, everything } : { endpointUid, eventId };
+      return { body: { redelivery: await api.changes.redeliver({ db, viewer: viewerOf(input), now }, wanted) } };
+    },
+  });
 
 const feedParams = (kinds: readonly string[]) =>
   z
@@ -206,7 +189,7 @@ const feedEventAnswer = z.object({
   ),
 });
 
-const feedOperation = (api: Api): Operation =>
+const feedOperation = (api: Api) =>
   operation({
     method: 'GET',
     path: '/events/list',

@@ -1,31 +1,38 @@
 /** Operations on endpoints (interface 12.5). */
 import type { Kysely } from 'kysely';
 import { z } from 'zod';
-import { Fault, validationFault } from '#src/contract/fault.ts';
+import { Fault } from '#src/contract/fault.ts';
 import type { Key } from '#src/platform/db/bounded-list.ts';
 import { enabledKinds } from '#src/platform/db/outbox/outbox.ts';
-import { type Operation, operation, tenantOf } from '#src/platform/http/operation.ts';
+import { operation, tenantOf } from '#src/platform/http/operation.ts';
 import { cursorParams, pageAnswer } from '#src/platform/http/paging.ts';
 import { boolean, integer, optional, uid, withDefault } from '#src/platform/http/values.ts';
 import type { Viewer } from '../endpoints/endpoint.ts';
-import { findEndpoint, findWatchedEndpoint, listEndpoints, type WatchedEndpoint } from '../endpoints/endpoint-store.ts';
-import { addEndpoint, removeEndpoint, rotateSecret, targetProblem, updateEndpoint } from '../endpoints/endpoints.ts';
+import { findWatchedEndpoint, listEndpoints, type WatchedEndpoint } from '../endpoints/endpoint-store.ts';
 import { type Api, readableKinds, scopesOfKinds, viewerOf } from './api.ts';
 import { attemptAnswer, attemptView } from './delivery-params.ts';
-import { createParams, endpointAnswer, endpointView, givenSecret, updateParams } from './endpoint-params.ts';
+import {
+  createParams,
+  endpointAnswer,
+  endpointChangesOf,
+  endpointView,
+  givenSecret,
+  newEndpointOf,
+  updateParams,
+} from './endpoint-params.ts';
 
 const one = z.object({ endpoint: endpointAnswer });
 const whoseParams = z.object({ uid: uid() });
 
-export const endpointOperations = (api: Api): Operation[] => [
-  listOperation(api),
-  readOperation(api),
-  createOperation(api),
-  updateOperation(api),
-  removeOperation,
-  rotateOperation(api),
-  testOperation(api),
-];
+export const endpointOperations = (api: Api) => ({
+  listEndpoints: listOperation(api),
+  readEndpoint: readOperation(api),
+  createEndpoint: createOperation(api),
+  updateEndpoint: updateOperation(api),
+  removeEndpoint: removeOperation(api),
+  rotateSecret: rotateOperation(api),
+  testEndpoint: testOperation(api),
+});
 
 const noEndpoint = (): Fault => new Fault('NOT_FOUND', 'No such endpoint');
 
@@ -43,7 +50,7 @@ const showOne = async (api: Api, db: Kysely<unknown>, viewer: Viewer, uidOfOne: 
   return endpoint;
 };
 
-const listOperation = (api: Api): Operation =>
+const listOperation = (api: Api) =>
   operation({
     method: 'GET',
     path: '/webhook/endpoints',
@@ -72,7 +79,7 @@ const listOperation = (api: Api): Operation =>
     },
   });
 
-const readOperation = (api: Api): Operation =>
+const readOperation = (api: Api) =>
   operation({
     method: 'GET',
     path: '/webhook/endpoint',
@@ -85,13 +92,7 @@ const readOperation = (api: Api): Operation =>
     }),
   });
 
-/** Resolves the host over the network. Throws VALIDATION_ERROR. */
-const requireTarget = async (api: Api, url: string | undefined): Promise<void> => {
-  const problem = url === undefined ? undefined : await targetProblem(api, url);
-  if (problem !== undefined) throw validationFault([problem]);
-};
-
-const createOperation = (api: Api): Operation =>
+const createOperation = (api: Api) =>
   operation({
     method: 'POST',
     path: '/webhook/create',
@@ -101,30 +102,18 @@ const createOperation = (api: Api): Operation =>
     answer: one.extend({ secret: z.string() }),
     isSecret: true,
     scopesOf: ({ kinds }) => scopesOfKinds(api, kinds),
-    check: ({ params }) => requireTarget(api, params.url),
+    check: ({ params }) => api.changes.checkUrl(params.url),
     handle: async (input) => {
       const { db, caller, params, now } = input;
       const viewer = viewerOf(input);
-      const made = await addEndpoint(
-        { ...api, db, kinds: [] },
-        {
-          tenant: viewer.tenant,
-          owner: api.owner ?? { kind: 'api_client', id: caller.id },
-          url: params.url,
-          kinds: readableKinds(api, caller, params.kinds),
-          secret: params.secret,
-          description: params.description ?? null,
-          enabled: params.enabled,
-          signatureHeader: params.signature_header ?? null,
-          maxPerSecond: params.max_per_second ?? null,
-          digest: params.digest,
-        },
-      );
-      return { body: { endpoint: await showOne(api, db, viewer, made.endpoint.uid, now), secret: made.secret } };
+      const owner = { kind: 'api_client', id: caller.id } as const;
+      const wanted = newEndpointOf(params, owner, readableKinds(api, caller, params.kinds));
+      const made = await api.changes.create({ db, viewer, now }, wanted);
+      return { body: { endpoint: await showOne(api, db, viewer, made.uid, now), secret: made.secret } };
     },
   });
 
-const updateOperation = (api: Api): Operation =>
+const updateOperation = (api: Api) =>
   operation({
     method: 'POST',
     path: '/webhook/update',
@@ -134,47 +123,31 @@ const updateOperation = (api: Api): Operation =>
     answer: one,
     scopesOf: ({ kinds }) => scopesOfKinds(api, kinds),
     check: async (input) => {
-      const { params, db } = input;
-      // The owner is checked first, so that requests of others resolve no names.
-      if (params.url === undefined || (await findEndpoint(db, viewerOf(input), params.uid)) === undefined) return;
-      await requireTarget(api, params.url);
+      const { uid: uidOfOne, url } = input.params;
+      if (url !== undefined) await api.changes.checkUrlOf({ db: input.db, viewer: viewerOf(input) }, uidOfOne, url);
     },
     handle: async (input) => {
       const { db, caller, params, now } = input;
       const viewer = viewerOf(input);
-      const { url, enabled, digest, description, kinds } = params;
-      const after = await updateEndpoint(
-        db,
-        viewer,
-        params.uid,
-        {
-          ...(url === undefined ? undefined : { url }),
-          ...(enabled === undefined ? undefined : { enabled }),
-          ...(digest === undefined ? undefined : { digest }),
-          ...(description === undefined ? undefined : { description }),
-          ...(kinds === undefined ? undefined : { kinds: readableKinds(api, caller, kinds) }),
-          ...(params.signature_header === undefined ? undefined : { signatureHeader: params.signature_header }),
-          ...(params.max_per_second === undefined ? undefined : { maxPerSecond: params.max_per_second }),
-        },
-        now,
-      );
-      if (after === undefined) throw noEndpoint();
+      const kinds = params.kinds === undefined ? undefined : readableKinds(api, caller, params.kinds);
+      await api.changes.update({ db, viewer, now }, params.uid, endpointChangesOf(params, kinds));
       return { body: { endpoint: await showOne(api, db, viewer, params.uid, now) } };
     },
   });
 
-const removeOperation = operation({
-  method: 'POST',
-  path: '/webhook/remove',
-  summary: 'Removes an endpoint; what was still to be sent is cancelled',
-  errors: ['NOT_FOUND'],
-  params: whoseParams,
-  answer: z.object({}),
-  handle: async (input) => {
-    if (!(await removeEndpoint(input.db, viewerOf(input), input.params.uid, input.now))) throw noEndpoint();
-    return { body: {} };
-  },
-});
+const removeOperation = (api: Api) =>
+  operation({
+    method: 'POST',
+    path: '/webhook/remove',
+    summary: 'Removes an endpoint; what was still to be sent is cancelled',
+    errors: ['NOT_FOUND'],
+    params: whoseParams,
+    answer: z.object({}),
+    handle: async (input) => {
+      await api.changes.remove({ db: input.db, viewer: viewerOf(input), now: input.now }, input.params.uid);
+      return { body: {} };
+    },
+  });
 
 const rotateParams = z
   .object({
@@ -193,7 +166,7 @@ const rotateParams = z
 
 const overlapHoursDefault = 24;
 
-const rotateOperation = (api: Api): Operation =>
+const rotateOperation = (api: Api) =>
   operation({
     method: 'POST',
     path: '/webhook/rotate-secret',
@@ -208,15 +181,12 @@ const rotateOperation = (api: Api): Operation =>
       const rotation = params.finish
         ? 'finish'
         : { secret: params.secret, overlapHours: params.overlap_hours ?? overlapHoursDefault };
-      const outcome = await rotateSecret({ ...api, db }, viewer, params.uid, rotation);
-      if (outcome === 'absent') throw noEndpoint();
-      if (outcome === 'overlap_running')
-        throw new Fault('CONFLICT', 'The old secret of the last rotation is still in use; end that with finish first');
-      return { body: { endpoint: await showOne(api, db, viewer, params.uid, now), secret: outcome.secret } };
+      const secret = await api.changes.rotateSecret({ db, viewer, now }, params.uid, rotation);
+      return { body: { endpoint: await showOne(api, db, viewer, params.uid, now), secret } };
     },
   });
 
-const testOperation = (api: Api): Operation =>
+const testOperation = (api: Api) =>
   operation({
     method: 'POST',
     path: '/webhook/test',
@@ -227,9 +197,7 @@ const testOperation = (api: Api): Operation =>
     transaction: false,
     handle: async (input) => {
       const { db, params, signal } = input;
-      const endpoint = await findEndpoint(db, viewerOf(input), params.uid);
-      if (endpoint === undefined) throw noEndpoint();
-      const dates = await api.datesOf(db, tenantOf(input));
-      return { body: { attempt: attemptView(await api.testEndpoint(endpoint, signal), dates) } };
+      const attempt = await api.changes.test({ db, viewer: viewerOf(input) }, params.uid, signal);
+      return { body: { attempt: attemptView(attempt, await api.datesOf(db, tenantOf(input))) } };
     },
   });

@@ -13,7 +13,7 @@ import {
   withDefault,
 } from '#src/platform/http/values.ts';
 import type { WatchedEndpoint } from '../endpoints/endpoint-store.ts';
-import { isSecret, secretRule } from '../endpoints/endpoints.ts';
+import { type EndpointChanges, isSecret, type NewEndpoint, secretRule } from '../endpoints/endpoints.ts';
 import { nextTryAnswer, nextTryOfEndpoint, nextTryView } from '../log/next-try.ts';
 import { signatureHeaderPattern, signatureHeaderProblem } from '../signing/signature-header-name.ts';
 
@@ -54,6 +54,40 @@ export const updateParams = (kinds: readonly string[]) =>
     enabled: optional(boolean()),
     digest: optional(boolean()),
   });
+
+/** The values of a new endpoint. `kinds`: those that it may receive. */
+export const newEndpointOf = (
+  params: z.infer<ReturnType<typeof createParams>>,
+  owner: NewEndpoint['owner'],
+  kinds: readonly string[],
+) => ({
+  owner,
+  url: params.url,
+  kinds,
+  secret: params.secret,
+  description: params.description ?? null,
+  enabled: params.enabled,
+  signatureHeader: params.signature_header ?? null,
+  maxPerSecond: params.max_per_second ?? null,
+  digest: params.digest,
+});
+
+/** The named values alone. `kinds`: undefined when none are named. */
+export const endpointChangesOf = (
+  params: z.infer<ReturnType<typeof updateParams>>,
+  kinds: readonly string[] | undefined,
+): EndpointChanges => {
+  const { url, enabled, digest, description, signature_header: signatureHeader, max_per_second: maxPerSecond } = params;
+  return {
+    ...(url === undefined ? undefined : { url }),
+    ...(enabled === undefined ? undefined : { enabled }),
+    ...(digest === undefined ? undefined : { digest }),
+    ...(description === undefined ? undefined : { description }),
+    ...(kinds === undefined ? undefined : { kinds }),
+    ...(signatureHeader === undefined ? undefined : { signatureHeader }),
+    ...(maxPerSecond === undefined ? undefined : { maxPerSecond }),
+  };
+};
 
 const instant = z.string().nullable();
 

@@ -1,7 +1,7 @@
 /** The state of a redelivery (interface 12.5, webhook/redeliver). */
 import { z } from 'zod';
 import { Fault } from '#src/contract/fault.ts';
-import { type Operation, operation } from '#src/platform/http/operation.ts';
+import { operation } from '#src/platform/http/operation.ts';
 import { uid } from '#src/platform/http/values.ts';
 import { findRedelivery, type RedeliveryProgress } from '../redeliver/redelivery-store.ts';
 import { type Api, viewerOf } from './api.ts';
@@ -16,7 +16,7 @@ export const redeliveryStateOf = ({ state, counts }: RedeliveryProgress): (typeo
   return counts.pending + counts.waiting > 0 ? 'sending' : 'finished';
 };
 
-export const redeliveryOperation = (api: Api): Operation =>
+export const redeliveryOperation = (api: Api) =>
   operation({
     method: 'GET',
     path: '/webhook/redelivery',

@@ -147,7 +147,7 @@ export const targetProblem = async (
   return verdict.kind === 'allowed' ? undefined : refused(verdict.reason);
 };
 
-type EndpointChanges = Partial<
+export type EndpointChanges = Partial<
   Pick<Endpoint, 'url' | 'description' | 'kinds' | 'enabled' | 'signatureHeader' | 'maxPerSecond' | 'digest'>
 >;
 

@@ -22,7 +22,7 @@ import { dropPreviousSecrets, findEndpoint } from '../endpoints/endpoint-store.t
 import { joinEntityQueues, knownDeliveries } from '../queue/entity-queue-store.ts';
 import { claimRedelivery, insertRedelivery, type Redelivery, saveProgress } from './redelivery-store.ts';
 
-type Redelivered = { uid: string; queued: number; state: 'running' | 'done' };
+export type Redelivered = { uid: string; queued: number; state: 'running' | 'done' };
 
 type RedeliverOutcome = Redelivered | 'no_endpoint' | 'no_event' | 'disabled' | 'one_is_running';
 

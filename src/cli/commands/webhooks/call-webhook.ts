@@ -2,13 +2,19 @@
  * What the commands on endpoints, deliveries and events share: the call of an operation and how its answer is printed.
  */
 import type { Command } from 'commander';
+import type { Admin } from '#src/app/admin/admin.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 
 export type Item = Readonly<Record<string, unknown>>;
 
+type Webhooks = Awaited<ReturnType<Admin['webhooksOf']>>;
+
 /** Calls an operation with options as parameters; options that were not given are left out. */
-export const callWebhook = (command: Command, restuid: string, path: string, params: Item): Promise<Item> =>
-  withAdmin(command, (admin) => admin.callWebhook(restuid, path, params));
+export const callWebhook = <A>(
+  command: Command,
+  restuid: string,
+  call: (webhooks: Webhooks) => Promise<A>,
+): Promise<A> => withAdmin(command, async (admin) => call(await admin.webhooksOf(restuid)));
 
 /** Declares a command on one endpoint. */
 export const onEndpoint = (group: Command, name: string, description: string): Command =>

@@ -39,20 +39,22 @@ const deliveriesCommand = (group: Command, output: Output): void => {
     .option('--cursor <cursor>', 'the page after the one that returned this cursor')
     .option('--pagesize <n>', 'deliveries of a page, up to 100')
     .action(async (options: Filter, command: Command) => {
-      const found = await callWebhook(command, options.restaurant, '/webhook/deliveries', {
-        endpoint_uid: options.endpoint,
-        event_id: options.eventId,
-        event: options.event,
-        state: options.state,
-        redelivery_uid: options.redelivery,
-        since: options.since,
-        page: options.page,
-        cursor: options.cursor,
-        pagesize: options.pagesize,
-      });
+      const found = await callWebhook(command, options.restaurant, (webhooks) =>
+        webhooks.listDeliveries(options.restaurant, {
+          endpoint_uid: options.endpoint,
+          event_id: options.eventId,
+          event: options.event,
+          state: options.state,
+          redelivery_uid: options.redelivery,
+          since: options.since,
+          page: options.page,
+          cursor: options.cursor,
+          pagesize: options.pagesize,
+        }),
+      );
       if (output.json) return output.result(found);
-      for (const delivery of found.deliveries as Item[]) output.line(toLine(inShort(delivery)));
-      const counts = Object.entries((found.counts ?? {}) as Item).map(([state, count]) => `${String(count)} ${state}`);
+      for (const delivery of found.deliveries) output.line(toLine(inShort(delivery)));
+      const counts = Object.entries(found.counts ?? {}).map(([state, count]) => `${count} ${state}`);
       output.line([pageNote(found), ...(counts.length === 0 ? [] : [counts.join(', ')])].join('; '));
     });
 };
@@ -78,11 +80,13 @@ const deliveryCommand = (group: Command, output: Output): void => {
     .requiredOption('--restaurant <restuid>', 'the restaurant')
     .requiredOption('--delivery <uid>', 'the delivery (`webhook deliveries` lists them)')
     .action(async (options: { restaurant: string; delivery: string }, command: Command) => {
-      const found = await callWebhook(command, options.restaurant, '/webhook/delivery', { uid: options.delivery });
+      const found = await callWebhook(command, options.restaurant, (webhooks) =>
+        webhooks.readDelivery(options.restaurant, { uid: options.delivery }),
+      );
       if (output.json) return output.result(found);
-      const { attempts, body, ...delivery } = found.delivery as Item;
+      const { attempts, body, ...delivery } = found.delivery;
       output.line(toLine(inShort(delivery)));
-      for (const attempt of attempts as Item[]) output.line(`  ${toLine(attemptInShort(attempt))}`);
+      for (const attempt of attempts) output.line(`  ${toLine(attemptInShort(attempt))}`);
       output.line(String(body));
     });
 };
@@ -116,16 +120,18 @@ const redeliverCommand = (group: Command, output: Output): void => {
     .action(async (options: Redeliver, command: Command) => {
       if ((options.eventId === undefined) === (options.since === undefined))
         throw new UsageError('give --event-id or --since');
-      const made = await callWebhook(command, options.restaurant, '/webhook/redeliver', {
-        endpoint_uid: options.endpoint,
-        event_id: options.eventId,
-        since: options.since,
-        until: options.until,
-        all: options.all,
-      });
+      const made = await callWebhook(command, options.restaurant, (webhooks) =>
+        webhooks.redeliver(options.restaurant, {
+          endpoint_uid: options.endpoint,
+          event_id: options.eventId,
+          since: options.since,
+          until: options.until,
+          all: options.all,
+        }),
+      );
       if (output.json) return output.result(made);
-      const { uid, queued, state } = made.redelivery as Item;
-      output.result({ redelivery_uid: uid, queued, state }, `Progress: webhook redelivery --redelivery ${String(uid)}`);
+      const { uid, queued, state } = made.redelivery;
+      output.result({ redelivery_uid: uid, queued, state }, `Progress: webhook redelivery --redelivery ${uid}`);
     });
 };
 
@@ -136,10 +142,10 @@ const redeliveryCommand = (group: Command, output: Output): void => {
     .requiredOption('--restaurant <restuid>', 'the restaurant')
     .requiredOption('--redelivery <uid>', 'the redelivery (`webhook redeliver` prints it)')
     .action(async ({ restaurant, redelivery: uid }: { restaurant: string; redelivery: string }, command: Command) => {
-      const found = await callWebhook(command, restaurant, '/webhook/redelivery', { uid });
+      const found = await callWebhook(command, restaurant, (webhooks) => webhooks.readRedelivery(restaurant, { uid }));
       if (output.json) return output.result(found);
-      const { counts, ...redelivery } = found.redelivery as Item;
-      output.result({ ...redelivery, ...(counts as Item) });
+      const { counts, ...redelivery } = found.redelivery;
+      output.result({ ...redelivery, ...counts });
     });
 };
 
@@ -165,12 +171,10 @@ const eventsCommand = (group: Command, output: Output): void => {
     .option('--entity <uid>', 'of this entity')
     .option('--pagesize <n>', 'events to show, up to 100')
     .action(async ({ restaurant, ...options }: Feed, command: Command) => {
-      const found = await callWebhook(command, restaurant, '/events/list', options);
+      const found = await callWebhook(command, restaurant, (webhooks) => webhooks.listEvents(restaurant, options));
       if (output.json) return output.result(found);
-      for (const event of found.events as Item[]) output.line(toLine(eventInShort(event)));
-      output.line(
-        found.more === true ? `More: --after ${String(found.next_cursor)}` : 'There are no later events now.',
-      );
+      for (const event of found.events) output.line(toLine(eventInShort(event)));
+      output.line(found.more ? `More: --after ${found.next_cursor}` : 'There are no later events now.');
     });
 };
 

@@ -31,10 +31,12 @@ const listCommand = (group: Command, output: Output): void => {
         { restaurant, page, cursor }: { restaurant: string; page?: string; cursor?: string },
         command: Command,
       ) => {
-        const found = await callWebhook(command, restaurant, '/webhook/endpoints', { page, cursor });
+        const found = await callWebhook(command, restaurant, (webhooks) =>
+          webhooks.listEndpoints(restaurant, { page, cursor }),
+        );
         if (output.json) return output.result(found);
-        for (const endpoint of found.endpoints as Item[]) output.line(toLine(inShort(endpoint)));
-        const on = Object.entries(found.kinds_enabled as Item).filter(([, isOn]) => isOn === true);
+        for (const endpoint of found.endpoints) output.line(toLine(inShort(endpoint)));
+        const on = Object.entries(found.kinds_enabled).filter(([, isOn]) => isOn);
         output.line(`${pageNote(found)}; enabled kinds: ${on.map(([kind]) => kind).join(', ') || 'none'}`);
       },
     );
@@ -54,8 +56,10 @@ const inShort = (endpoint: Item): Item => ({
 const showCommand = (group: Command, output: Output): void => {
   onEndpoint(group, 'show', 'one endpoint: settings, state and health').action(
     async ({ restaurant, endpoint }: OfEndpoint, command: Command) => {
-      const found = await callWebhook(command, restaurant, '/webhook/endpoint', { uid: endpoint });
-      output.result(output.json ? found : (found.endpoint as Item));
+      const found = await callWebhook(command, restaurant, (webhooks) =>
+        webhooks.readEndpoint(restaurant, { uid: endpoint }),
+      );
+      output.result(output.json ? found : found.endpoint);
     },
   );
 };
@@ -72,8 +76,10 @@ const rotateKeyCommand = (group: Command, output: Output): void => {
 const testCommand = (group: Command, output: Output): void => {
   onEndpoint(group, 'test', 'send the event webhook.test once, even to a disabled endpoint').action(
     async ({ restaurant, endpoint }: OfEndpoint, command: Command) => {
-      const made = await callWebhook(command, restaurant, '/webhook/test', { uid: endpoint });
-      const attempt = made.attempt as Item;
+      const made = await callWebhook(command, restaurant, (webhooks) =>
+        webhooks.testEndpoint(restaurant, { uid: endpoint }),
+      );
+      const attempt = made.attempt;
       output.result(output.json ? made : attempt);
       if (attempt.failure !== null) output.fail();
     },
@@ -93,13 +99,15 @@ const rotateCommand = (group: Command, output: Output): void => {
         { restaurant, endpoint, ...options }: OfEndpoint & { overlapHours?: string; finish?: boolean },
         command: Command,
       ) => {
-        const made = await callWebhook(command, restaurant, '/webhook/rotate-secret', {
-          uid: endpoint,
-          overlap_hours: options.overlapHours,
-          finish: options.finish,
-        });
+        const made = await callWebhook(command, restaurant, (webhooks) =>
+          webhooks.rotateSecret(restaurant, {
+            uid: endpoint,
+            overlap_hours: options.overlapHours,
+            finish: options.finish,
+          }),
+        );
         if (output.json) return output.result(made);
-        const { previous_secret_expires_iso: expires } = made.endpoint as Item;
+        const { previous_secret_expires_iso: expires } = made.endpoint;
         if (made.secret === null) return output.line('Deliveries are now signed with the current secret only.');
         output.result(
           { secret: made.secret, previous_secret_expires: expires },
@@ -116,13 +124,15 @@ const stateCommands = (group: Command, output: Output): void => {
     ['disable', false, 'disable an endpoint; its open deliveries are cancelled'],
   ] as const) {
     onEndpoint(group, name, description).action(async ({ restaurant, endpoint }: OfEndpoint, command: Command) => {
-      const made = await callWebhook(command, restaurant, '/webhook/update', { uid: endpoint, enabled });
-      output.result(output.json ? made : shown(made.endpoint as Item));
+      const made = await callWebhook(command, restaurant, (webhooks) =>
+        webhooks.updateEndpoint(restaurant, { uid: endpoint, enabled }),
+      );
+      output.result(output.json ? made : shown(made.endpoint));
     });
   }
   onEndpoint(group, 'remove', 'remove an endpoint; its open deliveries are cancelled').action(
     async ({ restaurant, endpoint }: OfEndpoint, command: Command) => {
-      await callWebhook(command, restaurant, '/webhook/remove', { uid: endpoint });
+      await callWebhook(command, restaurant, (webhooks) => webhooks.removeEndpoint(restaurant, { uid: endpoint }));
       output.result({ endpoint_uid: endpoint, removed: true });
     },
   );

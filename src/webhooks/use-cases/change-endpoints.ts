@@ -1,0 +1,110 @@
+/**
+ * What changes endpoints and sends again, as functions: the operations of the interface and the panel call them. Each takes
+ * the request that it is part of; `db` is the open transaction, except for checks and tests, which wait for the network.
+ */
+import type { Kysely } from 'kysely';
+import { Fault, validationFault } from '#src/contract/fault.ts';
+import type { Viewer } from '../endpoints/endpoint.ts';
+import { findEndpoint } from '../endpoints/endpoint-store.ts';
+import {
+  addEndpoint,
+  type EndpointChanges,
+  type EndpointsDeps,
+  type NewEndpoint,
+  type Rotation,
+  removeEndpoint,
+  rotateSecret,
+  targetProblem,
+  updateEndpoint,
+} from '../endpoints/endpoints.ts';
+import type { LoggedAttempt } from '../log/delivery-log-store.ts';
+import { retentionMs } from '../queue/retention-period.ts';
+import { type Redelivered, redeliverEvent, redeliverSpan, type Span } from '../redeliver/redeliver.ts';
+import type { TestEndpoint } from './test-endpoint.ts';
+
+type ChangeEndpointsDeps = Pick<EndpointsDeps, 'box' | 'clock' | 'rules' | 'resolve'> & { testEndpoint: TestEndpoint };
+
+type Request = { db: Kysely<unknown>; viewer: Viewer; now: Date };
+
+/** One event, or the events of a span. */
+type RedeliverWanted = { endpointUid: string } & ({ eventId: string } | Span);
+
+export type ChangeEndpoints = {
+  /** Resolves the host of a new address over the network. Throws VALIDATION_ERROR. */
+  checkUrl(url: string): Promise<void>;
+  /** The same for an endpoint that exists; without one it resolves nothing. */
+  checkUrlOf(request: Omit<Request, 'now'>, uid: string, url: string): Promise<void>;
+  /** Adds an endpoint with checked values; the secret is shown once. Throws CONFLICT at the 21st of an owner. */
+  create(
+    request: Request,
+    endpoint: Omit<NewEndpoint, 'tenant'> & Required<Pick<NewEndpoint, 'kinds'>>,
+  ): Promise<{ uid: string; secret: string }>;
+  /** Throws NOT_FOUND. */
+  update(request: Request, uid: string, changes: EndpointChanges): Promise<void>;
+  /** Throws NOT_FOUND. */
+  remove(request: Request, uid: string): Promise<void>;
+  /** Returns the new secret; null when an overlap was only ended. Throws NOT_FOUND, and CONFLICT while an overlap runs. */
+  rotateSecret(request: Request, uid: string, rotation: Rotation): Promise<string | null>;
+  /** Sends one made-up event and stores nothing. Throws NOT_FOUND and OVERLOADED. */
+  test(request: Omit<Request, 'now'>, uid: string, signal: AbortSignal): Promise<LoggedAttempt>;
+  /** Throws NOT_FOUND, CONFLICT, and VALIDATION_ERROR for a time beyond the retention. */
+  redeliver(request: Request, wanted: RedeliverWanted): Promise<Redelivered>;
+};
+
+const noEndpoint = (): Fault => new Fault('NOT_FOUND', 'No such endpoint');
+
+export const createChangeEndpoints = (deps: ChangeEndpointsDeps): ChangeEndpoints => {
+  const checkUrl = async (url: string): Promise<void> => {
+    const problem = await targetProblem(deps, url);
+    if (problem !== undefined) throw validationFault([problem]);
+  };
+  return {
+    checkUrl,
+    checkUrlOf: async ({ db, viewer }, uid, url) => {
+      // The owner is checked first, so that requests of others resolve no names.
+      if ((await findEndpoint(db, viewer, uid)) !== undefined) await checkUrl(url);
+    },
+    create: async ({ db, viewer: { tenant } }, wanted) => {
+      const { endpoint, secret } = await addEndpoint({ ...deps, db, kinds: wanted.kinds }, { ...wanted, tenant });
+      return { uid: endpoint.uid, secret };
+    },
+    update: async ({ db, viewer, now }, uid, changes) => {
+      if ((await updateEndpoint(db, viewer, uid, changes, now)) === undefined) throw noEndpoint();
+    },
+    remove: async ({ db, viewer, now }, uid) => {
+      if (!(await removeEndpoint(db, viewer, uid, now))) throw noEndpoint();
+    },
+    rotateSecret: async ({ db, viewer }, uid, rotation) => {
+      const outcome = await rotateSecret({ ...deps, db }, viewer, uid, rotation);
+      if (outcome === 'absent') throw noEndpoint();
+      if (outcome === 'overlap_running')
+        throw new Fault('CONFLICT', 'The old secret of the last rotation is still in use; end that with finish first');
+      return outcome.secret;
+    },
+    test: async ({ db, viewer }, uid, signal) => {
+      const endpoint = await findEndpoint(db, viewer, uid);
+      if (endpoint === undefined) throw noEndpoint();
+      return deps.testEndpoint(endpoint, signal);
+    },
+    redeliver,
+  };
+};
+
+const redeliver: ChangeEndpoints['redeliver'] = async ({ db, viewer, now }, wanted) => {
+  if ('since' in wanted && wanted.since.getTime() < now.getTime() - retentionMs)
+    throw validationFault([{ pointer: 'since', code: 'RANGE', message: 'must be at most 30 days ago' }]);
+  const outcome =
+    'since' in wanted ? await redeliverSpan(db, viewer, wanted, now) : await redeliverEvent(db, viewer, wanted, now);
+  switch (outcome) {
+    case 'no_endpoint':
+      throw noEndpoint();
+    case 'no_event':
+      throw new Fault('NOT_FOUND', 'No such event of this endpoint');
+    case 'disabled':
+      throw new Fault('CONFLICT', 'The endpoint is disabled; enable it first');
+    case 'one_is_running':
+      throw new Fault('CONFLICT', 'A redelivery to this endpoint is still being queued; wait until it is done');
+    default:
+      return outcome;
+  }
+};
