@@ -5,7 +5,7 @@
  * - `createOrdering` returns its operations (each folder's routes.ts: parameters, answer, handler) and its services.
  * - A request passes platform/http (assertion, parameters, idempotency, one transaction) -> routes -> use case (named by
  *   a verb: create-customer.ts) -> store (SQL, `*-store.ts`). A use case returns refusals as values; routes.ts turns
- * them   into faults. Events are recorded in the transaction of their change (platform/db/outbox.ts).
+ * them into faults. Events are recorded in the transaction of their change (platform/db/outbox.ts).
  * - Inside, amounts and points are hundredths (values/money.ts) and times are Dates (values/venue-time.ts).
  *
  * Credentials, scopes and rate limits belong to the gateway; sending events belongs to webhooks. README.md has the

@@ -46,20 +46,37 @@ export type DoorHandlers = {
   wantsUpgrade: WantsUpgrade;
 };
 
+type OpenDeps = Pick<
+  FrontDeps,
+  'requestIds' | 'logRequest' | 'traceRequest' | 'checkRequestHead' | 'dpop' | 'writeFault'
+>;
+
+/** What every request of the listener has, on whichever path: an id, its line in the access log, a trace. */
+const openExchange = (deps: OpenDeps, req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean): Exchange => {
+  const given = req.headers['x-request-id'];
+  const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
+  const exchange = createExchange(req, res, requestId, performance.now(), awaitsContinue, deps.dpop);
+  deps.logRequest(exchange);
+  deps.traceRequest?.(exchange);
+  return exchange;
+};
+
+/** False: the head is refused and answered. */
+const passesHead = ({ checkRequestHead, writeFault }: OpenDeps, exchange: Exchange): boolean => {
+  try {
+    checkRequestHead(exchange);
+    return true;
+  } catch (thrown) {
+    writeFault(exchange, thrown);
+    return false;
+  }
+};
+
 /** `awaitsContinue`: this handler serves the server's `checkContinue` event. */
 export const createFront = (deps: FrontDeps, awaitsContinue: boolean): Handler => {
   return (req, res) => {
-    const given = req.headers['x-request-id'];
-    const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
-    const exchange = createExchange(req, res, requestId, performance.now(), awaitsContinue, deps.dpop);
-    deps.logRequest(exchange);
-    deps.traceRequest?.(exchange);
-    try {
-      deps.checkRequestHead(exchange);
-    } catch (thrown) {
-      deps.writeFault(exchange, thrown);
-      return;
-    }
+    const exchange = openExchange(deps, req, res, awaitsContinue);
+    if (!passesHead(deps, exchange)) return;
     if (deps.authCheck?.owns(exchange.path)) return deps.authCheck.serve(exchange);
     if (!deps.ownPaths.owns(exchange)) return deps.pipeline(exchange);
     if (awaitsContinue) res.writeContinue();
@@ -71,54 +88,27 @@ export const createFront = (deps: FrontDeps, awaitsContinue: boolean): Handler =
  * For the server's `checkExpectation` event: refuses an unknown expectation (RFC 9110 section 10.1.1) on every path. The
  * client has sent no body.
  */
-export const createExpectationFront = (deps: RefuseHeadDeps): Handler => {
+export const createExpectationFront = (deps: OpenDeps): Handler => {
   return (req, res) => {
-    const given = req.headers['x-request-id'];
-    const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
-    const exchange = createExchange(req, res, requestId, performance.now(), true, deps.dpop);
-    deps.logRequest(exchange);
-    deps.traceRequest?.(exchange);
-    try {
-      deps.checkRequestHead(exchange);
-      throw expectationFailed();
-    } catch (thrown) {
-      deps.writeFault(exchange, thrown);
-    }
+    const exchange = openExchange(deps, req, res, true);
+    if (passesHead(deps, exchange)) deps.writeFault(exchange, expectationFailed());
   };
 };
 
 /** True: the head is refused and answered. */
 export type RefuseHead = (req: IncomingMessage, res: ServerResponse) => boolean;
 
-type RefuseHeadDeps = Pick<
-  FrontDeps,
-  'requestIds' | 'logRequest' | 'traceRequest' | 'checkRequestHead' | 'dpop' | 'writeFault'
->;
-
 /** For handlers of other paths of the same listener, such as the panel: the same access log, trace and bound on heads. */
-export const createRefuseHead = (deps: RefuseHeadDeps): RefuseHead => {
+export const createRefuseHead = (deps: OpenDeps): RefuseHead => {
   return (req, res) => {
-    const given = req.headers['x-request-id'];
-    const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
-    const exchange = createExchange(req, res, requestId, performance.now(), false, deps.dpop);
-    deps.logRequest(exchange);
-    deps.traceRequest?.(exchange);
-    try {
-      deps.checkRequestHead(exchange);
-      return false;
-    } catch (thrown) {
-      deps.writeFault(exchange, thrown);
-      return true;
-    }
+    const exchange = openExchange(deps, req, res, false);
+    return !passesHead(deps, exchange);
   };
 };
 
 export type UpgradeHandler = (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
-type UpgradeFrontDeps = Pick<
-  FrontDeps,
-  'requestIds' | 'logRequest' | 'traceRequest' | 'checkRequestHead' | 'dpop' | 'writeFault'
-> & {
+type UpgradeFrontDeps = OpenDeps & {
   serve: (exchange: Exchange, socket: Socket, head: Buffer) => void;
 };
 
@@ -143,18 +133,8 @@ export const createUpgradeFront = (deps: UpgradeFrontDeps): UpgradeHandler => {
       socket.end();
       socket.resume();
     });
-    const given = req.headers['x-request-id'];
-    const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
-    const exchange = createExchange(req, res, requestId, performance.now(), false, deps.dpop);
-    deps.logRequest(exchange);
-    deps.traceRequest?.(exchange);
-    try {
-      deps.checkRequestHead(exchange);
-    } catch (thrown) {
-      deps.writeFault(exchange, thrown);
-      return;
-    }
-    deps.serve(exchange, socket, head);
+    const exchange = openExchange(deps, req, res, false);
+    if (passesHead(deps, exchange)) deps.serve(exchange, socket, head);
   };
 };
 

@@ -1,9 +1,8 @@
 /**
  * Lists whose cost does not grow with the table. Each filter has a way through the table: ranges of one index, in the order
- * of the list where possible. A single filter is read along its way. Of several filters, one with few rows is read
- * completely. When every filter has many rows, one request looks at a bounded number of rows along the best way and reports
- * how far it got, so the next cursor continues from there even when no row was found. Totals are counted up to the same
- * bound.
+ * of the list where possible. A single filter is read along its way; of several, one with few rows is read completely.
+ * When every filter has many rows, one request looks at a bounded number of them and reports how far it got, so the next
+ * cursor continues there even when no row was found. Totals are counted up to the same bound.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { validationFault } from '#src/contract/fault.ts';
@@ -24,10 +23,7 @@ export type Way = {
   ranges: readonly Condition[];
   /** The index returns the rows of each range in the order of the list. */
   inSequence: boolean;
-  /**
-   * The order of the index of each range, where it is not that of the list. It makes this way the cheapest to its first
-   * rows.
-   */
+  /** The order of the index of each range, where it differs from that of the list: the cheapest way to its first rows. */
   sorted?: readonly Condition[];
   /** A way with at most so many rows is read completely. Default: `lookMax`. */
   few?: number;
