@@ -94,6 +94,8 @@ export const pgbenchScript = (recorded: RecordedOrders): { variables: string[]; 
         throw new Error(`two orders of one customer sent different statements: ${text} / ${later?.text}`);
       const named = values.map((value, place) => {
         if (value === null) return null;
+        // pgbench refuses a variable without a value.
+        if (wireText(value) === '') return "''";
         const isFresh = isNew(value, later.values[place]);
         return `:${isFresh ? freshOf(String(value)) : variableOf(wireText(value))}`;
       });
