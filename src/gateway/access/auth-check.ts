@@ -96,9 +96,13 @@ const copyDecision = (check: Exchange, { route, principal, allowed, dpopNonce, a
   Object.assign(check, { route, principal, allowed, dpopNonce, awaitsContinue });
 };
 
-/** A form may hold a token. The pipeline refuses it after reading it; here the other proxy has the body, so any form is refused. */
-const refuseUnseenForm = ({ req }: Exchange): void => {
-  if (mediaTypeOf(req.headers['content-type']) === 'application/x-www-form-urlencoded') throw unsupportedMediaType();
+/**
+ * A form may hold a token. On routes for JSON the pipeline refuses it after reading it; here the other proxy has the body, so
+ * any form is refused.
+ */
+const refuseUnseenForm = ({ req, route }: Exchange): void => {
+  if (route?.body === 'json' && mediaTypeOf(req.headers['content-type']) === 'application/x-www-form-urlencoded')
+    throw unsupportedMediaType();
 };
 
 /**

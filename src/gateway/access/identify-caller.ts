@@ -67,14 +67,18 @@ export const createIdentifyCaller = ({ authenticate, requireProof, recordUse }: 
 
 const formType = 'application/x-www-form-urlencoded';
 
-/** A form is refused in any case, so its body may be read here. JSON beside a credential is left for the upstream. */
-const mayHoldToken = ({ req }: Exchange, presented: Presented): boolean => {
+/**
+ * Only on routes for JSON: there a form is refused in any case, so its body may be read here. JSON beside a credential is
+ * left for the upstream. On every other route a body is data of the upstream and never a credential.
+ */
+const mayHoldToken = ({ req, route }: Exchange, presented: Presented): boolean => {
+  if (route?.body !== 'json') return false;
   const type = mediaTypeOf(req.headers['content-type']);
   return type === formType || (type === 'application/json' && presented.kind === 'none');
 };
 
 const refuseTokenInBody = async (exchange: Exchange): Promise<void> => {
-  const timeoutMs = exchange.route?.bodyTimeoutMs ?? 0;
+  const timeoutMs = exchange.route?.timeouts.bodyMs ?? 0;
   const prefix = await readBodyPrefix(exchange, searchedBytesMax, timeoutMs);
   exchange.body = prefix.length === 0 ? 'empty' : 'seen';
   // Names and structure are ASCII, so the bytes may be read as Latin-1: broken UTF-8 cannot hide a name.

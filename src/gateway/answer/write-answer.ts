@@ -1,8 +1,8 @@
 /** Writes answers of the gateway itself: whole, with exact length, and readable even for a client that still sends. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Fault, internalFault } from '#src/contract/fault.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { carriesBearer, challengeScheme } from '../request/carries-bearer.ts';
+import { discardRest, expectsMore } from '../request/discard-rest.ts';
 import type { Asked, Exchange } from '../request/exchange.ts';
 import {
   type DialectSettings,
@@ -26,10 +26,6 @@ type Answer = {
 
 export type WriteAnswer = (exchange: Exchange, answer: Answer) => void;
 
-/** Bounds on the unwanted body that is discarded before the connection is closed on a client that keeps sending. */
-const lingerBytesMax = 8 * 1024 * 1024;
-const lingerMs = 2_000;
-
 export const createWriteAnswer = (deps: {
   edgeHeaders: EdgeHeaders;
   /** Called for each answer as its head is written. */
@@ -49,7 +45,7 @@ export const createWriteAnswer = (deps: {
     const all = deps.edgeHeaders(exchange.requestId, exchange.rate?.headers, exchange.dpopNonce).concat(headers);
     if (body !== undefined) all.push('content-length', String(Buffer.byteLength(body)));
     const content = exchange.method === 'HEAD' ? undefined : body;
-    if (req.complete || !expectsMore(exchange)) {
+    if (!expectsMore(req)) {
       res.writeHead(status, all).end(content);
       return;
     }
@@ -60,33 +56,11 @@ export const createWriteAnswer = (deps: {
       res.end(content);
       return;
     }
-    endAfterLinger(req, res, content);
+    // The whole answer is sent before the rest of the body is discarded.
+    if (content === undefined) res.flushHeaders();
+    else res.write(content);
+    discardRest(req, () => res.end());
   };
-};
-
-const expectsMore = ({ req }: Exchange): boolean =>
-  req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
-
-/**
- * Closing a socket with unread bytes sends a reset, and a reset can overtake the answer (RFC 9112 section 9.6). So the
- * whole answer is sent first, bytes that still arrive are discarded for a while, then the connection is closed.
- */
-const endAfterLinger = (req: IncomingMessage, res: ServerResponse, content: string | Buffer | undefined): void => {
-  if (content === undefined) res.flushHeaders();
-  else res.write(content);
-  let rest = lingerBytesMax;
-  const close = (): void => {
-    clearTimeout(timer);
-    req.off('data', onData).off('end', close).off('close', close);
-    res.end();
-  };
-  const onData = (chunk: Buffer): void => {
-    rest -= chunk.length;
-    if (rest < 0) close();
-  };
-  const timer = setTimeout(close, lingerMs);
-  req.on('data', onData).on('end', close).on('close', close);
-  req.resume();
 };
 
 export type WriteFault = (exchange: Exchange, thrown: unknown) => void;

@@ -10,6 +10,7 @@ import type { DialectSettings } from '../answer/dialects.ts';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
 import { faultHeaders, renderFault } from '../answer/write-answer.ts';
 import { bodyTooLarge, headersTooLarge, malformedRequest, requestTooSlow, uriTooLong } from '../model/faults.ts';
+import { routeWaitMsMax } from '../model/forwarding.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import { type BrokenHead, readBrokenHead } from './read-broken-head.ts';
 
@@ -23,8 +24,8 @@ const urlBytesMax = 8 * 1024;
 export const gatewayServerOptions: ServerOptions = {
   maxHeaderSize: 2 * headerBytesMax,
   headersTimeout: 15_000,
-  // A last resort only: each route has its own time for a body.
-  requestTimeout: 150_000,
+  // A last resort only: each route has its own time for a body, and each path of the gateway itself too.
+  requestTimeout: routeWaitMsMax + 60_000,
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 1_000,
   requireHostHeader: false,

@@ -51,6 +51,14 @@ export const bodyCut = (): Fault => new Fault('REQUEST_TIMEOUT', 'The connection
 export const unsupportedMediaType = (): Fault =>
   new Fault('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json, without Content-Encoding');
 
+/** `types`: media types that the route takes. */
+export const unlistedMediaType = (types: readonly string[]): Fault =>
+  new Fault('UNSUPPORTED_MEDIA_TYPE', `Send the body as ${types.join(' or ')}, and name its type in Content-Type`);
+
+/** RFC 9110 section 9.3.1: such content has no meaning, and services disagree about what to do with it. */
+export const contentWithSafeMethod = (method: string): Fault =>
+  malformedRequest('', `a ${method} request may have no body here; send the body with another method`);
+
 /** `reason`: as the operator gave it. */
 export const quarantineText = (what: string, reason: string): string =>
   `This ${what} is quarantined: ${reason}. Contact support to have it checked and made active again`;

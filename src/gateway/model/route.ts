@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { mayBePassed } from './claimed-headers.ts';
+import { forwardingMembers } from './forwarding.ts';
 
 /** Upstream of operations that the gateway answers by itself. */
 export const ownUpstream = 'self';
@@ -25,13 +26,7 @@ const routeSchema = z.strictObject({
   scopes: z.array(z.string()),
   kinds: z.array(kind).min(1),
   class: z.enum(['R', 'W', 'H']),
-  bodyBytesMax: z
-    .int()
-    .min(0)
-    .default(1024 * 1024),
-  bodyTimeoutMs: z.int().min(10).default(30_000),
-  /** How long the upstream may be silent, first after the request, then between two pieces of its answer. */
-  answerTimeoutMs: z.int().min(10).default(30_000),
+  ...forwardingMembers,
   upstream: z.string(),
   /** The connection may become a WebSocket when the client asks for it. */
   upgrade: z.boolean().default(false),

@@ -58,7 +58,10 @@ export const createForward = (deps: ForwardDeps): Step => {
     const mayRepeat = exchange.method === 'GET' || exchange.method === 'HEAD';
     // Chosen before the body is read: while all addresses are out, no client is invited to send a body.
     const choice = chooseOrRefuse(upstream, mayRepeat);
-    const body = exchange.body === 'unread' ? createBodyStream(exchange, route) : null;
+    const body =
+      exchange.body === 'unread'
+        ? createBodyStream(exchange, { bodyBytesMax: route.bodyBytesMax, bodyTimeoutMs: route.timeouts.bodyMs })
+        : null;
     const sending: Sending = {
       exchange,
       route,
@@ -162,8 +165,8 @@ const dispatch = (sending: Sending, address: Address, relay: Relay, facts: Forwa
     body: sending.body,
     // A connection has one request at a time anyway; without this undici looks at it once more when the head has come.
     blocking: false,
-    headersTimeout: route.answerTimeoutMs,
-    bodyTimeout: route.answerTimeoutMs,
+    headersTimeout: route.timeouts.answerMs,
+    bodyTimeout: route.timeouts.answerMs,
   };
   const hasRoom = address.connections.dispatch(options, relay);
   if (!hasRoom) relay.limitWaiting(waitingMs, () => overloaded(`${upstream.name}: every connection is busy`));

@@ -86,9 +86,11 @@ export const buildRequestHeaders = (exchange: Exchange, facts: ForwardedFacts): 
   const listed = connectionNames(headers.connection);
   const forwarded: string[] = [];
   const withBody = exchange.body === 'unread';
+  // An empty file has a type too, which only routes for JSON can do without.
+  const withContentFields = withBody || exchange.route?.body !== 'json';
   for (const name in headers) {
     if (isStopped(name, exchange, facts) || listed.includes(name)) continue;
-    if (!withBody && name.startsWith('content-')) continue;
+    if (!withContentFields && name.startsWith('content-')) continue;
     const value = headers[name];
     // Only set-cookie comes as a list, and it has no place in a request.
     if (typeof value === 'string') forwarded.push(name, value);

@@ -184,7 +184,7 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
   exchange.req.headers = upgradeHeaders(exchange, deps.facts, address.origin);
   const proxy = httpProxy.createProxyServer({ toProxy: true, prependPath: false });
   proxy.on('proxyReqWs', (request: ClientRequest) => {
-    request.setTimeout(exchange.route?.answerTimeoutMs ?? 0, () => request.destroy(timedOut));
+    request.setTimeout(exchange.route?.timeouts.answerMs ?? 0, () => request.destroy(timedOut));
     const onResponse = (answer: IncomingMessage): void => {
       answered = true;
       noteAnswer(address.health);

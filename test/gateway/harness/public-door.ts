@@ -66,6 +66,8 @@ export const openDoor = async (
     routes?: Record<string, unknown>;
     /** What becomes of each route; `routes` first. */
     perRoute?: (route: Record<string, unknown>) => Record<string, unknown>;
+    /** Further routes, which get no other member. */
+    moreRoutes?: Record<string, unknown>[];
     /** Members of the route table beside its routes. */
     table?: Record<string, unknown>;
     settings?: Record<string, unknown>;
@@ -83,7 +85,10 @@ export const openDoor = async (
     JSON.stringify({
       ...file,
       ...change.table,
-      routes: file.routes.map((route) => (change.perRoute ?? ((same) => same))({ ...route, ...change.routes })),
+      routes: [
+        ...file.routes.map((route) => (change.perRoute ?? ((same) => same))({ ...route, ...change.routes })),
+        ...(change.moreRoutes ?? []),
+      ],
     }),
   );
   const settings = gatewaySettings.parse({ routes_file, ...unlimited, ...change.settings });

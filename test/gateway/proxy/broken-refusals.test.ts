@@ -22,7 +22,7 @@ let legacy: PublicDoor;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  door = await openDoor(upstream.url, { routes: { answerTimeoutMs: 1_000 } });
+  door = await openDoor(upstream.url, { routes: { timeouts: { answerMs: 1_000 } } });
   legacy = await openDoor(upstream.url, { settings: { legacy_status: 'on' } });
 });
 

@@ -20,7 +20,7 @@ let patient: PublicDoor;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  door = await openDoor(upstream.url, { routes: { bodyTimeoutMs: 1_000 } });
+  door = await openDoor(upstream.url, { routes: { timeouts: { bodyMs: 1_000 } } });
   patient = await openDoor(upstream.url);
 });
 

@@ -204,7 +204,7 @@ test('the failure of an upstream that refuses, falls silent or is down is answer
     onUpgrade(socket);
   });
   const place = await listen(refusing);
-  door = await openDoor(place, { routes: { answerTimeoutMs: 300 }, ...onGetOnly });
+  door = await openDoor(place, { routes: { timeouts: { answerMs: 300 } }, ...onGetOnly });
   const say =
     (status: string, body: string, headers = '') =>
     (socket: import('node:stream').Duplex) =>

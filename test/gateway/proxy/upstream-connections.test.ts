@@ -26,7 +26,7 @@ const start = async (settings: Record<string, unknown>): Promise<void> => {
     };
     open.push(one);
   });
-  door = await openDoor(upstream.url, { routes: { answerTimeoutMs: 20_000 }, settings });
+  door = await openDoor(upstream.url, { routes: { timeouts: { answerMs: 20_000 } }, settings });
 };
 
 afterEach(async () => {

@@ -17,7 +17,7 @@ const ok = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length:
 
 beforeEach(async () => {
   upstream = await startRawUpstream((socket) => socket.write(ok));
-  door = await openDoor(upstream.url, { routes: { answerTimeoutMs: 300 } });
+  door = await openDoor(upstream.url, { routes: { timeouts: { answerMs: 300 } } });
 });
 
 afterEach(async () => {
@@ -145,7 +145,7 @@ test('an idle connection that the upstream closes is noticed, and the next reque
 test('when every connection is busy and the queue is full, more requests are refused with 503', async () => {
   await door.close();
   door = await openDoor(upstream.url, {
-    routes: { answerTimeoutMs: 20_000 },
+    routes: { timeouts: { answerMs: 20_000 } },
     settings: { upstream_connections_max: 1, upstream_waiting_max: 1 },
   });
   const waiting: (() => void)[] = [];
@@ -168,7 +168,7 @@ test('when every connection is busy and the queue is full, more requests are ref
 test('a request that gets no connection in time is refused with 503 and never sent', async () => {
   await door.close();
   door = await openDoor(upstream.url, {
-    routes: { answerTimeoutMs: 20_000 },
+    routes: { timeouts: { answerMs: 20_000 } },
     settings: { upstream_connections_max: 1, upstream_waiting_max: 5 },
   });
   const seen: string[] = [];

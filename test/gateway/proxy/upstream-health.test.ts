@@ -179,7 +179,7 @@ test('after the pause exactly one request tries; when it fails the pause begins 
 
 test('an address that hangs is out too, and callers are spared its silence', async () => {
   await door.close();
-  door = await open(`${a.url}|${b.url}`, {}, { answerTimeoutMs: 200 });
+  door = await open(`${a.url}|${b.url}`, {}, { timeouts: { answerMs: 200 } });
   a.onRequest = () => undefined;
   const statuses: number[] = [];
   for (let i = 0; i < 14; i += 1) statuses.push((await post('{}')).status);

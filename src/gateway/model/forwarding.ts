@@ -1,0 +1,47 @@
+/** The members of a route that say how its requests are forwarded: body and times. */
+import { z } from 'zod';
+
+/** Longest time that a route may wait for a body or an answer. */
+export const routeWaitMsMax = 3_600_000;
+
+const wait = z.int().min(10).max(routeWaitMsMax).default(30_000);
+
+const mediaRange = z
+  .string()
+  .regex(
+    /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/(?:\*|[a-z0-9][a-z0-9!#$&^_.+-]{0,126})$/,
+    'a media type in lower case without parameters, such as multipart/form-data or image/*',
+  );
+
+/** Spread into the schema of a route. */
+export const forwardingMembers = {
+  body: z
+    .union([z.enum(['json', 'any']), z.array(mediaRange).min(1).max(50)])
+    .default('json')
+    .meta({
+      description:
+        'Bodies that the route takes. `json`: application/json without a content coding. `any`: every type and coding, or no type. A list such as `["multipart/form-data", "image/*"]`: these types in every coding. Bodies are streamed and arrive byte for byte',
+    }),
+  bodyBytesMax: z
+    .int()
+    .min(0)
+    .default(1024 * 1024)
+    .meta({ description: 'Longest body in bytes, as they are sent (413)' }),
+  timeouts: z
+    .strictObject({
+      bodyMs: wait.meta({
+        description: 'Time to receive the body, without the time in which the upstream reads (408)',
+      }),
+      answerMs: wait.meta({
+        description: 'How long the upstream may be silent, first after the request, then inside its answer (504)',
+      }),
+    })
+    .prefault({})
+    .meta({ description: 'Longest waits of a request in milliseconds' }),
+};
+
+export type BodyRule = z.infer<typeof forwardingMembers.body>;
+
+/** True when a body of this media type, in lower case without parameters, may be forwarded. */
+export const takesType = (rule: readonly string[], type: string): boolean =>
+  rule.includes(type) || (type !== '' && rule.includes(`${type.slice(0, type.indexOf('/'))}/*`));
