@@ -39,6 +39,7 @@ import { createDryRunLog } from './policy/dry-run-log.ts';
 import { createTryScopes } from './policy/try-scopes.ts';
 import { createLimitBody } from './request/limit-body.ts';
 import { createMatchRoute } from './routing/match-route.ts';
+import { rewriteTarget } from './routing/rewrite-target.ts';
 import { type CompiledRoutes, compileRoutes } from './routing/route-table.ts';
 import { openUpstreams } from './upstream/open-upstreams.ts';
 import { createAnswerSelf } from './whoami/answer-self.ts';
@@ -162,6 +163,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     ...access.steps,
     tryScopes: createTryScopes({ noteDryRun: dryRuns.note }),
     limitBody: createLimitBody(),
+    rewriteTarget,
     answerSelf: createAnswerSelf({ db, table, policies: limits.rates.policies, denials, write: answers.write }),
     ...upstreams.steps,
   };

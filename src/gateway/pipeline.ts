@@ -26,6 +26,7 @@ const stepTable = {
   limitRate:              [true,  true,  true], //  8
   recordAllowed:          [true,  true,  true], //  the audit
   limitBody:              [true,  false, false], // 9
+  rewriteTarget:          [true,  true,  false], // the path that the upstream gets
   answerSelf:             [true,  false, false], // operations of the gateway itself
   assertIdentity:         [true,  false, false], // the signed identity for the upstream
   forward:                [true,  false, false],

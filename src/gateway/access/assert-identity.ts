@@ -8,11 +8,11 @@ export type SignFor = (exchange: Exchange, method: string) => string;
 
 /** Throws when the route or the caller is unknown, so that no request is forwarded without an assertion. */
 export const createSignFor = ({ signers }: AssertIdentityDeps): SignFor => {
-  return ({ route, principal, target }, method) => {
+  return ({ route, principal, target, upstreamTarget }, method) => {
     const sign = route === undefined ? undefined : signers.get(route.upstream);
     if (sign === undefined || principal === undefined)
       throw new Error('cannot sign an identity without a route and a caller');
-    return sign(principal.asserted, { method, target });
+    return sign(principal.asserted, { method, target: upstreamTarget ?? target });
   };
 };
 

@@ -12,7 +12,10 @@ const names: ReadonlySet<string> = new Set([
   'remote-email',
   'remote-groups',
   'remote-name',
-  'x-authenticated-user',
+  'x-userinfo',
+  'x-id-token',
+  'x-apigateway-api-userinfo',
+  'x-endpoint-api-userinfo',
   'x-user',
   'x-user-id',
   'x-user-email',
@@ -26,6 +29,7 @@ const names: ReadonlySet<string> = new Set([
   'x-client-verify',
   // The address of the caller.
   'forwarded',
+  'forwarded-for',
   'client-ip',
   'x-client-ip',
   'x-real-ip',
@@ -35,6 +39,13 @@ const names: ReadonlySet<string> = new Set([
   'x-remote-ip',
   'true-client-ip',
   'fastly-client-ip',
+  'fly-client-ip',
+  'do-connecting-ip',
+  'incap-client-ip',
+  'x-sucuri-clientip',
+  'x-nf-client-connection-ip',
+  'x-vercel-forwarded-for',
+  'x-vercel-proxied-for',
   'x-azure-clientip',
   'x-azure-socketip',
   // The original request: a target, method or host other than the one that was checked here.
@@ -49,19 +60,26 @@ const names: ReadonlySet<string> = new Set([
 ]);
 
 const families =
-  /^(?:x-(?:forwarded|original|auth-request|remote|webauth|ssl-client|envoy|goog-authenticated-user|goog-iap|amzn-oidc|ms-client-principal|pomerium)|cf|ssl-client|remote-user)-/;
+  /^(?:x-(?:forwarded|original|auth-request|authenticated|anonymous|consumer|credential|remote|webauth|ssl-client|envoy|goog-authenticated-user|goog-iap|amzn-oidc|ms-client-principal|pomerium)|cf|ssl-client|remote-user|impersonate)-/;
 
 /** Other fields that are named whole and begin as a family does. */
 const familyRoots: ReadonlySet<string> = new Set(['x-ms-client-principal', 'x-forwarded', 'x-appengine-user-ip']);
 
 /** The gateway always sets these itself, so the route table cannot pass them on. */
-const own: ReadonlySet<string> = new Set(['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto']);
+export const ownForwardedFields: ReadonlySet<string> = new Set([
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-forwarded-prefix',
+]);
 
 /** `name`: in lower case, `_` written as `-`. */
 export const isClaimedHeader = (name: string): boolean => {
   switch (name.charCodeAt(0)) {
     case 99: // c
+    case 100: // d
     case 102: // f
+    case 105: // i
     case 112: // p
     case 114: // r
     case 115: // s
@@ -74,4 +92,4 @@ export const isClaimedHeader = (name: string): boolean => {
 };
 
 /** A claim that the route table may pass on to an upstream. */
-export const mayBePassed = (name: string): boolean => isClaimedHeader(name) && !own.has(name);
+export const mayBePassed = (name: string): boolean => isClaimedHeader(name) && !ownForwardedFields.has(name);

@@ -1,4 +1,4 @@
-/** The members of a route that say how its requests are forwarded: body and times. */
+/** The members of a route that say how its requests are forwarded: path, body and times. */
 import { z } from 'zod';
 
 /** Longest time that a route may wait for a body or an answer. */
@@ -13,8 +13,19 @@ const mediaRange = z
     'a media type in lower case without parameters, such as multipart/form-data or image/*',
   );
 
+const pathPrefix = z
+  .string()
+  .regex(
+    /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
+    'one or more literal segments such as /api/v1, without a slash at the end',
+  );
+
 /** Spread into the schema of a route. */
 export const forwardingMembers = {
+  stripPrefix: pathPrefix.optional().meta({
+    description: 'Removed from the front of the path; the upstream gets it in `X-Forwarded-Prefix`',
+  }),
+  addPrefix: pathPrefix.optional().meta({ description: 'Put before the path, after `stripPrefix` was removed' }),
   body: z
     .union([z.enum(['json', 'any']), z.array(mediaRange).min(1).max(50)])
     .default('json')

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { mayBePassed } from './claimed-headers.ts';
 import { forwardingMembers } from './forwarding.ts';
+import { headerRuleMembers } from './header-rules.ts';
 
 /** Upstream of operations that the gateway answers by itself. */
 export const ownUpstream = 'self';
@@ -27,6 +28,7 @@ const routeSchema = z.strictObject({
   kinds: z.array(kind).min(1),
   class: z.enum(['R', 'W', 'H']),
   ...forwardingMembers,
+  ...headerRuleMembers,
   upstream: z.string(),
   /** The connection may become a WebSocket when the client asks for it. */
   upgrade: z.boolean().default(false),
@@ -89,6 +91,8 @@ const contradictions = (table: RouteTable): [Place, string][] => {
     }
     const missing = [...route.scopes, ...(route.dryRun?.scopes ?? [])].filter((scope) => !known.has(scope));
     if (missing.length > 0) found.push([['routes', index, 'scopes'], `no such scope: ${missing.join(' ')}`]);
+    if (route.stripPrefix !== undefined && !`${route.path}/`.startsWith(`${route.stripPrefix}/`))
+      found.push([['routes', index, 'stripPrefix'], 'the path of the route does not begin with it']);
     if (route.upgrade && route.method !== 'GET') found.push([['routes', index, 'upgrade'], 'only GET can be upgraded']);
     // The scopes decide which callers are accepted; `kinds` documents the intention, and both must agree.
     const opensToKeys = route.scopes.every((scope) => table.apiKeyScopes.includes(scope));

@@ -18,6 +18,8 @@ export type Exchange = {
   readonly path: string;
   /** Raw query without its question mark. */
   readonly search: string;
+  /** Request target for the upstream, when the route changes the path. */
+  upstreamTarget: string | undefined;
   readonly startedAtMs: number;
   /** Bound tokens (RFC 9449) are on. */
   readonly dpop: boolean;
@@ -77,6 +79,7 @@ export const createExchange = (
     target,
     path: mark === -1 ? target : target.slice(0, mark),
     search: mark === -1 ? '' : target.slice(mark + 1),
+    upstreamTarget: undefined,
     startedAtMs,
     dpop,
     route: undefined,

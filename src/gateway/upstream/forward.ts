@@ -159,7 +159,7 @@ const chooseOrRefuse = (upstream: Upstream, mayRepeat: boolean): Choice => {
 const dispatch = (sending: Sending, address: Address, relay: Relay, facts: ForwardedFacts): void => {
   const { exchange, route, upstream } = sending;
   const options: Dispatcher.DispatchOptions = {
-    path: exchange.target,
+    path: exchange.upstreamTarget ?? exchange.target,
     method: sending.method,
     headers: buildRequestHeaders(exchange, facts),
     body: sending.body,

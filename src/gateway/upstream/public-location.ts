@@ -2,9 +2,15 @@
  * Pure: rewrites addresses of an upstream in its answers to the public address. An upstream that builds a Location from the
  * Host that it gets names an internal address, which callers cannot reach.
  */
+import type { Route } from '../model/route.ts';
 
-/** `value`: of a Location or Content-Location field. Returned unchanged when it names no address of the upstream. */
-export type ToPublicLocation = (value: string) => string;
+type PathChange = Pick<Route, 'stripPrefix' | 'addPrefix'>;
+
+/**
+ * `value`: of a Location or Content-Location field. Returned unchanged when it names neither an address of the upstream nor a
+ * path that `route` changes.
+ */
+export type ToPublicLocation = (value: string, route?: PathChange) => string;
 
 /** Only a scheme or two slashes name a host; parsers of URLs accept backslashes as slashes. */
 const namesHost = /^\s*(?:[a-z][a-z0-9+.-]*:|[/\\]{2})/i;
@@ -15,13 +21,29 @@ const charactersMax = 16 * 1024;
 export const createPublicLocation = (addresses: readonly string[], origin: string): ToPublicLocation => {
   const own = new Set(addresses.map((address) => hostOf(new URL(address))));
   const base = addresses[0];
-  return (value) => {
-    if (!namesHost.test(value) || value.length > charactersMax || !URL.canParse(value, base)) return value;
+  return (value, route) => {
+    if (value.length > charactersMax) return value;
+    if (!namesHost.test(value)) return toPublicPath(value, route);
+    if (!URL.canParse(value, base)) return value;
     const url = new URL(value, base);
     if (url.protocol !== 'http:' && url.protocol !== 'https:') return value;
-    return own.has(hostOf(url)) ? origin + url.pathname + url.search + url.hash : value;
+    return own.has(hostOf(url)) ? origin + toPublicPath(url.pathname + url.search + url.hash, route) : value;
   };
 };
+
+/**
+ * The public form of a path of the upstream. A path outside `addPrefix` has none. One that already begins with `stripPrefix`
+ * comes from an upstream that reads X-Forwarded-Prefix.
+ */
+const toPublicPath = (value: string, { stripPrefix = '', addPrefix = '' }: PathChange = {}): string => {
+  if (stripPrefix === addPrefix || !value.startsWith('/') || !isBelow(value, addPrefix)) return value;
+  if (addPrefix === '' && isBelow(value, stripPrefix)) return value;
+  const below = value.slice(addPrefix.length);
+  return stripPrefix + (stripPrefix === '' && !below.startsWith('/') ? `/${below}` : below);
+};
+
+const isBelow = (value: string, prefix: string): boolean =>
+  value.startsWith(prefix) && (prefix === '' || ['/', '?', '#', undefined].includes(value[prefix.length]));
 
 /** Host and port in normal form. The scheme is ignored, since a proxy in between may have changed it. */
 const hostOf = ({ protocol, hostname, port }: URL): string =>

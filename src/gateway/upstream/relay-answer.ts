@@ -6,7 +6,7 @@ import { discardRest, expectsMore } from '../request/discard-rest.ts';
 import type { Exchange } from '../request/exchange.ts';
 import type { Tracked } from './connections.ts';
 import type { ToPublicLocation } from './public-location.ts';
-import { passHeaders, type UpstreamHeaders } from './response-headers.ts';
+import { type AnswerRules, lacksCacheControl, passHeaders, type UpstreamHeaders } from './response-headers.ts';
 import type { ErrorCollector, TranslateError } from './translate-errors.ts';
 
 type Controller = Dispatcher.DispatchController;
@@ -171,7 +171,7 @@ const startAnswer = (state: State, controller: Controller, status: number, heade
     headers,
     controller,
     passOn,
-    toPublicLocation: state.events.toPublicLocation,
+    rules: rulesOf(state),
   });
 };
 
@@ -203,11 +203,16 @@ const letGo = (state: State): void => {
   begin(state, held.status, held.headers);
 };
 
+const rulesOf = ({ events, exchange }: State): AnswerRules => ({
+  toPublicLocation: events.toPublicLocation,
+  route: exchange.route,
+});
+
 const begin = (state: State, status: number, headers: UpstreamHeaders): void => {
   const { deps, exchange } = state;
   const own = deps.edgeHeaders(exchange.requestId, exchange.rate?.headers, exchange.dpopNonce);
-  const all = passHeaders(headers, own, state.events.toPublicLocation);
-  if (headers['cache-control'] === undefined) all.push('cache-control', 'no-store');
+  const all = passHeaders(headers, own, rulesOf(state));
+  if (lacksCacheControl(headers, exchange.route)) all.push('cache-control', 'no-store');
   const length = headers['content-length'];
   if (length !== undefined && exchange.method !== 'HEAD') state.missing = Number(length);
   deps.settle(exchange);

@@ -5,22 +5,9 @@
  */
 import { assertionHeader, requestIdHeader } from '#src/contract/headers.ts';
 import { isClaimedHeader } from '../model/claimed-headers.ts';
+import { isRuled, pushSetFields } from '../model/header-rules.ts';
+import { hopByHop, reservedName } from '../model/hop-by-hop.ts';
 import type { Exchange } from '../request/exchange.ts';
-
-/** RFC 9110 section 7.6.1, and fields that older software treats the same way. */
-export const hopByHop: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-authentication-info',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-]);
 
 const stopped: ReadonlySet<string> = new Set([
   ...hopByHop,
@@ -46,14 +33,12 @@ const stopped: ReadonlySet<string> = new Set([
 /** Frameworks that map headers to variables treat `_` and `-` alike, so each dropped name has several spellings. */
 const folded = (name: string): string => (name.includes('_') ? name.replaceAll('_', '-') : name);
 
-export const reserved = /^(x[-_]orderpass[-_]|proxy-)/;
-
 const letterX = 120;
 const letterP = 112;
 
 const isReserved = (name: string): boolean => {
   const first = name.charCodeAt(0);
-  return (first === letterX || first === letterP) && reserved.test(name);
+  return (first === letterX || first === letterP) && reservedName.test(name);
 };
 
 /** Lower-case names listed in `Connection`, which are hop-by-hop for this message. */
@@ -77,6 +62,7 @@ export type ForwardedFacts = {
 const isStopped = (name: string, { route }: Exchange, { passedClaims }: ForwardedFacts): boolean => {
   const plain = folded(name);
   if (stopped.has(plain) || isReserved(plain)) return true;
+  if (route?.requestHeaders !== undefined && isRuled(route.requestHeaders, plain)) return true;
   return isClaimedHeader(plain) && passedClaims.get(route?.upstream ?? '')?.has(name) !== true;
 };
 
@@ -108,6 +94,9 @@ export const buildRequestHeaders = (exchange: Exchange, facts: ForwardedFacts): 
     'x-forwarded-host',
     facts.host,
   );
+  const { route } = exchange;
+  if (route?.stripPrefix !== undefined) forwarded.push('x-forwarded-prefix', route.stripPrefix);
+  if (route?.requestHeaders !== undefined) pushSetFields(route.requestHeaders, forwarded);
   if (exchange.span !== undefined || facts.trustsTraces) pushTraceContext(forwarded, exchange, facts);
   return forwarded;
 };

@@ -1,7 +1,10 @@
 /** Selects the header fields of an upstream's answer that the client gets. */
 import type { IncomingHttpHeaders } from 'node:http';
+import { isRuled, pushSetFields } from '../model/header-rules.ts';
+import { hopByHop, reservedName } from '../model/hop-by-hop.ts';
+import type { Route } from '../model/route.ts';
 import type { ToPublicLocation } from './public-location.ts';
-import { connectionNames, hopByHop, reserved } from './request-headers.ts';
+import { connectionNames } from './request-headers.ts';
 
 /** Set by the gateway, or revealing the software behind it. Only the gateway sends `www-authenticate` and `dpop-nonce`. */
 const stopped: ReadonlySet<string> = new Set([
@@ -44,10 +47,17 @@ export type UpstreamHeaders = IncomingHttpHeaders;
 const letterX = 120;
 const letterP = 112;
 
-const leaves = (name: string, listed: readonly string[]): boolean => {
+/** What decides which fields of an answer are passed on. */
+export type AnswerRules = {
+  toPublicLocation: ToPublicLocation;
+  route: Pick<Route, 'stripPrefix' | 'addPrefix' | 'responseHeaders'> | undefined;
+};
+
+const leaves = (name: string, listed: readonly string[], { route }: AnswerRules): boolean => {
   if (stopped.has(name) || listed.includes(name)) return false;
+  if (route?.responseHeaders !== undefined && isRuled(route.responseHeaders, name)) return false;
   const first = name.charCodeAt(0);
-  return (first !== letterX && first !== letterP) || !reserved.test(name);
+  return (first !== letterX && first !== letterP) || !reservedName.test(name);
 };
 
 const pushValues = (into: string[], name: string, value: string | string[] | undefined): void => {
@@ -63,31 +73,35 @@ const connectionOf = (headers: UpstreamHeaders): string | undefined => {
 
 const isLocation = (name: string): boolean => name === 'location' || name === 'content-location';
 
+const pushField = (into: string[], name: string, headers: UpstreamHeaders, rules: AnswerRules): void => {
+  const value = headers[name];
+  const mapped = typeof value === 'string' && isLocation(name) ? rules.toPublicLocation(value, rules.route) : value;
+  pushValues(into, name, mapped);
+};
+
 /** Appends to `into` the fields of an answer that is passed on with its body. */
-export const passHeaders = (
-  headers: UpstreamHeaders,
-  into: string[],
-  toPublicLocation: ToPublicLocation = unchanged,
-): string[] => {
+export const passHeaders = (headers: UpstreamHeaders, into: string[], rules: AnswerRules): string[] => {
   const listed = connectionNames(connectionOf(headers));
-  for (const name in headers) {
-    if (!leaves(name, listed)) continue;
-    const value = headers[name];
-    pushValues(into, name, typeof value === 'string' && isLocation(name) ? toPublicLocation(value) : value);
-  }
+  for (const name in headers) if (leaves(name, listed, rules)) pushField(into, name, headers, rules);
+  if (rules.route?.responseHeaders !== undefined) pushSetFields(rules.route.responseHeaders, into);
   return into;
 };
 
-const unchanged: ToPublicLocation = (value) => value;
+/** Neither the upstream nor the route says whether caches may store the answer. */
+export const lacksCacheControl = (headers: UpstreamHeaders, route: AnswerRules['route']): boolean => {
+  const own = route?.responseHeaders;
+  if (own === undefined || !isRuled(own, 'cache-control')) return headers['cache-control'] === undefined;
+  return own.set['cache-control'] === undefined;
+};
 
 /** Fields kept when the gateway replaces the body: `Retry-After` and other fields that are not about the body. */
-export const passHeadersWithoutBody = (headers: UpstreamHeaders, toPublicLocation: ToPublicLocation): string[] => {
+export const passHeadersWithoutBody = (headers: UpstreamHeaders, rules: AnswerRules): string[] => {
   const listed = connectionNames(connectionOf(headers));
   const kept: string[] = [];
   for (const name in headers) {
-    if (!leaves(name, listed) || ofReplacedBody.has(name)) continue;
-    const value = headers[name];
-    pushValues(kept, name, typeof value === 'string' && isLocation(name) ? toPublicLocation(value) : value);
+    if (leaves(name, listed, rules) && !ofReplacedBody.has(name)) pushField(kept, name, headers, rules);
   }
+  const set = rules.route?.responseHeaders?.set ?? {};
+  for (const name in set) if (!ofReplacedBody.has(name)) kept.push(name, set[name] as string);
   return kept;
 };

@@ -20,7 +20,8 @@ export const startAttempt = (
   span.set('server.port', Number(port || (protocol === 'https:' ? 443 : 80)));
   if (route !== undefined) {
     // Without its query. Paths of upstream routes have no parameters, so this is all of it.
-    span.set('url.full', `${origin}${route.path}`);
+    const path = exchange.upstreamTarget?.split('?', 1)[0] ?? route.path;
+    span.set('url.full', `${origin}${path}`);
     span.set('orderpass.upstream', route.upstream);
   }
   if (failed > 0) span.set('http.request.resend_count', failed);

@@ -22,9 +22,8 @@ import { carriesBearer, challengeScheme } from '../request/carries-bearer.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { denialReasonOf } from '../whoami/denial.ts';
 import { decodeBody } from './decode-body.ts';
-import type { ToPublicLocation } from './public-location.ts';
 import { codeFor, type Refusal, readRefusal } from './read-refusal.ts';
-import { passHeadersWithoutBody, type UpstreamHeaders } from './response-headers.ts';
+import { type AnswerRules, passHeadersWithoutBody, type UpstreamHeaders } from './response-headers.ts';
 
 const bodyBytesMax = 64 * 1024;
 /** A long report that has to be turned into a problem document. */
@@ -56,7 +55,7 @@ type ErrorAnswer = {
   status: number;
   headers: UpstreamHeaders;
   controller: Pick<Controller, 'abort'>;
-  toPublicLocation: ToPublicLocation;
+  rules: AnswerRules;
   /** Streams a body that is an envelope and too long to be read; gets the bytes received so far. */
   passOn: (collected: readonly Buffer[], status: number) => void;
 };
@@ -137,7 +136,7 @@ const passedStatus = (
 const writeRefusal = (
   deps: TranslateDeps,
   exchange: Exchange,
-  { status, headers, toPublicLocation }: ErrorAnswer,
+  { status, headers, rules }: ErrorAnswer,
   dialect: Dialect,
   body: Buffer | undefined,
 ): void => {
@@ -151,7 +150,7 @@ const writeRefusal = (
   const by = refusal.codeKnown ? 'upstream' : 'foreign';
   deps.noteDenial(exchange, refusal.fault, by);
   const rendered = render(refusal, exchange, dialect, deps.dialects, decoded);
-  const kept = passHeadersWithoutBody(headers, toPublicLocation);
+  const kept = passHeadersWithoutBody(headers, rules);
   const own = ['content-type', rendered.contentType, 'cache-control', 'no-store'];
   if (rendered.challenge !== undefined) own.push('www-authenticate', rendered.challenge);
   if ((status === 429 || status === 503) && retryAfter === undefined) own.push('retry-after', '1');

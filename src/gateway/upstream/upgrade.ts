@@ -18,7 +18,7 @@ import type { CompiledRoutes } from '../routing/route-table.ts';
 import { endTrial, noteAnswer, noteFailure } from './address-health.ts';
 import { type Connection, connectToUpstream } from './connect-address.ts';
 import { buildRequestHeaders, type ForwardedFacts } from './request-headers.ts';
-import { passHeaders } from './response-headers.ts';
+import { type AnswerRules, passHeaders } from './response-headers.ts';
 import type { TranslateError } from './translate-errors.ts';
 import type { Upstream } from './upstreams.ts';
 
@@ -181,6 +181,7 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
     else socket.destroySoon();
   });
   socket.once('close', () => connection.socket.destroy());
+  exchange.req.url = exchange.upstreamTarget ?? exchange.target;
   exchange.req.headers = upgradeHeaders(exchange, deps.facts, address.origin);
   const proxy = httpProxy.createProxyServer({ toProxy: true, prependPath: false });
   proxy.on('proxyReqWs', (request: ClientRequest) => {
@@ -202,7 +203,10 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
       deps.settle(exchange);
       deps.answered(exchange, 101);
       tunnel.unwatch();
-      answer.headers = answerHeaders(answer, deps.edgeHeaders(exchange.requestId, undefined, exchange.dpopNonce));
+      answer.headers = answerHeaders(answer, deps.edgeHeaders(exchange.requestId, undefined, exchange.dpopNonce), {
+        toPublicLocation: upstream.toPublicLocation,
+        route: exchange.route,
+      });
     });
   });
   proxy.once('open', () => socket.setTimeout(deps.idleMs));
@@ -224,9 +228,13 @@ const upgradeHeaders = (exchange: Exchange, facts: ForwardedFacts, origin: strin
   return headers;
 };
 
-const answerHeaders = ({ headers }: IncomingMessage, edge: string[]): Record<string, string | string[]> => {
+const answerHeaders = (
+  { headers }: IncomingMessage,
+  edge: string[],
+  rules: AnswerRules,
+): Record<string, string | string[]> => {
   const kept: Record<string, string | string[]> = { connection: 'Upgrade', upgrade: 'websocket' };
-  const flat = passHeaders(headers, edge);
+  const flat = passHeaders(headers, edge, rules);
   for (let i = 0; i + 1 < flat.length; i += 2) {
     const [name, value] = [flat[i] ?? '', flat[i + 1] ?? ''];
     if (name === 'content-length') continue;
@@ -254,7 +262,7 @@ const refuse = (
     status,
     headers: answer.headers,
     controller: { abort: () => void answer.destroy() },
-    toPublicLocation,
+    rules: { toPublicLocation, route: exchange.route },
     passOn: () => {
       answer.destroy();
       unusable(new Error('the refusal of an upgrade is too long'));

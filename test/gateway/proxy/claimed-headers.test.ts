@@ -50,6 +50,9 @@ const claims = [
   ...['True-Client-IP', 'CF-Connecting-IP', 'CF-Access-Jwt-Assertion', 'X-Client-IP', 'Client-IP', 'X-Real-IP'],
   ...['Fastly-Client-IP', 'X-Cluster-Client-IP', 'X-Envoy-External-Address', 'X-Azure-ClientIP', 'Forwarded', 'Proxy'],
   ...['Client-Cert', 'Client-Cert-Chain', 'X-Client-Cert', 'SSL-Client-Cert', 'X-SSL-Client-S-DN'],
+  ...['X-Consumer-ID', 'X-Consumer-Username', 'X-Consumer-Groups', 'X-Credential-Identifier', 'X-Anonymous-Consumer'],
+  ...['X-Authenticated-Scope', 'X-Authenticated-Userid', 'X-Userinfo', 'X-User', 'X-User-Id', 'Impersonate-User'],
+  ...['Fly-Client-IP', 'DO-Connecting-IP', 'X-Vercel-Forwarded-For', 'Forwarded-For', 'X-Remote-IP', 'X-Forwarded'],
   ...['X-Amzn-Oidc-Data', 'X-Goog-Authenticated-User-Email', 'X-Goog-IAP-JWT-Assertion', 'X-MS-Client-Principal'],
 ];
 
