@@ -23,7 +23,7 @@ import { openAccess } from './access/open-access.ts';
 import { openAnswers } from './answer/open-answers.ts';
 import type { WriteAnswer } from './answer/write-answer.ts';
 import { type Audit, openAudit } from './audit/open-audit.ts';
-import { type GatewaySettings, loadRouteTable, routesFileOf } from './config.ts';
+import { type GatewaySettings, loadRouteTable, type RouteTable, routesFileOf } from './config.ts';
 import { readEpoch } from './credentials/lookup/epoch-store.ts';
 import { createCheckVersion } from './edge/check-version.ts';
 import { createGatewayMetrics } from './edge/gateway-metrics.ts';
@@ -38,6 +38,7 @@ import { createPipeline, type Steps, stepsFor } from './pipeline.ts';
 import { createDryRunLog } from './policy/dry-run-log.ts';
 import { createTryScopes } from './policy/try-scopes.ts';
 import { createLimitBody } from './request/limit-body.ts';
+import { createAllowOrigins } from './routing/cors.ts';
 import { createMatchRoute } from './routing/match-route.ts';
 import { rewriteTarget } from './routing/rewrite-target.ts';
 import { type CompiledRoutes, compileRoutes } from './routing/route-table.ts';
@@ -158,7 +159,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const answers = openAnswers({ ...deps, answered, refused, settle, noteDenial, auditRefusal });
   const upstreams = openUpstreams({ ...known, access, answers, noteDenial, answered });
   const steps: Steps = {
-    ...matchRouteSteps(routes, answers.write),
+    ...matchRouteSteps(table, routes, answers.write),
     checkVersion: createCheckVersion(),
     ...access.steps,
     tryScopes: createTryScopes({ noteDryRun: dryRuns.note }),
@@ -196,10 +197,18 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
 };
 
 /** An operation's OPTIONS is answered to every client; on behalf of another proxy it would allow a request without a caller. */
-const matchRouteSteps = (routes: CompiledRoutes, write: WriteAnswer): Pick<Steps, 'matchRoute' | 'matchRouteOnly'> => ({
+const matchRouteSteps = (
+  table: RouteTable,
+  routes: CompiledRoutes,
+  write: WriteAnswer,
+): Pick<Steps, 'matchRoute' | 'matchRouteOnly'> => ({
   matchRoute: createMatchRoute({
     routes,
     answerOptions: (exchange, allow) => write(exchange, { status: 204, headers: ['allow', allow], body: undefined }),
+    allowOrigins: createAllowOrigins({
+      table,
+      answerPreflight: (exchange, headers) => write(exchange, { status: 204, headers, body: undefined }),
+    }),
   }),
   matchRouteOnly: createMatchRoute({
     routes,

@@ -43,6 +43,7 @@ export const createWriteAnswer = (deps: {
     }
     deps.answered(exchange, status);
     const all = deps.edgeHeaders(exchange.requestId, exchange.rate?.headers, exchange.dpopNonce).concat(headers);
+    if (exchange.corsHeaders !== undefined) all.push(...exchange.corsHeaders);
     if (body !== undefined) all.push('content-length', String(Buffer.byteLength(body)));
     const content = exchange.method === 'HEAD' ? undefined : body;
     if (!expectsMore(req)) {

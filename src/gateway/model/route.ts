@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { mayBePassed } from './claimed-headers.ts';
+import { corsOfHosts, corsOfRoute } from './cors.ts';
 import { forwardingMembers } from './forwarding.ts';
 import { headerRuleMembers } from './header-rules.ts';
 
@@ -29,6 +30,7 @@ const routeSchema = z.strictObject({
   class: z.enum(['R', 'W', 'H']),
   ...forwardingMembers,
   ...headerRuleMembers,
+  cors: corsOfRoute,
   upstream: z.string(),
   /** The connection may become a WebSocket when the client asks for it. */
   upgrade: z.boolean().default(false),
@@ -60,6 +62,7 @@ export const routeTable = z
       .default({ list: 'tenants', facts: [] }),
     /** Name of an upstream -> its policy. */
     upstreams: z.record(z.string(), upstreamPolicy).default({}),
+    cors: corsOfHosts,
     routes: z.array(routeSchema).min(1),
   })
   .superRefine((table, context) => {
@@ -93,6 +96,11 @@ const contradictions = (table: RouteTable): [Place, string][] => {
     if (missing.length > 0) found.push([['routes', index, 'scopes'], `no such scope: ${missing.join(' ')}`]);
     if (route.stripPrefix !== undefined && !`${route.path}/`.startsWith(`${route.stripPrefix}/`))
       found.push([['routes', index, 'stripPrefix'], 'the path of the route does not begin with it']);
+    const hasCors = route.cors !== false && (route.cors !== undefined || Object.keys(table.cors).length > 0);
+    const { set = {}, remove = [] } = route.responseHeaders ?? {};
+    const ruled = [...Object.keys(set), ...remove].find((name) => name.startsWith('access-control-'));
+    if (hasCors && ruled !== undefined)
+      found.push([['routes', index, 'responseHeaders'], `${ruled} is set by \`cors\`, which is on for this route`]);
     if (route.upgrade && route.method !== 'GET') found.push([['routes', index, 'upgrade'], 'only GET can be upgraded']);
     // The scopes decide which callers are accepted; `kinds` documents the intention, and both must agree.
     const opensToKeys = route.scopes.every((scope) => table.apiKeyScopes.includes(scope));

@@ -31,6 +31,8 @@ export type Exchange = {
   allowed: AllowedUse | undefined;
   /** The caller's limits after this request was charged. */
   rate: RateStanding | undefined;
+  /** Flat list for every answer, where scripts of other origins may call; undefined: CORS is off. */
+  corsHeaders: readonly string[] | undefined;
   /** Nonce of the caller's next DPoP proof (RFC 9449 section 8.2); every answer carries it. */
   dpopNonce: string | undefined;
   /** A token was found in the body, which counts as a Bearer credential (interface 3.2). */
@@ -87,6 +89,7 @@ export const createExchange = (
     principal: undefined,
     allowed: undefined,
     rate: undefined,
+    corsHeaders: undefined,
     dpopNonce: undefined,
     tokenInBody: false,
     body: 'none',

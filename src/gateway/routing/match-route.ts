@@ -2,11 +2,14 @@
 
 import { methodNotAllowed, noSuchOperation } from '../model/faults.ts';
 import type { Step } from '../request/exchange.ts';
+import type { AllowOrigins } from './cors.ts';
 import { type CompiledRoutes, findPath } from './route-table.ts';
 
 type MatchRouteDeps = {
   routes: CompiledRoutes;
   answerOptions: (exchange: Parameters<Step>[0], allow: string) => void;
+  /** Undefined: the answers are not for scripts of other origins. */
+  allowOrigins?: AllowOrigins | undefined;
 };
 
 /**
@@ -15,9 +18,10 @@ type MatchRouteDeps = {
  * the upstream will see. (RFC 9112 section 3.2.2 would have servers take absolute-form; it names a second authority beside
  * Host, and two readers could follow different ones, so here it is an operation that does not exist: 404.)
  */
-export const createMatchRoute = ({ routes, answerOptions }: MatchRouteDeps): Step => {
+export const createMatchRoute = ({ routes, answerOptions, allowOrigins }: MatchRouteDeps): Step => {
   return (exchange) => {
     const place = findPath(routes, exchange.path);
+    if (allowOrigins?.(exchange, place) === true) return;
     // A fragment has no place in a request target (RFC 9112 section 3.2); two parsers could cut it differently.
     if (place === undefined || exchange.search.includes('#')) throw noSuchOperation();
     const route = place.byMethod.get(exchange.method);

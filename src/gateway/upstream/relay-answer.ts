@@ -206,6 +206,7 @@ const letGo = (state: State): void => {
 const rulesOf = ({ events, exchange }: State): AnswerRules => ({
   toPublicLocation: events.toPublicLocation,
   route: exchange.route,
+  ownsCors: exchange.corsHeaders !== undefined,
 });
 
 const begin = (state: State, status: number, headers: UpstreamHeaders): void => {
@@ -213,6 +214,7 @@ const begin = (state: State, status: number, headers: UpstreamHeaders): void => 
   const own = deps.edgeHeaders(exchange.requestId, exchange.rate?.headers, exchange.dpopNonce);
   const all = passHeaders(headers, own, rulesOf(state));
   if (lacksCacheControl(headers, exchange.route)) all.push('cache-control', 'no-store');
+  if (exchange.corsHeaders !== undefined) all.push(...exchange.corsHeaders);
   const length = headers['content-length'];
   if (length !== undefined && exchange.method !== 'HEAD') state.missing = Number(length);
   deps.settle(exchange);

@@ -51,10 +51,13 @@ const letterP = 112;
 export type AnswerRules = {
   toPublicLocation: ToPublicLocation;
   route: Pick<Route, 'stripPrefix' | 'addPrefix' | 'responseHeaders'> | undefined;
+  /** The gateway sends the fields of the CORS protocol, so those of the upstream are dropped. */
+  ownsCors: boolean;
 };
 
-const leaves = (name: string, listed: readonly string[], { route }: AnswerRules): boolean => {
+const leaves = (name: string, listed: readonly string[], { route, ownsCors }: AnswerRules): boolean => {
   if (stopped.has(name) || listed.includes(name)) return false;
+  if (ownsCors && name.startsWith('access-control-')) return false;
   if (route?.responseHeaders !== undefined && isRuled(route.responseHeaders, name)) return false;
   const first = name.charCodeAt(0);
   return (first !== letterX && first !== letterP) || !reservedName.test(name);

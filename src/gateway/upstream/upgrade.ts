@@ -206,6 +206,7 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
       answer.headers = answerHeaders(answer, deps.edgeHeaders(exchange.requestId, undefined, exchange.dpopNonce), {
         toPublicLocation: upstream.toPublicLocation,
         route: exchange.route,
+        ownsCors: false,
       });
     });
   });
@@ -262,7 +263,7 @@ const refuse = (
     status,
     headers: answer.headers,
     controller: { abort: () => void answer.destroy() },
-    rules: { toPublicLocation, route: exchange.route },
+    rules: { toPublicLocation, route: exchange.route, ownsCors: false },
     passOn: () => {
       answer.destroy();
       unusable(new Error('the refusal of an upgrade is too long'));

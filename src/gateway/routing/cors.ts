@@ -1,0 +1,101 @@
+/**
+ * The CORS protocol (Fetch standard, section 3.3): headers that let a browser show an answer to scripts of listed origins, and
+ * preflights. A preflight has no credential, so it is answered from the route table alone.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import { anyOrigin, type CorsPolicy } from '../model/cors.ts';
+import type { Route, RouteTable } from '../model/route.ts';
+import type { Exchange } from '../request/exchange.ts';
+import type { CompiledPath } from './route-table.ts';
+
+/** Fields of the gateway's own answers that scripts may read. */
+const exposedAlways = [
+  'allow',
+  'dpop-nonce',
+  'ratelimit',
+  'ratelimit-policy',
+  'retry-after',
+  'www-authenticate',
+  'x-api-version',
+  'x-request-id',
+];
+
+type AllowOriginsDeps = {
+  table: Pick<RouteTable, 'cors' | 'routes'>;
+  answerPreflight: (exchange: Exchange, headers: string[]) => void;
+};
+
+/**
+ * Sets the CORS headers of the answer. `place`: undefined for a path that does not exist. True: the request was a preflight
+ * and is answered.
+ */
+export type AllowOrigins = (exchange: Exchange, place: CompiledPath | undefined) => boolean;
+
+/** Undefined: CORS is off on every route. */
+export const createAllowOrigins = ({ table, answerPreflight }: AllowOriginsDeps): AllowOrigins | undefined => {
+  const byHost = new Map(Object.entries(table.cors));
+  if (byHost.size === 0 && !table.routes.some(({ cors }) => cors !== undefined && cors !== false)) return undefined;
+  const ofHost = (host = ''): CorsPolicy | undefined =>
+    byHost.size === 0 ? undefined : (byHost.get(host.toLowerCase().replace(/:\d*$/, '')) ?? byHost.get('*'));
+  return (exchange, place) => {
+    const { headers } = exchange.req;
+    const asked = preflightMethod(exchange.method, headers);
+    const own = ownPolicy(place, asked ?? exchange.method);
+    const policy = own === undefined ? ofHost(headers.host) : own;
+    if (policy === undefined || policy === false) return false;
+    if (asked === undefined) {
+      exchange.corsHeaders = corsHeaders(policy, headers.origin);
+      return false;
+    }
+    exchange.answered = true;
+    answerPreflight(exchange, preflightHeaders(policy, asked, headers));
+    return true;
+  };
+};
+
+/** For a method that the path does not have, a policy of another of its methods makes the refusal readable. */
+const ownPolicy = (place: CompiledPath | undefined, method: string): Route['cors'] => {
+  const route = place?.byMethod.get(method);
+  if (place === undefined || route !== undefined) return route?.cors;
+  for (const { cors } of place.byMethod.values()) if (cors !== undefined) return cors;
+  return undefined;
+};
+
+const allowedOrigin = ({ origins, credentials }: CorsPolicy, origin: string | undefined): string[] => {
+  if (origins.includes(anyOrigin)) return ['access-control-allow-origin', anyOrigin];
+  if (origin === undefined || !origins.includes(origin)) return [];
+  const allowed = ['access-control-allow-origin', origin];
+  if (credentials) allowed.push('access-control-allow-credentials', 'true');
+  return allowed;
+};
+
+/** For every answer under the policy, also to requests without Origin, since caches may show it to others. */
+const corsHeaders = (policy: CorsPolicy, origin: string | undefined): string[] => {
+  const headers = allowedOrigin(policy, origin);
+  if (headers.length > 0)
+    headers.push('access-control-expose-headers', exposedAlways.concat(policy.exposeHeaders).join(', '));
+  if (!policy.origins.includes(anyOrigin)) headers.push('vary', 'origin');
+  return headers;
+};
+
+/** The method that a preflight asks about; undefined for any other request. */
+const preflightMethod = (method: string, headers: IncomingHttpHeaders): string | undefined => {
+  if (method !== 'OPTIONS' || headers.origin === undefined) return undefined;
+  const asked = headers['access-control-request-method'];
+  return asked === undefined || asked === '' ? undefined : asked;
+};
+
+/**
+ * Headers of the answer to a preflight. Without `access-control-allow-origin` the browser does not send the request. A method
+ * that the path does not have is allowed: its refusal is then readable.
+ */
+const preflightHeaders = (policy: CorsPolicy, asked: string, { origin }: IncomingHttpHeaders): string[] => {
+  const headers = ['vary', 'origin, access-control-request-method, access-control-request-headers'];
+  const allowed = allowedOrigin(policy, origin);
+  if (allowed.length === 0 || policy.methods?.includes(asked) === false || !/^[A-Za-z-]{1,20}$/.test(asked))
+    return headers;
+  headers.push(...allowed, 'access-control-allow-methods', asked);
+  if (policy.headers.length > 0) headers.push('access-control-allow-headers', policy.headers.join(', '));
+  headers.push('access-control-max-age', String(policy.maxAgeSeconds));
+  return headers;
+};
