@@ -7,11 +7,11 @@
  *
  * Folders, each of which imports only those before it: texts/ and ports/; page/ (what a page is, and `html`, which escapes);
  * view/ (layout and the parts that pages share); live/ (topics and event streams, which tell open pages about changes);
- * server/ (router, cookies, CSRF, assets); one folder for each area of pages. pages.ts joins the lists of pages.
- * The way of a request: server/router -> server/assets or a public page (sign-in/) -> session, role, restaurant and CSRF
- * token are checked -> the page's handler -> view/layout. README.md says more.
+ * server/ (the Koa application: checks, routes, responses); one folder for each area of pages. pages.ts joins the lists of
+ * pages. The way of a request: the steps of server/panel-app.ts -> an asset, or a public page (sign-in/), or session, role,
+ * restaurant and CSRF token are checked -> the page's handler -> view/layout. README.md says more.
  */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { Service } from '#src/platform/supervisor.ts';
@@ -21,7 +21,7 @@ import { allPages, allPublicPages, allTopics } from './pages.ts';
 import type { Ports } from './ports/ports.ts';
 import { loadAssets } from './server/assets.ts';
 import { createFlashes } from './server/flashes.ts';
-import { createRouter, type PanelHandler } from './server/router.ts';
+import { createPanelApp } from './server/panel-app.ts';
 import { createSecurityHeaders } from './server/security-headers.ts';
 
 export type {
@@ -61,7 +61,7 @@ const streamBeatMs = 25_000;
 export type Panel = {
   /** Tells whether a request target belongs to the panel. */
   owns: (url: string) => boolean;
-  handler: PanelHandler;
+  handler: RequestListener;
   services: Service[];
   /** Ends the event streams, which would keep the listener from closing. */
   close: () => void;
@@ -71,7 +71,7 @@ export const createPanel = (deps: PanelDeps): Panel => {
   const { clock, log, isPassing, origin, sourceOf, ports } = deps;
   const watch = createChangeWatch({ topics: allTopics, ports, log, listen: deps.listen });
   const streams = createEventStreams({ watch: watch.watch, beatMs: deps.streamBeatMs ?? streamBeatMs });
-  const handler = createRouter({
+  const handler = createPanelApp({
     pages: allPages,
     publicPages: allPublicPages,
     assets: loadAssets(),

@@ -1,4 +1,4 @@
-/** All pages, actions and topics of the panel: the router mounts them, and the role test checks each of them. */
+/** All pages, actions and topics of the panel: server/routes.ts mounts them, and the role test checks each of them. */
 
 import { accountPages } from './account/pages.ts';
 import { accountTopics } from './account/topics.ts';

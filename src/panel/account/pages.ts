@@ -5,7 +5,7 @@ import { type Answer, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { roles } from '../ports/role.ts';
-import { newPasswordFields, visitorOf } from '../sign-in/pages.ts';
+import { newPasswordFields } from '../sign-in/pages.ts';
 import { badge } from '../view/badge.ts';
 import { confirmPage } from '../view/confirm-page.ts';
 import { message } from '../view/layout.ts';
@@ -77,7 +77,7 @@ const changePassword = async (view: View): Promise<Answer> => {
   const problem = next === form.get('again') ? ports.staff.passwordRule.problemOf(next, user.email) : 'passwordsDiffer';
   if (problem !== undefined) return accountPage(view, texts.signIn[problem]);
   const change = { userId: user.id, sessionId: session.id, current: form.get('current') ?? '', next };
-  const result = await ports.staff.own.changePassword(change, visitorOf(view));
+  const result = await ports.staff.own.changePassword(change, view.visitor);
   if (result.kind === 'wait') return accountPage(view, texts.signIn.wait(Math.ceil(result.seconds / 60)));
   if (result.kind === 'refused') return accountPage(view, texts.account.currentRefused);
   return redirect(accountPath, { tone: 'good', text: texts.account.passwordChanged });

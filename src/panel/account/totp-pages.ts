@@ -4,7 +4,6 @@ import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { roles } from '../ports/role.ts';
 import type { ProposedTotp } from '../ports/staff.ts';
-import { visitorOf } from '../sign-in/pages.ts';
 import { message } from '../view/layout.ts';
 import { qrCode } from '../view/qr-code.ts';
 
@@ -44,7 +43,7 @@ export const totpPages: readonly Page[] = [
     roles,
     handle: async (view) => {
       const { ports, user, form, texts } = view;
-      const result = await ports.staff.own.removeSecondFactor(user, form.get('code') ?? '', visitorOf(view));
+      const result = await ports.staff.own.removeSecondFactor(user, form.get('code') ?? '', view.visitor);
       if (result.kind === 'removed') return redirect(accountPath, { tone: 'good', text: texts.account.totpRemoved });
       const wait = result.kind === 'wait' && texts.signIn.waitForCode(Math.ceil(result.seconds / 60));
       return removePage(view, wait || texts.signIn.codeRefused);
@@ -59,7 +58,7 @@ export const totpPages: readonly Page[] = [
 const problemOfPassword = async (view: View): Promise<string | undefined> => {
   const { ports, user, form, texts } = view;
   if (!user.hasPassword) return undefined;
-  const checked = await ports.staff.own.checkPassword(user.id, form.get('current') ?? '', visitorOf(view));
+  const checked = await ports.staff.own.checkPassword(user.id, form.get('current') ?? '', view.visitor);
   if (checked.kind === 'right') return undefined;
   return checked.kind === 'wait' ? texts.signIn.wait(Math.ceil(checked.seconds / 60)) : texts.account.currentRefused;
 };

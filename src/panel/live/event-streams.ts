@@ -22,7 +22,8 @@ export type WatchedTopic = {
 export type EventStreams = {
   /** Throws RATE_LIMIT_EXCEEDED or OVERLOADED beyond the limits. `isLive`: is the session still live? */
   open(
-    exchange: { request: IncomingMessage; response: ServerResponse; headers: Readonly<Record<string, string>> },
+    request: IncomingMessage,
+    response: ServerResponse,
     stream: { userId: string; topics: readonly WatchedTopic[]; isLive: () => Promise<boolean> },
   ): void;
   /** Ends every stream, so that the listener can close. */
@@ -37,14 +38,14 @@ export const createEventStreams = ({ watch, beatMs }: StreamDeps): EventStreams 
   const open = new Set<{ userId: string; end: () => void }>();
   let closed = false;
   return {
-    open: ({ request, response, headers }, { userId, topics, isLive }) => {
+    open: (request, response, { userId, topics, isLive }) => {
       // The client left while the session was read. Its close event has passed, so the stream would never be removed.
       if (response.destroyed || request.socket.destroyed) return;
       if (closed) throw new Fault('OVERLOADED', 'The program is being stopped');
       if (open.size >= streamsMax) throw new Fault('OVERLOADED', 'Too many pages are open');
       if ([...open].filter((stream) => stream.userId === userId).length >= perUserMax)
         throw new Fault('RATE_LIMIT_EXCEEDED', 'Too many pages are open');
-      response.writeHead(200, { ...headers, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' });
+      response.writeHead(200, { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' });
       response.write(': here\n\n');
       const ends = topics.map(({ topic, subject, mark }) => {
         let shownMark = mark;

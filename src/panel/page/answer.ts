@@ -1,4 +1,4 @@
-/** The result of a handler: data that the router turns into a response with the panel's headers. */
+/** The result of a handler: data that server/write-answer.ts turns into a response with the panel's headers. */
 import type { Html } from './html.ts';
 
 export type Flash = { tone: 'good' | 'bad'; text: string };

@@ -1,11 +1,10 @@
 /**
- * A page or an action is data: method, path, roles, and a handler that maps a request (`View`) to an `Answer`. The router
+ * A page or an action is data: method, path, roles, and a handler that maps a request (`View`) to an `Answer`. The application
  * checks session, role, restaurant and CSRF token before it calls the handler.
  */
-import type { IncomingMessage } from 'node:http';
 import type { Ports } from '../ports/ports.ts';
 import type { Role } from '../ports/role.ts';
-import type { SignedInUser } from '../ports/staff.ts';
+import type { SignedInUser, Visitor } from '../ports/staff.ts';
 import type { Texts } from '../texts/en/en.ts';
 import type { Language } from '../texts/texts.ts';
 import type { Answer } from './answer.ts';
@@ -32,9 +31,9 @@ export type View = {
   /** The actor of every change, as the audit records it. */
   actor: string;
   now: Date;
+  visitor: Visitor;
   /** Source address of the request. */
   address: string;
-  request: IncomingMessage;
   requestId: string;
   /** The request comes from htmx, which expects a part of a page (`fragment`). */
   wantsFragment: boolean;

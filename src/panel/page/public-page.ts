@@ -1,9 +1,7 @@
 /**
- * Pages that need no session: sign-in, one-time links, the explanation of refusals. The router checks the origin of
- * posted forms.
+ * Pages that need no session: sign-in, one-time links, the explanation of refusals. The origin of posted forms is checked.
  */
-import type { IncomingMessage } from 'node:http';
-import type { LiveSession, StaffPorts } from '../ports/staff.ts';
+import type { LiveSession, StaffPorts, Visitor } from '../ports/staff.ts';
 import type { Texts } from '../texts/en/en.ts';
 import type { Language } from '../texts/texts.ts';
 import type { Answer } from './answer.ts';
@@ -14,8 +12,9 @@ export type Visit = {
   form: URLSearchParams;
   language: Language;
   texts: Texts;
-  address: string;
-  request: IncomingMessage;
+  visitor: Visitor;
+  /** The cookie of a sign-in that is not complete. */
+  pending: string | undefined;
   /** Undefined when the visitor is not signed in. */
   live: LiveSession | undefined;
   staff: StaffPorts;

@@ -4,18 +4,18 @@
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { AssetPaths } from '../view/layout.ts';
 import { acceptsEncoding } from './negotiate.ts';
+import type { Step } from './state.ts';
 
 export type Assets = AssetPaths & {
-  /** Returns false when there is no file at this path. */
-  serve(path: string, request: IncomingMessage, response: ServerResponse): boolean;
+  /** Answers the paths of the files. */
+  serve: Step;
 };
 
-export const assetsPath = '/panel/assets/';
+const assetsPath = '/panel/assets/';
 
 type Asset = { path: string; type: string; forms: readonly (readonly [encoding: string, body: Buffer])[] };
 
@@ -46,25 +46,23 @@ export const loadAssets = (): Assets => {
       if (asset === undefined) throw new Error(`there is no file ${name} in src/panel/assets`);
       return asset.path;
     },
-    serve: (path, request, response) => {
-      const asset = byPath.get(path);
-      if (asset === undefined) return false;
-      const accepted = String(request.headers['accept-encoding'] ?? '');
+    serve: (ctx, next) => {
+      const asset = byPath.get(ctx.path);
+      if (asset === undefined) return next();
+      const accepted = ctx.get('accept-encoding');
       const [encoding, body] = asset.forms.find(([name]) => name === 'identity' || acceptsEncoding(accepted, name)) ?? [
         '',
         '',
       ];
-      response.writeHead(200, {
+      ctx.set({
         'content-type': asset.type,
-        'content-length': body.length,
         'cache-control': 'public, max-age=31536000, immutable',
         'x-content-type-options': 'nosniff',
         'cross-origin-resource-policy': 'same-origin',
         vary: 'accept-encoding',
         ...(encoding === 'identity' ? undefined : { 'content-encoding': encoding }),
       });
-      response.end(request.method === 'HEAD' ? undefined : body);
-      return true;
+      ctx.body = body;
     },
   };
 };

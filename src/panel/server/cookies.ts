@@ -3,7 +3,6 @@
  * for all paths; browsers treat loopback as secure. SameSite is Lax, because a visitor may come back from an external
  * provider; every change needs the CSRF token as well.
  */
-import type { IncomingMessage } from 'node:http';
 import type { Kept } from '../ports/staff.ts';
 
 export const sessionCookie = '__Host-orderpass';
@@ -13,15 +12,6 @@ export const pendingCookie = '__Host-orderpass-pending';
 export const browserCookie = '__Host-orderpass-browser';
 /** Language of a visitor who is not signed in. */
 export const languageCookie = '__Host-orderpass-language';
-
-/** The first value with this name. */
-export const readCookie = (request: IncomingMessage, name: string): string | undefined => {
-  for (const part of (request.headers.cookie ?? '').split(';')) {
-    const equals = part.indexOf('=');
-    if (equals !== -1 && part.slice(0, equals).trim() === name) return part.slice(equals + 1).trim();
-  }
-  return undefined;
-};
 
 /** `value` must need no quoting. Without `maxAgeSeconds` it is a session cookie. */
 export const cookie = (name: string, value: string, maxAgeSeconds?: number): string =>

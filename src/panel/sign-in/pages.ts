@@ -3,25 +3,11 @@ import { type Answer, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import { panelPath } from '../page/page-path.ts';
 import type { PublicPage, Visit } from '../page/public-page.ts';
-import type { SignInResult, StaffPorts, Visitor } from '../ports/staff.ts';
-import {
-  browserCookie,
-  cookie,
-  endCookie,
-  keptCookie,
-  pendingCookie,
-  readCookie,
-  sessionCookie,
-} from '../server/cookies.ts';
+import type { SignInResult, StaffPorts } from '../ports/staff.ts';
+import { browserCookie, cookie, endCookie, keptCookie, pendingCookie, sessionCookie } from '../server/cookies.ts';
 import { message } from '../view/layout.ts';
 import { nextOf, nextPath } from './next-path.ts';
 import { codePath, linkPath, providerPath, signInPath } from './paths.ts';
-
-export const visitorOf = ({ address, request }: Pick<Visit, 'address' | 'request'>): Visitor => ({
-  address,
-  agent: request.headers['user-agent'] ?? '',
-  browser: readCookie(request, browserCookie),
-});
 
 export const signInPages: readonly PublicPage[] = [
   {
@@ -35,7 +21,7 @@ export const signInPages: readonly PublicPage[] = [
     handle: async (visit) => {
       const { form, staff } = visit;
       const given = { email: form.get('email') ?? '', password: form.get('password') ?? '' };
-      const result = await staff.signIn.withPassword(given, visitorOf(visit));
+      const result = await staff.signIn.withPassword(given, visit.visitor);
       return (
         afterSignIn(result, nextOf(form)) ??
         signInPage(visit, { email: given.email, problem: problemOf(visit, result) })
@@ -47,9 +33,8 @@ export const signInPages: readonly PublicPage[] = [
     method: 'POST',
     path: '/sign-in/code',
     handle: async (visit) => {
-      const { form, staff, request, texts } = visit;
-      const pending = readCookie(request, pendingCookie);
-      const result = await staff.signIn.withCode(pending, form.get('code') ?? '', visitorOf(visit));
+      const { form, staff, pending, visitor, texts } = visit;
+      const result = await staff.signIn.withCode(pending, form.get('code') ?? '', visitor);
       if (result.kind === 'gone') return signInPage(visit, { email: '', problem: texts.signIn.tooLate });
       return (
         afterSignIn(result, nextOf(form)) ??
@@ -80,7 +65,7 @@ const setPassword = async (visit: Visit): Promise<Answer> => {
   const problem =
     password === form.get('again') ? staff.passwordRule.problemOf(password, user.email) : 'passwordsDiffer';
   if (problem !== undefined) return linkPage(visit, user, token, texts.signIn[problem]);
-  const result = await staff.signIn.withLink(token, password, visitorOf(visit));
+  const result = await staff.signIn.withLink(token, password, visit.visitor);
   return afterSignIn(result, panelPath) ?? linkPage(visit, undefined, token);
 };
 

@@ -1,9 +1,9 @@
 /** Sign-in with an external OpenID provider: the redirect to it, and the return. */
 import { redirect } from '../page/answer.ts';
 import type { PublicPage } from '../page/public-page.ts';
-import { keptCookie, pendingCookie, readCookie } from '../server/cookies.ts';
+import { keptCookie, pendingCookie } from '../server/cookies.ts';
 import { nextOf } from './next-path.ts';
-import { afterSignIn, signInPage, visitorOf } from './pages.ts';
+import { afterSignIn, signInPage } from './pages.ts';
 
 export const providerPages: readonly PublicPage[] = [
   {
@@ -21,8 +21,8 @@ export const providerPages: readonly PublicPage[] = [
     method: 'GET',
     path: '/sign-in/provider/return',
     handle: async (visit) => {
-      const { staff, query, request, texts } = visit;
-      const { result, next } = await staff.provider.finish(readCookie(request, pendingCookie), query, visitorOf(visit));
+      const { staff, query, pending, visitor, texts } = visit;
+      const { result, next } = await staff.provider.finish(pending, query, visitor);
       const { providerFailed, providerUnknown } = texts.signIn;
       if (result.kind === 'unknown') return signInPage(visit, { email: '', problem: providerUnknown });
       const signedIn = result.kind === 'failed' ? undefined : afterSignIn(result, next);

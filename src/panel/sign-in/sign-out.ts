@@ -14,9 +14,12 @@ export const signOutPages: readonly PublicPage[] = [
     method: 'POST',
     path: '/sign-out',
     handle: async (visit) => {
-      const { live, staff, address } = visit;
+      const { live, staff, visitor } = visit;
       if (live !== undefined && hasToken(visit))
-        await staff.own.signOut(live.user.id, live.session.id, { actor: `panel:${live.user.id}`, address });
+        await staff.own.signOut(live.user.id, live.session.id, {
+          actor: `panel:${live.user.id}`,
+          address: visitor.address,
+        });
       return redirect(signInPath, undefined, [endCookie(sessionCookie)]);
     },
   },

@@ -8,6 +8,19 @@ import type { Texts } from '../texts/en/en.ts';
 
 export type Problem = keyof Texts['frame']['problems'];
 
+/** Shows the problem instead of the page. */
+export class ProblemError extends Error {
+  override readonly name = 'ProblemError';
+  readonly problem: Problem;
+  readonly detail: string | undefined;
+
+  constructor(problem: Problem, detail?: string) {
+    super(problem);
+    this.problem = problem;
+    this.detail = detail;
+  }
+}
+
 const statusOf: Readonly<Record<Problem, number>> = {
   notFound: 404,
   forbidden: 403,
@@ -21,7 +34,7 @@ const statusOf: Readonly<Record<Problem, number>> = {
 export const problemPage = (
   texts: Texts,
   problem: Problem,
-  { requestId, detail, status }: { requestId: string; detail?: string; status?: number },
+  { requestId, detail, status }: { requestId: string; detail?: string | undefined; status?: number },
 ): PageContent => {
   const { title, text } = texts.frame.problems[problem];
   return {
@@ -41,7 +54,8 @@ export const problemOf = (
   thrown: unknown,
   isPassing: (thrown: unknown) => boolean,
   { frame }: Texts,
-): { problem: Problem; detail?: string; status?: number } => {
+): { problem: Problem; detail?: string | undefined; status?: number } => {
+  if (thrown instanceof ProblemError) return { problem: thrown.problem, detail: thrown.detail };
   if (thrown instanceof Fault) {
     if (thrown.status === 404) return { problem: 'notFound' };
     if (thrown.status === 503) return { problem: 'unavailable' };

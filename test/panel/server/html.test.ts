@@ -1,8 +1,7 @@
-/** The ground of every page: markup that escapes, paths that match. */
+/** Markup escapes, paths are filled in, and the language is negotiated. */
 import { expect, test } from 'vitest';
 import { type Html, html, markupOf } from '#src/panel/page/html.ts';
 import { fillPath } from '#src/panel/page/page-path.ts';
-import { createMatchPage } from '#src/panel/server/match-page.ts';
 import { chooseLanguage } from '#src/panel/server/negotiate.ts';
 
 test('values in markup are escaped as text, in lists and attributes too, unless they are markup already', () => {
@@ -17,16 +16,7 @@ test('values in markup are escaped as text, in lists and attributes too, unless 
   expect(() => markupOf(html`${forged}`)).toThrow();
 });
 
-test('a path finds the page with the most exact segments, and none when it has more segments', () => {
-  const page = (path: string, method = 'GET') => ({ method, path });
-  const match = createMatchPage([page(''), page('/keys/:key'), page('/keys/new'), page('/keys/:key', 'POST')]);
-  expect(match('GET', '/panel')?.page.path).toBe('');
-  expect(match('GET', '/panel/keys/new')?.page.path).toBe('/keys/new');
-  expect(match('HEAD', '/panel/keys/a%20b')?.params).toEqual({ key: 'a b' });
-  for (const path of ['/panel/keys', '/panel/keys/', '/panel/keys//', '/panel/keys/a/b', '/panel/keys/%zz', '/panel/x'])
-    expect(match('GET', path), path).toBeUndefined();
-  expect(match('PUT', '/panel/keys/a')).toBeUndefined();
-  expect(() => createMatchPage([page('/a/:b'), page('/a/:c')])).toThrow('two pages');
+test('the parameters of a path are escaped, and a path with a missing one is none', () => {
   expect(fillPath('/r/:restaurant/keys', { restaurant: 'a/b' })).toBe('/panel/r/a%2Fb/keys');
   expect(fillPath('/r/:restaurant/keys', {})).toBeUndefined();
 });

@@ -1,0 +1,213 @@
+/**
+ * The panel as a Koa application. The order of its steps is the security policy: assets and public pages need no session; for
+ * all other pages session, role, restaurant and CSRF token are checked before the handler runs.
+ */
+import type { IncomingMessage, RequestListener } from 'node:http';
+import Koa from 'koa';
+import type { Clock } from '#src/platform/clock.ts';
+import { newId } from '#src/platform/ids.ts';
+import type { Logger } from '#src/platform/log.ts';
+import { assertTopics, streamUrlOf } from '../live/page-topics.ts';
+import type { Page, View } from '../page/page.ts';
+import { panelPath } from '../page/page-path.ts';
+import type { PublicPage } from '../page/public-page.ts';
+import type { Visitor } from '../ports/staff.ts';
+import { isLanguage, textsOf } from '../texts/texts.ts';
+import { ProblemError, problemOf, problemPage } from '../view/problem-page.ts';
+import {
+  readPosted,
+  requireCleanPath,
+  requireOwnRestaurant,
+  requireRole,
+  requireSameOrigin,
+  requireSession,
+  requireToken,
+} from './checks.ts';
+import { browserCookie, languageCookie, pendingCookie, sessionCookie } from './cookies.ts';
+import { csrfFieldOf } from './csrf.ts';
+import { chooseLanguage } from './negotiate.ts';
+import { createRoutes } from './routes.ts';
+import { isHtmx, isRead, type PanelContext, type Step, sessionOf } from './state.ts';
+import { type AnswerDeps, createWriteAnswer, type WriteAnswer } from './write-answer.ts';
+import { writeEmpty, writeRedirect } from './write-response.ts';
+
+export type PanelAppDeps = AnswerDeps & {
+  publicPages: readonly PublicPage[];
+  clock: Clock;
+  log: Logger;
+  /** Tells whether a thrown error is a temporary failure of the store. */
+  isPassing: (thrown: unknown) => boolean;
+  /** Public origin of the server. */
+  origin: string;
+  sourceOf: (request: IncomingMessage) => string;
+  /** Sent with every response except assets. */
+  headers: Readonly<Record<string, string>>;
+};
+
+export const createPanelApp = (deps: PanelAppDeps): RequestListener => {
+  assertTopics(deps.watch, deps.pages);
+  const app = new Koa();
+  // `catchFailures` logs failures; Koa would print connections that break off.
+  app.silent = true;
+  for (const step of stepsOf(deps)) app.use(step);
+  const handle = app.callback();
+  return (request, response) => void handle(request, response);
+};
+
+const stepsOf = (deps: PanelAppDeps): readonly Step[] => {
+  const write = createWriteAnswer(deps);
+  return [
+    begin,
+    catchFailures(deps),
+    deps.assets.serve,
+    setHeaders(deps),
+    redirectTrailingSlash,
+    showProblems(deps, write),
+    readSession(deps),
+    // Before a body is read: another site can make a browser send its cookies along.
+    requireSameOrigin(deps.origin),
+    createRoutes(deps.publicPages, (page) => [readPosted(), answerPublic(page, deps, write)]),
+    requireSession,
+    requireCleanPath,
+    createRoutes(deps.pages, (page) => [
+      requireRole(page),
+      requireOwnRestaurant,
+      readPosted(page),
+      requireToken,
+      answerSignedIn(page, deps, write),
+    ]),
+    () => {
+      throw new ProblemError('notFound');
+    },
+  ];
+};
+
+const begin: Step = (ctx, next) => {
+  const language = chooseLanguage(ctx.req.headers['accept-language']);
+  ctx.state = {
+    requestId: newId('req'),
+    language,
+    texts: textsOf[language],
+    query: new URLSearchParams(ctx.querystring),
+    live: undefined,
+    params: {},
+    form: new URLSearchParams(),
+    streamUrl: undefined,
+  };
+  return next();
+};
+
+/** For a failure during the response, or while the problem page was made. */
+const catchFailures = ({ log }: PanelAppDeps): Step => {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (error) {
+      log.error({ err: error, request_id: ctx.state.requestId }, 'a page of the panel could not be answered');
+      if (ctx.headerSent) ctx.res.destroy();
+      else writeEmpty(ctx, 500);
+    }
+  };
+};
+
+const setHeaders = ({ headers }: PanelAppDeps): Step => {
+  return (ctx, next) => {
+    ctx.set(headers);
+    ctx.set('x-request-id', ctx.state.requestId);
+    return next();
+  };
+};
+
+/** A page has one address. */
+const redirectTrailingSlash: Step = (ctx, next) => {
+  const { path, search } = ctx;
+  if (path.length > panelPath.length && path.endsWith('/') && isRead(ctx))
+    return writeRedirect(ctx, withoutLastSlashes(path) + search);
+  return next();
+};
+
+/** A loop, because the pattern /\/+$/ takes quadratic time over a path with many runs of slashes. */
+const withoutLastSlashes = (path: string): string => {
+  let end = path.length;
+  while (end > 0 && path[end - 1] === '/') end -= 1;
+  return path.slice(0, end);
+};
+
+/** Shows a page for an error that a later step throws. */
+const showProblems = ({ log, isPassing }: PanelAppDeps, { writePage }: WriteAnswer): Step => {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (thrown) {
+      if (ctx.headerSent) throw thrown;
+      const { requestId, texts } = ctx.state;
+      const { problem, ...more } = problemOf(thrown, isPassing, texts);
+      if (problem === 'failed' || problem === 'unavailable')
+        log.error({ err: thrown, request_id: requestId, path: ctx.path }, 'a page of the panel failed');
+      // A failed page has neither the navigation of its section nor a stream.
+      if (!(thrown instanceof ProblemError)) Object.assign(ctx.state, { params: {}, streamUrl: undefined });
+      await writePage(ctx, problemPage(texts, problem, { requestId, ...more }));
+    }
+  };
+};
+
+/** Also chooses the language: of the account, else of the cookie, else of the browser. */
+const readSession = ({ ports }: PanelAppDeps): Step => {
+  return async (ctx, next) => {
+    // The page's script sent the request, not the user, so it does not count as use of the session.
+    const isBackground = ctx.get('x-panel-background') === '1';
+    ctx.state.live = await ports.staff.sessions.find(ctx.cookies.get(sessionCookie), !isBackground);
+    const chosen = ctx.state.live?.user.language ?? ctx.cookies.get(languageCookie);
+    if (isLanguage(chosen)) Object.assign(ctx.state, { language: chosen, texts: textsOf[chosen] });
+    return next();
+  };
+};
+
+const answerPublic = (page: PublicPage, deps: PanelAppDeps, { writeAnswer }: WriteAnswer): Step => {
+  return async (ctx) => {
+    const { query, form, language, texts, live } = ctx.state;
+    await writeAnswer(
+      ctx,
+      await page.handle({
+        path: ctx.path,
+        ...{ query, form, language, texts, live },
+        visitor: visitorOf(ctx, deps),
+        pending: ctx.cookies.get(pendingCookie),
+        staff: deps.ports.staff,
+      }),
+    );
+  };
+};
+
+const answerSignedIn = (page: Page, deps: PanelAppDeps, { writeAnswer }: WriteAnswer): Step => {
+  return async (ctx) => {
+    const { restaurant = '', client = '' } = ctx.state.params;
+    const subjects = { restaurant, client, viewer: sessionOf(ctx).user.id };
+    if (ctx.method === 'GET' && !isHtmx(ctx)) ctx.state.streamUrl = await streamUrlOf(deps.watch, page, subjects);
+    await writeAnswer(ctx, await page.handle(viewOf(ctx, deps)));
+  };
+};
+
+const visitorOf = (ctx: PanelContext, { sourceOf }: PanelAppDeps): Visitor => ({
+  address: sourceOf(ctx.req),
+  agent: ctx.get('user-agent'),
+  browser: ctx.cookies.get(browserCookie),
+});
+
+const viewOf = (ctx: PanelContext, deps: PanelAppDeps): View => {
+  const live = sessionOf(ctx);
+  const visitor = visitorOf(ctx, deps);
+  const { language, texts, params, query, form, requestId } = ctx.state;
+  return {
+    user: live.user,
+    session: { id: live.session.id },
+    ...{ language, texts, params, query, form, requestId },
+    path: ctx.path,
+    ports: deps.ports,
+    actor: `panel:${live.user.id}`,
+    now: deps.clock.now(),
+    ...{ visitor, address: visitor.address },
+    wantsFragment: isHtmx(ctx),
+    csrfField: csrfFieldOf(live),
+  };
+};

@@ -1,0 +1,91 @@
+/** Turns the answers of pages into responses. */
+import type { ChangeWatch } from '../live/change-watch.ts';
+import type { EventStreams } from '../live/event-streams.ts';
+import { readTopics } from '../live/page-topics.ts';
+import type { Answer, PageContent } from '../page/answer.ts';
+import { html } from '../page/html.ts';
+import type { Page } from '../page/page.ts';
+import type { Ports } from '../ports/ports.ts';
+import { layout } from '../view/layout.ts';
+import { navigationFor } from '../view/navigation.ts';
+import { ProblemError } from '../view/problem-page.ts';
+import type { Assets } from './assets.ts';
+import { sessionCookie } from './cookies.ts';
+import { csrfFieldOf } from './csrf.ts';
+import type { Flashes } from './flashes.ts';
+import { isHtmx, type PanelContext, sessionOf } from './state.ts';
+import { writeFile, writeHtml, writeRedirect } from './write-response.ts';
+
+export type AnswerDeps = {
+  /** All pages, for the navigation. */
+  pages: readonly Page[];
+  assets: Assets;
+  flashes: Flashes;
+  watch: ChangeWatch;
+  streams: EventStreams;
+  ports: Ports;
+};
+
+export type WriteAnswer = ReturnType<typeof createWriteAnswer>;
+
+export const createWriteAnswer = ({ assets, flashes, pages, watch, streams, ports }: AnswerDeps) => {
+  const writePage = async (ctx: PanelContext, content: PageContent): Promise<void> => {
+    const { path } = ctx;
+    const { live, language, texts, params, streamUrl } = ctx.state;
+    // A part that refreshes itself must not use up the message, which is for the next whole page.
+    const flash = live?.hasMessage === true && !isHtmx(ctx) ? await flashes.take(live.session.id) : undefined;
+    const signedIn = live && {
+      user: live.user,
+      csrfToken: live.csrfToken,
+      csrfField: csrfFieldOf(live),
+      ...navigationFor(pages, { role: live.user.role, texts, path, params }),
+      streamUrl,
+    };
+    const whole = layout({ assets, language, texts, path, flash, signedIn }, content);
+    writeHtml(ctx, whole, content.status ?? 200, content.cookies);
+  };
+  const openStream = (ctx: PanelContext): void => {
+    const { user } = sessionOf(ctx);
+    const { query } = ctx.state;
+    const token = ctx.cookies.get(sessionCookie);
+    streams.open(ctx.req, ctx.res, {
+      userId: user.id,
+      topics: readTopics(watch, query, user),
+      // The stream ends when the user loses the session, the role or the restaurant.
+      isLive: async () => {
+        const current = await ports.staff.sessions.find(token, false);
+        return current !== undefined && maySee(() => readTopics(watch, query, current.user));
+      },
+    });
+    // From here the stream writes to the response.
+    ctx.respond = false;
+  };
+  const writeAnswer = async (ctx: PanelContext, answer: Answer): Promise<void> => {
+    const { live } = ctx.state;
+    switch (answer.kind) {
+      case 'page':
+        return writePage(ctx, answer);
+      case 'fragment':
+        return writeHtml(ctx, answer.body, answer.status);
+      case 'redirect':
+        if (answer.flash !== undefined && live !== undefined) await flashes.keep(live.session.id, answer.flash);
+        return writeRedirect(ctx, answer.to, answer.cookies);
+      case 'file':
+        return writeFile(ctx, answer);
+      case 'events':
+        return ctx.method === 'GET' ? openStream(ctx) : writeHtml(ctx, html``, 200);
+      case 'notFound':
+        throw new ProblemError('notFound');
+    }
+  };
+  return { writePage, writeAnswer };
+};
+
+const maySee = (look: () => unknown): boolean => {
+  try {
+    look();
+    return true;
+  } catch {
+    return false;
+  }
+};

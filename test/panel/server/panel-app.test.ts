@@ -1,0 +1,239 @@
+/** The Koa application of the panel with pages made for the test: routes, the order of the checks, failing responses. */
+import { createServer, request as send } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import type { EventStreams } from '#src/panel/live/event-streams.ts';
+import type { Topic } from '#src/panel/live/topic.ts';
+import { file, page as pageAnswer } from '#src/panel/page/answer.ts';
+import { html } from '#src/panel/page/html.ts';
+import type { Page } from '#src/panel/page/page.ts';
+import type { Ports } from '#src/panel/ports/ports.ts';
+import type { LiveSession } from '#src/panel/ports/staff.ts';
+import { loadAssets } from '#src/panel/server/assets.ts';
+import { createFlashes } from '#src/panel/server/flashes.ts';
+import { createPanelApp } from '#src/panel/server/panel-app.ts';
+import { createSecurityHeaders } from '#src/panel/server/security-headers.ts';
+import { until } from '../../support/until.ts';
+
+const csrfToken = 't'.repeat(43);
+
+const sessionOf = (role: 'owner' | 'support'): LiveSession => ({
+  session: { id: role, createdAt: new Date(), seenAt: new Date(), address: '', agent: '', method: 'password' },
+  user: {
+    ...{ id: role, email: `${role}@example.com`, role, language: 'en', restaurants: role === 'owner' ? ['own'] : [] },
+    ...{ hasPassword: true, hasTotp: false },
+  },
+  hasMessage: false,
+  csrfToken,
+});
+
+const logged: string[] = [];
+const handled: string[] = [];
+let generatorsEnded = 0;
+
+beforeEach(() => {
+  logged.length = 0;
+  handled.length = 0;
+  generatorsEnded = 0;
+});
+
+const shows = (path: string, more: Partial<Page> = {}): Page => ({
+  method: 'GET',
+  path,
+  roles: ['owner', 'support'],
+  handle: ({ params }) => {
+    handled.push(`${path} ${JSON.stringify(params)}`);
+    return pageAnswer({ title: path, body: html`shown` });
+  },
+  ...more,
+});
+
+const downloads = (path: string, body: () => AsyncGenerator<string>): Page =>
+  shows(path, { handle: () => file('list.csv', 'text/csv', body()) });
+
+const pages: readonly Page[] = [
+  shows(''),
+  shows('/keys/:key'),
+  shows('/keys/new'),
+  shows('/keys/:key/old'),
+  shows('/keys/:key', { method: 'POST' }),
+  shows('/restaurants/:restaurant/close', { method: 'POST', roles: ['owner'] }),
+  shows('/restaurants/:restaurant/note', { method: 'POST', roles: ['support'] }),
+  shows('/events', { handle: () => ({ kind: 'events' }) }),
+  downloads('/download', async function* () {
+    yield 'a,b\n';
+    yield 'c,d\n';
+  }),
+  downloads('/fails-first', async function* () {
+    if (handled.length >= 0) throw new Error('the store went away');
+    yield '';
+  }),
+  downloads('/fails-later', async function* () {
+    yield 'a,b\n';
+    throw new Error('the store went away');
+  }),
+  downloads('/endless', async function* () {
+    try {
+      for (;;) {
+        yield 'x'.repeat(100_000);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    } finally {
+      generatorsEnded += 1;
+    }
+  }),
+];
+
+const server = createServer((request, response) => handle(request, response));
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+const { port } = server.address() as AddressInfo;
+const origin = `http://127.0.0.1:${port}`;
+
+const staff = {
+  sessions: {
+    find: async (token: string | undefined) =>
+      token === 'owner' || token === 'support' ? sessionOf(token) : undefined,
+  },
+} as unknown as Ports['staff'];
+
+const topic: Topic = { name: 'all', roles: ['support'], mark: async () => '' };
+
+const failingStream: EventStreams['open'] = (_request, response) => {
+  response.writeHead(200).write(': here');
+  throw new Error('the stream cannot begin');
+};
+
+const createApp = (appPages: readonly Page[]) =>
+  createPanelApp({
+    ...{ pages: appPages, publicPages: [], assets: loadAssets(), flashes: createFlashes(staff), origin },
+    watch: { topic: () => topic, markOf: async () => undefined, watch: () => () => undefined, services: [] },
+    streams: { open: failingStream, close: () => undefined },
+    ports: { staff } as Ports,
+    clock: { now: () => new Date() },
+    log: pino(new Writable({ write: (line, _encoding, done) => done(void logged.push(String(line))) })),
+    isPassing: () => false,
+    sourceOf: () => '192.0.2.1',
+    headers: createSecurityHeaders(origin),
+  });
+
+const handle = createApp(pages);
+
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const ask = (path: string, init: RequestInit = {}, role = 'support') =>
+  fetch(`${origin}/panel${path}`, {
+    redirect: 'manual',
+    ...init,
+    headers: { cookie: `__Host-orderpass=${role}`, ...(init.headers as Record<string, string>) },
+  });
+
+test('a path finds the page with the most literal segments, and none when it has more segments', async () => {
+  for (const [path, found] of [
+    ['', ' {}'],
+    ['/keys/new', '/keys/new {}'],
+    ['/keys/a%20b', '/keys/:key {"key":"a b"}'],
+    ['/keys/a%2Fb', '/keys/:key {"key":"a/b"}'],
+    ['/keys/new/old', '/keys/:key/old {"key":"new"}'],
+  ] as const) {
+    handled.length = 0;
+    expect((await ask(path)).status, path).toBe(200);
+    expect(handled, path).toEqual([found]);
+  }
+  handled.length = 0;
+  for (const path of ['/keys', '/keys//old', '/keys/a/b', '/keys/%zz', '/keys/a%00', '/KEYS/new', '/x', '//keys/new'])
+    expect((await ask(path)).status, path).toBe(404);
+  expect((await ask('/keys/a', { method: 'PUT', headers: { origin } })).status).toBe(404);
+  expect(handled).toEqual([]);
+  expect(() => createApp([shows('/a/:b'), shows('/a/:c')])).toThrow('two pages');
+});
+
+/** `fetch` would send no fragment. */
+const target = (path: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const headers = { cookie: '__Host-orderpass=support' };
+    send({ port, path, headers }, (answer) => resolve(answer.resume().statusCode ?? 0))
+      .on('error', reject)
+      .end();
+  });
+
+test('a target with a fragment is no page', async () => {
+  expect(await target('/panel/keys/new')).toBe(200);
+  expect(await target('/panel/keys/new#x')).toBe(404);
+});
+
+test('HEAD answers with the head of GET', async () => {
+  for (const path of ['', '/x', '/download']) {
+    const [get, head] = [await ask(path), await ask(path, { method: 'HEAD' })];
+    expect(head.status, path).toBe(get.status);
+    for (const name of ['content-type', 'content-disposition', 'content-security-policy', 'vary'])
+      expect(head.headers.get(name), `${path} ${name}`).toBe(get.headers.get(name));
+    expect(head.headers.has('content-length'), path).toBe(get.headers.has('content-length'));
+    expect(await head.text()).toBe('');
+  }
+});
+
+test('each check refuses before all checks after it, and the handler runs after the last', async () => {
+  const close = '/restaurants/own/close';
+  const large = `pad=${'x'.repeat(70_000)}`;
+  const table: readonly [
+    step: string,
+    path: string,
+    role: string,
+    from: string,
+    body: string,
+    status: number,
+    text: string,
+  ][] = [
+    ['origin', '/restaurants/%zz/close', 'none', 'https://e.example', large, 403, 'not sent from'],
+    ['session', '/restaurants/%zz/close', 'none', origin, large, 303, ''],
+    ['path', '/restaurants/%zz/close', 'support', origin, large, 404, 'no such page'],
+    ['role', '/restaurants/other/close', 'support', origin, large, 403, 'Not for your role'],
+    ['role', '/restaurants/other/note', 'owner', origin, large, 403, 'Not for your role'],
+    ['restaurant', '/restaurants/other/close', 'owner', origin, large, 404, 'no such page'],
+    ['body', close, 'owner', origin, large, 413, '65536 bytes'],
+    ['token', close, 'owner', origin, `csrf=${'u'.repeat(43)}`, 403, 'Please try again'],
+    ['handler', close, 'owner', origin, `csrf=${csrfToken}`, 200, 'shown'],
+  ];
+  for (const [step, path, role, from, body, status, text] of table) {
+    expect(handled, step).toEqual([]);
+    const headers = { origin: from, 'content-type': 'application/x-www-form-urlencoded' };
+    const answer = await ask(path, { method: 'POST', headers, body }, role);
+    expect(answer.status, step).toBe(status);
+    expect(await answer.text(), step).toContain(text);
+  }
+  expect(handled).toEqual(['/restaurants/:restaurant/close {"restaurant":"own"}']);
+  expect(logged).toEqual([]);
+});
+
+test('a response that fails after its head breaks the connection and is logged once', async () => {
+  for (const [path, reason] of [
+    ['/fails-first', 'the store went away'],
+    ['/fails-later', 'the store went away'],
+    ['/events?topic=all~', 'the stream cannot begin'],
+  ] as const) {
+    logged.length = 0;
+    await expect(ask(path).then((answer) => answer.text())).rejects.toThrow();
+    await until(() => logged.length > 0);
+    expect(logged, path).toHaveLength(1);
+    expect(logged[0], path).toMatch(new RegExp(`${reason}.*could not be answered`));
+  }
+});
+
+test('a client that leaves a download ends its reading, and nothing is logged', async () => {
+  for (const leave of ['destroy', 'resetAndDestroy'] as const) {
+    const before = generatorsEnded;
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.write('GET /panel/endless HTTP/1.1\r\nHost: x\r\nCookie: __Host-orderpass=support\r\n\r\n');
+    });
+    // The server waits for the client, which reads no more.
+    socket.once('data', () => socket.pause()[leave]());
+    await until(() => generatorsEnded > before);
+  }
+  await ask('');
+  expect(logged).toEqual([]);
+});
