@@ -1,10 +1,12 @@
-/** The shape of the folders: imports form no circles, and no folder is too full to read. */
+/** The shape of the source: imports form no circles, no folder is too full to read, and no function is too long. */
 import { relative } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Edge, findCircles } from './circles.ts';
-import { codeFile, entriesOf, filesBelow, foldersBelow, importsOf } from './source.ts';
+import { functionsOf } from './functions.ts';
+import { codeFile, entriesOf, filesBelow, foldersBelow, importsOf, textOf } from './source.ts';
 
 const entriesMax = 20;
+const functionLinesMax = 80;
 
 /** What is not clean yet. Entries may only be removed: the tests also fail when a listed one is clean. */
 const unfinished: Record<'fileCircles' | 'folderCircles' | 'fullFolders', string[]> = {
@@ -92,4 +94,21 @@ test('no folder has more than 20 entries', () => {
 test('imports name files that exist, so that no circle is overlooked', () => {
   const files = new Set(['src', 'test', 'config'].flatMap((folder) => filesBelow(folder, /./)));
   expect(imports.filter(({ to }) => !files.has(to))).toEqual([]);
+});
+
+test('the lines of a function are counted with its comments and empty lines, and of each function inside it', () => {
+  const inner = ['    second: () => {', '      // Why.', '', '      return 2;', '    },'];
+  const source = ['/** What it does. */', 'export const first = () => {', '  return {', ...inner, '  };', '};'];
+  expect(functionsOf({ 'a.ts': source.join('\n') })).toEqual([
+    { file: 'a.ts', name: 'first', lines: 9 },
+    { file: 'a.ts', name: 'second', lines: 5 },
+  ]);
+});
+
+test('no function has more than 80 lines', () => {
+  const functions = functionsOf(
+    Object.fromEntries(filesBelow('src', /\.(ts|mjs|js)$/).map((file) => [file, textOf(file)])),
+  );
+  expect(functions.length).toBeGreaterThan(5000);
+  expect(functions.filter(({ lines }) => lines > functionLinesMax)).toEqual([]);
 });

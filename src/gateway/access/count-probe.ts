@@ -5,6 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Fault } from '#src/contract/fault.ts';
+import { callerOf, secretOf, strangerOf } from '../audit/event/audited-caller.ts';
 import type { Fingerprint } from '../audit/event/fingerprint.ts';
 import type { Recorder } from '../audit/record/recorder.ts';
 import type { SourceOf } from '../limits/source-address.ts';
@@ -12,7 +13,6 @@ import type { Allowed } from '../model/allowed-use.ts';
 import { TracedFault } from '../model/traced-fault.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { type Presented, readCredential } from '../request/read-credential.ts';
-import { callerOf, secretOf, strangerOf } from './audited-caller.ts';
 import type { Authenticate } from './authenticate.ts';
 
 type CountProbeDeps = {

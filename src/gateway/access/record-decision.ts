@@ -1,15 +1,13 @@
 /** Records allowed and refused requests in the audit. */
 import type { Fault } from '#src/contract/fault.ts';
+import { callerOf, secretOf, strangerOf } from '../audit/event/audited-caller.ts';
 import type { Fingerprint } from '../audit/event/fingerprint.ts';
+import { createAllowedUses } from '../audit/record/allowed-uses.ts';
 import type { Recorder } from '../audit/record/recorder.ts';
 import type { SourceOf } from '../limits/source-address.ts';
 import type { AllowedUse } from '../model/allowed-use.ts';
-import type { Principal } from '../model/principal.ts';
-import type { Route } from '../model/route.ts';
 import { TracedFault } from '../model/traced-fault.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
-import type { Presented } from '../request/read-credential.ts';
-import { callerOf, secretOf, strangerOf } from './audited-caller.ts';
 import type { Authenticate } from './authenticate.ts';
 import { createCountProbe } from './count-probe.ts';
 
@@ -33,51 +31,10 @@ type RecordDecisionDeps = {
   authenticate: Authenticate;
 };
 
-/** The uses of one caller. Most callers call one route again and again, so the last route needs no lookup. */
-type Noted = { route: Route; use: AllowedUse; others: Map<Route, AllowedUse> | undefined };
-
 export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision => {
   const { recorder, fingerprint, sourceOf } = deps;
   const countProbe = createCountProbe(deps);
-  // A caller object lives as long as the cached credential, so each fingerprint is made once.
-  const fingerprints = new WeakMap<Principal, string>();
-  const known = new WeakMap<Principal, Noted>();
-
-  const fingerprintOf = (principal: Principal, presented: Presented | undefined): string | null => {
-    const before = fingerprints.get(principal);
-    if (before !== undefined) return before;
-    const value = presented === undefined ? undefined : secretOf(presented);
-    if (value === undefined) return null;
-    const made = fingerprint(value);
-    fingerprints.set(principal, made);
-    return made;
-  };
-
-  const describe = (exchange: Exchange, principal: Principal, route: Route, address: string): AllowedUse =>
-    recorder.describe({
-      ...callerOf(principal),
-      fingerprint: fingerprintOf(principal, exchange.presented),
-      route_id: route.id,
-      scopes: route.scopes,
-      address,
-    });
-
-  const useOf = (exchange: Exchange, principal: Principal, route: Route): AllowedUse => {
-    const address = sourceOf(exchange.req);
-    let noted = known.get(principal);
-    if (noted?.route === route && noted.use.group.shared.address === address) return noted.use;
-    const before = noted?.others?.get(route);
-    const use = before?.group.shared.address === address ? before : describe(exchange, principal, route, address);
-    if (noted === undefined) {
-      noted = { route, use, others: undefined };
-      known.set(principal, noted);
-    } else if (noted.route === route) noted.use = use;
-    else if (use !== before) {
-      noted.others ??= new Map();
-      noted.others.set(route, use);
-    }
-    return use;
-  };
+  const useOf = createAllowedUses({ describe: recorder.describe, fingerprint, sourceOf });
 
   /** Counts an allowed request that the upstream answered with 4xx. A 5xx is a failure of the upstream, not of the caller. */
   const countFailed = (exchange: Exchange, allowed: AllowedUse, { code, status }: Fault): void => {
@@ -95,7 +52,7 @@ export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision =
       if (principal === undefined || route === undefined)
         throw new Error('cannot record an allowed request without a caller and a route');
       recorder.assertRoom();
-      exchange.allowed = useOf(exchange, principal, route);
+      exchange.allowed = useOf(principal, route, exchange);
     },
     settle: (exchange) => {
       const { allowed } = exchange;

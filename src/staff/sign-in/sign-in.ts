@@ -46,22 +46,13 @@ const changedMeanwhile = 'disabled or changed meanwhile';
 export type SignIn = ReturnType<typeof createSignIn>;
 
 export const createSignIn = (deps: SignInDeps) => {
-  const { db, box, clock, passwordHash, throttle, secondFactor, pendings } = deps;
+  const { db, box, passwordHash, throttle, secondFactor, pendings } = deps;
   const finish = createFinish(deps);
   const noteFailure = createNoteFailure(deps);
-  const passwordTagOf = ({ password }: UserRow): string =>
-    box
-      .digest(`panel-password-tag ${password ?? ''}`)
-      .toString('base64url')
-      .slice(0, 22);
-  /** Continues after a right first factor. */
-  const proceed = async (user: UserRow, visitor: Visitor, method: PendingMethod): Promise<SignInResult> => {
+  const proceed: Proceed = async (user, visitor, method) => {
     if (user.totpSince === undefined) return finish(user, visitor, method);
-    const passwordTag = passwordTagOf(user);
-    return {
-      kind: 'code',
-      pending: pendings.keep({ kind: 'code', userId: user.id, method, passwordTag }),
-    };
+    const passwordTag = passwordTagOf(box, user);
+    return { kind: 'code', pending: pendings.keep({ kind: 'code', userId: user.id, method, passwordTag }) };
   };
   return {
     withPassword: async (given: { email: string; password: string }, visitor: Visitor): Promise<SignInResult> => {
@@ -89,7 +80,7 @@ export const createSignIn = (deps: SignInDeps) => {
     ): Promise<SignInResult | { kind: 'gone' }> => {
       const begun = pendings.code(pending);
       const user = begun && (await findUser(db, begun.userId));
-      if (begun === undefined || user?.totpSince === undefined || passwordTagOf(user) !== begun.passwordTag)
+      if (begun === undefined || user?.totpSince === undefined || passwordTagOf(box, user) !== begun.passwordTag)
         return { kind: 'gone' };
       const attempt = { ...visitor, email: user.email, userId: user.id };
       const verdict = await throttle.count(attempt, 'code');
@@ -107,6 +98,25 @@ export const createSignIn = (deps: SignInDeps) => {
     },
     /** Signs in a user whom an external provider has identified. */
     withProvider: (user: UserRow, visitor: Visitor): Promise<SignInResult> => proceed(user, visitor, 'oidc'),
+    ...linkUses(deps, proceed),
+  };
+};
+
+type PendingMethod = 'password' | 'oidc' | 'link';
+
+/** Continues after a right first factor: asks for the code, or opens the session of a user without a second factor. */
+type Proceed = (user: UserRow, visitor: Visitor, method: PendingMethod) => Promise<SignInResult>;
+
+/** Changes with the password, so a sign-in that waits for its code ends when the password is replaced. */
+const passwordTagOf = (box: SignInDeps['box'], { password }: UserRow): string =>
+  box
+    .digest(`panel-password-tag ${password ?? ''}`)
+    .toString('base64url')
+    .slice(0, 22);
+
+const linkUses = (deps: SignInDeps, proceed: Proceed) => {
+  const { db, box, clock, passwordHash } = deps;
+  return {
     /** The user of a one-time link; undefined when the link cannot be used. */
     userOfLink: async (token: string): Promise<{ email: string } | undefined> => {
       const userId = await findLink(db, box.digest(token), clock.now());
@@ -127,8 +137,6 @@ export const createSignIn = (deps: SignInDeps) => {
     },
   };
 };
-
-type PendingMethod = 'password' | 'oidc' | 'link';
 
 /** Sets the password, ends every other session, and makes the user's known browsers unknown. */
 export const replacePassword = async (

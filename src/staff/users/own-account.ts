@@ -26,24 +26,16 @@ export type By = { actor: string; address: string };
 
 type PasswordCheck = { kind: 'right'; user: UserRow } | { kind: 'refused' } | { kind: 'wait'; seconds: number };
 
-export const createOwnAccount = (deps: OwnAccountDeps) => {
-  const { db, clock, record, passwordHash, throttle, secondFactor } = deps;
-  const noteEnd = (tx: Kysely<unknown>, by: By, details: Record<string, unknown>): Promise<void> =>
-    record(tx, clock.now(), { action: 'user.session_ended', outcome: 'success', ...by, details });
-  /**
-   * Checks the current password. Attempts are limited as at sign-in, so an unattended browser does not help to guess
-   * it.
-   */
-  const checkCurrent = async (userId: string, given: string, visitor: Visitor): Promise<PasswordCheck> => {
-    const user = await findUser(db, userId);
-    if (user === undefined) return { kind: 'refused' };
-    const attempt = { ...visitor, email: user.email, userId };
-    const verdict = await throttle.count(attempt);
-    if (verdict.kind === 'wait') return { kind: 'wait', seconds: verdict.seconds };
-    if (!(await passwordHash.verify(given.slice(0, 1_000), user.password, true))) return { kind: 'refused' };
-    await throttle.forgive(attempt, verdict.isKnown, 1);
-    return { kind: 'right', user };
-  };
+export const createOwnAccount = (deps: OwnAccountDeps) => ({
+  ...passwordUses(deps),
+  removeSecondFactor: createRemoveSecondFactor(deps),
+  ...sessionUses(deps),
+  setLanguage: (userId: string, language: string): Promise<void> => setLanguage(deps.db, userId, language),
+});
+
+const passwordUses = (deps: OwnAccountDeps) => {
+  const { db, clock, passwordHash, throttle } = deps;
+  const checkCurrent = createCheckCurrent(deps);
   return {
     checkPassword: async (
       userId: string,
@@ -75,19 +67,43 @@ export const createOwnAccount = (deps: OwnAccountDeps) => {
         return { kind: 'changed' };
       });
     },
-    /** Requires a code, so an unattended browser is not enough. Attempts are limited as at sign-in. */
-    removeSecondFactor: async (
-      user: { id: string; email: string },
-      code: string,
-      visitor: Visitor,
-    ): Promise<{ kind: 'removed' | 'refused' } | { kind: 'wait'; seconds: number }> => {
-      const attempt = { ...visitor, email: user.email, userId: user.id };
-      const verdict = await throttle.count(attempt, 'code');
-      if (verdict.kind === 'wait') return { kind: 'wait', seconds: verdict.seconds };
-      if (!(await secondFactor.remove(user.id, code.slice(0, 100), visitor.address))) return { kind: 'refused' };
-      await throttle.forgive(attempt, verdict.isKnown, 1, 'code');
-      return { kind: 'removed' };
-    },
+  };
+};
+
+/** Checks the current password. Attempts are limited as at sign-in, so an unattended browser does not help to guess it. */
+const createCheckCurrent = ({ db, passwordHash, throttle }: OwnAccountDeps) => {
+  return async (userId: string, given: string, visitor: Visitor): Promise<PasswordCheck> => {
+    const user = await findUser(db, userId);
+    if (user === undefined) return { kind: 'refused' };
+    const attempt = { ...visitor, email: user.email, userId };
+    const verdict = await throttle.count(attempt);
+    if (verdict.kind === 'wait') return { kind: 'wait', seconds: verdict.seconds };
+    if (!(await passwordHash.verify(given.slice(0, 1_000), user.password, true))) return { kind: 'refused' };
+    await throttle.forgive(attempt, verdict.isKnown, 1);
+    return { kind: 'right', user };
+  };
+};
+
+/** Requires a code, so an unattended browser is not enough. Attempts are limited as at sign-in. */
+const createRemoveSecondFactor = ({ throttle, secondFactor }: OwnAccountDeps) => {
+  return async (
+    user: { id: string; email: string },
+    code: string,
+    visitor: Visitor,
+  ): Promise<{ kind: 'removed' | 'refused' } | { kind: 'wait'; seconds: number }> => {
+    const attempt = { ...visitor, email: user.email, userId: user.id };
+    const verdict = await throttle.count(attempt, 'code');
+    if (verdict.kind === 'wait') return { kind: 'wait', seconds: verdict.seconds };
+    if (!(await secondFactor.remove(user.id, code.slice(0, 100), visitor.address))) return { kind: 'refused' };
+    await throttle.forgive(attempt, verdict.isKnown, 1, 'code');
+    return { kind: 'removed' };
+  };
+};
+
+const sessionUses = ({ db, clock, record }: OwnAccountDeps) => {
+  const noteEnd = (tx: Kysely<unknown>, by: By, details: Record<string, unknown>): Promise<void> =>
+    record(tx, clock.now(), { action: 'user.session_ended', outcome: 'success', ...by, details });
+  return {
     /** See markOfUser. */
     mark: (userId: string): Promise<string> => markOfUser(db, userId, endsAt(clock.now())),
     /** Newest first. */
@@ -102,7 +118,6 @@ export const createOwnAccount = (deps: OwnAccountDeps) => {
           details: { session_id: sessionId },
         });
       }),
-    setLanguage: (userId: string, language: string): Promise<void> => setLanguage(db, userId, language),
     /** False: the user has no such session. */
     endSession: (userId: string, sessionId: string, by: By): Promise<boolean> =>
       inTransaction(db, async (tx) => {

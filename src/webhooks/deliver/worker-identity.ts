@@ -60,39 +60,19 @@ const newWorker = (now: Date): Worker => ({
 export const createWorkerIdentity = (deps: IdentityDeps): WorkerIdentity => {
   const { pool, clock, log } = deps;
   let worker = newWorker(clock.now());
-  let heldUntilMs = 0;
-  let sending = new AbortController();
   let session: Session | undefined;
   let stopping = new AbortController();
   let running: Promise<void> | undefined;
-  let timer: NodeJS.Timeout | undefined;
   const takeOver = createTakeOver(deps);
-  const isHeld = (): boolean => performance.now() < heldUntilMs;
-  const cut = (): void => {
-    sending.abort();
-    sending = new AbortController();
-  };
-  const lose = (): void => {
-    if (isHeld()) return;
-    log.warn('the database did not confirm this worker in time: its attempts in flight were cut');
-    cut();
-    // The session may hang; a new one is opened.
-    session?.close();
-  };
-  const confirm = (askedMs: number): void => {
-    heldUntilMs = askedMs + sendMs;
-    clearTimeout(timer);
-    // A process that stood still may have received the confirmation already; it is read before this runs.
-    timer = setTimeout(() => setImmediate(() => setImmediate(lose)), Math.max(0, heldUntilMs - performance.now()));
-    timer.unref();
-  };
+  // The session may hang when its confirmation is late; a new one is opened.
+  const permission = createPermission(log, () => session?.close());
   const runHeartbeats = async ({ client, over }: Session): Promise<void> => {
     while (!stopping.signal.aborted && !over.aborted) {
       const askedMs = performance.now();
-      if (await sendHeartbeat(client, worker.uid)) confirm(askedMs);
+      if (await sendHeartbeat(client, worker.uid)) permission.confirm(askedMs);
       else {
         // Other workers have taken over its leases.
-        cut();
+        permission.cut();
         worker = newWorker(clock.now());
         await registerWorker(client, worker);
         continue;
@@ -120,9 +100,9 @@ export const createWorkerIdentity = (deps: IdentityDeps): WorkerIdentity => {
   };
   return {
     leaseToken: () => `${worker.uid}.${randomUUID()}`,
-    isHeld,
-    sending: () => sending.signal,
-    cut,
+    isHeld: permission.isHeld,
+    sending: permission.sending,
+    cut: permission.cut,
     start: () => {
       if (running !== undefined) return;
       stopping = new AbortController();
@@ -133,12 +113,48 @@ export const createWorkerIdentity = (deps: IdentityDeps): WorkerIdentity => {
       await running;
       await takeOver.finished();
       running = undefined;
-      clearTimeout(timer);
-      heldUntilMs = 0;
+      permission.end();
       // If this fails, other workers find it dead later.
       if (isDone && session !== undefined && !session.over.aborted)
         await deregisterWorker(session.client, worker.uid).catch(() => undefined);
       session?.close();
+    },
+  };
+};
+
+/** Whether attempts may be in flight: until `sendMs` after the last heartbeat that the database confirmed. */
+const createPermission = (log: Logger, onLost: () => void) => {
+  let heldUntilMs = 0;
+  let sending = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const isHeld = (): boolean => performance.now() < heldUntilMs;
+  const cut = (): void => {
+    sending.abort();
+    sending = new AbortController();
+  };
+  const endIfLate = (): void => {
+    if (isHeld()) return;
+    log.warn('the database did not confirm this worker in time: its attempts in flight were cut');
+    cut();
+    onLost();
+  };
+  return {
+    isHeld,
+    sending: (): AbortSignal => sending.signal,
+    cut,
+    /** `askedMs`: when the confirmed heartbeat was sent, in milliseconds of `performance.now()`. */
+    confirm: (askedMs: number): void => {
+      heldUntilMs = askedMs + sendMs;
+      clearTimeout(timer);
+      // A process that stood still may have received the confirmation already; it is read before this runs.
+      const msLeft = Math.max(0, heldUntilMs - performance.now());
+      timer = setTimeout(() => setImmediate(() => setImmediate(endIfLate)), msLeft);
+      timer.unref();
+    },
+    /** No attempt starts any more; those in flight are not cut. */
+    end: (): void => {
+      clearTimeout(timer);
+      heldUntilMs = 0;
     },
   };
 };

@@ -1,9 +1,9 @@
 /** Pure: the members of an audit event that name a caller, and the value that its fingerprint is made of. */
 import type { Fault } from '#src/contract/fault.ts';
-import type { Allowed } from '../model/allowed-use.ts';
-import type { Principal } from '../model/principal.ts';
-import { TracedFault } from '../model/traced-fault.ts';
-import type { Presented } from '../request/read-credential.ts';
+import type { Allowed } from '../../model/allowed-use.ts';
+import type { Principal } from '../../model/principal.ts';
+import { TracedFault } from '../../model/traced-fault.ts';
+import type { Presented } from '../../request/read-credential.ts';
 
 export const secretOf = (presented: Presented): string | undefined => {
   switch (presented.kind) {
