@@ -72,10 +72,9 @@ export const createCoreHandler = (
     audience: orderingAudience,
     now: () => deps.clock.now().getTime(),
   });
-  const observed = telemetry && createObserveRequests({ ...telemetry, verifyAssertion });
-  if (observed !== undefined && operations.length > 0) app.use(observed.middleware);
-  const served = observed?.tracedOperations(operations) ?? operations;
-  app.use(mountOperations(served, '/api', { ...deps, verifyAssertion }).routes());
+  if (telemetry !== undefined && operations.length > 0)
+    app.use(createObserveRequests({ ...telemetry, verifyAssertion }));
+  app.use(mountOperations(operations, '/api', { ...deps, verifyAssertion }).routes());
   const handle = app.callback();
   return (request, response) => void handle(request, response);
 };

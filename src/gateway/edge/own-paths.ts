@@ -26,11 +26,13 @@ export type OwnPaths = {
   serve: (exchange: Exchange) => void;
 };
 
+/** Koa takes a request and a response and nothing else, so the request carries its exchange to the first middleware. */
+type OwnRequest = IncomingMessage & { exchange?: Exchange };
+
 export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
   const app = new Koa();
-  const exchanges = new WeakMap<IncomingMessage, Exchange>();
   app.use(async (ctx, next) => {
-    const exchange = exchanges.get(ctx.req);
+    const { exchange }: OwnRequest = ctx.req;
     if (exchange === undefined) throw new Error('a request bypassed the gateway');
     ctx.state.requestId = exchange.requestId;
     ctx.state.span = exchange.span;
@@ -61,9 +63,10 @@ export const createOwnPaths = (deps: OwnPathsDeps): OwnPaths => {
       deps.pages.has(path) ||
       leadOf(deps.pages, path, req) !== undefined,
     serve: (exchange) => {
-      exchanges.set(exchange.req, exchange);
+      const req: OwnRequest = exchange.req;
+      req.exchange = exchange;
       // The first middleware catches everything, so nothing is left to reject.
-      void handle(exchange.req, exchange.res);
+      void handle(req, exchange.res);
     },
   };
 };

@@ -18,24 +18,22 @@ export const inTransaction = async <T>(
   settings: TransactionSettings = {},
 ): Promise<T> => {
   for (let attempt = 1; ; attempt += 1) {
-    const late: Promise<unknown>[] = [];
-    const after: (() => void)[] = [];
+    const atEnd: AtEnd = { late: [], after: [] };
     try {
       const builder = db.transaction();
       const result = await (settings.isolation === undefined
         ? builder
         : builder.setIsolationLevel(settings.isolation)
-      ).execute(async (tx) => {
+      ).execute(async (tx: Transaction<unknown> & Ending) => {
         await sendAtOnce(tx);
-        lateOf.set(tx, late);
-        afterOf.set(tx, after);
+        tx.atEnd = atEnd;
         return fn(tx);
       });
-      for (const run of after) run();
+      for (const run of atEnd.after) run();
       return result;
     } catch (thrown) {
       // After a failed late write every later statement fails too; the first failure is the reason.
-      const error = (await firstFailure(late)) ?? thrown;
+      const error = (await firstFailure(atEnd.late)) ?? thrown;
       if (attempt >= attemptsMax || !isConflict(error)) throw error;
       // Two transactions in conflict would meet again if both were retried at the same moment.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * pauseMsMax * attempt));
@@ -43,27 +41,28 @@ export const inTransaction = async <T>(
   }
 };
 
-const lateOf = new WeakMap<Kysely<unknown>, Promise<unknown>[]>();
+/** What a transaction waits for before its commit, and what runs after it. */
+type AtEnd = { late: Promise<unknown>[]; after: (() => void)[] };
+
+/** A transaction of `inTransaction` carries its end; a connection pool has none. */
+type Ending = { atEnd?: AtEnd };
 
 /**
  * A write whose result is not needed: later statements do not wait for its answer. When it fails, `commit` fails, and so does
  * the transaction. Outside `inTransaction` the write is awaited.
  */
-export const withCommit = async (tx: Kysely<unknown>, write: Promise<unknown>): Promise<void> => {
-  const late = lateOf.get(tx);
-  if (late === undefined) await write;
+export const withCommit = async (tx: Kysely<unknown> & Ending, write: Promise<unknown>): Promise<void> => {
+  if (tx.atEnd === undefined) await write;
   else {
     // `inTransaction` reports the failure when the transaction ends.
     write.catch(() => undefined);
-    late.push(write);
+    tx.atEnd.late.push(write);
   }
 };
 
-const afterOf = new WeakMap<Kysely<unknown>, (() => void)[]>();
-
 /** `run` must not throw. It is called once the transaction is committed, and never when it is rolled back. */
-export const afterCommit = (tx: Kysely<unknown>, run: () => void): void => {
-  afterOf.get(tx)?.push(run);
+export const afterCommit = (tx: Kysely<unknown> & Ending, run: () => void): void => {
+  tx.atEnd?.after.push(run);
 };
 
 const firstFailure = async (writes: readonly Promise<unknown>[]): Promise<unknown> =>

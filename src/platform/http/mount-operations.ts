@@ -15,13 +15,14 @@ import { assertionHeader, dialectHeader } from '#src/contract/headers.ts';
 import type { Clock } from '../clock.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { SecretBox } from '../secret-box.ts';
+import { type TraceSpan, traced } from '../telemetry/traces.ts';
 import { textSlices } from '../text-slices.ts';
 import type { Operation, OperationInput } from './operation.ts';
 import { type BodyBounds, mayBeLarge, readJsonObject } from './read-body.ts';
 import { resolveTenant } from './resolve-tenant.ts';
 import {
   hasReceipt,
-  type IdempotentRequest,
+  idempotentRequest,
   readIdempotencyKey,
   runOnce,
   runOnceOutside,
@@ -78,7 +79,10 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
     signal: ctx.state.signal as AbortSignal,
   });
   const run = async (db: Kysely<unknown>, checked?: unknown): Promise<WireAnswer> => {
-    const answer = await operation.handle(input(db), checked);
+    // A retried transaction shows as a second span.
+    const answer = await traced(ctx.state.span as TraceSpan | undefined, `operation ${operation.path}`, () =>
+      operation.handle(input(db), checked),
+    );
     const text = 'json' in answer ? answer.json : render(operation, answer.body);
     return { status: 200, body: text, headers: { ...answer.headers } };
   };
@@ -90,7 +94,7 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
     const runsBare = operation.transaction === false;
     return send(ctx, await (runsBare ? run(deps.db, checked) : inTransaction(deps.db, (tx) => run(tx, checked))));
   }
-  const request: IdempotentRequest = {
+  const request = idempotentRequest({
     owner: caller.id,
     key,
     path: `${prefix}${operation.path}`,
@@ -99,7 +103,7 @@ const serve = async (operation: Operation, prefix: string, deps: OperationDeps, 
     isLarge: mayBeLarge(ctx.req),
     requestId: String(ctx.state.requestId),
     sealing: operation.isSecret === true ? sealingOf(deps, caller.id, key) : undefined,
-  };
+  });
   const needsCheck = operation.check !== undefined && !(await hasReceipt(deps.db, request, deps.clock.now()));
   const checked = needsCheck ? await check() : undefined;
   send(

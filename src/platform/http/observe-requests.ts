@@ -6,40 +6,25 @@ import type { Context, Middleware } from 'koa';
 import type { VerifyAssertion } from '#src/contract/assertion.ts';
 import { assertionHeader } from '#src/contract/headers.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { type TraceSpan, type Traces, traced } from '../telemetry/traces.ts';
-import type { Operation } from './operation.ts';
+import type { TraceSpan, Traces } from '../telemetry/traces.ts';
 
 type ObserveDeps = { metrics: Metrics; traces: Traces | undefined; verifyAssertion: VerifyAssertion };
 
-export type ObserveRequests = {
-  middleware: Middleware;
-  /** The same operations, each wrapped in a span below that of its request. */
-  tracedOperations(operations: readonly Operation[]): readonly Operation[];
-};
-
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-export const createObserveRequests = ({ metrics, traces, verifyAssertion }: ObserveDeps): ObserveRequests => {
+/** Leaves the span of a traced request in `ctx.state.span`. */
+export const createObserveRequests = ({ metrics, traces, verifyAssertion }: ObserveDeps): Middleware => {
   const count = createCount(metrics);
-  // An operation finds the span of its request by its signal.
-  const spans = new WeakMap<AbortSignal, TraceSpan>();
-  return {
-    middleware: async (ctx, next) => {
-      const startedAtMs = performance.now();
-      const span = traces === undefined ? undefined : startSpan(traces, verifyAssertion, ctx);
-      if (span !== undefined) {
-        ctx.state.span = span;
-        spans.set(ctx.state.signal as AbortSignal, span);
-      }
-      ctx.res.once('close', () => {
-        const route = routeOf(ctx);
-        count(route, ctx.res.statusCode, (performance.now() - startedAtMs) / 1000);
-        if (span !== undefined) endSpan(span, ctx, route);
-      });
-      await next();
-    },
-    tracedOperations: (operations) =>
-      traces === undefined ? operations : operations.map((operation) => withSpan(operation, spans)),
+  return async (ctx, next) => {
+    const startedAtMs = performance.now();
+    const span = traces === undefined ? undefined : startSpan(traces, verifyAssertion, ctx);
+    ctx.state.span = span;
+    ctx.res.once('close', () => {
+      const route = routeOf(ctx);
+      count(route, ctx.res.statusCode, (performance.now() - startedAtMs) / 1000);
+      if (span !== undefined) endSpan(span, ctx, route);
+    });
+    await next();
   };
 };
 
@@ -101,10 +86,3 @@ const endSpan = (span: TraceSpan, ctx: Context, route: string): void => {
   }
   span.end();
 };
-
-/** A retried transaction shows as a second span. */
-const withSpan = (operation: Operation, spans: WeakMap<AbortSignal, TraceSpan>): Operation => ({
-  ...operation,
-  handle: (input, checked) =>
-    traced(spans.get(input.signal), `operation ${operation.path}`, () => operation.handle(input, checked)),
-});

@@ -20,13 +20,29 @@ import { pointerOf } from './validate.ts';
 
 export type WireAnswer = { status: number; body: string; headers: Record<string, string> };
 
-export type IdempotentRequest = IdentifiableRequest & {
+type RequestWithKey = IdentifiableRequest & {
   /** The key or client that owns the Idempotency-Key. */
   owner: string;
   key: string;
   requestId: string;
   /** For requests and answers that hold a secret. */
   sealing?: Sealing | undefined;
+};
+
+export type IdempotentRequest = RequestWithKey & {
+  /** Computed when it is first needed, and once, even when the transaction is retried. */
+  identity(): Promise<RequestIdentity>;
+};
+
+export const idempotentRequest = (request: RequestWithKey): IdempotentRequest => {
+  let identity: Promise<RequestIdentity> | undefined;
+  return {
+    ...request,
+    identity: () => {
+      identity ??= identifyRequest(request);
+      return identity;
+    },
+  };
 };
 
 /** Each part is sealed under its own label, so one part cannot replace another. */
@@ -121,7 +137,7 @@ const findEarlier = async (
   ]);
   if (!isHeld) throw stillRunning();
   if (earlier === undefined) return undefined;
-  if (!earlier.requestHash.equals((await identityOf(request)).hash)) throw await reused(tx, request);
+  if (!earlier.requestHash.equals((await request.identity()).hash)) throw await reused(tx, request);
   if (earlier.status === running) throw stillRunning();
   return replay(earlier, request.sealing);
 };
@@ -129,17 +145,8 @@ const findEarlier = async (
 const stillRunning = (): Fault =>
   new Fault('CONFLICT', 'A request with this Idempotency-Key is still running', { headers: { 'retry-after': '1' } });
 
-const identities = new WeakMap<IdempotentRequest, Promise<RequestIdentity>>();
-
-/** Built once, even when the transaction is retried. */
-const identityOf = (request: IdempotentRequest): Promise<RequestIdentity> => {
-  const made = identities.get(request) ?? identifyRequest(request);
-  identities.set(request, made);
-  return made;
-};
-
 const asKept = async (request: IdempotentRequest): Promise<Pick<Receipt, 'requestHash'> & ReceiptRequest> => {
-  const { hash, kept } = await identityOf(request);
+  const { hash, kept } = await request.identity();
   const { sealing } = request;
   if (sealing === undefined) return { requestHash: hash, request: kept.text, requestBody: kept.packedBody };
   const body = kept.packedBody === null ? null : sealing.seal(kept.packedBody.toString('base64'), 'body');
