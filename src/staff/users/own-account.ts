@@ -22,7 +22,7 @@ type OwnAccountDeps = {
 };
 
 /** The actor for the audit, and the address of the request. */
-export type By = { actor: string; address: string };
+type By = { actor: string; address: string };
 
 type PasswordCheck = { kind: 'right'; user: UserRow } | { kind: 'refused' } | { kind: 'wait'; seconds: number };
 
