@@ -135,7 +135,7 @@ const revokedTokens = 10_000;
 
 const startGateway: Start = async (upstreamUrl, storeUrl) => {
   // Loaded only here, so that the other contenders' processes hold nothing that they do not use.
-  const { startBenchGateway } = await import('./gateway.ts');
+  const { startBenchGateway, uploadPath } = await import('./gateway.ts');
   const { url, authorizations, apiKey, clientId, clientSecret, close } = await startBenchGateway(upstreamUrl, {
     storeUrl,
     tokens,
@@ -146,6 +146,7 @@ const startGateway: Start = async (upstreamUrl, storeUrl) => {
     'gateway-tokens': { ...target({}), authorizations },
     'gateway-client': target({ 'x-client-id': clientId, 'x-client-secret': clientSecret }),
     'gateway-key': target({ 'x-api-key': apiKey }),
+    'gateway-upload': { ...target({ 'x-api-key': apiKey }), path: uploadPath },
   };
   return { ...target({ authorization: authorizations[0] ?? '' }), others, close };
 };

@@ -1,7 +1,11 @@
 /** The gateway for the bench, as the program builds it: a new database, migrations, a client, tokens. */
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { sql } from 'kysely';
 import { createRevokeToken } from '#src/gateway/credentials/change/revoke-token.ts';
 import {
@@ -30,6 +34,9 @@ type BenchGateway = Credentials & {
   close: () => Promise<void>;
 };
 
+/** Takes bodies of every type. */
+export const uploadPath = '/bench/upload';
+
 type BenchSettings = { storeUrl: string; tokens?: number; revokedTokens?: number };
 
 export const startBenchGateway = async (
@@ -47,12 +54,17 @@ export const startBenchGateway = async (
   const { db, pool } = store;
   await migrate(pool, [...platformMigrations, ...gatewayMigrations], { log });
   const box = createSecretBox(randomBytes(32));
+  const folder = await mkdtemp(join(tmpdir(), 'orderpass-bench-routes-'));
   const server = createServer(gatewayServerOptions);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const gateway = await createGateway({
     // Counted like any other caller, and never refused.
-    settings: gatewaySettings.parse({ rate_minute_units: 1_000_000_000, rate_burst_units: 1_000_000_000 }),
+    settings: gatewaySettings.parse({
+      rate_minute_units: 1_000_000_000,
+      rate_burst_units: 1_000_000_000,
+      routes_file: await writeRoutes(folder),
+    }),
     origin: url,
     db,
     pool,
@@ -93,8 +105,23 @@ export const startBenchGateway = async (
       await services;
       await gateway.close();
       await store.close();
+      await rm(folder, { recursive: true });
     },
   };
+};
+
+/** The table of the program with one more route. */
+const writeRoutes = async (folder: string): Promise<string> => {
+  const table = JSON.parse(readFileSync(new URL('../../../config/routes.json', import.meta.url), 'utf8')) as {
+    routes: object[];
+  };
+  const upload = {
+    ...{ id: 'bench.upload', method: 'POST', path: uploadPath, scopes: ['read:orders'], class: 'R' },
+    ...{ kinds: ['api_key', 'api_client', 'bearer'], upstream: 'ordering', body: 'any', bodyBytesMax: 100_000_000 },
+  };
+  const file = join(folder, 'routes.json');
+  await writeFile(file, JSON.stringify({ ...table, routes: [...table.routes, upload] }));
+  return file;
 };
 
 /** Every gateway of a run has a database of its own. */

@@ -6,9 +6,13 @@ import { Client, type Dispatcher } from 'undici';
 
 const upstreamBody = JSON.stringify({ success: true, items: 'x'.repeat(990) });
 
-const upstream = createServer((_req, res) => {
-  res.writeHead(200, { 'content-type': 'application/json', 'content-length': upstreamBody.length });
-  res.end(upstreamBody);
+const upstream = createServer((req, res) => {
+  const answer = (): void => {
+    res.writeHead(200, { 'content-type': 'application/json', 'content-length': upstreamBody.length });
+    res.end(upstreamBody);
+  };
+  if (req.method === 'GET') answer();
+  else req.on('end', answer).resume();
 });
 upstream.keepAliveTimeout = 600_000;
 await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
@@ -20,6 +24,8 @@ type Order = {
   ms: number;
   method?: 'GET' | 'POST';
   body?: string;
+  /** Sends a body of this many bytes instead. */
+  bodyBytes?: number;
   /** Taken in turn as the body. */
   bodies?: string[];
   /** Taken in turn as the Authorization header. */
@@ -28,7 +34,8 @@ type Order = {
 
 /** As many requests as go, one at a time on each connection. A GET must bring the upstream's whole body. */
 const run = async (order: Order): Promise<{ requests: number; failures: number; ms: number }> => {
-  const { url, path, ms, method = 'GET', body: sent = null, bodies = [], authorizations = [] } = order;
+  const { url, path, ms, method = 'GET', bodies = [], authorizations = [] } = order;
+  const sent = order.bodyBytes === undefined ? (order.body ?? null) : Buffer.alloc(order.bodyBytes, 'x');
   const several = authorizations.map((authorization) => ({ ...order.headers, authorization }));
   const clients = Array.from({ length: connections }, () => new Client(url, { pipelining: 1 }));
   const startedAt = performance.now();
