@@ -47,8 +47,8 @@ import { createAnswerSelf } from './whoami/answer-self.ts';
 import { createDenialLog } from './whoami/denial-log.ts';
 
 export { openExternalHeads } from './audit/chain/external-heads.ts';
-export { kindOfAuditProblem } from './audit/chain/problem.ts';
 export { type AuditAction, auditActions } from './audit/event/event.ts';
+export { type FoundEvent, toEcs } from './audit/event/found-event.ts';
 export { appendChange } from './audit/record/append-change.ts';
 export { chartAudit } from './audit/search/chart-audit.ts';
 export {
@@ -66,16 +66,12 @@ export {
 export { listHeads } from './audit/verify/verification-store.ts';
 export { verifyAgainst } from './audit/verify/verify-against.ts';
 export { type VerifiedAudit, verifyAudit } from './audit/verify/verify-audit.ts';
-export { listVerifications, startVerification, type Verification } from './audit/verify/verify-in-background.ts';
+export { listVerifications, startVerification } from './audit/verify/verify-in-background.ts';
 export { gatewaySettings } from './config.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
 export { readEpoch } from './credentials/lookup/epoch-store.ts';
 export { newestClientUse } from './credentials/lookup/use-store.ts';
-export {
-  findCredential,
-  type LiveCredential,
-  listLiveCredentials,
-} from './credentials/show/live-credentials.ts';
+export { listLiveCredentials } from './credentials/show/live-credentials.ts';
 export {
   listTenantStates,
   pageClients,
@@ -88,11 +84,11 @@ export { gatewayServerOptions } from './edge/client-error.ts';
 export type { DoorHandlers } from './edge/front.ts';
 export type { Page } from './edge/pages.ts';
 export { createStartingDoor } from './edge/starting-door.ts';
-export type { IssuedToken } from './incident/issued-tokens.ts';
 export { listLiveTokens } from './incident/live-tokens.ts';
+export { readHashedTrace, readTrace } from './incident/read-trace.ts';
+export type { RevocationProof } from './incident/revoke-traced.ts';
 export { revokeHashed, revokeTraced } from './incident/revoke-traced.ts';
-export { traceCredential } from './incident/trace-credential.ts';
-export { type HashedTrace, traceHashed } from './incident/trace-hashed.ts';
+export type { Traced } from './incident/trace-credential.ts';
 export { createSourceOf } from './limits/source-address.ts';
 export { rotateSigningKey } from './oauth/keys/rotate-signing-key.ts';
 export { revokePresentedToken } from './oauth/revoke-presented-token.ts';

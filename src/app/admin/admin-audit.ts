@@ -1,18 +1,16 @@
 /** The audit, and what it knows of credentials. A search or export is itself recorded before it reads. */
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import {
-  appendChange,
   type ExportRequest,
   exportAudit,
+  readTrace,
   reportDryRuns,
   reportUnusedScopes,
   revokeTraced,
   searchAudit,
-  traceCredential,
   verifyAgainst,
   verifyAudit,
 } from '#src/gateway/index.ts';
-import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { AdminDeps } from './admin-deps.ts';
 
 export const createAuditAdmin = ({ installation, settings, actor }: AdminDeps) => {
@@ -24,7 +22,7 @@ export const createAuditAdmin = ({ installation, settings, actor }: AdminDeps) =
     verifyAudit: (onProgress: (events: number) => void) => verifyAudit({ db: store.db, box }, onProgress),
     /** `lines`: of an export. Fault VALIDATION_ERROR when they are not. */
     verifyAgainst: (lines: AsyncIterable<string>) => verifyAgainst({ db: store.db, box }, lines),
-    /** The next three record the reader in the audit before they read. */
+    /** The next four record the reader in the audit before they return what they read. */
     searchAudit: (search: Parameters<typeof searchAudit>[1]) =>
       searchAudit({ db: store.db, box, clock, actor }, search),
     exportAudit: (request: ExportRequest) => exportAudit({ db: store.db, box, clock, actor }, request),
@@ -33,15 +31,7 @@ export const createAuditAdmin = ({ installation, settings, actor }: AdminDeps) =
         { db: store.db, box, clock, actor, table: readRouteTable(routesFileOf(settings.gateway)) },
         options,
       ),
-    /** Reading the audit is recorded in the audit before the result is returned. */
-    traceCredential: async (value: string) => {
-      const traced = await traceCredential({ db: store.db, box }, value);
-      const { fingerprint, client_id, credential_id } = traced;
-      await inTransaction(store.db, (tx) =>
-        appendChange(tx, box, clock.now(), { action: 'audit.read', actor, fingerprint, client_id, credential_id }),
-      );
-      return traced;
-    },
+    readTrace: (value: string) => readTrace({ db: store.db, box, clock, actor }, value),
     revokeTraced: (value: string) => revokeTraced({ db: store.db, box, clock, actor }, value),
   };
 };

@@ -16,8 +16,8 @@ import { createMenuAdmin, createRestaurantAdmin } from './admin-restaurants.ts';
 import { createUsersAdmin } from './admin-users.ts';
 import { createWebhooksAdmin } from './admin-webhooks.ts';
 
-/** The formats of an export, and the most events that one search returns. */
-export { exportFormats, searchLimitMax } from '#src/gateway/index.ts';
+/** The formats of an export, the most events that one search returns, and the type of an event and of a trace. */
+export { exportFormats, type FoundEvent, searchLimitMax, type Traced, toEcs } from '#src/gateway/index.ts';
 export type { LocationTerms } from '#src/ordering/index.ts';
 export { roles as roleNames } from '#src/staff/index.ts';
 

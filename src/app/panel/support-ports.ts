@@ -79,7 +79,7 @@ const clientLists = (deps: PortDeps) => {
   const { db } = installation.store;
   return {
     listClients: async ({ text, restaurant, live }, cursor) => {
-      const { clients, next_cursor } = await pageClients(db, {
+      const { clients, next } = await pageClients(db, {
         search: text,
         tenant: restaurant,
         live,
@@ -88,7 +88,7 @@ const clientLists = (deps: PortDeps) => {
       });
       return {
         clients: clients.map(({ tenantsCount, ...client }) => ({ ...client, restaurants: tenantsCount })),
-        next: next_cursor,
+        next,
       };
     },
     showClient: async (clientId) => {

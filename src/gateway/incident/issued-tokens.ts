@@ -10,12 +10,13 @@ import { readTokenEnds, type TokenEnds } from '../credentials/show/token-end-sto
 type TokenState = 'live' | 'expired' | 'revoked';
 
 export type IssuedToken = {
-  token_id: string;
-  client_id: string | null;
+  /** `jti`. */
+  id: string;
+  clientId: string | null;
   /** Secret or client key for which it was issued. */
   parent: string | null;
-  issued: string;
-  expires: string;
+  issued: Date;
+  expires: Date;
   scopes: readonly string[];
   address: string | null;
   state: TokenState;
@@ -47,11 +48,11 @@ export const listIssuedTokens = async (
 const toToken = (event: ChainedEvent, ends: TokenEnds, nowMs: number): IssuedToken => {
   const expiresMs = expiresMsOf(event, ends);
   return {
-    token_id: event.token_id ?? '',
-    client_id: event.client_id,
+    id: event.token_id ?? '',
+    clientId: event.client_id,
     parent: event.credential_id,
-    issued: event.at.toISOString(),
-    expires: new Date(expiresMs).toISOString(),
+    issued: event.at,
+    expires: new Date(expiresMs),
     scopes: event.scopes,
     address: event.address,
     state: isRevoked(event, ends) ? 'revoked' : expiresMs <= nowMs ? 'expired' : 'live',

@@ -9,8 +9,8 @@ const pagesMax = 10;
 
 export type LiveTokens = {
   tokens: IssuedToken[];
-  /** Cursor for older tokens; null at the end. A page may be short or empty where many tokens were revoked. */
-  next_cursor: string | null;
+  /** Cursor for older tokens; undefined at the end. A page may be short or empty where many tokens were revoked. */
+  next: string | undefined;
 };
 
 /** Newest first. VALIDATION_ERROR for a malformed cursor. */
@@ -30,10 +30,10 @@ export const listLiveTokens = async (
       if (token.state === 'live') live.push(token);
       if (live.length < limit) continue;
       const isLast = next === undefined && index === tokens.length - 1;
-      return { tokens: live, next_cursor: isLast || place === undefined ? null : writeCursor(place) };
+      return { tokens: live, next: isLast || place === undefined ? undefined : writeCursor(place) };
     }
     place = next;
-    if (place === undefined) return { tokens: live, next_cursor: null };
+    if (place === undefined) return { tokens: live, next: undefined };
   }
-  return { tokens: live, next_cursor: place === undefined ? null : writeCursor(place) };
+  return { tokens: live, next: place && writeCursor(place) };
 };

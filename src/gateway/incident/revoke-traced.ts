@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { toEcs } from '../audit/event/event.ts';
+import { type FoundEvent, toFound } from '../audit/event/found-event.ts';
 import type { EventFilter } from '../audit/search/filter-store.ts';
 import { findEvents } from '../audit/search/search-store.ts';
 import { createRevokeToken } from '../credentials/change/revoke-token.ts';
@@ -21,7 +21,7 @@ type Deps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive' | 'digest'>; cl
 export type RevocationProof = {
   revoked: readonly string[];
   /** The events of the revocation, each with its position in a chain and its hash. */
-  events: readonly Record<string, unknown>[];
+  events: readonly FoundEvent[];
 };
 
 /**
@@ -49,7 +49,7 @@ export const revokeHashed = async (deps: Deps, hashed: HashedCredential): Promis
 };
 
 const revoke = async (deps: Deps, traced: Traced, endToken: () => Promise<void>): Promise<RevocationProof> => {
-  const { kind, credential_id: id, client_id: clientId, genuine } = traced;
+  const { kind, id, clientId, genuine } = traced;
   if (!genuine) throw notGenuine(kind, id);
   const since = deps.clock.now();
   const credentials = createCredentials(deps);
@@ -78,5 +78,5 @@ const notGenuine = (kind: Traced['kind'], id: string): Fault => {
 
 const eventsMax = 100;
 
-const eventsSince = async ({ db }: Deps, filter: EventFilter, since: Date): Promise<Record<string, unknown>[]> =>
-  (await findEvents(db, { ...filter, since }, eventsMax)).map(toEcs);
+const eventsSince = async ({ db }: Deps, filter: EventFilter, since: Date): Promise<FoundEvent[]> =>
+  (await findEvents(db, { ...filter, since }, eventsMax)).map(toFound);

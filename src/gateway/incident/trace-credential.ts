@@ -6,8 +6,8 @@ import { decodeJwt } from 'jose';
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { toEcs } from '../audit/event/event.ts';
 import { createEarlierFingerprint, createFingerprint } from '../audit/event/fingerprint.ts';
+import { type FoundEvent, toFound } from '../audit/event/found-event.ts';
 import { type IssuedUse, sumIssuedUse } from '../audit/search/issued-use.ts';
 import { findEvents, type Summary, summarise } from '../audit/search/search-store.ts';
 import { idOfValue, isApiKey, isClientSecret } from '../model/credential-values.ts';
@@ -15,30 +15,30 @@ import { findIssued } from './find-issued.ts';
 
 export type Traced = {
   kind: 'api_key' | 'client_secret' | 'token';
-  fingerprint: string;
   /** Key id, secret id or `jti`. */
-  credential_id: string;
+  id: string;
+  fingerprint: string;
   /** True: this installation issued exactly this value. Otherwise the ids are unproven claims of the value. */
   genuine: boolean;
-  client_id: string | null;
+  clientId: string | null;
   /** For a token: the secret or key for which it was issued. */
   parent: string | null;
-  issued: Record<string, unknown> | null;
+  issued: FoundEvent | null;
   /** Allowed requests with it. */
   calls: number;
   /** Refused requests with it. Of a flood, at least the first hundred of each minute are counted. */
   refused: number;
   /** True: there are more events than were read, so the figures cover only the newest. */
   partial: boolean;
-  scopes_used: readonly string[];
+  scopesUsed: readonly string[];
   addresses: readonly string[];
-  first_used: string | null;
-  last_used: string | null;
+  firstUsed: Date | null;
+  lastUsed: Date | null;
   /** Number of tokens that were issued for a secret. */
   tokens: number;
   /** Use of those tokens; null for kinds of credentials for which no tokens are issued. */
-  issued_use: TracedUse | null;
-  refusals: readonly Record<string, unknown>[];
+  issuedUse: TracedUse | null;
+  refusals: readonly FoundEvent[];
 };
 
 type TracedUse = {
@@ -48,8 +48,8 @@ type TracedUse = {
   /** True: not everything was read, so both are lower bounds. */
   partial: boolean;
   addresses: readonly string[];
-  first_used: string | null;
-  last_used: string | null;
+  firstUsed: Date | null;
+  lastUsed: Date | null;
 };
 
 const refusalsShown = 20;
@@ -88,28 +88,28 @@ export const traceClaim = async (
   const issuedUse = kind === 'client_secret' ? await sumIssuedUse(db, id) : undefined;
   return {
     kind,
+    id,
     fingerprint: fingerprints[0],
-    credential_id: id,
     genuine: known !== undefined,
-    client_id: known?.clientId ?? clientId ?? issued?.client_id ?? used.clients[0] ?? null,
+    clientId: known?.clientId ?? clientId ?? issued?.client_id ?? used.clients[0] ?? null,
     parent: kind === 'token' ? (issued?.credential_id ?? null) : null,
-    issued: issued === undefined ? null : toEcs(issued),
+    issued: issued === undefined ? null : toFound(issued),
     ...shown(used),
     refused: denied.calls,
     partial: used.partial || denied.partial,
     tokens: issuedUse?.tokens ?? 0,
-    issued_use: issuedUse === undefined ? null : shownUse(issuedUse),
-    refusals: refusals.map(toEcs),
+    issuedUse: issuedUse === undefined ? null : shownUse(issuedUse),
+    refusals: refusals.map(toFound),
   };
 };
 
 const shown = (used: Summary) => ({
   calls: used.calls,
   partial: used.partial,
-  scopes_used: used.scopes,
+  scopesUsed: used.scopes,
   addresses: used.addresses,
-  first_used: used.first?.toISOString() ?? null,
-  last_used: used.last?.toISOString() ?? null,
+  firstUsed: used.first,
+  lastUsed: used.last,
 });
 
 const shownUse = ({ allowed, refused, partial, addresses, first, last }: IssuedUse): TracedUse => ({
@@ -117,8 +117,8 @@ const shownUse = ({ allowed, refused, partial, addresses, first, last }: IssuedU
   refused,
   partial,
   addresses,
-  first_used: first?.toISOString() ?? null,
-  last_used: last?.toISOString() ?? null,
+  firstUsed: first,
+  lastUsed: last,
 });
 
 const issueOf = (kind: Traced['kind'], id: string) => {

@@ -11,6 +11,8 @@ import { createFingerprintOfHash } from '../audit/event/fingerprint.ts';
 import type { EventFilter } from '../audit/search/filter-store.ts';
 import { findEvents } from '../audit/search/search-store.ts';
 import { findIssuedKey, findIssuedSecret } from '../credentials/lookup/credential-store.ts';
+import { findCredential } from '../credentials/show/live-credentials.ts';
+import type { CredentialState } from '../credentials/show/show-credentials.ts';
 import { type IssuedToken, listIssuedTokens } from './issued-tokens.ts';
 import { type Claim, type Traced, traceClaim } from './trace-credential.ts';
 
@@ -25,8 +27,8 @@ export type HashedCredential = {
 export type HashedTrace = Traced & {
   /** A credential with this id was issued here. It may be another one when `genuine` is false. */
   exists: boolean;
-  /** State of a token that exists. */
-  state: IssuedToken['state'] | undefined;
+  /** Undefined for a credential that does not exist. */
+  state: IssuedToken['state'] | CredentialState | undefined;
   /** Tokens that were issued for a secret, newest first, at most `tokensShown`. */
   descendants: readonly IssuedToken[];
 };
@@ -39,10 +41,16 @@ const tokensShown = 50;
 export const traceHashed = async (deps: Deps, hashed: HashedCredential): Promise<HashedTrace> => {
   const { claim, known, exists } = await readHashed(deps, hashed);
   const traced = await traceClaim(deps, claim, known);
-  const listed = (filter: EventFilter, limit: number) => listIssuedTokens(deps, filter, undefined, limit);
-  const own = claim.kind === 'token' ? await listed({ tokenId: claim.id }, 1) : undefined;
-  const issued = claim.kind === 'client_secret' ? await listed({ credential: claim.id }, tokensShown) : undefined;
-  return { ...traced, exists, state: own?.tokens[0]?.state, descendants: issued?.tokens ?? [] };
+  const issued =
+    claim.kind === 'client_secret'
+      ? await listIssuedTokens(deps, { credential: claim.id }, undefined, tokensShown)
+      : undefined;
+  return { ...traced, exists, state: await stateOf(deps, claim), descendants: issued?.tokens ?? [] };
+};
+
+const stateOf = async (deps: Deps, { kind, id }: Claim): Promise<HashedTrace['state']> => {
+  if (kind !== 'token') return (await findCredential(deps, kind, id))?.state;
+  return (await listIssuedTokens(deps, { tokenId: id }, undefined, 1)).tokens[0]?.state;
 };
 
 const idForms: Readonly<Record<Traced['kind'], RegExp>> = {

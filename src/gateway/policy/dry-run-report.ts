@@ -15,6 +15,6 @@ export const reportDryRuns = async (
   const tried = new Map(deps.table.routes.map(({ id, dryRun }) => [id, new Set(dryRun?.scopes)]));
   const since = new Date(deps.clock.now().getTime() - options.days * dayMs);
   return (await listDryRunCounts(deps.db, since, rowsMax))
-    .map((row) => ({ ...row, missing_scopes: row.missing_scopes.filter((scope) => tried.get(row.route)?.has(scope)) }))
-    .filter(({ missing_scopes }) => missing_scopes.length > 0);
+    .map((row) => ({ ...row, missingScopes: row.missingScopes.filter((scope) => tried.get(row.route)?.has(scope)) }))
+    .filter(({ missingScopes }) => missingScopes.length > 0);
 };

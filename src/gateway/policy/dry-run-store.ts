@@ -28,11 +28,13 @@ export const addDryRunCounts = async (
 export type DryRunRow = {
   route: string;
   caller: string;
-  missing_scopes: string[];
+  missingScopes: string[];
   calls: number;
-  first_seen: Date;
-  last_seen: Date;
+  firstSeen: Date;
+  lastSeen: Date;
 };
+
+const columns = sql`route, caller, missing_scopes as "missingScopes", calls, first_seen as "firstSeen", last_seen as "lastSeen"`;
 
 /** What was seen at or after `since`, the latest first; at most `rowsMax`. */
 export const listDryRunCounts = async (
@@ -41,13 +43,12 @@ export const listDryRunCounts = async (
   rowsMax: number,
 ): Promise<readonly DryRunRow[]> => {
   const { rows } = await sql<DryRunRow>`
-    select route, caller, missing_scopes, calls, first_seen, last_seen
-    from gateway.policy_dry_run where last_seen >= ${since}
+    select ${columns} from gateway.policy_dry_run where last_seen >= ${since}
     order by last_seen desc, route, caller limit ${rowsMax}`.execute(db);
   return rows;
 };
 
-export type DryRunPlace = Pick<DryRunRow, 'last_seen' | 'route' | 'caller' | 'missing_scopes'>;
+export type DryRunPlace = Pick<DryRunRow, 'lastSeen' | 'route' | 'caller' | 'missingScopes'>;
 
 /** The latest first, after `before`. */
 export const pageDryRunCounts = async (
@@ -60,10 +61,9 @@ export const pageDryRunCounts = async (
     before === undefined
       ? sql`true`
       : sql`(last_seen, route, caller, missing_scopes)
-          < (${before.last_seen}, ${before.route}, ${before.caller}, ${before.missing_scopes}::text[])`;
+          < (${before.lastSeen}, ${before.route}, ${before.caller}, ${before.missingScopes}::text[])`;
   const { rows } = await sql<DryRunRow>`
-    select route, caller, missing_scopes, calls, first_seen, last_seen
-    from gateway.policy_dry_run where last_seen >= ${since} and ${after}
+    select ${columns} from gateway.policy_dry_run where last_seen >= ${since} and ${after}
     order by last_seen desc, route desc, caller desc, missing_scopes desc limit ${limit}`.execute(db);
   return rows;
 };

@@ -12,13 +12,13 @@ const roundsMax = 10;
 type Deps = { db: Kysely<unknown>; clock: Clock; table: RouteTable };
 
 /**
- * Includes only dry runs that the route table still names, so a page may be short before the end; `next_cursor` null is the
- * end. VALIDATION_ERROR for an invalid cursor.
+ * Includes only dry runs that the route table still names, so a page may be short before the end; `next` undefined is
+ * the end. VALIDATION_ERROR for an invalid cursor.
  */
 export const pageDryRuns = async (
   { db, clock, table }: Deps,
   { days, before, limit }: { days: number; before?: string | undefined; limit: number },
-): Promise<{ would_break: DryRunRow[]; next_cursor: string | null }> => {
+): Promise<{ dryRuns: DryRunRow[]; next: string | undefined }> => {
   const tried = new Map(table.routes.map(({ id, dryRun }) => [id, new Set(dryRun?.scopes)]));
   const since = new Date(clock.now().getTime() - days * dayMs);
   let place = before === undefined ? undefined : readPlace(before);
@@ -27,31 +27,31 @@ export const pageDryRuns = async (
     const rows = await pageDryRunCounts(db, since, place, readMax);
     for (const [index, row] of rows.entries()) {
       place = row;
-      const missing_scopes = row.missing_scopes.filter((scope) => tried.get(row.route)?.has(scope));
-      if (missing_scopes.length > 0) found.push({ ...row, missing_scopes });
+      const missingScopes = row.missingScopes.filter((scope) => tried.get(row.route)?.has(scope));
+      if (missingScopes.length > 0) found.push({ ...row, missingScopes });
       if (found.length < limit) continue;
       const isLast = rows.length < readMax && index === rows.length - 1;
-      return { would_break: found, next_cursor: isLast ? null : writePlace(row) };
+      return { dryRuns: found, next: isLast ? undefined : writePlace(row) };
     }
-    if (rows.length < readMax) return { would_break: found, next_cursor: null };
+    if (rows.length < readMax) return { dryRuns: found, next: undefined };
   }
-  return { would_break: found, next_cursor: place === undefined ? null : writePlace(place) };
+  return { dryRuns: found, next: place && writePlace(place) };
 };
 
-const writePlace = ({ last_seen, route, caller, missing_scopes }: DryRunPlace): string =>
-  Buffer.from(JSON.stringify([last_seen.getTime(), route, caller, missing_scopes])).toString('base64url');
+const writePlace = ({ lastSeen, route, caller, missingScopes }: DryRunPlace): string =>
+  Buffer.from(JSON.stringify([lastSeen.getTime(), route, caller, missingScopes])).toString('base64url');
 
 const readPlace = (cursor: string): DryRunPlace => {
   try {
     const [ms, route, caller, missing] = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')) as unknown[];
-    const last_seen = new Date(Number(ms));
+    const lastSeen = new Date(Number(ms));
     if (
       typeof route === 'string' &&
       typeof caller === 'string' &&
       Array.isArray(missing) &&
-      !Number.isNaN(last_seen.getTime())
+      !Number.isNaN(lastSeen.getTime())
     )
-      return { last_seen, route, caller, missing_scopes: missing.map(String) };
+      return { lastSeen, route, caller, missingScopes: missing.map(String) };
   } catch {
     // Invalid; refused below.
   }

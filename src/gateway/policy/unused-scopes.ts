@@ -5,7 +5,7 @@ import { listClients } from '../credentials/show/list-store.ts';
 import type { RouteTable } from '../model/route.ts';
 
 export type UnusedScopes = {
-  client_id: string;
+  clientId: string;
   name: string;
   calls: number;
   granted: string[];
@@ -41,7 +41,7 @@ export const reportUnusedScopes = async (
     const granted = scopes ?? all;
     const proposed = granted.filter((scope) => needed.has(scope));
     const unused = granted.filter((scope) => used[scope] === undefined);
-    if (proposed.length < granted.length) found.push({ client_id: id, name, calls, granted, used, unused, proposed });
+    if (proposed.length < granted.length) found.push({ clientId: id, name, calls, granted, used, unused, proposed });
   }
   return found;
 };

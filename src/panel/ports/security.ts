@@ -21,7 +21,8 @@ export type AuditEntry = {
   credentialId: string | null;
   tokenId: string | null;
   clientId: string | null;
-  restaurants: readonly string[];
+  /** The restaurants that it is about. */
+  tenants: readonly string[];
   routeId: string | null;
   scopes: readonly string[];
   address: string | null;
@@ -32,8 +33,8 @@ export type AuditEntry = {
 
 export type AuditFilter = {
   client?: string;
-  restaurant?: string;
-  decision?: 'allow' | 'deny';
+  tenant?: string;
+  outcome?: 'success' | 'failure';
   action?: string;
   route?: string;
   address?: string;
@@ -49,7 +50,7 @@ export type AuditFilter = {
 
 /** `searchedTo`: the search was cut off at this time; `next` continues with older events. */
 export type AuditPage = {
-  entries: readonly AuditEntry[];
+  events: readonly AuditEntry[];
   next: string | undefined;
   searchedTo: Date | undefined;
 };
@@ -87,9 +88,8 @@ export type CredentialTrace = {
   exists: boolean;
   state: CredentialState | IssuedToken['state'] | undefined;
   clientId: string | null;
-  restaurants: readonly string[];
   parent: string | null;
-  issued: AuditEntry | undefined;
+  issued: AuditEntry | null;
   /** Requests with the credential: allowed, and refused. */
   calls: number;
   refused: number;
@@ -97,15 +97,19 @@ export type CredentialTrace = {
   partial: boolean;
   scopesUsed: readonly string[];
   addresses: readonly string[];
-  firstUsed: Date | undefined;
-  lastUsed: Date | undefined;
+  firstUsed: Date | null;
+  lastUsed: Date | null;
   /** The number of tokens that were issued for it; `descendants` has the newest of them. */
   tokens: number;
   descendants: readonly IssuedToken[];
   /** The use of all these tokens. `partial`: only the newest events were counted. */
-  issuedUse:
-    | { calls: number; refused: number; partial: boolean; addresses: readonly string[]; lastUsed: Date | undefined }
-    | undefined;
+  issuedUse: {
+    calls: number;
+    refused: number;
+    partial: boolean;
+    addresses: readonly string[];
+    lastUsed: Date | null;
+  } | null;
   refusals: readonly AuditEntry[];
 };
 
@@ -121,8 +125,8 @@ export type LiveCredential = {
   holderName: string;
   state: CredentialState;
   created: Date;
-  expires: Date | undefined;
-  lastUsed: Date | undefined;
+  expires: Date | null;
+  lastUsed: Date | null;
   lastAddress: string | null;
 };
 
@@ -164,15 +168,13 @@ export type Verification = {
   state: 'running' | 'interrupted' | 'sound' | 'broken';
   actor: string;
   started: Date;
-  finished: Date | undefined;
+  finished: Date | null;
   chains: number;
   events: number;
   /** Events that were written after the last signed head. */
   unsigned: number;
-  /**
-   * The first error: the position of an event or the number of a chain, and its kind. `upTo`: the last missing event.
-   */
-  problem: { place: string; kind: AuditProblemKind | undefined; upTo: string | undefined } | undefined;
+  /** The first error. `seq`: null when it is the chain as a whole. `upTo`: the last missing event. */
+  problem: { chain: number; seq: number | null; kind: AuditProblemKind | undefined; upTo: string | undefined } | null;
 };
 
 /** The signed end of a chain. It proves that no event before it was removed. */
@@ -180,8 +182,8 @@ export type SignedHead = {
   chain: number;
   process: string;
   opened: Date;
-  /** The number of events up to it. */
-  events: number;
+  /** The number of its last event. */
+  seq: number;
   signed: Date;
   closed: boolean;
 };

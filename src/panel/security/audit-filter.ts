@@ -21,12 +21,24 @@ const textLengthMax = 200;
 
 type FilterField = (typeof textNames)[number] | (typeof timeNames)[number] | 'decision';
 
+/** The fields of the search, with the names of the query parameters. */
+export type SearchFields = Omit<AuditFilter, 'tenant' | 'outcome'> & {
+  restaurant?: string;
+  decision?: 'allow' | 'deny';
+};
+
+export const toFilter = ({ restaurant, decision, ...filter }: SearchFields): AuditFilter => ({
+  ...filter,
+  ...(restaurant !== undefined && { tenant: restaurant }),
+  ...(decision !== undefined && { outcome: decision === 'allow' ? 'success' : 'failure' }),
+});
+
 /** The filter, and the names of the fields with invalid values. */
-export type AskedFilter = { filter: AuditFilter; wrong: readonly FilterField[] };
+export type AskedFilter = { filter: SearchFields; wrong: readonly FilterField[] };
 
 /** Empty fields are ignored. Times without a zone are UTC. */
 export const readFilter = ({ query, ports }: Pick<View, 'query' | 'ports'>): AskedFilter => {
-  const filter: AuditFilter = {};
+  const filter: SearchFields = {};
   const wrong: FilterField[] = [];
   for (const name of textNames) {
     const text = query.get(name)?.trim() ?? '';

@@ -2,10 +2,10 @@
 import { type Answer, notFound, page } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import type { AuditEntry, AuditFilter } from '../ports/ports.ts';
+import type { AuditEntry } from '../ports/ports.ts';
 import type { Texts } from '../texts/en/en.ts';
 import { time } from '../view/time.ts';
-import { searchHref, searchPath } from './audit-filter.ts';
+import { type SearchFields, searchHref, searchPath } from './audit-filter.ts';
 import { outcomeBadge } from './audit-table.ts';
 
 export const showEvent = async ({ ports, actor, address, params, texts }: View): Promise<Answer> => {
@@ -25,9 +25,9 @@ export const showEvent = async ({ ports, actor, address, params, texts }: View):
 
 const factsOf = (texts: Texts, entry: AuditEntry): Html[] => {
   const t = texts.security;
-  const lead = (filter: AuditFilter, text: string): Html =>
+  const lead = (filter: SearchFields, text: string): Html =>
     html`<a href="${searchHref(filter)}"><code>${text}</code></a>`;
-  const list = (values: readonly string[], filterOf: (value: string) => AuditFilter): Html | undefined =>
+  const list = (values: readonly string[], filterOf: (value: string) => SearchFields): Html | undefined =>
     values.length === 0 ? undefined : html`${values.map((value) => html`${lead(filterOf(value), value)} `)}`;
   const facts: [string, Html | string | number | null | undefined][] = [
     [t.fields.action, lead({ action: entry.action }, entry.action)],
@@ -39,7 +39,7 @@ const factsOf = (texts: Texts, entry: AuditEntry): Html[] => {
     [t.facts.kind, entry.kind],
     [t.fields.tokenId, entry.tokenId && lead({ tokenId: entry.tokenId }, entry.tokenId)],
     [t.fields.fingerprint, entry.fingerprint && lead({ fingerprint: entry.fingerprint }, entry.fingerprint)],
-    [t.fields.restaurant, list(entry.restaurants, (restaurant) => ({ restaurant }))],
+    [t.fields.restaurant, list(entry.tenants, (restaurant) => ({ restaurant }))],
     [t.fields.route, entry.routeId && lead({ route: entry.routeId }, entry.routeId)],
     [t.facts.scopes, entry.scopes.length > 0 ? html`<code>${entry.scopes.join(' ')}</code>` : undefined],
     [t.fields.address, entry.address && lead({ address: entry.address }, entry.address)],

@@ -3,7 +3,7 @@ import { type Answer, file } from '../page/answer.ts';
 import type { View } from '../page/page.ts';
 import { readChoice } from '../page/read-query.ts';
 import { exportFormats } from '../ports/security.ts';
-import { readFilter } from './audit-filter.ts';
+import { readFilter, toFilter } from './audit-filter.ts';
 import { refuseSearch } from './search-page.ts';
 
 const types = { jsonl: 'application/x-ndjson; charset=utf-8', csv: 'text/csv; charset=utf-8' };
@@ -14,7 +14,7 @@ export const downloadAudit = async (view: View): Promise<Answer> => {
   if (wrong.length > 0) return refuseSearch(view);
   const format = readChoice(view, 'format', exportFormats) ?? 'jsonl';
   const { actor, address } = view;
-  const body = await view.ports.security.exportAudit({ actor, address }, { filter, format });
+  const body = await view.ports.security.exportAudit({ actor, address }, { filter: toFilter(filter), format });
   const day = view.now.toISOString().slice(0, 19).replaceAll(/[:T]/g, '-');
   return file(`orderpass-audit-${day}.${format}`, types[format], body);
 };

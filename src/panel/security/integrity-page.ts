@@ -72,8 +72,14 @@ const verdict = (texts: Texts, { state, problem, events, unsigned }: Verificatio
     case 'sound':
       return message({ tone: 'good', text: t.sound(events, unsigned) });
     case 'broken':
-      return message({ tone: 'bad', text: t.broken(problem?.place ?? '', problemText(texts, problem)) });
+      return message({ tone: 'bad', text: t.broken(placeOf(problem), problemText(texts, problem)) });
   }
+};
+
+/** The position of an event, or the number of a chain. */
+const placeOf = (problem: Verification['problem']): string => {
+  if (problem === null) return '';
+  return problem.seq === null ? String(problem.chain) : `${problem.chain}-${problem.seq}`;
 };
 
 const problemText = ({ security: { integrity: t } }: Texts, problem: Verification['problem']): string =>
@@ -112,7 +118,7 @@ const headTable = (texts: Texts, heads: readonly SignedHead[], now: Date): Html 
       head.chain,
       html`<code>${head.process}</code>`,
       time(head.opened),
-      head.events,
+      head.seq,
       time(head.signed),
       headState(texts, head, now),
     ]),

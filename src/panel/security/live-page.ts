@@ -98,8 +98,8 @@ const credentialRow = (texts: Texts, credential: LiveCredential): HtmlValue[] =>
     credentialBadge(state, texts.security.states),
     html`${holderName}${holderName !== '' && html`<br>`}<code>${holder}</code>`,
     time(credential.created, 'day'),
-    credential.expires === undefined ? t.never : time(credential.expires),
-    html`${lastUsed === undefined ? t.notUsed : time(lastUsed)}${lastAddress !== null && html`<br><span class="hint">${lastAddress}</span>`}`,
+    credential.expires === null ? t.never : time(credential.expires),
+    html`${lastUsed === null ? t.notUsed : time(lastUsed)}${lastAddress !== null && html`<br><span class="hint">${lastAddress}</span>`}`,
   ];
 };
 

@@ -4,11 +4,11 @@ import { newsLink, newsSlot } from '../live/news.ts';
 import { type Answer, page } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
-import type { AuditFilter, AuditPage } from '../ports/ports.ts';
+import type { AuditPage } from '../ports/ports.ts';
 import { message } from '../view/layout.ts';
 import { pager } from '../view/pager.ts';
 import { time } from '../view/time.ts';
-import { readFilter, searchHref, searchPath } from './audit-filter.ts';
+import { readFilter, type SearchFields, searchHref, searchPath, toFilter } from './audit-filter.ts';
 import { auditTable } from './audit-table.ts';
 import { exportLinks } from './export-links.ts';
 import { newsTopic } from './topics.ts';
@@ -23,7 +23,7 @@ export const showSearch = async (view: View): Promise<Answer> => {
   const before = view.query.get('before') ?? undefined;
   try {
     const { actor, address } = view;
-    const search = { filter, limit: pageSize, ...(before === undefined ? undefined : { before }) };
+    const search = { filter: toFilter(filter), limit: pageSize, ...(before === undefined ? undefined : { before }) };
     return searchPage(view, filter, { found: await view.ports.security.searchAudit({ actor, address }, search) });
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'VALIDATION_ERROR') throw error;
@@ -49,7 +49,7 @@ export const refuseSearch = (view: View): Answer => {
 
 type Outcome = { found: AuditPage } | { problem: string };
 
-const searchPage = (view: View, filter: AuditFilter, outcome: Outcome): Answer => {
+const searchPage = (view: View, filter: SearchFields, outcome: Outcome): Answer => {
   const t = view.texts.security;
   return page({
     title: t.auditTitle,
@@ -62,15 +62,15 @@ ${'found' in outcome && results(view, filter, outcome.found)}`,
   });
 };
 
-const results = (view: View, filter: AuditFilter, { entries, next, searchedTo }: AuditPage): Html => {
+const results = (view: View, filter: SearchFields, { events, next, searchedTo }: AuditPage): Html => {
   const t = view.texts.security;
   const isFirst = !view.query.has('before');
-  if (entries.length === 0 && searchedTo === undefined) {
+  if (events.length === 0 && searchedTo === undefined) {
     return html`<p>${isFirst ? t.nothingFits : t.nothingOlder} <a href="${isFirst ? searchPath : searchHref(filter)}">${isFirst ? t.clearFilter : t.newest}</a></p>`;
   }
   return html`${isFirst && newsSlot(searchHref(filter).replace(searchPath, `${searchPath}/news`), newsTopic)}
-${entries.length > 0 && auditTable(view.texts, entries, t.newestFirst)}
-${searchedTo !== undefined && html`<p role="status">${entries.length === 0 ? t.noneSoFar : t.someSoFar} ${t.searchedTo} ${time(searchedTo)}. ${t.lookFurtherHint}</p>`}
+${events.length > 0 && auditTable(view.texts, events, t.newestFirst)}
+${searchedTo !== undefined && html`<p role="status">${events.length === 0 ? t.noneSoFar : t.someSoFar} ${t.searchedTo} ${time(searchedTo)}. ${t.lookFurtherHint}</p>`}
 ${pager(view, {
   after: isFirst ? undefined : '',
   next,
@@ -80,7 +80,7 @@ ${pager(view, {
 })}`;
 };
 
-const filterForm = (view: View, filter: AuditFilter): Html => {
+const filterForm = (view: View, filter: SearchFields): Html => {
   const t = view.texts.security;
   const { actions, routes } = view.ports.security;
   const shown = (name: string): string | null => view.query.get(name);
@@ -107,7 +107,7 @@ ${field('requestId')}${field('fingerprint')}${field('credential')}${field('token
 </form>`;
 };
 
-const quickTimes = ({ texts, now }: View, filter: AuditFilter): Html[] =>
+const quickTimes = ({ texts, now }: View, filter: SearchFields): Html[] =>
   ([1, 24, 168] as const).map(
     (hours, index) =>
       html`${index > 0 && ' · '}<a href="${searchHref({ ...filter, until: undefined, since: new Date(now.getTime() - hours * hourMs) })}">${texts.security.lastHours(hours)}</a>`,

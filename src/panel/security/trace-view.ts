@@ -1,11 +1,11 @@
 /** The trace of a credential: issue, use, refusals and the tokens that were issued for it. */
 import { type Html, html } from '../page/html.ts';
-import type { AuditFilter, CredentialTrace, IssuedToken } from '../ports/ports.ts';
+import type { CredentialTrace, IssuedToken } from '../ports/ports.ts';
 import type { Texts } from '../texts/en/en.ts';
 import { credentialBadge } from '../view/badge.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
-import { searchHref } from './audit-filter.ts';
+import { type SearchFields, searchHref } from './audit-filter.ts';
 import { auditTable, eventHref } from './audit-table.ts';
 
 export const showTrace = (texts: Texts, traced: CredentialTrace): Html => {
@@ -35,7 +35,7 @@ const factsOf = (texts: Texts, traced: CredentialTrace): Html[] => {
         html`<a href="${eventHref(issued.id)}">${time(issued.at)}</a>${issued.actor !== null && ` · ${issued.actor}`}${issued.address !== null && ` · ${issued.address}`}`,
     ],
     [t.client, clientId && code(searchHref({ client: clientId }), clientId)],
-    [t.restaurants, traced.restaurants.join(', ')],
+    [t.restaurants, issued?.tenants.join(', ')],
     [t.parent, parent && code(searchHref({ credential: parent }), parent)],
     [
       t.calls,
@@ -58,24 +58,24 @@ const factsOf = (texts: Texts, traced: CredentialTrace): Html[] => {
   );
 };
 
-const refusedLink = (filter: AuditFilter, count: number): Html =>
+const refusedLink = (filter: SearchFields, count: number): Html =>
   html`<a href="${searchHref({ action: 'request.denied', ...filter })}">${count}</a>`;
 
 /** The use of the tokens of a secret: a leaked secret may have no call of its own. */
 const issuedUseOf = (texts: Texts, { id, issuedUse }: CredentialTrace): Html | undefined => {
   const t = texts.security.incident;
-  if (issuedUse === undefined) return undefined;
+  if (issuedUse === null) return undefined;
   const { calls, refused, partial, addresses, lastUsed } = issuedUse;
   const filter = { issuedFor: id };
   return html`<dl class="facts" id="issued-use">
 <dt>${t.issuedCalls}</dt><dd><a href="${searchHref({ action: 'request.allowed', ...filter })}">${partial ? t.atLeast(calls) : calls}</a></dd>
 <dt>${t.issuedRefused}</dt><dd>${refusedLink(filter, refused)}</dd>
 <dt>${t.addresses}</dt><dd>${addresses.length === 0 ? t.none : html`<code>${addresses.join(' ')}</code>`}</dd>
-${lastUsed !== undefined && html`<dt>${t.lastUsed}</dt><dd>${time(lastUsed)}</dd>`}</dl>`;
+${lastUsed !== null && html`<dt>${t.lastUsed}</dt><dd>${time(lastUsed)}</dd>`}</dl>`;
 };
 
 /** A link to all events of the credential. */
-export const ownFilter = ({ kind, id }: Pick<CredentialTrace, 'kind' | 'id'>): AuditFilter =>
+export const ownFilter = ({ kind, id }: Pick<CredentialTrace, 'kind' | 'id'>): SearchFields =>
   kind === 'token' ? { tokenId: id } : { credential: id };
 
 export const tokenTable = (texts: Texts, tokens: readonly IssuedToken[], caption: string): Html => {

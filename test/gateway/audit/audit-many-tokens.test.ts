@@ -9,10 +9,11 @@ import { createFingerprint } from '#src/gateway/audit/event/fingerprint.ts';
 import type { EventFilter } from '#src/gateway/audit/search/filter-store.ts';
 import {
   exportAudit,
+  type FoundEvent,
   findAuditEvent,
+  readHashedTrace,
+  readTrace,
   searchAudit,
-  traceCredential,
-  traceHashed,
   verifyAudit,
 } from '#src/gateway/index.ts';
 import { until } from '../../support/until.ts';
@@ -79,14 +80,13 @@ const sharedRows = (): Promise<Event[]> =>
   query('select * from gateway.audit_events where uses is not null order by chain, seq');
 
 const deps = () => ({ db: harness.database.db, box: harness.box, clock: harness.clock, actor: 'cli:ada' });
-const find = async (filter: EventFilter): Promise<Event[]> => [
+const find = async (filter: EventFilter): Promise<FoundEvent[]> => [
   ...(await searchAudit(deps(), { filter, limit: 1_000 })).events,
 ];
 const verify = () => verifyAudit({ db: harness.database.db, box: harness.box });
 
-const idsOf = (events: readonly Event[]): string[] => events.flatMap((event) => event['http.request.id'] as string[]);
-const countOf = (events: readonly Event[]): number =>
-  events.reduce((sum, event) => sum + Number(event['orderpass.count']), 0);
+const idsOf = (events: readonly FoundEvent[]): string[] => events.flatMap(({ requestIds }) => requestIds);
+const countOf = (events: readonly FoundEvent[]): number => events.reduce((sum, { count }) => sum + count, 0);
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'orderpass-uses-'));
@@ -149,18 +149,15 @@ test('a search by id, by fingerprint, by both, and by request id finds exactly t
       const found = await find({ ...filter, outcome: 'success', action: 'request.allowed' });
       expect(idsOf(found).toSorted(), JSON.stringify(filter)).toEqual(ids.toSorted());
       expect(countOf(found)).toBe(ids.length);
-      expect(new Set(found.map((event) => event['orderpass.token.id']))).toEqual(new Set([tokenId]));
-      expect(new Set(found.map((event) => event['orderpass.credential.fingerprint']))).toEqual(new Set([fingerprint]));
+      expect(new Set(found.map((event) => event.tokenId))).toEqual(new Set([tokenId]));
+      expect(new Set(found.map((event) => event.fingerprint))).toEqual(new Set([fingerprint]));
     }
     if (index % 10 !== 0) continue;
     for (const requestId of ids) {
       const [event, ...more] = await find({ requestId });
       expect(more).toEqual([]);
-      expect(event).toMatchObject({
-        'orderpass.token.id': tokenId,
-        'orderpass.client.id': index < used.length ? clientId : otherId,
-      });
-      expect(await findAuditEvent(deps(), String(event?.['event.id']))).toEqual(event);
+      expect(event).toMatchObject({ tokenId, clientId: index < used.length ? clientId : otherId });
+      expect(await findAuditEvent(deps(), event?.id ?? '')).toEqual(event);
     }
   }
   const [{ token = '', tokenId = '' } = {}, second] = used;
@@ -175,35 +172,37 @@ test('a trace by value and by hash shows calls, scopes, addresses and times of e
   for (const { token, tokenId, ids } of [used[0], used[17], others[3]] as Used[]) {
     const expected = {
       kind: 'token',
-      credential_id: tokenId,
+      id: tokenId,
       genuine: true,
       calls: ids.length,
       partial: false,
-      scopes_used: ['read:orders'],
+      scopesUsed: ['read:orders'],
       addresses: ['127.0.0.1'],
     };
-    const traced = await traceCredential({ db: harness.database.db, box: harness.box }, token);
+    const traced = await readTrace(deps(), token);
     expect(traced).toMatchObject(expected);
-    const times = (await find({ tokenId, action: 'request.allowed' })).map((event) => String(event['@timestamp']));
-    expect([traced.first_used, traced.last_used]).toEqual([times.at(-1), times[0]]);
+    const times = (await find({ tokenId, action: 'request.allowed' })).map(({ at }) => at);
+    expect([traced.firstUsed, traced.lastUsed]).toEqual([times.at(-1), times[0]]);
     // Remove the other evidence that the value was issued here.
     const issued = "action = 'token.issued' and token_id = $1";
     const [before] = await query(`select details from gateway.audit_events where ${issued}`, tokenId);
     await query(`update gateway.audit_events set details = '{}' where ${issued}`, tokenId);
     const sha256 = createHash('sha256').update(token).digest('hex');
-    expect(await traceHashed(deps(), { kind: 'token', id: tokenId, sha256 })).toMatchObject({
+    expect(await readHashedTrace(deps(), { kind: 'token', id: tokenId, sha256 })).toMatchObject({
       ...expected,
       exists: true,
     });
     const wrong = createHash('sha256').update('x').digest('hex');
-    expect(await traceHashed(deps(), { kind: 'token', id: tokenId, sha256: wrong })).toMatchObject({ genuine: false });
+    expect(await readHashedTrace(deps(), { kind: 'token', id: tokenId, sha256: wrong })).toMatchObject({
+      genuine: false,
+    });
     await query(`update gateway.audit_events set details = $2 where ${issued}`, tokenId, before?.details);
   }
 });
 
 test('pages of every size contain each use once, in the same sequence', async () => {
   const filter = { client: clientId, action: 'request.allowed' };
-  const whole = (await find(filter)).map((event) => event['event.id']);
+  const whole = (await find(filter)).map(({ id }) => id);
   expect(new Set(whole).size).toBe(whole.length);
   expect(idsOf(await find(filter)).toSorted()).toEqual(used.flatMap(({ ids }) => ids).toSorted());
   for (const limit of [1, 7, 40]) {
@@ -211,9 +210,9 @@ test('pages of every size contain each use once, in the same sequence', async ()
     for (let before: string | undefined; ; ) {
       const page = await searchAudit(deps(), { filter, limit, before });
       expect(page.events.length).toBeLessThanOrEqual(limit);
-      seen.push(...page.events.map((event) => event['event.id']));
-      if (page.next_cursor === null) break;
-      before = page.next_cursor;
+      seen.push(...page.events.map(({ id }) => id));
+      if (page.next === undefined) break;
+      before = page.next;
     }
     expect(seen).toEqual(whole);
   }
@@ -234,8 +233,8 @@ test('exports and sinks have one line for each token, in the same form as for ot
     const own = parsed.filter(
       (event) => event['orderpass.token.id'] === tokenId && event['event.action'] === 'request.allowed',
     );
-    expect(idsOf(own).toSorted()).toEqual(ids.toSorted());
-    expect(countOf(own)).toBe(ids.length);
+    expect(own.flatMap((event) => event['http.request.id']).toSorted()).toEqual(ids.toSorted());
+    expect(own.reduce((sum, event) => sum + Number(event['orderpass.count']), 0)).toBe(ids.length);
     for (const event of own) {
       expect(Object.keys(event)).toEqual(names);
       expect(event['orderpass.credential.fingerprint']).toBe(createFingerprint(harness.box)(token));
@@ -265,7 +264,7 @@ test('exports and sinks have one line for each token, in the same form as for ot
 });
 
 test('verification names an event whose uses or index keys were changed', async () => {
-  expect((await verify()).first_problem).toBeNull();
+  expect((await verify()).firstProblem).toBeNull();
   const row = (await sharedRows()).at(-1);
   const place = [row?.chain, row?.seq];
   const problem = { chain: row?.chain, seq: Number(row?.seq), problem: 'the event, or its place, was changed' };
@@ -280,13 +279,13 @@ test('verification names an event whose uses or index keys were changed', async 
   ];
   for (const [damage] of damages) {
     await query(`update gateway.audit_events set ${damage} where chain = $1 and seq = $2`, ...place);
-    expect((await verify()).first_problem, damage).toEqual(problem);
+    expect((await verify()).firstProblem, damage).toEqual(problem);
     await query(
       'update gateway.audit_events set uses = $3, use_keys = $4, request_ids = $5 where chain = $1 and seq = $2',
       ...place,
       ...[row?.uses, row?.use_keys, row?.request_ids],
     );
-    expect((await verify()).first_problem).toBeNull();
+    expect((await verify()).firstProblem).toBeNull();
   }
 });
 
@@ -329,7 +328,7 @@ test('a search for one token among millions of uses reads an index', async () =>
   const [{ token = '', tokenId = '' } = {}] = used;
   await searchAudit({ ...deps(), db }, { filter: { tokenId }, limit: 50 });
   await searchAudit({ ...deps(), db }, { filter: { fingerprint: createFingerprint(harness.box)(token) }, limit: 50 });
-  await traceCredential({ db, box: harness.box }, token);
+  await readTrace({ ...deps(), db }, token);
   const ofUses = plans.filter((plan) => plan.includes('use_keys'));
   expect(ofUses).toHaveLength(3);
   for (const plan of ofUses) expect(plan).toMatch(/Bitmap Index Scan on audit_events_\d+_use_keys_idx/);

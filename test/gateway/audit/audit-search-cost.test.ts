@@ -145,12 +145,12 @@ test('F-09 the pages of a search together contain exactly the matching events, a
       const page = await searchAudit(deps(audit), { filter, limit: 200, before });
       expect(page.events.length).toBeLessThanOrEqual(200);
       // A page that is not full states where the search stopped, unless it is the last page.
-      expect(page.searched_to !== null, JSON.stringify(filter)).toBe(
-        page.next_cursor !== null && page.events.length < 200,
+      expect(page.searchedTo !== undefined, JSON.stringify(filter)).toBe(
+        page.next !== undefined && page.events.length < 200,
       );
-      found.push(...page.events.map((event) => String(event['event.id']).split('-').slice(0, 2).join('-')));
-      if (page.next_cursor === null) break;
-      before = page.next_cursor;
+      found.push(...page.events.map(({ id }) => id.split('-').slice(0, 2).join('-')));
+      if (page.next === undefined) break;
+      before = page.next;
     }
     expect(found.filter(isGrown), JSON.stringify(filter)).toEqual(await fullScan(audit, filter));
   }
@@ -161,7 +161,7 @@ test('F-09 an export of a search continues to the oldest matching event, where a
   // Three of the oldest events match both filters, while each filter alone matches thousands.
   const filter: AskedFilter = { address: '198.51.100.8', route: 'orders.list' };
   const first = await searchAudit(deps(audit), { filter, limit: 50 });
-  expect(first).toMatchObject({ events: [], next_cursor: expect.any(String), searched_to: expect.any(String) });
+  expect(first).toMatchObject({ events: [], next: expect.any(String), searchedTo: expect.any(Date) });
   const pieces: string[] = [];
   for await (const piece of await exportFound(deps(audit), { filter, format: 'jsonl' })) pieces.push(piece);
   const lines = pieces.join('').trim().split('\n');

@@ -51,12 +51,12 @@ test('F-24 search and export mark each event as signed or not signed', async () 
   const headless = appendToChain(77, { seq: 0, hash: chainStart }, [made]).events;
   await insertEvents(database.db, [...forged, ...headless]);
   const { events } = await searchAudit(deps(), { filter: { action: 'key.revoked' }, limit: 10 });
-  expect(events.map((event) => [event['user.name'], event['orderpass.signed']])).toEqual([
+  expect(events.map((event) => [event.actor, event.signed])).toEqual([
     ['mallory', false],
     ['mallory', false],
   ]);
   const genuine = await searchAudit(deps(), { filter: { action: 'tenant.created' }, limit: 10 });
-  expect(genuine.events.map((event) => event['orderpass.signed'])).toEqual([true]);
+  expect(genuine.events.map((event) => event.signed)).toEqual([true]);
   const pieces: string[] = [];
   await exportAudit(deps(), { format: 'csv', write: async (piece) => void pieces.push(piece) });
   const [head = '', ...lines] = pieces.join('').trimEnd().split('\r\n');
@@ -124,7 +124,7 @@ test('F-58 an audit of the first version still verifies, and the next start sign
   await oldChain(2, `${hostname()}:4194305`, { events: 5, signed: 3 });
   expect(await harness.verify()).toMatchObject({ problems: [], unsigned: 4, events: 12 });
   const unsigned = await searchAudit(deps(), { filter: { action: 'request.denied' }, limit: 50 });
-  expect(unsigned.events.filter((event) => event['orderpass.signed'] === false)).toHaveLength(4);
+  expect(unsigned.events.filter((event) => event.signed === false)).toHaveLength(4);
   await harness.start();
   const closed = () => harness.attack('select chain from gateway.audit_chains where closed order by chain');
   await until(async () => (await closed()).length === 1);
@@ -145,5 +145,5 @@ test('F-21 a signature by another key is invalid', async () => {
     createHmac('sha256', 'guessed').update('head').digest(),
   ]);
   await harness.change();
-  expect((await harness.verify({ blind: true })).first_problem).toMatchObject({ chain: 0, seq: null });
+  expect((await harness.verify({ blind: true })).firstProblem).toMatchObject({ chain: 0, seq: null });
 });

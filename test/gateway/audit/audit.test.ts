@@ -176,7 +176,7 @@ test('a flood of equal refusals becomes a hundred events, and one event with the
   const found = await rows("client_id = $1 and outcome = 'failure'", flood.client_id);
   expect(found).toHaveLength(101);
   expect(found.reduce((sum, { count }) => sum + count, 0)).toBe(250);
-  expect((await verify()).first_problem).toBeNull();
+  expect((await verify()).firstProblem).toBeNull();
 });
 
 test('all events of one credential value have the same fingerprint', async () => {
@@ -246,7 +246,7 @@ test('the audit of two gateways that write at the same time verifies', async () 
   );
   await Promise.all(calls);
   const verified = await verify();
-  expect(verified.first_problem).toBeNull();
+  expect(verified.firstProblem).toBeNull();
   expect(verified.chains).toBeGreaterThanOrEqual(3);
   expect(verified.events).toBeGreaterThan(20);
 });
@@ -258,11 +258,11 @@ test('verification names changed, removed, swapped and cut-off events', async ()
   const restoring = async (damage: string, values: unknown[], problem: unknown): Promise<void> => {
     await pool.query('create table gateway.kept as select * from gateway.audit_events where chain = 0');
     await pool.query(damage, values);
-    expect((await verify()).first_problem).toEqual(problem);
+    expect((await verify()).firstProblem).toEqual(problem);
     await pool.query('delete from gateway.audit_events where chain = 0');
     await pool.query('insert into gateway.audit_events select * from gateway.kept');
     await pool.query('drop table gateway.kept');
-    expect((await verify()).first_problem).toBeNull();
+    expect((await verify()).firstProblem).toBeNull();
   };
   const seq = Number(made?.seq);
   const changed = { chain: 0, seq, problem: 'the event, or its place, was changed' };
@@ -298,9 +298,9 @@ test('old months are dropped as a whole, and the rest still verifies', async () 
   expect(await rows('tenants @> array[$1]::text[]', old)).toEqual([]);
   expect(await rows('tenants @> array[$1]::text[]', young)).toHaveLength(1);
   expect(await drop()).toEqual([]);
-  expect((await verify()).first_problem).toBeNull();
+  expect((await verify()).firstProblem).toBeNull();
   await database.pool.query('update gateway.audit_chains set anchor_seq = anchor_seq + 1 where chain = 0');
-  expect((await verify()).first_problem).toMatchObject({
+  expect((await verify()).firstProblem).toMatchObject({
     chain: 0,
     problem: 'the signature of its beginning is wrong',
   });

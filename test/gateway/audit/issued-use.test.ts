@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { searchAudit, traceCredential, traceHashed } from '#src/gateway/index.ts';
+import { readHashedTrace, readTrace, searchAudit } from '#src/gateway/index.ts';
 import { until } from '../../support/until.ts';
 import { bearer, clientHeaders, type Harness, openHarness, pick, read, tokenOf } from '../harness/gateway-harness.ts';
 import { sendRequest } from '../harness/public-door.ts';
@@ -35,7 +35,7 @@ const deps = () => ({ db: harness.database.db, box: harness.box, clock: harness.
 /** Sums up the requests that the audit holds for a filter. */
 const countOf = async (filter: Parameters<typeof searchAudit>[1]['filter']): Promise<number> => {
   const { events } = await searchAudit(deps(), { filter, limit: 1_000 });
-  return events.reduce((sum, event) => sum + Number(event['orderpass.count']), 0);
+  return events.reduce((sum, { count }) => sum + count, 0);
 };
 
 const written = (where: string, count: number): Promise<void> =>
@@ -70,12 +70,12 @@ test('F-41 the trace of a leaked secret sums up allowed and refused requests wit
 
   const expected = { calls: 3, refused: 2, partial: false, tokens: 24 };
   const issued = { calls: 156, refused: 20, partial: false, addresses: ['127.0.0.1'] };
-  const traced = await traceCredential(deps(), client.client_secret);
-  expect(traced).toMatchObject({ ...expected, genuine: true, issued_use: issued });
-  const { credential_id: id, fingerprint } = traced;
+  const traced = await readTrace(deps(), client.client_secret);
+  expect(traced).toMatchObject({ ...expected, genuine: true, issuedUse: issued });
+  const { id, fingerprint } = traced;
   const sha256 = createHash('sha256').update(client.client_secret).digest('hex');
-  expect(await traceHashed(deps(), { kind: 'client_secret', id, sha256 })).toMatchObject({
-    ...{ ...expected, issued_use: issued },
+  expect(await readHashedTrace(deps(), { kind: 'client_secret', id, sha256 })).toMatchObject({
+    ...{ ...expected, issuedUse: issued },
   });
   const sums = await Promise.all([
     countOf({ issuedFor: id, action: 'request.allowed' }),
@@ -109,9 +109,9 @@ test('F-41 the trace of a token and of an API key counts allowed and refused req
   });
   await call(read, { 'x-api-key': key.api_key }, 8, 403);
   await written(`token_id = '${decodeJwt(token).jti}' and action = 'request.allowed'`, 7);
-  const ofKey = await traceCredential(deps(), key.api_key);
-  expect(ofKey).toMatchObject({ calls: allowed, refused: 9, tokens: 0, issued_use: null });
-  const ofToken = await traceCredential(deps(), token);
-  expect(ofToken).toMatchObject({ calls: 7, refused: 130, issued_use: null });
+  const ofKey = await readTrace(deps(), key.api_key);
+  expect(ofKey).toMatchObject({ calls: allowed, refused: 9, tokens: 0, issuedUse: null });
+  const ofToken = await readTrace(deps(), token);
+  expect(ofToken).toMatchObject({ calls: 7, refused: 130, issuedUse: null });
   expect(await countOf({ fingerprint: ofToken.fingerprint, action: 'request.denied' })).toBe(130);
 });

@@ -86,7 +86,7 @@ test('no list or search of support reads a grown table from one end to the other
     () => restaurantsByUid(db, [middle, 'rst_000001']),
     () => listTenantStates(db, [middle, 'rst_000001']),
     () => pageClients(db, { limit: 25 }),
-    () => pageClients(db, { cursor: first.next_cursor ?? '', limit: 25 }),
+    () => pageClients(db, { cursor: first.next ?? '', limit: 25 }),
     () => pageClients(db, { search: 'rara', limit: 25 }),
     () => pageClients(db, { search: 'app', live: true, limit: 25 }),
     () => pageClients(db, { search: 'opc_000777', limit: 25 }),

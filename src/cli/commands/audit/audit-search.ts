@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { searchLimitMax } from '#src/app/admin/admin.ts';
+import { type FoundEvent, searchLimitMax, toEcs } from '#src/app/admin/admin.ts';
 import { type Output, toLine, UsageError } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 
@@ -41,15 +41,19 @@ export const auditSearchCommand = (group: Command, output: Output): void => {
     .action(async (options: Options, command: Command) => {
       const search = { filter: filterOf(options), before: options.before, limit: limitOf(options.limit) };
       const found = await withAdmin(command, (admin) => admin.searchAudit(search));
-      if (output.json) return output.result({ ...found });
-      if (found.events.length === 0 && found.next_cursor === null)
+      const searchedTo = found.searchedTo?.toISOString() ?? null;
+      if (output.json) {
+        const events = found.events.map(toEcs);
+        return output.result({ events, next_cursor: found.next ?? null, searched_to: searchedTo });
+      }
+      if (found.events.length === 0 && found.next === undefined)
         return output.line(options.before === undefined ? 'No event matches.' : 'No older event matches.');
       for (const event of found.events) output.line(toReadable(event));
-      if (found.next_cursor === null) return;
-      if (found.searched_to === null) return output.line(`\nOlder events: --before ${found.next_cursor}`);
+      if (found.next === undefined) return;
+      if (searchedTo === null) return output.line(`\nOlder events: --before ${found.next}`);
       const soFar = found.events.length === 0 ? 'No event found so far' : 'There may be more';
-      output.line(`${soFar}: this search looked back to ${found.searched_to} and stopped there.`);
-      output.line(`Look further back: --before ${found.next_cursor}`);
+      output.line(`${soFar}: this search looked back to ${searchedTo} and stopped there.`);
+      output.line(`Look further back: --before ${found.next}`);
     });
 };
 
@@ -93,26 +97,24 @@ const limitOf = (text: string): number => {
 const shownIds = 3;
 
 /** The most useful members of an event; `--json` prints all. */
-const toReadable = (event: Record<string, unknown>): string => {
-  const ids = event['http.request.id'] as string[];
-  const details = JSON.stringify(event['orderpass.details']);
+const toReadable = (event: FoundEvent): string => {
+  const details = JSON.stringify(event.details);
+  const ids = event.requestIds;
   return toLine({
-    time: `${String(event['@timestamp'])}  ${String(event['event.action'])}`,
-    id: event['event.id'],
-    reason: event['event.reason'],
-    client: event['orderpass.client.id'],
-    credential: event['orderpass.credential.id'],
-    token: event['orderpass.token.id'],
-    restaurant: textOf(event['orderpass.tenants']),
-    route: event['orderpass.route.id'],
-    scopes: textOf(event['orderpass.scopes']),
-    calls: event['orderpass.count'] === 1 ? null : event['orderpass.count'],
+    time: `${event.at.toISOString()}  ${event.action}`,
+    id: event.id,
+    reason: event.reason,
+    client: event.clientId,
+    credential: event.credentialId,
+    token: event.tokenId,
+    restaurant: event.tenants.join(','),
+    route: event.routeId,
+    scopes: event.scopes.join(','),
+    calls: event.count === 1 ? null : event.count,
     request: ids.length > shownIds ? `${ids.slice(0, shownIds).join(',')},…` : ids.join(','),
-    address: event['source.ip'],
-    actor: event['user.name'],
-    fingerprint: event['orderpass.credential.fingerprint'],
+    address: event.address,
+    actor: event.actor,
+    fingerprint: event.fingerprint,
     details: details === '{}' ? null : details,
   });
 };
-
-const textOf = (list: unknown): string => (list as string[]).join(',');

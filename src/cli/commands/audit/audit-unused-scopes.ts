@@ -14,13 +14,16 @@ export const auditUnusedScopesCommand = (group: Command, output: Output): void =
       if (!Number.isInteger(days) || days < 1 || days > daysMax) throw new UsageError(`--days is 1 to ${daysMax}`);
       const found = await withAdmin(command, (admin) => admin.reportUnusedScopes({ days }));
       const clients = found.map((client) => ({ ...client, command: commandOf(client, days) }));
-      if (output.json) return output.result({ days, clients });
+      if (output.json) {
+        const shown = clients.map(({ clientId, ...client }) => ({ client_id: clientId, ...client }));
+        return output.result({ days, clients: shown });
+      }
       if (clients.length === 0) {
         return output.line(`No enabled client has unused scopes, by its calls within ${days} days.`);
       }
       for (const client of clients) {
         const used = Object.entries(client.used).map(([scope, calls]) => `${scope} (${calls})`);
-        output.line(`${client.client_id}  ${client.name}  ${client.calls} allowed calls within ${days} days`);
+        output.line(`${client.clientId}  ${client.name}  ${client.calls} allowed calls within ${days} days`);
         output.line(`  used    ${used.join(', ') || 'none'}`);
         output.line(`  unused  ${client.unused.join(' ')}`);
         output.line(`  ${client.command}`);
@@ -29,10 +32,7 @@ export const auditUnusedScopesCommand = (group: Command, output: Output): void =
 };
 
 /** A client must have a scope, so the proposal for a client that used none is quarantine, which can be undone. */
-const commandOf = (
-  { client_id, proposed }: { client_id: string; proposed: readonly string[] },
-  days: number,
-): string =>
+const commandOf = ({ clientId, proposed }: { clientId: string; proposed: readonly string[] }, days: number): string =>
   proposed.length === 0
-    ? `orderpass client quarantine --client-id ${client_id} --reason "no scope used within ${days} days"`
-    : `orderpass client scopes --client-id ${client_id} --scope "${proposed.join(' ')}"`;
+    ? `orderpass client quarantine --client-id ${clientId} --reason "no scope used within ${days} days"`
+    : `orderpass client scopes --client-id ${clientId} --scope "${proposed.join(' ')}"`;

@@ -31,7 +31,7 @@ export const auditVerifyCommand = (group: Command, output: Output): void => {
         compared: against === undefined ? undefined : await admin.verifyAgainst(linesOf(against)),
       }));
       if (shows) process.stderr.write('\r\u001b[K');
-      const { first_problem: first, problems: verified, ...counts } = found.verified;
+      const { firstProblem: first, problems: verified, ...counts } = found.verified;
       const problems = [...verified, ...(found.compared?.problems ?? [])];
       const all = found.compared === undefined ? counts : { ...counts, compared: found.compared.compared };
       if (output.json) {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type Output, UsageError } from '../../terminal/output.ts';
+import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 
 const daysMax = 3_650;
@@ -13,12 +14,12 @@ export const policyCommands = (program: Command, output: Output): void => {
     .action(async (options: { days: string }, command: Command) => {
       const days = Number(options.days);
       if (!Number.isInteger(days) || days < 1 || days > daysMax) throw new UsageError(`--days is 1 to ${daysMax}`);
-      const would_break = await withAdmin(command, (admin) => admin.reportDryRuns({ days }));
-      if (output.json) return output.result({ days, would_break });
-      if (would_break.length === 0) return output.line(`No caller seen within ${days} days would be refused.`);
-      for (const { route, caller, missing_scopes, calls, last_seen } of would_break) {
+      const found = await withAdmin(command, (admin) => admin.reportDryRuns({ days }));
+      if (output.json) return output.result({ days, would_break: found.map(toWire) });
+      if (found.length === 0) return output.line(`No caller seen within ${days} days would be refused.`);
+      for (const { route, caller, missingScopes, calls, lastSeen } of found) {
         output.line(
-          `${caller}  ${route}  misses ${missing_scopes.join(' ')}  ${calls} calls, last ${last_seen.toISOString()}`,
+          `${caller}  ${route}  misses ${missingScopes.join(' ')}  ${calls} calls, last ${lastSeen.toISOString()}`,
         );
       }
     });

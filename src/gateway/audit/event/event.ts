@@ -1,7 +1,6 @@
 /**
- * The catalogue of audit events, the type of an event and its exported form. Exported names follow the Elastic Common
- * Schema; fields that the schema does not define have the prefix `orderpass`. A name never changes its meaning: a new
- * meaning gets a new name.
+ * The catalogue of audit events and the type of a stored event, with the names of its columns. found-event.ts has the
+ * form in which readers get it.
  */
 export const auditActions = {
   'token.issued': 'an access token was issued',
@@ -109,27 +108,3 @@ export const completeEvent = (event: NewAuditEvent, at: Date): AuditEvent => ({
 
 /** An event with its position in a chain. */
 export type ChainedEvent = AuditEvent & { chain: number; seq: number; hash: string };
-
-/** The form in which events are searched, exported and sent. `use`: see ShownEvent; `signed`: see markSigned. */
-export const toEcs = (event: ChainedEvent & { use?: number; signed?: boolean }): Record<string, unknown> => ({
-  '@timestamp': event.at.toISOString(),
-  'event.id': event.use === undefined ? `${event.chain}-${event.seq}` : `${event.chain}-${event.seq}-${event.use}`,
-  'event.hash': event.hash,
-  'event.action': event.action,
-  'event.outcome': event.outcome,
-  'event.reason': event.reason,
-  'http.request.id': event.request_ids,
-  'source.ip': event.address,
-  'user.name': event.actor,
-  'orderpass.count': event.count,
-  'orderpass.credential.fingerprint': event.fingerprint,
-  'orderpass.credential.kind': event.kind,
-  'orderpass.credential.id': event.credential_id,
-  'orderpass.token.id': event.token_id,
-  'orderpass.client.id': event.client_id,
-  'orderpass.tenants': event.tenants,
-  'orderpass.route.id': event.route_id,
-  'orderpass.scopes': event.scopes,
-  'orderpass.details': JSON.parse(event.details) as unknown,
-  ...(event.signed === undefined ? undefined : { 'orderpass.signed': event.signed }),
-});

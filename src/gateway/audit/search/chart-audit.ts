@@ -21,8 +21,8 @@ type ChartSeries = { issued: number[]; used: number[]; refused: number[] };
 
 export type AuditChart = {
   /** Beginning of the first bucket, on the hour. */
-  from: string;
-  bucket_seconds: number;
+  from: Date;
+  bucketSeconds: number;
   buckets: number;
   /** The series of everything, or of the requested value. */
   total: ChartSeries;
@@ -58,9 +58,7 @@ export const chartAudit = async (
       buckets,
     );
   return {
-    from: window.from.toISOString(),
-    bucket_seconds: window.bucketSeconds,
-    buckets,
+    ...window,
     total: value === undefined ? seriesOf(await sumHours(deps.db, window, undefined), buckets) : of(value),
     values: values.map((name) => ({ value: name, series: of(name) })),
   };

@@ -7,7 +7,8 @@ import { changesProcess } from '../chain/chain.ts';
 import { type ChainRow, listChains } from '../chain/event-store.ts';
 import { markSigned } from '../chain/mark-signed.ts';
 import { type ChainPage, type Gap, readChain } from '../chain/read-chain.ts';
-import { completeEvent, toEcs } from '../event/event.ts';
+import { completeEvent } from '../event/event.ts';
+import { toEcs, toFound } from '../event/found-event.ts';
 import type { ShownEvent } from '../event/token-uses.ts';
 import { type AuditReaderDeps, noteAuditRead } from './search-audit.ts';
 
@@ -87,16 +88,16 @@ const readCursor = (cursor: string): Cursor => {
 type Exported = ShownEvent & { signed?: boolean };
 
 export const toJsonLines = (events: readonly Exported[]): string =>
-  events.map((event) => `${JSON.stringify(toEcs(event))}\n`).join('');
+  events.map((event) => `${JSON.stringify(toEcs(toFound(event)))}\n`).join('');
 
 const csvNames = Object.keys(
-  toEcs({ ...completeEvent({ action: 'audit.read' }, new Date(0)), chain: 0, seq: 0, hash: '', signed: true }),
+  toEcs(toFound({ ...completeEvent({ action: 'audit.read' }, new Date(0)), chain: 0, seq: 0, hash: '', signed: true })),
 );
 
 const toCsv = (events: readonly Exported[]): string =>
   events
     .map((event) => {
-      const members = toEcs(event);
+      const members = toEcs(toFound(event));
       return csvLine(csvNames.map((name) => csvText(members[name])));
     })
     .join('');

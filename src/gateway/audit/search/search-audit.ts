@@ -7,7 +7,7 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import { isApiKey, isClientSecret } from '../../model/credential-values.ts';
 import { findEvent, listNewest } from '../chain/event-store.ts';
 import { markSigned } from '../chain/mark-signed.ts';
-import { toEcs } from '../event/event.ts';
+import { type FoundEvent, toFound } from '../event/found-event.ts';
 import { expandEvent } from '../event/token-uses.ts';
 import { appendChange } from '../record/append-change.ts';
 import { readCursor, writeCursor } from './cursor.ts';
@@ -24,15 +24,15 @@ export type AuditReaderDeps = {
 };
 
 export type FoundAudit = {
-  /** Newest first, with names of the Elastic Common Schema. */
-  events: readonly Record<string, unknown>[];
-  /** Cursor for the next page of older events; null at the end. */
-  next_cursor: string | null;
+  /** Newest first. */
+  events: readonly FoundEvent[];
+  /** Cursor for the next page of older events; undefined at the end. */
+  next: string | undefined;
   /**
    * Time at which the search stopped before the page was full, because it had read many events that do not match. Older
-   * events are found with `next_cursor`. Otherwise null.
+   * events are found with `next`. Otherwise undefined.
    */
-  searched_to: string | null;
+  searchedTo: Date | undefined;
 };
 
 export const searchLimitMax = 1_000;
@@ -47,26 +47,23 @@ export const searchAudit = async (
   await noteAuditRead(deps, { read: 'search', filter, before, limit });
   const found = await searchEvents(deps.db, await resolveFilter(deps.db, filter), place, limit);
   return {
-    events: (await markSigned(deps, found.events)).map(toEcs),
-    next_cursor: found.next === undefined ? null : writeCursor(found.next),
-    searched_to: found.searchedTo?.toISOString() ?? null,
+    events: (await markSigned(deps, found.events)).map(toFound),
+    next: found.next && writeCursor(found.next),
+    searchedTo: found.searchedTo,
   };
 };
 
 /**
- * `id`: `event.id` as a search shows it, or `chain-seq` as `audit verify` shows it, which may represent several tokens.
+ * `id`: as a search shows it, or `chain-seq` as `audit verify` shows it, which may represent several tokens.
  * Undefined: the event does not exist, or the retention dropped it.
  */
-export const findAuditEvent = async (
-  deps: AuditReaderDeps,
-  id: string,
-): Promise<Record<string, unknown> | undefined> => {
+export const findAuditEvent = async (deps: AuditReaderDeps, id: string): Promise<FoundEvent | undefined> => {
   const [, chain, seq, use] = /^(\d{1,9})-(\d{1,15})(?:-(\d{1,4}))?$/.exec(id) ?? [];
   if (chain === undefined || seq === undefined) return undefined;
   await noteAuditRead(deps, { read: 'event', event: id });
   const event = await findEvent(deps.db, Number(chain), Number(seq));
   const shown = use === undefined ? event : event && expandEvent(event).find((one) => one.use === Number(use));
-  return shown && (await markSigned(deps, [shown])).map(toEcs)[0];
+  return shown && (await markSigned(deps, [shown])).map(toFound)[0];
 };
 
 /**

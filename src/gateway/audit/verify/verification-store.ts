@@ -4,7 +4,7 @@ import type { AuditProblem, VerifiedAudit } from './verify-audit.ts';
 
 type Db = Kysely<unknown>;
 
-export type VerificationRow = Omit<VerifiedAudit, 'first_problem' | 'problems'> & {
+export type VerificationRow = Omit<VerifiedAudit, 'firstProblem' | 'problems'> & {
   id: number;
   actor: string;
   started: Date;
@@ -61,7 +61,7 @@ export const finishVerification = async (
   now: Date,
   mac: Buffer | null,
 ): Promise<void> => {
-  const { chains, events, unsigned, first_problem: problem } = found;
+  const { chains, events, unsigned, firstProblem: problem } = found;
   await sql`
     update gateway.audit_verifications set touched = ${now}, finished = ${now}, chains = ${chains}, events = ${events},
       unsigned = ${unsigned}, problem = ${problem?.problem ?? null}, problem_chain = ${problem?.chain ?? null},
@@ -72,7 +72,10 @@ export const finishVerification = async (
 export type SignedHead = { chain: number; process: string; opened: Date; seq: number; signed: Date; closed: boolean };
 
 /** Newest chain first. `before`: number of a chain. */
-export const listHeads = async (db: Db, before: number | undefined, limit: number): Promise<SignedHead[]> =>
+export const listHeads = async (
+  db: Db,
+  { before, limit }: { before?: number | undefined; limit: number },
+): Promise<SignedHead[]> =>
   (
     await sql<SignedHead>`
       select chain, process, opened, seq, signed, closed from gateway.audit_chains

@@ -18,7 +18,7 @@ export type VerifiedAudit = {
   /** Events after the last signed head: their hashes are right, but their removal could not be detected. */
   unsigned: number;
   /** The problem with the lowest chain and event; null when there is none. */
-  first_problem: AuditProblem | null;
+  firstProblem: AuditProblem | null;
   /** At most 100. */
   problems: AuditProblem[];
 };
@@ -76,7 +76,7 @@ export const verifyAudit = async (
   // A recorded problem that is still visible is listed once.
   for (const { problem } of recorded) if (!problems.some((seen) => isSeenAs(problem, seen))) problems.push(problem);
   const all = distinct(problems);
-  return { ...found, first_problem: all[0] ?? null, problems: all.slice(0, problemsMax) };
+  return { ...found, firstProblem: all[0] ?? null, problems: all.slice(0, problemsMax) };
 };
 
 /** Repeats a walk with problems when the retention moved the beginning of the chain meanwhile. */

@@ -9,6 +9,7 @@ import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { isSignature } from '../chain/chain.ts';
+import { type AuditProblem, type AuditProblemKind, kindOfAuditProblem } from '../chain/problem.ts';
 import { appendChange } from '../record/append-change.ts';
 import * as store from './verification-store.ts';
 import { verifyAudit } from './verify-audit.ts';
@@ -23,13 +24,24 @@ const silentMsMax = 30_000;
 export type Verification = {
   state: 'running' | 'interrupted' | 'sound' | 'broken';
   actor: string;
-  started: string;
-  finished: string | null;
+  started: Date;
+  finished: Date | null;
   chains: number;
   events: number;
   /** Events after the last signed head: their hashes are right, but their removal could not be detected. */
   unsigned: number;
-  problem: { chain: number; seq: number | null; problem: string } | null;
+  problem: ShownProblem | null;
+};
+
+/**
+ * `seq`: the first event that is wrong or missing; null when the problem is the chain as a whole. `kind`: undefined for
+ * a problem that only a later version knows. `upTo`: number of the last missing event, where that is known.
+ */
+type ShownProblem = {
+  chain: number;
+  seq: number | null;
+  kind: AuditProblemKind | undefined;
+  upTo: string | undefined;
 };
 
 /** Newest first. */
@@ -42,14 +54,21 @@ export const listVerifications = async (
   return (await store.listVerifications(db, limit)).map((row) => ({
     state: stateOf(row, nowMs, key),
     actor: row.actor,
-    started: row.started.toISOString(),
-    finished: row.finished?.toISOString() ?? null,
+    started: row.started,
+    finished: row.finished,
     chains: row.chains,
     events: row.events,
     unsigned: row.unsigned,
-    problem: row.problem,
+    problem: row.problem && showProblem(row.problem),
   }));
 };
+
+const showProblem = ({ chain, seq, problem }: AuditProblem): ShownProblem => ({
+  chain,
+  seq,
+  kind: kindOfAuditProblem(problem),
+  upTo: /up to (\d+)/.exec(problem)?.[1],
+});
 
 const verdictLabel = 'audit-verdict';
 
@@ -120,6 +139,6 @@ const run = async (deps: Deps, id: number): Promise<void> => {
   const found = await verifyAudit(deps, onPage, pageEvents);
   const finished = deps.clock.now();
   const mac =
-    found.first_problem === null ? signVerdict(deps.box.derive(verdictLabel), { ...found, id, finished }) : null;
+    found.firstProblem === null ? signVerdict(deps.box.derive(verdictLabel), { ...found, id, finished }) : null;
   await store.finishVerification(deps.db, id, found, finished, mac);
 };

@@ -33,7 +33,7 @@ type Deps = { db: Kysely<unknown>; clock: Clock };
 export const listLiveCredentials = async (
   { db, clock }: Deps,
   { kind, before, limit }: { kind: LiveKind; before?: string | undefined; limit: number },
-): Promise<{ credentials: LiveCredential[]; next_cursor: string | null }> => {
+): Promise<{ credentials: LiveCredential[]; next: string | undefined }> => {
   const now = clock.now();
   const place = before === undefined ? undefined : readPlace(before);
   const asked = { before: place, now, limit: limit + 1 };
@@ -42,7 +42,7 @@ export const listLiveCredentials = async (
   const last = page.at(-1);
   return {
     credentials: await show(db, kind, page, now),
-    next_cursor: rows.length > limit && last !== undefined ? writePlace(last) : null,
+    next: rows.length > limit && last !== undefined ? writePlace(last) : undefined,
   };
 };
 

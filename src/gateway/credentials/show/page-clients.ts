@@ -31,14 +31,14 @@ export type ClientSearch = {
 export const pageClients = async (
   db: Kysely<unknown>,
   { search = '', tenant, live, cursor, limit }: ClientSearch,
-): Promise<{ clients: ListedClient[]; next_cursor: string | null }> => {
+): Promise<{ clients: ListedClient[]; next: string | null }> => {
   const before = cursor === undefined ? undefined : readPlace(cursor);
   const rows = await pageClientRows(db, { search: search.trim(), tenant, live }, before, limit + 1);
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   return {
     clients: page.map(shown),
-    next_cursor: rows.length > limit && last !== undefined ? `${last.created.getTime()}-${last.id}` : null,
+    next: rows.length > limit && last !== undefined ? `${last.created.getTime()}-${last.id}` : null,
   };
 };
 
