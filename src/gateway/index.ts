@@ -71,14 +71,10 @@ export { gatewaySettings } from './config.ts';
 export { type Credentials, createCredentials } from './credentials/credentials.ts';
 export { readEpoch } from './credentials/lookup/epoch-store.ts';
 export { newestClientUse } from './credentials/lookup/use-store.ts';
+export { listOpenTenants } from './credentials/show/key-page-store.ts';
 export { listLiveCredentials } from './credentials/show/live-credentials.ts';
-export {
-  listTenantStates,
-  pageClients,
-  pageGrants,
-} from './credentials/show/page-clients.ts';
-export type { ShownClient } from './credentials/show/show-credentials.ts';
-export { createKeyViews, type ShownKey } from './credentials/show/show-keys.ts';
+export { pageClients, pageGrants } from './credentials/show/page-clients.ts';
+export { createKeyViews } from './credentials/show/show-keys.ts';
 export { attachDoor } from './edge/attach-door.ts';
 export { gatewayServerOptions } from './edge/client-error.ts';
 export type { DoorHandlers } from './edge/front.ts';
@@ -86,7 +82,6 @@ export type { Page } from './edge/pages.ts';
 export { createStartingDoor } from './edge/starting-door.ts';
 export { listLiveTokens } from './incident/live-tokens.ts';
 export { readHashedTrace, readTrace } from './incident/read-trace.ts';
-export type { RevocationProof } from './incident/revoke-traced.ts';
 export { revokeHashed, revokeTraced } from './incident/revoke-traced.ts';
 export type { Traced } from './incident/trace-credential.ts';
 export { createSourceOf } from './limits/source-address.ts';

@@ -38,7 +38,7 @@ export { createRestaurant, type NewRestaurant, RestaurantRefused } from './resta
 export { type LocationTerms, locationSettings } from './restaurants/location-terms.ts';
 export { requireRestaurant } from './restaurants/require-restaurant.ts';
 export { listRestaurants } from './restaurants/restaurant-list-store.ts';
-export { type FoundRestaurant, restaurantsByUid, searchRestaurants } from './restaurants/restaurant-search-store.ts';
+export { restaurantsByUid, searchRestaurants } from './restaurants/restaurant-search-store.ts';
 export { findRestaurant, hasRestaurants } from './restaurants/restaurant-store.ts';
 export { createLocation, type LocationAddress, setLocation } from './restaurants/save-location.ts';
 export { type RestaurantSettings, setRestaurant } from './restaurants/set-restaurant.ts';

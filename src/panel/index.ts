@@ -25,16 +25,9 @@ import { createPanelApp } from './server/panel-app.ts';
 import { createSecurityHeaders } from './server/security-headers.ts';
 
 export type {
-  AuditEntry,
-  AuditFilter,
-  CredentialTrace,
-  DryRun,
-  IssuedToken,
-  LiveCredential,
   Reader,
   SecurityPorts,
   SupportPorts,
-  Verification,
 } from './ports/ports.ts';
 export type * from './ports/restaurant.ts';
 

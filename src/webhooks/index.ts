@@ -52,7 +52,6 @@ export {
   type TenantDates,
   updateParams,
 } from './api/endpoint-params.ts';
-export { redeliveryStateOf } from './api/redelivery-operation.ts';
 export {
   createEndpoint,
   type EndpointsDeps,
@@ -62,11 +61,7 @@ export {
   secretRule,
 } from './endpoints/endpoints.ts';
 export type { Forwarded } from './forward/forward.ts';
-export type { LoggedAttempt } from './log/delivery-log-store.ts';
-export { historyStepMax } from './log/delivery-page-store.ts';
-export { nextTryOf, nextTryOfEndpoint } from './log/next-try.ts';
-export { createWebhookViews, type ShownDelivery, type ShownEndpoint, type WebhookViews } from './log/webhook-views.ts';
-export type { Redelivered } from './redeliver/redeliver.ts';
+export { createWebhookViews } from './log/webhook-views.ts';
 export { createSigningKeys, rotateWebhookKey } from './signing/signing-keys.ts';
 export type { Resolve, TargetRules } from './target/target.ts';
 

@@ -50,7 +50,7 @@ let asked = 0;
 const introspect = async (token: string): Promise<Reply> => {
   if (asked % 500 === 0) {
     const made = await harness.credentials.createClient({ name: 'asker', tenants: ['rst_1'], mayIntrospect: true });
-    asker = { client_id: made.client_id, client_secret: made.client_secret };
+    asker = { client_id: made.clientId, client_secret: made.secret };
   }
   asked += 1;
   return harness.post('introspect', { token, ...asker });

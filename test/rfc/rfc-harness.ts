@@ -72,7 +72,7 @@ export const openRfcHarness = async (
   const box = createSecretBox(masterKey);
   const credentials = createCredentials({ db, box, clock: systemClock });
   const createClient: RfcHarness['createClient'] = async (change = {}) => {
-    const { client_id, client_secret } = await credentials.createClient({
+    const { clientId: client_id, secret: client_secret } = await credentials.createClient({
       name: 'test',
       tenants: ['rst_1'],
       ...change,
@@ -94,7 +94,7 @@ export const openRfcHarness = async (
     credentials,
     client,
     other: await createClient(),
-    service: { client_id: made.client_id, client_secret: made.client_secret },
+    service: { client_id: made.clientId, client_secret: made.secret },
     key,
     createClient,
     post,

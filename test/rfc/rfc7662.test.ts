@@ -150,7 +150,7 @@ test('RFC 7662 4: answers may not be stored', async () => {
 
 test('RFC 7662 4: more than 600 questions a minute of one asker are refused', async () => {
   const made = await harness.credentials.createClient({ name: 'busy', tenants: ['rst_1'], mayIntrospect: true });
-  const busy = { client_id: made.client_id, client_secret: made.client_secret };
+  const busy = { client_id: made.clientId, client_secret: made.secret };
   let refused: Reply | undefined;
   let answered = 0;
   while (refused === undefined && answered < 1_400) {

@@ -4,6 +4,7 @@ import { calculateJwkThumbprint, decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   bearer,
+  formOf,
   type Harness,
   openHarness,
   pick,
@@ -32,7 +33,7 @@ const openPlace = async (dpop: 'on' | 'nonce'): Promise<Place> => {
   const harness = await openHarness({ settings: { dpop, rate_failures_max: 1_000_000 } });
   const tenants = [await harness.createTenant()];
   const made = await harness.credentials.createClient({ name: 'test', tenants, mayIntrospect: true });
-  const place = { harness, client: pick(made) };
+  const place = { harness, client: pick(formOf(made)) };
   const nonce = (await askToken(place, await tokenProof(place))).headers['dpop-nonce'];
   const { json } = await askToken(place, await tokenProof(place, { claims: { nonce } }));
   return { ...place, token: String(json.access_token) };
@@ -188,7 +189,7 @@ test('RFC 9449 5.1: the metadata of the server names the algorithms, none of the
 test('RFC 9449 5.2: a client that must use DPoP gets no token without a proof', async () => {
   const { harness } = plain;
   const tenants = [await harness.createTenant()];
-  const client = pick(await harness.credentials.createClient({ name: 'bound', tenants, dpopRequired: true }));
+  const client = pick(formOf(await harness.credentials.createClient({ name: 'bound', tenants, dpopRequired: true })));
   expect((await askToken({ harness, client })).status).toBe(400);
   expect((await askToken({ harness, client }, await tokenProof(plain))).status).toBe(200);
 });

@@ -109,12 +109,12 @@ const makeDemo = async (
             { ...endpointsDeps(deps.installation, deps.settings, [deps.origin]), db: tx },
             { tenant: restuid, url: `${deps.origin}${receiverPath}`, owner: { kind: 'panel', id: 'demo' } },
           )
-        : { endpoint_uid: earlier.endpointUid, secret: earlier.webhookSecret };
+        : { endpointUid: earlier.endpointUid, secret: earlier.webhookSecret };
     const state: DemoState = {
       restuid,
-      endpointUid: endpoint.endpoint_uid,
-      keyId: key.key_id,
-      clientId: client.client_id,
+      endpointUid: endpoint.endpointUid,
+      keyId: key.keyId,
+      clientId: client.clientId,
       webhookSecret: endpoint.secret,
       shown: false,
     };
@@ -125,9 +125,9 @@ const makeDemo = async (
       fresh: {
         restuid,
         restaurantName,
-        apiKey: key.api_key,
-        clientId: client.client_id,
-        clientSecret: client.client_secret,
+        apiKey: key.value,
+        clientId: client.clientId,
+        clientSecret: client.secret,
         webhookSecret: endpoint.secret,
         ...product,
       },

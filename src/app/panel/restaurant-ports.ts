@@ -1,38 +1,51 @@
-/** Implements the ports of the panel's restaurant pages with the features. */
+/** The ports of the panel's restaurant pages. */
 import { loadScopeNames, routesFileOf } from '#src/gateway/config.ts';
-import { type Credentials, createCredentials, createKeyViews, readEpoch } from '#src/gateway/index.ts';
-import { findRestaurant, listRestaurants } from '#src/ordering/index.ts';
+import { appendChange, type Credentials, createCredentials, readEpoch } from '#src/gateway/index.ts';
+import { listRestaurants } from '#src/ordering/index.ts';
 import type { RestaurantPorts } from '#src/panel/index.ts';
-import { pageOf } from './page-cursor.ts';
+import { pageOf } from '#src/platform/db/age-pages.ts';
+import { enabledKinds, setKinds } from '#src/platform/db/outbox/outbox.ts';
+import { inTransaction } from '#src/platform/db/transaction.ts';
+import { createWebhookViews } from '#src/webhooks/index.ts';
+import { createWebhookChanges } from './change-webhooks.ts';
+import { findRestaurants, withAccess } from './find-restaurants.ts';
 import type { PortDeps } from './port-deps.ts';
 import { createKeyPorts } from './restaurant-keys.ts';
-import { createNotificationPorts } from './restaurant-notifications.ts';
-import { createWebhookPorts } from './restaurant-webhooks.ts';
 
 export const createRestaurantPorts = (deps: PortDeps): RestaurantPorts => {
   const { installation, settings, origin } = deps;
   const { store, box, clock } = installation;
   const scopes = loadScopeNames(routesFileOf(settings.gateway));
   const credentialsOf = (actor: string): Credentials => createCredentials({ db: store.db, box, clock, scopes, actor });
-  const tenants = createKeyViews({ db: store.db, clock });
+  const views = createWebhookViews({ db: store.db, clock });
+  const { redeliver, redeliverSince, ...changes } = createWebhookChanges(deps);
   return {
     origin,
     list: async ({ limit, ...search }) => {
       const rows = await listRestaurants(store.db, { ...search, limit: limit + 1 });
-      const open = new Set(await tenants.listOpenTenants(rows.map(({ uid }) => uid)));
-      const listed = rows.map(({ uid, name }) => ({ restuid: uid, name, apiEnabled: open.has(uid) }));
-      return pageOf(listed, limit, ({ restuid }) => restuid);
+      return pageOf(await withAccess(store, rows), limit, ({ restuid }) => restuid);
     },
     mark: async () => JSON.stringify((await readEpoch(store.db)).credentials),
-    find: async (restuid) => {
-      const found = await findRestaurant(store.db, restuid);
-      if (found === undefined) return undefined;
-      const [open] = await tenants.listOpenTenants([restuid]);
-      return { restuid, name: found.name, timeZone: found.timeZone, apiEnabled: open === restuid };
-    },
+    find: async (restuid) => (await findRestaurants(store, [restuid]))[0],
     setApiEnabled: (actor, restuid, enabled) => credentialsOf(actor).setTenantApiEnabled(restuid, enabled),
     keys: createKeyPorts({ installation, credentialsOf }),
-    notifications: createNotificationPorts(installation),
-    ...createWebhookPorts(deps),
+    notifications: {
+      read: (restuid) => enabledKinds(store.db, restuid),
+      set: (actor, restuid, kind, on) =>
+        inTransaction(store.db, async (tx) => {
+          await setKinds(tx, restuid, { [kind]: on });
+          const details = JSON.stringify({ notifications: { [kind]: on } });
+          await appendChange(tx, box, clock.now(), { action: 'tenant.changed', actor, tenants: [restuid], details });
+        }),
+    },
+    endpoints: { list: views.listEndpoints, find: views.findEndpoint, history: views.history, ...changes },
+    deliveries: {
+      search: views.searchDeliveries,
+      find: views.findDelivery,
+      redeliver,
+      redeliverSince,
+      redelivery: views.findRedelivery,
+      mark: views.deliveryMark,
+    },
   };
 };

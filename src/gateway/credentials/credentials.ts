@@ -6,7 +6,7 @@
 import { validationFault } from '#src/contract/fault.ts';
 import { newApiKey, newClientId } from '../model/credential-values.ts';
 import { change, noteChange, noteState, storedForm, type Tx } from './change/change.ts';
-import { type IssuedSecret, issueSecret, rotations } from './change/rotation.ts';
+import { type IssuedKey, type IssuedSecret, issueSecret, rotations } from './change/rotation.ts';
 import { stateChanges } from './change/states.ts';
 import * as store from './lookup/credential-store.ts';
 import { credentialViews } from './show/show-credentials.ts';
@@ -19,7 +19,8 @@ export type NewApiKey = { tenant: string; name: string; expires?: Date };
 export type NewClient = {
   name: string;
   tenants: readonly string[];
-  scopes?: readonly string[];
+  /** Null, as without it: all scopes, including future ones. */
+  scopes?: readonly string[] | null;
   /** The client may introspect tokens of every client (RFC 7662). */
   mayIntrospect?: boolean;
   /** The client gets only tokens that are bound to a key (RFC 9449). */
@@ -71,7 +72,7 @@ const tenantChanges = (deps: CredentialsDeps) => ({
 });
 
 const keyChanges = (deps: CredentialsDeps) => ({
-  createApiKey: ({ tenant, name, expires }: NewApiKey, tx?: Tx): Promise<{ key_id: string; api_key: string }> =>
+  createApiKey: ({ tenant, name, expires }: NewApiKey, tx?: Tx): Promise<IssuedKey> =>
     change(deps, tx, async (inner) => {
       assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
       const { id, value } = newApiKey();
@@ -79,7 +80,7 @@ const keyChanges = (deps: CredentialsDeps) => ({
       const created = deps.clock.now();
       await store.insertApiKey(inner, { tenant, keyId: id, name, ...stored, created, expires: expires ?? null });
       await noteChange(deps, inner, { action: 'key.created', kind: 'api_key', credential_id: id, tenants: [tenant] });
-      return { key_id: id, api_key: value };
+      return { keyId: id, value };
     }),
 
   revokeApiKey: (keyId: string, tx?: Tx, reason = 'revoked'): Promise<void> =>
@@ -98,16 +99,15 @@ const assertScopesExist = (deps: CredentialsDeps, scopes: readonly string[]): vo
 };
 
 const clientChanges = (deps: CredentialsDeps) => ({
-  /** Without `scopes` the client holds all scopes, including future ones. */
   createClient: (
-    { name, tenants, scopes, mayIntrospect, dpopRequired = false }: NewClient,
+    { name, tenants, scopes = null, mayIntrospect, dpopRequired = false }: NewClient,
     tx?: Tx,
-  ): Promise<{ client_id: string; client_secret: string; secret_id: string }> =>
+  ): Promise<IssuedSecret & { clientId: string }> =>
     change(deps, tx, async (inner) => {
-      if (scopes !== undefined) assertScopesExist(deps, scopes);
+      if (scopes !== null) assertScopesExist(deps, scopes);
       const created = deps.clock.now();
       const clientId = newClientId();
-      await store.insertClient(inner, { clientId, name, scopes: scopes ?? null, dpopRequired, created });
+      await store.insertClient(inner, { clientId, name, scopes, dpopRequired, created });
       if (mayIntrospect === true) await updateClientIntrospection(inner, clientId, true);
       for (const tenant of tenants) {
         assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
@@ -115,7 +115,7 @@ const clientChanges = (deps: CredentialsDeps) => ({
       }
       await noteChange(deps, inner, { action: 'client.created', client_id: clientId, tenants, scopes: scopes ?? [] });
       const secret = await issueSecret(deps, inner, clientId, null);
-      return { client_id: clientId, ...secret };
+      return { clientId, ...secret };
     }),
 
   /** Disables the client permanently. */

@@ -9,7 +9,7 @@ import { createRevokeToken } from '../credentials/change/revoke-token.ts';
 import { listSigningKeys } from './keys/signing-key-store.ts';
 
 /** `revoked` false: it had ended by itself. */
-export type PresentedToken = { jti: string; client_id: string; expires: string; revoked: boolean };
+export type PresentedToken = { jti: string; clientId: string; expires: Date; revoked: boolean };
 
 /** Every gateway refuses the token within a second. VALIDATION_ERROR for a token that this installation did not issue. */
 export const revokePresentedToken = async (
@@ -25,7 +25,7 @@ export const revokePresentedToken = async (
     const revoke = createRevokeToken(deps);
     await revoke({ jti, clientId, expiresMs: expires.getTime() }, { reason: 'revoked by an operator', actor });
   }
-  return { jti, client_id: clientId, expires: expires.toISOString(), revoked: !ended };
+  return { jti, clientId, expires, revoked: !ended };
 };
 
 const readToken = async (

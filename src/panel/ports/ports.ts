@@ -12,7 +12,6 @@ export type {
   DryRun,
   HashedCredential,
   IssuedToken,
-  LiveCredential,
   Reader,
   SecurityPorts,
   SignedHead,

@@ -8,23 +8,23 @@ export type PanelRestaurant = ListedRestaurant & { timeZone: string };
 export type Listed<T> = { items: readonly T[]; next: string | undefined };
 
 export type ApiKey = {
-  keyId: string;
+  id: string;
   name: string;
   state: 'active' | 'quarantined' | 'revoked' | 'expired';
   /** The reason of the last change of the state. */
-  reason: string | undefined;
+  reason: string | null;
   created: Date;
-  expires: Date | undefined;
+  expires: Date | null;
   calls5m: number;
-  lastUsed: Date | undefined;
-  lastAddress: string | undefined;
+  lastUsed: Date | null;
+  lastAddress: string | null;
   /** It was not used in the last five minutes. */
   isQuiet: boolean;
   /**
    * A newer key of the same name is in use, and this one has been silent for more than a day and for longer than ever
    * before.
    */
-  isSafeToRetire: boolean;
+  safeToRetire: boolean;
 };
 
 /** `value` is shown once and cannot be read again. */
@@ -64,9 +64,9 @@ export type KeyPorts = {
 
 export type EventKind = 'customers' | 'orders' | 'loyaltylog' | 'menu';
 
-export type NotificationPorts = {
-  /** The kinds of events that are recorded and sent. */
-  read(restuid: string): Promise<Readonly<Record<EventKind, boolean>>>;
+type NotificationPorts = {
+  /** Whether a kind of events is recorded and sent; a kind without a value is not. */
+  read(restuid: string): Promise<Readonly<Partial<Record<string, boolean>>>>;
   set(actor: string, restuid: string, kind: EventKind, on: boolean): Promise<void>;
 };
 
@@ -79,51 +79,54 @@ export type NextTry = { kind: 'planned'; at: Date } | { kind: 'due' } | { kind: 
 export type WebhookEndpoint = {
   uid: string;
   url: string;
-  description: string | undefined;
-  kinds: readonly EventKind[];
+  description: string | null;
+  kinds: readonly string[];
   /** The panel, or the API client that created it. */
-  owner: { kind: 'panel' | 'client'; id: string };
+  ownerKind: 'panel' | 'api_client';
+  ownerId: string;
   enabled: boolean;
-  disabledReason: 'owner' | 'gone' | 'failing' | undefined;
+  disabledReason: 'owner' | 'gone' | 'failing' | null;
   /** Time of the first failure after the last success. */
-  failingSince: Date | undefined;
-  lastSuccess: Date | undefined;
-  lastFailure: Date | undefined;
+  failingSince: Date | null;
+  lastSuccess: Date | null;
+  lastFailure: Date | null;
   nextTry: NextTry | undefined;
-  /** Undefined means the default of the installation. */
-  signatureHeader: string | undefined;
-  maxPerSecond: number | undefined;
+  /** Null means the default of the installation. */
+  signatureHeader: string | null;
+  maxPerSecond: number | null;
   digest: boolean;
   /** Until then events are signed with the former secret too. */
-  previousSecretExpires: Date | undefined;
+  previousSecretExpires: Date | null;
   created: Date;
 };
 
-/** The fields as the user typed them; undefined clears a value. */
+/** The fields as the user typed them; null clears a value. */
 export type EndpointFields = {
   url: string;
-  description: string | undefined;
+  description: string | null;
   kinds: readonly string[];
-  signatureHeader: string | undefined;
-  maxPerSecond: string | undefined;
+  signatureHeader: string | null;
+  maxPerSecond: string | null;
   digest: boolean;
 };
 
 export type DeliveryAttempt = {
   number: number;
   started: Date;
-  address: string | undefined;
-  status: number | undefined;
-  failure: AttemptFailure | undefined;
-  retryAfterSeconds: number | undefined;
+  address: string | null;
+  status: number | null;
+  failure: AttemptFailure | null;
+  retryAfterSeconds: number | null;
   /** The beginning of the response body. */
-  response: string | undefined;
-  ms: Readonly<Record<AttemptPart, number | undefined>> & { total: number };
+  response: string | null;
+  dnsMs: number | null;
+  connectMs: number | null;
+  tlsMs: number | null;
+  firstByteMs: number | null;
+  totalMs: number;
 };
 
-type AttemptPart = 'dns' | 'connect' | 'tls' | 'firstByte';
-
-export type AttemptFailure = 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'status' | 'redirect' | 'target_refused';
+type AttemptFailure = 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'status' | 'redirect' | 'target_refused';
 
 /**
  * Throws NOT_FOUND for an endpoint of another restaurant, as for one that does not exist, and VALIDATION_ERROR for
@@ -144,7 +147,7 @@ export type EndpointPorts = {
   /** Ends the overlap now. */
   finishRotation(actor: string, restuid: string, uid: string): Promise<void>;
   /** Sends one test event and waits for the result. */
-  test(actor: string, restuid: string, uid: string): Promise<DeliveryAttempt>;
+  test(restuid: string, uid: string): Promise<DeliveryAttempt>;
   /** The results of the deliveries in each of the last `steps` spans of `stepMs`, the oldest first. */
   history(restuid: string, uid: string, span: { stepMs: number; steps: number }): Promise<readonly HealthStep[]>;
 };
@@ -182,7 +185,7 @@ export type Delivery = {
   attemptsCount: number;
   nextTry: NextTry | undefined;
   created: Date;
-  redeliveryUid: string | undefined;
+  redeliveryUid: string | null;
 };
 
 export type DeliverySearch = {
@@ -206,7 +209,7 @@ export type DeliveryPorts = {
   find(
     restuid: string,
     uid: string,
-  ): Promise<(Delivery & { body: string | undefined; attempts: readonly DeliveryAttempt[] }) | undefined>;
+  ): Promise<(Delivery & { body: string | null; attempts: readonly DeliveryAttempt[] }) | undefined>;
   /**
    * Sends the event again to the endpoint of the delivery. Throws CONFLICT while the endpoint is disabled, NOT_FOUND
    * when it was removed.
@@ -224,16 +227,14 @@ export type DeliveryPorts = {
 };
 
 /**
- * State `running`: events are still being queued. `sending`: all events are queued, and `open` of them are not finished.
- * `finished`: all have ended. `failed` counts deliveries that failed or were cancelled.
+ * State `running`: events are still being queued. `sending`: all events are queued, and some are not finished. `finished`:
+ * all have ended.
  */
 export type RedeliveryProgress = {
   state: 'running' | 'sending' | 'finished';
   queued: number;
-  arrived: number;
-  failed: number;
-  open: number;
+  counts: Readonly<Record<DeliveryState, number>>;
 };
 
-/** `queued`: the number of events so far; it grows while `isRunning`. */
-export type Redelivery = { uid: string; queued: number; isRunning: boolean };
+/** `queued`: the number of events so far; it grows while the state is `running`. */
+export type Redelivery = { uid: string; queued: number; state: 'running' | 'done' };

@@ -59,14 +59,13 @@ type PasswordProblem = 'passwordShort' | 'passwordLong' | 'passwordCommon';
 export type ProposedTotp = { key: string; address: string };
 
 export type ListedUser = {
-  user_id: string;
+  userId: string;
   email: string;
   role: Role;
   restaurants: readonly string[];
   state: 'active' | 'invited' | 'disabled';
   totp: boolean;
-  /** RFC 3339 text. */
-  created: string;
+  created: Date;
 };
 
 /** The author of a change: the actor as the audit records it, and the source address. */
@@ -143,7 +142,7 @@ type UserPorts = {
   list(after: string, limit: number): Promise<ListedUser[]>;
   find(id: string): Promise<ListedUser | undefined>;
   /** Creates a new one-time link and ends the former one. */
-  makeLink(actor: string, email: string): Promise<{ link: string; expires: string }>;
+  makeLink(actor: string, email: string): Promise<{ link: string; expires: Date }>;
   /** Disables the account and ends its sessions and its link at once. */
   disable(actor: string, email: string): Promise<unknown>;
   enable(actor: string, email: string): Promise<unknown>;

@@ -19,7 +19,8 @@ export type ListedClient = {
   created: Date;
   /** Null means all. */
   scopes: readonly string[] | null;
-  restaurants: number;
+  /** The number of restaurants that it may reach. */
+  tenantsCount: number;
   lastUsed: Date | null;
 };
 
@@ -44,13 +45,14 @@ export type ShownSecret = {
   advice: 'only_one' | 'not_used_yet' | 'newest' | 'successor_not_used' | 'used_lately' | 'safe' | null;
 };
 
-export type ShownClient = Omit<ListedClient, 'restaurants' | 'lastUsed'> & {
+export type ShownClient = Omit<ListedClient, 'tenantsCount' | 'lastUsed'> & {
   reason: string | null;
   actor: string | null;
   changed: Date | null;
   mayUseTokens: boolean;
   mayIntrospect: boolean;
-  dpopRequired: boolean;
+  /** Whether its tokens must be bound to a key (RFC 9449). */
+  dpop: 'optional' | 'required';
   secrets: readonly ShownSecret[];
   /** Public keys of the client for private_key_jwt. */
   keys: readonly { id: string; type: string; state: SecretState; calls5m: number; lastUsed: Date | null }[];
@@ -58,7 +60,8 @@ export type ShownClient = Omit<ListedClient, 'restaurants' | 'lastUsed'> & {
 
 type NewClient = {
   name: string;
-  restaurants: readonly string[];
+  /** The restaurants that it may reach. */
+  tenants: readonly string[];
   /** Null means all, later ones included. */
   scopes: readonly string[] | null;
   mayIntrospect: boolean;
@@ -103,7 +106,7 @@ export type SupportPorts = {
   listGrants: (clientId: string, cursor: string | undefined) => Promise<{ restaurants: SupportRestaurant[] } & Next>;
   scopes: readonly Scope[];
   createClient: (actor: string, client: NewClient) => Promise<{ clientId: string; secret: string }>;
-  rotateSecret: (actor: string, clientId: string, overlapHours: number) => Promise<string>;
+  rotateSecret: (actor: string, clientId: string, overlapHours: number) => Promise<{ secret: string }>;
   retireSecret: (actor: string, clientId: string, secretId: string, force: boolean) => Promise<void>;
   disableClient: (actor: string, clientId: string) => Promise<void>;
   quarantine: (actor: string, clientId: string, reason: string) => Promise<void>;

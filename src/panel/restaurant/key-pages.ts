@@ -104,7 +104,7 @@ const askToRotate = withLiveKey((view, restuid, key) => {
   const { keys: t, cancel } = view.texts.restaurant;
   return page({
     title: t.rotateTitle(key.name),
-    body: html`<p>${t.rotateText}</p><form method="post" action="${pathOfRestaurant(restuid, `/keys/${key.keyId}/rotate`)}" class="narrow">${view.csrfField}
+    body: html`<p>${t.rotateText}</p><form method="post" action="${pathOfRestaurant(restuid, `/keys/${key.id}/rotate`)}" class="narrow">${view.csrfField}
 <label>${t.overlap}<select name="overlap">${overlaps.map(
       (hours) => html`<option value="${hours}"${hours === 24 && html` selected`}>${t.overlaps[hours]}</option>`,
     )}</select></label>
@@ -115,7 +115,7 @@ const askToRotate = withLiveKey((view, restuid, key) => {
 const rotateKey = withLiveKey(async (view, restuid, key) => {
   const hours = overlaps.find((one) => String(one) === view.form.get('overlap'));
   if (hours === undefined) throw new Refusal('VALIDATION_ERROR', view.texts.restaurant.keys.problems.overlap);
-  const made = await view.ports.restaurant.keys.rotate(view.actor, restuid, key.keyId, hours);
+  const made = await view.ports.restaurant.keys.rotate(view.actor, restuid, key.id, hours);
   return shownKey(view, restuid, key.name, made, hours > 0);
 });
 
@@ -125,13 +125,13 @@ const askToRevoke = withLiveKey((view, restuid, key) => {
     title: t.revokeTitle(key.name),
     body: html`<p>${t.revokeText}</p>
 ${!key.isQuiet && html`<p class="message warn">${t.revokeUsed}</p>`}<p>${useOf(view, key)}</p>
-<form method="post" action="${pathOfRestaurant(restuid, `/keys/${key.keyId}/revoke`)}" class="row">${view.csrfField}
+<form method="post" action="${pathOfRestaurant(restuid, `/keys/${key.id}/revoke`)}" class="row">${view.csrfField}
 <button class="danger">${t.revokeNow}</button><a class="button" href="${pathOfRestaurant(restuid, '/keys')}">${cancel}</a></form>`,
   });
 });
 
 const revokeKey = withLiveKey(async (view, restuid, key) => {
-  await view.ports.restaurant.keys.revoke(view.actor, restuid, key.keyId);
+  await view.ports.restaurant.keys.revoke(view.actor, restuid, key.id);
   const text = view.texts.restaurant.keys.revoked(key.name);
   return redirect(pathOfRestaurant(restuid, '/keys'), { tone: 'good', text });
 });

@@ -33,17 +33,17 @@ ${
 
 const row = (view: View, restuid: string, key: ApiKey): Html[] => {
   const t = view.texts.restaurant.keys;
-  const path = pathOfRestaurant(restuid, `/keys/${encodeURIComponent(key.keyId)}`);
+  const path = pathOfRestaurant(restuid, `/keys/${encodeURIComponent(key.id)}`);
   return [
-    html`${key.name}<br><code class="hint">${key.keyId}</code>`,
+    html`${key.name}<br><code class="hint">${key.id}</code>`,
     stateOf(view, key),
     useOf(view, key),
-    html`${key.expires === undefined ? t.never : time(key.expires)}<br><span class="hint">${t.created} ${time(key.created, 'day')}</span>`,
+    html`${key.expires === null ? t.never : time(key.expires)}<br><span class="hint">${t.created} ${time(key.created, 'day')}</span>`,
     ...(isLive(key)
       ? [
           html`<div class="row">
-<a class="button" id="rotate-${key.keyId}" href="${path}/rotate" aria-label="${t.rotateOf(key.name)}">${t.rotate}</a>
-<a class="button" id="revoke-${key.keyId}" href="${path}/revoke" aria-label="${t.revokeOf(key.name)}">${t.revoke}</a></div>`,
+<a class="button" id="rotate-${key.id}" href="${path}/rotate" aria-label="${t.rotateOf(key.name)}">${t.rotate}</a>
+<a class="button" id="revoke-${key.id}" href="${path}/revoke" aria-label="${t.revokeOf(key.name)}">${t.revoke}</a></div>`,
         ]
       : []),
   ];
@@ -53,13 +53,13 @@ const row = (view: View, restuid: string, key: ApiKey): Html[] => {
 const endingMs = 30 * 24 * 3_600_000;
 
 const isEnding = ({ now }: View, { expires }: ApiKey): boolean =>
-  expires !== undefined && expires.getTime() - now.getTime() <= endingMs;
+  expires !== null && expires.getTime() - now.getTime() <= endingMs;
 
 const stateOf = (view: View, key: ApiKey): Html => {
   const t = view.texts.restaurant.keys;
   const tone = key.state === 'active' ? 'good' : key.state === 'quarantined' ? 'warn' : 'plain';
   return html`${key.state === 'active' && isEnding(view, key) ? badge('warn', t.ending) : badge(tone, t.states[key.state])}${
-    key.state === 'quarantined' && key.reason !== undefined && html`<br><span class="hint">${key.reason}</span>`
+    key.state === 'quarantined' && key.reason !== null && html`<br><span class="hint">${key.reason}</span>`
   }`;
 };
 
@@ -70,9 +70,9 @@ export const useOf = (view: View, key: ApiKey): Html => {
     ? undefined
     : !key.isQuiet
       ? badge('good', t.stillUsed)
-      : key.isSafeToRetire && isEnding(view, key) && badge('plain', t.safeToRetire);
+      : key.safeToRetire && isEnding(view, key) && badge('plain', t.safeToRetire);
   const use =
-    key.lastUsed === undefined
+    key.lastUsed === null
       ? t.neverUsed
       : html`${isLive(key) && html`${t.calls(key.calls5m)}<br>`}<span class="hint">${t.lastUse} ${time(key.lastUsed, 'relative')} ${t.from} ${key.lastAddress ?? '?'}</span>`;
   return html`${use}${verdict && html`<br>${verdict}`}`;

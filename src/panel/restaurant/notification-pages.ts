@@ -8,6 +8,9 @@ import { pathOfRestaurant, requestedRestaurant, restaurantPath, restaurantRoles 
 
 export const kinds: readonly EventKind[] = ['customers', 'orders', 'loyaltylog', 'menu'];
 
+export const knownKinds = (names: readonly string[]): EventKind[] =>
+  names.flatMap((name) => kinds.find((kind) => kind === name) ?? []);
+
 const path = `${restaurantPath}/notifications`;
 
 const switches = async (view: View, restuid: string): Promise<Html> => {
@@ -19,10 +22,10 @@ const switches = async (view: View, restuid: string): Promise<Html> => {
   return html`<ul class="switches" id="switches">${kinds.map(
     (kind) => html`<li class="card row spread"><div><h2 class="flat" id="label-${kind}">${t.kinds[kind]}</h2>
 <p class="hint" id="hint-${kind}">${t.hints[kind]}${
-      on[kind] &&
+      on[kind] === true &&
       !received.has(kind) &&
       html` ${t.noEndpoint} <a href="${pathOfRestaurant(restuid, '/webhooks/new')}">${t.addEndpoint}</a>`
-    }</p></div>${switchOf(view, restuid, kind, on[kind])}</li>`,
+    }</p></div>${switchOf(view, restuid, kind, on[kind] === true)}</li>`,
   )}</ul>`;
 };
 

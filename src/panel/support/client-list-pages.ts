@@ -98,7 +98,8 @@ const create = async (view: View): Promise<Answer> => {
     ...(given.scopes?.length === 0 ? { scopes: texts.support.scopeChoice.problem } : undefined),
   };
   if (Object.keys(problems).length > 0) return showForm(view, given, problems);
-  const { clientId, secret } = await ports.support.createClient(actor, given);
+  const { restaurants, ...client } = given;
+  const { clientId, secret } = await ports.support.createClient(actor, { ...client, tenants: restaurants });
   return page({
     title: t.doneTitle,
     body: secretOnce(view, {

@@ -70,7 +70,7 @@ ${client.reason !== null && html`<dt>${t.reason}</dt><dd>${client.reason}</dd>`}
 <dt>${t.scopes}</dt><dd>${client.scopes === null ? clients.allScopes : clients.someScopes(client.scopes.length, scopesMax)} · <a href="${clientPath(client.clientId)}/use">${texts.support.use.nav}</a></dd>
 <dt>${t.mayUseTokens}</dt><dd>${client.mayUseTokens ? yes : no}</dd>
 <dt>${t.mayIntrospect}</dt><dd>${client.mayIntrospect ? yes : no}</dd>
-<dt>${t.dpop}</dt><dd>${client.dpopRequired ? t.required : t.optional}</dd>
+<dt>${t.dpop}</dt><dd>${client.dpop === 'required' ? t.required : t.optional}</dd>
 </dl>`;
 };
 

@@ -18,7 +18,7 @@ export const clientTable = (texts: Texts, clients: readonly ListedClient[], scop
       html`<a href="${clientPath(client.clientId)}">${client.name}</a>`,
       credentialBadge(client.state, t.states),
       client.scopes === null ? t.allScopes : t.someScopes(client.scopes.length, scopesMax),
-      client.restaurants,
+      client.tenantsCount,
       client.lastUsed === null ? texts.support.never : time(client.lastUsed, 'relative'),
       time(client.created, 'day'),
     ]),

@@ -41,7 +41,7 @@ const rotate = async (view: View): Promise<Answer> => {
       submit: t.rotateSubmit,
       back: clientPath(clientId),
     });
-  const secret = await ports.support.rotateSecret(actor, clientId, Number(overlap));
+  const { secret } = await ports.support.rotateSecret(actor, clientId, Number(overlap));
   return page({
     title: t.rotatedTitle,
     body: secretOnce(view, {

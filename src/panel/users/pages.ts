@@ -31,12 +31,12 @@ const change = (name: ChangeName, make: (view: View, email: string) => Promise<u
     const user = await view.ports.staff.users.find(view.params.user ?? '');
     if (user === undefined) return notFound();
     // An administrator who did this by mistake could not undo it.
-    if (user.user_id === view.user.id) throw new Refusal('CONFLICT', view.texts.users.notYourself);
+    if (user.userId === view.user.id) throw new Refusal('CONFLICT', view.texts.users.notYourself);
     await make(view, user.email);
-    const changed = name === 'enable' ? await view.ports.staff.users.find(user.user_id) : undefined;
+    const changed = name === 'enable' ? await view.ports.staff.users.find(user.userId) : undefined;
     const t = view.texts.users;
     const done = changed?.state === 'invited' ? t.enabledInvited : t.done[name];
-    return redirect(`${usersPath}/${user.user_id}`, { tone: 'good', text: done(user.email) });
+    return redirect(`${usersPath}/${user.userId}`, { tone: 'good', text: done(user.email) });
   },
 });
 
@@ -49,11 +49,11 @@ const question = (name: AskedName, submitOf: (texts: View['texts']) => string): 
     const { ports, texts, query } = view;
     const user = await ports.staff.users.find(view.params.user ?? '');
     if (user === undefined) return notFound();
-    if (user.user_id === view.user.id) throw new Refusal('CONFLICT', texts.users.notYourself);
-    const back = `${usersPath}/${user.user_id}`;
+    if (user.userId === view.user.id) throw new Refusal('CONFLICT', texts.users.notYourself);
+    const back = `${usersPath}/${user.userId}`;
     const t = texts.users.ask[name];
     const id = name === 'end-session' ? (query.get('session') ?? '') : undefined;
-    const session = (await ports.staff.own.sessions(user.user_id)).find((one) => one.id === id);
+    const session = (await ports.staff.own.sessions(user.userId)).find((one) => one.id === id);
     if (id !== undefined && session === undefined) return redirect(back);
     return confirmPage(view, {
       title: t.title(user.email),
@@ -105,11 +105,11 @@ const listPage = async ({ ports, query, texts, path }: View): Promise<Answer> =>
       isCaptionHidden: true,
       columns: [texts.signIn.email, texts.account.role, t.state, t.secondFactor, t.created],
       rows: shown.map((user) => [
-        html`<a href="${usersPath}/${user.user_id}">${user.email}</a>`,
+        html`<a href="${usersPath}/${user.userId}">${user.email}</a>`,
         texts.frame.roles[user.role],
         stateBadge(user, texts),
         user.totp ? t.yes : t.no,
-        time(new Date(user.created), 'day'),
+        time(user.created, 'day'),
       ]),
     })}</div>
 ${pager({ texts }, { next: found.length > pageMax ? last?.email : undefined, pathOf: (after) => withQuery(usersPath, { after }) })}`,
@@ -125,20 +125,20 @@ const userPage = async (view: View, more?: Html): Promise<Answer> => {
   const t = texts.users;
   const user = await ports.staff.users.find(params.user ?? '');
   if (user === undefined) return notFound();
-  const sessions = await ports.staff.own.sessions(user.user_id);
-  const path = `${usersPath}/${user.user_id}`;
+  const sessions = await ports.staff.own.sessions(user.userId);
+  const path = `${usersPath}/${user.userId}`;
   const button = (name: string, label: string): Html =>
     html`<form method="post" action="${path}/${name}">${csrfField}<button>${label}</button></form>`;
   const asking = (name: AskedName, label: string): Html =>
     html`<a class="button danger" id="ask-${name}" href="${path}/${name}">${label}</a>`;
-  const isOther = user.user_id !== view.user.id;
+  const isOther = user.userId !== view.user.id;
   return page({
     title: user.email,
     body: html`${more}<dl class="facts"><dt>${texts.account.role}</dt><dd>${texts.frame.roles[user.role]}</dd>
 <dt>${t.state}</dt><dd>${stateBadge(user, texts)}</dd>
 <dt>${t.secondFactor}</dt><dd>${user.totp ? t.yes : t.no}</dd>
 ${user.restaurants.length > 0 && html`<dt>${t.restaurants}</dt><dd>${user.restaurants.join(', ')}</dd>`}
-<dt>${t.created}</dt><dd>${time(new Date(user.created))}</dd></dl>
+<dt>${t.created}</dt><dd>${time(user.created)}</dd></dl>
 ${
   isOther &&
   html`<div class="row">${user.state !== 'disabled' && button('link', t.makeLink)}
@@ -161,7 +161,7 @@ const makeLink = async (view: View): Promise<Answer> => {
     html`<div role="status">${copyable(
       { texts },
       { id: 'link', label: texts.users.makeLink, value: link },
-      html`<span>${texts.users.linkMade} ${time(new Date(expires))}</span>`,
+      html`<span>${texts.users.linkMade} ${time(expires)}</span>`,
     )}</div>`,
   );
 };

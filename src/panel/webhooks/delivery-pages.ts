@@ -63,7 +63,7 @@ const showDelivery = async (view: View) => {
     body: html`${now}${sendAgain(view, restuid, delivery, endpoint)}
 <h2>${t.details}</h2>${deliveryFacts(view, restuid, delivery, endpoint)}
 <h2>${t.payload}</h2>${
-      body === undefined
+      body === null
         ? html`<p>${t.noPayload}</p>`
         : html`<pre tabindex="0" id="payload">${indentJson(body)}</pre><pre id="payload-sent" hidden>${body}</pre>
 <button type="button" data-copy="payload-sent">${t.copyPayload}</button>`

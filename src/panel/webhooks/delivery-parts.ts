@@ -61,7 +61,7 @@ export const deliveryTable = (view: View, shown: DeliveryPage): Html => {
   const nothing = isFiltering(filter) || after !== undefined ? html`<p>${t.nothingFits}</p>` : emptyLog(view, restuid);
   return html`<section id="deliveries" aria-label="${t.nav}"${
     after === undefined && html` hx-get="${pathOf()}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML"`
-  }>${redelivery !== undefined && html`<p>${t.progress[redelivery.state]} ${t.progressCounts(redelivery)}</p>`}${
+  }>${redelivery !== undefined && html`<p>${t.progress[redelivery.state]} ${t.progressCounts(sentOf(redelivery))}</p>`}${
     items.length === 0
       ? nothing
       : table({
@@ -70,6 +70,13 @@ export const deliveryTable = (view: View, shown: DeliveryPage): Html => {
         })
   }${more}</section>`;
 };
+
+const sentOf = ({ queued, counts }: RedeliveryProgress) => ({
+  queued,
+  arrived: counts.succeeded,
+  failed: counts.exhausted + counts.cancelled,
+  open: counts.pending + counts.waiting,
+});
 
 const emptyLog = ({ texts }: View, restuid: string): Html => {
   const t = texts.restaurant;
@@ -82,7 +89,7 @@ const row = (view: View, { restuid, endpoints }: DeliveryPage, delivery: Deliver
   const endpoint = endpoints.find(({ uid }) => uid === delivery.endpointUid);
   return [
     html`<a id="open-${delivery.uid}" href="${pathOfDelivery(restuid, delivery.uid)}">${delivery.event}</a>${
-      delivery.redeliveryUid !== undefined && html` <span class="hint">(${t.again})</span>`
+      delivery.redeliveryUid !== null && html` <span class="hint">(${t.again})</span>`
     }<br><code class="hint">${delivery.entity}</code>`,
     deliveryState(view, delivery),
     delivery.attemptsCount,
@@ -115,7 +122,7 @@ const attemptCard = (view: View, attempt: DeliveryAttempt, isLast: boolean): Htm
   return html`<details class="card attempt"${isLast && html` open`}><summary>${t.attempt(attempt.number)} · ${time(attempt.started)} · ${
     isConfirmed(attempt) ? badge('good', t.confirmed) : badge('bad', t.failed)
   }</summary>${attemptOutcome(view, attempt)}${
-    attempt.retryAfterSeconds !== undefined && html`<p>${t.retryAfter(attempt.retryAfterSeconds)}</p>`
+    attempt.retryAfterSeconds !== null && html`<p>${t.retryAfter(attempt.retryAfterSeconds)}</p>`
   }</details>`;
 };
 

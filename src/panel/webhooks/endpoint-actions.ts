@@ -23,7 +23,7 @@ const ask = (of: (view: View) => Question): PageHandler =>
 
 /** Describes the endpoint on the confirmation page. */
 const endpointName = ({ url, description }: WebhookEndpoint): Html =>
-  html`<p><code>${url}</code>${description !== undefined && html`<br><span class="hint">${description}</span>`}</p>`;
+  html`<p><code>${url}</code>${description !== null && html`<br><span class="hint">${description}</span>`}</p>`;
 
 const askToDisable = ask(({ texts: { restaurant } }) => {
   const t = restaurant.webhooks;
@@ -65,7 +65,7 @@ const askToRotate = withEndpoint((view, restuid, endpoint) => {
   return page({
     title: t.rotateTitle,
     body: html`${endpointName(endpoint)}${
-      previousSecretExpires === undefined
+      previousSecretExpires === null
         ? html`<p>${t.rotateText}</p><form method="post" action="${path}/rotate" class="narrow">${view.csrfField}
 <label>${t.overlap}<select name="overlap">${overlaps.map(
             (hours) => html`<option value="${hours}"${hours === 24 && html` selected`}>${t.overlaps[hours]}</option>`,
@@ -89,14 +89,14 @@ const finish = withEndpoint(async (view, restuid, { uid, url }) => {
 });
 
 const test = withEndpoint(async (view, restuid, { uid, url }) => {
-  const attempt = await view.ports.restaurant.endpoints.test(view.actor, restuid, uid);
+  const attempt = await view.ports.restaurant.endpoints.test(restuid, uid);
   const t = view.texts.restaurant.webhooks;
   const path = pathOfEndpoint(restuid, uid);
   const isGood = isConfirmed(attempt);
   return page({
     title: t.tested,
     body: html`<div data-shown-once="${path}"><p class="message ${isGood ? 'good' : 'bad'}" role="${isGood ? 'status' : 'alert'}">${
-      isGood ? t.testedGood(attempt.status ?? 0, attempt.ms.total) : t.testedBad
+      isGood ? t.testedGood(attempt.status ?? 0, attempt.totalMs) : t.testedBad
     }</p>
 <p><code>${url}</code></p>${attemptOutcome(view, attempt)}</div>
 <div class="row"><form method="post" action="${path}/test">${view.csrfField}<button class="primary">${t.test}</button></form>

@@ -9,9 +9,9 @@ import { fieldNote } from '../view/field.ts';
 const fieldNames = ['url', 'description', 'kinds', 'signature_header', 'max_per_second'] as const;
 export type FieldProblems = Partial<Record<(typeof fieldNames)[number], string>>;
 
-const textOf = (form: URLSearchParams, name: string): string | undefined => {
+const textOf = (form: URLSearchParams, name: string): string | null => {
   const text = (form.get(name) ?? '').trim();
-  return text === '' ? undefined : text;
+  return text === '' ? null : text;
 };
 
 export const readEndpointForm = (form: URLSearchParams): EndpointFields => ({
@@ -25,16 +25,16 @@ export const readEndpointForm = (form: URLSearchParams): EndpointFields => ({
 
 export const newEndpoint: EndpointFields = {
   url: '',
-  description: undefined,
+  description: null,
   kinds,
-  signatureHeader: undefined,
-  maxPerSecond: undefined,
+  signatureHeader: null,
+  maxPerSecond: null,
   digest: false,
 };
 
 export const fieldsOf = (endpoint: WebhookEndpoint): EndpointFields => ({
   ...endpoint,
-  maxPerSecond: endpoint.maxPerSecond?.toString(),
+  maxPerSecond: endpoint.maxPerSecond?.toString() ?? null,
 });
 
 /** The error messages of a refusal by field; undefined when the refusal is not about fields. */
@@ -72,7 +72,7 @@ const moreFields = (view: View, fields: EndpointFields, problems: FieldProblems)
   const t = view.texts.restaurant.webhooks;
   const header = fieldNote('signature_header', problems.signature_header);
   const rate = fieldNote('max_per_second', problems.max_per_second);
-  const isOpen = [fields.signatureHeader, fields.maxPerSecond].some((value) => value !== undefined) || fields.digest;
+  const isOpen = [fields.signatureHeader, fields.maxPerSecond].some((value) => value !== null) || fields.digest;
   return html`<details${isOpen && html` open`}><summary>${t.more}</summary>
 <label>${t.signatureHeader} <span class="hint">${t.signatureHeaderHint}</span>
 <input name="signature_header" maxlength="64" autocomplete="off" value="${fields.signatureHeader ?? ''}"${header.attributes}></label>${header.line}

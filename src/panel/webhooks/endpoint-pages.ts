@@ -4,6 +4,7 @@ import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import { readCursor } from '../page/read-query.ts';
 import type { EndpointFields, PanelRestaurant, WebhookEndpoint } from '../ports/restaurant.ts';
+import { knownKinds } from '../restaurant/notification-pages.ts';
 import { pathOfRestaurant, requestedRestaurant, restaurantPath, restaurantRoles } from '../restaurant/paths.ts';
 import { deliveriesTopic } from '../restaurant/topics.ts';
 import { pathOfDeliveries } from './delivery-filter.ts';
@@ -130,7 +131,9 @@ ${actions(view, path, endpoint)}
 const switchedOff = async (view: View, restuid: string, { kinds }: WebhookEndpoint): Promise<Html | false> => {
   const { webhooks: t, notifications } = view.texts.restaurant;
   const on = await view.ports.restaurant.notifications.read(restuid);
-  const off = kinds.filter((kind) => !on[kind]).map((kind) => notifications.kinds[kind]);
+  const off = knownKinds(kinds)
+    .filter((kind) => !on[kind])
+    .map((kind) => notifications.kinds[kind]);
   return (
     off.length > 0 &&
     html`<p class="message warn">${t.switchedOff(off.join(', '))} <a href="${pathOfRestaurant(restuid, '/notifications')}">${notifications.nav}</a></p>`
@@ -144,7 +147,7 @@ const actions = ({ texts, csrfField }: View, path: string, endpoint: WebhookEndp
   return html`<div class="row">
 <form method="post" action="${path}/test">${csrfField}<button class="primary" aria-describedby="test-hint">${t.test}</button></form>
 <a class="button" href="${path}/rotate">${t.rotate}</a>
-${endpoint.previousSecretExpires !== undefined && html`<a class="button" href="${path}/finish">${t.finish}</a>`}
+${endpoint.previousSecretExpires !== null && html`<a class="button" href="${path}/finish">${t.finish}</a>`}
 ${endpoint.enabled ? html`<a class="button" href="${path}/disable">${t.disable}</a>` : post('enable', t.enable)}
 <a class="button" href="${path}/remove">${t.remove}</a></div>
 <p class="hint" id="test-hint">${t.testHint}</p>`;

@@ -3,6 +3,7 @@ import { type Html, type HtmlValue, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import { withQuery } from '../page/page-path.ts';
 import type { Listed, WebhookEndpoint } from '../ports/restaurant.ts';
+import { knownKinds } from '../restaurant/notification-pages.ts';
 import { pathOfRestaurant } from '../restaurant/paths.ts';
 import { deliveriesTopic } from '../restaurant/topics.ts';
 import { badge } from '../view/badge.ts';
@@ -17,13 +18,12 @@ export const pathOfEndpoint = (restuid: string, uid: string, more = ''): string 
 const endpointState = ({ texts }: View, endpoint: WebhookEndpoint): Html => {
   const t = texts.restaurant.webhooks.states;
   if (!endpoint.enabled) return badge('plain', t.disabled);
-  if (endpoint.failingSince !== undefined) return badge('bad', t.failing);
+  if (endpoint.failingSince !== null) return badge('bad', t.failing);
   const { lastSuccess, lastFailure } = endpoint;
   // The endpoint failed before it was disabled. Enabling it cleared `failingSince`, so its state is unknown until the
   // next attempt.
-  if (lastFailure !== undefined && (lastSuccess === undefined || lastSuccess < lastFailure))
-    return badge('plain', t.again);
-  return lastSuccess === undefined ? badge('plain', t.quiet) : badge('good', t.ok);
+  if (lastFailure !== null && (lastSuccess === null || lastSuccess < lastFailure)) return badge('plain', t.again);
+  return lastSuccess === null ? badge('plain', t.quiet) : badge('good', t.ok);
 };
 
 type EndpointPage = { restuid: string; after: string | undefined; endpoints: Listed<WebhookEndpoint> };
@@ -34,11 +34,13 @@ export const endpointTable = (view: View, { restuid, after, endpoints }: Endpoin
   const pathOf = (cursor?: string): string => withQuery(pathOfRestaurant(restuid, '/webhooks'), { after: cursor });
   const row = (endpoint: WebhookEndpoint): HtmlValue[] => [
     html`<a id="open-${endpoint.uid}" href="${pathOfEndpoint(restuid, endpoint.uid)}">${endpoint.url}</a>${
-      endpoint.description !== undefined && html`<br><span class="hint">${endpoint.description}</span>`
+      endpoint.description !== null && html`<br><span class="hint">${endpoint.description}</span>`
     }`,
     endpointState(view, endpoint),
-    endpoint.kinds.map((kind) => notifications.kinds[kind]).join(', '),
-    endpoint.lastSuccess === undefined ? t.never : time(endpoint.lastSuccess, 'relative'),
+    knownKinds(endpoint.kinds)
+      .map((kind) => notifications.kinds[kind])
+      .join(', '),
+    endpoint.lastSuccess === null ? t.never : time(endpoint.lastSuccess, 'relative'),
     endpoint.nextTry === undefined ? t.nothing : nextTry(view, endpoint.nextTry),
   ];
   return html`<section id="endpoints" aria-label="${t.nav}" hx-get="${pathOf(after)}" hx-trigger="sse:${deliveriesTopic}" hx-swap="outerHTML">${
@@ -53,27 +55,29 @@ export const endpointNow = (view: View, endpoint: WebhookEndpoint): Html => {
   const t = view.texts.restaurant.webhooks;
   const { disabledReason, failingSince, lastSuccess, lastFailure, previousSecretExpires } = endpoint;
   return html`<dl class="facts">
-<dt>${t.state}</dt><dd>${endpointState(view, endpoint)}${disabledReason !== undefined && html` ${t.reasons[disabledReason]}`}${
-    endpoint.enabled && failingSince !== undefined && html` ${t.failingSince} ${time(failingSince)}`
+<dt>${t.state}</dt><dd>${endpointState(view, endpoint)}${disabledReason !== null && html` ${t.reasons[disabledReason]}`}${
+    endpoint.enabled && failingSince !== null && html` ${t.failingSince} ${time(failingSince)}`
   }</dd>
-<dt>${t.lastSuccess}</dt><dd>${lastSuccess === undefined ? t.never : time(lastSuccess)}</dd>
-<dt>${t.lastFailure}</dt><dd>${lastFailure === undefined ? t.never : time(lastFailure)}</dd>
+<dt>${t.lastSuccess}</dt><dd>${lastSuccess === null ? t.never : time(lastSuccess)}</dd>
+<dt>${t.lastFailure}</dt><dd>${lastFailure === null ? t.never : time(lastFailure)}</dd>
 <dt>${t.nextAttempt}</dt><dd>${endpoint.nextTry === undefined ? t.nothing : nextTry(view, endpoint.nextTry, 'moment')}</dd>
-${previousSecretExpires !== undefined && html`<dt>${t.overlapRuns}</dt><dd>${time(previousSecretExpires)}</dd>`}</dl>`;
+${previousSecretExpires !== null && html`<dt>${t.overlapRuns}</dt><dd>${time(previousSecretExpires)}</dd>`}</dl>`;
 };
 
 /** The settings of an endpoint. */
 export const endpointSettings = (view: View, endpoint: WebhookEndpoint): Html => {
   const { webhooks: t, notifications } = view.texts.restaurant;
-  const { owner, signatureHeader, maxPerSecond } = endpoint;
+  const { ownerKind, ownerId, signatureHeader, maxPerSecond } = endpoint;
   return html`<dl class="facts">
 <dt>${t.url}</dt><dd><code>${endpoint.url}</code></dd>
-${endpoint.description !== undefined && html`<dt>${t.description}</dt><dd>${endpoint.description}</dd>`}
-<dt>${t.kinds}</dt><dd>${endpoint.kinds.map((kind) => notifications.kinds[kind]).join(', ')}</dd>
-${signatureHeader !== undefined && html`<dt>${t.signatureHeader}</dt><dd><code>${signatureHeader}</code></dd>`}
-${maxPerSecond !== undefined && html`<dt>${t.maxPerSecond}</dt><dd>${maxPerSecond}</dd>`}
+${endpoint.description !== null && html`<dt>${t.description}</dt><dd>${endpoint.description}</dd>`}
+<dt>${t.kinds}</dt><dd>${knownKinds(endpoint.kinds)
+    .map((kind) => notifications.kinds[kind])
+    .join(', ')}</dd>
+${signatureHeader !== null && html`<dt>${t.signatureHeader}</dt><dd><code>${signatureHeader}</code></dd>`}
+${maxPerSecond !== null && html`<dt>${t.maxPerSecond}</dt><dd>${maxPerSecond}</dd>`}
 ${endpoint.digest && html`<dt>${t.more}</dt><dd>${t.digest}</dd>`}
-<dt>${t.owner}</dt><dd>${owner.kind === 'panel' ? t.ownerPanel : t.ownerClient(owner.id)}</dd>
+<dt>${t.owner}</dt><dd>${ownerKind === 'panel' ? t.ownerPanel : t.ownerClient(ownerId)}</dd>
 <dt>${t.uid}</dt><dd><code>${endpoint.uid}</code></dd>
 <dt>${t.createdAt}</dt><dd>${time(endpoint.created)}</dd></dl>`;
 };

@@ -12,7 +12,8 @@ import { pathOfEndpoint } from './endpoint-parts.ts';
 import { withEndpoint } from './endpoint-secret.ts';
 
 /** Redirects to the log, filtered by the redelivery. */
-const showQueued = (view: View, restuid: string, { uid, queued, isRunning }: Redelivery, back: string): Answer => {
+const showQueued = (view: View, restuid: string, { uid, queued, state }: Redelivery, back: string): Answer => {
+  const isRunning = state === 'running';
   const t = view.texts.restaurant.deliveries;
   if (queued === 0 && !isRunning) return redirect(back, { tone: 'good', text: t.queuedNone });
   const text = isRunning ? t.queuedMore(queued) : t.queued(queued);

@@ -34,16 +34,16 @@ type UsersDeps = {
 };
 
 export type ShownUser = {
-  user_id: string;
+  userId: string;
   email: string;
   role: Role;
   restaurants: readonly string[];
   state: 'active' | 'invited' | 'disabled';
   totp: boolean;
-  created: string;
+  created: Date;
 };
 
-type OneTimeLink = { link: string; expires: string };
+type OneTimeLink = { link: string; expires: Date };
 
 const linkHours = 24;
 
@@ -183,11 +183,11 @@ const makeLink = async (
   const token = newToken();
   const expiresAt = new Date(now.getTime() + linkHours * 3_600_000);
   await replaceLink(tx, { userId, digest: box.digest(token), expiresAt });
-  return { link: `${linkAddress}?token=${token}`, expires: expiresAt.toISOString() };
+  return { link: `${linkAddress}?token=${token}`, expires: expiresAt };
 };
 
 const showUser = (user: UserRow): ShownUser => ({
-  user_id: user.id,
+  userId: user.id,
   email: user.email,
   role: user.role,
   restaurants: user.restaurants,
@@ -198,7 +198,7 @@ const showUser = (user: UserRow): ShownUser => ({
         ? 'invited'
         : 'active',
   totp: user.totpSince !== undefined,
-  created: user.createdAt.toISOString(),
+  created: user.createdAt,
 });
 
 const checkEmail = (text: string): string => {

@@ -178,10 +178,10 @@ const rotateOperation = (api: Api) =>
     handle: async (input) => {
       const { db, params, now } = input;
       const viewer = viewerOf(input);
-      const rotation = params.finish
-        ? 'finish'
-        : { secret: params.secret, overlapHours: params.overlap_hours ?? overlapHoursDefault };
-      const secret = await api.changes.rotateSecret({ db, viewer, now }, params.uid, rotation);
+      const request = { db, viewer, now };
+      const rotation = { secret: params.secret, overlapHours: params.overlap_hours ?? overlapHoursDefault };
+      if (params.finish) await api.changes.finishRotation(request, params.uid);
+      const secret = params.finish ? null : await api.changes.rotateSecret(request, params.uid, rotation);
       return { body: { endpoint: await showOne(api, db, viewer, params.uid, now), secret } };
     },
   });

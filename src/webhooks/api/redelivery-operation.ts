@@ -3,18 +3,10 @@ import { z } from 'zod';
 import { Fault } from '#src/contract/fault.ts';
 import { operation } from '#src/platform/http/operation.ts';
 import { uid } from '#src/platform/http/values.ts';
-import { findRedelivery, type RedeliveryProgress } from '../redeliver/redelivery-store.ts';
+import { findRedelivery, redeliveryStateOf, redeliveryStates } from '../redeliver/redelivery-store.ts';
 import { type Api, viewerOf } from './api.ts';
 import { countsAnswer } from './delivery-params.ts';
 import { isoOrNull } from './endpoint-params.ts';
-
-/** `running`: events are still being queued. `sending`: all are, and some are not finished. `finished`: nothing is left to do. */
-const redeliveryStates = ['running', 'sending', 'finished'] as const;
-
-export const redeliveryStateOf = ({ state, counts }: RedeliveryProgress): (typeof redeliveryStates)[number] => {
-  if (state === 'running') return 'running';
-  return counts.pending + counts.waiting > 0 ? 'sending' : 'finished';
-};
 
 export const redeliveryOperation = (api: Api) =>
   operation({

@@ -66,7 +66,7 @@ export const createEndpoint = async (
   deps: EndpointsDeps,
   endpoint: NewEndpoint,
   alongside?: (tx: Kysely<unknown>, made: Endpoint) => Promise<void>,
-): Promise<{ endpoint_uid: string; secret: string }> => {
+): Promise<{ endpointUid: string; secret: string }> => {
   const errors: FaultDetail[] = (endpoint.kinds ?? [])
     .filter((kind) => !deps.kinds.includes(kind))
     .map((kind) => ({
@@ -84,7 +84,7 @@ export const createEndpoint = async (
     await alongside?.(tx, added.endpoint);
     return added;
   });
-  return { endpoint_uid: made.endpoint.uid, secret: made.secret };
+  return { endpointUid: made.endpoint.uid, secret: made.secret };
 };
 
 /**
@@ -182,10 +182,12 @@ export const removeEndpoint = async (tx: Kysely<unknown>, viewer: Viewer, uid: s
   return true;
 };
 
-export type Rotation = { secret: string | undefined; overlapHours: number } | 'finish';
+/** Without `secret` a new one is made. */
+export type Rotation = { secret?: string | undefined; overlapHours: number };
 
-/** `secret`: the new one; null when an overlap was only ended. */
-type RotationOutcome = { endpoint: Endpoint; secret: string | null } | 'absent' | 'overlap_running';
+type RotationOutcome = { secret: string } | 'absent' | 'overlap_running';
+
+const noOverlap = { previousSecret: null, previousSecretExpires: null };
 
 /** The old secret signs beside the new one until the overlap ends. */
 export const rotateSecret = async (
@@ -197,22 +199,23 @@ export const rotateSecret = async (
   const before = await findEndpoint(tx, viewer, uid, { lock: true });
   if (before === undefined) return 'absent';
   const now = clock.now();
-  const over = { previousSecret: null, previousSecretExpires: null };
-  if (rotation === 'finish') {
-    const endpoint = { ...before, ...over };
-    await saveEndpoint(tx, endpoint);
-    return { endpoint, secret: null };
-  }
   if (before.previousSecretExpires !== null && before.previousSecretExpires > now) return 'overlap_running';
   const secret = rotation.secret ?? makeSecret();
   const expires = new Date(now.getTime() + rotation.overlapHours * 3_600_000);
-  const endpoint: Endpoint = {
+  await saveEndpoint(tx, {
     ...before,
     secret: box.seal(secret, endpointSecretLabel(uid)),
-    ...(rotation.overlapHours === 0 ? over : { previousSecret: before.secret, previousSecretExpires: expires }),
-  };
-  await saveEndpoint(tx, endpoint);
-  return { endpoint, secret };
+    ...(rotation.overlapHours === 0 ? noOverlap : { previousSecret: before.secret, previousSecretExpires: expires }),
+  });
+  return { secret };
+};
+
+/** The old secret signs no longer. Returns false when there is no such endpoint. */
+export const endOverlap = async (tx: Kysely<unknown>, viewer: Viewer, uid: string): Promise<boolean> => {
+  const before = await findEndpoint(tx, viewer, uid, { lock: true });
+  if (before === undefined) return false;
+  await saveEndpoint(tx, { ...before, ...noOverlap });
+  return true;
 };
 
 /** Changes the address without a check; each delivery checks it as always. Throws NOT_FOUND. */

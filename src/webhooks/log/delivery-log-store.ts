@@ -5,6 +5,7 @@ import { timeOfId } from '#src/platform/ids.ts';
 import type { Viewer } from '../endpoints/endpoint.ts';
 import { visibleTo } from '../endpoints/endpoint-store.ts';
 import type { DeliveryState } from '../queue/delivery-state.ts';
+import type { Failure } from '../send/send-result.ts';
 import type { TriedNext } from './next-try.ts';
 
 export type LoggedDelivery = {
@@ -30,7 +31,7 @@ export type LoggedAttempt = {
   started: Date;
   address: string | null;
   status: number | null;
-  failure: string | null;
+  failure: Failure | null;
   retryAfterSeconds: number | null;
   response: string | null;
   dnsMs: number | null;

@@ -146,7 +146,7 @@ export type HistoryStep = {
 /** Deliveries that one step counts at most, the newest first. */
 export const historyStepMax = 500;
 
-export type HistorySpan = { tenant: string; endpointUid: string; from: Date; stepMs: number; steps: number };
+type HistorySpan = { tenant: string; endpointUid: string; from: Date; stepMs: number; steps: number };
 
 /** Deliveries of each span of time by their result, oldest span first. Spans without deliveries are zeros. */
 export const readHistory = async (

@@ -1,54 +1,133 @@
 /** Endpoints and deliveries of one tenant, as the panel shows them. No view holds a secret, sealed or not. */
 import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { type Page, pageOf, readPlace, writePlace } from '#src/platform/db/age-pages.ts';
 import { findWatchedEndpoint, type WatchedEndpoint } from '../endpoints/endpoint-store.ts';
-import { findRedelivery, type RedeliveryProgress } from '../redeliver/redelivery-store.ts';
+import { findRedelivery, type RedeliveryProgress, redeliveryStateOf } from '../redeliver/redelivery-store.ts';
 import { findDelivery, type LoggedAttempt, type LoggedDelivery, listAttempts } from './delivery-log-store.ts';
 import {
   type DeliverySearch,
-  type FoundDeliveries,
-  type HistorySpan,
   type HistoryStep,
+  historyStepMax,
   readDeliveryMark,
   readHistory,
   searchDeliveries,
 } from './delivery-page-store.ts';
 import { listEndpointPage } from './endpoint-page-store.ts';
+import { type NextTry, nextTryOf, nextTryOfEndpoint } from './next-try.ts';
 
-export type ShownEndpoint = Omit<WatchedEndpoint, 'secret' | 'previousSecret' | 'cancelThrough'>;
+/** `nextTry`: undefined when no attempt follows. `previousSecretExpires`: null when no overlap runs. */
+type ShownEndpoint = Omit<
+  WatchedEndpoint,
+  'secret' | 'previousSecret' | 'cancelThrough' | 'nextAttempt' | 'heldUntil'
+> & { nextTry: NextTry | undefined };
 
-export type ShownDelivery = LoggedDelivery & { body: string | null; attempts: LoggedAttempt[] };
+type ShownDelivery = Omit<LoggedDelivery, 'nextAttemptAt' | 'heldUntil' | 'isGivenUp'> & {
+  nextTry: NextTry | undefined;
+};
 
-export type WebhookViews = ReturnType<typeof createWebhookViews>;
+/** `body`: the payload, byte for byte; null when it is no longer kept. */
+type WholeDelivery = ShownDelivery & { body: string | null; attempts: LoggedAttempt[] };
 
-export const createWebhookViews = ({ db }: { db: Kysely<unknown> }) => ({
+/** `isPart`: there are more deliveries; only the newest are counted. */
+type ShownStep = HistoryStep & { isPart: boolean };
+
+/** `counts`: the deliveries by state. */
+type ShownRedelivery = Pick<RedeliveryProgress, 'queued' | 'counts'> & { state: ReturnType<typeof redeliveryStateOf> };
+
+export const createWebhookViews = ({ db, clock }: { db: Kysely<unknown>; clock: Clock }) => ({
   /** Newest first; `after`: the uid behind which the page begins. */
-  listEndpoints: async (page: { tenant: string; after: string | undefined; limit: number }): Promise<ShownEndpoint[]> =>
-    (await listEndpointPage(db, page)).map(shown),
+  listEndpoints: async (
+    tenant: string,
+    { after, limit }: { after: string | undefined; limit: number },
+  ): Promise<Page<ShownEndpoint>> => {
+    const rows = await listEndpointPage(db, { tenant, after, limit: limit + 1 });
+    const now = clock.now();
+    return pageOf(
+      rows.map((row) => showEndpoint(row, now)),
+      limit,
+      ({ uid }) => uid,
+    );
+  },
 
   findEndpoint: async (tenant: string, uid: string): Promise<ShownEndpoint | undefined> => {
     const row = await findWatchedEndpoint(db, { tenant, client: undefined }, uid);
-    return row && shown(row);
+    return row && showEndpoint(row, clock.now());
   },
 
-  searchDeliveries: (search: DeliverySearch): Promise<FoundDeliveries> => searchDeliveries(db, search),
+  /**
+   * Newest first. A page with fewer than `limit` items and a `next` cursor means that the search was cut off; more may
+   * follow.
+   */
+  searchDeliveries: async (
+    tenant: string,
+    { after, limit, ...search }: Omit<DeliverySearch, 'tenant' | 'after'> & { after: string | undefined },
+  ): Promise<Page<ShownDelivery>> => {
+    const { rows, lookedTo } = await searchDeliveries(db, {
+      ...search,
+      tenant,
+      after: readPlace(after),
+      limit: limit + 1,
+    });
+    const now = clock.now();
+    const found = pageOf(
+      rows.map((row) => showDelivery(row, now)),
+      limit,
+      ({ created, uid }) => writePlace({ created, id: uid }),
+    );
+    return lookedTo === undefined ? found : { ...found, next: writePlace(lookedTo) };
+  },
 
-  findDelivery: async (tenant: string, uid: string): Promise<ShownDelivery | undefined> => {
+  findDelivery: async (tenant: string, uid: string): Promise<WholeDelivery | undefined> => {
     const row = await findDelivery(db, { tenant, client: undefined }, uid);
-    return row && { ...row, attempts: await listAttempts(db, row.uid) };
+    if (row === undefined) return undefined;
+    return { ...showDelivery(row, clock.now()), body: row.body, attempts: await listAttempts(db, row.uid) };
   },
 
-  findRedelivery: (tenant: string, uid: string): Promise<RedeliveryProgress | undefined> =>
-    findRedelivery(db, { tenant, client: undefined }, uid),
+  findRedelivery: async (tenant: string, uid: string): Promise<ShownRedelivery | undefined> => {
+    const found = await findRedelivery(db, { tenant, client: undefined }, uid);
+    return found && { state: redeliveryStateOf(found), queued: found.queued, counts: found.counts };
+  },
 
   /** Changes when the newest deliveries or the health of an endpoint change. */
   deliveryMark: (tenant: string): Promise<string> => readDeliveryMark(db, tenant),
 
-  history: (span: HistorySpan): Promise<HistoryStep[]> => readHistory(db, span),
+  /** The results of the deliveries in each of the last `steps` spans of `stepMs`, the oldest first. */
+  history: async (
+    tenant: string,
+    endpointUid: string,
+    { stepMs, steps }: { stepMs: number; steps: number },
+  ): Promise<ShownStep[]> => {
+    // Aligned to whole steps, so that a step counts the same deliveries each time it is shown.
+    const from = new Date((Math.floor(clock.now().getTime() / stepMs) - steps + 1) * stepMs);
+    const history = await readHistory(db, { tenant, endpointUid, from, stepMs, steps });
+    return history.map((step) => ({
+      ...step,
+      isPart: step.atOnce + step.later + step.failed + step.cancelled + step.retrying + step.open >= historyStepMax,
+    }));
+  },
 });
 
-const shown = ({
-  secret: _secret,
-  previousSecret: _previous,
-  cancelThrough: _cancel,
-  ...row
-}: WatchedEndpoint): ShownEndpoint => row;
+const showEndpoint = (
+  {
+    secret: _secret,
+    previousSecret: _previous,
+    cancelThrough: _cancel,
+    nextAttempt,
+    heldUntil,
+    ...row
+  }: WatchedEndpoint,
+  now: Date,
+): ShownEndpoint => {
+  const expires = row.previousSecretExpires;
+  return {
+    ...row,
+    nextTry: nextTryOfEndpoint({ nextAttempt, heldUntil }, now),
+    previousSecretExpires: expires !== null && expires > now ? expires : null,
+  };
+};
+
+const showDelivery = (row: LoggedDelivery, now: Date): ShownDelivery => {
+  const { nextAttemptAt: _next, heldUntil: _held, isGivenUp: _ended, ...delivery } = row;
+  return { ...delivery, nextTry: nextTryOf(row, now) };
+};

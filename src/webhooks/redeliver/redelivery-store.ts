@@ -37,6 +37,14 @@ export type RedeliveryProgress = Pick<Redelivery, 'uid' | 'endpointUid' | 'queue
   lastFinished: Date | null;
 };
 
+/** `running`: events are still being queued. `sending`: all are, and some are not finished. `finished`: nothing is left to do. */
+export const redeliveryStates = ['running', 'sending', 'finished'] as const;
+
+export const redeliveryStateOf = ({ state, counts }: RedeliveryProgress): (typeof redeliveryStates)[number] => {
+  if (state === 'running') return 'running';
+  return counts.pending + counts.waiting > 0 ? 'sending' : 'finished';
+};
+
 /** The cost grows with the number of its own deliveries only. */
 export const findRedelivery = async (
   db: Kysely<unknown>,

@@ -98,7 +98,7 @@ const isListedAt =
 export const rotateWebhookKey = async (
   tx: Kysely<unknown>,
   { box, clock }: Pick<SigningKeysDeps, 'box' | 'clock'>,
-): Promise<{ kid: string; signs_from: string }> => {
+): Promise<{ kid: string; signsFrom: Date }> => {
   await lockSigningKeys(tx);
   const now = clock.now();
   const rows = await listSigningKeys(tx);
@@ -118,7 +118,7 @@ export const rotateWebhookKey = async (
   // The first key signs at once, because receivers know no other.
   const notBefore = rows.length === 0 ? now : new Date(now.getTime() + listedMsBefore);
   const { kid } = await makeKey(tx, box, now, notBefore);
-  return { kid, signs_from: notBefore.toISOString() };
+  return { kid, signsFrom: notBefore };
 };
 
 const makeFirst = ({ db, box, clock }: SigningKeysDeps): Promise<SigningKeyRow[]> =>

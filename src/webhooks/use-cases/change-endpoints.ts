@@ -10,6 +10,7 @@ import {
   addEndpoint,
   type EndpointChanges,
   type EndpointsDeps,
+  endOverlap,
   type NewEndpoint,
   type Rotation,
   removeEndpoint,
@@ -43,8 +44,10 @@ export type ChangeEndpoints = {
   update(request: Request, uid: string, changes: EndpointChanges): Promise<void>;
   /** Throws NOT_FOUND. */
   remove(request: Request, uid: string): Promise<void>;
-  /** Returns the new secret; null when an overlap was only ended. Throws NOT_FOUND, and CONFLICT while an overlap runs. */
-  rotateSecret(request: Request, uid: string, rotation: Rotation): Promise<string | null>;
+  /** Returns the new secret. Throws NOT_FOUND, and CONFLICT while an overlap runs. */
+  rotateSecret(request: Request, uid: string, rotation: Rotation): Promise<string>;
+  /** Ends an overlap now. Throws NOT_FOUND. */
+  finishRotation(request: Request, uid: string): Promise<void>;
   /** Sends one made-up event and stores nothing. Throws NOT_FOUND and OVERLOADED. */
   test(request: Omit<Request, 'now'>, uid: string, signal: AbortSignal): Promise<LoggedAttempt>;
   /** Throws NOT_FOUND, CONFLICT, and VALIDATION_ERROR for a time beyond the retention. */
@@ -80,6 +83,9 @@ export const createChangeEndpoints = (deps: ChangeEndpointsDeps): ChangeEndpoint
       if (outcome === 'overlap_running')
         throw new Fault('CONFLICT', 'The old secret of the last rotation is still in use; end that with finish first');
       return outcome.secret;
+    },
+    finishRotation: async ({ db, viewer }, uid) => {
+      if (!(await endOverlap(db, viewer, uid))) throw noEndpoint();
     },
     test: async ({ db, viewer }, uid, signal) => {
       const endpoint = await findEndpoint(db, viewer, uid);

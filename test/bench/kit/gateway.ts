@@ -84,20 +84,24 @@ export const startBenchGateway = async (
   // Written directly to the store, since each would have an entry in the audit; the last one makes all of them known.
   await sql`
     insert into gateway.revoked_tokens (jti, client_id, expires, revoked_at, epoch)
-    select 'revoked-' || n, ${client.client_id}, now() + interval '1 hour', now(), token_epoch + 1
+    select 'revoked-' || n, ${client.clientId}, now() + interval '1 hour', now(), token_epoch + 1
     from gateway.credential_epoch, generate_series(2, ${revokedTokens}::int) n`.execute(db);
-  const last = { jti: 'revoked-1', clientId: client.client_id, expiresMs: Date.now() + 3_600_000 };
+  const last = { jti: 'revoked-1', clientId: client.clientId, expiresMs: Date.now() + 3_600_000 };
   if (revokedTokens > 0) await revoke(last, { reason: 'bench', actor: 'bench' });
   const authorizations: string[] = [];
   while (authorizations.length < tokens) {
-    authorizations.push(...(await Promise.all(Array.from({ length: 50 }, () => fetchToken(url, client)))));
+    authorizations.push(
+      ...(await Promise.all(
+        Array.from({ length: 50 }, () => fetchToken(url, { client_id: client.clientId, client_secret: client.secret })),
+      )),
+    );
   }
   return {
     url,
     authorizations,
-    clientId: client.client_id,
-    clientSecret: client.client_secret,
-    apiKey: key.api_key,
+    clientId: client.clientId,
+    clientSecret: client.secret,
+    apiKey: key.value,
     close: async () => {
       server.closeAllConnections();
       server.close();

@@ -66,7 +66,7 @@ export const openHarness = async (serverUrl: string, name: string) => {
   const box = createSecretBox(masterKey);
   const addEndpoint = async (tenant: string, target: string): Promise<{ uid: string; secret: string }> => {
     await setKinds(db, tenant, { customers: true });
-    const { endpoint_uid: uid, secret } = await createEndpoint(
+    const { endpointUid: uid, secret } = await createEndpoint(
       { db, box, clock: systemClock, kinds: ['customers'], rules: { allowPrivate: true, allowedOrigins: [] } },
       { tenant, url: target, owner: { kind: 'panel', id: 'bench' } },
     );

@@ -43,14 +43,14 @@ test('A-013 no credential is INVALID_AUTH with a challenge that names no error',
 });
 
 test('A-014 the right API key opens a read operation', async () => {
-  const { api_key, key_id } = await createKey();
+  const { value: api_key, keyId: key_id } = await createKey();
   expect((await get(api_key)).status).toBe(200);
   expect(api_key).toMatch(/^opk_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$/);
   expect(api_key.startsWith(`${key_id}_`)).toBe(true);
 });
 
 test('A-049 an API key holds its fixed scopes and no other', async () => {
-  const { api_key } = await createKey();
+  const { value: api_key } = await createKey();
   const open: string[] = [];
   for (const [scope, method, path] of [
     ['read:menu', 'GET', '/api/menu/categories'],
@@ -67,18 +67,10 @@ test('A-049 an API key holds its fixed scopes and no other', async () => {
 
 test('unknown, revoked, expired and malformed keys are one INVALID_KEY', async () => {
   const revoked = await createKey();
-  await harness.credentials.revokeApiKey(revoked.key_id);
+  await harness.credentials.revokeApiKey(revoked.keyId);
   const ended = await createKey(new Date(harness.clock.now().getTime() - 1));
   const replies = [];
-  for (const key of [
-    newApiKey().value,
-    revoked.api_key,
-    ended.api_key,
-    'x',
-    'opk_',
-    `${revoked.api_key}x`,
-    'é'.repeat(66),
-  ]) {
+  for (const key of [newApiKey().value, revoked.value, ended.value, 'x', 'opk_', `${revoked.value}x`, 'é'.repeat(66)]) {
     const reply = await get(key);
     expect([reply.status, reply.json.error]).toEqual([401, 'INVALID_KEY']);
     expect(reply.headers['www-authenticate']).toBe(plainChallenge());
@@ -88,7 +80,7 @@ test('unknown, revoked, expired and malformed keys are one INVALID_KEY', async (
 });
 
 test('a key ends when it expires, also one that is in use', async () => {
-  const { api_key } = await createKey(new Date(harness.clock.now().getTime() + 60_000));
+  const { value: api_key } = await createKey(new Date(harness.clock.now().getTime() + 60_000));
   expect((await get(api_key)).status).toBe(200);
   harness.clock.move(60_000);
   expect((await get(api_key)).status).toBe(401);
@@ -106,7 +98,7 @@ test('a mistyped or cut value is refused without a lookup', () => {
 });
 
 test('A-015 an API key beside client headers, or sent twice, is ambiguous and the header is named', async () => {
-  const { api_key } = await createKey();
+  const { value: api_key } = await createKey();
   const client = await harness.createClient([tenant]);
   const both = await sendRequest(harness.url, 'GET', read, {
     headers: { 'x-api-key': api_key, ...clientHeaders(client) },
@@ -147,19 +139,19 @@ test('A-020 another Authorization scheme alone is INVALID_AUTH with the Bearer c
 
 test('A-022 a key revoked anywhere is refused by every gateway within 1 s, and stays refused', async () => {
   const other = await harness.openDoor();
-  const { api_key, key_id } = await createKey();
+  const { value: api_key, keyId: key_id } = await createKey();
   const kept = await createKey();
   for (const url of [harness.url, other.url]) expect((await get(api_key, url)).status).toBe(200);
   await harness.credentials.revokeApiKey(key_id);
   for (const url of [harness.url, other.url]) {
     await expect.poll(async () => (await get(api_key, url)).status, withinASecond).toBe(401);
-    expect((await get(kept.api_key, url)).status).toBe(200);
+    expect((await get(kept.value, url)).status).toBe(200);
   }
 });
 
 test('A-022 a gateway without its background services also refuses a revoked key within 1 s', async () => {
   const unnotified = await harness.openDoor({ runsServices: false });
-  const { api_key, key_id } = await createKey();
+  const { value: api_key, keyId: key_id } = await createKey();
   expect((await get(api_key, unnotified.url)).status).toBe(200);
   await harness.credentials.revokeApiKey(key_id);
   await expect.poll(async () => (await get(api_key, unnotified.url)).status, withinASecond).toBe(401);
@@ -168,7 +160,7 @@ test('A-022 a gateway without its background services also refuses a revoked key
 test('while the store is cut off or silent, known keys are accepted for 1 s at most, and no key after that; it recovers alone', async () => {
   const line = await openStoreLine(harness.database.url);
   const door = await harness.openDoor({ pool: line.pool });
-  const { api_key } = await createKey();
+  const { value: api_key } = await createKey();
   const client = await harness.createClient([tenant]);
   const token = await tokenOf(door.url, client);
   const callers: Record<string, string>[] = [{ 'x-api-key': api_key }, clientHeaders(client), bearer(token)];
@@ -201,7 +193,7 @@ test('while the store is cut off or silent, known keys are accepted for 1 s at m
 
 test('A-025 A-026 the key of a tenant that is gone is RESTAURANT_NOT_FOUND, of one with API access off API_DISABLED', async () => {
   const own = await harness.createTenant();
-  const { api_key } = await harness.credentials.createApiKey({ tenant: own, name: 'test' });
+  const { value: api_key } = await harness.credentials.createApiKey({ tenant: own, name: 'test' });
   await harness.credentials.setTenantApiEnabled(own, false);
   expect([(await get(api_key)).status, (await get(api_key)).json.error]).toEqual([403, 'API_DISABLED']);
   await harness.credentials.removeTenant(own);

@@ -254,7 +254,7 @@ test('A-051 a scope that the client has lost since is missing from its tokens', 
 
 test('A-015 a Bearer token beside another credential is ambiguous and answered in the OAuth dialect', async () => {
   const token = await tokenOf(harness.url, client);
-  const { api_key } = await harness.credentials.createApiKey({ tenant, name: 'test' });
+  const { value: api_key } = await harness.credentials.createApiKey({ tenant, name: 'test' });
   const sent: (string[] | Record<string, string>)[] = [
     { ...bearer(token), 'x-api-key': api_key },
     { ...bearer(token), ...clientHeaders(client) },

@@ -62,7 +62,7 @@ test('A-018 an unknown client, a disabled client, and a wrong, ended or foreign 
     ['unknown', 'nothing'],
     [client.client_id, newClientSecret().value],
     [client.client_id, other.client_secret],
-    [client.client_id, ended.client_secret],
+    [client.client_id, ended.secret],
     [client.client_id, client.client_id],
     [disabled.client_id, disabled.client_secret],
   ] as const) {
@@ -89,14 +89,14 @@ test('A-015 one client header sent twice is ambiguous and named', async () => {
 
 test('A-023 two live secrets are both accepted until one is revoked', async () => {
   const own = await harness.credentials.createClient({ name: 'rotating', tenants: [tenant] });
-  const second = await harness.credentials.addClientSecret(own.client_id);
+  const second = await harness.credentials.addClientSecret(own.clientId);
   const status = async (client_secret: string) =>
-    (await get(clientHeaders({ client_id: own.client_id, client_secret }))).status;
-  await expect.poll(() => status(second.client_secret), withinASecond).toBe(200);
-  expect(await status(own.client_secret)).toBe(200);
-  await harness.credentials.revokeClientSecret(own.secret_id);
-  await expect.poll(() => status(own.client_secret), withinASecond).toBe(401);
-  expect(await status(second.client_secret)).toBe(200);
+    (await get(clientHeaders({ client_id: own.clientId, client_secret }))).status;
+  await expect.poll(() => status(second.secret), withinASecond).toBe(200);
+  expect(await status(own.secret)).toBe(200);
+  await harness.credentials.revokeClientSecret(own.secretId);
+  await expect.poll(() => status(own.secret), withinASecond).toBe(401);
+  expect(await status(second.secret)).toBe(200);
 });
 
 test('A-022 a client disabled anywhere is refused by every gateway within 1 s', async () => {

@@ -46,7 +46,7 @@ const isoNear = (text: string, time: number): void => {
 test('A-125 a key gets its kind, id, name, fixed scopes, its one restaurant and its expiry', async () => {
   const tenant = await createTenant();
   const expires = new Date(Date.now() + 86_400_000);
-  const { key_id, api_key } = await harness.credentials.createApiKey({ tenant, name: 'Till 1', expires });
+  const { keyId: key_id, value: api_key } = await harness.credentials.createApiKey({ tenant, name: 'Till 1', expires });
   const { status, json, headers } = await get({ 'x-api-key': api_key });
   expect([status, headers['cache-control']]).toEqual([200, 'no-store']);
   expect(Object.keys(json)).toEqual(['success', 'credential', 'rate']);
@@ -81,7 +81,7 @@ test('A-125 a client gets its grants, and the expiry of a secret in rotation', a
   expect(json.credential.restaurants.map(({ uid }: { uid: string }) => uid)).toEqual(granted);
   const ends = new Date(Date.now() + 3_600_000);
   const retiring = await harness.credentials.addClientSecret(client.client_id, ends);
-  const again = { client_id: client.client_id, client_secret: retiring.client_secret };
+  const again = { client_id: client.client_id, client_secret: retiring.secret };
   await until(async () => (await get(clientHeaders(again))).status === 200);
   isoNear((await get(clientHeaders(again))).json.credential.retiring_iso, ends.getTime());
 });
@@ -121,7 +121,7 @@ test('A-125 HEAD has the status and length of GET; without a credential it is 40
 test('A-026 with API access off, /whoami is 200 and shows that, and every other operation is API_DISABLED', async () => {
   const tenant = await createTenant();
   const client = await harness.createClient([tenant]);
-  const { api_key } = await harness.credentials.createApiKey({ tenant, name: 'key' });
+  const { value: api_key } = await harness.credentials.createApiKey({ tenant, name: 'key' });
   const token = await tokenOf(harness.url, client);
   await harness.credentials.setTenantApiEnabled(tenant, false);
   for (const headers of [{ 'x-api-key': api_key }, clientHeaders(client), bearer(token)] as Headers[]) {
@@ -234,7 +234,7 @@ test('reasons: missing scopes, parameters, restaurants without a grant, refusals
     new Date(harness.clock.now().getTime() - 1),
   );
   await until(async () => {
-    const found = await reasonAfter({ ...mine, 'x-client-secret': ended.client_secret });
+    const found = await reasonAfter({ ...mine, 'x-client-secret': ended.secret });
     return found.reason === 'secret_ended';
   }, withinASecond.timeout);
 });

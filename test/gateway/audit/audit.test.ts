@@ -138,7 +138,7 @@ test('while the audit cannot be written, answers wait for 2 s; then a token requ
 
 test('allowed requests are recorded shortly after, each id once, grouped by caller and route', async () => {
   const key = await harness.credentials.createApiKey({ tenant, name: 'till' });
-  const headers = { 'x-api-key': key.api_key };
+  const headers = { 'x-api-key': key.value };
   const replies = await Promise.all(
     Array.from({ length: 40 }, () => sendRequest(harness.url, 'GET', read, { headers })),
   );
@@ -147,7 +147,7 @@ test('allowed requests are recorded shortly after, each id once, grouped by call
     return String(answered['x-request-id']);
   });
   const found = await rowsWhen(
-    () => rows("action = 'request.allowed' and credential_id = $1", key.key_id),
+    () => rows("action = 'request.allowed' and credential_id = $1", key.keyId),
     (all) => all.reduce((sum, { count }) => sum + count, 0) >= 40,
   );
   expect(found.flatMap(({ request_ids }) => request_ids).toSorted()).toEqual(ids.toSorted());
@@ -193,11 +193,11 @@ test('all events of one credential value have the same fingerprint', async () =>
 test('every change of a credential is recorded with its actor in the transaction of the change', async () => {
   const { credentials } = harness;
   const made = await credentials.createClient({ name: 'x', tenants: [tenant] });
-  const id = made.client_id;
+  const id = made.clientId;
   await credentials.setClientScopes(id, ['read:menu']);
   await credentials.quarantine('client', id, 'looks odd');
   await credentials.reactivate('client', id, 'was fine');
-  const { secret_id } = await credentials.rotateClientSecret(id, 1);
+  const { secretId: secret_id } = await credentials.rotateClientSecret(id, 1);
   await credentials.retireClientSecret(id, secret_id, true);
   await credentials.withdrawTenant(id, tenant);
   await credentials.revokeClientTokens(id);

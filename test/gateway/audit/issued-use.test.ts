@@ -58,7 +58,7 @@ test('F-41 the trace of a leaked secret sums up allowed and refused requests wit
   // A token of another secret of the same client, which did not leak.
   const other = {
     ...client,
-    client_secret: (await harness.credentials.addClientSecret(client.client_id)).client_secret,
+    client_secret: (await harness.credentials.addClientSecret(client.client_id)).secret,
   };
   await until(
     async () => (await sendRequest(harness.url, 'GET', read, { headers: clientHeaders(other) })).status === 200,
@@ -97,19 +97,19 @@ test('F-41 the trace of a token and of an API key counts allowed and refused req
   await door.close();
   const key = await harness.credentials.createApiKey({ tenant, name: 'leaked' });
   await until(
-    async () => (await sendRequest(harness.url, 'GET', read, { headers: { 'x-api-key': key.api_key } })).status === 200,
+    async () => (await sendRequest(harness.url, 'GET', read, { headers: { 'x-api-key': key.value } })).status === 200,
   );
-  await harness.credentials.quarantine('api_key', key.key_id, 'seen elsewhere');
+  await harness.credentials.quarantine('api_key', key.keyId, 'seen elsewhere');
   // A change takes up to a second, during which calls are still allowed.
   let allowed = 1;
   await until(async () => {
-    const { status } = await sendRequest(harness.url, 'GET', read, { headers: { 'x-api-key': key.api_key } });
+    const { status } = await sendRequest(harness.url, 'GET', read, { headers: { 'x-api-key': key.value } });
     if (status === 200) allowed += 1;
     return status === 403;
   });
-  await call(read, { 'x-api-key': key.api_key }, 8, 403);
+  await call(read, { 'x-api-key': key.value }, 8, 403);
   await written(`token_id = '${decodeJwt(token).jti}' and action = 'request.allowed'`, 7);
-  const ofKey = await readTrace(deps(), key.api_key);
+  const ofKey = await readTrace(deps(), key.value);
   expect(ofKey).toMatchObject({ calls: allowed, refused: 9, tokens: 0, issuedUse: null });
   const ofToken = await readTrace(deps(), token);
   expect(ofToken).toMatchObject({ calls: 7, refused: 130, issuedUse: null });

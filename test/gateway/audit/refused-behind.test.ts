@@ -52,7 +52,7 @@ test('F-26 a 401 or 403 of the upstream is recorded as request.denied with reaso
   const client = pick(await harness.createClient([tenant]));
   const token = await tokenOf(harness.url, client);
   const key = await harness.credentials.createApiKey({ tenant, name: 'key' });
-  const callers = [bearer(token), clientHeaders(client), { 'x-api-key': key.api_key }];
+  const callers = [bearer(token), clientHeaders(client), { 'x-api-key': key.value }];
   for (const [status, code, reason] of [
     [401, 'UNAUTHORIZED', 'restaurant_not_granted'],
     [403, 'UNAUTHORIZED', 'restaurant_not_granted'],
@@ -103,10 +103,10 @@ test('F-26 404 and 405 of known callers are recorded with the caller, many reque
     Promise.all(Array.from({ length: 20 }, () => sendRequest(harness.url, method, path, { headers })));
   for (let i = 0; i < times / 20; i += 1) {
     for (const reply of await ask(bearer(token), 'GET', '/api/admin/tenants')) expect(reply.status).toBe(404);
-    for (const reply of await ask({ 'x-api-key': key.api_key }, 'DELETE', read)) expect(reply.status).toBe(405);
+    for (const reply of await ask({ 'x-api-key': key.value }, 'DELETE', read)) expect(reply.status).toBe(405);
   }
   const ofClient = { client: client.client_id, action: 'request.denied' };
-  const ofKey = { credential: key.key_id, action: 'request.denied' };
+  const ofKey = { credential: key.keyId, action: 'request.denied' };
   await until(async () => countOf(await find(ofClient)) === times);
   await until(async () => countOf(await find(ofKey)) === times);
   const [probes, refused] = [await find(ofClient), await find(ofKey)];

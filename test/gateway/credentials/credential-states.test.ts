@@ -59,7 +59,7 @@ test('A-024 A-039 a quarantined client is refused by headers, by Bearer and at t
 test('A-024 one secret, or one API key, is quarantined without the others', async () => {
   const made = await harness.createClient([tenant]);
   const { client_id, secret_id } = made as typeof made & { secret_id: string };
-  const second = { client_id, client_secret: (await harness.credentials.addClientSecret(client_id)).client_secret };
+  const second = { client_id, client_secret: (await harness.credentials.addClientSecret(client_id)).secret };
   await harness.credentials.quarantine('secret', secret_id, 'laptop lost');
   await becomes(clientHeaders(made), 403);
   const atEndpoint = await postToken(harness.url, { ...grant, ...pick(made) });
@@ -69,15 +69,15 @@ test('A-024 one secret, or one API key, is quarantined without the others', asyn
 
   const key = await harness.credentials.createApiKey({ tenant, name: 'till' });
   const other = await harness.credentials.createApiKey({ tenant, name: 'printer' });
-  expect((await get({ 'x-api-key': key.api_key })).status).toBe(200);
-  await harness.credentials.quarantine('api_key', key.key_id, 'used from an unknown address');
-  await becomes({ 'x-api-key': key.api_key }, 403);
-  const refused = await get({ 'x-api-key': key.api_key });
+  expect((await get({ 'x-api-key': key.value })).status).toBe(200);
+  await harness.credentials.quarantine('api_key', key.keyId, 'used from an unknown address');
+  await becomes({ 'x-api-key': key.value }, 403);
+  const refused = await get({ 'x-api-key': key.value });
   expect(refused.json.error).toBe('UNAUTHORIZED');
   expect(refused.json.message).toContain('used from an unknown address');
-  expect((await get({ 'x-api-key': other.api_key })).status).toBe(200);
-  await harness.credentials.reactivate('api_key', key.key_id, 'checked');
-  await becomes({ 'x-api-key': key.api_key }, 200);
+  expect((await get({ 'x-api-key': other.value })).status).toBe(200);
+  await harness.credentials.reactivate('api_key', key.keyId, 'checked');
+  await becomes({ 'x-api-key': key.value }, 200);
 });
 
 test('each state is stored with reason, actor and time, and a disabled client stays disabled', async () => {
@@ -101,21 +101,21 @@ test('each state is stored with reason, actor and time, and a disabled client st
   });
 
   const key = await harness.credentials.createApiKey({ tenant, name: 'old', expires: new Date(Date.now() - 1_000) });
-  const [entry] = (await harness.credentials.listApiKeys(tenant)).filter(({ id }) => id === key.key_id);
+  const [entry] = (await harness.credentials.listApiKeys(tenant)).filter(({ id }) => id === key.keyId);
   expect(entry).toMatchObject({ state: 'expired', name: 'old' });
 });
 
 test('A-022 all keys of a tenant are revoked at once, and keys of another tenant stay valid', async () => {
   const [one, two] = [await harness.createTenant(), await harness.createTenant()];
-  const keys: { key_id: string; api_key: string }[] = [];
+  const keys: { keyId: string; value: string }[] = [];
   for (const of of [one, one, two]) keys.push(await harness.credentials.createApiKey({ tenant: of, name: 'k' }));
   const status = (): Promise<number[]> =>
-    Promise.all(keys.map(async ({ api_key }) => (await get({ 'x-api-key': api_key })).status));
+    Promise.all(keys.map(async ({ value }) => (await get({ 'x-api-key': value })).status));
   expect(await status()).toEqual([200, 200, 200]);
   expect((await harness.credentials.revokeTenantKeys(one)).sort()).toEqual(
     keys
       .slice(0, 2)
-      .map(({ key_id }) => key_id)
+      .map(({ keyId }) => keyId)
       .sort(),
   );
   await expect.poll(status, withinASecond).toEqual([401, 401, 200]);
@@ -127,14 +127,14 @@ test('the use of a secret, a key and a token is counted with time and address, a
   const { pool } = harness.database;
   const door = await harness.openDoor();
   const token = await tokenOf(door.url, client);
-  for (const headers of [clientHeaders(client), clientHeaders(client), { 'x-api-key': key.api_key }, bearer(token)]) {
+  for (const headers of [clientHeaders(client), clientHeaders(client), { 'x-api-key': key.value }, bearer(token)]) {
     expect((await sendRequest(door.url, 'GET', read, { headers })).status).toBe(200);
   }
   expect(
     (await sendRequest(door.url, 'GET', read, { headers: clientHeaders({ ...client, client_secret: 'x' }) })).status,
   ).toBe(401);
   // Requests do not write; a stopping gateway writes its counts.
-  expect((await pool.query('select 1 from gateway.credential_use where credential = $1', [key.key_id])).rows).toEqual(
+  expect((await pool.query('select 1 from gateway.credential_use where credential = $1', [key.keyId])).rows).toEqual(
     [],
   );
   await door.close();
@@ -144,7 +144,7 @@ test('the use of a secret, a key and a token is counted with time and address, a
   expect(secrets[0]).toMatchObject({ calls5m: 3, state: 'active', safeToRetire: false });
   expect(secrets[0]?.lastAddress).toMatch(/127\.0\.0\.1$/);
   expect(Math.abs((secrets[0]?.lastUsed?.getTime() ?? 0) - Date.now())).toBeLessThan(5_000);
-  const shownKey = (await harness.credentials.listApiKeys(tenant)).find(({ id }) => id === key.key_id);
+  const shownKey = (await harness.credentials.listApiKeys(tenant)).find(({ id }) => id === key.keyId);
   expect(shownKey).toMatchObject({ calls5m: 1, lastUsed: expect.any(Date) });
   const tokens = await pool.query('select calls from gateway.credential_calls where credential = $1', [
     client.client_id,

@@ -17,7 +17,7 @@ const get = (headers: Headers, target = read): Promise<Reply> => sendRequest(har
 const createKey = async (expires?: Date) => {
   const tenant = await harness.createTenant();
   const key = await harness.credentials.createApiKey({ tenant, name: 'till', ...(expires && { expires }) });
-  return { tenant, id: key.key_id, headers: { 'x-api-key': key.api_key } };
+  return { tenant, id: key.keyId, headers: { 'x-api-key': key.value } };
 };
 
 /** Repeats the request until it is refused as expected, and returns its id. */

@@ -23,7 +23,7 @@ test('A-023 after a rotation both secrets work by headers and at the token endpo
   const { client_id } = old;
   expect(await status(clientHeaders(old))).toBe(200);
   const made = await harness.credentials.rotateClientSecret(client_id, 2);
-  const fresh = { client_id, client_secret: made.client_secret };
+  const fresh = { client_id, client_secret: made.secret };
   for (const one of [old, fresh]) {
     await expect.poll(() => status(clientHeaders(one)), withinASecond).toBe(200);
     const { client_secret } = one;
@@ -57,7 +57,7 @@ test('an overlap is 0 to 30 days; with 0 the old secret ends within 1 s; a longe
   expect(await status(clientHeaders(old))).toBe(200);
   const last = await harness.credentials.rotateClientSecret(client_id, 0);
   await expect.poll(() => status(clientHeaders(old)), withinASecond).toBe(401);
-  expect(await status(clientHeaders({ client_id, client_secret: last.client_secret }))).toBe(200);
+  expect(await status(clientHeaders({ client_id, client_secret: last.secret }))).toBe(200);
 });
 
 /** Calls through a gateway of its own, which writes the counted use when it is closed. */
@@ -79,11 +79,11 @@ test('F-40 a secret is safe to retire only when a newer one was used and it was 
   await expect(retire(secret_id)).rejects.toMatchObject(refused(/not used yet/));
 
   const made = await harness.credentials.rotateClientSecret(client_id, 720);
-  const fresh = { client_id, client_secret: made.client_secret };
+  const fresh = { client_id, client_secret: made.secret };
   expect(await advice()).toEqual(['not_used_yet', 'not_used_yet']);
   await useAll(clientHeaders(old));
   expect(await advice()).toEqual(['successor_not_used', 'not_used_yet']);
-  await expect(retire(made.secret_id)).rejects.toMatchObject(refused(/not used yet/));
+  await expect(retire(made.secretId)).rejects.toMatchObject(refused(/not used yet/));
 
   // The length of the silence does not matter: no use of the new secret shows that the client has changed to it.
   harness.clock.move(72 * hourMs);
@@ -93,7 +93,7 @@ test('F-40 a secret is safe to retire only when a newer one was used and it was 
   harness.clock.move(25 * hourMs);
   expect(await advice()).toEqual(['used_lately', 'newest']);
   await expect(retire(secret_id)).rejects.toMatchObject(refused(/last used at .* longest pause .* 2592\d\d seconds/));
-  await expect(retire(made.secret_id)).rejects.toMatchObject(refused(/the newest credential/));
+  await expect(retire(made.secretId)).rejects.toMatchObject(refused(/the newest credential/));
   const { secrets } = await harness.credentials.showClient(client_id);
   expect(secrets.map(({ safeToRetire }) => safeToRetire)).toEqual([false, false]);
 
@@ -103,8 +103,8 @@ test('F-40 a secret is safe to retire only when a newer one was used and it was 
   await expect.poll(() => status(clientHeaders(old)), withinASecond).toBe(401);
   expect(await status(clientHeaders(fresh))).toBe(200);
   expect(await advice()).toEqual([null, 'only_one']);
-  await expect(retire(made.secret_id)).rejects.toMatchObject(refused(/only live credential/));
-  await retire(made.secret_id, true);
+  await expect(retire(made.secretId)).rejects.toMatchObject(refused(/only live credential/));
+  await retire(made.secretId, true);
   await expect.poll(() => status(clientHeaders(fresh)), withinASecond).toBe(401);
   await expect(retire('ops_absent')).rejects.toMatchObject({ code: 'NOT_FOUND' });
   harness.clock.move(-146 * hourMs);
@@ -113,15 +113,15 @@ test('F-40 a secret is safe to retire only when a newer one was used and it was 
 test('F-40 an API key is safe to retire only when its successor was used and it was unused for longer than ever before', async () => {
   const views = createKeyViews({ db: harness.database.db, clock: harness.clock });
   const old = await harness.credentials.createApiKey({ tenant, name: 'kitchen' });
-  const fresh = await harness.credentials.rotateApiKey(old.key_id, 720);
+  const fresh = await harness.credentials.rotateApiKey(old.keyId, 720);
   const other = await harness.credentials.createApiKey({ tenant, name: 'another' });
   const safe = async (): Promise<unknown[]> =>
-    Promise.all([old, fresh].map(async ({ key_id }) => (await views.find(tenant, key_id))?.safeToRetire));
+    Promise.all([old, fresh].map(async ({ keyId: key_id }) => (await views.find(tenant, key_id))?.safeToRetire));
   expect(await safe()).toEqual([false, false]);
-  await useAll({ 'x-api-key': old.api_key }, { 'x-api-key': other.api_key });
+  await useAll({ 'x-api-key': old.value }, { 'x-api-key': other.value });
   harness.clock.move(30 * hourMs);
   expect(await safe()).toEqual([false, false]);
-  await useAll({ 'x-api-key': old.api_key }, { 'x-api-key': fresh.api_key });
+  await useAll({ 'x-api-key': old.value }, { 'x-api-key': fresh.value });
   harness.clock.move(29 * hourMs);
   expect(await safe()).toEqual([false, false]);
   harness.clock.move(2 * hourMs);
@@ -131,20 +131,20 @@ test('F-40 an API key is safe to retire only when its successor was used and it 
 
 test('an API key is rotated with the same tenant and name and an overlap; an ended key cannot be rotated', async () => {
   const old = await harness.credentials.createApiKey({ tenant, name: 'till' });
-  const fresh = await harness.credentials.rotateApiKey(old.key_id, 1);
+  const fresh = await harness.credentials.rotateApiKey(old.keyId, 1);
   const shown = async () =>
-    (await harness.credentials.listApiKeys(tenant)).filter(({ id }) => [old.key_id, fresh.key_id].includes(id));
+    (await harness.credentials.listApiKeys(tenant)).filter(({ id }) => [old.keyId, fresh.keyId].includes(id));
   expect((await shown()).map(({ name, state }) => [name, state])).toEqual([
     ['till', 'active'],
     ['till', 'active'],
   ]);
   const both = async (): Promise<number[]> => [
-    await status({ 'x-api-key': old.api_key }),
-    await status({ 'x-api-key': fresh.api_key }),
+    await status({ 'x-api-key': old.value }),
+    await status({ 'x-api-key': fresh.value }),
   ];
   expect(await both()).toEqual([200, 200]);
   harness.clock.move(hourMs + 1_000);
   expect(await both()).toEqual([401, 200]);
-  await expect(harness.credentials.rotateApiKey(old.key_id, 1)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  await expect(harness.credentials.rotateApiKey(old.keyId, 1)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   harness.clock.move(-hourMs - 1_000);
 });

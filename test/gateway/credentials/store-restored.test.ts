@@ -91,18 +91,18 @@ test('F-25 after a failover that lost a change, every gateway refuses within a s
   const [lost = '', first = '', second = '', kept = ''] = tokens;
   for (const token of tokens) expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
   const snapshot = await takeSnapshot();
-  await expect.poll(() => everywhere((url) => byKey(url, key.api_key)), withinASecond).toEqual(all(200));
+  await expect.poll(() => everywhere((url) => byKey(url, key.value)), withinASecond).toEqual(all(200));
 
   // These two will be lost: a change of a credential and a revocation of a token. All gateways read both.
   const gone = await harness.credentials.createApiKey({ tenant, name: 'lost' });
   await postToken(harness.url, { token: lost, ...client }, {}, '/api/oauth/revoke');
   await expect.poll(() => everywhere((url) => byToken(url, lost)), withinASecond).toEqual(all(401));
-  expect(await everywhere((url) => byKey(url, gone.api_key))).toEqual(all(200));
-  expect(await everywhere((url) => byKey(url, key.api_key))).toEqual(all(200));
+  expect(await everywhere((url) => byKey(url, gone.value))).toEqual(all(200));
+  expect(await everywhere((url) => byKey(url, key.value))).toEqual(all(200));
 
   // The new history gives the same numbers to other changes.
   const deps = { db: snapshot.db, box: harness.box, clock: harness.clock };
-  await createCredentials(deps).revokeApiKey(key.key_id);
+  await createCredentials(deps).revokeApiKey(key.keyId);
   const revokeToken = createRevokeToken(deps);
   for (const token of [first, second]) {
     const { jti = '', exp = 0 } = decodeJwt(token);
@@ -115,8 +115,8 @@ test('F-25 after a failover that lost a change, every gateway refuses within a s
   expect([after.epoch, after.token_epoch]).toEqual([before.epoch, before.token_epoch + 1]);
   await restore(snapshot);
 
-  await expect.poll(() => everywhere((url) => byKey(url, key.api_key)), withinASecond).toEqual(all(401));
-  expect(await everywhere((url) => byKey(url, gone.api_key))).toEqual(all(401));
+  await expect.poll(() => everywhere((url) => byKey(url, key.value)), withinASecond).toEqual(all(401));
+  expect(await everywhere((url) => byKey(url, gone.value))).toEqual(all(401));
   for (const token of [first, second]) expect(await everywhere((url) => byToken(url, token))).toEqual(all(401));
   // The restored store does not contain the lost revocation, so the token is valid again.
   for (const token of [lost, kept]) expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
@@ -130,23 +130,23 @@ test('F-25 a snapshot restored in place, with open connections and the same numb
   const keys = [];
   for (const name of ['one', 'two']) keys.push(await harness.credentials.createApiKey({ tenant, name }));
   const [one, two] = keys;
-  await harness.credentials.quarantine('api_key', one?.key_id ?? '', 'seen elsewhere');
+  await harness.credentials.quarantine('api_key', one?.keyId ?? '', 'seen elsewhere');
   const row = (await pool.query('select * from gateway.credential_epoch')).rows[0];
-  await harness.credentials.reactivate('api_key', one?.key_id ?? '', 'found');
-  await expect.poll(() => everywhere((url) => byKey(url, one?.api_key ?? '')), withinASecond).toEqual(all(200));
+  await harness.credentials.reactivate('api_key', one?.keyId ?? '', 'found');
+  await expect.poll(() => everywhere((url) => byKey(url, one?.value ?? '')), withinASecond).toEqual(all(200));
   expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
 
   // In one transaction the number falls, and rises to the same value with another change.
   const tx = await pool.connect();
   await tx.query('begin');
-  await tx.query(`update gateway.api_keys set quarantined_reason = 'seen elsewhere' where key_id = $1`, [one?.key_id]);
+  await tx.query(`update gateway.api_keys set quarantined_reason = 'seen elsewhere' where key_id = $1`, [one?.keyId]);
   await tx.query('update gateway.credential_epoch set epoch = $1, mark = $2', [row.epoch, row.mark]);
   await tx.query('update gateway.credential_epoch set epoch = epoch + 1, mark = gen_random_uuid()');
   await tx.query('commit');
   tx.release();
-  await expect.poll(() => everywhere((url) => byKey(url, one?.api_key ?? '')), withinASecond).toEqual(all(403));
-  await harness.credentials.revokeApiKey(two?.key_id ?? '');
-  await expect.poll(() => everywhere((url) => byKey(url, two?.api_key ?? '')), withinASecond).toEqual(all(401));
+  await expect.poll(() => everywhere((url) => byKey(url, one?.value ?? '')), withinASecond).toEqual(all(403));
+  await harness.credentials.revokeApiKey(two?.keyId ?? '');
+  await expect.poll(() => everywhere((url) => byKey(url, two?.value ?? '')), withinASecond).toEqual(all(401));
   expect(await everywhere((url) => byToken(url, token))).toEqual(all(200));
 });
 

@@ -142,8 +142,14 @@ export const openHarness = async (
     upstream,
     url: first.url,
     openDoor,
-    createClient: (of, held) =>
-      credentials.createClient({ name: 'test', tenants: of, ...(held === undefined ? undefined : { scopes: held }) }),
+    createClient: async (of, held) =>
+      formOf(
+        await credentials.createClient({
+          name: 'test',
+          tenants: of,
+          ...(held === undefined ? undefined : { scopes: held }),
+        }),
+      ),
     createTenant: async () => {
       tenants += 1;
       const id = `tenant_${tenants}`;
@@ -182,6 +188,13 @@ export const tokenOf = async (url: string, client: Client, more: Record<string, 
 };
 
 /** `createClient` gives more than what is sent. */
+/** A client under the names of the token endpoint. */
+export const formOf = ({ clientId, ...made }: { clientId: string; secret: string; secretId: string }) => ({
+  client_id: clientId,
+  client_secret: made.secret,
+  secret_id: made.secretId,
+});
+
 export const pick = ({ client_id, client_secret }: Client): Client => ({ client_id, client_secret });
 
 export const basic = (id: string, secret: string): Headers => ({

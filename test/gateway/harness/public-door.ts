@@ -119,7 +119,7 @@ export const openDoor = async (
       tenants: ['rst_1'],
       ...(scopes === undefined ? undefined : { scopes }),
     });
-    return { 'x-client-id': made.client_id, 'x-client-secret': made.client_secret };
+    return { 'x-client-id': made.clientId, 'x-client-secret': made.secret };
   };
   const asClient = await clientWith();
   const tokenFor = async (scopes?: readonly string[]): Promise<Headers> => {
@@ -134,7 +134,7 @@ export const openDoor = async (
     });
     return { authorization: `Bearer ${String(answer.json.access_token)}` };
   };
-  const { api_key, key_id } = await credentials.createApiKey({ tenant: 'rst_1', name: 'test' });
+  const { value: api_key, keyId: key_id } = await credentials.createApiKey({ tenant: 'rst_1', name: 'test' });
   return {
     url,
     port: Number(new URL(url).port),

@@ -101,7 +101,7 @@ test('A-122 headers and tokens of one client use one budget, and a key has its o
     left.push(leftOf(await get(headers)));
   }
   expect(left).toEqual([599, 598, 597, 596]);
-  const { api_key } = await harness.credentials.createApiKey({ tenant, name: 'till' });
+  const { value: api_key } = await harness.credentials.createApiKey({ tenant, name: 'till' });
   expect(leftOf(await get({ 'x-api-key': api_key }))).toBe(599);
 });
 

@@ -132,16 +132,16 @@ test('unknown fields are ignored and fields without a value count as absent', as
 test('A-023 two live secrets of one client both work until the first ends', async () => {
   const client = await harness.credentials.createClient({ name: 'rotating', tenants: [tenant] });
   const ends = new Date(harness.clock.now().getTime() + 60_000);
-  const second = await harness.credentials.addClientSecret(client.client_id, ends);
-  const third = await harness.credentials.addClientSecret(client.client_id);
+  const second = await harness.credentials.addClientSecret(client.clientId, ends);
+  const third = await harness.credentials.addClientSecret(client.clientId);
   const ask = async (client_secret: string) =>
-    (await postToken(harness.url, { ...grant, client_id: client.client_id, client_secret })).status;
-  for (const secret of [client, second, third]) expect(await ask(secret.client_secret)).toBe(200);
+    (await postToken(harness.url, { ...grant, client_id: client.clientId, client_secret })).status;
+  for (const secret of [client, second, third]) expect(await ask(secret.secret)).toBe(200);
   harness.clock.move(60_000);
-  expect(await ask(second.client_secret)).toBe(401);
-  await harness.credentials.revokeClientSecret(client.secret_id);
-  await expect.poll(() => ask(client.client_secret), withinASecond).toBe(401);
-  expect(await ask(third.client_secret)).toBe(200);
+  expect(await ask(second.secret)).toBe(401);
+  await harness.credentials.revokeClientSecret(client.secretId);
+  await expect.poll(() => ask(client.secret), withinASecond).toBe(401);
+  expect(await ask(third.secret)).toBe(200);
 });
 
 test('a token gives access with the scopes that it names and no others', async () => {

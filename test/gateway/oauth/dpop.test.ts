@@ -10,6 +10,7 @@ import { hasRedis, startRedis } from '../../support/redis.ts';
 import { until, withinASecond } from '../../support/until.ts';
 import {
   bearer,
+  formOf,
   type Harness,
   openHarness,
   pick,
@@ -35,7 +36,7 @@ let token: string;
 const callerOf = async (of: Harness, dpopRequired = false): Promise<Caller> => {
   const tenants = [await of.createTenant()];
   const made = await of.credentials.createClient({ name: 'test', tenants, dpopRequired });
-  return { harness: of, client: pick(made), key };
+  return { harness: of, client: pick(formOf(made)), key };
 };
 
 const tokenProof = ({ harness: at, key: own }: Caller, change?: ProofChange): Promise<string> =>
@@ -363,7 +364,7 @@ test('metadata names the algorithms; introspection tells binding and type', asyn
     expect(json.dpop_signing_alg_values_supported).toEqual(['ES256', 'EdDSA', 'PS256', 'RS256']);
   }
   const tenants = [await harness.createTenant()];
-  const asker = pick(await harness.credentials.createClient({ name: 'asker', tenants, mayIntrospect: true }));
+  const asker = pick(formOf(await harness.credentials.createClient({ name: 'asker', tenants, mayIntrospect: true })));
   const { json } = await postToken(harness.url, { ...asker, token }, {}, '/api/oauth/introspect');
   expect([json.active, json.token_type, json.cnf]).toEqual([true, 'DPoP', decodeJwt(token).cnf]);
 });

@@ -2,7 +2,7 @@ import { decodeJwt } from 'jose';
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { withinASecond } from '../../support/until.ts';
-import { type Harness, openHarness, pick, postToken, tokenOf } from '../harness/gateway-harness.ts';
+import { formOf, type Harness, openHarness, pick, postToken, tokenOf } from '../harness/gateway-harness.ts';
 import type { Reply } from '../harness/public-door.ts';
 
 let harness: Harness;
@@ -14,7 +14,9 @@ beforeAll(async () => {
   harness = await openHarness();
   tenant = await harness.createTenant();
   client = pick(await harness.createClient([tenant]));
-  service = pick(await harness.credentials.createClient({ name: 'service', tenants: [tenant], mayIntrospect: true }));
+  service = pick(
+    formOf(await harness.credentials.createClient({ name: 'service', tenants: [tenant], mayIntrospect: true })),
+  );
 });
 
 afterAll(() => harness.close());

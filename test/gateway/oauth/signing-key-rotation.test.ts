@@ -35,7 +35,7 @@ test('A-046 a new key is listed ten minutes before it signs; the old one stays u
     await expect.poll(() => listed(url), withinASecond).toEqual([rotated.kid, old]);
     expect(kidOf(await tokenOf(url, client))).toBe(old);
   }
-  expect(Math.round((Date.parse(rotated.signs_from) - listedAt) / minuteMs)).toBe(10);
+  expect(Math.round((rotated.signsFrom.getTime() - listedAt) / minuteMs)).toBe(10);
   await expect(rotateSigningKey(deps)).rejects.toMatchObject({ code: 'CONFLICT' });
 
   harness.clock.move(9 * minuteMs);

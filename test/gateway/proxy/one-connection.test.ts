@@ -47,12 +47,12 @@ test('callers that share a connection are identified on every request, whatever 
     { headers: bearer(await tokenOf(harness.url, second)), id: second.client_id, kind: 'bearer' },
     { headers: clientHeaders(first), id: first.client_id, kind: 'api_client' },
     { headers: clientHeaders(second), id: second.client_id, kind: 'api_client' },
-    { headers: { 'x-api-key': key.api_key }, id: key.key_id, kind: 'api_key' },
+    { headers: { 'x-api-key': key.value }, id: key.keyId, kind: 'api_key' },
   ];
   const strangers: Record<string, string>[] = [
     {},
     { ...clientHeaders(first), 'x-client-secret': second.client_secret },
-    { 'x-api-key': altered(key.api_key) },
+    { 'x-api-key': altered(key.value) },
     bearer('a.b.c'),
   ];
   const connection = openConnection();

@@ -23,7 +23,7 @@ const makeUser = async (role: string): Promise<{ id: string; email: string; brow
   const token = new URL(made.link).searchParams.get('token') ?? '';
   const browser = panel.visitor(`192.0.2.${count}`);
   await browser.post('/panel/link', { token, password, again: password }, '');
-  return { id: made.user_id, email, browser };
+  return { id: made.userId, email, browser };
 };
 
 const open = async ({ cookies }: Visitor, query: string) => {

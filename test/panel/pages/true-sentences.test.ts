@@ -77,12 +77,12 @@ test('F-40 enabling an account without a password tells that its link has ended,
     expect((await admin.post(`/panel/users/${userId}/${change}`, {})).status).toBe(303);
     return (await admin.get(`/panel/users/${userId}`)).text;
   };
-  await after(invited.user_id, 'disable');
-  expect(await after(invited.user_id, 'enable')).toContain('its former one-time link has ended: make a new link');
+  await after(invited.userId, 'disable');
+  expect(await after(invited.userId, 'enable')).toContain('its former one-time link has ended: make a new link');
   expect((await panel.visitor().get(`/panel/link?token=${tokenOf(invited.link)}`)).status).toBe(410);
   const [known] = (await panel.users.list()).filter(({ email }) => email === 'ada@example.com');
-  await after(known?.user_id ?? '', 'disable');
-  expect(await after(known?.user_id ?? '', 'enable')).toContain('ada@example.com is enabled and can sign in again.');
+  await after(known?.userId ?? '', 'disable');
+  expect(await after(known?.userId ?? '', 'enable')).toContain('ada@example.com is enabled and can sign in again.');
 });
 
 test('F-40 F-56 the last page of a restaurant list says that it is the last, and an unusable search or cursor is refused', async () => {

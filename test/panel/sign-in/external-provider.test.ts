@@ -61,7 +61,7 @@ const signInWith = async (visitor: Visitor, who: Identity, next = '/panel') => {
 };
 
 const makeUser = async (email: string): Promise<string> =>
-  (await panel.users.create('cli:test', { email, role: 'support' })).user_id;
+  (await panel.users.create('cli:test', { email, role: 'support' })).userId;
 
 const isSignedIn = async (visitor: Visitor): Promise<boolean> => (await visitor.get('/panel/account')).status === 200;
 

@@ -25,7 +25,7 @@ const makeUser = async (role = 'support'): Promise<{ id: string; email: string; 
   const browser = panel.visitor();
   const answer = await browser.post('/panel/link', { token, password, again: password });
   expect(answer).toMatchObject({ status: 303, location: '/panel' });
-  return { id: made.user_id, email, browser };
+  return { id: made.userId, email, browser };
 };
 
 const signIn = (visitor: Visitor, email: string, given = password) =>

@@ -3,7 +3,7 @@
  */
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { listTenantStates, pageClients, pageGrants } from '#src/gateway/index.ts';
+import { listOpenTenants, pageClients, pageGrants } from '#src/gateway/index.ts';
 import { restaurantsByUid, searchRestaurants } from '#src/ordering/index.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
@@ -84,7 +84,7 @@ test('no list or search of support reads a grown table from one end to the other
     () => searchRestaurants(db, { search: 'rst_0100', before: undefined, limit: 26 }),
     () => searchRestaurants(db, { search: 'osteria', before: undefined, limit: 26 }),
     () => restaurantsByUid(db, [middle, 'rst_000001']),
-    () => listTenantStates(db, [middle, 'rst_000001']),
+    () => listOpenTenants(db, [middle, 'rst_000001']),
     () => pageClients(db, { limit: 25 }),
     () => pageClients(db, { cursor: first.next ?? '', limit: 25 }),
     () => pageClients(db, { search: 'rara', limit: 25 }),

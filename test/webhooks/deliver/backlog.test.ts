@@ -52,7 +52,7 @@ const states = async (endpointUid: string): Promise<Record<string, number>> => {
 
 test('A-135 a long backlog is cancelled in pieces after a 410, nothing of it is sent, and other endpoints receive meanwhile', async () => {
   const gone = await open(status(410));
-  const { endpoint_uid: uid } = await engine.addEndpoint(gone.url);
+  const { endpointUid: uid } = await engine.addEndpoint(gone.url);
   await fill(uid, 5_000);
   engine.startWorker();
   await until(async () => (await states(uid)).cancelled === 5_000, 30_000);
@@ -71,7 +71,7 @@ test('A-135 a long backlog is cancelled in pieces after a 410, nothing of it is 
 
 test('an endpoint that is enabled again while its backlog is being cancelled gets later events and no earlier ones', async () => {
   const receiver = await open(status(410));
-  const { endpoint_uid: uid } = await engine.addEndpoint(receiver.url);
+  const { endpointUid: uid } = await engine.addEndpoint(receiver.url);
   await fill(uid, 3_000);
   const stop = engine.startWorker();
   await until(() => receiver.received.length > 0);
@@ -99,11 +99,11 @@ test('a claim beside a backlog of 200,000 reads a few pages by index, and a fres
   // Its rate allows nothing for a while, and it has been due for longest: a claim by the oldest due rows would see only
   // these.
   const busy = await open(status(204));
-  const { endpoint_uid: uid } = await engine.addEndpoint(busy.url);
+  const { endpointUid: uid } = await engine.addEndpoint(busy.url);
   await sql`update webhooks.endpoints set max_per_second = 1 where uid = ${uid}`.execute(engine.db);
   await fill(uid, 200_000);
   const fresh = await open();
-  const { endpoint_uid: freshUid } = await engine.addEndpoint(fresh.url, { kinds: ['orders'] });
+  const { endpointUid: freshUid } = await engine.addEndpoint(fresh.url, { kinds: ['orders'] });
   engine.startWorker();
   await until(() => busy.received.length > 0);
   for (let index = 0; index < 20; index += 1) {

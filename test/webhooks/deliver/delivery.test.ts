@@ -93,7 +93,7 @@ test('16 KiB of a long response are stored, and a receiver that answered 200 has
 test('A-135 410 disables the endpoint at once: unfinished deliveries are cancelled and nothing more is sent', async () => {
   const gone = await open(status(410));
   const alive = await open();
-  const { endpoint_uid: uid } = await engine.addEndpoint(gone.url);
+  const { endpointUid: uid } = await engine.addEndpoint(gone.url);
   await engine.addEndpoint(alive.url);
   await engine.record({ entity: 'cus_1', seq: 1 });
   await engine.record({ entity: 'cus_1', seq: 2 });

@@ -15,7 +15,7 @@ const hour = 3_600_000;
 beforeEach(async () => {
   engine = await startEngine();
   receiver = await startReceiver(status(500));
-  ({ endpoint_uid: uid } = await engine.addEndpoint(receiver.url));
+  ({ endpointUid: uid } = await engine.addEndpoint(receiver.url));
 });
 
 afterEach(async () => {

@@ -22,7 +22,7 @@ const children: Killable[] = [];
 beforeEach(async () => {
   engine = await startEngine();
   receiver = await startReceiver();
-  ({ endpoint_uid: uid } = await engine.addEndpoint(receiver.url));
+  ({ endpointUid: uid } = await engine.addEndpoint(receiver.url));
 });
 
 afterEach(async () => {

@@ -41,7 +41,7 @@ test('an event goes once to every enabled endpoint of its tenant, however often 
   await engine.addEndpoint(left.url);
   await engine.addEndpoint(right.url);
   const disabled = await engine.addEndpoint(off.url);
-  await sql`update webhooks.endpoints set enabled = false where uid = ${disabled.endpoint_uid}`.execute(engine.db);
+  await sql`update webhooks.endpoints set enabled = false where uid = ${disabled.endpointUid}`.execute(engine.db);
   const { db, box, clock } = engine;
   await createEndpoint(
     { db, box, clock, kinds, rules: { allowPrivate: true, allowedOrigins: [] } },

@@ -13,7 +13,7 @@ let uid: string;
 beforeEach(async () => {
   engine = await startEngine();
   receiver = await startReceiver();
-  ({ endpoint_uid: uid } = await engine.addEndpoint(receiver.url));
+  ({ endpointUid: uid } = await engine.addEndpoint(receiver.url));
 });
 
 afterEach(async () => {

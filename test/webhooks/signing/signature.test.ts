@@ -78,7 +78,7 @@ test('A-130 a Standard Webhooks library, plain HMAC code and the published Ed255
 });
 
 test('neither the secret nor the private key is stored in plain text', async () => {
-  const { endpoint_uid: uid, secret } = await engine.addEndpoint(receiver.url);
+  const { endpointUid: uid, secret } = await engine.addEndpoint(receiver.url);
   const { rows } = await sql<{ secret: Buffer }>`select secret from webhooks.endpoints where uid = ${uid}`.execute(
     engine.db,
   );

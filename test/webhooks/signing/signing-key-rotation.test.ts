@@ -52,8 +52,8 @@ test('a new key is published a day before it signs, the old one for a week after
   engine.startWorker();
   const [first = ''] = await listed();
   expect(await signerOfNext()).toEqual([first]);
-  const { kid: second, signs_from } = await rotate();
-  expect(Date.parse(signs_from) - engine.clock.now().getTime()).toBeGreaterThan(dayMs - hourMs);
+  const { kid: second, signsFrom } = await rotate();
+  expect(signsFrom.getTime() - engine.clock.now().getTime()).toBeGreaterThan(dayMs - hourMs);
   await expect(rotate()).rejects.toMatchObject({ code: 'CONFLICT' });
   expect(await listed()).toEqual([second, first]);
   engine.advance(23 * hourMs);

@@ -41,7 +41,7 @@ test('F-64 metrics distinguish a dead receiver from a slow worker by how long de
   expect(dead.held).toBeGreaterThan(500);
 
   // A delivery that was never tried is due as well, because no worker runs: that is not the receiver's fault.
-  const { endpoint_uid: uid } = await engine.addEndpoint(receiver.url, { kinds: ['orders'] });
+  const { endpointUid: uid } = await engine.addEndpoint(receiver.url, { kinds: ['orders'] });
   await sql`
     insert into webhooks.deliveries (tenant, uid, endpoint_uid, event_id, event, kind, entity, seq, position, state,
       next_attempt_at, created)

@@ -43,7 +43,7 @@ beforeEach(async () => {
   engine = await startEngine();
   toNextHour();
   receiver = await startReceiver();
-  ({ endpoint_uid: uid, secret } = await engine.addEndpoint(receiver.url, { kinds: ['customers', 'orders'] }));
+  ({ endpointUid: uid, secret } = await engine.addEndpoint(receiver.url, { kinds: ['customers', 'orders'] }));
   await sql`update webhooks.endpoints set digest = true where uid = ${uid}`.execute(engine.db);
 });
 

@@ -35,7 +35,7 @@ export const clientSecretCommands = (group: Command, output: Output): void => {
         admin.credentials.rotateClientSecret(options.clientId, options.overlapHours),
       );
       output.result(
-        { client_secret: made.client_secret, secret_id: made.secret_id },
+        { client_secret: made.secret, secret_id: made.secretId },
         'The secret is shown only now. `client show` tells when each one was used last.',
       );
     });
@@ -80,7 +80,8 @@ const addKeys = (group: Command, output: Output): void => {
     .requiredOption('--jwk <file>', 'public JWK: P-256, Ed25519 or RSA')
     .action(async (options: ById & { jwk: string }, command: Command) => {
       const jwk = readJwk(options.jwk);
-      output.result(await withAdmin(command, (admin) => admin.credentials.addClientKey(options.clientId, jwk)));
+      const added = await withAdmin(command, (admin) => admin.credentials.addClientKey(options.clientId, jwk));
+      output.result({ client_id: added.clientId, key_id: added.keyId });
     });
   group
     .command('revoke-key')

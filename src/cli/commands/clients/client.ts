@@ -35,7 +35,7 @@ export const clientCommands = (program: Command, output: Output): void => {
           ...(scopes === undefined || scopes.length === 0 ? undefined : { scopes }),
         }),
       );
-      output.result({ client_id: made.client_id, client_secret: made.client_secret }, 'The secret is shown only now.');
+      output.result({ client_id: made.clientId, client_secret: made.secret }, 'The secret is shown only now.');
     });
   group
     .command('disable')

@@ -15,7 +15,7 @@ export const keyCommands = (program: Command, output: Output): void => {
       const made = await withAdmin(command, (admin) =>
         admin.createKey({ tenant: options.restaurant, name: options.name }),
       );
-      output.result({ api_key: made.api_key, key_id: made.key_id }, 'The key is shown only now.');
+      output.result({ api_key: made.value, key_id: made.keyId }, 'The key is shown only now.');
     });
   group
     .command('list')
@@ -37,7 +37,7 @@ export const keyCommands = (program: Command, output: Output): void => {
       const made = await withAdmin(command, (admin) =>
         admin.credentials.rotateApiKey(options.keyId, options.overlapHours),
       );
-      output.result({ api_key: made.api_key, key_id: made.key_id }, 'The key is shown only now.');
+      output.result({ api_key: made.value, key_id: made.keyId }, 'The key is shown only now.');
     });
   addRevoke(group, output);
   addStates(group, output);

@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { type Output, UsageError } from '../../terminal/output.ts';
+import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 
 export const tokenCommands = (program: Command, output: Output): void => {
@@ -12,6 +13,6 @@ export const tokenCommands = (program: Command, output: Output): void => {
       // Read from stdin: arguments are visible in the shell history and in the list of processes.
       const token = (await text(process.stdin)).trim();
       if (token === '') throw new UsageError('Give the token on standard input: … | orderpass token revoke');
-      output.result(await withAdmin(command, (admin) => admin.revokeToken(token)));
+      output.result(toWire(await withAdmin(command, (admin) => admin.revokeToken(token))));
     });
 };

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { roleNames } from '#src/app/admin/admin.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
+import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 
 type CreateOptions = { email: string; role: string; restaurant: string[] };
@@ -15,7 +16,7 @@ export const userCommands = (program: Command, output: Output): void => {
     .option('--restaurant <restuid...>', 'restaurants of an owner; may be repeated', [])
     .action(async ({ email, role, restaurant }: CreateOptions, command: Command) => {
       const made = await withAdmin(command, (admin) => admin.users.create({ email, role, restaurants: restaurant }));
-      output.result(made, linkNote);
+      output.result(toWire(made), linkNote);
     });
   addLink(group, output);
   addSet(group, output);
@@ -31,8 +32,8 @@ export const userCommands = (program: Command, output: Output): void => {
       if (!Number.isInteger(limit) || limit < 1 || limit > listLimitMax)
         throw new UsageError(`--limit is 1 to ${listLimitMax}`);
       const found = await withAdmin(command, (admin) => admin.users.list(after, limit + 1));
-      const users = found.slice(0, limit);
-      const next_after = found.length > limit ? (users.at(-1)?.email ?? null) : null;
+      const users = found.slice(0, limit).map(toWire);
+      const next_after = found.length > limit ? (found[limit - 1]?.email ?? null) : null;
       if (output.json) return output.result({ users, next_after });
       output.list('users', users);
       if (next_after !== null) output.line(`\nMore: --after ${next_after}`);
@@ -51,7 +52,7 @@ const addLink = (group: Command, output: Output): void => {
     .description('create a one-time link that sets the password; the previous link ends')
     .requiredOption('--email <email>', 'email of the account')
     .action(async ({ email }: { email: string }, command: Command) => {
-      output.result(await withAdmin(command, (admin) => admin.users.makeLink(email)), linkNote);
+      output.result(toWire(await withAdmin(command, (admin) => admin.users.makeLink(email))), linkNote);
     });
 };
 
@@ -65,7 +66,7 @@ const addSet = (group: Command, output: Output): void => {
     .action(async (options: { email: string; role?: string; restaurant?: string[] }, command: Command) => {
       const { email, role, restaurant } = options;
       const given = { ...(role && { role }), ...(restaurant && { restaurants: restaurant }) };
-      output.result(await withAdmin(command, (admin) => admin.users.set(email, given)));
+      output.result(toWire(await withAdmin(command, (admin) => admin.users.set(email, given))));
     });
 };
 
@@ -77,7 +78,7 @@ const addRemoveTotp = (group: Command, output: Output): void => {
     )
     .requiredOption('--email <email>', 'email of the account')
     .action(async ({ email }: { email: string }, command: Command) => {
-      output.result(await withAdmin(command, (admin) => admin.users.removeTotp(email)));
+      output.result(toWire(await withAdmin(command, (admin) => admin.users.removeTotp(email))));
     });
 };
 

@@ -23,7 +23,7 @@ export const endpointCommands = (program: Command, output: Output): void => {
         }),
       );
       output.result(
-        { endpoint_uid: made.endpoint_uid, secret: made.secret },
+        { endpoint_uid: made.endpointUid, secret: made.secret },
         'The secret is shown only now. To record events, switch their kind on: orderpass notifications set',
       );
     });

@@ -13,7 +13,9 @@ import { assertFound, type CredentialsDeps } from '../state/credentials-deps.ts'
 import * as states from '../state/state-store.ts';
 import { change, noteChange, noteState, storedForm, type Tx } from './change.ts';
 
-export type IssuedSecret = { client_secret: string; secret_id: string };
+/** `secret`, `value`: returned once and stored as digests only. */
+export type IssuedSecret = { secretId: string; secret: string };
+export type IssuedKey = { keyId: string; value: string };
 
 const hourMs = 3_600_000;
 const overlapHoursMax = 30 * 24;
@@ -35,7 +37,7 @@ export const issueSecret = async (
   const stored = storedForm(deps, value);
   await store.insertSecret(tx, { secretId: id, clientId, ...stored, created: deps.clock.now(), expires });
   await noteChange(deps, tx, { action: 'secret.created', client_id: clientId, credential_id: id });
-  return { client_secret: value, secret_id: id };
+  return { secretId: id, secret: value };
 };
 
 export const rotations = (deps: CredentialsDeps) => ({
@@ -65,7 +67,7 @@ export const rotations = (deps: CredentialsDeps) => ({
   },
 
   /** Issues a new key with the same tenant and name. The old one ends in `overlapHours` (0 to 720). */
-  rotateApiKey: async (keyId: string, overlapHours: number, tx?: Tx): Promise<{ key_id: string; api_key: string }> => {
+  rotateApiKey: async (keyId: string, overlapHours: number, tx?: Tx): Promise<IssuedKey> => {
     const end = endOf(deps, overlapHours);
     return change(deps, tx, async (inner) => {
       const created = deps.clock.now();
@@ -81,14 +83,14 @@ export const rotations = (deps: CredentialsDeps) => ({
         details: JSON.stringify({ successor_of: keyId }),
       });
       await store.insertApiKey(inner, { ...old, ...storedForm(deps, value), keyId: id, created, expires: null });
-      return { key_id: id, api_key: value };
+      return { keyId: id, value };
     });
   },
 
   /**
    * `jwk`: public key for private_key_jwt. Its id is its `kid`, else its RFC 7638 thumbprint. CONFLICT: the id exists.
    */
-  addClientKey: async (clientId: string, jwk: unknown, tx?: Tx): Promise<{ client_id: string; key_id: string }> => {
+  addClientKey: async (clientId: string, jwk: unknown, tx?: Tx): Promise<{ clientId: string; keyId: string }> => {
     const key = await readPublicJwk(jwk);
     return change(deps, tx, async (inner) => {
       assertFound(await store.clientExists(inner, clientId), 'client', clientId);
@@ -99,7 +101,7 @@ export const rotations = (deps: CredentialsDeps) => ({
         client_id: clientId,
         credential_id: clientKeyName(clientId, key.keyId),
       });
-      return { client_id: clientId, key_id: key.keyId };
+      return { clientId, keyId: key.keyId };
     });
   },
 

@@ -72,15 +72,6 @@ export const pageGrantRows = async (db: Db, clientId: string, after: string, lim
       order by tenant limit ${limit}`.execute(db)
   ).rows.map(({ tenant }) => tenant);
 
-export type TenantStateRow = { id: string; apiEnabled: boolean; gone: boolean };
-
-export const listTenantStates = async (db: Db, ids: readonly string[]): Promise<TenantStateRow[]> =>
-  (
-    await sql<TenantStateRow>`
-      select id, api_enabled as "apiEnabled", gone_at is not null as gone from gateway.tenants
-      where id = any (${[...ids]}::text[])`.execute(db)
-  ).rows;
-
 /** Scopes of a client (null: all), locked to the end of the transaction. Undefined: there is no such client. */
 export const lockClientScopes = async (tx: Db, clientId: string): Promise<{ scopes: string[] | null } | undefined> =>
   (

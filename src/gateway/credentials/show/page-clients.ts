@@ -4,8 +4,6 @@ import { Fault } from '#src/contract/fault.ts';
 import { type ListedClientRow, pageClientRows, pageGrantRows } from './client-page-store.ts';
 import type { CredentialState } from './show-credentials.ts';
 
-export { listTenantStates } from './client-page-store.ts';
-
 export type ListedClient = {
   clientId: string;
   name: string;

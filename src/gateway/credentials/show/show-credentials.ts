@@ -35,7 +35,8 @@ export type ShownSecret = ShownCredential & {
 export type ShownClient = {
   clientId: string;
   name: string;
-  state: CredentialState;
+  /** A client has no expiry. */
+  state: Exclude<CredentialState, 'expired'>;
   reason: string | null;
   actor: string | null;
   changed: Date | null;
@@ -134,7 +135,7 @@ const showClient = async (deps: CredentialsDeps, row: lists.ShownClientRow): Pro
   return {
     clientId: row.id,
     name: row.name,
-    state: stateOf(row, deps.clock.now().getTime()),
+    state: row.revoked ? 'revoked' : row.quarantinedReason === null ? 'active' : 'quarantined',
     ...changeOf(last),
     created: row.created,
     tenants: row.tenants,

@@ -1,10 +1,12 @@
 /** Pages of the keys of a tenant, with their use. */
+import { Fault } from '#src/contract/fault.ts';
+import { type Page, pageOf, readPlace, writePlace } from '#src/platform/db/age-pages.ts';
 import type { CredentialsDeps } from '../state/credentials-deps.ts';
-import { findKeyRow, findKeysWithUsedSuccessor, type KeyPage, listKeyPage, listOpenTenants } from './key-page-store.ts';
+import { findKeyRow, findKeysWithUsedSuccessor, listKeyPage } from './key-page-store.ts';
 import { silentSecondsMin } from './retire-advice.ts';
 import { isStillUsed, type ShownCredential, showRows } from './show-credentials.ts';
 
-export type ShownKey = ShownCredential & {
+type ShownKey = ShownCredential & {
   name: string;
   /** It was not used for five minutes. */
   isQuiet: boolean;
@@ -35,14 +37,26 @@ export const createKeyViews = (deps: Pick<CredentialsDeps, 'db' | 'clock'>) => {
     }));
   };
   return {
-    /** Newest first. Empty for an unknown tenant. */
-    listPage: async (page: Omit<KeyPage, 'now'>): Promise<ShownKey[]> =>
-      show(await listKeyPage(deps.db, { ...page, now: deps.clock.now() })),
+    /** Newest first. `ended`: the revoked and expired keys instead of the live ones. Empty for an unknown tenant. */
+    list: async (
+      tenant: string,
+      { ended, after, limit }: { ended: boolean; after: string | undefined; limit: number },
+    ): Promise<Page<ShownKey>> => {
+      const asked = { tenant, ended, after: readPlace(after), limit: limit + 1, now: deps.clock.now() };
+      return pageOf(await show(await listKeyPage(deps.db, asked)), limit, writePlace);
+    },
     /** Undefined: the tenant has no such key. */
     find: async (tenant: string, keyId: string): Promise<ShownKey | undefined> => {
       const row = await findKeyRow(deps.db, tenant, keyId);
       return row && (await show([row]))[0];
     },
-    listOpenTenants: (tenants: readonly string[]): Promise<string[]> => listOpenTenants(deps.db, tenants),
+    /**
+     * NOT_FOUND when the tenant has no such key. The owner of a key never changes, so the check stays true for a change
+     * that follows.
+     */
+    require: async (tenant: string, keyId: string): Promise<void> => {
+      if ((await findKeyRow(deps.db, tenant, keyId)) === undefined)
+        throw new Fault('NOT_FOUND', 'There is no such key');
+    },
   };
 };

@@ -27,7 +27,7 @@ export type RotateDeps = {
   actor?: string;
 };
 
-export type RotatedKey = { kid: string; signs_from: string };
+export type RotatedKey = { kid: string; signsFrom: Date };
 
 /** Published documents may be cached for five minutes (interface 4.3); twice that. */
 const listedMsBefore = 10 * 60_000;
@@ -77,7 +77,7 @@ const addKey = async ({ box, clock, actor = 'system' }: RotateDeps, tx: Kysely<u
   await insertSigningKey(tx, key, now);
   await appendChange(tx, box, now, { action: 'signing_key.rotated', credential_id: key.kid, actor });
   await raiseEpoch(tx);
-  return { kid: key.kid, signs_from: key.notBefore.toISOString() };
+  return { kid: key.kid, signsFrom: key.notBefore };
 };
 
 /** When the last token of a key has ended, in ms; Infinity for the newest. `rows`: newest first. */
