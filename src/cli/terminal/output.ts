@@ -5,6 +5,11 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
+/** Refuses members with a name in camelCase: values of the features, which toWire converts (to-wire.ts). */
+type Wire<T> = {
+  readonly [Name in keyof T]: string extends Name ? T[Name] : Name extends Lowercase<Name & string> ? T[Name] : never;
+};
+
 export type Output = ReturnType<typeof createOutput>;
 
 export const createOutput = (options: { json: boolean }) => {
@@ -12,7 +17,7 @@ export const createOutput = (options: { json: boolean }) => {
   return {
     json: options.json,
     /** The result of the command: members as `name  value` lines, or as one JSON object. */
-    result(members: Readonly<Record<string, unknown>>, note?: string): void {
+    result<T extends Readonly<Record<string, unknown>>>(members: T & Wire<T>, note?: string): void {
       if (options.json) {
         process.stdout.write(`${JSON.stringify(members)}\n`);
         return;

@@ -92,7 +92,7 @@ const addStates = (group: Command, output: Output): void => {
       .description(description)
       .requiredOption('--email <email>', 'email of the account')
       .action(async ({ email }: { email: string }, command: Command) => {
-        output.result(await withAdmin(command, (admin) => admin.users[name](email)));
+        output.result(toWire(await withAdmin(command, (admin) => admin.users[name](email))));
       });
   }
 };

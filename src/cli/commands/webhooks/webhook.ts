@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { Output } from '../../terminal/output.ts';
 import { toLine } from '../../terminal/output.ts';
+import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 import { callWebhook, type Item, nextTry, onEndpoint, pageNote } from './call-webhook.ts';
 import { deliveryCommands } from './webhook-deliveries.ts';
@@ -69,7 +70,7 @@ const rotateKeyCommand = (group: Command, output: Output): void => {
     .command('rotate-signing-key')
     .description('create a new key for v1a signatures: listed at /.well-known/webhook-keys now, signing a day later')
     .action(async (_options: unknown, command: Command) => {
-      output.result({ ...(await withAdmin(command, (admin) => admin.rotateWebhookKey())) });
+      output.result(toWire(await withAdmin(command, (admin) => admin.rotateWebhookKey())));
     });
 };
 
