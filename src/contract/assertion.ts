@@ -4,8 +4,8 @@
  * ends hold the same key, derived from the master key. HMAC costs microseconds per request; a new ES256 signature would cost
  * more than the rest of the hot path.
  */
-import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
+import { equalInConstantTime } from './equal-in-constant-time.ts';
 import { createHmacSha256 } from './hmac-sha256.ts';
 
 const assertionLifetimeSeconds = 30;
@@ -87,9 +87,8 @@ export const createAssertionVerifier = (deps: {
     if (value === undefined) return undefined;
     const parts = value.split('.');
     if (parts.length !== 3 || parts[0] !== header) return undefined;
-    const expected = Buffer.from(mac(`${parts[0]}.${parts[1]}`, 'base64url'));
-    const given = Buffer.from(parts[2] ?? '');
-    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
+    const expected = mac(`${parts[0]}.${parts[1]}`, 'base64url');
+    if (!equalInConstantTime(parts[2] ?? '', expected)) return undefined;
     const parsed = claims.safeParse(parseJson(Buffer.from(parts[1] ?? '', 'base64url').toString('utf8')));
     if (!parsed.success) return undefined;
     const now = deps.now() / 1000;

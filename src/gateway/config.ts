@@ -1,6 +1,7 @@
 /** The settings of the gateway, from those of its parts. They are checked completely before any socket opens. */
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { number } from '#src/platform/settings.ts';
 import { auditSettings } from './audit/config.ts';
 import { dpopSettings } from './dpop/config.ts';
 import { limitsSettings } from './limits/config.ts';
@@ -14,8 +15,6 @@ export {
   readRouteTable,
   routeTableProblems,
 } from './routing/load-route-table.ts';
-
-const number = (min: number, max: number, value: number) => z.coerce.number().int().min(min).max(max).default(value);
 
 /**
  * `core=http://10.0.0.5:8081|http://10.0.0.6:8081,other=http://10.0.0.7:8081` from the environment, an object from a file;

@@ -1,13 +1,12 @@
 /** Settings of the webhook engine, described field by field. */
 import { z } from 'zod';
+import { number, onOff } from '#src/platform/settings.ts';
 import { signatureHeaderProblem } from './signing/signature-header-name.ts';
 
 const truth = z.preprocess(
   (value) => (value === 'true' || value === '1' ? true : value === 'false' || value === '0' ? false : value),
   z.boolean(),
 );
-
-const number = (min: number, max: number, value: number) => z.coerce.number().int().min(min).max(max).default(value);
 
 export const webhooksSettings = z.strictObject({
   allow_private_targets: truth.default(false).meta({
@@ -31,7 +30,7 @@ export const webhooksSettings = z.strictObject({
     description: 'Of them, to one endpoint that answers at once; to one that takes longer at most 8, to a slow one 2',
     env: 'ORDERPASS_WEBHOOK_ENDPOINT_CONCURRENCY_MAX',
   }),
-  fast_path: z.enum(['on', 'off']).default('on').meta({
+  fast_path: onOff('on').meta({
     description:
       'With `off` every delivery is claimed from the database; with `on` one that need not wait is sent right after the commit that inserts it',
     env: 'ORDERPASS_WEBHOOKS_FAST_PATH',

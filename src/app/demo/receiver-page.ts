@@ -1,8 +1,6 @@
 /** The page of the demo receiver: plain HTML, no script, readable on a phone and with a keyboard. */
+import { escapeHtml } from '../reference/escape-html.ts';
 import type { ReceivedWebhook } from './received-webhook.ts';
-
-const escapeHtml = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
 const entry = (webhook: ReceivedWebhook): string => `
 <details>

@@ -2,11 +2,12 @@
  * Listeners, and the internal handler of the ordering core. A listener that stops lets running requests finish, within a
  * bound.
  */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Koa, { type Middleware } from 'koa';
 import { createAssertionVerifier } from '#src/contract/assertion.ts';
+import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import { validationFault } from '#src/contract/fault.ts';
 import { createErrorBoundary } from '#src/platform/http/error-boundary.ts';
 import { hostProblem } from '#src/platform/http/host-field.ts';
@@ -111,7 +112,7 @@ const createMayRead = (token: string | undefined): ((authorization: string | und
   const expected = digest(token);
   return (authorization) => {
     const presented = /^Bearer +(\S+) *$/i.exec(authorization?.slice(0, 1024) ?? '')?.[1];
-    return presented !== undefined && timingSafeEqual(digest(presented), expected);
+    return presented !== undefined && equalInConstantTime(digest(presented), expected);
   };
 };
 

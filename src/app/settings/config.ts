@@ -9,6 +9,7 @@ import { gatewaySettings } from '#src/gateway/config.ts';
 import { orderingSettings } from '#src/ordering/config.ts';
 import { panelSettings } from '#src/panel/config.ts';
 import { addressProblem } from '#src/platform/db/database-address.ts';
+import { number } from '#src/platform/settings.ts';
 import { tracingSettings } from '#src/platform/telemetry/tracing-config.ts';
 import { staffSettings } from '#src/staff/config.ts';
 import { webhooksSettings } from '#src/webhooks/config.ts';
@@ -26,7 +27,7 @@ const isOrigin = (value: string): boolean => {
 };
 
 /** Numbers arrive as text from the environment and as numbers from a file. */
-const port = (value: number) => z.coerce.number().int().min(0).max(65_535).default(value);
+const port = (value: number) => number(0, 65_535, value);
 
 export const settingsSchema = z.strictObject({
   role: z
@@ -74,7 +75,7 @@ export const settingsSchema = z.strictObject({
     .refine((text) => addressProblem(text) === undefined, { error: ({ input }) => addressProblem(String(input)) })
     .optional()
     .meta({ description: 'PostgreSQL to use instead of the embedded one', env: 'DATABASE_URL', secret }),
-  database_connections_max: z.coerce.number().int().min(2).max(500).default(20).meta({
+  database_connections_max: number(2, 500, 20).meta({
     description: 'Connections to PostgreSQL that this process may hold; six more while the core imports menus',
     env: 'ORDERPASS_DATABASE_CONNECTIONS_MAX',
   }),
@@ -87,7 +88,7 @@ export const settingsSchema = z.strictObject({
       env: 'REDIS_URL',
       secret,
     }),
-  redis_wait_ms: z.coerce.number().int().min(1).max(5_000).default(10).meta({
+  redis_wait_ms: number(1, 5_000, 10).meta({
     description:
       'Longest silence of Redis that a request waits for; then each gateway counts by itself until it answers',
     env: 'ORDERPASS_REDIS_WAIT_MS',

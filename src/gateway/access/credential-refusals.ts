@@ -2,7 +2,7 @@
  * Refusals of credentials. A refused client always gets the same text; the reason is readable later for a holder of one of
  * its own secrets only (interface 11.5).
  */
-import { timingSafeEqual } from 'node:crypto';
+import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import { Fault } from '#src/contract/fault.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { ClientRecord } from '../credentials/lookup/records.ts';
@@ -29,7 +29,7 @@ const reasonOf = (box: Pick<SecretBox, 'digest'>, record: ClientRecord, secret: 
 /** True when the text is, or once was, a secret of this client. */
 export const hadSecret = (box: Pick<SecretBox, 'digest'>, { secrets }: ClientRecord, secret: string): boolean => {
   const digest = box.digest(secret);
-  return secrets.some((candidate) => timingSafeEqual(candidate.digest, digest));
+  return secrets.some((candidate) => equalInConstantTime(candidate.digest, digest));
 };
 
 /** `reason`: as the operator gave it; null when the credential is not quarantined. */

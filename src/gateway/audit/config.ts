@@ -1,8 +1,9 @@
 /** Settings of the audit. */
 import { z } from 'zod';
+import { number, onOff } from '#src/platform/settings.ts';
 
 export const auditSettings = z.strictObject({
-  audit_days: z.coerce.number().int().min(1).max(36_500).default(400).meta({
+  audit_days: number(1, 36_500, 400).meta({
     description: 'Days that the audit is kept at least; older months are dropped as a whole',
     env: 'ORDERPASS_AUDIT_DAYS',
   }),
@@ -10,7 +11,7 @@ export const auditSettings = z.strictObject({
     description: 'File to which the audit is appended as JSON lines',
     env: 'ORDERPASS_AUDIT_FILE',
   }),
-  audit_stdout: z.enum(['on', 'off']).default('off').meta({
+  audit_stdout: onOff('off').meta({
     description: '`on` writes the audit as JSON lines to standard output',
     env: 'ORDERPASS_AUDIT_STDOUT',
   }),

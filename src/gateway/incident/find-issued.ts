@@ -1,7 +1,8 @@
 /** Checks that a credential value was issued here. Its format, its id and its checksum do not prove that. */
-import { createPublicKey, type JsonWebKey, timingSafeEqual } from 'node:crypto';
+import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { compactVerify, decodeProtectedHeader, errors } from 'jose';
 import type { Kysely } from 'kysely';
+import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { findIssuedKey, findIssuedSecret } from '../credentials/lookup/credential-store.ts';
 import { findPublicKey } from '../oauth/keys/signing-key-store.ts';
@@ -17,7 +18,7 @@ export const findIssued = async (
 ): Promise<{ clientId: string | null } | undefined> => {
   if (kind === 'token') return (await isSignedHere(db, value)) ? { clientId: null } : undefined;
   const row = await (kind === 'api_key' ? findIssuedKey(db, id) : findIssuedSecret(db, id));
-  if (row === undefined || !timingSafeEqual(row.digest, box.digest(value))) return undefined;
+  if (row === undefined || !equalInConstantTime(row.digest, box.digest(value))) return undefined;
   return { clientId: row.clientId };
 };
 

@@ -2,8 +2,8 @@
  * Traces a credential of which only the SHA-256 and the public id are known, because the browser hashed the value
  * before sending. The public id proves nothing; the hash proves possession of the value.
  */
-import { timingSafeEqual } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import { Fault } from '#src/contract/fault.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -72,7 +72,8 @@ const readHashed = async (
     const [issued] = await findEvents(db, { tokenId: id, action: 'token.issued' }, 1);
     const details = issued === undefined ? undefined : (JSON.parse(issued.details) as { token_fingerprint?: string });
     const genuine =
-      isSame(details?.token_fingerprint, fingerprint) || (await wasUsed(db, { tokenId: id, fingerprint }));
+      equalInConstantTime(details?.token_fingerprint ?? '', fingerprint) ||
+      (await wasUsed(db, { tokenId: id, fingerprint }));
     return { claim, known: genuine ? { clientId: null } : undefined, exists: issued !== undefined };
   }
   const row = await (kind === 'api_key' ? findIssuedKey(db, id) : findIssuedSecret(db, id));
@@ -80,12 +81,9 @@ const readHashed = async (
     row !== undefined &&
     (row.fingerprint === null
       ? await wasUsed(db, { credential: id, fingerprint })
-      : isSame(row.fingerprint, fingerprint));
+      : equalInConstantTime(row.fingerprint, fingerprint));
   return { claim, known: genuine ? { clientId: row.clientId } : undefined, exists: row !== undefined };
 };
-
-const isSame = (left: string | undefined, right: string): boolean =>
-  left?.length === right.length && timingSafeEqual(Buffer.from(left), Buffer.from(right));
 
 /** True when a gateway accepted exactly this value as that credential. */
 const wasUsed = async (db: Kysely<unknown>, filter: EventFilter): Promise<boolean> =>

@@ -1,10 +1,9 @@
 /** Settings of the limits (interface 9.1 and 9.2). */
 import { z } from 'zod';
+import { number } from '#src/platform/settings.ts';
 
 /** One call of the most expensive class must fit. */
 const unitsMin = 20;
-
-const number = (min: number, max: number, value: number) => z.coerce.number().int().min(min).max(max).default(value);
 
 export const limitsSettings = z.strictObject({
   rate_minute_units: number(unitsMin, 1_000_000_000, 600).meta({

@@ -1,8 +1,9 @@
 /** The members of a route that say how its requests are forwarded: path, body and times. */
 import { z } from 'zod';
+import { hourMs } from '#src/platform/clock.ts';
 
 /** Longest time that a route may wait for a body or an answer. */
-export const routeWaitMsMax = 3_600_000;
+export const routeWaitMsMax = hourMs;
 
 const wait = z.int().min(10).max(routeWaitMsMax).default(30_000);
 

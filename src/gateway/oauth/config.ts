@@ -1,12 +1,13 @@
 /** Settings of tokens and of their signing keys. */
 import { z } from 'zod';
+import { number } from '#src/platform/settings.ts';
 
 export const oauthSettings = z.strictObject({
-  token_lifetime: z.coerce.number().int().min(60).max(86_400).default(3_600).meta({
+  token_lifetime: number(60, 86_400, 3_600).meta({
     description: 'Seconds that an access token is valid',
     env: 'ORDERPASS_TOKEN_LIFETIME_SECONDS',
   }),
-  signing_key_days: z.coerce.number().int().min(1).max(3_650).default(90).meta({
+  signing_key_days: number(1, 3_650, 90).meta({
     description: 'Age at which the key that signs access tokens is replaced, in days',
     env: 'ORDERPASS_SIGNING_KEY_DAYS',
   }),

@@ -1,6 +1,6 @@
 /** private_key_jwt (RFC 7523 section 3): the assertion must be new, for this server, and signed by a key of the client. */
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, minuteMs } from '#src/platform/clock.ts';
 import type { ClientKey, ClientRecord } from '../credentials/lookup/records.ts';
 
 export type VerifyAssertionDeps = {
@@ -23,7 +23,7 @@ export const assertionAlgorithms = ['ES256', 'EdDSA', 'PS256', 'RS256'] as const
 
 const lengthMax = 8_192;
 const jtiLengthMax = 255;
-const aheadMsMax = 5 * 60_000;
+const aheadMsMax = 5 * minuteMs;
 /** Clocks of two gateways may differ by this much without one deleting an assertion that the other would still accept. */
 const clocksMs = 60_000;
 /** Bound on the verifications of one request, since a key set may be large. */

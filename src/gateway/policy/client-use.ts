@@ -1,4 +1,5 @@
 /** Reports the recent use of clients, and the smaller grant that would have been enough for their calls. */
+import { dayMs } from '#src/platform/clock.ts';
 import { type AuditReaderDeps, noteAuditRead } from '../audit/search/search-audit.ts';
 import type { RouteTable } from '../model/route.ts';
 import { sumClientUse } from './client-use-store.ts';
@@ -17,7 +18,6 @@ export type ClientUse = {
   proposed: string[];
 };
 
-const dayMs = 86_400_000;
 const kindsMax = 500;
 const entriesMaxDefault = 50_000;
 

@@ -1,9 +1,6 @@
 /** Settings of the gateway's policy towards upstreams, other proxies and old clients. */
 import { z } from 'zod';
-
-const number = (min: number, max: number, value: number) => z.coerce.number().int().min(min).max(max).default(value);
-
-const onOff = z.enum(['off', 'on']).default('off');
+import { number, onOff } from '#src/platform/settings.ts';
 
 /** `a,b` from the environment, a list from a file. */
 const names = z.preprocess(
@@ -12,7 +9,7 @@ const names = z.preprocess(
 );
 
 export const policySettings = z.strictObject({
-  auth_check: onOff.meta({
+  auth_check: onOff('off').meta({
     description: '`on` answers nginx auth_request, Traefik ForwardAuth and Envoy ext_authz at /auth/check',
     env: 'ORDERPASS_AUTH_CHECK',
   }),
@@ -21,7 +18,7 @@ export const policySettings = z.strictObject({
       'Upstreams for which /auth/check hands out the signed identity assertion, which its holder can send to them himself',
     env: 'ORDERPASS_AUTH_CHECK_AUDIENCES',
   }),
-  legacy_status: onOff.meta({
+  legacy_status: onOff('off').meta({
     description:
       '`on` gives callers without a Bearer credential the statuses of the old platform (200 with success false)',
     env: 'ORDERPASS_LEGACY_STATUS',

@@ -1,11 +1,10 @@
 /** Lists the callers that would be refused if the scopes in dry runs became required. */
 import type { Kysely } from 'kysely';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, dayMs } from '#src/platform/clock.ts';
 import type { RouteTable } from '../model/route.ts';
 import { type DryRunRow, listDryRunCounts } from './dry-run-store.ts';
 
 const rowsMax = 10_000;
-const dayMs = 86_400_000;
 
 /** Includes only dry runs that the route table still names. */
 export const reportDryRuns = async (

@@ -1,11 +1,10 @@
 /** The report of dry runs by pages, latest first. */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, dayMs } from '#src/platform/clock.ts';
 import type { RouteTable } from '../model/route.ts';
 import { type DryRunPlace, type DryRunRow, pageDryRunCounts } from './dry-run-store.ts';
 
-const dayMs = 86_400_000;
 const readMax = 200;
 const roundsMax = 10;
 

@@ -1,4 +1,5 @@
 /** Compares the granted scopes of each client with the used ones, and proposes the smaller grant. */
+import { dayMs } from '#src/platform/clock.ts';
 import { callsByRoute } from '../audit/chain/event-store.ts';
 import { type AuditReaderDeps, noteAuditRead } from '../audit/search/search-audit.ts';
 import { listClients } from '../credentials/show/list-store.ts';
@@ -15,8 +16,6 @@ export type UnusedScopes = {
   /** Used scopes, and scopes in a dry run of a route that the client called, which may be required soon. */
   proposed: string[];
 };
-
-const dayMs = 86_400_000;
 
 /** Clients whose grant could be smaller, oldest first, without disabled clients. */
 export const reportUnusedScopes = async (

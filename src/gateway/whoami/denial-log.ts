@@ -3,7 +3,7 @@
  * queue is bounded, in total and per caller; denials beyond the bounds are dropped. No answer depends on it.
  */
 import type { Kysely } from 'kysely';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, dayMs, hourMs } from '#src/platform/clock.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
@@ -20,14 +20,14 @@ export type DenialLog = {
 
 type DenialLogDeps = { db: Kysely<unknown>; clock: Clock; log: Logger };
 
-const keptMs = 7 * 24 * 60 * 60 * 1000;
+const keptMs = 7 * dayMs;
 const writeEveryMs = 150;
 const batchMax = 500;
 const queueMax = 10_000;
 /** A caller that only fails could fill the disk in a week; the first thousands of an hour are enough to find the cause. */
 const perCallerMax = 3_000;
-const perCallerMs = 60 * 60 * 1000;
-const expireEveryMs = 60 * 60 * 1000;
+const perCallerMs = hourMs;
+const expireEveryMs = hourMs;
 
 export const createDenialLog = ({ db, clock, log }: DenialLogDeps): DenialLog => {
   let queue = new Map<string, DenialRow>();

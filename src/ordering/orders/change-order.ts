@@ -3,8 +3,8 @@
  * leaves a state exactly once, with one event, whatever runs at the same time. Locks are taken in the same order
  * everywhere, customer before order (also in order/create and customer/remove), so requests cannot deadlock.
  */
-import { timingSafeEqual } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import { returnOrderCoupon } from '../coupons/order-coupon.ts';
 import { uncountOrder } from '../customers/customer-statistics.ts';
 import { creditClosedOrder, reverseOrderPoints } from '../loyalty/ledger.ts';
@@ -30,7 +30,7 @@ export const changeOrder = async (
 ): Promise<ChangeResult> => {
   const order = await lockForMove(tx, restaurant.uid, change.uid, change.move, change.tokenOf);
   if (order === undefined) return { kind: 'not_found' };
-  if (!isSame(order.token, change.token)) return { kind: 'wrong_token' };
+  if (!equalInConstantTime(order.token, change.token)) return { kind: 'wrong_token' };
   const result = moveOrder(order, change.move, change);
   if (result.kind === 'refused') return result;
   await writeChanges(tx, restaurant, change.move, result.order, change.now);
@@ -48,12 +48,6 @@ export const lockForMove = async (
   if (move !== 'confirm') await lockCustomerOfOrder(tx, restuid, uid);
   const order = await lockOrder(tx, restuid, uid);
   return order && withToken(order, tokenOf);
-};
-
-const isSame = (expected: string, given: string): boolean => {
-  const left = Buffer.from(expected);
-  const right = Buffer.from(given);
-  return left.length === right.length && timingSafeEqual(left, right);
 };
 
 /** Writes a legal move and its consequences. The caller holds the locks. */

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import { minuteMs } from '#src/platform/clock.ts';
 import { withCommit } from '#src/platform/db/transaction.ts';
 import { canonicalJson } from '#src/platform/http/json.ts';
 import { newId } from '#src/platform/ids.ts';
@@ -267,6 +268,6 @@ const afterCreation = (order: Order, restaurant: Restaurant, now: Date): Order =
   }
   const minutes = restaurant.countdownMinutes;
   if (minutes === 0) return order;
-  const countdownEnd = new Date(now.getTime() + minutes * 60_000);
+  const countdownEnd = new Date(now.getTime() + minutes * minuteMs);
   return { ...order, seq: order.seq + 1, countdownMinutes: minutes, countdownStarted: now, countdownEnd };
 };

@@ -2,6 +2,7 @@
  * Times in answers: a legacy date in the API time zone of the restaurant, its ISO form with the offset of the venue,
  * and the days of date filters. Zones are IANA names. Formatters are cached, because creating one is slow.
  */
+import { dayMs, hourMs, minuteMs } from '#src/platform/clock.ts';
 
 const formatters = new Map<string, Intl.DateTimeFormat>();
 
@@ -62,12 +63,11 @@ export const isoDate = (date: Date | null, zone: string): string | null => {
 /** `2026-03-01T19:30:00` in `zone`. */
 const wallClock = (date: Date, zone: string): string => {
   const ms = date.getTime();
-  if (isPlain(ms)) return new Date(ms + offsetMinutes(date, zone) * 60_000).toISOString().slice(0, 19);
+  if (isPlain(ms)) return new Date(ms + offsetMinutes(date, zone) * minuteMs).toISOString().slice(0, 19);
   const { year, month, day, hour, minute, second } = partsIn(date, zone);
   return `${year}-${month}-${day}T${hour}:${minute}:${second}`;
 };
 
-const dayMs = 24 * 3_600_000;
 const [plainFromMs, plainBeforeMs] = [Date.UTC(1980, 0), Date.UTC(9999, 0)];
 
 /** In these years every offset is a whole number of minutes, and no zone changes its offset twice within a day. */
@@ -107,18 +107,16 @@ export const startOfDay = (day: string, zone: string): Date => firstInstant(new 
 export const endOfDay = (day: string, zone: string): Date =>
   firstInstant(new Date(new Date(`${day}T00:00:00Z`).getTime() + 24 * hourMs), zone);
 
-const hourMs = 3_600_000;
-
 /**
  * `midnight`: the day as if the zone were UTC. Offsets lie between -12 and +14 hours, so the offsets just outside that
  * span are those before and after a clock change near midnight. If midnight is skipped, the earlier candidate still
  * belongs to the day before; if midnight happens twice, the earlier one is the start.
  */
 const firstInstant = (midnight: Date, zone: string): Date => {
-  const shift = (offset: number): number => midnight.getTime() - offset * 60_000;
+  const shift = (offset: number): number => midnight.getTime() - offset * minuteMs;
   const before = shift(offsetMinutes(new Date(midnight.getTime() - 15 * hourMs), zone));
   const after = shift(offsetMinutes(new Date(midnight.getTime() + 13 * hourMs), zone));
   const earlier = Math.min(before, after);
-  const local = earlier + offsetMinutes(new Date(earlier), zone) * 60_000;
+  const local = earlier + offsetMinutes(new Date(earlier), zone) * minuteMs;
   return new Date(local < midnight.getTime() ? Math.max(before, after) : earlier);
 };

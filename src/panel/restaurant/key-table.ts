@@ -1,4 +1,5 @@
 /** The keys of a restaurant with their use, as a table that refreshes itself. */
+import { dayMs } from '#src/platform/clock.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import { withQuery } from '../page/page-path.ts';
@@ -50,7 +51,7 @@ const row = (view: View, restuid: string, key: ApiKey): Html[] => {
 };
 
 /** The longest overlap of a rotation. */
-const endingMs = 30 * 24 * 3_600_000;
+const endingMs = 30 * dayMs;
 
 const isEnding = ({ now }: View, { expires }: ApiKey): boolean =>
   expires !== null && expires.getTime() - now.getTime() <= endingMs;

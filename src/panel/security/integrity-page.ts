@@ -1,5 +1,5 @@
 /** Verification of the audit, the signed heads of its chains, and the export. */
-
+import { minuteMs } from '#src/platform/clock.ts';
 import { refreshOn } from '../live/refresh-on.ts';
 import { type Answer, page, redirect } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
@@ -20,7 +20,7 @@ const integrityPath = '/panel/security/integrity';
 const verificationsShown = 5;
 const headsShown = 20;
 /** Each process signs its head every 15 seconds. */
-const lateMs = 5 * 60_000;
+const lateMs = 5 * minuteMs;
 
 export const showIntegrity = async (view: View): Promise<Answer> => {
   const { ports, texts, query, now } = view;

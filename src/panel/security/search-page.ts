@@ -1,5 +1,6 @@
 /** Search of the audit. The filter is kept in the query, so a search can be bookmarked and shared. */
 import { Fault } from '#src/contract/fault.ts';
+import { hourMs } from '#src/platform/clock.ts';
 import { newsLink, newsSlot } from '../live/news.ts';
 import { type Answer, page } from '../page/answer.ts';
 import { type Html, html } from '../page/html.ts';
@@ -14,7 +15,6 @@ import { exportLinks } from './export-links.ts';
 import { newsTopic } from './topics.ts';
 
 const pageSize = 50;
-const hourMs = 3_600_000;
 
 export const showSearch = async (view: View): Promise<Answer> => {
   const { filter, wrong } = readFilter(view);

@@ -1,4 +1,5 @@
 /** The filter of the delivery log, which is kept in the query. */
+import { hourMs } from '#src/platform/clock.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import { withQuery } from '../page/page-path.ts';
@@ -46,7 +47,7 @@ export const searchOf = (filter: DeliveryFilter, now: Date): Omit<DeliverySearch
   event: filter.event,
   eventId: filter.id,
   redeliveryUid: filter.redelivery,
-  since: filter.hours === undefined ? undefined : new Date(now.getTime() - filter.hours * 3_600_000),
+  since: filter.hours === undefined ? undefined : new Date(now.getTime() - filter.hours * hourMs),
 });
 
 /** Path of the log with this filter, from a cursor on. */

@@ -1,4 +1,5 @@
 /** The results of an endpoint's deliveries over time, as a chart or as a table. */
+import { hourMs } from '#src/platform/clock.ts';
 import { type Html, html } from '../page/html.ts';
 import type { View } from '../page/page.ts';
 import { withQuery } from '../page/page-path.ts';
@@ -9,7 +10,6 @@ import { time } from '../view/time.ts';
 import { pathOfEndpoint } from './endpoint-parts.ts';
 import { healthChart } from './health-chart.ts';
 
-const hourMs = 3_600_000;
 const spans = {
   day: { stepMs: hourMs, steps: 24 },
   week: { stepMs: 6 * hourMs, steps: 28 },

@@ -1,5 +1,6 @@
 /** Redelivery: of one event, or of all events that an endpoint has not confirmed since a time. */
 import { Fault } from '#src/contract/fault.ts';
+import { dayMs, hourMs } from '#src/platform/clock.ts';
 import { type Answer, notFound, page, redirect } from '../page/answer.ts';
 import { html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
@@ -79,9 +80,9 @@ ${
 const sinceOf = ({ form, now }: View): Date | undefined => {
   const exact = (form.get('since') ?? '').trim();
   const hours = spans.find((one) => String(one) === form.get('hours'));
-  const earliest = now.getTime() - 720 * 3_600_000 + marginMs;
+  const earliest = now.getTime() - 30 * dayMs + marginMs;
   if (exact === '')
-    return hours === undefined ? undefined : new Date(Math.max(earliest, now.getTime() - hours * 3_600_000));
+    return hours === undefined ? undefined : new Date(Math.max(earliest, now.getTime() - hours * hourMs));
   const since = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{3})?)?Z$/.test(exact) ? new Date(exact) : undefined;
   const isKept = since !== undefined && since.getTime() >= earliest && since <= now;
   return isKept ? since : undefined;

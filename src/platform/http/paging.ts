@@ -2,8 +2,9 @@
  * Lists by page and by cursor (interface 7). A cursor is opaque and signed. It names its list, tenant and filters, the
  * sort key of the last item, the page it leads to and the total of its first page.
  */
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { z } from 'zod';
+import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import { validationFault } from '#src/contract/fault.ts';
 import { canonicalJson } from './json.ts';
 import { integer, optional, text } from './values.ts';
@@ -84,9 +85,7 @@ export const createCursors = (key: Buffer): Cursors => {
 
   const decode = (cursor: string, scope: unknown): Payload => {
     const [text = '', mac = '', ...rest] = cursor.split('.');
-    const expected = Buffer.from(sign(text));
-    const given = Buffer.from(mac);
-    if (rest.length > 0 || given.length !== expected.length || !timingSafeEqual(given, expected)) throw cursorInvalid();
+    if (rest.length > 0 || !equalInConstantTime(mac, sign(text))) throw cursorInvalid();
     // Only this program can have signed it, so its shape is known; it may still belong to another list.
     const payload = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Payload;
     if (payload.s !== scopeHash(scope)) throw cursorInvalid();

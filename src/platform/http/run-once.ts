@@ -5,6 +5,7 @@
 import type { Kysely } from 'kysely';
 import { sql } from 'kysely';
 import { envelopeOf, Fault } from '#src/contract/fault.ts';
+import { hourMs } from '../clock.ts';
 import {
   deleteReceipt,
   findReceipt,
@@ -53,7 +54,7 @@ export type Sealing = { seal(text: string, part: SealedPart): string; open(seale
 const runningMs = 60_000;
 /** Status of a receipt whose request is still running. */
 const running = 0;
-const keptMs = 48 * 3600 * 1000;
+const keptMs = 48 * hourMs;
 
 /** Undefined without the header. Throws VALIDATION_ERROR for a malformed or empty key, since its sender relies on it. */
 export const readIdempotencyKey = (value: string | readonly string[] | undefined): string | undefined => {

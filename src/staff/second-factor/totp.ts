@@ -2,7 +2,8 @@
  * Time-based one-time codes (RFC 6238) with SHA-1, six digits and 30 seconds, which every authenticator app supports.
  * Pure.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
+import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 
 export const totpSecretBytes = 20;
 const stepSeconds = 30;
@@ -29,8 +30,7 @@ export const stepOfCode = (secret: Buffer, code: string, now: Date): number | un
   const current = stepOf(now);
   let found: number | undefined;
   for (let step = current - stepsAround; step <= current + stepsAround; step += 1) {
-    const expected = Buffer.from(codeOfStep(secret, step));
-    if (given.length === expected.length && timingSafeEqual(given, expected)) found = step;
+    if (equalInConstantTime(given, codeOfStep(secret, step))) found = step;
   }
   return found;
 };

@@ -4,7 +4,7 @@
  */
 import { createHmac } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, hourMs, minuteMs } from '#src/platform/clock.ts';
 import { newId, newToken } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { type SignedInUser, signedInUser } from '../accounts/signed-in-user.ts';
@@ -70,6 +70,6 @@ export const createSessions = ({ db, box, clock }: SessionsDeps) => {
 
 /** Sessions that began or were last used before these moments have ended at `now`. */
 export const endsAt = (now: Date): Ends => ({
-  seenAfter: new Date(now.getTime() - idleMinutes * 60_000),
-  createdAfter: new Date(now.getTime() - absoluteHours * 3_600_000),
+  seenAfter: new Date(now.getTime() - idleMinutes * minuteMs),
+  createdAfter: new Date(now.getTime() - absoluteHours * hourMs),
 });

@@ -2,8 +2,9 @@
  * Passwords as argon2id (RFC 9106), keyed with the master key, so a stolen table alone allows no guessing. Hashing runs
  * in the thread pool. Concurrency and queue are limited, because the program's other work needs the same threads.
  */
-import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { argon2, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
+import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import { Fault } from '#src/contract/fault.ts';
 
 export type PasswordHash = {
@@ -54,7 +55,7 @@ export const createPasswordHash = (key: Buffer): PasswordHash => {
     verify: async (password, stored, isKnown) => {
       const found = stored === undefined ? undefined : decode(stored);
       const tag = await tagOf(password, found?.salt ?? Buffer.alloc(saltBytes), found?.cost ?? cost, isKnown);
-      return found !== undefined && found.tag.length === tag.length && timingSafeEqual(found.tag, tag);
+      return found !== undefined && equalInConstantTime(found.tag, tag);
     },
   };
 };

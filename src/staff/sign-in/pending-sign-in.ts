@@ -3,7 +3,7 @@
  * strangers cannot fill the database. It proves the steps that are done and is useless without the missing one.
  */
 import { z } from 'zod';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, minuteMs } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 
 const minutes = 10;
@@ -52,7 +52,7 @@ export const createPendingSignIns = ({ box, clock }: { box: Pick<SecretBox, 'sea
   };
   return {
     keep: (given: WithoutEnd<Pending>): CookieValue => {
-      const until = clock.now().getTime() + minutes * 60_000;
+      const until = clock.now().getTime() + minutes * minuteMs;
       const value = box.seal(JSON.stringify({ ...given, until }), label).toString('base64url');
       return { value, seconds: minutes * 60 };
     },

@@ -9,7 +9,7 @@
  * password does not reset them.
  */
 import type { Kysely } from 'kysely';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, minuteMs } from '#src/platform/clock.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { countAttempt, takeBack } from './attempt-store.ts';
 import { isKnownBrowser } from './known-browser-store.ts';
@@ -21,7 +21,6 @@ export type Attempt = { email: string; userId: string | undefined; address: stri
  */
 export type Verdict = { kind: 'allowed'; isKnown: boolean } | { kind: 'wait'; seconds: number; isFirst: boolean };
 
-const minuteMs = 60_000;
 /** Windows of attempts. */
 const bounds = {
   browser: { attemptsMax: 10, windowMs: 15 * minuteMs },

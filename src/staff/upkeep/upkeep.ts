@@ -1,13 +1,13 @@
 /** Deletes ended links, sessions, attempts and known browsers. */
 import type { Kysely } from 'kysely';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, dayMs, minuteMs } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { endsAt } from '../sessions/sessions.ts';
 import { browserDays } from '../sign-in/throttle.ts';
 import { dropEnded } from './upkeep-store.ts';
 
-const intervalMs = 10 * 60_000;
+const intervalMs = 10 * minuteMs;
 
 export const createUpkeep = ({ db, clock, log }: { db: Kysely<unknown>; clock: Clock; log: Logger }): Service => ({
   name: 'staff-upkeep',
@@ -25,4 +25,4 @@ export const createUpkeep = ({ db, clock, log }: { db: Kysely<unknown>; clock: C
   },
 });
 
-const daysBefore = (now: Date, days: number): Date => new Date(now.getTime() - days * 86_400_000);
+const daysBefore = (now: Date, days: number): Date => new Date(now.getTime() - days * dayMs);

@@ -1,7 +1,7 @@
 /** Use cases on staff accounts, for the command line and the panel. Each change is recorded in the audit. */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, hourMs } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId, newToken } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -181,7 +181,7 @@ const makeLink = async (
   now: Date,
 ): Promise<OneTimeLink> => {
   const token = newToken();
-  const expiresAt = new Date(now.getTime() + linkHours * 3_600_000);
+  const expiresAt = new Date(now.getTime() + linkHours * hourMs);
   await replaceLink(tx, { userId, digest: box.digest(token), expiresAt });
   return { link: `${linkAddress}?token=${token}`, expires: expiresAt };
 };

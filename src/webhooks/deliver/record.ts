@@ -6,7 +6,7 @@
  */
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, dayMs } from '#src/platform/clock.ts';
 import { inTransaction, isTransient, withCommit } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause } from '#src/platform/supervisor.ts';
@@ -57,7 +57,6 @@ export type Recorder = {
 };
 
 /** Interface 12.4: when an endpoint that only fails is disabled, and when its owner is warned. */
-const dayMs = 86_400_000;
 const failingMs = 5 * dayMs;
 const warnedMs = 3 * dayMs;
 const failuresMin = 10;

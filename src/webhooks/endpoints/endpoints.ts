@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { Fault, type FaultDetail, validationFault } from '#src/contract/fault.ts';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, hourMs } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -201,7 +201,7 @@ export const rotateSecret = async (
   const now = clock.now();
   if (before.previousSecretExpires !== null && before.previousSecretExpires > now) return 'overlap_running';
   const secret = rotation.secret ?? makeSecret();
-  const expires = new Date(now.getTime() + rotation.overlapHours * 3_600_000);
+  const expires = new Date(now.getTime() + rotation.overlapHours * hourMs);
   await saveEndpoint(tx, {
     ...before,
     secret: box.seal(secret, endpointSecretLabel(uid)),

@@ -7,6 +7,8 @@
  *   loop that signs and posts, 20 ms from commit to arrival when idle); none of them was varied alone. After a change run
  *   that bench and `test/webhooks`.
  */
+import { minuteMs } from '#src/platform/clock.ts';
+
 /** What a worker keeps in memory per tenant or endpoint before it forgets the oldest or starts over. */
 export const remembered = {
   /** chosen: far more tenants than one dispatcher meets in a minute; a forgotten one costs one more lookup. */
@@ -105,7 +107,7 @@ export const breaking = {
   /** interface 12.4: failures in a row after which the breaker holds an endpoint. */
   failuresToHold: 20,
   /** interface 12.4: no delivery is held longer than this beyond its time. */
-  holdMsMax: 5 * 60_000,
+  holdMsMax: 5 * minuteMs,
   /** chosen: first hold, doubled by each further failure. */
   firstHoldMs: 5_000,
   /** chosen: the receiver is tried once a minute at least. */
@@ -146,7 +148,7 @@ export const heartbeats = {
    */
   deadMs: 3_500,
   /** chosen: a worker that has been silent for so long has no lease left; its row is removed. */
-  forgottenMs: 10 * 60_000,
+  forgottenMs: 10 * minuteMs,
   /** chosen: pause before a new session after the last one was lost. */
   reconnectMs: 250,
   /** chosen: deliveries of one endpoint searched for leases of a dead worker; leased ones are among the first due. */

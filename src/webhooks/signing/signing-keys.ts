@@ -7,7 +7,7 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:cryp
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, dayMs } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import {
@@ -26,7 +26,6 @@ export type SigningKeys = {
   publicJwks(): Promise<{ keys: JWK[] }>;
 };
 
-const dayMs = 86_400_000;
 /** Interface 4.3: how long a key is published before it signs and after its last signature. */
 const listedMsBefore = dayMs;
 const listedMsAfter = 7 * dayMs;

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { buildEventBody } from '#src/contract/event.ts';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, hourMs, minuteMs } from '#src/platform/clock.ts';
 import { digestEvents, type KindDigest, oldestWriterSeconds } from '#src/platform/db/outbox/outbox.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import { newId } from '#src/platform/ids.ts';
@@ -24,11 +24,10 @@ import {
 
 type DigestDeps = { db: Kysely<unknown>; clock: Clock; onDeliveries: () => void };
 
-const hourMs = 3_600_000;
 /** chosen: events recorded at the end of the hour are committed after this time. */
 const settleMs = 60_000;
 /** chosen: longest wait for a transaction that began before the end of the hour and may still record events in it. */
-const writersMsMax = 10 * 60_000;
+const writersMsMax = 10 * minuteMs;
 /** chosen: hours without a running worker for which digests are sent later. */
 const catchUpHoursMax = 24;
 /** chosen: how late a digest may be after its hour has settled. */

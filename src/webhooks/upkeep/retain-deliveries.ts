@@ -5,7 +5,7 @@
  * nothing waits for them.
  */
 import type { Kysely } from 'kysely';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, dayMs, hourMs } from '#src/platform/clock.ts';
 import { eventWeeks } from '#src/platform/db/outbox/outbox.ts';
 import { dropWaiting, placeWeeks } from '#src/platform/db/outbox/outbox-queue.ts';
 import {
@@ -38,10 +38,9 @@ const attemptWeeks: WeeklyTable = { ...deliveryWeeks, name: 'attempts', fillfact
 /** In the order in which they are dropped: a row goes before the row that it refers to. */
 const tables = [attemptWeeks, deliveryWeeks, placeWeeks, eventWeeks];
 
-const dayMs = 86_400_000;
 /** chosen: two weeks of partitions exist in advance, also when this fails for days. */
 const weeksAhead = 2;
-const everyMs = 60 * 60_000;
+const everyMs = hourMs;
 /** chosen: rows in one transaction, so that it stays short. */
 const pieceMax = 500;
 const straysMax = 1_000;

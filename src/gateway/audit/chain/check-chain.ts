@@ -1,18 +1,20 @@
 /**
  * Pure: checks a head and the last events of its chain. Every part that extends or signs a chain checks it here first.
  */
+import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import { tellTheirTime } from '../event/request-id-times.ts';
 import { keysOf } from '../event/token-uses.ts';
-import { type ChainEnd, hashEvent, isSignature, signAnchor, signHead } from './chain.ts';
+import { type ChainEnd, hashEvent, signAnchor, signHead } from './chain.ts';
 import type { ChainRow, StoredEvent } from './event-store.ts';
 import { type AuditProblem, auditProblems } from './problem.ts';
 
 /** `key`: derived under `headLabel`. Undefined: both signatures are right. */
 export const checkSignatures = (key: Buffer, row: ChainRow): AuditProblem | undefined => {
   const { chain } = row;
-  if (!isSignature(row.mac, signHead(key, row))) return { chain, seq: null, problem: auditProblems.headSignature };
+  if (!equalInConstantTime(row.mac, signHead(key, row)))
+    return { chain, seq: null, problem: auditProblems.headSignature };
   const anchor = { seq: row.anchorSeq, hash: row.anchorHash };
-  if (!isSignature(row.anchorMac, signAnchor(key, chain, anchor)))
+  if (!equalInConstantTime(row.anchorMac, signAnchor(key, chain, anchor)))
     return { chain, seq: null, problem: auditProblems.anchorSignature };
   return undefined;
 };

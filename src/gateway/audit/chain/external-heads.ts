@@ -8,8 +8,9 @@ import { createHash, createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { type ChainEnd, changesChain, isSignature } from './chain.ts';
+import { type ChainEnd, changesChain } from './chain.ts';
 import { type AuditProblem, auditProblems, isSameProblem } from './problem.ts';
 
 type Box = Pick<SecretBox, 'derive'>;
@@ -116,7 +117,7 @@ const writeSigned = (key: Buffer, content: Saved): string => {
 /** Undefined when the signature is not of this installation. */
 const readSigned = (key: Buffer, text: string): Saved | undefined => {
   const [mac = '', body = ''] = text.split('\n');
-  return isSignature(Buffer.from(mac, 'hex'), macOf(key, body)) ? (JSON.parse(body) as Saved) : undefined;
+  return equalInConstantTime(Buffer.from(mac, 'hex'), macOf(key, body)) ? (JSON.parse(body) as Saved) : undefined;
 };
 
 const readText = (path: string): string | undefined => {

@@ -4,21 +4,13 @@
  * names the problem.
  */
 import type { Kysely } from 'kysely';
+import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import { afterCommit } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { completeEvent, type NewAuditEvent } from '../event/event.ts';
 import { attestHeads } from './attest-heads.ts';
 import { writeAttestedHeads } from './attested-heads.ts';
-import {
-  appendToChain,
-  chainStart,
-  changesChain,
-  changesProcess,
-  headLabel,
-  isSignature,
-  signAnchor,
-  signHead,
-} from './chain.ts';
+import { appendToChain, chainStart, changesChain, changesProcess, headLabel, signAnchor, signHead } from './chain.ts';
 import {
   findChain,
   freeNumber,
@@ -103,7 +95,7 @@ const openChanges = async (
   await lockChains(tx);
   if ((await newestChanges(tx)) !== broken?.row.chain) return undefined;
   const key = box.derive(headLabel);
-  const isSigned = broken !== undefined && isSignature(broken.row.mac, signHead(key, broken.row));
+  const isSigned = broken !== undefined && equalInConstantTime(broken.row.mac, signHead(key, broken.row));
   const seen = await attestHeads(tx, key, isSigned ? broken.row.seen : noneAttested);
   const made = await makeChain(tx, box, { now, process: changesProcess, seen });
   if (made.chain === changesChain) return made;

@@ -3,10 +3,11 @@
  * events of that time, so the id needs no index entry; an index of all ids would cost more than the rest of the audit.
  * Events with ids that callers chose are indexed.
  */
+import { minuteMs } from '#src/platform/clock.ts';
 import { madeAtMs } from '../../model/request-id.ts';
 
 /** Longest time from the id to the decision: the credential, or the body that may hold one, has to arrive first. */
-const decidedMsMax = 5 * 60_000;
+const decidedMsMax = 5 * minuteMs;
 /** Largest difference between the clocks of two gateways. */
 const skewMsMax = 60_000;
 

@@ -3,6 +3,7 @@
  * of their own, the rest of the minute becomes one event with a count. A flood therefore fills neither the disk nor the
  * search results.
  */
+import { minuteMs } from '#src/platform/clock.ts';
 import type { NewAuditEvent } from '../event/event.ts';
 
 export type FloodGrouping = {
@@ -13,7 +14,6 @@ export type FloodGrouping = {
 };
 
 const listedMax = 100;
-const minuteMs = 60_000;
 const keysMax = 10_000;
 
 type Group = { event: NewAuditEvent; seen: number; counted: number };

@@ -5,7 +5,7 @@
  * not a month of the audit, is left in place and reported.
  */
 import type { Kysely } from 'kysely';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, dayMs, hourMs } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -21,12 +21,11 @@ import { deleteBefore, dropPartition, lastOfPartition, latestElsewhere, listPart
 
 export type RetainAuditDeps = { db: Kysely<unknown>; box: Pick<SecretBox, 'derive'>; clock: Clock };
 
-const dayMs = 86_400_000;
-const everyMs = 60 * 60_000;
+const everyMs = hourMs;
 const pageEvents = 1_000;
 const anchorsMax = 500;
 /** Tolerance at the end of a month: two events of one moment may lie on both sides of it. */
-const edgeMs = 60 * 60_000;
+const edgeMs = hourMs;
 
 /** `dropped`: names, oldest first. `left`: partitions that are too old or unknown, and why they were not dropped. */
 export type RetainedAudit = { dropped: string[]; left: { name: string; reason: string }[] };

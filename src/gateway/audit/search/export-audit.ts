@@ -3,6 +3,7 @@
  * is returned only after everything before it was written. Memory is bounded by one page.
  */
 import { Fault } from '#src/contract/fault.ts';
+import { dayMs } from '#src/platform/clock.ts';
 import { changesProcess } from '../chain/chain.ts';
 import { type ChainRow, listChains } from '../chain/event-store.ts';
 import { markSigned } from '../chain/mark-signed.ts';
@@ -27,7 +28,7 @@ export type ExportedAudit = { events: number; cursor: string; gaps: Gap[] };
 
 const chainsPage = 200;
 /** A running process signs its head regularly. After this time without a signature, its chain counts as ended. */
-const abandonedMs = 30 * 86_400_000;
+const abandonedMs = 30 * dayMs;
 
 /** Chains below `end` have ended and were read as a whole, except for those with a position. */
 type Cursor = { end: number; positions: ReadonlyMap<number, number> };

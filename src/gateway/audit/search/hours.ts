@@ -3,7 +3,7 @@
  * moves in the transaction that counts it. One gateway counts at a time; the others try again later.
  */
 import type { Kysely } from 'kysely';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, dayMs } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
@@ -17,7 +17,6 @@ const pageMs = 20;
 const pageEvents = 5_000;
 const chainsMax = 200;
 const valuesMax = 200;
-const dayMs = 86_400_000;
 /** The longest chart is 30 days. */
 const hoursKeptDays = 31;
 

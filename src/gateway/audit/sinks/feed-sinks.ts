@@ -6,10 +6,10 @@
  */
 import { createHmac } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
-import { isSignature } from '../chain/chain.ts';
 import { markSigned } from '../chain/mark-signed.ts';
 import { readChain } from '../chain/read-chain.ts';
 import { toJsonLines } from '../search/export-audit.ts';
@@ -107,7 +107,7 @@ const createSignPosition = ({ box }: FeedSinksDeps, sink: Sink): SignPosition =>
 /** A forged position would make the sink skip events. False: this installation did not sign the position. */
 const isOwn = async (deps: FeedSinksDeps, sink: Sink, at: Position, sign: SignPosition): Promise<boolean> => {
   const { chain, position, mac } = at;
-  if (mac !== null && isSignature(mac, sign(chain, position))) return true;
+  if (mac !== null && equalInConstantTime(mac, sign(chain, position))) return true;
   await resetPosition(deps.db, sink.name, at, sign);
   deps.log.error(
     { sink: sink.name, chain, position },

@@ -4,11 +4,11 @@
  */
 import { createHmac } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { isSignature } from '../chain/chain.ts';
 import { type AuditProblem, type AuditProblemKind, kindOfAuditProblem } from '../chain/problem.ts';
 import { appendChange } from '../record/append-change.ts';
 import * as store from './verification-store.ts';
@@ -93,7 +93,7 @@ const stateOf = (row: store.VerificationRow, nowMs: number, key: Buffer): Verifi
   const { finished, problem, mac } = row;
   if (finished !== null && problem !== null) return 'broken';
   if (finished !== null) {
-    return mac !== null && isSignature(mac, signVerdict(key, { ...row, finished })) ? 'sound' : 'interrupted';
+    return mac !== null && equalInConstantTime(mac, signVerdict(key, { ...row, finished })) ? 'sound' : 'interrupted';
   }
   return nowMs - row.touched.getTime() > silentMsMax ? 'interrupted' : 'running';
 };

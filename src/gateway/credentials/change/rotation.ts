@@ -5,6 +5,7 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import { Fault } from '#src/contract/fault.ts';
+import { hourMs } from '#src/platform/clock.ts';
 import { newApiKey, newClientSecret } from '../../model/credential-values.ts';
 import * as store from '../lookup/credential-store.ts';
 import { adviceTexts } from '../show/retire-advice.ts';
@@ -17,7 +18,6 @@ import { change, noteChange, noteState, storedForm, type Tx } from './change.ts'
 export type IssuedSecret = { secretId: string; secret: string };
 export type IssuedKey = { keyId: string; value: string };
 
-const hourMs = 3_600_000;
 const overlapHoursMax = 30 * 24;
 
 const endOf = (deps: CredentialsDeps, overlapHours: number): Date => {

@@ -4,7 +4,7 @@
  * counts; a process that is killed loses them.
  */
 import type { Kysely } from 'kysely';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, minuteMs } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { pause, type Service } from '#src/platform/supervisor.ts';
 import { addUses, deleteOldCalls } from './use-store.ts';
@@ -22,7 +22,7 @@ type Counted = { calls: number; firstMs: number; lastMs: number; address: string
 const flushMsDefault = 15_000;
 /** Largest number of credentials that are counted between two writes. */
 const entriesMax = 100_000;
-const callsStoredMs = 15 * 60_000;
+const callsStoredMs = 15 * minuteMs;
 
 export const createCredentialUse = (deps: CredentialUseDeps): CredentialUse => {
   const { clock, log } = deps;

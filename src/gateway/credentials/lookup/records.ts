@@ -1,5 +1,6 @@
 /** Converts rows to the form that requests need, once when they are read and not on every use. */
-import { createPublicKey, type JsonWebKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { ClientKeyRow, ClientRow, KeyRow, SecretRow, TenantState } from './credential-store.ts';
 
@@ -86,7 +87,7 @@ export const provesClient = (
   const digest = box.digest(secret);
   const candidates = client === undefined || client.secrets.length === 0 ? [nothing] : client.secrets;
   let match: SecretRow | undefined;
-  for (const candidate of candidates) if (timingSafeEqual(candidate.digest, digest)) match = candidate;
+  for (const candidate of candidates) if (equalInConstantTime(candidate.digest, digest)) match = candidate;
   if (client === undefined || client.disabled || match === undefined || match === nothing) return undefined;
   if (isOver(match.expiresMs, nowMs)) return undefined;
   client.proven.set(secret, match);

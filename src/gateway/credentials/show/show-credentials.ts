@@ -1,5 +1,6 @@
 /** Shows credentials to operators: state with reason, actor and time, and their use. */
 import { Fault } from '#src/contract/fault.ts';
+import { minuteMs } from '#src/platform/clock.ts';
 import { tenantExists } from '../lookup/credential-store.ts';
 import { findUses, type Use } from '../lookup/use-store.ts';
 import { assertFound, type CredentialsDeps } from '../state/credentials-deps.ts';
@@ -52,7 +53,7 @@ export type ShownClient = {
 };
 
 /** A credential without a use in this time counts as quiet. Calls are counted by the minute and written every 15 s. */
-const quietMs = 5 * 60_000;
+const quietMs = 5 * minuteMs;
 
 export const isStillUsed = (use: Use | undefined, nowMs: number): boolean =>
   use?.lastUsed != null && nowMs - use.lastUsed.getTime() < quietMs;

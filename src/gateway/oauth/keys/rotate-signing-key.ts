@@ -6,7 +6,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, dayMs, minuteMs } from '#src/platform/clock.ts';
 import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
 import { appendChange } from '../../audit/record/append-change.ts';
@@ -30,7 +30,7 @@ export type RotateDeps = {
 export type RotatedKey = { kid: string; signsFrom: Date };
 
 /** Published documents may be cached for five minutes (interface 4.3); twice that. */
-const listedMsBefore = 10 * 60_000;
+const listedMsBefore = 10 * minuteMs;
 /** A gateway may read the switch a second late, and its clock may be behind. */
 const clocksMs = 60_000;
 
@@ -55,8 +55,6 @@ export const rotateOldSigningKey = (deps: RotateDeps, daysMax: number): Promise<
     const [newest] = await listSigningKeys(tx);
     return newest !== undefined && isOld(newest, daysMax, deps.clock.now()) ? addKey(deps, tx) : undefined;
   });
-
-const dayMs = 86_400_000;
 
 export const isOld = ({ notBefore }: Pick<SigningKeyRow, 'notBefore'>, daysMax: number, now: Date): boolean =>
   now.getTime() - notBefore.getTime() > daysMax * dayMs;

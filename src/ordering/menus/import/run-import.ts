@@ -3,6 +3,7 @@
  * is wrong. All or nothing, in the caller's transaction.
  */
 import type { Kysely } from 'kysely';
+import { hourMs } from '#src/platform/clock.ts';
 import { newId } from '#src/platform/ids.ts';
 import { createPace } from '#src/platform/pace.ts';
 import { type ChangeNames, namesOfChanges } from './plan/change-names.ts';
@@ -83,7 +84,7 @@ export const runImport = async (tx: Kysely<unknown>, request: ImportRequest): Pr
     const id = newId('pln', now.getTime());
     let part = 0;
     for await (const batch of batches) await savePlanPart(tx, restuid, id, part++, batch);
-    const plan = { id, expires: new Date(now.getTime() + planHours * 3_600_000), names };
+    const plan = { id, expires: new Date(now.getTime() + planHours * hourMs), names };
     return { ...outcome, state: 'planned', version: null, plan };
   }
   const posUid = request.posUid;

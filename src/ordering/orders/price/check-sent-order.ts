@@ -1,10 +1,11 @@
 /** Checks of a sent order that need neither its location nor its lines (interface 11.1). Pure. */
 import type { FaultDetail } from '#src/contract/fault.ts';
+import { dayMs, minuteMs } from '#src/platform/clock.ts';
 import type { Restaurant } from '../../restaurants/restaurant.ts';
 import type { SentOrder } from './sent-order.ts';
 
-const pastMsMax = 5 * 60_000;
-const aheadMsMax = 365 * 24 * 3_600_000;
+const pastMsMax = 5 * minuteMs;
+const aheadMsMax = 365 * dayMs;
 
 /** These are faults of parameters, so the answer names them even when the location is wrong too. */
 export const checkSentOrder = (restaurant: Restaurant, sent: SentOrder, now: Date): FaultDetail[] => [

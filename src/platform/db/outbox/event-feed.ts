@@ -4,6 +4,7 @@
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { RecordedEvent } from '#src/contract/event.ts';
+import { minuteMs } from '../../clock.ts';
 import { idFloor } from '../../ids.ts';
 
 /** `position`: the order of recording, which deliveries carry. `place`: the position in the feed. */
@@ -99,7 +100,7 @@ export const findFeedEvent = async (
 };
 
 /** The longest time between the timestamp of an event and the commit of its transaction. */
-const recordingMsMax = 10 * 60_000;
+const recordingMsMax = 10 * minuteMs;
 
 /**
  * A position before every event that was recorded from `since` on. Ids carry the time of recording. An event that was

@@ -3,6 +3,7 @@
  * ahead and dropped as a whole. Rows of the default partition belong to no week and are deleted one by one.
  */
 import { type Kysely, sql } from 'kysely';
+import { dayMs } from '../../clock.ts';
 
 export type WeeklyTable = {
   schema: string;
@@ -14,7 +15,7 @@ export type WeeklyTable = {
   fillfactor: number;
 };
 
-const weekMs = 7 * 86_400_000;
+const weekMs = 7 * dayMs;
 /** A lock that waits blocks every later reader and writer of the table, so the wait is short and retried later. */
 const lockWaitMs = 2_000;
 /** The bound between two statements of such a transaction, on a busy machine. */

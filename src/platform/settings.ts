@@ -1,0 +1,9 @@
+/** Kinds of settings that several features have. Values of the environment are texts. */
+import { z } from 'zod';
+
+/** An integer from `min` to `max`; `value` is the default. */
+export const number = (min: number, max: number, value: number) =>
+  z.coerce.number().int().min(min).max(max).default(value);
+
+/** `value` is the default. */
+export const onOff = (value: 'on' | 'off') => z.enum(['off', 'on']).default(value);
