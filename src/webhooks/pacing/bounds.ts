@@ -52,7 +52,7 @@ export const claiming = {
   gapMs: 10,
   /** chosen: ended attempts after which the next claim starts before `gapMs` is over. */
   endedEnough: 64,
-  /** Longer than an attempt (15 s, interface 12.4) and its record can take, so that no lease ends under a live worker. */
+  /** chosen: longer than an attempt (15 s, interface 12.4) and its record can take, so that no lease ends under a live worker. */
   leaseMs: 23_000,
   /** chosen: a worker that was held up for longer after its claim might outlast its lease, so it returns the delivery. */
   startMsMax: 5_000,
@@ -62,7 +62,7 @@ export const claiming = {
   cancellingLookMs: 1_000,
   /** chosen: an endpoint due for longer shows a flood; then the reserve serves endpoints that became due since. */
   floodMs: 500,
-  /** As long as an attempt may take (15 s, interface 12.4) and some more: its answer decides for the held deliveries. */
+  /** chosen: as long as an attempt may take (15 s, interface 12.4) and some more: its answer decides for the held deliveries. */
   probeMs: 20_000,
   /** chosen: attempts that start in one turn of the event loop (held by `test/webhooks/pacing/early-release.test.ts`). */
   startsPerTurn: 8,
@@ -143,7 +143,7 @@ export const heartbeats = {
   /** chosen: a worker that was not confirmed for so long starts no attempt and cuts those in flight. */
   sendMs: 2_500,
   /**
-   * `sendMs` and a second for a late timer and for what a crash of the server forgets. measured: deliveries of a killed
+   * chosen: `sendMs` and a second for a late timer and for what a crash of the server forgets. measured: deliveries of a killed
    * worker go out again after about 4 s (`test/webhooks/deliver/crash-recovery.test.ts`).
    */
   deadMs: 3_500,
