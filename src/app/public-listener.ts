@@ -3,15 +3,17 @@
  * the bound on heads, the access log and the trace of the gateway. The gateway is the last handler and owns every path; the
  * documentation is among its pages (`createReference`).
  */
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import {
   attachDoor,
+  createRedirectDoor,
   createStartingDoor,
   type DoorHandlers,
   type Gateway,
   gatewayServerOptions,
 } from '#src/gateway/index.ts';
 import type { Logger } from '#src/platform/log.ts';
+import { type CreateServer, createPlainServer } from './listeners/certificates.ts';
 import { type Listener, listen } from './listeners/listeners.ts';
 import type { Settings } from './settings/config.ts';
 
@@ -31,15 +33,22 @@ export type PublicListener = Listener & {
   serve(gateway: Gateway, handlers: readonly PublicHandler[]): void;
 };
 
-/** Opens the port. It may be chosen by the system, and the issuer contains it, so the port comes before the handlers. */
-export const openPublicListener = async (settings: Settings, log: Logger): Promise<PublicListener> => {
+/**
+ * Opens the port, and the plain port beside it where there is one. The port may be chosen by the system, and the issuer
+ * contains it, so the port comes before the handlers.
+ */
+export const openPublicListener = async (
+  settings: Settings,
+  log: Logger,
+  createServer: CreateServer = createPlainServer,
+): Promise<PublicListener> => {
   let door: DoorHandlers | undefined;
   const server = createServer({
     ...gatewayServerOptions,
     shouldUpgradeCallback: (request: IncomingMessage) => door?.wantsUpgrade(request) ?? false,
   });
   const listener = await listen(server, settings.host, settings.port);
-  const localOrigin = `http://127.0.0.1:${listener.port}`;
+  const localOrigin = `${new URL(listener.url).protocol}//127.0.0.1:${listener.port}`;
   const origin = settings.origin ?? localOrigin;
   const starting = createStartingDoor({ settings: settings.gateway, origin, log });
   let handle: RequestListener = starting.handler;
@@ -48,8 +57,15 @@ export const openPublicListener = async (settings: Settings, log: Logger): Promi
     () => door ?? starting,
     (request, response) => handle(request, response),
   );
+  const redirect = await openRedirect(settings, origin, log).catch(async (error: unknown) => {
+    await listener.close(0);
+    throw error;
+  });
   return {
     ...listener,
+    close: async (graceMs) => {
+      await Promise.all([listener.close(graceMs), redirect?.close(graceMs)]);
+    },
     localOrigin,
     origin,
     serve: (gateway, handlers) => {
@@ -57,6 +73,16 @@ export const openPublicListener = async (settings: Settings, log: Logger): Promi
       door = gateway;
     },
   };
+};
+
+/** The plain port: it redirects or refuses, and no request passes it. */
+const openRedirect = (settings: Settings, origin: string, log: Logger): Promise<Listener | undefined> => {
+  const { redirect_port: port } = settings.tls;
+  if (port === undefined) return Promise.resolve(undefined);
+  const door = createRedirectDoor({ settings: settings.gateway, origin, log });
+  const server = createPlainServer({ ...gatewayServerOptions, shouldUpgradeCallback: door.wantsUpgrade });
+  attachDoor(server, () => door);
+  return listen(server, settings.host, port);
 };
 
 const firstOf = (handlers: readonly PublicHandler[], gateway: Gateway): RequestListener => {

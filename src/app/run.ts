@@ -18,12 +18,14 @@ import { createDemo, type Demo } from './demo/demo.ts';
 import { createImportProcess, type ImportProcess } from './import-process/forward-imports.ts';
 import { type Installation, openInstallation } from './installation/installation.ts';
 import { retryWhileFull } from './installation/retry-while-full.ts';
+import { type Certificates, openCertificates } from './listeners/certificates.ts';
 import { createInternalHandler, createInternalServer, type Listener, listen } from './listeners/listeners.ts';
 import { startPanel } from './panel/panel.ts';
 import { openPublicListener, type PublicListener } from './public-listener.ts';
 import { createReference } from './reference/reference.ts';
 import type { Settings } from './settings/config.ts';
 import { orderingAudience } from './settings/ordering-audience.ts';
+import { hasInternal, runsGateway, runsOrdering, runsWorker } from './settings/role-parts.ts';
 import { publishWebhookKeys } from './webhooks/publish-webhook-keys.ts';
 import { targetRules, webhookApiOf } from './webhooks/wire-engine.ts';
 
@@ -33,6 +35,8 @@ export type Program = {
   internalUrl: string | undefined;
   /** The demo, until a start has shown its credentials. */
   demo: Demo | undefined;
+  /** Reads the certificates again now. False: the program has none. */
+  reloadCertificates(): boolean;
   stop(): Promise<void>;
 };
 
@@ -45,6 +49,7 @@ type Context = {
   metrics: Metrics;
   /** Undefined: tracing is not configured. */
   traces: Traces | undefined;
+  certificates: Certificates;
   closers: Closers;
   services: Service[];
   /** Origins that webhooks may always go to: the receiver of the demo. */
@@ -64,15 +69,21 @@ const startOnce = async (settings: Settings, log: Logger, stopping: AbortSignal)
   closers.add(() => installation.store.close());
   try {
     const telemetry = await openTelemetry(settings, log, closers);
-    const context: Context = { settings, installation, ...telemetry, closers, services: [], ownOrigins: [] };
+    const certificates = openCertificates(settings, telemetry.metrics, log);
+    const services = [...certificates.services];
+    const context: Context = { settings, installation, ...telemetry, certificates, closers, services, ownOrigins: [] };
     const internal = hasInternal(settings) ? await startInternal(context) : undefined;
-    const front = runsGateway(settings)
-      ? await startGateway(context, runsOrdering(settings) ? internal : undefined)
-      : undefined;
+    const front = runsGateway(settings) ? await startGateway(context, internal?.core) : undefined;
     await startWorkers(context);
     superviseServices(context);
     if (front !== undefined) closers.add(front.stopAccepting);
-    return { publicUrl: front?.url, internalUrl: internal?.url, demo: front?.demo, stop: closers.close };
+    return {
+      publicUrl: front?.url,
+      internalUrl: internal?.listener.url,
+      demo: front?.demo,
+      reloadCertificates: certificates.reload,
+      stop: closers.close,
+    };
   } catch (error) {
     await closers.close();
     throw error;
@@ -91,23 +102,28 @@ const openTelemetry = async (
   return { metrics, traces };
 };
 
-const runsGateway = ({ role }: Settings): boolean => role === 'all' || role === 'gateway';
-const runsOrdering = ({ role }: Settings): boolean => role === 'all' || role === 'ordering';
-const runsWorker = ({ role }: Settings): boolean => role === 'all' || role === 'worker';
+type Internal = {
+  listener: Listener;
+  /** Where the gateway of this process reaches the core; undefined: the role has no core. */
+  core: Listener | undefined;
+};
 
-/** Roles without the core listen internally only for /metrics, and only when a port is set. */
-const hasInternal = (settings: Settings): boolean => runsOrdering(settings) || settings.internal_port !== 0;
-
-const startInternal = async (context: Context): Promise<Listener> => {
-  const { settings, installation, metrics, traces, closers } = context;
+const startInternal = async (context: Context): Promise<Internal> => {
+  const { settings, installation, metrics, traces, certificates, closers } = context;
   const operations = runsOrdering(settings) ? coreOperations(context) : [];
   const imports = runsOrdering(settings) ? openImportProcess(context) : undefined;
   const telemetry = { metrics, traces, metricsToken: settings.metrics_token };
-  const server = createInternalServer(createInternalHandler(installation, operations, telemetry, imports?.serve));
+  const handler = createInternalHandler(installation, operations, telemetry, imports?.serve);
+  const server = createInternalServer(handler, certificates.createInternalServer);
   // Loopback, or the private network that the operator named: the core trusts assertions, not addresses.
   const listener = await listen(server, settings.internal_host, settings.internal_port);
   closers.add(() => listener.close(graceMs));
-  return listener;
+  if (!runsOrdering(settings)) return { listener, core: undefined };
+  if (certificates.createInternalServer === undefined || !runsGateway(settings)) return { listener, core: listener };
+  // The certificate names the host of other processes. The gateway of this one needs no TLS to reach its own core.
+  const core = await listen(createInternalServer(handler), '127.0.0.1', 0);
+  closers.add(() => core.close(graceMs));
+  return { listener, core };
 };
 
 /** The operations of the core. `ownOrigins` is filled later, when the public listener is open. */
@@ -152,10 +168,10 @@ type Front = {
   stopAccepting(): Promise<void>;
 };
 
-/** `core`: the internal listener of this process, where it runs the core. */
+/** `core`: a listener of this process with the core, where it runs the core. */
 const startGateway = async (context: Context, core: Listener | undefined): Promise<Front> => {
-  const { settings, installation, closers, services, ownOrigins } = context;
-  const listener = await openPublicListener(settings, installation.log);
+  const { settings, installation, certificates, closers, services, ownOrigins } = context;
+  const listener = await openPublicListener(settings, installation.log, certificates.createPublicServer);
   closers.add(() => listener.close(graceMs));
   const gateway = await openGateway(context, listener, core);
   const demo = hasDemo(settings, installation)
@@ -188,7 +204,7 @@ const startGateway = async (context: Context, core: Listener | undefined): Promi
 };
 
 const openGateway = async (
-  { settings, installation, metrics, traces, closers, services }: Context,
+  { settings, installation, metrics, traces, certificates, closers, services }: Context,
   { origin }: PublicListener,
   core: Listener | undefined,
 ): Promise<Gateway> => {
@@ -210,6 +226,7 @@ const openGateway = async (
     log,
     moreDocuments: { '/.well-known/webhook-keys': webhookKeys.document },
     pages: createReference(settings, origin),
+    certificateState: certificates.state,
     upstreams: {
       ...settings.gateway.upstreams,
       ...(core === undefined ? undefined : { [orderingAudience]: core.url }),
@@ -220,9 +237,15 @@ const openGateway = async (
   return gateway;
 };
 
-/** The demo belongs to a trial on one machine: never with a database server of the operator or in production. */
+/**
+ * The demo belongs to a trial on one machine: never with a database server of the operator or in production. With TLS its
+ * webhooks could not reach its receiver, since few certificates name 127.0.0.1.
+ */
 const hasDemo = (settings: Settings, { store }: Installation): boolean =>
-  settings.role === 'all' && store.embedded && settings.environment !== 'production';
+  settings.role === 'all' &&
+  store.embedded &&
+  settings.environment !== 'production' &&
+  settings.tls.cert_file === undefined;
 
 const startWorkers = async ({ settings, installation, services, ownOrigins, ...rest }: Context): Promise<void> => {
   if (!runsWorker(settings)) return;

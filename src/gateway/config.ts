@@ -49,6 +49,11 @@ export const gatewaySettings = z.strictObject({
       'Addresses of the services behind the gateway, as name=url pairs, several for one name as url|url; role all fills in its own',
     env: 'ORDERPASS_UPSTREAMS',
   }),
+  hsts_seconds: number(0, 63_072_000, 31_536_000).meta({
+    description:
+      'Seconds for which browsers then use https only (Strict-Transport-Security), when the public address is https; 0 makes them forget it',
+    env: 'ORDERPASS_HSTS_SECONDS',
+  }),
   url_bytes_max: number(256, 16_384, 8_192).meta({
     description: 'Longest request target (414)',
     env: 'ORDERPASS_URL_BYTES_MAX',

@@ -12,6 +12,7 @@ import type { Pool } from 'pg';
 import type { Clock } from '#src/platform/clock.ts';
 import { loadMigrations } from '#src/platform/db/migrate.ts';
 import { createWriteProbe } from '#src/platform/db/write-probe.ts';
+import type { CertificateState } from '#src/platform/http/tls/open-certificate.ts';
 import { createMemoryKv, type Kv } from '#src/platform/kv/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -79,6 +80,7 @@ export { attachDoor } from './edge/attach-door.ts';
 export { gatewayServerOptions } from './edge/client-error.ts';
 export type { DoorHandlers } from './edge/front.ts';
 export type { Page } from './edge/pages.ts';
+export { createRedirectDoor } from './edge/redirect-door.ts';
 export { createStartingDoor } from './edge/starting-door.ts';
 export { listLiveTokens } from './incident/live-tokens.ts';
 export { readHashedTrace, readTrace } from './incident/read-trace.ts';
@@ -112,6 +114,8 @@ export type GatewayDeps = {
   moreDocuments?: Readonly<Record<string, () => string>>;
   /** Public pages and documents at paths of their own, answered before any route. */
   pages?: ReadonlyMap<string, Page>;
+  /** For /readyz. Default: the listeners have no certificate. */
+  certificateState?: () => CertificateState | undefined;
   /** Default: limits are this process's own. */
   kv?: Kv;
   /** Default: counted and not shown. */
@@ -163,7 +167,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const authCheck = openAuthCheck({ settings, steps: stepsFor('check', steps), signFor: access.signFor, answers });
   const pipeline = createPipeline(stepsFor('plain', steps), answers.writeFault);
   const oauth = openOAuth({ ...known, access, countToken });
-  const readiness = openReadiness(db, kv, audit);
+  const readiness = openReadiness(deps, kv, audit);
   const door = openDoor({ ...deps, routes, answers, metrics, oauth, readiness, pipeline, authCheck, upgrades });
   metrics.watch({
     auditWaiting: audit.recorder.waiting,
@@ -209,7 +213,11 @@ const matchRouteSteps = (
   }),
 });
 
-const openReadiness = (db: Kysely<unknown>, kv: Kv, { recorder }: Audit): (() => Promise<Readiness>) =>
+const openReadiness = (
+  { db, certificateState }: Pick<GatewayDeps, 'db' | 'certificateState'>,
+  kv: Kv,
+  { recorder }: Audit,
+): (() => Promise<Readiness>) =>
   createReadiness({
     checkStore: async () => {
       await readEpoch(db);
@@ -217,4 +225,5 @@ const openReadiness = (db: Kysely<unknown>, kv: Kv, { recorder }: Audit): (() =>
     checkWrites: createWriteProbe(db),
     sharedHealth: kv.health,
     auditLag: recorder.lag,
+    certificateState: certificateState ?? (() => undefined),
   });

@@ -42,6 +42,8 @@ export type PanelDeps = {
   listen: Listen | undefined;
   /** Public origin of the server. */
   origin: string;
+  /** For Strict-Transport-Security; default one year. */
+  hstsSeconds?: number;
   /** The source address of a request, behind the trusted proxies. */
   sourceOf: (request: IncomingMessage) => string;
   ports: Ports;
@@ -50,6 +52,7 @@ export type PanelDeps = {
 };
 
 const streamBeatMs = 25_000;
+const hstsSecondsDefault = 31_536_000;
 
 export type Panel = {
   /** Tells whether a request target belongs to the panel. */
@@ -75,7 +78,7 @@ export const createPanel = (deps: PanelDeps): Panel => {
     isPassing,
     origin,
     sourceOf,
-    headers: createSecurityHeaders(origin),
+    headers: createSecurityHeaders(origin, deps.hstsSeconds ?? hstsSecondsDefault),
     watch,
     streams,
   });

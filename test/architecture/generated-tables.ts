@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { faultTexts } from '#src/app/reference/error-texts.ts';
-import { settingsTable } from '#src/app/settings/config.ts';
+import { settingsTable } from '#src/app/settings/settings-table.ts';
 import { createProgram } from '#src/cli/index.ts';
 import { createOutput } from '#src/cli/terminal/output.ts';
 import { type FaultCode, faultCodes, faultLegacyStatus, faultStatus } from '#src/contract/fault.ts';
@@ -62,6 +62,7 @@ const routesTable = (): string => {
 /** Which process has the metrics of a folder. */
 const processes = [
   ['src/gateway', 'gateway'],
+  ['src/platform/http/tls', 'each, with TLS'],
   ['src/platform/http', 'core'],
   ['src/webhooks', 'worker'],
   ['src/platform', 'each, with tracing'],

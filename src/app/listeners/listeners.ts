@@ -3,8 +3,9 @@
  * bound.
  */
 import { createHash } from 'node:crypto';
-import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener, Server, ServerOptions } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 import Koa, { type Middleware } from 'koa';
 import { createAssertionVerifier } from '#src/contract/assertion.ts';
 import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
@@ -19,10 +20,16 @@ import type { Metrics } from '#src/platform/telemetry/metrics.ts';
 import type { Traces } from '#src/platform/telemetry/traces.ts';
 import type { Installation } from '../installation/installation.ts';
 import { orderingAudience } from '../settings/ordering-audience.ts';
+import { type CreateServer, createPlainServer } from './certificates.ts';
 
 export type Listener = { url: string; port: number; close(graceMs: number): Promise<void> };
 
 export const listen = async (server: Server, host: string, port: number): Promise<Listener> => {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port }, () => {
@@ -32,12 +39,20 @@ export const listen = async (server: Server, host: string, port: number): Promis
   });
   const { port: taken } = server.address() as AddressInfo;
   const name = host.includes(':') ? `[${host}]` : host;
-  return { url: `http://${name}:${taken}`, port: taken, close: (graceMs) => closeWithin(server, graceMs) };
+  const scheme = server instanceof TlsServer ? 'https' : 'http';
+  return {
+    url: `${scheme}://${name}:${taken}`,
+    port: taken,
+    close: (graceMs) => closeWithin(server, sockets, graceMs),
+  };
 };
 
-const closeWithin = (server: Server, graceMs: number): Promise<void> =>
+/** The HTTP server does not know a connection before its TLS handshake has ended, so all sockets are destroyed here. */
+const closeWithin = (server: Server, sockets: ReadonlySet<Socket>, graceMs: number): Promise<void> =>
   new Promise((resolve) => {
-    const force = setTimeout(() => server.closeAllConnections(), graceMs);
+    const force = setTimeout(() => {
+      for (const socket of sockets) socket.destroy();
+    }, graceMs);
     server.close(() => {
       clearTimeout(force);
       resolve();
@@ -137,4 +152,7 @@ const internalServerOptions: ServerOptions = {
   requestTimeout: 150_000,
 };
 
-export const createInternalServer = (handler: RequestListener): Server => createServer(internalServerOptions, handler);
+export const createInternalServer = (
+  handler: RequestListener,
+  createServer: CreateServer = createPlainServer,
+): Server => createServer(internalServerOptions).on('request', handler);

@@ -23,6 +23,7 @@ export const startPanel = (deps: PortDeps): Panel | undefined => {
     clock,
     log,
     origin,
+    hstsSeconds: settings.gateway.hsts_seconds,
     isPassing: isTransient,
     listen:
       pool.options.max < hintsPoolMin

@@ -10,6 +10,7 @@ import { deleteAt } from './at-path.ts';
 import {
   collectSettings,
   contradictions,
+  loadSettings,
   nameOf,
   type SettingProblem,
   type Settings,
@@ -19,6 +20,8 @@ import {
   settingsSchema,
 } from './config.ts';
 import { orderingAudience } from './ordering-audience.ts';
+import { runsGateway } from './role-parts.ts';
+import { tlsProblems, validityProblems } from './tls-problems.ts';
 
 /** Variables of commands that talk to a remote server (config.ts, remoteCaller). */
 const namesOfCommands = [
@@ -57,6 +60,7 @@ const outsideProblems = (settings: Settings): SettingProblem[] => [
   ...masterKeyProblems(settings),
   ...gatewayProblems(settings),
   ...portProblems(settings),
+  ...tlsProblems(settings),
 ];
 
 const notAKey = 'must be 32 bytes as base64 or hex';
@@ -93,11 +97,30 @@ const gatewayProblems = ({ role, gateway }: Settings): SettingProblem[] => {
 
 const everywhere = new Set(['0.0.0.0', '::']);
 
-const portProblems = ({ role, host, port, internal_host, internal_port }: Settings): SettingProblem[] => {
+/** Two listeners of one process may not have one port at one address. Port 0 takes a free one. */
+const portProblems = (settings: Settings): SettingProblem[] => {
+  const { host, port, internal_host, internal_port, tls } = settings;
+  if (!runsGateway(settings)) return [];
   const isOneAddress = host === internal_host || everywhere.has(host) || everywhere.has(internal_host);
-  if ((role !== 'all' && role !== 'gateway') || port === 0 || port !== internal_port || !isOneAddress) return [];
-  return [{ path: nameOf('internal_port'), message: `is ${port}, the port of the public listener` }];
+  const rows: [boolean, string, string][] = [
+    [isOneAddress && port === internal_port, 'internal_port', `is ${port}, the port of the public listener`],
+    [tls.redirect_port === port, 'tls.redirect_port', `is ${port}, the port of the public listener`],
+    [
+      isOneAddress && tls.redirect_port === internal_port,
+      'tls.redirect_port',
+      `is ${internal_port}, the port of the internal listener`,
+    ],
+  ];
+  return rows
+    .filter(([isTaken, path]) => isTaken && (path !== 'internal_port' || port !== 0))
+    .map(([, path, message]) => ({ path: nameOf(path), message }));
 };
+
+/** What `config check` refuses and a start only warns about. */
+export const settingsWarnings = (source: SettingsSource): SettingProblem[] => [
+  ...unknownNames(source),
+  ...(settingsProblems(source).length > 0 ? [] : validityProblems(loadSettings(source))),
+];
 
 /** Names in the environment that look like settings of the program and are none, each with the one that was meant. */
 export const unknownNames = ({ env }: Pick<SettingsSource, 'env'>): SettingProblem[] => {

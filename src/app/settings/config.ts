@@ -9,6 +9,7 @@ import { gatewaySettings } from '#src/gateway/config.ts';
 import { orderingSettings } from '#src/ordering/config.ts';
 import { panelSettings } from '#src/panel/config.ts';
 import { addressProblem } from '#src/platform/db/database-address.ts';
+import { internalTlsSettings, tlsSettings } from '#src/platform/http/tls/config.ts';
 import { number } from '#src/platform/settings.ts';
 import { tracingSettings } from '#src/platform/telemetry/tracing-config.ts';
 import { staffSettings } from '#src/staff/config.ts';
@@ -44,7 +45,10 @@ export const settingsSchema = z.strictObject({
     .string()
     .refine(isOrigin, 'must be https://host[:port] without a path; plain http only for loopback')
     .optional()
-    .meta({ description: 'Public address: issuer and links. Default http://127.0.0.1:PORT', env: 'ORDERPASS_ORIGIN' }),
+    .meta({
+      description: 'Public address: issuer and links. Default http://127.0.0.1:PORT, https with TLS',
+      env: 'ORDERPASS_ORIGIN',
+    }),
   internal_host: z.string().min(1).default('127.0.0.1').meta({
     description: 'Address of the internal listener: the ordering core, and /metrics',
     env: 'ORDERPASS_INTERNAL_HOST',
@@ -110,6 +114,8 @@ export const settingsSchema = z.strictObject({
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('warn')
     .meta({ description: 'Least severe lines that the log (stderr) shows', env: 'ORDERPASS_LOG_LEVEL' }),
+  tls: tlsSettings.prefault({}),
+  internal_tls: internalTlsSettings.prefault({}),
   tracing: tracingSettings.prefault({}),
   gateway: gatewaySettings.prefault({}),
   ordering: orderingSettings.prefault({}),
@@ -274,17 +280,6 @@ export const maskedSettings = (source: SettingsSource): Record<string, unknown> 
   }
   return result;
 };
-
-/** The settings as config/README.md shows them. */
-export const settingsTable = (): string =>
-  [
-    '| Setting | Environment | Default | Meaning |',
-    '| --- | --- | --- | --- |',
-    ...settingFields().map(
-      ({ path, env, defaultText, description }) =>
-        `| \`${path}\` | ${env === undefined ? '' : `\`${env}\``} | ${defaultText === '' ? '' : `\`${defaultText}\``} | ${description.replaceAll('|', '\\|')} |`,
-    ),
-  ].join('\n');
 
 const readConfigFile = (path: string): Record<string, unknown> => {
   let value: unknown;

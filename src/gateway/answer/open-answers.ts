@@ -6,7 +6,7 @@ import { storeUnavailable } from '../model/faults.ts';
 import type { Exchange } from '../request/exchange.ts';
 import type { DialectSettings } from './dialects.ts';
 import { honestStatus, legacyStatus, type StatusFor } from './legacy-status.ts';
-import { createEdgeHeaders, type EdgeHeaders } from './security-headers.ts';
+import { createEdgeHeaders, type EdgeHeaders, strictTransportOf } from './security-headers.ts';
 import {
   createWriteAnswer,
   createWriteFault,
@@ -16,7 +16,7 @@ import {
 } from './write-answer.ts';
 
 type AnswersDeps = {
-  settings: { realm: string; legacy_status: 'on' | 'off'; dpop: string };
+  settings: { realm: string; legacy_status: 'on' | 'off'; dpop: string; hsts_seconds: number };
   origin: string;
   log: Logger;
   /** Counts each answer as its head is written. */
@@ -42,7 +42,7 @@ export type Answers = {
 };
 
 export const openAnswers = ({ settings, origin, log, answered, refused, settle, ...deps }: AnswersDeps): Answers => {
-  const edgeHeaders = createEdgeHeaders(origin);
+  const edgeHeaders = createEdgeHeaders(strictTransportOf(origin, settings));
   const dialects = { origin, realm: settings.realm, dpop: settings.dpop !== 'off' };
   const write = createWriteAnswer({ edgeHeaders, answered, settle });
   const statusFor = settings.legacy_status === 'on' ? legacyStatus : honestStatus;

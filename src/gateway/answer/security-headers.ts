@@ -1,20 +1,24 @@
 /** Headers that every answer of the public listener carries, as a flat list of names and values. */
 const apiVersion = '1.0.0';
 
-/** One year. Sent over TLS only, as RFC 6797 requires. */
-const strictTransport = 'max-age=31536000';
-
 /**
  * `more`: further names and values of this request, such as its rate limit fields. `dpopNonce`: for the caller's next
  * proof.
  */
 export type EdgeHeaders = (requestId: string, more?: readonly string[], dpopNonce?: string) => string[];
 
-export const createEdgeHeaders = (origin: string): EdgeHeaders => {
-  const secure = origin.startsWith('https:');
+/**
+ * Value of Strict-Transport-Security for an answer of `origin`. Undefined where that is plain: RFC 6797 section 7.2 forbids
+ * the header there. 0 seconds make browsers forget an earlier value.
+ */
+export const strictTransportOf = (origin: string, { hsts_seconds }: { hsts_seconds: number }): string | undefined =>
+  origin.startsWith('https:') ? `max-age=${hsts_seconds}` : undefined;
+
+/** `strictTransport`: undefined for answers that leave without TLS. */
+export const createEdgeHeaders = (strictTransport: string | undefined): EdgeHeaders => {
   return (requestId, more, dpopNonce) => {
     const headers = ['x-request-id', requestId, 'x-api-version', apiVersion, 'x-content-type-options', 'nosniff'];
-    if (secure) headers.push('strict-transport-security', strictTransport);
+    if (strictTransport !== undefined) headers.push('strict-transport-security', strictTransport);
     if (more !== undefined) headers.push(...more);
     if (dpopNonce !== undefined) headers.push('dpop-nonce', dpopNonce);
     return headers;

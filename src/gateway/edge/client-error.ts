@@ -63,7 +63,8 @@ export type OnClientError = (error: ParserError, socket: Socket) => void;
 /** Listener for `clientError`. */
 export const createOnClientError = (deps: ClientErrorDeps): OnClientError => {
   return (error, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
+    // Bytes that broke the encryption: the answer could not be encrypted either.
+    if (error.code === 'ECONNRESET' || error.code?.startsWith('ERR_SSL_') || !socket.writable) {
       socket.destroy();
       return;
     }

@@ -20,6 +20,7 @@ export const createLogRequest = ({ log, nowMs }: LogRequestDeps): ((exchange: Ex
           route: exchange.route?.id,
           caller: exchange.principal?.id,
           kind: exchange.principal?.kind,
+          client_certificate: exchange.clientCertificate?.thumbprint,
           // A WebSocket's 101 is written past the response object.
           status: res.headersSent || res.statusCode === 101 ? res.statusCode : 0,
           refusal: exchange.refusal,

@@ -1,4 +1,6 @@
 /** Tells whether traffic may be sent here, and which parts are degraded. */
+
+import type { CertificateState } from '#src/platform/http/tls/open-certificate.ts';
 import type { KvHealth } from '#src/platform/kv/index.ts';
 
 export type Readiness = {
@@ -10,6 +12,8 @@ export type Readiness = {
   shared_state: KvHealth;
   /** late: decisions are not written in time, and refusals and tokens wait for it. */
   audit: 'ok' | 'late';
+  /** not_renewed: new files of a certificate cannot be used, so the earlier one is served. Undefined: no TLS here. */
+  certificate?: CertificateState | undefined;
 };
 
 type ReadinessDeps = {
@@ -20,6 +24,7 @@ type ReadinessDeps = {
   sharedHealth: () => KvHealth;
   /** Seconds since the oldest event that is not written. */
   auditLag: () => number;
+  certificateState: () => CertificateState | undefined;
 };
 
 const checkTimeoutMs = 2_000;
@@ -34,10 +39,11 @@ export const createReadiness =
     const writes = store === 'ok' ? await deps.checkWrites() : 'failing';
     const shared_state = deps.sharedHealth();
     const audit = deps.auditLag() > lateSeconds ? 'late' : 'ok';
-    const isWorse = shared_state === 'down' || audit === 'late';
+    const certificate = deps.certificateState();
+    const isWorse = shared_state === 'down' || audit === 'late' || (certificate ?? 'ok') !== 'ok';
     const isAway = store !== 'ok' || writes !== 'ok';
     const status = isAway ? 'unavailable' : isWorse ? 'degraded' : 'ok';
-    return { status, store, writes, shared_state, audit };
+    return { status, store, writes, shared_state, audit, certificate };
   };
 
 const reaches = async (checkStore: () => Promise<void>): Promise<boolean> => {

@@ -22,6 +22,18 @@ export const unsupportedVersion = (): Fault =>
 export const malformedRequest = (pointer: string, message: string): Fault =>
   validationFault([{ pointer, code: 'FORMAT', message }]);
 
+/** For the plain port. `origin`: the public address. */
+export const useHttps = (origin: string): Fault =>
+  new Fault('VALIDATION_ERROR', `Use https: this port forwards nothing. Send the request to ${origin}`, {
+    errors: [
+      {
+        pointer: '',
+        code: 'FORMAT',
+        message: `must be sent to ${origin}; replace a credential that was sent here, since it was readable on its way`,
+      },
+    ],
+  });
+
 /** RFC 9110 section 10.1.1. */
 export const expectationFailed = (): Fault =>
   new Fault('VALIDATION_ERROR', 'Expect may be 100-continue only', {

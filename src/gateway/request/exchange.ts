@@ -1,5 +1,6 @@
 /** One request in the pipeline, with everything that the steps have found so far. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type ClientCertificate, clientCertificateOf } from '#src/platform/http/tls/client-certificate.ts';
 import type { TraceSpan } from '#src/platform/telemetry/traces.ts';
 import type { RateStanding } from '../limits/rate-meters.ts';
 import type { AllowedUse } from '../model/allowed-use.ts';
@@ -23,6 +24,8 @@ export type Exchange = {
   readonly startedAtMs: number;
   /** Bound tokens (RFC 9449) are on. */
   readonly dpop: boolean;
+  /** What the client proved in its TLS handshake; undefined: nothing. Read from the connection at the first use. */
+  readonly clientCertificate: ClientCertificate | undefined;
   route: Route | undefined;
   /** The credential as it was sent, once it was read. */
   presented: Presented | undefined;
@@ -84,6 +87,9 @@ export const createExchange = (
     upstreamTarget: undefined,
     startedAtMs,
     dpop,
+    get clientCertificate() {
+      return clientCertificateOf(req.socket);
+    },
     route: undefined,
     presented: undefined,
     principal: undefined,

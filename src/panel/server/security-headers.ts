@@ -14,9 +14,10 @@ const policy = [
 
 /**
  * The policy allows no resource of another origin and no inline script or style. The referrer policy is `same-origin`,
- * because with `no-referrer` browsers would send `Origin: null` with forms. `origin`: public origin of the server.
+ * because with `no-referrer` browsers would send `Origin: null` with forms. `origin`: public origin of the server. `hstsSeconds`: see
+ * ORDERPASS_HSTS_SECONDS.
  */
-export const createSecurityHeaders = (origin: string): Readonly<Record<string, string>> => ({
+export const createSecurityHeaders = (origin: string, hstsSeconds: number): Readonly<Record<string, string>> => ({
   'content-security-policy': policy,
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'same-origin',
@@ -25,5 +26,5 @@ export const createSecurityHeaders = (origin: string): Readonly<Record<string, s
   'permissions-policy': 'camera=(), microphone=(), geolocation=(), payment=()',
   'cache-control': 'no-store',
   // RFC 6797 section 7.2: the header must not be sent over plain HTTP.
-  ...(origin.startsWith('https:') ? { 'strict-transport-security': 'max-age=31536000' } : undefined),
+  ...(origin.startsWith('https:') ? { 'strict-transport-security': `max-age=${hstsSeconds}` } : undefined),
 });

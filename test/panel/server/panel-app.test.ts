@@ -115,7 +115,7 @@ const createApp = (appPages: readonly Page[]) =>
     log: pino(new Writable({ write: (line, _encoding, done) => done(void logged.push(String(line))) })),
     isPassing: () => false,
     sourceOf: () => '192.0.2.1',
-    headers: createSecurityHeaders(origin),
+    headers: createSecurityHeaders(origin, 31_536_000),
   });
 
 const handle = createApp(pages);

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import { settingsProblems, unknownNames } from '#src/app/settings/check-settings.ts';
-import { maskedSettings, processSettingsSource, SettingsError, settingsTable } from '#src/app/settings/config.ts';
+import { settingsProblems, settingsWarnings } from '#src/app/settings/check-settings.ts';
+import { maskedSettings, processSettingsSource, SettingsError } from '#src/app/settings/config.ts';
+import { settingsTable } from '#src/app/settings/settings-table.ts';
 import type { Output } from '../../terminal/output.ts';
 import { configFileOf } from '../../terminal/with-admin.ts';
 
@@ -11,7 +12,7 @@ export const configCommands = (program: Command, output: Output): void => {
     .description('check every setting and the files that settings name, like a start; reports all problems at once')
     .action((_options: unknown, command: Command) => {
       const source = processSettingsSource(configFileOf(command));
-      const problems = [...settingsProblems(source), ...unknownNames(source)];
+      const problems = [...settingsProblems(source), ...settingsWarnings(source)];
       if (problems.length > 0) throw new SettingsError(problems);
       output.result({ valid: true });
     });

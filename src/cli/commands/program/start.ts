@@ -23,8 +23,9 @@ export const startCommand = (program: Command, output: Output): void => {
       // A warning, not an error: after a rollback to an older version the environment may name newer settings.
       for (const { path, message } of unknownNames(source)) log.warn(`${path} ${message}`);
       const stopping = stopOnSignal();
-      ignoreHangUp(log);
-      const running = await startUnlessStopped(settings, log, stopping);
+      let running: Program | undefined;
+      onHangUp(log, () => running?.reloadCertificates() ?? false);
+      running = await startUnlessStopped(settings, log, stopping);
       if (running === undefined) return;
       const { demo, publicUrl, internalUrl } = running;
       const where = publicUrl ?? internalUrl;
@@ -66,11 +67,17 @@ const stopOnSignal = (): AbortSignal => {
 };
 
 /**
- * Ignores SIGHUP, which a closed terminal and log rotation send: neither asks the program to end. Failed writes to a
- * closed terminal are ignored too.
+ * A closed terminal and log rotation send SIGHUP, which does not ask the program to end. It makes the program read its
+ * certificates. Failed writes to a closed terminal are ignored too. `reloadCertificates`: false when there are none.
  */
-const ignoreHangUp = (log: Logger): void => {
-  process.on('SIGHUP', () => log.warn('SIGHUP is ignored: settings and routes are read at the start only'));
+const onHangUp = (log: Logger, reloadCertificates: () => boolean): void => {
+  process.on('SIGHUP', () =>
+    log.warn(
+      reloadCertificates()
+        ? 'SIGHUP: the certificates were read again; settings and routes are read at the start only'
+        : 'SIGHUP is ignored: settings and routes are read at the start only',
+    ),
+  );
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 };
 

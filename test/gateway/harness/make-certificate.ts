@@ -1,0 +1,130 @@
+/** Makes X.509 certificates (RFC 5280) for tests, in DER by hand: node:crypto reads certificates and signs, but makes none. */
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** PEM texts. */
+export type Pair = { cert: string; key: string };
+
+type Wishes = {
+  /** Common name. */
+  name?: string;
+  /** Of the subject alternative name: DNS names, IPv4 addresses, and URIs. */
+  names?: readonly string[];
+  /** Default: since a day ago, for 30 days. */
+  from?: Date;
+  until?: Date;
+  use?: 'client' | 'server';
+};
+
+export type Authority = { cert: string; issue(wishes?: Wishes): Pair };
+
+const dayMs = 86_400_000;
+
+/** A value of DER: tag, length, content. */
+const der = (tag: number, ...parts: Buffer[]): Buffer => {
+  const content = Buffer.concat(parts);
+  const { length } = content;
+  const bytes = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  return Buffer.concat([Buffer.from([tag, ...bytes]), content]);
+};
+
+const sequence = (...parts: Buffer[]): Buffer => der(0x30, ...parts);
+const text = (tag: number, value: string): Buffer => der(tag, Buffer.from(value));
+
+/** Object identifiers, as hexadecimal content. */
+const oid = (hex: string): Buffer => der(0x06, Buffer.from(hex, 'hex'));
+const commonName = oid('550403');
+const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'));
+const uses = { server: oid('2b06010505070301'), client: oid('2b06010505070302') };
+const isTrue = Buffer.from([0x01, 0x01, 0xff]);
+
+const nameOf = (name: string): Buffer => sequence(der(0x31, sequence(commonName, text(0x0c, name))));
+
+/** UTCTime: until 2049. */
+const timeOf = (date: Date): Buffer =>
+  text(
+    0x17,
+    `${date
+      .toISOString()
+      .replaceAll(/[-:T]|\.\d+/g, '')
+      .slice(2)}`,
+  );
+
+const extension = (id: string, ...rest: [Buffer] | [Buffer, Buffer]): Buffer => {
+  const value = rest.at(-1) as Buffer;
+  return sequence(oid(id), ...rest.slice(0, -1), der(0x04, value));
+};
+
+const alternativeName = (name: string): Buffer => {
+  if (name.includes('://')) return text(0x86, name);
+  if (/^\d+(\.\d+){3}$/.test(name)) return der(0x87, Buffer.from(name.split('.').map(Number)));
+  return text(0x82, name);
+};
+
+const pem = (label: string, content: Buffer): string =>
+  `-----BEGIN ${label}-----\n${content.toString('base64').replaceAll(/.{64}/g, '$&\n')}\n-----END ${label}-----\n`;
+
+type Keys = { publicKey: KeyObject; privateKey: KeyObject };
+const makeKeys = (): Keys => generateKeyPairSync('ec', { namedCurve: 'P-256' });
+
+const certify = (keys: Keys, issuer: { name: string; key: KeyObject }, wishes: Wishes, more: Buffer[]): string => {
+  const { name = 'test', from = new Date(Date.now() - dayMs), until = new Date(Date.now() + 30 * dayMs) } = wishes;
+  const body = sequence(
+    der(0xa0, der(0x02, Buffer.from([2]))),
+    der(0x02, Buffer.concat([Buffer.from([0x01]), randomBytes(8)])),
+    ecdsaWithSha256,
+    nameOf(issuer.name),
+    sequence(timeOf(from), timeOf(until)),
+    nameOf(name),
+    keys.publicKey.export({ format: 'der', type: 'spki' }),
+    ...(more.length === 0 ? [] : [der(0xa3, sequence(...more))]),
+  );
+  const signature = sign('sha256', body, issuer.key);
+  return pem('CERTIFICATE', sequence(body, ecdsaWithSha256, der(0x03, Buffer.from([0]), signature)));
+};
+
+export const makeAuthority = (name = 'Test authority'): Authority => {
+  const own = makeKeys();
+  const issuer = { name, key: own.privateKey };
+  return {
+    cert: certify(own, issuer, { name }, [extension('551d13', isTrue, sequence(isTrue))]),
+    issue: (wishes = {}) => {
+      const keys = makeKeys();
+      const { names = ['localhost', '127.0.0.1'], use = 'server' } = wishes;
+      const cert = certify(keys, issuer, wishes, [
+        extension('551d25', sequence(uses[use])),
+        extension('551d11', sequence(...names.map(alternativeName))),
+      ]);
+      return { cert, key: String(keys.privateKey.export({ format: 'pem', type: 'pkcs8' })) };
+    },
+  };
+};
+
+export type CertificateFolder = {
+  certFile: string;
+  keyFile: string;
+  caFile: string;
+  folder: string;
+  /** Replaces both files by writing into them. */
+  write(pair: Pair): void;
+  remove(): void;
+};
+
+/** A folder with a certificate, its key and its authority as files. */
+export const writeCertificate = (authority: Authority, pair: Pair = authority.issue()): CertificateFolder => {
+  const folder = mkdtempSync(join(tmpdir(), 'orderpass-tls-'));
+  const [certFile, keyFile, caFile] = ['server.crt', 'server.key', 'ca.crt'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const write = ({ cert, key }: Pair): void => {
+    writeFileSync(certFile, cert);
+    writeFileSync(keyFile, key, { mode: 0o600 });
+  };
+  write(pair);
+  writeFileSync(caFile, authority.cert);
+  return { certFile, keyFile, caFile, folder, write, remove: () => rmSync(folder, { recursive: true, force: true }) };
+};
