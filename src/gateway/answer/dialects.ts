@@ -20,7 +20,8 @@ export type RenderedFault = {
 export const jsonType = 'application/json; charset=utf-8';
 const problemType = 'application/problem+json';
 
-const oauthErrors: Readonly<Record<number, string>> = {
+/** RFC 6750 section 3.1: the error of each status. */
+export const oauthErrors: Readonly<Record<number, string>> = {
   400: 'invalid_request',
   401: 'invalid_token',
   403: 'insufficient_scope',

@@ -21,14 +21,15 @@ import { upstreamUnreachable } from '../model/faults.ts';
 import { carriesBearer, challengeScheme } from '../request/carries-bearer.ts';
 import type { Exchange } from '../request/exchange.ts';
 import { denialReasonOf } from '../whoami/denial.ts';
-import { decodeBody } from './decode-body.ts';
-import { codeFor, type Refusal, readRefusal } from './read-refusal.ts';
+import { decodeBody } from './refusal/decode-body.ts';
+import { codeFor, type Refusal, readRefusal } from './refusal/read-refusal.ts';
 import { type AnswerRules, passHeadersWithoutBody, type UpstreamHeaders } from './response-headers.ts';
 
 const bodyBytesMax = 64 * 1024;
 /** A long report that has to be turned into a problem document. */
 const reportBytesMax = 4 * 1024 * 1024;
 const bodyTimeoutMs = 5_000;
+const noScopes: ReadonlySet<string> = new Set();
 
 type Controller = Dispatcher.DispatchController;
 
@@ -145,7 +146,8 @@ const writeRefusal = (
   const retryAfter = headers['retry-after'];
   const contentType = headers['content-type'];
   const challenge = headers['www-authenticate'];
-  const refusal = readRefusal({ status, contentType, body: decoded, retryAfter, challenge }, deps.scopes);
+  const granted = exchange.principal?.scopes ?? noScopes;
+  const refusal = readRefusal({ status, contentType, body: decoded, retryAfter, challenge, granted }, deps.scopes);
   exchange.refusal = refusal.fault.code;
   const by = refusal.codeKnown ? 'upstream' : 'foreign';
   deps.noteDenial(exchange, refusal.fault, by);

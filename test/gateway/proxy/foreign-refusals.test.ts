@@ -1,6 +1,6 @@
 /** What a service of the operator says by its own refusals: missing scopes in the words of RFC 6750, its codes, its errors. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parseChallenges } from '#src/gateway/upstream/parse-challenges.ts';
+import { parseChallenges } from '#src/gateway/upstream/refusal/parse-challenges.ts';
 import {
   metadata,
   openDoor,

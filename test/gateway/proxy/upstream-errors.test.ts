@@ -79,7 +79,7 @@ const bodies: Case[] = [
   ['a problem document', { 'content-type': 'application/problem+json' }, '{"title":"T","detail":"D"}', 'D'],
   ['JSON with title', jsonType, '{"title":"T","message":""}', 'T'],
   ['JSON without a message', jsonType, '{"code":5}', undefined],
-  ['a JSON array', jsonType, '["message"]', undefined],
+  ['a JSON array', jsonType, '[{"x":1},7]', undefined],
   ['broken JSON', jsonType, '{"message":', undefined],
   ['deep JSON', jsonType, '['.repeat(60_000), undefined],
   ['text', { 'content-type': 'text/plain' }, 'Plain words\n', 'Plain words'],
@@ -286,7 +286,7 @@ test('an upstream error that is no envelope becomes one of the same status', asy
     expect([answer.status, answer.json.success, answer.json.error]).toEqual([status, false, code]);
     expect(answer.json.request_id).toBe(answer.headers['x-request-id']);
     expect(answer.headers.server).toBeUndefined();
-    expect(answer.text.includes('inner.js')).toBe(status < 500);
+    expect(answer.text).not.toContain('inner.js');
     if (status === 429) expect([answer.headers['retry-after'], answer.json.retry_after]).toEqual(['1', 1]);
   }
 });

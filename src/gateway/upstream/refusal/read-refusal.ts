@@ -1,8 +1,12 @@
 /** Pure: turns an upstream's error answer into a Fault of the gateway. */
-import { type DetailCode, Fault, type FaultCode, type FaultDetail, isFaultCode } from '#src/contract/fault.ts';
-import { fixedSentences } from '../answer/dialects.ts';
-import { insufficientScope } from '../model/faults.ts';
-import { mediaTypeOf } from '../request/limit-body.ts';
+import { Fault, type FaultCode, isFaultCode } from '#src/contract/fault.ts';
+import { fixedSentences, oauthErrors } from '../../answer/dialects.ts';
+import { insufficientScope } from '../../model/faults.ts';
+import { mediaTypeOf } from '../../request/limit-body.ts';
+import { type Challenge, parseChallenges } from './parse-challenges.ts';
+import { revealsInternals } from './public-sentence.ts';
+import { isCode, isObject, readEnvelopeDetails, readForeignDetails } from './read-details.ts';
+import { isReasonPhrase, readMessage } from './read-message.ts';
 import { readMissingScopes } from './read-missing-scopes.ts';
 
 export type Refusal = {
@@ -44,6 +48,7 @@ export const codeFor = (status: number): FaultCode =>
 const fixedSentenceFor = (status: number): string =>
   fixedSentences[status] ?? (status < 500 ? 'The request was refused' : 'The service behind this address failed');
 
+const oauthTexts: ReadonlySet<unknown> = new Set(Object.values(oauthErrors));
 const messageCharactersMax = 2_048;
 const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
 
@@ -55,38 +60,56 @@ type RefusalParts = {
   retryAfter: string | undefined;
   /** WWW-Authenticate. */
   challenge: string | readonly string[] | undefined;
+  /** Scopes of the caller. */
+  granted: ReadonlySet<string>;
 };
 
 /** `scopes`: every scope there is, in the sequence in which they are listed. */
 export const readRefusal = (parts: RefusalParts, scopes: readonly string[]): Refusal => {
-  const { status } = parts;
+  const { status, contentType, granted } = parts;
   const text = textOf(parts);
-  const json = text === undefined ? undefined : jsonOf(parts.contentType, text);
+  const parsed = text === undefined ? undefined : jsonOf(contentType, text);
+  const json = isObject(parsed) ? parsed : undefined;
   const isEnvelope = json !== undefined && json.success === false && typeof json.error === 'string';
-  const missing = readMissingScopes({ status, json, challenge: parts.challenge }, scopes);
-  const lacksScopes = missing.scopes.length > 0;
+  const challenge = challengeOf(parts.challenge, status);
+  const missing = readMissingScopes({ status, json, challenge, granted }, scopes);
+  const lacksScopes = missing.length > 0;
   const named = isEnvelope && isFaultCode(json.error) ? json.error : lacksScopes ? 'INSUFFICIENT_SCOPE' : undefined;
+  const plain = mediaTypeOf(contentType) === 'text/plain' ? text : undefined;
+  const description = challenge?.parameters.get('error_description');
   const message =
-    (json === undefined ? plainText(parts.contentType, text) : messageOf(json)) ??
-    printable(missing.description) ??
-    (lacksScopes ? insufficientScope(missing.scopes).publicText : fixedSentenceFor(status));
-  const errors = json === undefined ? [] : errorsOf(json.errors);
+    (isEnvelope ? printable(json.message) : undefined) ??
+    readMessage({ status, json, plain, challenge: description }) ??
+    (lacksScopes ? insufficientScope(missing).publicText : fixedSentenceFor(status));
+  // What a failing service says is for its operator, so none of it is passed on.
+  const foreign = status < 500 ? readForeignDetails(parsed, status) : [];
+  const errors = isEnvelope ? readEnvelopeDetails(json.errors) : foreign;
   const fault = new Fault(named ?? codeFor(status), isEnvelope || status < 500 ? message : fixedSentenceFor(status), {
     status,
     ...(errors.length > 0 ? { errors } : undefined),
     extra: {
       ...(isEnvelope ? membersOf(json) : waitOf(parts)),
-      ...(lacksScopes ? { missing_scopes: missing.scopes } : undefined),
+      ...(lacksScopes ? { missing_scopes: missing } : undefined),
     },
   });
   const id = isEnvelope ? json.request_id : undefined;
   return {
     fault,
     codeKnown: named !== undefined,
-    foreignCode: named === undefined && json !== undefined ? foreignCodeOf(json) : undefined,
+    foreignCode: named === undefined && json !== undefined ? foreignCodeOf(json, status) : undefined,
     requestId: typeof id === 'string' && requestIdPattern.test(id) ? id : undefined,
     isEnvelope: isEnvelope && (!lacksScopes || Array.isArray(json.missing_scopes)),
   };
+};
+
+/** The challenge that refuses this request: of a scheme for tokens, with the error of the status, or else without an error. */
+const challengeOf = (value: string | readonly string[] | undefined, status: number): Challenge | undefined => {
+  if (value === undefined || value === '') return undefined;
+  const challenges = parseChallenges(typeof value === 'string' ? value : value.join(', ')) ?? [];
+  const forTokens = challenges.filter(({ scheme }) => scheme === 'bearer' || scheme === 'dpop');
+  const withError = (error: string | undefined) =>
+    forTokens.find(({ parameters }) => parameters.get('error') === error);
+  return withError(oauthErrors[status]) ?? withError(undefined);
 };
 
 const textOf = ({ body, contentType }: RefusalParts): string | undefined => {
@@ -100,14 +123,11 @@ const textOf = ({ body, contentType }: RefusalParts): string | undefined => {
   }
 };
 
-const jsonOf = (contentType: string | undefined, text: string): Record<string, unknown> | undefined => {
+const jsonOf = (contentType: string | undefined, text: string): unknown => {
   const type = mediaTypeOf(contentType);
   if (type !== 'application/json' && !type.endsWith('+json')) return undefined;
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
@@ -116,43 +136,15 @@ const jsonOf = (contentType: string | undefined, text: string): Record<string, u
 const printable = (value: unknown): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value.trim().slice(0, messageCharactersMax) : undefined;
 
-const plainText = (contentType: string | undefined, text: string | undefined): string | undefined =>
-  mediaTypeOf(contentType) === 'text/plain' ? printable(text) : undefined;
-
-const messageOf = (json: Record<string, unknown>): string | undefined =>
-  printable(json.message) ?? printable(json.error_description) ?? printable(json.detail) ?? printable(json.title);
-
-const codePattern = /^[A-Za-z0-9_.:-]{1,64}$/;
-const pointerCharactersMax = 1_024;
-
-const isCode = (value: unknown): value is string => typeof value === 'string' && codePattern.test(value);
-
-/** The errors of RFC 6750 add nothing to the status. */
-const oauthTexts: ReadonlySet<unknown> = new Set(['invalid_request', 'invalid_token', 'insufficient_scope']);
-
-const foreignCodeOf = ({ code, error }: Record<string, unknown>): string | undefined =>
-  [code, error].find((value): value is string => isCode(value) && !oauthTexts.has(value));
-
-/** Entries of another shape, or longer than those of this interface, are left out; so are other members. */
-const errorsOf = (value: unknown): FaultDetail[] => {
-  if (!Array.isArray(value)) return [];
-  return value.filter(isDetail).map(({ pointer, code, message }) => ({ pointer, code, message }));
-};
-
-const isDetail = (entry: unknown): entry is { pointer: string; code: DetailCode; message: string } => {
-  if (typeof entry !== 'object' || entry === null) return false;
-  const { pointer, code, message } = entry as Record<string, unknown>;
-  return (
-    typeof pointer === 'string' &&
-    pointer.length <= pointerCharactersMax &&
-    isCode(code) &&
-    typeof message === 'string' &&
-    message.length <= messageCharactersMax
+/** Codes that add nothing to the status: the errors of RFC 6750 and reason phrases. */
+const foreignCodeOf = ({ code, error }: Readonly<Record<string, unknown>>, status: number): string | undefined =>
+  [code, error].find(
+    (value): value is string =>
+      isCode(value) && !oauthTexts.has(value) && !isReasonPhrase(value, status) && !revealsInternals(value),
   );
-};
 
 /** The members that 6.1 adds to an envelope. */
-const membersOf = (json: Record<string, unknown>): Record<string, unknown> => {
+const membersOf = (json: Readonly<Record<string, unknown>>): Record<string, unknown> => {
   const { success: _success, error: _error, message: _message, errors: _errors, request_id: _id, ...others } = json;
   return others;
 };
