@@ -23,7 +23,8 @@ export const faultTexts: Readonly<Record<FaultCode, string>> = {
     'The present state forbids it, a unique value is taken, or the same idempotent request is still running: then Retry-After says when to ask again.',
   PAYLOAD_TOO_LARGE: 'The body is longer than this operation accepts.',
   URI_TOO_LONG: 'The URL is too long. Send parameters in the body of a POST.',
-  UNSUPPORTED_MEDIA_TYPE: 'Bodies are application/json without a content encoding; the OAuth endpoints take forms.',
+  UNSUPPORTED_MEDIA_TYPE:
+    'The operation does not take bodies of this type. Here they are application/json without a content encoding; the OAuth endpoints take forms.',
   PRODUCT_NOT_AVAILABLE: 'The product exists but is hidden or not sold at this location.',
   OPTION_NOT_FOUND: 'The option is unknown, hidden, or belongs to another product.',
   OPTION_VALUE_NOT_FOUND: 'The option value is unknown, hidden, or not offered with the chosen primary value.',
