@@ -201,6 +201,7 @@ const matchRouteSteps = (
     routes,
     answerOptions: (exchange, allow) => write(exchange, { status: 204, headers: ['allow', allow], body: undefined }),
     allowOrigins: createAllowOrigins({
+      routes,
       table,
       answerPreflight: (exchange, headers) => write(exchange, { status: 204, headers, body: undefined }),
     }),

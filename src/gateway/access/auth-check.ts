@@ -56,7 +56,7 @@ const createAuthCheck = (deps: AuthCheckDeps): AuthCheck => {
     try {
       const original = readOriginal({ ...check, rawHeaders: check.req.rawHeaders });
       if (original === undefined) throw new CheckFault(ambiguousCheck());
-      Object.assign(checked, partsOf(original.target), { method: original.method });
+      Object.assign(checked, partsOf(original.target), { method: original.method, host: original.host });
       for (const step of deps.steps) {
         const pending = step(checked);
         if (pending !== undefined) await pending;
@@ -117,7 +117,8 @@ const answerableTo = (thrown: unknown): unknown => {
 
 const identityOf = (deps: AuthCheckDeps, checked: Exchange): string[] => {
   const { principal, route } = checked;
-  if (principal === undefined || route === undefined) throw new Error('a check ended without a decision');
+  if (route === undefined) throw new Error('a check ended without a decision');
+  if (route.access === 'public' || principal === undefined) return ['cache-control', 'no-store'];
   const headers = [
     'cache-control',
     'no-store',

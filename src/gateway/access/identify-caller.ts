@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import type { RequireProof } from '../dpop/require-proof.ts';
 import { tokenInBody } from '../model/faults.ts';
 import type { Principal } from '../model/principal.ts';
-import { denialRoute, ownUpstream } from '../model/route.ts';
+import { denialRoute, mayBeAnonymous, ownUpstream } from '../model/route.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import { formHoldsToken, jsonHoldsToken } from '../request/find-token.ts';
 import { announcesBody, mediaTypeOf } from '../request/limit-body.ts';
@@ -60,6 +60,7 @@ export const createIdentifyCaller = ({ authenticate, requireProof, recordUse }: 
     const presented = readCredential(req.rawHeaders, exchange.search, exchange.dpop, before);
     if (presented !== before) lastOn.set(req.socket, presented);
     exchange.presented = presented;
+    if (presented.kind === 'none' && mayBeAnonymous(exchange.route)) return;
     if (!announcesBody(exchange) || !mayHoldToken(exchange, presented)) return identify(exchange, presented);
     return refuseTokenInBody(exchange).then(() => identify(exchange, presented));
   };

@@ -2,18 +2,27 @@
 
 import type { RateLimits } from '../limits/rate-limits.ts';
 import type { RateStanding } from '../limits/rate-meters.ts';
+import type { SourceOf } from '../limits/source-address.ts';
 import { rateLimited } from '../model/faults.ts';
-import type { Route } from '../model/route.ts';
+import { mayBeAnonymous, type Route } from '../model/route.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 
 const unitsByClass: Readonly<Record<Route['class'], number>> = { R: 1, W: 2, H: 20 };
 
-export const createLimitRate = ({ limits }: { limits: Pick<RateLimits, 'charge'> }): Step => {
+/** Requests without a credential have the limits of their source address together. */
+export const createLimitRate = ({
+  limits,
+  sourceOf,
+}: {
+  limits: Pick<RateLimits, 'charge'>;
+  sourceOf: SourceOf;
+}): Step => {
   return (exchange) => {
     const { route, principal } = exchange;
-    if (route === undefined || principal === undefined)
+    if (route === undefined || (principal === undefined && !mayBeAnonymous(route)))
       throw new Error('cannot charge units before the route and the caller are known');
-    const standing = limits.charge(principal.id, unitsByClass[route.class]);
+    const caller = principal === undefined ? `address:${sourceOf(exchange.req)}` : principal.id;
+    const standing = limits.charge(caller, unitsByClass[route.class]);
     if (standing instanceof Promise) return standing.then((decided) => applyStanding(exchange, decided));
     applyStanding(exchange, standing);
   };

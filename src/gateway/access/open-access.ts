@@ -92,7 +92,7 @@ export const openAccess = (deps: AccessDeps): Access => {
     steps: {
       identifyCaller: countAuthentications(identifyCaller, deps.countAuthentication),
       requireScopes: createRequireScopes(),
-      limitRate: createLimitRate({ limits: limits.rates }),
+      limitRate: createLimitRate({ limits: limits.rates, sourceOf }),
       recordAllowed: decisions.allow,
       assertIdentity: createAssertIdentity(signFor),
     },

@@ -6,6 +6,10 @@ import { createAllowedUses } from '../audit/record/allowed-uses.ts';
 import type { Recorder } from '../audit/record/recorder.ts';
 import type { SourceOf } from '../limits/source-address.ts';
 import type { AllowedUse } from '../model/allowed-use.ts';
+
+import { neededScopes } from '../model/needed-scopes.ts';
+import { mayBeAnonymous } from '../model/route.ts';
+
 import { TracedFault } from '../model/traced-fault.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import type { Authenticate } from './authenticate.ts';
@@ -49,6 +53,8 @@ export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision =
   return {
     allow: (exchange) => {
       const { principal, route } = exchange;
+      // A request without a caller is in the access log only: the audit says what credentials were used for.
+      if (principal === undefined && mayBeAnonymous(route)) return;
       if (principal === undefined || route === undefined)
         throw new Error('cannot record an allowed request without a caller and a route');
       recorder.assertRoom();
@@ -77,13 +83,16 @@ export const createRecordDecision = (deps: RecordDecisionDeps): RecordDecision =
         request_ids: [exchange.requestId],
         fingerprint: value === undefined ? null : fingerprint(value),
         route_id: exchange.route?.id ?? null,
-        scopes: exchange.route?.scopes ?? [],
+        scopes: scopesAsked(exchange),
         address: sourceOf(exchange.req),
         details: detailsOf(fault, reason),
       });
     },
   };
 };
+
+const scopesAsked = ({ route, principal }: Exchange): readonly string[] =>
+  route === undefined ? [] : neededScopes(route, principal?.scopes ?? new Set());
 
 /** Only the upstream gives a `reason`. */
 const detailsOf = ({ code, status, extra }: Fault, reason: string | undefined): string =>

@@ -7,7 +7,7 @@ import type { Answers } from '../answer/open-answers.ts';
 import { methodNotAllowed, noSuchOperation } from '../model/faults.ts';
 import { createRequestIds } from '../model/request-id.ts';
 import type { Exchange } from '../request/exchange.ts';
-import { type CompiledRoutes, findPath } from '../routing/route-table.ts';
+import { allowOf, type CompiledRoutes } from '../routing/route-table.ts';
 import { createWantsUpgrade, type Upgrades } from '../upstream/upgrade.ts';
 import { createCheckRequestHead } from './check-request-head.ts';
 import { createOnClientError } from './client-error.ts';
@@ -84,9 +84,9 @@ export const openDoor = (deps: DoorDeps): PublicDoor => {
     refuseHead: createRefuseHead(front),
     continueHandler: createFront(front, true),
     expectationHandler: createExpectationFront(front),
-    connectHandler: createRefuseUpgrade(front, ({ path }) => {
-      const place = findPath(routes, path);
-      return place === undefined ? noSuchOperation() : methodNotAllowed(place.allow);
+    connectHandler: createRefuseUpgrade(front, (exchange) => {
+      const allow = allowOf(routes, exchange);
+      return allow === undefined ? noSuchOperation() : methodNotAllowed(allow);
     }),
     clientErrorHandler: createOnClientError({ edgeHeaders, dialects, requestIds, log, ...metrics }),
     wantsUpgrade: createWantsUpgrade(routes),

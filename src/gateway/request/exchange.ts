@@ -21,6 +21,8 @@ export type Exchange = {
   readonly search: string;
   /** Request target for the upstream, when the route changes the path. */
   upstreamTarget: string | undefined;
+  /** The Host field, which routes of some hosts depend on. At /auth/check: the host that the other proxy names. */
+  readonly host: string | undefined;
   readonly startedAtMs: number;
   /** Bound tokens (RFC 9449) are on. */
   readonly dpop: boolean;
@@ -85,6 +87,7 @@ export const createExchange = (
     path: mark === -1 ? target : target.slice(0, mark),
     search: mark === -1 ? '' : target.slice(mark + 1),
     upstreamTarget: undefined,
+    host: req.headers.host,
     startedAtMs,
     dpop,
     get clientCertificate() {

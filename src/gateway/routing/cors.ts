@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { anyOrigin, type CorsPolicy } from '../model/cors.ts';
 import type { Route, RouteTable } from '../model/route.ts';
 import type { Exchange } from '../request/exchange.ts';
-import type { CompiledPath } from './route-table.ts';
+import { type CompiledRoutes, findRoute, hostName, routesAt } from './route-table.ts';
 
 /** Fields of the gateway's own answers that scripts may read. */
 const exposedAlways = [
@@ -21,27 +21,28 @@ const exposedAlways = [
 ];
 
 type AllowOriginsDeps = {
+  routes: CompiledRoutes;
   table: Pick<RouteTable, 'cors' | 'routes'>;
   answerPreflight: (exchange: Exchange, headers: string[]) => void;
 };
 
 /**
- * Sets the CORS headers of the answer. `place`: undefined for a path that does not exist. True: the request was a preflight
- * and is answered.
+ * Sets the CORS headers of the answer, also for a path that does not exist. True: the request was a preflight and is
+ * answered.
  */
-export type AllowOrigins = (exchange: Exchange, place: CompiledPath | undefined) => boolean;
+export type AllowOrigins = (exchange: Exchange) => boolean;
 
 /** Undefined: CORS is off on every route. */
-export const createAllowOrigins = ({ table, answerPreflight }: AllowOriginsDeps): AllowOrigins | undefined => {
+export const createAllowOrigins = ({ routes, table, answerPreflight }: AllowOriginsDeps): AllowOrigins | undefined => {
   const byHost = new Map(Object.entries(table.cors));
   if (byHost.size === 0 && !table.routes.some(({ cors }) => cors !== undefined && cors !== false)) return undefined;
   const ofHost = (host = ''): CorsPolicy | undefined =>
-    byHost.size === 0 ? undefined : (byHost.get(host.toLowerCase().replace(/:\d*$/, '')) ?? byHost.get('*'));
-  return (exchange, place) => {
+    byHost.size === 0 ? undefined : (byHost.get(hostName(host)) ?? byHost.get('*'));
+  return (exchange) => {
     const { headers } = exchange.req;
     const asked = preflightMethod(exchange.method, headers);
-    const own = ownPolicy(place, asked ?? exchange.method);
-    const policy = own === undefined ? ofHost(headers.host) : own;
+    const own = ownPolicy(routes, exchange, asked ?? exchange.method);
+    const policy = own === undefined ? ofHost(exchange.host) : own;
     if (policy === undefined || policy === false) return false;
     if (asked === undefined) {
       exchange.corsHeaders = corsHeaders(policy, headers.origin);
@@ -54,11 +55,10 @@ export const createAllowOrigins = ({ table, answerPreflight }: AllowOriginsDeps)
 };
 
 /** For a method that the path does not have, a policy of another of its methods makes the refusal readable. */
-const ownPolicy = (place: CompiledPath | undefined, method: string): Route['cors'] => {
-  const route = place?.byMethod.get(method);
-  if (place === undefined || route !== undefined) return route?.cors;
-  for (const { cors } of place.byMethod.values()) if (cors !== undefined) return cors;
-  return undefined;
+const ownPolicy = (routes: CompiledRoutes, { path, host }: Exchange, method: string): Route['cors'] => {
+  const route = findRoute(routes, { path, host, method });
+  if (route !== undefined) return route.cors;
+  return routesAt(routes, { path, host }).find(({ cors }) => cors !== undefined)?.cors;
 };
 
 const allowedOrigin = ({ origins, credentials }: CorsPolicy, origin: string | undefined): string[] => {

@@ -1,7 +1,9 @@
 /** Reads the route table from its file and checks it completely. The gateway does this before it opens any socket. */
 import { readFileSync } from 'node:fs';
+import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
-import { ownUpstream, type RouteTable, routeTable } from '../model/route.ts';
+import { ownUpstream, parseRouteTable, type RouteTable } from '../model/route.ts';
+import type { Problem } from '../model/route-contradictions.ts';
 
 /** An invalid route table: every problem with its path. */
 class RouteTableError extends Error {
@@ -15,18 +17,19 @@ class RouteTableError extends Error {
 
 /** Reads the table without checking the upstream addresses. Throws RouteTableError with all problems together. */
 export const readRouteTable = (file: string): RouteTable => {
-  const parsed = routeTable.safeParse(readJson(file));
-  if (!parsed.success) throw new RouteTableError(file, problemsOf(parsed.error));
-  return parsed.data;
+  const { table, problems } = parseRouteTable(readValue(file));
+  if (table === undefined) throw new RouteTableError(file, problems.map(textOf));
+  return table;
 };
 
 /** Throws RouteTableError with all problems together. `upstreams`: names that have an address. */
 export const loadRouteTable = (file: string, upstreamNames: readonly string[]): RouteTable => {
   const table = readRouteTable(file);
-  const lost = [...new Set(table.routes.map(({ upstream }) => upstream))].filter(
-    (name) => name !== ownUpstream && !upstreamNames.includes(name),
+  const lost = lostUpstreams(
+    table.routes.map(({ upstream }) => upstream),
+    upstreamNames,
   );
-  if (lost.length > 0) throw new RouteTableError(file, [`no address for upstream ${lost.join(', ')}`]);
+  if (lost.length > 0) throw new RouteTableError(file, lost);
   return table;
 };
 
@@ -37,26 +40,25 @@ export const routeTableProblems = (file: string, upstreamNames: readonly string[
     return [];
   } catch (error) {
     if (!(error instanceof RouteTableError)) throw error;
-    return [...new Set([...error.problems, ...lostUpstreams(file, upstreamNames)])];
+    return [...new Set([...error.problems, ...lostUpstreams(namedUpstreams(file), upstreamNames)])];
   }
 };
 
-const lostUpstreams = (file: string, upstreamNames: readonly string[]): string[] => {
-  const loose = z
-    .object({ routes: z.array(z.unknown()) })
-    .catch({ routes: [] })
-    .parse(tryJson(file));
+const namedUpstreams = (file: string): string[] => {
   const upstream = z.object({ upstream: z.string() });
-  const named = loose.routes.flatMap((route) => upstream.safeParse(route).data?.upstream ?? []);
-  return noAddress([...new Set(named)].filter((name) => name !== ownUpstream && !upstreamNames.includes(name)));
+  const loose = z.object({ routes: z.array(z.unknown()) }).catch({ routes: [] });
+  return loose.parse(tryValue(file)).routes.flatMap((route) => upstream.safeParse(route).data?.upstream ?? []);
 };
 
-const noAddress = (lost: readonly string[]): string[] =>
-  lost.length === 0 ? [] : [`no address for upstream ${lost.join(', ')}`];
+/** One problem that names every upstream without an address, or none. */
+const lostUpstreams = (named: readonly string[], known: readonly string[]): string[] => {
+  const lost = [...new Set(named)].filter((name) => name !== ownUpstream && !known.includes(name));
+  return lost.length === 0 ? [] : [`no address for upstream ${lost.join(', ')}`];
+};
 
-const tryJson = (file: string): unknown => {
+const tryValue = (file: string): unknown => {
   try {
-    return readJson(file);
+    return readValue(file);
   } catch {
     return undefined;
   }
@@ -65,12 +67,17 @@ const tryJson = (file: string): unknown => {
 /** Names of the scopes that exist, in their sequence. Throws RouteTableError. */
 export const loadScopeNames = (file: string): string[] => readRouteTable(file).scopes.map(({ name }) => name);
 
-const problemsOf = (error: z.ZodError): string[] =>
-  error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+const textOf = ([path, message]: Problem): string => (path.length === 0 ? message : `${path.join('.')}: ${message}`);
 
-const readJson = (file: string): unknown => {
+const isYaml = (file: string): boolean => /\.ya?ml$/i.test(file);
+
+/** Anchors of YAML are expanded at most so often, so that a small file cannot become a large value. */
+const aliasesMax = 100;
+
+const readValue = (file: string): unknown => {
   try {
-    return JSON.parse(readFileSync(file, 'utf8'));
+    const text = readFileSync(file, 'utf8');
+    return isYaml(file) ? parseYaml(text, { maxAliasCount: aliasesMax }) : JSON.parse(text);
   } catch (error) {
     throw new RouteTableError(file, [error instanceof Error ? error.message : String(error)]);
   }

@@ -3,7 +3,7 @@
 import { methodNotAllowed, noSuchOperation } from '../model/faults.ts';
 import type { Step } from '../request/exchange.ts';
 import type { AllowOrigins } from './cors.ts';
-import { type CompiledRoutes, findPath } from './route-table.ts';
+import { allowOf, type CompiledRoutes, findRoute } from './route-table.ts';
 
 type MatchRouteDeps = {
   routes: CompiledRoutes;
@@ -13,24 +13,25 @@ type MatchRouteDeps = {
 };
 
 /**
- * The raw path must be equal to a listed one. Nothing is decoded, folded or resolved, so `..`, `//`, `%2F`, another
- * case, `*` and absolute-form targets are simply paths that do not exist; what was checked here is byte for byte what
- * the upstream will see. (RFC 9112 section 3.2.2 would have servers take absolute-form; it names a second authority beside
- * Host, and two readers could follow different ones, so here it is an operation that does not exist: 404.)
+ * The raw path must match a listed one. Nothing is decoded, folded or resolved, so `..`, `//`, `%2F`, another case, `*` and
+ * absolute-form targets are simply paths that do not exist; what was checked here is byte for byte what the upstream will
+ * see. (RFC 9112 section 3.2.2 would have servers take absolute-form; it names a second authority beside Host, and two
+ * readers could follow different ones, so here it is an operation that does not exist: 404.)
  */
 export const createMatchRoute = ({ routes, answerOptions, allowOrigins }: MatchRouteDeps): Step => {
   return (exchange) => {
-    const place = findPath(routes, exchange.path);
-    if (allowOrigins?.(exchange, place) === true) return;
-    // A fragment has no place in a request target (RFC 9112 section 3.2); two parsers could cut it differently.
-    if (place === undefined || exchange.search.includes('#')) throw noSuchOperation();
-    const route = place.byMethod.get(exchange.method);
+    if (allowOrigins?.(exchange) === true) return;
+    // A fragment has no meaning in a request target (RFC 9112 section 3.2); two parsers could cut it differently.
+    if (exchange.search.includes('#')) throw noSuchOperation();
+    const route = findRoute(routes, exchange);
     if (route !== undefined) {
       exchange.route = route;
       return;
     }
-    if (exchange.method !== 'OPTIONS') throw methodNotAllowed(place.allow);
+    const allow = allowOf(routes, exchange);
+    if (allow === undefined) throw noSuchOperation();
+    if (exchange.method !== 'OPTIONS') throw methodNotAllowed(allow);
     exchange.answered = true;
-    answerOptions(exchange, place.allow);
+    answerOptions(exchange, allow);
   };
 };

@@ -1,39 +1,144 @@
-/** The route table compiled for lookups: one Map from the exact path to its methods. */
+/**
+ * The route table compiled for lookups. A route of a host comes before a route without one; then the most specific path
+ * wins (path-tree.ts), then a method that is named before `*`. A route that matches the path but not the method lets the
+ * next one answer. So the sequence of the file does not matter.
+ */
+
 import type { Route, RouteTable } from '../model/route.ts';
+import { type Method, methods } from '../model/route-path.ts';
+import { createPathTree, type PathTree } from './path-tree.ts';
 
-export type CompiledPath = {
-  /** Ready for the Allow header. */
-  allow: string;
-  byMethod: ReadonlyMap<string, Route>;
+/** Methods of one path -> their routes. HEAD has the route of GET unless it has one of its own. */
+type PathRoutes = Map<string, Route>;
+
+type HostRoutes = {
+  /** Paths without parameters, with all their methods: also those of less specific paths that match them. */
+  literal: Map<string, PathRoutes>;
+  tree: PathTree<PathRoutes>;
 };
 
-export type CompiledRoutes = ReadonlyMap<string, CompiledPath>;
-
-/** The scopes of each route are sorted by the table, so every list made from them has the same sequence. */
-/** A path whose last segment may be anything is kept under this name of the segment, which no request can spell. */
-const anySegment = '{}';
-
-/** The id of something: what a request may say in the place of a {name}. */
-const segment = /^[A-Za-z0-9._-]{1,64}$/;
-
-export const findPath = (routes: CompiledRoutes, path: string): CompiledPath | undefined => {
-  const place = routes.get(path);
-  if (place !== undefined) return path.endsWith(anySegment) ? undefined : place;
-  const last = path.lastIndexOf('/') + 1;
-  return segment.test(path.slice(last)) ? routes.get(path.slice(0, last) + anySegment) : undefined;
+export type CompiledRoutes = {
+  /** Undefined: no route names a host. */
+  byHost: { exact: ReadonlyMap<string, HostRoutes>; below: ReadonlyMap<string, HostRoutes> } | undefined;
+  rest: HostRoutes;
 };
 
-export const compileRoutes = (table: RouteTable): CompiledRoutes => {
-  const rank = new Map(table.scopes.map(({ name }, index) => [name, index]));
-  const paths = new Map<string, CompiledPath & { byMethod: Map<string, Route> }>();
-  for (const route of table.routes) {
-    const scopes = route.scopes.toSorted((a, b) => (rank.get(a) ?? 0) - (rank.get(b) ?? 0));
-    const path = route.path.replace(/\{[a-z_]+\}$/, anySegment);
-    const place = paths.get(path) ?? { allow: '', byMethod: new Map<string, Route>() };
-    place.byMethod.set(route.method, { ...route, scopes });
-    if (route.method === 'GET') place.byMethod.set('HEAD', { ...route, scopes });
-    place.allow = [...place.byMethod.keys(), 'OPTIONS'].join(', ');
-    paths.set(path, place);
+/** `host`: value of the Host field. Undefined: no such path, or only with other methods (`allowOf`). */
+export const findRoute = (
+  routes: CompiledRoutes,
+  { path, host, method }: { path: string; host: string | undefined; method: string },
+): Route | undefined => {
+  // A plain loop over the tables that apply: on most installations there is one.
+  if (routes.byHost !== undefined) {
+    for (const table of tablesOf(routes, host)) {
+      const route = routeIn(table, path, method);
+      if (route !== undefined) return route;
+    }
+    return undefined;
   }
-  return paths;
+  return routeIn(routes.rest, path, method);
 };
+
+/** Value of the Allow field for a path (RFC 9110 section 10.2.1). Undefined: no such path. */
+export const allowOf = (
+  routes: CompiledRoutes,
+  { path, host }: { path: string; host: string | undefined },
+): string | undefined => {
+  const found = new Set<string>();
+  for (const { tree } of tablesOf(routes, host))
+    tree.find(path, (byMethod) => {
+      for (const method of byMethod.keys()) found.add(method);
+      return false;
+    });
+  if (found.size === 0) return undefined;
+  found.add('OPTIONS');
+  return methods.filter((method) => found.has(method)).join(', ');
+};
+
+/** Every route that matches the path with any method, the most specific first. */
+export const routesAt = (
+  routes: CompiledRoutes,
+  { path, host }: { path: string; host: string | undefined },
+): Route[] => {
+  const found = new Set<Route>();
+  for (const { tree } of tablesOf(routes, host))
+    tree.find(path, (byMethod) => {
+      for (const route of byMethod.values()) found.add(route);
+      return false;
+    });
+  return [...found];
+};
+
+const routeIn = ({ literal, tree }: HostRoutes, path: string, method: string): Route | undefined => {
+  const known = literal.get(path);
+  if (known !== undefined) return known.get(method);
+  let found: Route | undefined;
+  tree.find(path, (byMethod) => {
+    found = byMethod.get(method);
+    return found !== undefined;
+  });
+  return found;
+};
+
+/** The routes of the host itself, then those of `*.` hosts, the longest first, then those without a host. */
+const tablesOf = ({ byHost, rest }: CompiledRoutes, host: string | undefined): HostRoutes[] => {
+  if (byHost === undefined) return [rest];
+  const name = hostName(host ?? '');
+  const tables: HostRoutes[] = [];
+  const exact = byHost.exact.get(name);
+  if (exact !== undefined) tables.push(exact);
+  for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
+    const below = byHost.below.get(name.slice(dot + 1));
+    if (below !== undefined) tables.push(below);
+  }
+  tables.push(rest);
+  return tables;
+};
+
+/** In lower case, without a port and without the dot that ends a full name. */
+export const hostName = (host: string): string => host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
+
+export const compileRoutes = ({ routes }: Pick<RouteTable, 'routes'>): CompiledRoutes => {
+  const rest = compileHost(routes.filter(({ hosts }) => hosts === undefined));
+  const bound = routes.filter(({ hosts }) => hosts !== undefined);
+  if (bound.length === 0) return { byHost: undefined, rest };
+  const exact = new Map<string, HostRoutes>();
+  const below = new Map<string, HostRoutes>();
+  for (const host of new Set(bound.flatMap(({ hosts = [] }) => hosts))) {
+    const compiled = compileHost(bound.filter(({ hosts }) => hosts?.includes(host)));
+    if (host.startsWith('*.')) below.set(host.slice(2), compiled);
+    else exact.set(host, compiled);
+  }
+  return { byHost: { exact, below }, rest };
+};
+
+const compileHost = (routes: readonly Route[]): HostRoutes => {
+  const tree = createPathTree<PathRoutes>();
+  // Routes of a method that is named come first, so those of `*` fill what is left.
+  for (const route of [...routes].sort((a, b) => Number(a.anyMethod) - Number(b.anyMethod))) {
+    const byMethod = tree.at(route.path, () => new Map());
+    if (!byMethod.has(route.method)) byMethod.set(route.method, route);
+  }
+  for (const { path } of routes) {
+    const byMethod = tree.at(path, () => new Map());
+    const get = byMethod.get('GET');
+    if (get !== undefined && !byMethod.has('HEAD')) byMethod.set('HEAD', get);
+  }
+  return { tree, literal: literalPaths(routes, tree) };
+};
+
+const literalPaths = (routes: readonly Route[], tree: PathTree<PathRoutes>): Map<string, PathRoutes> => {
+  const literal = new Map<string, PathRoutes>();
+  for (const { path } of routes) {
+    if (path.includes('{') || path.endsWith('/*') || literal.has(path)) continue;
+    const merged: PathRoutes = new Map();
+    tree.find(path, (byMethod) => {
+      for (const [method, route] of byMethod) if (!merged.has(method)) merged.set(method, route);
+      return false;
+    });
+    literal.set(path, merged);
+  }
+  return literal;
+};
+
+export const isMethod = (method: string): method is Method => (methods as readonly string[]).includes(method);

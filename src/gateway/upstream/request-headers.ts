@@ -85,8 +85,6 @@ export const buildRequestHeaders = (exchange: Exchange, facts: ForwardedFacts): 
   forwarded.push(
     requestIdHeader,
     exchange.requestId,
-    assertionHeader,
-    exchange.assertion,
     'x-forwarded-for',
     exchange.req.socket.remoteAddress ?? 'unknown',
     'x-forwarded-proto',
@@ -97,6 +95,7 @@ export const buildRequestHeaders = (exchange: Exchange, facts: ForwardedFacts): 
   const { route } = exchange;
   if (route?.stripPrefix !== undefined) forwarded.push('x-forwarded-prefix', route.stripPrefix);
   if (route?.requestHeaders !== undefined) pushSetFields(route.requestHeaders, forwarded);
+  if (exchange.assertion !== '') forwarded.push(assertionHeader, exchange.assertion);
   if (exchange.span !== undefined || facts.trustsTraces) pushTraceContext(forwarded, exchange, facts);
   return forwarded;
 };

@@ -19,9 +19,10 @@ export const startAttempt = (
   span.set('server.address', hostname);
   span.set('server.port', Number(port || (protocol === 'https:' ? 443 : 80)));
   if (route !== undefined) {
-    // Without its query. Paths of upstream routes have no parameters, so this is all of it.
-    const path = exchange.upstreamTarget?.split('?', 1)[0] ?? route.path;
+    // Without the query, which may hold personal data.
+    const path = exchange.upstreamTarget?.split('?', 1)[0] ?? exchange.path;
     span.set('url.full', `${origin}${path}`);
+    span.set('url.template', route.path);
     span.set('orderpass.upstream', route.upstream);
   }
   if (failed > 0) span.set('http.request.resend_count', failed);

@@ -14,7 +14,7 @@ import { overloaded, upgradeRefused, upstreamTimeout, upstreamUnreachable } from
 import type { Exchange, Step } from '../request/exchange.ts';
 import { announcesBody } from '../request/limit-body.ts';
 import { readCredential } from '../request/read-credential.ts';
-import type { CompiledRoutes } from '../routing/route-table.ts';
+import { type CompiledRoutes, findRoute } from '../routing/route-table.ts';
 import { endTrial, noteAnswer, noteFailure } from './address-health.ts';
 import { type Connection, connectToUpstream } from './connect-address.ts';
 import { buildRequestHeaders, type ForwardedFacts } from './request-headers.ts';
@@ -136,7 +136,8 @@ export const createWantsUpgrade = (routes: CompiledRoutes): WantsUpgrade => {
   return ({ url = '', method, headers }) => {
     if (method !== 'GET' || headers.upgrade?.toLowerCase() !== 'websocket') return false;
     const mark = url.indexOf('?');
-    return routes.get(mark === -1 ? url : url.slice(0, mark))?.byMethod.get('GET')?.upgrade === true;
+    const path = mark === -1 ? url : url.slice(0, mark);
+    return findRoute(routes, { path, host: headers.host, method })?.upgrade === true;
   };
 };
 

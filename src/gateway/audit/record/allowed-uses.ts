@@ -2,6 +2,7 @@
 
 import type { SourceOf } from '../../limits/source-address.ts';
 import type { AllowedUse } from '../../model/allowed-use.ts';
+import { neededScopes } from '../../model/needed-scopes.ts';
 import type { Principal } from '../../model/principal.ts';
 import type { Route } from '../../model/route.ts';
 import type { Exchange } from '../../request/exchange.ts';
@@ -35,7 +36,7 @@ export const createAllowedUses = ({ describe, fingerprint, sourceOf }: AllowedUs
       ...callerOf(principal),
       fingerprint: fingerprintOf(principal, presented),
       route_id: route.id,
-      scopes: route.scopes,
+      scopes: neededScopes(route, principal.scopes),
       address,
     });
     if (noted === undefined) known.set(principal, { route, use, others: undefined });

@@ -1,0 +1,127 @@
+/** What a file of routes may not say although each member by itself is well-formed. */
+import { type FileRoute, methodsOf, opensToKeys, ownUpstream, type RouteFile, scopesFor } from './route-file.ts';
+import { type Method, patternOf } from './route-path.ts';
+
+type Path = (string | number)[];
+/** Where it stands in the file, and what is wrong. */
+export type Problem = [Path, string];
+
+/** A file of which some routes may be malformed. */
+type CheckedFile = Pick<RouteFile, 'scopes' | 'apiKeyScopes' | 'upstreams' | 'cors'> & {
+  routes: (FileRoute | undefined)[];
+};
+
+/** Every contradiction with its path in the file. */
+export const contradictions = (file: CheckedFile): Problem[] => {
+  const known = new Set(file.scopes.map(({ name }) => name));
+  const keyScopes = new Set(file.apiKeyScopes);
+  const hostsHaveCors = Object.keys(file.cors).length > 0;
+  return [
+    ...problemsOfScopes(file, known),
+    ...unusedUpstreams(file),
+    ...sameRoutes(file.routes),
+    ...file.routes.flatMap((route, index) =>
+      route === undefined
+        ? []
+        : problemsOfRoute(route, { known, keyScopes, hostsHaveCors }).map(
+            ([path, message]): Problem => [['routes', index, ...path], message],
+          ),
+    ),
+  ];
+};
+
+const problemsOfScopes = (file: CheckedFile, known: ReadonlySet<string>): Problem[] => {
+  const found: Problem[] = [];
+  if (known.size !== file.scopes.length) found.push([['scopes'], 'a scope is listed twice']);
+  for (const [index, scope] of file.apiKeyScopes.entries())
+    if (!known.has(scope)) found.push([['apiKeyScopes', index], `no such scope: ${scope}`]);
+  return found;
+};
+
+const unusedUpstreams = ({ upstreams, routes }: CheckedFile): Problem[] => {
+  const used = new Set(routes.map((route) => route?.upstream));
+  return Object.keys(upstreams)
+    .filter((name) => !used.has(name))
+    .map((name) => [['upstreams', name], 'no route goes to this upstream']);
+};
+
+/** Two routes of one name, or for the same host, path and method: the sequence of the file would have to decide. */
+const sameRoutes = (routes: CheckedFile['routes']): Problem[] => {
+  const found: Problem[] = [];
+  const ids = new Set<string>();
+  const taken = new Map<string, FileRoute>();
+  for (const [index, route] of routes.entries()) {
+    if (route === undefined) continue;
+    if (ids.has(route.id)) found.push([['routes', index, 'id'], `${route.id} is listed twice`]);
+    ids.add(route.id);
+    const same = matchesOf(route)
+      .map((match) => ({ match, other: taken.get(match) }))
+      .find(({ other }) => other !== undefined && other !== route);
+    if (same?.other !== undefined)
+      found.push([
+        ['routes', index],
+        `${route.id} (${route.path}) and ${same.other.id} (${same.other.path}) match the same requests: ${same.match}`,
+      ]);
+    for (const match of matchesOf(route)) if (!taken.has(match)) taken.set(match, route);
+  }
+  return found;
+};
+
+/** Texts that are equal for two routes when neither is more specific, such as `api.example.com GET /shops/{}`. */
+const matchesOf = (route: FileRoute): string[] => {
+  const named = route.method === '*' ? ['*'] : methodsOf(route);
+  return (route.hosts ?? ['']).flatMap((host) =>
+    named.map((method) => `${host} ${method} ${patternOf(route.path)}`.trimStart()),
+  );
+};
+
+type KnownNames = { known: ReadonlySet<string>; keyScopes: ReadonlySet<string>; hostsHaveCors: boolean };
+
+const problemsOfRoute = (route: FileRoute, { known, keyScopes, hostsHaveCors }: KnownNames): Problem[] => {
+  const found: Problem[] = [];
+  const named = methodsOf(route);
+  const unknown = (names: readonly string[], path: Path): void => {
+    const missing = names.filter((name) => !known.has(name));
+    if (missing.length > 0) found.push([path, `no such scope: ${missing.join(' ')}`]);
+  };
+  unknown(allScopes(route), ['scopes']);
+  unknown((route.anyOf ?? []).flat(), ['anyOf']);
+  unknown(route.dryRun?.scopes ?? [], ['dryRun', 'scopes']);
+  if (route.stripPrefix !== undefined && !`${route.path}/`.startsWith(`${route.stripPrefix}/`))
+    found.push([['stripPrefix'], 'the path of the route does not begin with it']);
+  const { set = {}, remove = [] } = route.responseHeaders ?? {};
+  const ruled = [...Object.keys(set), ...remove].find((name) => name.startsWith('access-control-'));
+  if (ruled !== undefined && (route.cors === undefined ? hostsHaveCors : route.cors !== false))
+    found.push([['responseHeaders'], `${ruled} is set by \`cors\`, which is on for this route`]);
+  if (route.upgrade && !named.includes('GET')) found.push([['upgrade'], 'only GET can be upgraded']);
+  found.push(...problemsOfAccess(route, named));
+  if (route.kinds !== undefined)
+    for (const method of named) {
+      const opens = opensToKeys({ scopes: scopesFor(route, method), anyOf: route.anyOf ?? [] }, keyScopes);
+      if (opens === route.kinds.includes('api_key')) continue;
+      found.push([['kinds'], 'api_key must be listed exactly when API keys hold every scope']);
+      break;
+    }
+  return found;
+};
+
+const allScopes = ({ scopes = [] }: FileRoute): string[] =>
+  Array.isArray(scopes) ? scopes : Object.values(scopes).flatMap((names) => names ?? []);
+
+const problemsOfAccess = (route: FileRoute, named: readonly Method[]): Problem[] => {
+  const { access, scopes } = route;
+  if (access !== 'credential') {
+    const demands = (['scopes', 'anyOf', 'dryRun', 'kinds'] as const).filter((name) => route[name] !== undefined);
+    const found = demands.map((name): Problem => [[name], `a route with access ${access} demands nothing of a caller`]);
+    if (route.upstream === ownUpstream) found.push([['access'], 'operations of the gateway itself need a credential']);
+    return found;
+  }
+  if (scopes === undefined) return [[['scopes'], 'say which scopes a caller needs; [] lets every caller in']];
+  if (Array.isArray(scopes)) return [];
+  const found: Problem[] = [];
+  const left = named.filter((method) => method !== 'HEAD' && scopes[method] === undefined);
+  if (left.length > 0) found.push([['scopes'], `say which scopes ${left.join(', ')} needs; [] lets every caller in`]);
+  const others = Object.keys(scopes).filter((method) => !(named as readonly string[]).includes(method));
+  if (others.length > 0) found.push([['scopes'], `the route does not have ${others.join(', ')}`]);
+  return found;
+};
