@@ -41,7 +41,7 @@ export const gatewaySettings = z.strictObject({
     .meta({ description: 'Realm that challenges name', env: 'ORDERPASS_REALM' }),
   routes_file: z.string().min(1).optional().meta({
     description:
-      'Route table (JSON): operations, scopes, limits, upstreams. Default: `config/routes.json` of the program',
+      'Route table (JSON or YAML): operations, scopes, limits, upstreams. Default: `config/routes.json` of the program',
     env: 'ORDERPASS_ROUTES_FILE',
   }),
   upstreams: upstreams.default({}).meta({

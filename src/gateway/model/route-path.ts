@@ -18,11 +18,8 @@ export const methodsMember = z.union(
   `one of ${methods.join(', ')}, a list of them, or "*" for all of them`,
 );
 
-/** `{name}` in a path. */
-const parameter = '\\{[a-z][a-zA-Z0-9_]{0,63}\\}';
-/** The characters of a path segment (RFC 3986 section 3.3) without percent-encoding. */
-const literal = "[A-Za-z0-9._~!$&'()+,;=:@-]+";
-const shape = new RegExp(`^(?:/(?:${literal}|${parameter}))*(?:/\\*|/)?$`);
+/** Characters of a segment (RFC 3986 section 3.3) without percent-encoding, or `{name}`. */
+const shape = /^(?:\/(?:[A-Za-z0-9._~!$&'()+,;=:@-]+|\{[a-z][a-zA-Z0-9_]{0,63}\}))*(?:\/\*|\/)?$/;
 const segmentsMax = 32;
 
 /** Undefined: the path can be used. */
@@ -52,13 +49,11 @@ const isDots = (segment: string): boolean => segment === '.' || segment === '..'
 /** Equal for two paths that match the same requests: the names of parameters do not matter. */
 export const patternOf = (path: string): string => path.replace(/\{[^{}]*\}/g, '{}');
 
-const label = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?';
-
 /** A host as the Host field of a request names it, without its port; `*.` in front stands for one or more labels. */
 export const hostMember = z
   .string()
   .max(253)
   .regex(
-    new RegExp(`^(?:\\*\\.)?${label}(?:\\.${label})*$|^\\[[0-9a-f:.]+\\]$`),
+    /^(?:\*\.)?[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$|^\[[0-9a-f:.]+\]$/,
     'a host name in lower case without a port, such as api.example.com or *.example.com',
   );

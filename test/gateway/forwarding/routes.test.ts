@@ -97,7 +97,7 @@ test('A-150 a path without the method is 405 with the methods of all its routes;
 });
 
 test('A-151 the most specific route that has the method answers, whatever the sequence of the file', async () => {
-  // Units tell the routes apart: reads cost 1, writes 2, heavy ones 20.
+  // Units tell the routes from each other: reads cost 1, writes 2, heavy ones 20.
   const unitsOf = async (method: string, target: string): Promise<number> => {
     const headers = await door.clientWith(['read:menu']);
     const before = Number(/r=(\d+)/.exec(String((await get('/all/exact', headers)).headers.ratelimit))?.[1]);
