@@ -5,7 +5,7 @@
  */
 
 import type { Route, RouteTable } from '../model/route.ts';
-import { type Method, methods } from '../model/route-path.ts';
+import { methods } from '../model/route-path.ts';
 import { createPathTree, type PathTree } from './path-tree.ts';
 
 /** Methods of one path -> their routes. HEAD has the route of GET unless it has one of its own. */
@@ -140,5 +140,3 @@ const literalPaths = (routes: readonly Route[], tree: PathTree<PathRoutes>): Map
   }
   return literal;
 };
-
-export const isMethod = (method: string): method is Method => (methods as readonly string[]).includes(method);
