@@ -6,6 +6,7 @@ import fastifyHttpProxy from '@fastify/http-proxy';
 import fastifyJwt from '@fastify/jwt';
 import fastify from 'fastify';
 import { Pool } from 'undici';
+import { createBenchTlsServer } from './tls-server.ts';
 
 const path = '/api/orders/list';
 const connectionsMax = 256;
@@ -25,9 +26,9 @@ type Target = {
 type Ready = Target & { others?: Record<string, Target> };
 type Start = (upstreamUrl: string, storeUrl: string) => Promise<Ready & { close: () => Promise<void> }>;
 
-const listen = async (server: Server): Promise<string> => {
+const listen = async (server: Server, scheme = 'http'): Promise<string> => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
 };
 
 const hopByHop = new Set(['connection', 'keep-alive', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'host']);
@@ -35,7 +36,7 @@ const hopByHop = new Set(['connection', 'keep-alive', 'transfer-encoding', 'te',
 /** The least that a proxy has to do: headers and body both ways, backpressure, a client that goes away. */
 const startBare: Start = async (upstreamUrl) => {
   const pool = new Pool(upstreamUrl, { connections: connectionsMax, pipelining: 1 });
-  const server = createServer((req: IncomingMessage, res: ServerResponse) => {
+  const proxy = (req: IncomingMessage, res: ServerResponse): void => {
     const headers: string[] = [];
     for (const name in req.headers) {
       const value = req.headers[name];
@@ -73,15 +74,18 @@ const startBare: Start = async (upstreamUrl) => {
         },
       },
     );
-  });
-  server.keepAliveTimeout = 65_000;
-  const url = await listen(server);
+  };
+  const servers = [createServer(proxy), createBenchTlsServer({}).on('request', proxy)] as const;
+  for (const server of servers) server.keepAliveTimeout = 65_000;
+  const url = await listen(servers[0]);
+  const secureUrl = await listen(servers[1], 'https');
   const close = async (): Promise<void> => {
-    server.closeAllConnections();
-    server.close();
+    for (const server of servers) server.closeAllConnections();
+    for (const server of servers) server.close();
     await pool.destroy();
   };
-  return { url, path, headers: { ...plainHeaders, authorization: `Bearer ${'x'.repeat(600)}` }, close };
+  const headers = { ...plainHeaders, authorization: `Bearer ${'x'.repeat(600)}` };
+  return { url, path, headers, others: { 'bare-tls': { url: secureUrl, path, headers } }, close };
 };
 
 const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -136,16 +140,14 @@ const revokedTokens = 10_000;
 const startGateway: Start = async (upstreamUrl, storeUrl) => {
   // Loaded only here, so that the other contenders' processes hold nothing that they do not use.
   const { startBenchGateway, uploadPath } = await import('./gateway.ts');
-  const { url, authorizations, apiKey, clientId, clientSecret, close } = await startBenchGateway(upstreamUrl, {
-    storeUrl,
-    tokens,
-    revokedTokens,
-  });
+  const gateway = await startBenchGateway(upstreamUrl, { storeUrl, tokens, revokedTokens });
+  const { url, secureUrl, authorizations, apiKey, clientId, clientSecret, close } = gateway;
   const target = (headers: Record<string, string>): Target => ({ url, path, headers: { ...plainHeaders, ...headers } });
   const others = {
     'gateway-tokens': { ...target({}), authorizations },
     'gateway-client': target({ 'x-client-id': clientId, 'x-client-secret': clientSecret }),
     'gateway-key': target({ 'x-api-key': apiKey }),
+    'gateway-tls': { ...target({ authorization: authorizations[0] ?? '' }), url: secureUrl },
     'gateway-upload': { ...target({ 'x-api-key': apiKey }), path: uploadPath },
   };
   return { ...target({ authorization: authorizations[0] ?? '' }), others, close };

@@ -24,11 +24,14 @@ import { createSecretBox } from '#src/platform/secret-box.ts';
 import { supervise } from '#src/platform/supervisor.ts';
 import { tuneMemory } from '#src/platform/tune-memory.ts';
 import { databaseUrl, run } from '../../support/test-server.ts';
+import { createBenchTlsServer } from './tls-server.ts';
 
 type Credentials = { clientId: string; clientSecret: string; apiKey: string };
 
 type BenchGateway = Credentials & {
   url: string;
+  /** The same gateway over TLS. */
+  secureUrl: string;
   /** As many different tokens as asked for. */
   authorizations: string[];
   close: () => Promise<void>;
@@ -74,6 +77,9 @@ export const startBenchGateway = async (
     upstreams: { ordering: upstreamUrl },
   });
   attachDoor(server, () => gateway);
+  const secureServer = createBenchTlsServer(gatewayServerOptions);
+  attachDoor(secureServer, () => gateway);
+  await new Promise<void>((resolve) => secureServer.listen(0, '127.0.0.1', resolve));
   const ended = new AbortController();
   const services = supervise(gateway.services, ended.signal, log);
   const credentials = createCredentials({ db, box, clock: systemClock });
@@ -98,13 +104,14 @@ export const startBenchGateway = async (
   }
   return {
     url,
+    secureUrl: `https://127.0.0.1:${(secureServer.address() as AddressInfo).port}`,
     authorizations,
     clientId: client.clientId,
     clientSecret: client.secret,
     apiKey: key.value,
     close: async () => {
-      server.closeAllConnections();
-      server.close();
+      for (const one of [server, secureServer]) one.closeAllConnections();
+      for (const one of [server, secureServer]) one.close();
       ended.abort();
       await services;
       await gateway.close();
