@@ -5,17 +5,16 @@
 import { randomUUID } from 'node:crypto';
 import {
   type Context,
-  createTraceState,
-  isSpanContextValid,
   SpanKind as OtelKind,
   ROOT_CONTEXT,
   type Span,
-  type SpanContext,
   SpanStatusCode,
+  type TextMapGetter,
   TraceFlags,
   type Tracer,
   trace,
 } from '@opentelemetry/api';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import {
@@ -152,26 +151,15 @@ const decoded = (value: string): string => {
   }
 };
 
-/** W3C Trace Context, version 00, and of later versions the fields that they share with it. */
-const pattern =
-  /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$|^(?!00|ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})-/;
-const stateLengthMax = 512;
+const propagator = new W3CTraceContextPropagator();
 
-const remoteParent = ({ traceparent, tracestate }: TraceContext): Context => {
-  const match = traceparent === undefined || traceparent.length > 128 ? null : pattern.exec(traceparent);
-  if (match === null) return ROOT_CONTEXT;
-  const [, traceId = match[4] ?? '', spanId = match[5] ?? '', flags = match[6] ?? ''] = match;
-  const context: SpanContext = {
-    traceId,
-    spanId,
-    traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED,
-    isRemote: true,
-    ...(tracestate === undefined || tracestate.length > stateLengthMax
-      ? undefined
-      : { traceState: createTraceState(tracestate) }),
-  };
-  return isSpanContextValid(context) ? trace.setSpanContext(ROOT_CONTEXT, context) : ROOT_CONTEXT;
+const headerGetter: TextMapGetter<TraceContext> = {
+  get: (from, header) => (header === 'traceparent' ? from.traceparent : from.tracestate),
+  keys: () => ['traceparent', 'tracestate'],
 };
+
+/** W3C Trace Context: a `traceparent` that is not valid starts a new trace. */
+const remoteParent = (from: TraceContext): Context => propagator.extract(ROOT_CONTEXT, from, headerGetter);
 
 const kinds: Record<SpanKind, OtelKind> = {
   server: OtelKind.SERVER,
