@@ -2,7 +2,7 @@
  * Requests that Node's parser refuses get no request object. They are answered here, on the bare socket, in the dialects of
  * all other refusals. The dialect follows from what can still be read of the request.
  */
-import { type IncomingMessage, type ServerOptions, type ServerResponse, STATUS_CODES } from 'node:http';
+import { type ServerOptions, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Fault } from '#src/contract/fault.ts';
 import type { Logger } from '#src/platform/log.ts';
@@ -12,6 +12,7 @@ import { faultHeaders, renderFault } from '../answer/write-answer.ts';
 import { bodyTooLarge, headersTooLarge, malformedRequest, requestTooSlow, uriTooLong } from '../model/faults.ts';
 import { routeWaitMsMax } from '../model/forwarding.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
+import { type CurrentResponse, currentResponseOf } from './node-http/responses.ts';
 import { type BrokenHead, readBrokenHead } from './read-broken-head.ts';
 
 const headerBytesMax = 16 * 1024;
@@ -68,7 +69,7 @@ export const createOnClientError = (deps: ClientErrorDeps): OnClientError => {
       socket.destroy();
       return;
     }
-    const current = currentOf(socket);
+    const current = currentResponseOf(socket);
     if (current?.headersSent === true) {
       // An answer was begun, and more text would be read as part of it. Written bytes are sent; the client notices the
       // missing end.
@@ -108,14 +109,8 @@ const refuse = (deps: ClientErrorDeps, socket: Socket, fault: Fault, head: Broke
   socket.end(lines.join('\r\n'));
 };
 
-type Current = Pick<ServerResponse, 'headersSent'> & { req: IncomingMessage };
-
-/** The answer that is due on this connection. */
-const currentOf = (socket: Socket): Current | undefined =>
-  (socket as Socket & { _httpMessage?: Current | null })._httpMessage ?? undefined;
-
 /** An error inside a body belongs to the request of that body; any other error, to a request that was not parsed. */
-const headOf = (current: Current | undefined, packet: Buffer | undefined): BrokenHead => {
+const headOf = (current: CurrentResponse | undefined, packet: Buffer | undefined): BrokenHead => {
   if (current === undefined || current.req.complete) return readBrokenHead(packet);
   const { req } = current;
   const [path = '', search = ''] = (req.url ?? '').split(/\?(.*)/s, 2);

@@ -1,5 +1,5 @@
 /** Handlers of the public server: id, log line and head check, then /auth/check, own paths or the pipeline. */
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Fault } from '#src/contract/fault.ts';
@@ -9,6 +9,7 @@ import { expectationFailed } from '../model/faults.ts';
 import { createExchange, type Exchange, type Step } from '../request/exchange.ts';
 import type { WantsUpgrade } from '../upstream/upgrade.ts';
 import type { OnClientError } from './client-error.ts';
+import { responseOn } from './node-http/responses.ts';
 import type { OwnPaths } from './own-paths.ts';
 import type { TraceRequest } from './trace-request.ts';
 
@@ -125,9 +126,7 @@ export const createUpgradeFront = (deps: UpgradeFrontDeps): UpgradeHandler => {
     // Node has no timeouts for a connection that has left its HTTP server.
     socket.on('timeout', () => socket.destroy());
     socket.setTimeout(handshakeIdleMs);
-    const res = new ServerResponse(req);
-    res.shouldKeepAlive = false;
-    res.assignSocket(socket);
+    const res = responseOn(socket, req);
     res.once('finish', () => {
       socket.setTimeout(refusedMs);
       socket.end();

@@ -7,6 +7,7 @@ import type { VerifyAssertion } from '#src/contract/assertion.ts';
 import { assertionHeader } from '#src/contract/headers.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { TraceSpan, Traces } from '../telemetry/traces.ts';
+import { matchedRouteOf } from './koa-router/matched-route.ts';
 
 type ObserveDeps = { metrics: Metrics; traces: Traces | undefined; verifyAssertion: VerifyAssertion };
 
@@ -20,7 +21,7 @@ export const createObserveRequests = ({ metrics, traces, verifyAssertion }: Obse
     const span = traces === undefined ? undefined : startSpan(traces, verifyAssertion, ctx);
     ctx.state.span = span;
     ctx.res.once('close', () => {
-      const route = routeOf(ctx);
+      const route = matchedRouteOf(ctx);
       count(route, ctx.res.statusCode, (performance.now() - startedAtMs) / 1000);
       if (span !== undefined) endSpan(span, ctx, route);
     });
@@ -52,12 +53,6 @@ const createCount = (metrics: Metrics): ((route: string, status: number, seconds
     of.byClass[Math.floor(status / 100) - 1]?.inc();
     of.duration.observe(seconds);
   };
-};
-
-/** Known paths; all other paths share one label. */
-const routeOf = (ctx: Context): string => {
-  const matched: unknown = ctx._matchedRoute;
-  return typeof matched === 'string' ? matched : 'none';
 };
 
 const startSpan = (traces: Traces, verify: VerifyAssertion, { req }: Context): TraceSpan | undefined => {

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.drop());
 
-const changed = (what: string): string => `kysely changed what we lean on: ${what}`;
+const changed = (what: string): string => `kysely changed what src/platform/db/driver leans on: ${what}`;
 
 /** A client that notes what is sent, and answers each statement only when it is asked to. */
 const createHeldClient = () => {

@@ -1,19 +1,18 @@
-/** What the gateway leans on in node:http, beyond its documentation (src/gateway/edge/client-error.ts). */
+/** What the gateway leans on in node:http, beyond its documentation (src/gateway/edge/node-http). */
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
+import { currentResponseOf, responseOn } from '#src/gateway/edge/node-http/responses.ts';
 import { until } from '../../support/until.ts';
 
-const changed = (what: string): string => `node:http changed what we lean on: ${what}`;
-
-type Answering = Socket & { _httpMessage?: ServerResponse | null };
+const changed = (what: string): string => `node:http changed what src/gateway/edge/node-http leans on: ${what}`;
 
 test('a connection knows the response that it is to carry, and no response between two requests', async () => {
   const responses: ServerResponse[] = [];
   const errors: { current: unknown }[] = [];
   const server = createServer((_, response) => responses.push(response));
   server.on('clientError', (_, socket) => {
-    errors.push({ current: (socket as Answering)._httpMessage });
+    errors.push({ current: currentResponseOf(socket as Socket) });
     socket.destroy();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -23,16 +22,46 @@ test('a connection knows the response that it is to carry, and no response betwe
     client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
     await until(() => responses.length === 1);
     const [first] = responses;
-    const socket = first?.socket as Answering;
-    expect(socket._httpMessage, changed('socket._httpMessage is the current response')).toBe(first);
+    const socket = first?.socket as Socket;
+    expect(currentResponseOf(socket), changed('socket._httpMessage is the current response')).toBe(first);
     await new Promise<void>((resolve) => first?.end('done', resolve));
-    await until(() => socket._httpMessage === null);
-    expect(socket._httpMessage, changed('socket._httpMessage is null after the response')).toBeNull();
+    await until(() => currentResponseOf(socket) === undefined);
+    expect(currentResponseOf(socket), changed('socket._httpMessage is empty after the response')).toBeUndefined();
     client.write('POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n');
     await until(() => responses.length === 2);
     client.write('not a chunk\r\n');
     await until(() => errors.length === 1);
     expect(errors[0]?.current, changed('clientError within a body comes with the current response')).toBe(responses[1]);
+  } finally {
+    client.destroy();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+test('a response for a socket that has left the server is written to it, and says that the connection ends', async () => {
+  const server = createServer();
+  server.on('upgrade', (request, socket) => {
+    const response = responseOn(socket as Socket, request);
+    response.once('finish', () => socket.end());
+    response.writeHead(403, { 'content-type': 'text/plain' });
+    response.end('refused');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  let text = '';
+  let ended = false;
+  client.on('data', (bytes) => {
+    text += bytes.toString('latin1');
+  });
+  client.on('end', () => {
+    ended = true;
+  });
+  try {
+    client.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
+    await until(() => ended);
+    expect(text, changed('new ServerResponse(request).assignSocket(socket)')).toMatch(/^HTTP\/1\.1 403 [\s\S]*refused/);
+    expect(text.toLowerCase(), changed('shouldKeepAlive of a response')).toContain('\r\nconnection: close\r\n');
   } finally {
     client.destroy();
     server.closeAllConnections();

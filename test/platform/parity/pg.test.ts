@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.drop());
 
-const changed = (what: string): string => `pg changed what we lean on: ${what}`;
+const changed = (what: string): string => `pg changed what src/platform/db/driver leans on: ${what}`;
 
 type Inside = { readyForQuery: unknown; processID: unknown };
 

@@ -3,7 +3,8 @@ import { Histogram, Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { createLeanCounter, createLeanHistogram } from '#src/platform/telemetry/prom-client/lean-metrics.ts';
 
-const changed = (what: string): string => `prom-client changed what we lean on: ${what}`;
+const changed = (what: string): string =>
+  `prom-client changed what src/platform/telemetry/prom-client leans on: ${what}`;
 
 test('a registry renders any object with a name and a get', async () => {
   const registry = new Registry();

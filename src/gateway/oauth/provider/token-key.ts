@@ -1,6 +1,6 @@
 import { type KeyObject, sign } from 'node:crypto';
 import { ExternalSigningKey } from 'oidc-provider';
-import type { SigningKey } from './signing-keys.ts';
+import type { SigningKey } from '../keys/signing-keys.ts';
 
 /**
  * `ExternalSigningKey` lets the provider use a key without seeing it: the private JWK stays out of its configuration.
