@@ -16,7 +16,7 @@ test('a registry renders any object with a name and a get', async () => {
     values: [{ labels: {}, value: 3 }],
   });
   registry.registerMetric({ name: 'parity', get } as unknown as Histogram);
-  expect(await registry.metrics(), changed('the text of a metric')).toBe(
+  expect(await registry.metrics().catch(String), changed('the text of a metric')).toBe(
     '# HELP parity Parity\n# TYPE parity gauge\nparity 3\n',
   );
 });
@@ -36,7 +36,9 @@ test('the lean histogram renders as the histogram of the library, and the lean c
     lean({ route }).observe(value);
     plain.observe({ route }, value);
   }
-  expect(await own.metrics(), changed('the series of a histogram')).toBe(await library.metrics());
+  expect(await own.metrics().catch(String), changed('the series of a histogram')).toBe(
+    await library.metrics().catch(() => 'no text'),
+  );
   const count = createLeanCounter({ registry: own, name: 'parity_total', help: 'Parity' }, ['route']);
   count({ route: 'a' }).inc();
   count({ route: 'a' }).inc(2);
