@@ -97,7 +97,9 @@ test('the model makes a JWT for its resource server, signed by the method of an 
   const { provider, signed, stored } = createProvider();
   const token = new provider.ClientCredentials({ client: clientOf(provider), scope: 'things:read', resourceServer });
   token.jkt = 'thumbprint';
-  const [header, payload, signatureText] = (await token.save()).split('.');
+  const jwt = await token.save().catch(String);
+  expect(jwt, changed('save of a token answers the JWT')).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/);
+  const [header, payload, signatureText] = jwt.split('.');
   expect(token.expiration, changed('expiration is the lifetime of the configuration')).toBe(321);
   expect(decoded(header), changed('the header of the token')).toEqual({ typ: 'at+jwt', alg: 'ES256', kid: 'parity' });
   const claims = decoded(payload) as { iat: number };
