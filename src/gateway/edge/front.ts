@@ -6,6 +6,7 @@ import type { Fault } from '#src/contract/fault.ts';
 import type { AuthCheck } from '../access/auth-check.ts';
 import type { WriteFault } from '../answer/write-answer.ts';
 import { expectationFailed } from '../model/faults.ts';
+import { discardAfterAnswer } from '../request/discard-rest.ts';
 import { createExchange, type Exchange, type Step } from '../request/exchange.ts';
 import type { WantsUpgrade } from '../upstream/upgrade.ts';
 import type { OnClientError } from './client-error.ts';
@@ -57,6 +58,7 @@ const openExchange = (deps: OpenDeps, req: IncomingMessage, res: ServerResponse,
   const given = req.headers['x-request-id'];
   const requestId = deps.requestIds(typeof given === 'string' ? given : undefined);
   const exchange = createExchange(req, res, requestId, performance.now(), awaitsContinue, deps.dpop);
+  discardAfterAnswer(req, res);
   deps.logRequest(exchange);
   deps.traceRequest?.(exchange);
   return exchange;

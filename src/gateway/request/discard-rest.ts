@@ -1,5 +1,5 @@
 /** Discards the rest of a request body after its answer, within bounds. */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 
 const bytesMax = 8 * 1024 * 1024;
 const timeMsMax = 2_000;
@@ -27,4 +27,17 @@ export const discardRest = (req: IncomingMessage, onOver: (isWhole: boolean) => 
   const timer = setTimeout(close, timeMsMax);
   req.on('data', onData).on('end', close).on('close', close);
   req.resume();
+};
+
+/**
+ * For every request, before it is served. An answer may come without the whole body, and what the client still sends is then
+ * read nowhere: a client that writes its body before it reads would wait for ever, and one that never ends would keep the
+ * connection. Nothing is discarded before the end of the answer, since a body may arrive beside it.
+ */
+export const discardAfterAnswer = (req: IncomingMessage, res: ServerResponse): void => {
+  if (!expectsMore(req)) return;
+  const discard = (): void => {
+    if (expectsMore(req)) discardRest(req, (isWhole) => (isWhole ? undefined : req.socket.destroySoon()));
+  };
+  res.once('finish', () => setImmediate(discard));
 };

@@ -2,7 +2,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
-import { discardRest, expectsMore } from '../request/discard-rest.ts';
 import type { Exchange } from '../request/exchange.ts';
 import type { Tracked } from './connections.ts';
 import type { ToPublicLocation } from './public-location.ts';
@@ -228,7 +227,6 @@ const pass = (state: State, chunk: Buffer): void => {
   if (state.missing === chunk.length) {
     state.missing = 0;
     endWith(res, chunk);
-    discardUnread(state.exchange);
     return;
   }
   state.missing -= chunk.length;
@@ -241,23 +239,7 @@ const endAnswer = (state: State): void => {
   const { res } = state.exchange;
   if (state.asksAgain) state.events.onErrorWithoutBody();
   else if (state.collector !== undefined) state.collector.end();
-  else if (!res.writableEnded) {
-    res.end();
-    discardUnread(state.exchange);
-  }
-};
-
-/**
- * The upstream answered without the whole body, so what the client still sends is read nowhere, and a client that writes its
- * body before it reads would wait for ever. An answer may also end a body that arrives slowly, so nothing is discarded before.
- */
-const discardUnread = ({ req, res }: Exchange): void => {
-  if (!expectsMore(req)) return;
-  const discard = (): void =>
-    discardRest(req, (isWhole) => {
-      if (!isWhole) req.socket.destroySoon();
-    });
-  res.once('finish', () => setImmediate(discard));
+  else if (!res.writableEnded) res.end();
 };
 
 /** Above this a copy costs more than a second write. */

@@ -44,6 +44,7 @@ beforeAll(async () => {
       route('small', { body: 'any', bodyBytesMax: 100_000, timeouts: { bodyMs: 1_000 } }),
       route('read', { method: 'GET', body: 'any' }),
       route('json', {}),
+      route('json-read', { method: 'GET' }),
     ],
     settings: { auth_check: 'on' },
   });
@@ -315,6 +316,35 @@ test('A-162 after an early answer the rest of the body is read away, and the con
   socket.write(`${half}GET /files/read HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${key}\r\n\r\n`);
   await until(() => answer.includes('next'));
   socket.destroy();
+});
+
+test('A-162 a body that never ends keeps no connection to a path of the gateway itself', async () => {
+  for (const [method, target] of [
+    ['POST', '/api/oauth/token'],
+    ['GET', '/healthz'],
+    ['GET', '/files/json-read'],
+  ] as const) {
+    const socket = connect(door.port, '127.0.0.1').on('error', () => undefined);
+    let answer = '';
+    let closed = false;
+    socket.on('data', (data: Buffer) => {
+      answer += data.toString('latin1');
+    });
+    socket.on('close', () => {
+      closed = true;
+    });
+    socket.write(
+      `${method} ${target} HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${door.asKey['x-api-key']}\r\nContent-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    );
+    const piece = `10000\r\n${'x'.repeat(65_536)}\r\n`;
+    const sending = setInterval(() => socket.write(piece), 20);
+    try {
+      await until(() => answer.startsWith('HTTP/1.1 '));
+      await until(() => closed, 30_000);
+    } finally {
+      clearInterval(sending);
+    }
+  }
 });
 
 test('A-163 on a route for other bodies a form or JSON body is never a credential, and is never searched', async () => {
