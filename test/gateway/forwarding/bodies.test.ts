@@ -44,6 +44,7 @@ beforeAll(async () => {
       route('small', { body: 'any', bodyBytesMax: 100_000, timeouts: { bodyMs: 1_000 } }),
       route('read', { method: 'GET', body: 'any' }),
       route('json', {}),
+      route('below', { method: '*', path: '/dav/*', body: 'any', stripPrefix: '/dav' }),
       route('json-read', { method: 'GET' }),
     ],
     settings: { auth_check: 'on' },
@@ -216,6 +217,26 @@ test('A-160 an upload of 50 MB waits for a slow service without filling memory',
   expect([read, hash.digest('hex')]).toEqual([size, sent.digest('hex')]);
   // Two pairs of socket buffers of a few MiB and one chunk of the gateway, far from the whole.
   expect(most).toBeLessThan(25 * mebibyte);
+});
+
+test('A-160 every method that may have a body brings it, below a path whose prefix is removed', async () => {
+  const body = randomBytes(5_000);
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+    for (const framing of [{ 'content-length': String(body.length) }, { 'transfer-encoding': 'chunked' }]) {
+      const headers = { ...door.asKey, ...framing, 'content-type': 'text/csv', 'content-encoding': 'gzip' };
+      const reply = await sendRequest(door.url, method, '/dav/a/%C3%A9/x.csv?v=1', { headers, body });
+      expect([method, reply.status, upstream.seen.at(-1)?.method]).toEqual([method, 200, method]);
+      expect(upstream.seen.at(-1)?.target).toBe('/a/%C3%A9/x.csv?v=1');
+      expect(arrived.at(-1)?.body.equals(body)).toBe(true);
+      expect(arrived.at(-1)?.headers['content-encoding']).toBe('gzip');
+    }
+    const empty = await sendRequest(door.url, method, '/dav/empty', { headers: door.asKey });
+    expect([method, empty.status, arrived.at(-1)?.body.length]).toEqual([method, 200, 0]);
+  }
+  const before = upstream.seen.length;
+  // The rest of the path would be a host name for a reader of relative references.
+  expect((await sendRequest(door.url, 'GET', '/dav//evil.test/x', { headers: door.asKey })).status).toBe(404);
+  expect(upstream.seen.length).toBe(before);
 });
 
 test('A-161 a route with a list of types takes these in every coding, and refuses others before they are forwarded', async () => {

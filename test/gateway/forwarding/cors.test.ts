@@ -59,6 +59,14 @@ beforeAll(async () => {
       route('all', { cors: { origins: ['*'] } }),
       route('none'),
       route('half', { cors: { origins: [app] } }),
+      route('every', {
+        method: '*',
+        path: '/every/*',
+        cors: { origins: [app] },
+        access: 'public',
+        scopes: undefined,
+        kinds: undefined,
+      }),
     ],
   });
   hosts = await openDoor(upstream.url, {
@@ -152,6 +160,23 @@ test('A-167 credentials and methods are as listed, and * is for every origin', a
     200,
     '*',
     'accept',
+  ]);
+});
+
+test('A-167 on a route for every method a preflight is answered here, and another OPTIONS goes to the service', async () => {
+  const asked = await preflight('/every/x', app, 'PROPFIND');
+  expect([asked.status, asked.headers['access-control-allow-methods'], upstream.seen]).toEqual([
+    204,
+    expect.stringMatching(/^(PROPFIND)?$/),
+    [],
+  ]);
+  const put = await preflight('/every/x', app, 'PUT');
+  expect([put.status, put.headers['access-control-allow-methods'], upstream.seen]).toEqual([204, 'PUT', []]);
+  const plain = await send('OPTIONS', '/every/x', { origin: app });
+  expect([plain.status, plain.headers['access-control-allow-origin'], upstream.seen[0]?.method]).toEqual([
+    200,
+    app,
+    'OPTIONS',
   ]);
 });
 
