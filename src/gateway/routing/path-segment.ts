@@ -44,3 +44,12 @@ const decoded = (raw: string): string | undefined => {
     return undefined;
   }
 };
+
+/** The segment as a service may read it: decoded, without what follows a semicolon. Undefined: as it is, or not UTF-8. */
+export const plainName = (segment: string): string | undefined => {
+  if (!segment.includes('%') && !segment.includes(';')) return undefined;
+  const text = decoded(segment);
+  if (text === undefined) return undefined;
+  const end = text.indexOf(';');
+  return end === -1 ? text : text.slice(0, end);
+};

@@ -32,11 +32,12 @@ export const findRoute = (
   if (routes.byHost !== undefined) {
     for (const table of tablesOf(routes, host)) {
       const route = routeIn(table, path, method);
-      if (route !== undefined) return route;
+      if (route !== 'none') return route === 'ambiguous' ? undefined : route;
     }
     return undefined;
   }
-  return routeIn(routes.rest, path, method);
+  const route = routeIn(routes.rest, path, method);
+  return typeof route === 'string' ? undefined : route;
 };
 
 /** Value of the Allow field for a path (RFC 9110 section 10.2.1). Undefined: no such path. */
@@ -45,11 +46,13 @@ export const allowOf = (
   { path, host }: { path: string; host: string | undefined },
 ): string | undefined => {
   const found = new Set<string>();
-  for (const { tree } of tablesOf(routes, host))
-    tree.find(path, (byMethod) => {
+  for (const { tree } of tablesOf(routes, host)) {
+    const ended = tree.find(path, (byMethod) => {
       for (const method of byMethod.keys()) found.add(method);
       return false;
     });
+    if (ended === 'ambiguous') break;
+  }
   if (found.size === 0) return undefined;
   found.add('OPTIONS');
   return methods.filter((method) => found.has(method)).join(', ');
@@ -69,15 +72,15 @@ export const routesAt = (
   return [...found];
 };
 
-const routeIn = ({ literal, tree }: HostRoutes, path: string, method: string): Route | undefined => {
+const routeIn = ({ literal, tree }: HostRoutes, path: string, method: string): Route | 'ambiguous' | 'none' => {
   const known = literal.get(path);
-  if (known !== undefined) return known.get(method);
-  let found: Route | undefined;
-  tree.find(path, (byMethod) => {
-    found = byMethod.get(method);
-    return found !== undefined;
+  if (known !== undefined) return known.get(method) ?? 'none';
+  let route: Route | undefined;
+  const found = tree.find(path, (byMethod) => {
+    route = byMethod.get(method);
+    return route !== undefined;
   });
-  return found;
+  return route ?? (found === 'ambiguous' ? found : 'none');
 };
 
 /** The routes of the host itself, then those of `*.` hosts, the longest first, then those without a host. */
@@ -114,15 +117,17 @@ export const compileRoutes = ({ routes }: Pick<RouteTable, 'routes'>): CompiledR
 
 const compileHost = (routes: readonly Route[]): HostRoutes => {
   const tree = createPathTree<PathRoutes>();
-  // Routes of a method that is named come first, so those of `*` fill what is left.
-  for (const route of [...routes].sort((a, b) => Number(a.anyMethod) - Number(b.anyMethod))) {
-    const byMethod = tree.at(route.path, () => new Map());
-    if (!byMethod.has(route.method)) byMethod.set(route.method, route);
-  }
+  // Named methods come first, with the HEAD of a named GET, so those of `*` fill what is left.
+  for (const route of routes) if (!route.anyMethod) tree.at(route.path, () => new Map()).set(route.method, route);
   for (const { path } of routes) {
     const byMethod = tree.at(path, () => new Map());
     const get = byMethod.get('GET');
     if (get !== undefined && !byMethod.has('HEAD')) byMethod.set('HEAD', get);
+  }
+  for (const route of routes) {
+    if (!route.anyMethod) continue;
+    const byMethod = tree.at(route.path, () => new Map());
+    if (!byMethod.has(route.method)) byMethod.set(route.method, route);
   }
   return { tree, literal: literalPaths(routes, tree) };
 };

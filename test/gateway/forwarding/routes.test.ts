@@ -35,9 +35,15 @@ beforeAll(async () => {
       route('shop.item', '/shops/{shop}/items/{item}'),
       route('slash', '/things/', { method: 'POST' }),
       route('slash.one', '/things/{id}/'),
+      route('head.get', '/head', { scopes: ['write:menu'] }),
+      route('head.all', '/head', { method: '*' }),
       route('host.exact', '/hosted', { hosts: ['one.example', 'two.example'], scopes: ['read:menu'] }),
       route('host.below', '/hosted', { hosts: ['*.below.example'], scopes: ['read:orders'] }),
       route('host.any', '/hosted', { method: ['GET', 'POST'] }),
+      route('guarded', '/guarded/*', { access: 'public', scopes: undefined }),
+      route('guarded.admin', '/guarded/admin', { scopes: ['write:menu'] }),
+      route('guarded.files', '/guarded/files/*', { scopes: ['write:menu'] }),
+      route('guarded.list', '/guarded/list/', { scopes: ['write:menu'] }),
       route('public', '/public/*', { access: 'public', scopes: undefined }),
       route('optional', '/optional/*', { access: 'optional', scopes: undefined }),
       route('by.method', '/by-method', {
@@ -110,6 +116,12 @@ test('A-151 the most specific route that has the method answers, whatever the se
   expect(await unitsOf('PUT', '/all/other')).toBe(2);
   expect(await unitsOf('PUT', '/all/exact/deep')).toBe(20);
   expect(await unitsOf('PUT', '/all/exact/deeper')).toBe(2);
+});
+
+test('A-151 HEAD needs the scopes of a named GET beside a route for every method', async () => {
+  const reader = await door.clientWith(['read:menu']);
+  const statuses = ['GET', 'HEAD', 'DELETE'].map(async (method) => (await get('/head', reader, method)).status);
+  expect(await Promise.all(statuses)).toEqual([403, 403, 200]);
 });
 
 test('A-152 a parameter is one segment with every character that no reader can mistake, and the upstream gets it raw', async () => {
@@ -195,6 +207,30 @@ test('A-152 everything below includes the slash itself and not the path without 
   expect((await get('/things', door.asKey, 'POST')).status).toBe(404);
   expect((await get('/things/5/')).status).toBe(200);
   expect((await get('/things/5')).status).toBe(404);
+});
+
+test('A-156 a path that a service may read as one of a more specific route reaches no less specific one', async () => {
+  for (const path of [
+    '%61dmin',
+    'admi%6E',
+    'admin;x=1',
+    'admin%3Bx',
+    'admin/',
+    '%61dmin/',
+    'f%69les/x',
+    'files;a/x',
+    'files',
+    'list',
+    'l%69st/',
+  ]) {
+    for (const headers of [{}, door.asKey])
+      expect([path, (await get(`/guarded/${path}`, headers)).status]).toEqual([path, 404]);
+  }
+  expect(upstream.seen).toEqual([]);
+  for (const path of ['admin', 'files/', 'files/x', 'list/'])
+    expect([path, (await get(`/guarded/${path}`, {})).status]).toEqual([path, 401]);
+  for (const path of ['other', 'other/', 'adm%C3%ADn', 'x;admin', 'admins'])
+    expect([path, (await get(`/guarded/${path}`, {})).status]).toEqual([path, 200]);
 });
 
 test('A-153 a route of a host comes before one without, and exists for no other host', async () => {
