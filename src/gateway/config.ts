@@ -9,6 +9,7 @@ import { oauthSettings } from './oauth/config.ts';
 import { addressesOf, policySettings } from './policy/config.ts';
 
 export type { Route, RouteTable } from './model/route.ts';
+export { routeFileSchema } from './model/route-file.ts';
 export {
   loadRouteTable,
   loadScopeNames,

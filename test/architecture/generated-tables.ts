@@ -11,6 +11,7 @@ import { createProgram } from '#src/cli/index.ts';
 import { createOutput } from '#src/cli/terminal/output.ts';
 import { type FaultCode, faultCodes, faultLegacyStatus, faultStatus } from '#src/contract/fault.ts';
 import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
+import { routeMembersTable } from './route-schema.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -119,6 +120,7 @@ export const generatedTables = (): GeneratedTable[] => [
   { file: 'src/contract/interface.md', name: 'error codes', table: errorsTable() },
   { file: 'config/README.md', name: 'settings', table: settingsTable() },
   { file: 'config/README.md', name: 'routes', table: routesTable() },
+  { file: 'config/README.md', name: 'members of the route table', table: tableOf(...routeMembersTable()) },
   { file: 'config/README.md', name: 'metrics', table: metricsTable() },
   { file: 'src/cli/README.md', name: 'commands', table: commandsTable() },
 ];

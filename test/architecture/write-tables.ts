@@ -1,7 +1,8 @@
-/** `npm run docs`: writes the generated tables into the documents. */
+/** `npm run docs`: writes the generated tables into the documents, and the JSON Schema of route tables. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { generatedTables, withTable } from './generated-tables.ts';
+import { schemaFile, schemaText } from './route-schema.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -10,3 +11,6 @@ for (const generated of generatedTables()) {
   writeFileSync(path, withTable(readFileSync(path, 'utf8'), generated));
   process.stdout.write(`${generated.file}: ${generated.name}\n`);
 }
+
+writeFileSync(join(root, schemaFile), schemaText());
+process.stdout.write(`${schemaFile}\n`);

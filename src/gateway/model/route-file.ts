@@ -64,7 +64,7 @@ export const routeMembers = z.strictObject({
     .default(false)
     .meta({ description: 'The connection may become a WebSocket when the client asks for it (GET)' }),
   dryRun: z
-    .strictObject({ scopes: scopeNames.min(1) })
+    .strictObject({ scopes: scopeNames.min(1).meta({ description: 'The scopes that may be needed later' }) })
     .optional()
     .meta({ description: 'Scopes that are tried out: callers without them are counted and not refused' }),
 });
@@ -113,6 +113,12 @@ export const routeFile = z.strictObject({
 });
 
 export type RouteFile = z.infer<typeof routeFile>;
+
+/** The JSON Schema (draft 2020-12) of a file of routes, for editors. Rules between members are only in the program. */
+export const routeFileSchema = (): Readonly<Record<string, unknown>> => ({
+  title: 'Route table of Orderpass',
+  ...z.toJSONSchema(routeFile, { io: 'input' }),
+});
 export type FileRoute = RouteFile['routes'][number];
 
 /** The methods that a route of the file names; `*` is all of them. */

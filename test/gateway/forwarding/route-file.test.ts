@@ -1,0 +1,100 @@
+/** A wrong route table: every problem is named with its path at once. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { routeTableProblems } from '#src/gateway/config.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'routes-'));
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const good = { upstream: 'shop', scopes: ['read:a'] };
+const origins = ['https://app.example'];
+
+/** Each route has one mistake, at this path inside it. */
+const wrongRoutes: [path: string, route: Record<string, unknown>][] = [
+  ['id', { ...good, id: 'Upper', path: '/r0' }],
+  ['id', { ...good, path: '/r1' }],
+  ['path', { ...good, id: 'r2' }],
+  ['path', { ...good, id: 'r3', path: 'no-slash' }],
+  ['path', { ...good, id: 'r4', path: '/a/*/b' }],
+  ['path', { ...good, id: 'r5', path: '/a/../b' }],
+  ['path', { ...good, id: 'r6', path: '/a%20b' }],
+  ['path', { ...good, id: 'r7', path: '/{x}/{x}' }],
+  ['path', { ...good, id: 'r8', path: '/a//b' }],
+  ['method', { ...good, id: 'r9', path: '/r9', method: 'TRACE' }],
+  ['method', { ...good, id: 'r10', path: '/r10', method: [] }],
+  ['hosts.0', { ...good, id: 'r11', path: '/r11', hosts: ['UPPER.example'] }],
+  ['hosts.0', { ...good, id: 'r12', path: '/r12', hosts: ['a.example:80'] }],
+  ['access', { ...good, id: 'r13', path: '/r13', access: 'open' }],
+  ['scopes', { ...good, id: 'r14', path: '/r14', access: 'public' }],
+  ['scopes', { id: 'r15', path: '/r15', upstream: 'shop' }],
+  ['scopes', { ...good, id: 'r16', path: '/r16', scopes: ['no:such'] }],
+  ['scopes', { ...good, id: 'r17', path: '/r17', scopes: 'read:a' }],
+  ['anyOf', { ...good, id: 'r18', path: '/r18', anyOf: [['no:such']] }],
+  ['anyOf', { ...good, id: 'r19', path: '/r19', anyOf: [] }],
+  ['kinds', { ...good, id: 'r20', path: '/r20', kinds: ['api_key'] }],
+  ['kinds.0', { ...good, id: 'r21', path: '/r21', kinds: ['cookie'] }],
+  ['class', { ...good, id: 'r22', path: '/r22', class: 'X' }],
+  ['upstream', { id: 'r23', path: '/r23', scopes: [] }],
+  ['upgrade', { ...good, id: 'r24', path: '/r24', method: 'POST', upgrade: true }],
+  ['dryRun.scopes', { ...good, id: 'r25', path: '/r25', dryRun: { scopes: [] } }],
+  ['dryRun.scopes', { ...good, id: 'r26', path: '/r26', dryRun: { scopes: ['no:such'] } }],
+  ['stripPrefix', { ...good, id: 'r27', path: '/r27', stripPrefix: '/other' }],
+  ['addPrefix', { ...good, id: 'r28', path: '/r28', addPrefix: 'v2' }],
+  ['body', { ...good, id: 'r29', path: '/r29', body: 'xml' }],
+  ['bodyBytesMax', { ...good, id: 'r30', path: '/r30', bodyBytesMax: -1 }],
+  ['timeouts.bodyMs', { ...good, id: 'r31', path: '/r31', timeouts: { bodyMs: 1 } }],
+  ['requestHeaders.set.host', { ...good, id: 'r32', path: '/r32', requestHeaders: { set: { host: 'x' } } }],
+  ['responseHeaders.remove.0', { ...good, id: 'r33', path: '/r33', responseHeaders: { remove: ['Date'] } }],
+  ['cors.credentials', { ...good, id: 'r34', path: '/r34', cors: { origins: ['*'], credentials: true } }],
+  ['metod', { ...good, id: 'r35', path: '/r35', metod: 'GET' }],
+  ['id', { ...good, id: 'r24', path: '/r36', cors: { origins } }],
+  ['', { ...good, id: 'r37', path: '/r37/{other}' }],
+];
+
+/** Mistakes outside the routes: scopes twice, an unknown scope of keys, an upstream that no route has, a member. */
+const table = {
+  scopes: [
+    { name: 'read:a', description: 'A' },
+    { name: 'read:a', description: 'A again' },
+  ],
+  apiKeyScopes: ['read:none'],
+  upstreams: { nobody: {} },
+  routes: [...wrongRoutes.map(([, route]) => route), { ...good, id: 'right', path: '/r37/{name}' }],
+};
+
+const problemsOf = (name: string, text: string): readonly string[] => {
+  const file = join(folder, name);
+  writeFileSync(file, text);
+  return routeTableProblems(file, ['shop']);
+};
+
+test.each([
+  ['routes.json', JSON.stringify(table)],
+  ['routes.yaml', stringify(table)],
+])('A-157 each of forty mistakes in %s is named with its path in one pass', (name, text) => {
+  const problems = problemsOf(name, text);
+  for (const place of ['scopes: ', 'apiKeyScopes.0: ', 'upstreams.nobody: '])
+    expect([place, problems.filter((one) => one.startsWith(place))]).toEqual([place, [expect.any(String)]]);
+  for (const [index, [path, route]] of wrongRoutes.entries()) {
+    const own = problems.filter((one) => new RegExp(`^routes\\.${index}[.:]`).test(one));
+    expect([index, own.length > 0]).toEqual([index, route.id !== 'r37']);
+    if (route.id !== 'r37') expect([own, own.some((one) => one.includes(path))]).toEqual([own, true]);
+  }
+  const same = problems.filter((one) => one.startsWith(`routes.${wrongRoutes.length}: `));
+  expect(same).toEqual([expect.stringMatching(/right \(\/r37\/\{name\}\).*r37 \(\/r37\/\{other\}\).*GET/)]);
+  expect(wrongRoutes.length - 1 + same.length + 3).toBeGreaterThanOrEqual(40);
+});
+
+test('A-157 a file that is no JSON or YAML, and aliases that grow without bound, are one problem each', () => {
+  expect(problemsOf('broken.json', '{"routes": [')).toHaveLength(1);
+  expect(problemsOf('broken.yaml', 'routes: [a: {')).toHaveLength(1);
+  const levels = Array.from(
+    { length: 12 },
+    (_, level) => `a${level + 1}: &a${level + 1} [${`*a${level}, `.repeat(9)}]`,
+  );
+  expect(problemsOf('grown.yaml', `a0: &a0 [x]\n${levels.join('\n')}\nroutes: *a12\n`)).toHaveLength(1);
+});
