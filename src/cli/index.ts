@@ -14,6 +14,7 @@ import { signingKeyCommands } from './commands/clients/signing-key.ts';
 import { tokenCommands } from './commands/clients/token.ts';
 import { configCommands } from './commands/program/config.ts';
 import { migrateCommand } from './commands/program/migrate.ts';
+import { routesCommands } from './commands/program/routes.ts';
 import { startCommand } from './commands/program/start.ts';
 import { generatorCommands } from './commands/restaurants/generator.ts';
 import { locationCommands } from './commands/restaurants/location.ts';
@@ -64,6 +65,7 @@ export const createProgram = (output: Output): Command => {
     userCommands,
     policyCommands,
     configCommands,
+    routesCommands,
     migrateCommand,
   ]) {
     add(program, output);

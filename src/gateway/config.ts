@@ -16,6 +16,8 @@ export {
   readRouteTable,
   routeTableProblems,
 } from './routing/load-route-table.ts';
+export { exportRoutes } from './routing/openapi/export-routes.ts';
+export { importRoutes } from './routing/openapi/import-routes.ts';
 
 /**
  * `core=http://10.0.0.5:8081|http://10.0.0.6:8081,other=http://10.0.0.7:8081` from the environment, an object from a file;

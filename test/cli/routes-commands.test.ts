@@ -1,0 +1,221 @@
+/**
+ * Documents in test/gateway/openapi/documents: shortened copies of real ones, without schemas and descriptions. Petstore and
+ * `security` from @readme/oas-examples (MIT), GitHub from @octokit/openapi (MIT), the others from learn.openapis.org (Apache 2.0).
+ */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { root, runCommand } from '../support/program.ts';
+
+type Route = {
+  id: string;
+  method: string;
+  path: string;
+  access?: string;
+  scopes: string[];
+  anyOf?: string[][];
+  body?: unknown;
+  upstream: string;
+};
+type Table = { scopes: { name: string; description: string }[]; routes: Route[] };
+
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'orderpass-openapi-'));
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const documentOf = (name: string): string => join(root, 'test/gateway/openapi/documents', name);
+
+const written = (name: string, value: unknown): string => {
+  const file = join(folder, name);
+  writeFileSync(file, typeof value === 'string' ? value : JSON.stringify(value));
+  return file;
+};
+
+const importOf = async (file: string, ...more: string[]) => {
+  const { code, stdout, stderr } = await runCommand(['routes', 'import', file, '--upstream', 'shop', ...more], {});
+  return { code, stderr, table: code === 0 ? (JSON.parse(stdout) as Table) : undefined };
+};
+
+const routeOf = (table: Table | undefined, method: string, path: string): Route => {
+  const found = table?.routes.find((route) => route.method === method && route.path === path);
+  if (found === undefined) throw new Error(`no route ${method} ${path}`);
+  return found;
+};
+
+const real: [string, number, string[], [string, string, Partial<Route>]][] = [
+  [
+    'petstore-3.0.json',
+    20,
+    ['write:pets', 'read:pets'],
+    [
+      'POST',
+      '/v2/pet',
+      { id: 'add-pet', scopes: ['write:pets', 'read:pets'], body: ['application/json', 'application/xml'] },
+    ],
+  ],
+  [
+    'petstore-3.1.json',
+    20,
+    ['write:pets', 'read:pets'],
+    ['GET', '/v2/pet/{petId}', { id: 'get-pet-by-id', scopes: [] }],
+  ],
+  ['github.json', 42, [], ['DELETE', '/gists/{gist_id}/star', { id: 'gists.unstar', scopes: [] }]],
+  [
+    'uspto.yaml',
+    3,
+    [],
+    ['POST', '/ds-api/{dataset}/{version}/records', { body: ['application/x-www-form-urlencoded'] }],
+  ],
+  [
+    'non-oauth-scopes.yaml',
+    1,
+    ['read:users', 'public'],
+    ['GET', '/users', { id: 'get.users', scopes: ['read:users', 'public'] }],
+  ],
+  ['security.json', 15, ['write:things'], ['POST', '/anything/basic', { id: 'post.anything.basic' }]],
+];
+
+test.each(real)(
+  'A-186 a table is made of %s, and a start accepts it',
+  async (name, routes, scopes, [method, path, members]) => {
+    const { code, table } = await importOf(documentOf(name));
+    expect(code).toBe(0);
+    expect(table?.routes).toHaveLength(routes);
+    expect(table?.scopes.map((scope) => scope.name)).toEqual(scopes);
+    expect(routeOf(table, method, path)).toMatchObject({ ...members, upstream: 'shop' });
+    const byTags = await importOf(documentOf(name), '--scopes-from', 'tags');
+    expect(byTags.table?.routes).toHaveLength(routes);
+    for (const route of byTags.table?.routes ?? [])
+      expect(route.scopes.map((scope) => scope.split(':')[0])).toEqual([
+        /GET|HEAD/.test(route.method) ? 'read' : 'write',
+      ]);
+    const out = join(folder, `${name}.routes.yaml`);
+    expect(
+      (await runCommand(['routes', 'import', documentOf(name), '--upstream', 'shop', '--out', out], {})).code,
+    ).toBe(0);
+    const checked = await runCommand(['config', 'check'], {
+      ORDERPASS_ROUTES_FILE: out,
+      ORDERPASS_UPSTREAMS: 'shop=http://127.0.0.1:9',
+    });
+    expect([checked.code, checked.stderr]).toEqual([0, '']);
+    const again = await runCommand(['routes', 'import', documentOf(name), '--upstream', 'shop', '--out', out], {});
+    expect([again.code, again.stderr.includes('EEXIST')]).toEqual([2, true]);
+  },
+);
+
+const wrong: [string, unknown, string[]][] = [
+  ['no object', '[]', ['document: is no OpenAPI document']],
+  ['no YAML', 'openapi: 3.0.0\npaths: {}\n  x: [', ['line 3', 'must be sufficiently indented']],
+  ['Swagger 2.0', { swagger: '2.0', paths: {} }, ['swagger: Swagger 2.0 is not read']],
+  ['another version', { openapi: '4.0.0', paths: {} }, ['openapi: must be 3.0.x or 3.1.x']],
+  ['no paths', { openapi: '3.1.0' }, ['paths: must be an object']],
+  ['no operation', { openapi: '3.1.0', paths: {} }, ['paths: no operation can become a route']],
+  [
+    'members of a wrong type',
+    {
+      openapi: '3.1.0',
+      security: {},
+      paths: {
+        '/a': { get: { security: [{ oauth: 'read' }] }, put: 7 },
+        '/b': [],
+        '/c': { post: { security: ['x'] } },
+      },
+    },
+    [
+      'security: must be a list of requirements',
+      'paths./a.get.security.0.oauth: must be a list of scopes',
+      'paths./a.put: must be an object',
+      'paths./b: must be an object',
+      'paths./c.post.security.0: must be an object of schemes',
+    ],
+  ],
+];
+
+test.each(wrong)('A-187 every problem of a document is named with its path: %s', async (name, document, problems) => {
+  const out = join(folder, `${name}.out.json`);
+  const { code, stderr } = await importOf(written(`${name}.json`, document), '--out', out);
+  expect(code).toBe(1);
+  for (const problem of problems) expect(stderr).toContain(problem);
+  expect(stderr.trim().split('\n')).toHaveLength(problems.length);
+  expect(existsSync(out)).toBe(false);
+});
+
+test('A-187 the requirements of an example of OpenAPI that are no list are refused, and so are wrong options', async () => {
+  const { code, stderr } = await importOf(documentOf('tictactoe.yaml'));
+  expect(code).toBe(1);
+  expect(stderr.match(/security: must be a list of requirements/g)).toHaveLength(3);
+  expect((await importOf(documentOf('uspto.yaml'), '--scopes-from', 'names')).code).toBe(2);
+  expect((await importOf(join(folder, 'missing.yaml'))).code).toBe(2);
+});
+
+test('A-188 what no route can say is a warning, and no operation gets less protection than its document wants', async () => {
+  const github = await importOf(documentOf('github.json'));
+  expect(github.stderr).toContain('paths./repos/{owner}/{repo}/compare/{base}...{head}: left out');
+  expect(github.stderr).toContain('assets.post.servers: not used');
+  const oauth = (...scopes: string[]) => ({ oauth: scopes });
+  const { table, stderr } = await importOf(
+    written('remarks.json', {
+      openapi: '3.0.3',
+      servers: [{ url: 'https://a.example/v1/' }, { url: '/v2' }],
+      security: [oauth('read')],
+      paths: {
+        '/default': { get: {}, trace: {} },
+        '/open': { get: { security: [] } },
+        '/optional': { get: { security: [oauth('read'), {}] } },
+        '/both': { get: { security: [{ oauth: ['read'], roles: ['cook'] }] } },
+        '/either': { get: { security: [oauth('read'), oauth('admin')] } },
+        '/weaker': { get: { security: [{ key: [] }, oauth('admin')] } },
+        '/long': { get: { security: [oauth('x'.repeat(65))] } },
+        '/pets/{pet-id}/{pet-id}': { get: {} },
+        '/pets/{a}/{b}': { get: {} },
+        '/elsewhere': { $ref: 'other.yaml#/x' },
+        '/any': { post: { requestBody: { $ref: 'other.yaml' } }, put: { requestBody: { content: { '*/*': {} } } } },
+        '/a b': { get: {} },
+      },
+    }),
+  );
+  const access = (path: string) => {
+    const { access, scopes, anyOf } = routeOf(table, 'GET', `/v1${path}`);
+    return [access, scopes, anyOf];
+  };
+  expect(access('/default')).toEqual([undefined, ['read'], undefined]);
+  expect(access('/open')).toEqual(['public', undefined, undefined]);
+  expect(access('/optional')).toEqual(['optional', undefined, undefined]);
+  expect(access('/both')).toEqual([undefined, ['read', 'cook'], undefined]);
+  expect(access('/either')).toEqual([undefined, [], [['read'], ['admin']]]);
+  expect(access('/weaker')).toEqual([undefined, ['admin'], undefined]);
+  expect(access('/pets/{pet_id}/{pet_id2}')).toEqual([undefined, ['read'], undefined]);
+  expect(['POST', 'PUT'].map((method) => routeOf(table, method, '/v1/any').body)).toEqual(['any', 'any']);
+  expect(table?.routes).toHaveLength(9);
+  for (const warning of [
+    'servers: the paths begin with that of the first server',
+    'paths./default.trace: left out',
+    'paths./optional.get.security: an empty requirement',
+    'paths./weaker.get.security: alternatives without scopes',
+    'paths./long.get.security: left out',
+    'paths./pets/{a}/{b}.get: left out: paths./pets/{pet-id}/{pet-id}.get matches the same requests',
+    'paths./elsewhere: left out',
+    'paths./any.post.requestBody: names no content',
+    'paths./a b: left out',
+  ])
+    expect(stderr).toContain(`warning: ${warning}`);
+});
+
+test('A-189 a table is exported as a valid OpenAPI document, and comes back from it', async () => {
+  const { stdout } = await runCommand(['routes', 'export', 'openapi'], { ORDERPASS_ORIGIN: 'https://api.example' });
+  const document = JSON.parse(stdout) as Record<string, unknown>;
+  expect(await new Validator().validate(document)).toEqual({ valid: true });
+  expect(document.servers).toEqual([{ url: 'https://api.example' }]);
+  const { table, stderr } = await importOf(written('exported.json', document));
+  const source = JSON.parse(readFileSync(join(root, 'config/routes.json'), 'utf8')) as Table;
+  const short = ({ method, path, scopes }: Route) => `${method} ${path} ${scopes.toSorted().join(' ')}`;
+  expect(table?.routes.map(short).toSorted()).toEqual(source.routes.map(short).toSorted());
+  expect(stderr).not.toContain('left out');
+  expect((await runCommand(['routes', 'export', 'raml'], {})).code).toBe(2);
+});
