@@ -27,7 +27,7 @@ export type PathTree<T> = {
 };
 
 /** `ambiguous`: a service may read the path as one of the table that it is not, so the search ended there. */
-export type Found = 'accepted' | 'ambiguous' | 'none';
+type Found = 'accepted' | 'ambiguous' | 'none';
 
 export const createPathTree = <T>(): PathTree<T> => {
   const root = createNode<T>();
