@@ -10,6 +10,7 @@ import { addressesOf, policySettings } from './policy/config.ts';
 
 export type { Route, RouteTable } from './model/route.ts';
 export { routeFileSchema } from './model/route-file.ts';
+export { type ExplainedRoute, explainRoute } from './routing/explain-route.ts';
 export {
   loadRouteTable,
   loadScopeNames,

@@ -78,9 +78,16 @@ const masterKeyProblems = ({ master_key, master_key_file, data_dir }: Settings):
   }
 };
 
-const gatewayProblems = ({ role, gateway }: Settings): SettingProblem[] => {
-  if (role !== 'all' && role !== 'gateway') return [];
-  const upstreams = [...Object.keys(gateway.upstreams), ...(role === 'all' ? [orderingAudience] : [])];
+/** Names of the upstreams with an address; role all fills in its own. */
+export const upstreamNames = ({ role, gateway }: Settings): string[] => [
+  ...Object.keys(gateway.upstreams),
+  ...(role === 'all' ? [orderingAudience] : []),
+];
+
+const gatewayProblems = (settings: Settings): SettingProblem[] => {
+  if (!runsGateway(settings)) return [];
+  const { gateway } = settings;
+  const upstreams = upstreamNames(settings);
   const file = routesFileOf(gateway);
   const unknown = gateway.auth_check_audiences.filter((name) => !upstreams.includes(name));
   return [

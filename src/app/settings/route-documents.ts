@@ -1,12 +1,41 @@
-/** Route tables and OpenAPI documents, for the command line. Neither direction needs a database. */
-import { exportRoutes, importRoutes, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
+/** Route tables and OpenAPI documents, for the command line. Nothing here needs a database. */
+import {
+  type ExplainedRoute,
+  explainRoute,
+  exportRoutes,
+  importRoutes,
+  type Route,
+  readRouteTable,
+  routesFileOf,
+  routeTableProblems,
+} from '#src/gateway/config.ts';
 import { programVersion } from '#src/platform/log.ts';
-import { loadSettings, type SettingsSource } from './config.ts';
+import { upstreamNames } from './check-settings.ts';
+import { loadSettings, type Settings, type SettingsSource } from './config.ts';
 
 export { importRoutes };
 
+const settingsOf = (source: SettingsSource): Settings => loadSettings({ ...source, flags: {} });
+
 /** The current route table as an OpenAPI 3.1 document. Throws SettingsError, or the problems of the table. */
 export const exportCurrentRoutes = (source: SettingsSource): Record<string, unknown> => {
-  const { gateway, origin, port } = loadSettings({ ...source, flags: {} });
+  const { gateway, origin, port } = settingsOf(source);
   return exportRoutes(readRouteTable(routesFileOf(gateway)), origin ?? `http://127.0.0.1:${port}`, programVersion);
 };
+
+/** One for each method of each route. Throws as exportCurrentRoutes. */
+export const currentRoutes = (source: SettingsSource): readonly Route[] =>
+  readRouteTable(routesFileOf(settingsOf(source).gateway)).routes;
+
+/** Every problem of the current route table, with its path; none when a start would accept it. */
+export const currentRouteProblems = (source: SettingsSource): { file: string; problems: readonly string[] } => {
+  const settings = settingsOf(source);
+  const file = routesFileOf(settings.gateway);
+  return { file, problems: routeTableProblems(file, upstreamNames(settings)) };
+};
+
+/** Which of the current routes a request would meet. */
+export const explainCurrentRoute = (
+  source: SettingsSource,
+  asked: { method: string; target: string; host: string | undefined },
+): ExplainedRoute => explainRoute(readRouteTable(routesFileOf(settingsOf(source).gateway)), asked);

@@ -101,6 +101,14 @@ const tablesOf = ({ byHost, rest }: CompiledRoutes, host: string | undefined): H
 /** In lower case, without a port and without the dot that ends a full name. */
 export const hostName = (host: string): string => host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
 
+/** True when the Host field names one of these hosts. */
+export const namesHost = (hosts: readonly string[], host: string): boolean => {
+  const name = hostName(host);
+  return hosts.some((one) =>
+    one.startsWith('*.') ? name.endsWith(one.slice(1)) && name.length >= one.length : one === name,
+  );
+};
+
 export const compileRoutes = ({ routes }: Pick<RouteTable, 'routes'>): CompiledRoutes => {
   const rest = compileHost(routes.filter(({ hosts }) => hosts === undefined));
   const bound = routes.filter(({ hosts }) => hosts !== undefined);

@@ -5,11 +5,13 @@ import { processSettingsSource } from '#src/app/settings/config.ts';
 import { exportCurrentRoutes, importRoutes } from '#src/app/settings/route-documents.ts';
 import { type Output, UsageError } from '../../terminal/output.ts';
 import { configFileOf } from '../../terminal/with-admin.ts';
+import { readRoutesCommands } from './read-routes.ts';
 
 type ImportOptions = { upstream: string; scopesFrom: string; out?: string };
 
 export const routesCommands = (program: Command, output: Output): void => {
   const group = program.command('routes').description('the route table');
+  readRoutesCommands(group, output);
   group
     .command('import')
     .description(

@@ -1,0 +1,93 @@
+/** Commands that read the route table: all routes, its problems, and the route of one request. */
+import type { Command } from 'commander';
+import { processSettingsSource } from '#src/app/settings/config.ts';
+import { currentRouteProblems, currentRoutes, explainCurrentRoute } from '#src/app/settings/route-documents.ts';
+import { type Output, UsageError } from '../../terminal/output.ts';
+import { configFileOf } from '../../terminal/with-admin.ts';
+
+type CurrentRoute = ReturnType<typeof currentRoutes>[number];
+
+const sourceOf = (command: Command) => processSettingsSource(configFileOf(command));
+
+export const readRoutesCommands = (group: Command, output: Output): void => {
+  group
+    .command('list')
+    .description('every route with its methods, path, scopes and upstream')
+    .action((_options: unknown, command: Command) => {
+      const byId = Map.groupBy(currentRoutes(sourceOf(command)), ({ id }) => id);
+      output.list('routes', [...byId.values()].map(summaryOf));
+    });
+  group
+    .command('check')
+    .description('name every problem of the route table with its path')
+    .action((_options: unknown, command: Command) => {
+      const { file, problems } = currentRouteProblems(sourceOf(command));
+      if (problems.length > 0) output.fail();
+      if (output.json) return output.result({ file, valid: problems.length === 0, problems });
+      for (const problem of problems) output.error(`${file}: ${problem}`);
+      if (problems.length === 0) output.line(`${file}: valid`);
+    });
+  group
+    .command('explain')
+    .description('say which route a request would meet, and why no other; exit code 1 when no route answers')
+    .argument('<method>', 'such as GET')
+    .argument('<url>', 'path and query as they are sent, or a whole URL, whose host counts')
+    .option('--host <host>', 'the Host field of the request')
+    .action((method: string, url: string, options: { host?: string }, command: Command) => {
+      const { target, host } = requestOf(url);
+      const asked = { method: method.toUpperCase(), target, host: options.host ?? host };
+      showExplained(explainCurrentRoute(sourceOf(command), asked), output);
+    });
+};
+
+const summaryOf = (routes: readonly CurrentRoute[]) => {
+  const [first] = routes;
+  if (first === undefined) throw new Error('a route has a method');
+  const { id, path, hosts, access, upstream } = first;
+  const methods = first.anyMethod ? ['*'] : routes.map(({ method }) => method);
+  const scopes = [...new Set(routes.flatMap((route) => route.scopes))];
+  return { id, methods, path, hosts: hosts ?? null, access, scopes, any_of: first.anyOf, upstream };
+};
+
+/** The path is not resolved or decoded, since the gateway compares it as it is sent. */
+const requestOf = (url: string): { target: string; host: string | undefined } => {
+  const whole = /^https?:\/\/([^/?#]+)(.*)$/i.exec(url);
+  const target = whole === null ? url : whole[2] || '/';
+  if (!target.startsWith('/') || /[\s#]/.test(target))
+    throw new UsageError(
+      'The URL is a path that begins with /, or begins with http:// or https://, without a fragment',
+    );
+  return { target, host: whole?.[1] };
+};
+
+const showExplained = (
+  { route, upstreamTarget, allow, others }: ReturnType<typeof explainCurrentRoute>,
+  output: Output,
+) => {
+  const answers = route !== undefined && upstreamTarget !== undefined;
+  if (!answers) output.fail();
+  const refusal = answers ? null : allow === undefined ? 404 : 405;
+  const members = {
+    route: route?.id ?? null,
+    ...(refusal !== null && { status: refusal, ...(allow !== undefined && { allow }) }),
+    ...(route !== undefined && decisionOf(route)),
+    upstream_target: upstreamTarget ?? null,
+  };
+  const not = others.map((other) => ({ id: other.route.id, path: other.route.path, reason: other.reason }));
+  if (output.json) return output.result({ ...members, others: not });
+  output.result(members);
+  for (const { id, path, reason } of not) output.line(`not ${id} (${path}): ${reason}`);
+};
+
+const decisionOf = (route: CurrentRoute) => ({
+  path: route.path,
+  hosts: route.hosts ?? null,
+  access: route.access,
+  scopes: route.scopes,
+  any_of: route.anyOf,
+  kinds: route.kinds,
+  class: route.class,
+  body: route.body,
+  body_bytes_max: route.bodyBytesMax,
+  upstream: route.upstream,
+});

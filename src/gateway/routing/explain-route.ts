@@ -1,0 +1,86 @@
+/** Says which route a request would meet, and why no other, by comparing it with each route: for people, not for requests. */
+
+import type { Route, RouteTable } from '../model/route.ts';
+import { isParameter, segmentsOf } from '../model/route-path.ts';
+import { areSegments, isOneSegment } from './path-segment.ts';
+import { rewrittenTarget } from './rewrite-target.ts';
+import { allowOf, compileRoutes, findRoute, namesHost } from './route-table.ts';
+
+export type ExplainedRoute = {
+  /** Undefined: no route answers. */
+  route: Route | undefined;
+  /** What the upstream gets. Undefined: nothing, since no route answers or the path could not be changed. */
+  upstreamTarget: string | undefined;
+  /** The refusal without a route: 405 with `allow`, else 404. */
+  allow: string | undefined;
+  /** Routes that do not answer, the nearest first, at most `othersMax`. */
+  others: { route: Route; reason: string }[];
+};
+
+const othersMax = 10;
+
+/** `target`: path and query as they are sent. `host`: value of the Host field. */
+export const explainRoute = (
+  { routes }: Pick<RouteTable, 'routes'>,
+  { method, target, host }: { method: string; target: string; host: string | undefined },
+): ExplainedRoute => {
+  const path = target.split('?', 1)[0] ?? '';
+  const compiled = compileRoutes({ routes });
+  const route = findRoute(compiled, { path, host, method });
+  const others = [...new Map(routes.map((one) => [one.id, one])).values()]
+    .filter(({ id }) => id !== route?.id)
+    .map((one) => ({ one, compared: comparePath(one.path, path) }))
+    .filter(({ compared }) => compared.reason === undefined || compared.equal > 0)
+    .toSorted((a, b) => b.compared.equal - a.compared.equal)
+    .slice(0, othersMax)
+    .map(({ one, compared }) => ({
+      route: one,
+      reason: compared.reason ?? reasonAgainst(routes, one, { method, host, winner: route }),
+    }));
+  return {
+    route,
+    upstreamTarget: route && rewrittenTarget(route, target),
+    allow: route === undefined ? allowOf(compiled, { path, host }) : undefined,
+    others,
+  };
+};
+
+/** Why a route does not answer whose path matches. */
+const reasonAgainst = (
+  routes: readonly Route[],
+  { id, hosts }: Route,
+  { method, host, winner }: { method: string; host: string | undefined; winner: Route | undefined },
+): string => {
+  if (hosts !== undefined && !namesHost(hosts, host ?? '')) return `is for the host ${hosts.join(', ')}`;
+  const methods = routes.filter((one) => one.id === id).map((one) => one.method);
+  if (!methods.some((one) => one === method || (method === 'HEAD' && one === 'GET')))
+    return `has ${methods.join(', ')}`;
+  return winner === undefined
+    ? 'a service may read the path as another spelling of a more specific one'
+    : `${winner.id} is more specific`;
+};
+
+/** `equal`: segments that match from the left. No `reason`: the whole path matches. */
+const comparePath = (pattern: string, path: string): { equal: number; reason?: string } => {
+  const wanted = segmentsOf(pattern);
+  const given = segmentsOf(path);
+  for (const [equal, segment] of wanted.entries()) {
+    const sent = given[equal];
+    if (segment === '*') {
+      if (sent === undefined) return { equal, reason: 'needs a slash at the end' };
+      const from = given.slice(0, equal).join('/').length + (equal === 0 ? 1 : 2);
+      return areSegments(path, from) ? { equal } : { equal, reason: 'a segment below is ambiguous or empty' };
+    }
+    if (sent === undefined) return { equal, reason: `needs ${segment === '' ? 'a slash at the end' : segment} next` };
+    if (isParameter(segment)) {
+      if (!isOneSegment(sent)) return { equal, reason: `${JSON.stringify(sent)} is no value of ${segment}` };
+    } else if (segment !== sent)
+      return { equal, reason: `has ${JSON.stringify(segment)} and not ${JSON.stringify(sent)}` };
+  }
+  const extra = given[wanted.length];
+  if (extra === undefined) return { equal: wanted.length };
+  return {
+    equal: wanted.length,
+    reason: extra === '' ? 'has no slash at the end' : `ends before ${JSON.stringify(extra)}`,
+  };
+};

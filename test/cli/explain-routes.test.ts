@@ -1,0 +1,109 @@
+/** Reading the route table from the command line (interface 15). */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCommand } from '../support/program.ts';
+
+const scopes = ['read:shop', 'write:shop'].map((name) => ({ name, description: name }));
+const route = (id: string, path: string, members: Record<string, unknown> = {}) => ({
+  id,
+  path,
+  scopes: ['read:shop'],
+  upstream: 'shop',
+  ...members,
+});
+
+const routes = [
+  route('items', '/shop/items'),
+  route('items.write', '/shop/items', { method: ['POST', 'PUT'], scopes: ['write:shop'] }),
+  route('item', '/shop/items/{item}', { stripPrefix: '/shop', addPrefix: '/v2' }),
+  route('hosted', '/shop/items', { method: '*', hosts: ['one.example'], access: 'public', scopes: undefined }),
+  route('below', '/shop/*', { method: '*' }),
+];
+
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'orderpass-explain-'));
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const run = (args: string[], table: unknown = { scopes, routes }) => {
+  const file = join(folder, 'routes.json');
+  writeFileSync(file, JSON.stringify(table));
+  return runCommand(['routes', ...args], {
+    ORDERPASS_ROUTES_FILE: file,
+    ORDERPASS_UPSTREAMS: 'shop=http://127.0.0.1:9',
+  });
+};
+
+const explain = async (...args: string[]) => {
+  const { code, stdout } = await run(['explain', ...args, '--json']);
+  return { code, ...(JSON.parse(stdout) as Record<string, unknown> & { others: { id: string; reason: string }[] }) };
+};
+
+test('A-158 explain names the route, what it needs and what the upstream gets, and why each other route does not answer', async () => {
+  const found = await explain('get', '/shop/items/7?page=2');
+  expect(found).toMatchObject({
+    code: 0,
+    route: 'item',
+    scopes: ['read:shop'],
+    class: 'R',
+    upstream: 'shop',
+    upstream_target: '/v2/items/7?page=2',
+  });
+  const reasons = Object.fromEntries(found.others.map(({ id, reason }) => [id, reason]));
+  expect(reasons).toEqual({
+    below: 'item is more specific',
+    hosted: 'ends before "7"',
+    items: 'ends before "7"',
+    'items.write': 'ends before "7"',
+  });
+});
+
+test('A-158 explain takes a whole URL or --host, and answers for the host', async () => {
+  expect(await explain('POST', '/shop/items')).toMatchObject({ route: 'items.write', scopes: ['write:shop'] });
+  for (const args of [['https://one.example/shop/items'], ['/shop/items', '--host', 'ONE.example:8443']])
+    expect(await explain('POST', ...args)).toMatchObject({ code: 0, route: 'hosted', access: 'public', scopes: [] });
+  const { others } = await explain('POST', 'https://two.example/shop/items');
+  expect(others.find(({ id }) => id === 'hosted')?.reason).toBe('is for the host one.example');
+  expect(others.find(({ id }) => id === 'items')?.reason).toBe('has GET');
+});
+
+test('A-158 explain says 404 and 405 as the gateway would, with exit code 1, and names another spelling of a path', async () => {
+  const unknown = await explain('GET', '/stores');
+  expect(unknown).toMatchObject({ code: 1, route: null, status: 404, others: [] });
+  expect(await explain('TRACE', '/shop/x')).toMatchObject({
+    code: 1,
+    status: 405,
+    allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+  });
+  const spelled = await explain('GET', '/shop/%69tems');
+  expect(spelled).toMatchObject({ code: 1, route: null, status: 404 });
+  expect(spelled.others[0]).toMatchObject({
+    id: 'below',
+    reason: 'a service may read the path as another spelling of a more specific one',
+  });
+  expect((await run(['explain', 'GET', 'shop'])).code).toBe(2);
+});
+
+test('A-158 list shows every route once; check names every problem, and nothing needs a database', async () => {
+  const listed = JSON.parse((await run(['list', '--json'])).stdout) as { routes: { id: string; methods: string[] }[] };
+  expect(listed.routes.map(({ id, methods }) => [id, methods])).toEqual([
+    ['items', ['GET']],
+    ['items.write', ['POST', 'PUT']],
+    ['item', ['GET']],
+    ['hosted', ['*']],
+    ['below', ['*']],
+  ]);
+  expect((await run(['check'])).code).toBe(0);
+  const wrong = { scopes, routes: [route('a', '/a', { upstream: 'lost' }), route('a', 'b'), route('c', '/a')] };
+  const checked = await run(['check', '--json'], wrong);
+  const { valid, problems } = JSON.parse(checked.stdout) as { valid: boolean; problems: string[] };
+  expect([checked.code, valid]).toEqual([1, false]);
+  expect(problems.join('\n')).toMatch(/routes\.1\.path/);
+  expect(problems.join('\n')).toMatch(/c \(\/a\) and a \(\/a\) match the same requests/);
+  expect(problems.join('\n')).toMatch(/no address for upstream lost/);
+});
