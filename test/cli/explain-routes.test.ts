@@ -82,10 +82,9 @@ test('A-158 explain says 404 and 405 as the gateway would, with exit code 1, and
   });
   const spelled = await explain('GET', '/shop/%69tems');
   expect(spelled).toMatchObject({ code: 1, route: null, status: 404 });
-  expect(spelled.others[0]).toMatchObject({
-    id: 'below',
-    reason: 'a service may read the path as another spelling of a more specific one',
-  });
+  expect(spelled.others.find(({ id }) => id === 'below')?.reason).toBe(
+    'a service may read the path as another spelling of a more specific one',
+  );
   expect((await run(['explain', 'GET', 'shop'])).code).toBe(2);
 });
 

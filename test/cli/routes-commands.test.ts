@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { root, runCommand } from '../support/program.ts';
 
 type Route = {
@@ -41,6 +42,9 @@ const importOf = async (file: string, ...more: string[]) => {
   const { code, stdout, stderr } = await runCommand(['routes', 'import', file, '--upstream', 'shop', ...more], {});
   return { code, stderr, table: code === 0 ? (JSON.parse(stdout) as Table) : undefined };
 };
+
+const importTo = (out: string, name: string) =>
+  runCommand(['routes', 'import', documentOf(name), '--upstream', 'shop', '--out', out], {});
 
 const routeOf = (table: Table | undefined, method: string, path: string): Route => {
   const found = table?.routes.find((route) => route.method === method && route.path === path);
@@ -84,10 +88,11 @@ const real: [string, number, string[], [string, string, Partial<Route>]][] = [
 test.each(real)(
   'A-186 a table is made of %s, and a start accepts it',
   async (name, routes, scopes, [method, path, members]) => {
-    const { code, table } = await importOf(documentOf(name));
-    expect(code).toBe(0);
-    expect(table?.routes).toHaveLength(routes);
-    expect(table?.scopes.map((scope) => scope.name)).toEqual(scopes);
+    const out = join(folder, `${name}.routes.yaml`);
+    expect((await importTo(out, name)).code).toBe(0);
+    const table = parse(readFileSync(out, 'utf8')) as Table;
+    expect(table.routes).toHaveLength(routes);
+    expect(table.scopes.map((scope) => scope.name)).toEqual(scopes);
     expect(routeOf(table, method, path)).toMatchObject({ ...members, upstream: 'shop' });
     const byTags = await importOf(documentOf(name), '--scopes-from', 'tags');
     expect(byTags.table?.routes).toHaveLength(routes);
@@ -95,19 +100,20 @@ test.each(real)(
       expect(route.scopes.map((scope) => scope.split(':')[0])).toEqual([
         /GET|HEAD/.test(route.method) ? 'read' : 'write',
       ]);
-    const out = join(folder, `${name}.routes.yaml`);
-    expect(
-      (await runCommand(['routes', 'import', documentOf(name), '--upstream', 'shop', '--out', out], {})).code,
-    ).toBe(0);
     const checked = await runCommand(['config', 'check'], {
       ORDERPASS_ROUTES_FILE: out,
       ORDERPASS_UPSTREAMS: 'shop=http://127.0.0.1:9',
     });
     expect([checked.code, checked.stderr]).toEqual([0, '']);
-    const again = await runCommand(['routes', 'import', documentOf(name), '--upstream', 'shop', '--out', out], {});
-    expect([again.code, again.stderr.includes('EEXIST')]).toEqual([2, true]);
   },
 );
+
+test('A-186 a file that is there is never overwritten', async () => {
+  const out = join(folder, 'once.yaml');
+  expect((await importTo(out, 'petstore-3.0.json')).code).toBe(0);
+  const again = await importTo(out, 'petstore-3.0.json');
+  expect([again.code, again.stderr.includes('EEXIST')]).toEqual([2, true]);
+});
 
 const wrong: [string, unknown, string[]][] = [
   ['no object', '[]', ['document: is no OpenAPI document']],
