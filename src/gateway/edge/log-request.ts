@@ -1,4 +1,5 @@
 /** The access log: one line per request, written when it ends. Paths without query, and ids; no credential, no payload. */
+import { clientCertificateOf } from '#src/platform/http/tls/client-certificate.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { Exchange } from '../request/exchange.ts';
 
@@ -20,7 +21,7 @@ export const createLogRequest = ({ log, nowMs }: LogRequestDeps): ((exchange: Ex
           route: exchange.route?.id,
           caller: exchange.principal?.id,
           kind: exchange.principal?.kind,
-          client_certificate: exchange.clientCertificate?.thumbprint,
+          client_certificate: clientCertificateOf(req.socket)?.thumbprint,
           // A WebSocket's 101 is written past the response object.
           status: res.headersSent || res.statusCode === 101 ? res.statusCode : 0,
           refusal: exchange.refusal,

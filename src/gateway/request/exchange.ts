@@ -1,6 +1,5 @@
 /** One request in the pipeline, with everything that the steps have found so far. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type ClientCertificate, clientCertificateOf } from '#src/platform/http/tls/client-certificate.ts';
 import type { TraceSpan } from '#src/platform/telemetry/traces.ts';
 import type { RateStanding } from '../limits/rate-meters.ts';
 import type { AllowedUse } from '../model/allowed-use.ts';
@@ -26,8 +25,6 @@ export type Exchange = {
   readonly startedAtMs: number;
   /** Bound tokens (RFC 9449) are on. */
   readonly dpop: boolean;
-  /** What the client proved in its TLS handshake; undefined: nothing. Read from the connection at the first use. */
-  readonly clientCertificate: ClientCertificate | undefined;
   route: Route | undefined;
   /** The credential as it was sent, once it was read. */
   presented: Presented | undefined;
@@ -90,9 +87,6 @@ export const createExchange = (
     host: req.headers.host,
     startedAtMs,
     dpop,
-    get clientCertificate() {
-      return clientCertificateOf(req.socket);
-    },
     route: undefined,
     presented: undefined,
     principal: undefined,

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
 /** Only of a certificate that an authority of ORDERPASS_TLS_CLIENT_CA_FILE has signed: others end their connection. */
-export type ClientCertificate = {
+type ClientCertificate = {
   /** One attribute per line: `CN=till-1`. */
   readonly subject: string;
   readonly alternativeNames: readonly AlternativeName[];
