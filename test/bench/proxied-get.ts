@@ -11,7 +11,7 @@
  * Every contender is a process of its own on core 0; load, upstream and PostgreSQL share core 1. Rounds are interleaved, so that a
  * disturbance of the machine meets all of them alike, and ratios are taken within a round. Exit code 1 when a goal is missed.
  */
-import { column, median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './kit/parts.ts';
+import { column, median, pinned, print, ratiosOf, withParts } from './kit/parts.ts';
 
 const roundsDefault = 7;
 const roundMs = 2_500;
@@ -29,14 +29,8 @@ const peers = ['bare', 'fastify', 'fastify-cached'] as const;
 const contenders = [...ways, ...peers] as const;
 type Contender = (typeof contenders)[number];
 
-const measure = async (rounds: number): Promise<Map<Contender, number[]>> => {
-  const parts: Part[] = [];
-  const start = async (name: string, core: number, args: readonly string[]): Promise<Part> => {
-    const part = await startPart(name, core, args);
-    parts.push(part);
-    return part;
-  };
-  try {
+const measure = (rounds: number): Promise<Map<Contender, number[]>> =>
+  withParts(async (start) => {
     const load = await start('load', 1, [String(connections)]);
     const store = await start('store', 1, []);
     const urls = [String(load.ready.url), String(store.ready.url)];
@@ -58,10 +52,7 @@ const measure = async (rounds: number): Promise<Map<Contender, number[]>> => {
       }
     }
     return rates;
-  } finally {
-    for (const part of parts.reverse()) await stopPart(part);
-  }
-};
+  });
 
 const report = (rates: Map<Contender, number[]>): boolean => {
   print(`${column('', 16)}${column('requests/s', 12)}${column('min', 9)}${column('max', 9)}`);

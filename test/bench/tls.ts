@@ -3,7 +3,7 @@
  * undici's dispatcher alone, with the same suites and the same kind of certificate. Connections are kept. Each contender has
  * core 0; load, which decrypts too, and upstream share core 1. Rounds are interleaved, and ratios are taken within a round.
  */
-import { column, median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './kit/parts.ts';
+import { column, median, pinned, print, ratiosOf, withParts } from './kit/parts.ts';
 
 const roundsDefault = 5;
 const roundMs = 2_500;
@@ -12,14 +12,8 @@ const contenders = ['gateway-tls', 'bare-tls', 'gateway', 'bare'] as const;
 type Contender = (typeof contenders)[number];
 type Rates = Map<Contender, number[]>;
 
-const measure = async (rounds: number): Promise<Rates> => {
-  const parts: Part[] = [];
-  const start = async (name: string, core: number, args: readonly string[]): Promise<Part> => {
-    const part = await startPart(name, core, args);
-    parts.push(part);
-    return part;
-  };
-  try {
+const measure = (rounds: number): Promise<Rates> =>
+  withParts(async (start) => {
     const load = await start('load', 1, [String(connections)]);
     const store = await start('store', 1, []);
     const urls = [String(load.ready.url), String(store.ready.url)];
@@ -37,10 +31,7 @@ const measure = async (rounds: number): Promise<Rates> => {
       }
     }
     return rates;
-  } finally {
-    for (const part of parts.reverse()) await stopPart(part);
-  }
-};
+  });
 
 const rounds = Number(process.argv[2] ?? roundsDefault);
 print(`${rounds} rounds of ${roundMs / 1000} s, ${connections} connections, ${pinned}`);

@@ -3,7 +3,7 @@
  * undici's dispatcher alone. Each contender has core 0; load and upstream, which reads the whole body, share core 1. Rounds are
  * interleaved, and ratios are taken within a round.
  */
-import { column, median, type Part, pinned, print, ratiosOf, startPart, stopPart } from './kit/parts.ts';
+import { column, median, pinned, print, ratiosOf, withParts } from './kit/parts.ts';
 
 const roundsDefault = 5;
 const roundMs = 4_000;
@@ -15,14 +15,8 @@ const sizes = [1_000_000, 50_000_000] as const;
 
 type Rates = Map<Contender, number[]>;
 
-const measure = async (rounds: number): Promise<Map<number, Rates>> => {
-  const parts: Part[] = [];
-  const start = async (name: string, core: number, args: readonly string[]): Promise<Part> => {
-    const part = await startPart(name, core, args);
-    parts.push(part);
-    return part;
-  };
-  try {
+const measure = (rounds: number): Promise<Map<number, Rates>> =>
+  withParts(async (start) => {
     const load = await start('load', 1, [String(connections)]);
     const store = await start('store', 1, []);
     const urls = [String(load.ready.url), String(store.ready.url)];
@@ -44,10 +38,7 @@ const measure = async (rounds: number): Promise<Map<number, Rates>> => {
       }
     }
     return found;
-  } finally {
-    for (const part of parts.reverse()) await stopPart(part);
-  }
-};
+  });
 
 const rounds = Number(process.argv[2] ?? roundsDefault);
 print(`${rounds} rounds of ${roundMs / 1000} s, ${connections} connections, ${pinned}`);

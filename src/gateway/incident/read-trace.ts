@@ -1,8 +1,6 @@
 /** Traces for an operator. The reading is recorded in the audit before its result is returned. */
-import { inTransaction } from '#src/platform/db/transaction.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
-import { appendChange } from '../audit/record/append-change.ts';
-import type { AuditReaderDeps } from '../audit/search/search-audit.ts';
+import { type AuditReaderDeps, noteAuditRead } from '../audit/search/search-audit.ts';
 import { type Traced, traceCredential } from './trace-credential.ts';
 import { type HashedCredential, type HashedTrace, traceHashed } from './trace-hashed.ts';
 
@@ -23,18 +21,7 @@ export const readHashedTrace = async (deps: Deps, hashed: HashedCredential): Pro
 };
 
 const noteTrace = (
-  { db, box, clock, actor, address }: Deps,
+  deps: Deps,
   { fingerprint, clientId, id }: Traced,
   details: Readonly<Record<string, string>>,
-): Promise<void> =>
-  inTransaction(db, (tx) =>
-    appendChange(tx, box, clock.now(), {
-      action: 'audit.read',
-      actor,
-      address: address ?? null,
-      fingerprint,
-      client_id: clientId,
-      credential_id: id,
-      details: JSON.stringify(details),
-    }),
-  );
+): Promise<void> => noteAuditRead(deps, details, { fingerprint, client_id: clientId, credential_id: id });

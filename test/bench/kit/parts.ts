@@ -45,6 +45,20 @@ export const stopPart = async ({ child }: Part): Promise<void> => {
   await gone;
 };
 
+/** Runs a bench with parts that it starts as it needs them, and stops them all after it, the last first. */
+export const withParts = async <T>(run: (start: typeof startPart) => Promise<T>): Promise<T> => {
+  const parts: Part[] = [];
+  try {
+    return await run(async (name, core, args) => {
+      const part = await startPart(name, core, args);
+      parts.push(part);
+      return part;
+    });
+  } finally {
+    for (const part of parts.reverse()) await stopPart(part);
+  }
+};
+
 export const median = (values: readonly number[]): number => {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);

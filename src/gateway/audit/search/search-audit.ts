@@ -77,16 +77,18 @@ export const newestEvent = async (db: Kysely<unknown>): Promise<string> => {
 
 const newestRead = 20;
 
-/** Records a reading of the audit before anything is read. `details`: the request. */
+/** Records a reading of the audit. `details`: the request. `subject`: the credential that is read about. */
 export const noteAuditRead = (
   { db, box, clock, actor, address }: AuditReaderDeps,
   details: Readonly<Record<string, unknown>>,
+  subject: { fingerprint?: string | null; client_id?: string | null; credential_id?: string | null } = {},
 ): Promise<void> =>
   inTransaction(db, (tx) =>
     appendChange(tx, box, clock.now(), {
       action: 'audit.read',
       actor,
       address: address ?? null,
+      ...subject,
       details: JSON.stringify(details),
     }),
   );
