@@ -5,6 +5,7 @@ import { number } from '#src/platform/settings.ts';
 import { auditSettings } from './audit/config.ts';
 import { dpopSettings } from './dpop/config.ts';
 import { limitsSettings } from './limits/config.ts';
+import { isUpstreamUrl, upstreamName } from './model/upstream-policy.ts';
 import { oauthSettings } from './oauth/config.ts';
 import { addressesOf, policySettings } from './policy/config.ts';
 
@@ -16,6 +17,7 @@ export {
   loadScopeNames,
   readRouteTable,
   routeTableProblems,
+  upstreamNamesIn,
 } from './routing/load-route-table.ts';
 export { exportRoutes } from './routing/openapi/export-routes.ts';
 export { importRoutes } from './routing/openapi/import-routes.ts';
@@ -27,7 +29,7 @@ export { importRoutes } from './routing/openapi/import-routes.ts';
 const upstreams = z.preprocess(
   (value) => (typeof value === 'string' ? parsePairs(value) : value),
   z.record(
-    z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, 'a name of lower-case letters, digits and hyphens'),
+    upstreamName,
     z
       .string()
       .refine(
@@ -50,7 +52,7 @@ export const gatewaySettings = z.strictObject({
   }),
   upstreams: upstreams.default({}).meta({
     description:
-      'Addresses of the services behind the gateway, as name=url pairs, several for one name as url|url; role all fills in its own',
+      'Addresses of the services behind the gateway, as name=url pairs, several for one name as url|url; they win over those in the route table; role all fills in its own',
     env: 'ORDERPASS_UPSTREAMS',
   }),
   hsts_seconds: number(0, 63_072_000, 31_536_000).meta({
@@ -96,12 +98,6 @@ function areUpstreamUrls(value: string): boolean {
   return (
     addresses.every(isUpstreamUrl) && new Set(addresses.map((url) => new URL(url).origin)).size === addresses.length
   );
-}
-
-function isUpstreamUrl(value: string): boolean {
-  if (!URL.canParse(value)) return false;
-  const url = new URL(value);
-  return (url.protocol === 'http:' || url.protocol === 'https:') && url.origin === value.replace(/\/$/, '');
 }
 
 /** Text that is not made of pairs is returned unchanged, so that the schema reports it. */

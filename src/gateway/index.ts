@@ -44,6 +44,7 @@ import { createMatchRoute } from './routing/match-route.ts';
 import { rewriteTarget } from './routing/rewrite-target.ts';
 import { type CompiledRoutes, compileRoutes } from './routing/route-table.ts';
 import { openUpstreams } from './upstream/open-upstreams.ts';
+import { upstreamNames } from './upstream/upstreams.ts';
 import { createAnswerSelf } from './whoami/answer-self.ts';
 import { createDenialLog } from './whoami/denial-log.ts';
 
@@ -108,7 +109,7 @@ export type GatewayDeps = {
   box: SecretBox;
   clock: Clock;
   log: Logger;
-  /** Name in the route table -> address, several separated by `|`. */
+  /** Name in the route table -> address, several separated by `|`. They win over addresses in the table. */
   upstreams: Readonly<Record<string, string>>;
   /** Path below /.well-known/ → body: public documents of other parts, served as the gateway's own. */
   moreDocuments?: Readonly<Record<string, () => string>>;
@@ -145,7 +146,8 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const keys = await openSigningKeys({ db, box, clock, settings });
   const limits = createLimits(settings, kv);
   const audit = await openAudit({ settings, db, box, clock, log });
-  const known = { ...deps, table, audiences: Object.keys(deps.upstreams), limits, audit, keys, kv };
+  const audiences = upstreamNames(table.upstreams, deps.upstreams);
+  const known = { ...deps, table, audiences, limits, audit, keys, kv };
   const access = openAccess({ ...known, countAuthentication, observeLag: metrics.revocationLag });
   const { settle, refuse: auditRefusal } = access.decisions;
   const dryRuns = createDryRunLog({ db, clock, log });

@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { routesFileOf, routeTableProblems } from '#src/gateway/config.ts';
+import { routesFileOf, routeTableProblems, upstreamNamesIn } from '#src/gateway/config.ts';
 import { parseMasterKey } from '#src/platform/secret-box.ts';
 import { deleteAt } from './at-path.ts';
 import {
@@ -78,7 +78,7 @@ const masterKeyProblems = ({ master_key, master_key_file, data_dir }: Settings):
   }
 };
 
-/** Names of the upstreams with an address; role all fills in its own. */
+/** Names of the upstreams with an address in the settings; role all fills in its own. */
 export const upstreamNames = ({ role, gateway }: Settings): string[] => [
   ...Object.keys(gateway.upstreams),
   ...(role === 'all' ? [orderingAudience] : []),
@@ -89,7 +89,8 @@ const gatewayProblems = (settings: Settings): SettingProblem[] => {
   const { gateway } = settings;
   const upstreams = upstreamNames(settings);
   const file = routesFileOf(gateway);
-  const unknown = gateway.auth_check_audiences.filter((name) => !upstreams.includes(name));
+  const known = new Set([...upstreams, ...upstreamNamesIn(file)]);
+  const unknown = gateway.auth_check_audiences.filter((name) => !known.has(name));
   return [
     ...routeTableProblems(file, upstreams).map((message) => ({
       path: nameOf('gateway.routes_file'),

@@ -237,11 +237,6 @@ export const contradictions = (settings: Settings): SettingProblem[] => {
       'database_url',
       `role ${settings.role} runs beside others, so it needs DATABASE_URL: the embedded store belongs to role all`,
     ],
-    [
-      settings.role === 'gateway' && Object.keys(settings.gateway.upstreams).length === 0,
-      'gateway.upstreams',
-      'role gateway needs the address of the ordering core',
-    ],
     [settings.role === 'ordering' && settings.internal_port === 0, 'internal_port', 'role ordering needs a fixed port'],
     [
       settings.master_key !== undefined && settings.master_key_file !== undefined,

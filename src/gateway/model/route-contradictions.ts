@@ -1,13 +1,15 @@
 /** What a file of routes may not say although each member by itself is well-formed. */
 import { type FileRoute, methodsOf, opensToKeys, ownUpstream, type RouteFile, scopesFor } from './route-file.ts';
 import { type Method, patternOf } from './route-path.ts';
+import { addressesIn, type UpstreamPolicy, upstreamName } from './upstream-policy.ts';
 
 type Path = (string | number)[];
 /** Where it stands in the file, and what is wrong. */
 export type Problem = [Path, string];
 
-/** A file of which some routes may be malformed. */
-type CheckedFile = Pick<RouteFile, 'scopes' | 'apiKeyScopes' | 'upstreams' | 'cors'> & {
+/** A file of which some routes and upstreams may be malformed. */
+type CheckedFile = Pick<RouteFile, 'scopes' | 'apiKeyScopes' | 'cors'> & {
+  upstreams: Readonly<Record<string, UpstreamPolicy | undefined>>;
   routes: (FileRoute | undefined)[];
 };
 
@@ -19,6 +21,7 @@ export const contradictions = (file: CheckedFile): Problem[] => {
   return [
     ...problemsOfScopes(file, known),
     ...unusedUpstreams(file),
+    ...problemsOfUpstreams(file),
     ...sameRoutes(file.routes),
     ...file.routes.flatMap((route, index) =>
       route === undefined
@@ -44,6 +47,21 @@ const unusedUpstreams = ({ upstreams, routes }: CheckedFile): Problem[] => {
     .filter((name) => !used.has(name))
     .map((name) => [['upstreams', name], 'no route goes to this upstream']);
 };
+
+const problemsOfUpstreams = ({ upstreams }: CheckedFile): Problem[] =>
+  Object.entries(upstreams).flatMap(([name, policy]): Problem[] => {
+    const found: Problem[] = [];
+    const named = upstreamName.safeParse(name);
+    if (!named.success) found.push([['upstreams', name], named.error.issues[0]?.message ?? '']);
+    if (policy === undefined) return found;
+    const origins = addressesIn(policy);
+    if (name === ownUpstream && origins.length > 0)
+      found.push([['upstreams', name, 'addresses'], 'operations of the gateway itself have no address']);
+    for (const [index, origin] of origins.entries())
+      if (origins.indexOf(origin) !== index)
+        found.push([['upstreams', name, 'addresses', index], `${origin} is listed twice`]);
+    return found;
+  });
 
 /** Two routes of one name, or for the same host, path and method: the sequence of the file would have to decide. */
 const sameRoutes = (routes: CheckedFile['routes']): Problem[] => {

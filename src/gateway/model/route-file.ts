@@ -1,10 +1,10 @@
 /** The members of the file of routes, as an operator writes it. The JSON Schema and the tables of the manual are made of it. */
 import { z } from 'zod';
-import { mayBePassed } from './claimed-headers.ts';
 import { corsOfHosts, corsOfRoute } from './cors.ts';
 import { forwardingMembers } from './forwarding.ts';
 import { headerRuleMembers } from './header-rules.ts';
 import { hostMember, type Method, methods, methodsMember, pathMember } from './route-path.ts';
+import { upstreamPolicy } from './upstream-policy.ts';
 
 /** Upstream of operations that the gateway answers by itself. */
 export const ownUpstream = 'self';
@@ -69,16 +69,6 @@ export const routeMembers = z.strictObject({
     .meta({ description: 'Scopes that are tried out: callers without them are counted and not refused' }),
 });
 
-const upstreamPolicy = z.strictObject({
-  passHeaders: z
-    .array(z.string().refine(mayBePassed, 'a field in lower case that the gateway drops by default and does not set'))
-    .default([])
-    .meta({
-      description:
-        'Fields with claims of callers, such as `x-forwarded-user`, that this upstream gets although the gateway drops them by default',
-    }),
-});
-
 export const routeFile = z.strictObject({
   $schema: z.string().optional().meta({ description: 'Address of the JSON Schema, for editors' }),
   scopes: z
@@ -107,7 +97,7 @@ export const routeFile = z.strictObject({
   upstreams: z
     .record(z.string(), upstreamPolicy)
     .default({})
-    .meta({ description: 'Name of an upstream and its policy. Addresses stand in the settings' }),
+    .meta({ description: 'Name of an upstream -> where it is, and the policy towards it' }),
   cors: corsOfHosts,
   routes: z.array(routeMembers).min(1).max(10_000).meta({ description: 'The routes; their sequence has no meaning' }),
 });

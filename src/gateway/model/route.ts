@@ -16,6 +16,7 @@ import {
   scopesFor,
 } from './route-file.ts';
 import type { Method } from './route-path.ts';
+import { upstreamPolicy } from './upstream-policy.ts';
 
 export { ownUpstream } from './route-file.ts';
 
@@ -59,12 +60,12 @@ export const parseRouteTable = (
 
 /** So that a problem in one route does not hide those between the others. */
 const wellFormedPart = (value: unknown): Parameters<typeof contradictions>[0] => {
-  const { scopes, apiKeyScopes, upstreams, cors } = routeFile.shape;
+  const { scopes, apiKeyScopes, cors } = routeFile.shape;
   const loose = z
     .object({
       scopes: scopes.catch([]),
       apiKeyScopes: apiKeyScopes.catch([]),
-      upstreams: upstreams.catch({}),
+      upstreams: z.record(z.string(), upstreamPolicy.optional().catch(undefined)).catch({}),
       cors: cors.catch({}),
       routes: z.array(routeMembers.optional().catch(undefined)).catch([]),
     })

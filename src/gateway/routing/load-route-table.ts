@@ -22,12 +22,12 @@ export const readRouteTable = (file: string): RouteTable => {
   return table;
 };
 
-/** Throws RouteTableError with all problems together. `upstreams`: names that have an address. */
+/** Throws RouteTableError with all problems together. `upstreamNames`: those that have an address outside the table. */
 export const loadRouteTable = (file: string, upstreamNames: readonly string[]): RouteTable => {
   const table = readRouteTable(file);
   const lost = lostUpstreams(
     table.routes.map(({ upstream }) => upstream),
-    upstreamNames,
+    [...upstreamNames, ...addressedUpstreams(table)],
   );
   if (lost.length > 0) throw new RouteTableError(file, lost);
   return table;
@@ -40,8 +40,20 @@ export const routeTableProblems = (file: string, upstreamNames: readonly string[
     return [];
   } catch (error) {
     if (!(error instanceof RouteTableError)) throw error;
-    return [...new Set([...error.problems, ...lostUpstreams(namedUpstreams(file), upstreamNames)])];
+    const known = [...upstreamNames, ...upstreamNamesIn(file)];
+    return [...new Set([...error.problems, ...lostUpstreams(namedUpstreams(file), known)])];
   }
+};
+
+const addressedUpstreams = ({ upstreams }: Pick<RouteTable, 'upstreams'>): string[] =>
+  Object.keys(upstreams).filter((name) => upstreams[name]?.addresses !== undefined);
+
+/** Names of the upstreams that have an address in the table, which may have problems. */
+export const upstreamNamesIn = (file: string): string[] => {
+  const loose = z.object({ upstreams: z.record(z.string(), z.unknown()) }).catch({ upstreams: {} });
+  return Object.entries(loose.parse(tryValue(file)).upstreams).flatMap(([name, policy]) =>
+    typeof policy === 'object' && policy !== null && 'addresses' in policy ? [name] : [],
+  );
 };
 
 const namedUpstreams = (file: string): string[] => {

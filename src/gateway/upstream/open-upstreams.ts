@@ -14,7 +14,7 @@ type UpstreamsDeps = {
   settings: UpstreamSettings & { upgrades_max: number; upgrade_idle_ms: number };
   origin: string;
   table: RouteTable;
-  /** Name in the route table -> address, several separated by `|`. */
+  /** Name in the route table -> address, several separated by `|`. They win over addresses in the table. */
   upstreams: Readonly<Record<string, string>>;
   /** Callers name the trace that a request belongs to. */
   trustsTraces?: boolean;
@@ -38,7 +38,7 @@ export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
   const { edgeHeaders, dialects, write, writeFault, writeHonestFault, statusFor } = answers;
   const { signFor, decisions } = access;
   const { settle, refuse: auditRefusal } = decisions;
-  const upstreams = createUpstreams(deps.upstreams, settings, origin);
+  const upstreams = createUpstreams({ policies: table.upstreams, urls: deps.upstreams }, settings, origin);
   const addresses = [...upstreams.values()].flatMap((upstream) => upstream.addresses);
   const { protocol, host } = new URL(origin);
   const passedClaims = new Map(

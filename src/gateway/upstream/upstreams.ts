@@ -1,4 +1,5 @@
 /** The services behind the gateway: their addresses, a bounded pool of connections for each, and the choice of the next. */
+import { addressesIn, type UpstreamPolicy } from '../model/upstream-policy.ts';
 import { addressesOf, type PolicySettings } from '../policy/config.ts';
 import { createHealth, type Health, type HealthBounds, readinessOf } from './address-health.ts';
 import { type Connections, createConnections } from './connections.ts';
@@ -34,15 +35,20 @@ export type UpstreamSettings = Pick<PolicySettings, 'upstream_failures_max' | 'u
 /** Above this an upstream's header is a broken answer. */
 const headerBytesMax = 64 * 1024;
 
-/** `urls`: name -> address, several separated by `|`. `origin`: the public address. */
+/**
+ * `policies`: those of the route table. `urls`: name -> address, several separated by `|`; they win over the table. `origin`:
+ * the public address.
+ */
 export const createUpstreams = (
-  urls: Readonly<Record<string, string>>,
+  { policies, urls }: { policies: Readonly<Record<string, UpstreamPolicy>>; urls: Readonly<Record<string, string>> },
   settings: UpstreamSettings,
   origin: string,
 ): ReadonlyMap<string, Upstream> =>
   new Map(
-    Object.entries(urls).map(([name, url]) => {
-      const addresses = addressesOf(url).map((one) => createAddress(one, settings));
+    upstreamNames(policies, urls).map((name) => {
+      const url = urls[name];
+      const origins = url === undefined ? addressesIn(policies[name] ?? {}) : addressesOf(url);
+      const addresses = origins.map((one) => createAddress(one, settings));
       return [
         name,
         {
@@ -52,12 +58,23 @@ export const createUpstreams = (
           inFlightMax: settings.upstream_connections_max * addresses.length + settings.upstream_waiting_max,
           bounds: { failuresMax: settings.upstream_failures_max, pauseMsMax: settings.upstream_pause_ms_max },
           connectTimeoutMs: settings.upstream_connect_timeout_ms,
-          toPublicLocation: createPublicLocation(addressesOf(url), origin),
+          toPublicLocation: createPublicLocation(origins, origin),
           turn: 0,
         },
       ];
     }),
   );
+
+/** Names of the upstreams that have an address. */
+export const upstreamNames = (
+  policies: Readonly<Record<string, UpstreamPolicy>>,
+  urls: Readonly<Record<string, string>>,
+): string[] => [
+  ...new Set([
+    ...Object.keys(urls),
+    ...Object.keys(policies).filter((name) => policies[name]?.addresses !== undefined),
+  ]),
+];
 
 const createAddress = (url: string, settings: UpstreamSettings): Address => {
   const { origin } = new URL(url);

@@ -62,7 +62,13 @@ const table = {
     { name: 'read:a', description: 'A again' },
   ],
   apiKeyScopes: ['read:none'],
-  upstreams: { nobody: {} },
+  upstreams: {
+    nobody: {},
+    Upper: { addresses: ['http://a:1'] },
+    self: { addresses: ['http://a:1'] },
+    shop: { addresses: ['http://a:1/path', 'ftp://a'] },
+    stock: { addresses: ['http://a:1', 'http://a:1/'] },
+  },
   routes: [...wrongRoutes.map(([, route]) => route), { ...good, id: 'right', path: '/r37/{name}' }],
 };
 
@@ -77,7 +83,12 @@ test.each([
   ['routes.yaml', stringify(table)],
 ])('A-157 each of forty mistakes in %s is named with its path in one pass', (name, text) => {
   const problems = problemsOf(name, text);
-  for (const place of ['scopes: ', 'apiKeyScopes.0: ', 'upstreams.nobody: '])
+  const places = [
+    ...['scopes: ', 'apiKeyScopes.0: ', 'upstreams.nobody: '],
+    ...['upstreams.self.addresses: ', 'upstreams.shop.addresses.0: ', 'upstreams.shop.addresses.1: '],
+    'upstreams.stock.addresses.1: ',
+  ];
+  for (const place of places)
     expect([place, problems.filter((one) => one.startsWith(place))]).toEqual([place, [expect.any(String)]]);
   for (const [index, [path, route]] of wrongRoutes.entries()) {
     const own = problems.filter((one) => new RegExp(`^routes\\.${index}[.:]`).test(one));
