@@ -1,19 +1,21 @@
 /** Lists the callers that would be refused if the scopes in dry runs became required. */
-import type { Kysely } from 'kysely';
-import { type Clock, dayMs } from '#src/platform/clock.ts';
-import type { RouteTable } from '../model/route.ts';
-import { type DryRunRow, listDryRunCounts } from './dry-run-store.ts';
+import type { DryRunRow } from './dry-run-store.ts';
+import { type DryRunDeps, pageDryRuns } from './page-dry-runs.ts';
 
+const pageRows = 200;
 const rowsMax = 10_000;
 
-/** Includes only dry runs that the route table still names. */
+/** Includes only dry runs that the route table still names, the latest first. `more`: there are further ones. */
 export const reportDryRuns = async (
-  deps: { db: Kysely<unknown>; clock: Clock; table: RouteTable },
-  options: { days: number },
-): Promise<DryRunRow[]> => {
-  const tried = new Map(deps.table.routes.map(({ id, dryRun }) => [id, new Set(dryRun?.scopes)]));
-  const since = new Date(deps.clock.now().getTime() - options.days * dayMs);
-  return (await listDryRunCounts(deps.db, since, rowsMax))
-    .map((row) => ({ ...row, missingScopes: row.missingScopes.filter((scope) => tried.get(row.route)?.has(scope)) }))
-    .filter(({ missingScopes }) => missingScopes.length > 0);
+  deps: DryRunDeps,
+  { days }: { days: number },
+): Promise<{ dryRuns: DryRunRow[]; more: boolean }> => {
+  const dryRuns: DryRunRow[] = [];
+  let before: string | undefined;
+  do {
+    const page = await pageDryRuns(deps, { days, before, limit: pageRows });
+    dryRuns.push(...page.dryRuns);
+    before = page.next;
+  } while (before !== undefined && dryRuns.length < rowsMax);
+  return { dryRuns, more: before !== undefined };
 };

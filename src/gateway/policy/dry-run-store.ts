@@ -36,18 +36,6 @@ export type DryRunRow = {
 
 const columns = sql`route, caller, missing_scopes as "missingScopes", calls, first_seen as "firstSeen", last_seen as "lastSeen"`;
 
-/** What was seen at or after `since`, the latest first; at most `rowsMax`. */
-export const listDryRunCounts = async (
-  db: Kysely<unknown>,
-  since: Date,
-  rowsMax: number,
-): Promise<readonly DryRunRow[]> => {
-  const { rows } = await sql<DryRunRow>`
-    select ${columns} from gateway.policy_dry_run where last_seen >= ${since}
-    order by last_seen desc, route, caller limit ${rowsMax}`.execute(db);
-  return rows;
-};
-
 export type DryRunPlace = Pick<DryRunRow, 'lastSeen' | 'route' | 'caller' | 'missingScopes'>;
 
 /** The latest first, after `before`. */

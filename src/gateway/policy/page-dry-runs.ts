@@ -8,14 +8,14 @@ import { type DryRunPlace, type DryRunRow, pageDryRunCounts } from './dry-run-st
 const readMax = 200;
 const roundsMax = 10;
 
-type Deps = { db: Kysely<unknown>; clock: Clock; table: RouteTable };
+export type DryRunDeps = { db: Kysely<unknown>; clock: Clock; table: RouteTable };
 
 /**
  * Includes only dry runs that the route table still names, so a page may be short before the end; `next` undefined is
  * the end. VALIDATION_ERROR for an invalid cursor.
  */
 export const pageDryRuns = async (
-  { db, clock, table }: Deps,
+  { db, clock, table }: DryRunDeps,
   { days, before, limit }: { days: number; before?: string | undefined; limit: number },
 ): Promise<{ dryRuns: DryRunRow[]; next: string | undefined }> => {
   const tried = new Map(table.routes.map(({ id, dryRun }) => [id, new Set(dryRun?.scopes)]));

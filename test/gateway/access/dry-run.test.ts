@@ -119,6 +119,22 @@ test('the report names only what the route table still tries out, for people and
   expect((await report(tried, '--days', 'x')).code).toBe(2);
 });
 
+test('thousands of rows of removed routes hide no caller, and a report that ends early names that there are more', async () => {
+  const addRows = (route: string, count: number) =>
+    door.database.pool.query(
+      `insert into gateway.policy_dry_run (route, caller, missing_scopes, calls, first_seen, last_seen)
+       select $1, 'cli_' || n, '{write:menu}', 1, now, now
+       from generate_series(1, $2::int) as n, date_trunc('milliseconds', now() + interval '1 s') as now`,
+      [route, count],
+    );
+  await addRows('gone.list', 10_200);
+  expect((await rows()).length).toBe(3);
+  await addRows('orders.list', 10_200);
+  const lines = (await report(tried)).stdout.trim().split('\n');
+  expect(lines).toHaveLength(10_001);
+  expect(lines.at(-1)).toContain('There are more than these 10000');
+});
+
 test('a scope that does not exist cannot be tried out', async () => {
   const wrong = openDoor(upstream.url, { routes: { dryRun: { scopes: ['read:nothing'] } } });
   await expect(wrong).rejects.toThrow('no such scope: read:nothing');

@@ -14,13 +14,14 @@ export const policyCommands = (program: Command, output: Output): void => {
     .action(async (options: { days: string }, command: Command) => {
       const days = Number(options.days);
       if (!Number.isInteger(days) || days < 1 || days > daysMax) throw new UsageError(`--days is 1 to ${daysMax}`);
-      const found = await withAdmin(command, (admin) => admin.reportDryRuns({ days }));
-      if (output.json) return output.result({ days, would_break: found.map(toWire) });
-      if (found.length === 0) return output.line(`No caller seen within ${days} days would be refused.`);
-      for (const { route, caller, missingScopes, calls, lastSeen } of found) {
+      const { dryRuns, more } = await withAdmin(command, (admin) => admin.reportDryRuns({ days }));
+      if (output.json) return output.result({ days, would_break: dryRuns.map(toWire), more });
+      if (dryRuns.length === 0 && !more) return output.line(`No caller seen within ${days} days would be refused.`);
+      for (const { route, caller, missingScopes, calls, lastSeen } of dryRuns) {
         output.line(
           `${caller}  ${route}  misses ${missingScopes.join(' ')}  ${calls} calls, last ${lastSeen.toISOString()}`,
         );
       }
+      if (more) output.line(`There are more than these ${dryRuns.length}: ask for fewer days, or see the panel.`);
     });
 };

@@ -197,7 +197,8 @@ export const security = {
       other: 'it is not as it was written',
     },
     upTo: (seq: string) => `, up to ${seq}`,
-    broken: (place: string, text: string) => `The audit was tampered with or damaged at ${place}: ${text}.`,
+    broken: (place: string, text: string) =>
+      `The audit was tampered with or damaged at ${place}: ${text}. This is the first problem; "audit verify" on the command line lists all.`,
     verifications: 'Latest verifications',
     started: 'Started',
     result: 'Result',

@@ -204,7 +204,8 @@ export const security: Texts['security'] = {
       other: 'non è come è stato scritto',
     },
     upTo: (seq) => `, fino a ${seq}`,
-    broken: (place, text) => `Il registro è stato manomesso o danneggiato in ${place}: ${text}.`,
+    broken: (place, text) =>
+      `Il registro è stato manomesso o danneggiato in ${place}: ${text}. Questo è il primo problema; "audit verify" dalla riga di comando li elenca tutti.`,
     verifications: 'Ultime verifiche',
     started: 'Inizio',
     result: 'Esito',
