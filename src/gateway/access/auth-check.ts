@@ -1,19 +1,20 @@
 /**
  * `/auth/check`: the pipeline's decision for a proxy that carries the traffic itself (nginx auth_request, Traefik
- * ForwardAuth, Envoy ext_authz). Every client of the public listener may ask, and may claim any original request. The
- * answer says only what the presented credential may do, which its holder could find out anyway. So the proxy must be
- * the only way to the service behind it, and must set the headers itself.
+ * ForwardAuth, Caddy forward_auth, Envoy ext_authz, HAProxy with config/haproxy-auth.lua). Every client of the public
+ * listener may ask, and may claim any original request. The answer says only what the presented credential may do, which
+ * its holder could find out anyway. So the proxy must be the only way to the service behind it, and must set the headers
+ * itself.
  */
 import { Fault } from '#src/contract/fault.ts';
 import { assertionHeader } from '#src/contract/headers.ts';
 import { CheckFault } from '../answer/check-fault.ts';
 import type { WriteAnswer, WriteFault } from '../answer/write-answer.ts';
-import { ambiguousCheck, methodNotAllowed, unsupportedMediaType } from '../model/faults.ts';
+import { ambiguousCheck, decisionChanged, methodNotAllowed, unsupportedMediaType } from '../model/faults.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import { mediaTypeOf } from '../request/limit-body.ts';
 import type { SignFor } from './assert-identity.ts';
-import { authCheckPath, createReadOriginalRequest } from './read-original-request.ts';
+import { authCheckPath, createReadOriginalRequest, type OriginalRequest } from './read-original-request.ts';
 
 type AuthCheckDeps = {
   urlBytesMax: number;
@@ -53,8 +54,9 @@ const createAuthCheck = (deps: AuthCheckDeps): AuthCheck => {
   const readOriginal = createReadOriginalRequest(deps);
   const decide = async (check: Exchange): Promise<void> => {
     const checked = { ...check };
+    let original: OriginalRequest | undefined;
     try {
-      const original = readOriginal({ ...check, rawHeaders: check.req.rawHeaders });
+      original = readOriginal({ ...check, rawHeaders: check.req.rawHeaders });
       if (original === undefined) throw new CheckFault(ambiguousCheck());
       Object.assign(checked, partsOf(original.target), { method: original.method, host: original.host });
       for (const step of deps.steps) {
@@ -62,6 +64,7 @@ const createAuthCheck = (deps: AuthCheckDeps): AuthCheck => {
         if (pending !== undefined) await pending;
       }
       refuseUnseenForm(checked);
+      if (original.isRefused) throw decisionChanged();
       const headers = identityOf(deps, checked);
       copyDecision(check, checked);
       deps.write(check, { status: 200, headers, body: '' });
@@ -69,7 +72,7 @@ const createAuthCheck = (deps: AuthCheckDeps): AuthCheck => {
       copyDecision(check, checked);
       // The dialect depends on the original query too; the method of the check decides whether a body is sent.
       const answering = { ...checked, method: check.method };
-      deps.writeFault(answering, answerableTo(thrown));
+      deps.writeFault(answering, answerableTo(thrown, original));
       check.refusal = answering.refusal;
     }
   };
@@ -106,13 +109,12 @@ const refuseUnseenForm = ({ req, route }: Exchange): void => {
 };
 
 /**
- * Other proxies take 401 and 403 as "no"; nginx makes 500 of any other refusal. A failure of the gateway (5xx) stays one,
- * which is no "yes" either.
+ * Most proxies pass any refusal on with its own status. nginx makes 500 of all but 401 and 403, so it gets 403 for them, as
+ * does a check that names no request. A failure of the gateway (5xx) stays one, which is no "yes" either.
  */
-const answerableTo = (thrown: unknown): unknown => {
-  if (!(thrown instanceof Fault) || thrown.status >= 500 || thrown.status === 401 || thrown.status === 403)
-    return thrown;
-  return new CheckFault(thrown);
+const answerableTo = (thrown: unknown, original: OriginalRequest | undefined): unknown => {
+  if (original?.takesEveryStatus === true || !(thrown instanceof Fault)) return thrown;
+  return thrown.status >= 500 || thrown.status === 401 || thrown.status === 403 ? thrown : new CheckFault(thrown);
 };
 
 const identityOf = (deps: AuthCheckDeps, checked: Exchange): string[] => {

@@ -1,5 +1,5 @@
 /**
- * A refusal of /auth/check in a form that another proxy understands: 403, although the operation itself would answer 400,
+ * A refusal of /auth/check for nginx, which understands 401 and 403 only: 403, although the operation itself would answer 400,
  * 404, 405, 413, 415 or 429. A Bearer caller gets `invalid_request` with the code of the real reason, since
  * `insufficient_scope` would make it get another token, which could not help.
  */

@@ -10,6 +10,12 @@ export const methodNotAllowed = (allow: string): Fault =>
 export const ambiguousCheck = (): Fault =>
   new Fault('UNAUTHORIZED', 'The proxy named no request to check, or named two different ones');
 
+/** The other proxy refused the request, and a moment later it would have passed: a limit or a credential has changed. */
+export const decisionChanged = (): Fault =>
+  new Fault('OVERLOADED', 'The decision about this request has just changed; send it again', {
+    headers: { 'retry-after': '1' },
+  });
+
 export const unsupportedVersion = (): Fault =>
   validationFault([
     {
