@@ -3,6 +3,7 @@
  * finish within a bound, ends the workers, and closes the store at the end.
  */
 import { resolve } from 'node:path';
+import { assertionKeyLabel } from '#src/contract/assertion.ts';
 import { createGateway, type Gateway } from '#src/gateway/index.ts';
 import { createOrdering } from '#src/ordering/index.ts';
 import { type Closers, createClosers } from '#src/platform/closers.ts';
@@ -141,7 +142,7 @@ const openImportProcess = ({ settings, installation, closers }: Context): Import
       embedded: store.embedded,
       applicationName: `orderpass-${settings.role}-import`,
       logLevel: settings.log_level,
-      assertionKey: box.derive('assertion').toString('base64'),
+      assertionKey: box.derive(assertionKeyLabel(orderingAudience)).toString('base64'),
       cursorKey: box.derive('cursor').toString('base64'),
       orderTokenKey: box.derive('order-token').toString('base64'),
       ordering: settings.ordering,

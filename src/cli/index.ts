@@ -16,6 +16,7 @@ import { configCommands } from './commands/program/config.ts';
 import { migrateCommand } from './commands/program/migrate.ts';
 import { routesCommands } from './commands/program/routes.ts';
 import { startCommand } from './commands/program/start.ts';
+import { upstreamCommands } from './commands/program/upstream.ts';
 import { generatorCommands } from './commands/restaurants/generator.ts';
 import { locationCommands } from './commands/restaurants/location.ts';
 import { menuCommands } from './commands/restaurants/menu.ts';
@@ -66,6 +67,7 @@ export const createProgram = (output: Output): Command => {
     policyCommands,
     configCommands,
     routesCommands,
+    upstreamCommands,
     migrateCommand,
   ]) {
     add(program, output);

@@ -1,7 +1,7 @@
 /**
  * The identity assertion: the gateway attests to an upstream who the caller is. A compact JWS (RFC 7515, HS256) that is
  * valid for seconds and bound to one audience, method and request target, so a captured assertion opens nothing else. Both
- * ends hold the same key, derived from the master key. HMAC costs microseconds per request; a new ES256 signature would cost
+ * ends hold the same key, derived from the master key for this audience alone, so that no service can speak to another. HMAC costs microseconds per request; a new ES256 signature would cost
  * more than the rest of the hot path.
  */
 import { z } from 'zod';
@@ -31,6 +31,9 @@ type RequestClaims = Pick<AssertionClaims, 'method' | 'target' | 'iat' | 'exp'>;
 
 /** The authenticated caller. Callers are never changed once made, so an assertion can be cached by object. */
 export type AssertedCaller = Pick<AssertionClaims, 'kind' | 'id' | 'tenants' | 'tenants_disabled' | 'scopes'>;
+
+/** Label of the key of one audience (SecretBox.derive). */
+export const assertionKeyLabel = (audience: string): string => `assertion/${audience}`;
 
 const header = Buffer.from(JSON.stringify({ alg: 'HS256', typ: 'orderpass-assertion+jwt' })).toString('base64url');
 

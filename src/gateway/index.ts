@@ -146,8 +146,8 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const keys = await openSigningKeys({ db, box, clock, settings });
   const limits = createLimits(settings, kv);
   const audit = await openAudit({ settings, db, box, clock, log });
-  const audiences = upstreamNames(table.upstreams, deps.upstreams);
-  const known = { ...deps, table, audiences, limits, audit, keys, kv };
+  const names = upstreamNames(table.upstreams, deps.upstreams);
+  const known = { ...deps, table, upstreamNames: names, limits, audit, keys, kv };
   const access = openAccess({ ...known, countAuthentication, observeLag: metrics.revocationLag });
   const { settle, refuse: auditRefusal } = access.decisions;
   const dryRuns = createDryRunLog({ db, clock, log });
@@ -166,7 +166,12 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     ...upstreams.steps,
   };
   const upgrades = upstreams.openUpgrades(stepsFor('upgrade', steps));
-  const authCheck = openAuthCheck({ settings, steps: stepsFor('check', steps), signFor: access.signFor, answers });
+  const authCheck = openAuthCheck({
+    settings,
+    steps: stepsFor('check', steps),
+    identifyTo: access.identifyTo,
+    answers,
+  });
   const pipeline = createPipeline(stepsFor('plain', steps), answers.writeFault);
   const oauth = openOAuth({ ...known, access, countToken });
   const readiness = openReadiness(deps, kv, audit);

@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createSecretBox } from '#src/platform/secret-box.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { runCommand } from '../support/program.ts';
 
 const scopes = ['read:shop', 'write:shop'].map((name) => ({ name, description: name }));
@@ -105,4 +107,30 @@ test('A-158 list shows every route once; check names every problem, and nothing 
   expect(problems.join('\n')).toMatch(/routes\.1\.path/);
   expect(problems.join('\n')).toMatch(/c \(\/a\) and a \(\/a\) match the same requests/);
   expect(problems.join('\n')).toMatch(/no address for upstream lost/);
+});
+
+test('A-195 upstream key prints the secret of one service, and refuses one that gets no assertions', async () => {
+  const database = await createTestDatabase();
+  try {
+    const file = join(folder, 'identities.json');
+    const upstreams = { shop: { addresses: ['http://127.0.0.1:9'], identity: 'jwt' } };
+    const other = route('other', '/other', { upstream: 'other' });
+    writeFileSync(file, JSON.stringify({ scopes, upstreams, routes: [...routes, other] }));
+    const masterKey = Buffer.alloc(32, 9);
+    const keyOf = (name: string) =>
+      runCommand(['upstream', 'key', name, '--json'], {
+        ...{ ORDERPASS_ROUTES_FILE: file, ORDERPASS_UPSTREAMS: 'other=http://127.0.0.1:9' },
+        ...{ DATABASE_URL: database.url, ORDERPASS_MASTER_KEY: masterKey.toString('base64') },
+      });
+    const key = createSecretBox(masterKey).derive('assertion/other').toString('base64');
+    expect(JSON.parse((await keyOf('other')).stdout)).toEqual({ upstream: 'other', key });
+    for (const name of ['shop', 'nothing'])
+      expect(await keyOf(name)).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringContaining(`no upstream ${name}`),
+      });
+  } finally {
+    await database.drop();
+  }
 });

@@ -45,6 +45,7 @@ const commands: [string, string[]][] = [
   ['token revoke', []],
   ['signing-key rotate', []],
   ['policy report', ['--days']],
+  ['upstream key', []],
   [
     'audit search',
     ['--fingerprint', '--client', '--restaurant', '--decision', '--request-id', '--since', '--until', '--before'],

@@ -137,7 +137,7 @@ test.skipIf(binary === undefined)(
   async () => {
     await page.goto(`${gateway.url}/docs/errors`);
     const reached = new Set<string>();
-    for (let i = 0; i < faultCodes.length + 3; i += 1) {
+    for (let i = 0; i < faultCodes.length + 4; i += 1) {
       await page.keyboard.press('Tab');
       reached.add(await page.evaluate('document.activeElement.getAttribute("href") ?? ""'));
     }

@@ -14,7 +14,7 @@ import { startReceiver } from '../support/webhook-receiver.ts';
 import { startEngine } from '../webhooks/harness/engine.ts';
 import { startGatewayAlone } from './gateway-alone.ts';
 
-const snippets = join(root, 'src/app/reference/verify');
+const snippets = join(root, 'src/app/reference/snippets/verify');
 
 type Delivery = { secret: string; headers: Record<string, string>; body: string; now: number };
 

@@ -3,7 +3,9 @@
  * that it changes, so that a restaurant never exists in the core and not in the gateway.
  */
 import { userInfo } from 'node:os';
-import { loadScopeNames, routesFileOf } from '#src/gateway/config.ts';
+import { assertionKeyLabel } from '#src/contract/assertion.ts';
+import { Fault } from '#src/contract/fault.ts';
+import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
 import { createCredentials, revokePresentedToken, rotateSigningKey } from '#src/gateway/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type Installation, openInstallation } from '../installation/installation.ts';
@@ -47,6 +49,13 @@ const createAdmin = (installation: Installation, settings: Settings) => {
     credentials,
     revokeToken: (token: string) => revokePresentedToken({ db: store.db, box, clock }, token, actor),
     rotateSigningKey: () => rotateSigningKey({ db: store.db, box, clock, actor }),
+    /** Base64. VALIDATION_ERROR when no upstream of this name gets assertions. */
+    upstreamKey: (name: string): string => {
+      const { routes, upstreams } = readRouteTable(routesFileOf(settings.gateway));
+      if (!routes.some(({ upstream }) => upstream === name) || !getsAssertions(upstreams[name]?.identity))
+        throw new Fault('VALIDATION_ERROR', `The route table has no upstream ${name} with identity assertion`);
+      return box.derive(assertionKeyLabel(name)).toString('base64');
+    },
     users: createUsersAdmin(deps),
     forwardEvents,
     countMigrations: async (): Promise<number> => allMigrations.length,
@@ -56,6 +65,11 @@ const createAdmin = (installation: Installation, settings: Settings) => {
       await store.close();
     },
   };
+};
+
+const getsAssertions = (identity: unknown): boolean => {
+  const kind = typeof identity === 'object' && identity !== null && 'kind' in identity ? identity.kind : identity;
+  return kind === undefined || kind === 'assertion';
 };
 
 /** The user of the command line, for the audit; a container may have no name for its user. */

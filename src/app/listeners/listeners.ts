@@ -7,7 +7,7 @@ import type { RequestListener, Server, ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import Koa, { type Middleware } from 'koa';
-import { createAssertionVerifier } from '#src/contract/assertion.ts';
+import { assertionKeyLabel, createAssertionVerifier } from '#src/contract/assertion.ts';
 import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import { validationFault } from '#src/contract/fault.ts';
 import { createErrorBoundary } from '#src/platform/http/error-boundary.ts';
@@ -140,7 +140,14 @@ export const createInternalHandler = (
 ): RequestListener =>
   createCoreHandler(
     operations,
-    { db: store.db, box, clock, log, assertionKey: box.derive('assertion'), ...(serveLongWork && { serveLongWork }) },
+    {
+      db: store.db,
+      box,
+      clock,
+      log,
+      assertionKey: box.derive(assertionKeyLabel(orderingAudience)),
+      ...(serveLongWork && { serveLongWork }),
+    },
     telemetry,
   );
 

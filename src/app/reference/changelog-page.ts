@@ -37,7 +37,7 @@ export const changelogPage = (): string => `<!doctype html>
 <link rel="stylesheet" href="/docs/assets/errors.css">
 </head>
 <body>
-<nav aria-label="Documents"><a href="/docs">Reference</a> <a href="/docs/webhooks">Webhooks</a> <a href="/docs/errors">Error codes</a></nav>
+<nav aria-label="Documents"><a href="/docs">Reference</a> <a href="/docs/webhooks">Webhooks</a> <a href="/docs/errors">Error codes</a> <a href="/docs/callers">Who calls</a></nav>
 <main>
 ${changes()}
 </main>

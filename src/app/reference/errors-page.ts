@@ -39,7 +39,7 @@ export const errorsPage = (): string => `<!doctype html>
 <link rel="stylesheet" href="/docs/assets/errors.css">
 </head>
 <body>
-<nav aria-label="Documents"><a href="/docs">Reference</a> <a href="/docs/webhooks">Webhooks</a> <a href="/docs/changelog">Changelog</a></nav>
+<nav aria-label="Documents"><a href="/docs">Reference</a> <a href="/docs/webhooks">Webhooks</a> <a href="/docs/callers">Who calls</a> <a href="/docs/changelog">Changelog</a></nav>
 <main>
 <h1>Error codes</h1>
 <p>Every refusal names one of these codes: as <code>error</code> of the envelope and as <code>code</code> of a problem

@@ -1,5 +1,5 @@
 /**
- * The public documents: /api/openapi.json, /docs, /docs/errors, /docs/webhooks and /docs/changelog. They are rendered once at
+ * The public documents: /api/openapi.json, /docs, /docs/errors, /docs/webhooks, /docs/callers and /docs/changelog. They are rendered once at
  * start from data that every gateway has, so a gateway without a core serves them too.
  */
 import { readFileSync } from 'node:fs';
@@ -14,6 +14,7 @@ import {
 } from '#src/webhooks/index.ts';
 import type { Settings } from '../settings/config.ts';
 import { eventKinds, kindScopes } from '../webhooks/wire-engine.ts';
+import { callersPage } from './callers-page.ts';
 import { changelogPage } from './changelog-page.ts';
 import { errorsPage } from './errors-page.ts';
 import { buildOpenApi } from './openapi.ts';
@@ -40,6 +41,7 @@ export const createReference = (
     ['/docs', html(viewerPage({ hasPanel: panel.enabled === 'on' }))],
     ['/docs/errors', html(errorsPage())],
     ['/docs/webhooks', html(webhooksPage(webhooks.signature_header))],
+    ['/docs/callers', html(callersPage())],
     ['/docs/changelog', html(changelogPage())],
     ['/docs/assets/reference.js', script(viewerScript)],
     ['/docs/assets/reference.css', style(viewerStyle)],

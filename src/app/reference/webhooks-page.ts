@@ -1,5 +1,6 @@
-/** /docs/webhooks: how a receiver checks a delivery (interface 12.2, 12.3). Its code is the files of `verify`, which tests run. */
-import { readFileSync } from 'node:fs';
+/** /docs/webhooks: how a receiver checks a delivery (interface 12.2, 12.3). Its code is the files of `snippets/verify`, which tests run. */
+
+import { code, codeSection } from './code-section.ts';
 import { escapeHtml } from './escape-html.ts';
 
 const languages = [
@@ -15,14 +16,6 @@ webhook-timestamp  1772362800
 body               {"event":"customer.changed","customer":{"uid":"cus_01"},"id":"evt_01","created":"2026-03-01T11:00:00.000Z","restuid":"rst_01","seq":42,"previous_seq":41,"change":"updated","changed_fields":["phone"]}
 webhook-signature  v1,nDvDeDCy4Ic+uRqpMywAPyiMTAbzpPGZUp1VCLOkZ2E=`;
 
-const code = (text: string): string => `<pre tabindex="0"><code>${escapeHtml(text.trimEnd())}</code></pre>`;
-
-const section = ([id, name, file]: (typeof languages)[number]): string => `
-<section id="${id}" aria-labelledby="${id}-title">
-<h3 id="${id}-title">${name}</h3>
-${code(readFileSync(new URL(`./verify/${file}`, import.meta.url), 'utf8'))}
-</section>`;
-
 /** `signatureHeader`: name of the plain hex header here. */
 export const webhooksPage = (signatureHeader: string): string => `<!doctype html>
 <html lang="en">
@@ -34,7 +27,7 @@ export const webhooksPage = (signatureHeader: string): string => `<!doctype html
 <link rel="stylesheet" href="/docs/assets/errors.css">
 </head>
 <body>
-<nav aria-label="Documents"><a href="/docs">Reference</a> <a href="/docs/errors">Error codes</a> <a href="/docs/changelog">Changelog</a></nav>
+<nav aria-label="Documents"><a href="/docs">Reference</a> <a href="/docs/errors">Error codes</a> <a href="/docs/callers">Who calls</a> <a href="/docs/changelog">Changelog</a></nav>
 <main>
 <h1>Receiving webhooks</h1>
 <p>Each event is a POST to your endpoint, signed with the endpoint's secret as
@@ -49,7 +42,7 @@ missed. If it is greater, an event was missed; <code>GET /api/events/list</code>
 <li>Answer 2xx within 15 s, and do the work after that.</li>
 </ol>
 <h2>Verification</h2>
-${languages.map(section).join('')}
+${languages.map(([id, name, file]) => codeSection({ id, name, file: `verify/${file}` })).join('')}
 <h2>Test vector</h2>
 <p>Verify it as if the time were that of its timestamp:</p>
 ${code(vector)}

@@ -6,23 +6,22 @@
  * itself.
  */
 import { Fault } from '#src/contract/fault.ts';
-import { assertionHeader } from '#src/contract/headers.ts';
 import { CheckFault } from '../answer/check-fault.ts';
 import type { WriteAnswer, WriteFault } from '../answer/write-answer.ts';
 import { ambiguousCheck, decisionChanged, methodNotAllowed, unsupportedMediaType } from '../model/faults.ts';
 import type { Principal } from '../model/principal.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import { mediaTypeOf } from '../request/limit-body.ts';
-import type { SignFor } from './assert-identity.ts';
+import type { IdentifyTo } from './identity/assert-identity.ts';
 import { authCheckPath, createReadOriginalRequest, type OriginalRequest } from './read-original-request.ts';
 
 type AuthCheckDeps = {
   urlBytesMax: number;
   /** The steps of kind `check` (pipeline.ts), which refuse OPTIONS, since nothing may be allowed without a caller. */
   steps: readonly Step[];
-  /** Upstreams for which the answer carries the signed assertion. */
+  /** Upstreams for which the answer has the identity that the gateway would send to them. */
   audiences: ReadonlySet<string>;
-  signFor: SignFor;
+  identifyTo: IdentifyTo;
   write: WriteAnswer;
   /** With real statuses: to the other proxy, 200 means yes. */
   writeFault: WriteFault;
@@ -31,19 +30,19 @@ type AuthCheckDeps = {
 type OpenAuthCheckDeps = {
   settings: { auth_check: 'on' | 'off'; auth_check_audiences: readonly string[]; url_bytes_max: number };
   steps: readonly Step[];
-  signFor: SignFor;
+  identifyTo: IdentifyTo;
   answers: { write: WriteAnswer; writeHonestFault: WriteFault };
 };
 
 /** Undefined: the operator does not offer it. */
-export const openAuthCheck = ({ settings, steps, signFor, answers }: OpenAuthCheckDeps): AuthCheck | undefined =>
+export const openAuthCheck = ({ settings, steps, identifyTo, answers }: OpenAuthCheckDeps): AuthCheck | undefined =>
   settings.auth_check === 'off'
     ? undefined
     : createAuthCheck({
         urlBytesMax: settings.url_bytes_max,
         steps,
         audiences: new Set(settings.auth_check_audiences),
-        signFor,
+        identifyTo,
         write: answers.write,
         writeFault: answers.writeHonestFault,
       });
@@ -128,12 +127,17 @@ const identityOf = (deps: AuthCheckDeps, checked: Exchange): string[] => {
     principal.kind,
     'x-orderpass-id',
     principal.id,
+    ...(principal.kind === 'api_key' ? [] : ['x-orderpass-client', principal.id]),
     'x-orderpass-tenants',
     reachableTenants(principal).join(','),
     'x-orderpass-scopes',
     [...principal.scopes].join(' '),
   ];
-  if (deps.audiences.has(route.upstream)) headers.push(assertionHeader, deps.signFor(checked, checked.method));
+  if (deps.audiences.has(route.upstream)) {
+    const fields = deps.identifyTo(checked, checked.method);
+    for (let index = 0; index < fields.length; index += 2)
+      if (!headers.includes(fields[index] ?? '')) headers.push(...fields.slice(index, index + 2));
+  }
   return headers;
 };
 

@@ -1,6 +1,5 @@
 /** Joins the parts that decide whether a caller may call an operation: credentials, tokens, proofs, scopes, limits, audit. */
 import type { Kysely } from 'kysely';
-import { createAssertionSigner, type SignAssertion } from '#src/contract/assertion.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Logger } from '#src/platform/log.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
@@ -13,11 +12,12 @@ import { createDpop, type Dpop } from '../dpop/dpop.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { RouteTable } from '../model/route.ts';
 import type { Step } from '../request/exchange.ts';
-import { createAssertIdentity, createSignFor, type SignFor } from './assert-identity.ts';
 import { type Authenticator, createAuthenticator } from './authenticate.ts';
 import { type BearerTokens, createBearerTokens } from './bearer-tokens.ts';
 import { type CountAuthentication, countAuthentications } from './count-authentications.ts';
 import { createIdentifyCaller } from './identify-caller.ts';
+import { createAssertIdentity, createIdentifyTo, type IdentifyTo } from './identity/assert-identity.ts';
+import type { IdentityKey } from './identity/identity-token.ts';
 import { createLimitRate } from './limit-rate.ts';
 import { createRecordDecision, type RecordDecision } from './record-decision.ts';
 import { createRequireScopes } from './require-scopes.ts';
@@ -26,8 +26,8 @@ type AccessDeps = {
   settings: DpopSettings;
   origin: string;
   table: RouteTable;
-  /** Names of the upstreams for which identities are asserted. */
-  audiences: readonly string[];
+  /** Names of all upstreams. */
+  upstreamNames: readonly string[];
   db: Kysely<unknown>;
   /** Connections that also listen for credential changes. */
   pool: Parameters<typeof createCredentialCache>[0]['pool'];
@@ -36,7 +36,11 @@ type AccessDeps = {
   log: Logger;
   limits: Limits;
   audit: Audit;
-  keys: { find: Parameters<typeof createBearerTokens>[0]['findKey']; reload: () => Promise<void> };
+  keys: {
+    find: Parameters<typeof createBearerTokens>[0]['findKey'];
+    reload: () => Promise<void>;
+    current: () => IdentityKey;
+  };
   countAuthentication: CountAuthentication;
   /** Seconds from a revocation to its refusal here. */
   observeLag: (seconds: number) => void;
@@ -49,7 +53,7 @@ export type Access = Authenticator & {
   dpop: Dpop | undefined;
   recordUse: (credentialId: string, address: string | undefined) => void;
   decisions: RecordDecision;
-  signFor: SignFor;
+  identifyTo: IdentifyTo;
   steps: Record<'identifyCaller' | 'requireScopes' | 'limitRate' | 'recordAllowed' | 'assertIdentity', Step>;
   services: Service[];
 };
@@ -74,7 +78,11 @@ export const openAccess = (deps: AccessDeps): Access => {
   const dpop = createDpop({ settings, origin, db, box, clock, failures, sourceOf });
   const { recorder, fingerprint } = audit;
   const decisions = createRecordDecision({ recorder, fingerprint, sourceOf, authenticate });
-  const signFor = createSignFor({ signers: createSigners(deps) });
+  const identifyTo = createIdentifyTo({
+    ...{ origin, box, upstreams: deps.upstreamNames, policies: table.upstreams },
+    currentKey: keys.current,
+    now: () => clock.now().getTime(),
+  });
   const identifyCaller = createIdentifyCaller({
     authenticate,
     requireProof: dpop?.requireProof,
@@ -88,20 +96,14 @@ export const openAccess = (deps: AccessDeps): Access => {
     dpop,
     recordUse: use.record,
     decisions,
-    signFor,
+    identifyTo,
     steps: {
       identifyCaller: countAuthentications(identifyCaller, deps.countAuthentication),
       requireScopes: createRequireScopes(),
       limitRate: createLimitRate({ limits: limits.rates, sourceOf }),
       recordAllowed: decisions.allow,
-      assertIdentity: createAssertIdentity(signFor),
+      assertIdentity: createAssertIdentity(identifyTo),
     },
     services: [credentials.service, use.service],
   };
-};
-
-const createSigners = ({ audiences, box, clock }: AccessDeps): Map<string, SignAssertion> => {
-  const key = box.derive('assertion');
-  const now = (): number => clock.now().getTime();
-  return new Map(audiences.map((audience) => [audience, createAssertionSigner({ key, audience, now })]));
 };

@@ -1,6 +1,8 @@
 /** What a file of routes may not say although each member by itself is well-formed. */
+import { isRuled } from './header-rules.ts';
 import { type FileRoute, methodsOf, opensToKeys, ownUpstream, type RouteFile, scopesFor } from './route-file.ts';
 import { type Method, patternOf } from './route-path.ts';
+import { identityPolicyOf, isTokenHeaderPassed } from './upstream-identity.ts';
 import { addressesIn, type UpstreamPolicy, upstreamName } from './upstream-policy.ts';
 
 type Path = (string | number)[];
@@ -22,6 +24,7 @@ export const contradictions = (file: CheckedFile): Problem[] => {
     ...problemsOfScopes(file, known),
     ...unusedUpstreams(file),
     ...problemsOfUpstreams(file),
+    ...ruledTokenHeaders(file),
     ...sameRoutes(file.routes),
     ...file.routes.flatMap((route, index) =>
       route === undefined
@@ -54,6 +57,8 @@ const problemsOfUpstreams = ({ upstreams }: CheckedFile): Problem[] =>
     const named = upstreamName.safeParse(name);
     if (!named.success) found.push([['upstreams', name], named.error.issues[0]?.message ?? '']);
     if (policy === undefined) return found;
+    if (isTokenHeaderPassed(policy.identity, policy.passHeaders))
+      found.push([['upstreams', name, 'identity', 'header'], 'passHeaders has the same field']);
     const origins = addressesIn(policy);
     if (name === ownUpstream && origins.length > 0)
       found.push([['upstreams', name, 'addresses'], 'operations of the gateway itself have no address']);
@@ -61,6 +66,17 @@ const problemsOfUpstreams = ({ upstreams }: CheckedFile): Problem[] =>
       if (origins.indexOf(origin) !== index)
         found.push([['upstreams', name, 'addresses', index], `${origin} is listed twice`]);
     return found;
+  });
+
+/** A rule of a route on the field with which the gateway states the caller. */
+const ruledTokenHeaders = ({ upstreams, routes }: CheckedFile): Problem[] =>
+  routes.flatMap((route, index): Problem[] => {
+    const rules = route?.requestHeaders;
+    const policy = route === undefined ? undefined : upstreams[route.upstream];
+    if (rules === undefined || policy === undefined) return [];
+    const { kind, header } = identityPolicyOf(route?.upstream ?? '', policy.identity);
+    if (kind !== 'jwt' || !isRuled(rules, header)) return [];
+    return [[['routes', index, 'requestHeaders'], `${header} holds the identity for this upstream`]];
   });
 
 /** Two routes of one name, or for the same host, path and method: the sequence of the file would have to decide. */

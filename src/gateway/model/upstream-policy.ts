@@ -1,6 +1,7 @@
 /** The members of an upstream in the file of routes: where it is, and the policy towards it. */
 import { z } from 'zod';
 import { mayBePassed } from './claimed-headers.ts';
+import { identityMember } from './upstream-identity.ts';
 
 /** Names of upstreams, in the settings and in the file of routes. */
 export const upstreamName = z
@@ -20,6 +21,7 @@ export const upstreamPolicy = z.strictObject({
   addresses: z.array(address).min(1).max(100).optional().meta({
     description: 'Where the service is: addresses such as `http://10.0.0.5:8081`. Those of `ORDERPASS_UPSTREAMS` win',
   }),
+  identity: identityMember,
   passHeaders: z
     .array(z.string().refine(mayBePassed, 'a field in lower case that the gateway drops by default and does not set'))
     .default([])

@@ -15,7 +15,7 @@ export const policySettings = z.strictObject({
   }),
   auth_check_audiences: names.default([]).meta({
     description:
-      'Upstreams for which /auth/check hands out the signed identity assertion, which its holder can send to them himself',
+      'Upstreams for which /auth/check answers with the identity that the gateway would send to them; who has it can send it there directly',
     env: 'ORDERPASS_AUTH_CHECK_AUDIENCES',
   }),
   legacy_status: onOff('off').meta({

@@ -43,8 +43,8 @@ export type Exchange = {
   body: 'none' | 'unread' | 'empty' | 'seen';
   /** The client waits for 100 Continue, which it gets only when its body is read. */
   awaitsContinue: boolean;
-  /** Value of the assertion header, set by the last step before forwarding. */
-  assertion: string;
+  /** Header fields that tell the upstream who calls, as a flat list; set by the last step before forwarding. */
+  identity: readonly string[];
   /** A step has answered or will answer: the remaining steps do not run. */
   answered: boolean;
   /** Code of the refusal, for the log. */
@@ -64,6 +64,8 @@ export type Asked = Pick<Exchange, 'requestId' | 'search' | 'dpop' | 'tokenInBod
 
 /** A step refuses by throwing a Fault, answers and sets `answered`, or returns, and the next step runs. */
 export type Step = (exchange: Exchange) => void | Promise<void>;
+
+const noFields: readonly string[] = [];
 
 export const createExchange = (
   req: IncomingMessage,
@@ -97,7 +99,7 @@ export const createExchange = (
     tokenInBody: false,
     body: 'none',
     awaitsContinue,
-    assertion: '',
+    identity: noFields,
     answered: false,
     refusal: undefined,
     place: undefined,

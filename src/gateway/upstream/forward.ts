@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { Fault } from '#src/contract/fault.ts';
-import type { SignFor } from '../access/assert-identity.ts';
+import type { IdentifyTo } from '../access/identity/assert-identity.ts';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
 import type { WriteFault } from '../answer/write-answer.ts';
 import { overloaded, upstreamOut, upstreamTimeout, upstreamUnreachable } from '../model/faults.ts';
@@ -22,7 +22,7 @@ type ForwardDeps = {
   /** Called for each answer as its head is passed on. */
   answered: (exchange: Exchange, status: number) => void;
   upstreams: ReadonlyMap<string, Upstream>;
-  signFor: SignFor;
+  identifyTo: IdentifyTo;
   facts: ForwardedFacts;
   edgeHeaders: EdgeHeaders;
   translate: TranslateError;
@@ -111,7 +111,7 @@ const send = (deps: ForwardDeps, sending: Sending, { address, trial }: Choice): 
 /** An error answer to HEAD has no body to translate, so the same target is asked once more with GET. */
 const askAgainWithGet = (deps: ForwardDeps, sending: Sending): void => {
   const { exchange, upstream } = sending;
-  exchange.assertion = deps.signFor(exchange, 'GET');
+  exchange.identity = deps.identifyTo(exchange, 'GET');
   sending.method = 'GET';
   sending.mayRepeat = false;
   send(deps, sending, chooseOrRefuse(upstream, false));

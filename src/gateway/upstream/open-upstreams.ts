@@ -4,6 +4,7 @@ import { honestStatus } from '../answer/legacy-status.ts';
 import type { Answers } from '../answer/open-answers.ts';
 import type { NoteDenial } from '../answer/write-answer.ts';
 import type { RouteTable } from '../model/route.ts';
+import { identityPolicyOf } from '../model/upstream-identity.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 import { createForward } from './forward.ts';
 import { createTranslateError } from './translate-errors.ts';
@@ -18,7 +19,7 @@ type UpstreamsDeps = {
   upstreams: Readonly<Record<string, string>>;
   /** Callers name the trace that a request belongs to. */
   trustsTraces?: boolean;
-  access: Pick<Access, 'authenticate' | 'decisions' | 'signFor'>;
+  access: Pick<Access, 'authenticate' | 'decisions' | 'identifyTo'>;
   answers: Answers;
   noteDenial: NoteDenial;
   answered: (exchange: Exchange, status: number) => void;
@@ -36,7 +37,7 @@ export type OpenUpstreams = {
 export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
   const { settings, origin, table, access, answers, noteDenial, answered } = deps;
   const { edgeHeaders, dialects, write, writeFault, writeHonestFault, statusFor } = answers;
-  const { signFor, decisions } = access;
+  const { identifyTo, decisions } = access;
   const { settle, refuse: auditRefusal } = decisions;
   const upstreams = createUpstreams({ policies: table.upstreams, urls: deps.upstreams }, settings, origin);
   const addresses = [...upstreams.values()].flatMap((upstream) => upstream.addresses);
@@ -44,9 +45,17 @@ export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
   const passedClaims = new Map(
     Object.entries(table.upstreams).map(([name, policy]) => [name, new Set(policy.passHeaders)]),
   );
-  const facts = { proto: protocol.slice(0, -1), host, trustsTraces: deps.trustsTraces ?? false, passedClaims };
+  const tokenHeaders = new Map(
+    Object.entries(table.upstreams)
+      .map(([name, policy]) => [name, identityPolicyOf(name, policy.identity)] as const)
+      .flatMap(([name, { kind, header }]) => (kind === 'jwt' ? [[name, header] as const] : [])),
+  );
+  const facts = {
+    ...{ proto: protocol.slice(0, -1), host, trustsTraces: deps.trustsTraces ?? false },
+    ...{ passedClaims, tokenHeaders },
+  };
   const common = { write, noteDenial, auditRefusal, dialects, scopes: table.scopes.map(({ name }) => name) };
-  const carrying = { upstreams, signFor, facts, edgeHeaders, settle, answered };
+  const carrying = { upstreams, identifyTo, facts, edgeHeaders, settle, answered };
   return {
     steps: {
       forward: createForward({

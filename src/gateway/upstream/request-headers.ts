@@ -3,7 +3,7 @@
  * may set, and claims that a proxy would make. The gateway's own fields are added after the removal, so a client cannot
  * name one of them in `Connection` to have it dropped.
  */
-import { assertionHeader, requestIdHeader } from '#src/contract/headers.ts';
+import { requestIdHeader } from '#src/contract/headers.ts';
 import { isClaimedHeader } from '../model/claimed-headers.ts';
 import { isRuled, pushSetFields } from '../model/header-rules.ts';
 import { hopByHop, reservedName } from '../model/hop-by-hop.ts';
@@ -11,7 +11,7 @@ import type { Exchange } from '../request/exchange.ts';
 
 const stopped: ReadonlySet<string> = new Set([
   ...hopByHop,
-  // Credentials: the signed assertion takes their place.
+  // Credentials: the identity of the caller takes their place.
   'authorization',
   'x-api-key',
   'x-client-id',
@@ -55,14 +55,17 @@ export type ForwardedFacts = {
   host: string;
   /** The trace context of callers is forwarded. */
   trustsTraces: boolean;
+  /** Upstream -> field that holds the token of the caller there. */
+  tokenHeaders: ReadonlyMap<string, string>;
   /** Upstream -> claims of callers that are passed on to it. */
   passedClaims: ReadonlyMap<string, ReadonlySet<string>>;
 };
 
-const isStopped = (name: string, { route }: Exchange, { passedClaims }: ForwardedFacts): boolean => {
+const isStopped = (name: string, { route }: Exchange, { passedClaims, tokenHeaders }: ForwardedFacts): boolean => {
   const plain = folded(name);
   if (stopped.has(plain) || isReserved(plain)) return true;
   if (route?.requestHeaders !== undefined && isRuled(route.requestHeaders, plain)) return true;
+  if (tokenHeaders.size > 0 && tokenHeaders.get(route?.upstream ?? '') === plain) return true;
   return isClaimedHeader(plain) && passedClaims.get(route?.upstream ?? '')?.has(name) !== true;
 };
 
@@ -95,7 +98,7 @@ export const buildRequestHeaders = (exchange: Exchange, facts: ForwardedFacts): 
   const { route } = exchange;
   if (route?.stripPrefix !== undefined) forwarded.push('x-forwarded-prefix', route.stripPrefix);
   if (route?.requestHeaders !== undefined) pushSetFields(route.requestHeaders, forwarded);
-  if (exchange.assertion !== '') forwarded.push(assertionHeader, exchange.assertion);
+  for (const field of exchange.identity) forwarded.push(field);
   if (exchange.span !== undefined || facts.trustsTraces) pushTraceContext(forwarded, exchange, facts);
   return forwarded;
 };

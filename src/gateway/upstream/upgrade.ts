@@ -5,8 +5,8 @@
 import { Agent, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import httpProxy from 'http-proxy';
-import type { SignFor } from '../access/assert-identity.ts';
 import type { Authenticate } from '../access/authenticate.ts';
+import type { IdentifyTo } from '../access/identity/assert-identity.ts';
 import { createRequireScopes } from '../access/require-scopes.ts';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
 import type { WriteFault } from '../answer/write-answer.ts';
@@ -27,7 +27,7 @@ type UpgradesDeps = {
   upstreams: ReadonlyMap<string, Upstream>;
   /** The steps of kind `upgrade` (pipeline.ts). */
   steps: readonly Step[];
-  signFor: SignFor;
+  identifyTo: IdentifyTo;
   facts: ForwardedFacts;
   edgeHeaders: EdgeHeaders;
   /** Called for each successful handshake. */
@@ -96,7 +96,7 @@ export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
     if (socket.destroyed) return;
     const tunnel = { exchange, socket, unwatch: watchForEnd(socket) };
     remember(tunnel);
-    exchange.assertion = deps.signFor(exchange, 'GET');
+    exchange.identity = deps.identifyTo(exchange, 'GET');
     const connection = await connectToUpstream(upstream);
     if (socket.destroyed) {
       endTrial(connection.choice.address.health);

@@ -267,7 +267,7 @@ test('a check that names no request, or names two, is refused with every credent
 test('the assertion is handed out only for an audience that the operator named, and fits this request alone', async () => {
   const target = `${read}?page=2`;
   const verify = createAssertionVerifier({
-    key: createSecretBox(masterKey).derive('assertion'),
+    key: createSecretBox(masterKey).derive('assertion/ordering'),
     audience: 'ordering',
     now: () => Date.now(),
   });

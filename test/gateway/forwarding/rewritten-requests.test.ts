@@ -109,7 +109,7 @@ test('A-164 the upstream gets the path without the prefix, with another one, and
 
 test('A-164 the assertion is for the target that the upstream sees', async () => {
   const verify = createAssertionVerifier({
-    key: createSecretBox(masterKey).derive('assertion'),
+    key: createSecretBox(masterKey).derive('assertion/ordering'),
     audience: 'ordering',
     now: Date.now,
   });

@@ -144,7 +144,7 @@ test('F-31 the internal listener refuses the same in its own words', async () =>
   const { db } = door.database;
   const box = createSecretBox(masterKey);
   const server = createInternalServer(
-    createCoreHandler([], { db, box, clock: systemClock, log, assertionKey: box.derive('assertion') }),
+    createCoreHandler([], { db, box, clock: systemClock, log, assertionKey: box.derive('assertion/ordering') }),
   );
   await listen(server);
   const { port } = server.address() as AddressInfo;

@@ -27,7 +27,7 @@ beforeEach(() => {
   upstream.seen.length = 0;
 });
 
-const key = createSecretBox(masterKey).derive('assertion');
+const key = createSecretBox(masterKey).derive('assertion/ordering');
 const verify = createAssertionVerifier({ key, audience: 'ordering', now: Date.now });
 
 const last = () => {

@@ -100,7 +100,7 @@ const closed = (socket: WebSocket): Promise<void> =>
 
 test('each kind of credential opens a WebSocket; the upstream gets the assertion instead of the credential', async () => {
   const verify = createAssertionVerifier({
-    key: createSecretBox(masterKey).derive('assertion'),
+    key: createSecretBox(masterKey).derive('assertion/ordering'),
     audience: 'ordering',
     now: () => Date.now(),
   });

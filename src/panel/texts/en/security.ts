@@ -198,7 +198,7 @@ export const security = {
     },
     upTo: (seq: string) => `, up to ${seq}`,
     broken: (place: string, text: string) =>
-      `The audit was tampered with or damaged at ${place}: ${text}. This is the first problem; "audit verify" on the command line lists all.`,
+      `The audit was tampered with or damaged at ${place}: ${text}. This is the first problem; the command audit verify lists all.`,
     verifications: 'Latest verifications',
     started: 'Started',
     result: 'Result',

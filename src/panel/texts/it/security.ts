@@ -205,7 +205,7 @@ export const security: Texts['security'] = {
     },
     upTo: (seq) => `, fino a ${seq}`,
     broken: (place, text) =>
-      `Il registro è stato manomesso o danneggiato in ${place}: ${text}. Questo è il primo problema; "audit verify" dalla riga di comando li elenca tutti.`,
+      `Il registro è stato manomesso o danneggiato in ${place}: ${text}. È il primo problema; il comando audit verify li elenca tutti.`,
     verifications: 'Ultime verifiche',
     started: 'Inizio',
     result: 'Esito',

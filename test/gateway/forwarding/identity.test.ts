@@ -1,0 +1,210 @@
+/** What services behind the gateway learn of the caller (interface 17). */
+import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createAssertionVerifier } from '#src/contract/assertion.ts';
+import { createSecretBox } from '#src/platform/secret-box.ts';
+import {
+  type Headers,
+  masterKey,
+  openDoor,
+  origin,
+  type PublicDoor,
+  sendRequest,
+  startUpstream,
+  type TestUpstream,
+} from '../harness/public-door.ts';
+
+let upstream: TestUpstream;
+let door: PublicDoor;
+
+const kinds = {
+  pos: { kind: 'jwt', header: 'authorization', audience: 'https://pos.example' },
+  loyalty: 'jwt',
+  crm: { kind: 'jwt', header: 'x-caller-token' },
+  plain: 'headers',
+  signed: 'assertion',
+  other: 'assertion',
+  silent: 'none',
+} as const;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  const upstreams = Object.fromEntries(
+    Object.entries(kinds).map(([name, identity]) => [name, { addresses: [upstream.url], identity }]),
+  );
+  const moreRoutes = Object.keys(kinds).flatMap((name) => [
+    {
+      id: `${name}.read`,
+      method: 'GET',
+      path: `/${name}/items`,
+      scopes: ['read:orders'],
+      upstream: name,
+      upgrade: true,
+    },
+    { id: `${name}.open`, method: 'GET', path: `/${name}/open`, access: 'public', upstream: name },
+  ]);
+  const settings = { auth_check: 'on', auth_check_audiences: ['loyalty', 'plain'] };
+  door = await openDoor(upstream.url, { table: { upstreams }, moreRoutes, settings });
+});
+
+beforeEach(() => {
+  upstream.seen.length = 0;
+});
+
+afterAll(async () => {
+  await door?.close();
+  await upstream?.close();
+});
+
+/** The header fields that the service got. */
+const seenAt = async (target: string, headers: Headers): Promise<Headers> => {
+  const { status, text } = await sendRequest(door.url, 'GET', target, { headers });
+  expect([status, text]).toEqual([200, '{"success":true}']);
+  return upstream.seen.at(-1)?.headers as Headers;
+};
+
+const verify = (token: string, audience: string) =>
+  jwtVerify(token, createRemoteJWKSet(new URL('/api/oauth/jwks', door.url)), {
+    ...{ issuer: origin, audience, algorithms: ['ES256'], typ: 'orderpass-identity+jwt' },
+    requiredClaims: ['sub', 'jti', 'iat', 'exp'],
+  });
+
+const ownNames = (headers: Headers): string[] => Object.keys(headers).filter((name) => name.startsWith('x-orderpass-'));
+
+test('A-190 a token for the service: published keys verify it, and its claims name the caller', async () => {
+  const client = await door.clientWith(['read:orders', 'write:menu']);
+  const seen = await seenAt('/pos/items', client);
+  const { payload } = await verify(seen.authorization?.replace(/^Bearer /, '') ?? '', 'https://pos.example');
+  const id = client['x-client-id'];
+  expect(payload).toMatchObject({ sub: id, client_id: id, kind: 'api_client', scope: 'read:orders write:menu' });
+  expect(payload.tenants).toEqual(['rst_1']);
+  expect(Number(payload.exp) - Number(payload.iat)).toBe(60);
+  expect(ownNames(seen)).toEqual([]);
+
+  const byKey = await verify((await seenAt('/loyalty/items', door.asKey))['x-orderpass-token'] ?? '', 'loyalty');
+  expect(byKey.payload).toMatchObject({ kind: 'api_key', tenants: ['rst_1'] });
+  expect(byKey.payload).not.toHaveProperty('client_id');
+  const byToken = await seenAt('/crm/items', await door.bearerWith(['read:orders']));
+  const { payload: narrow } = await verify(byToken['x-caller-token'] ?? '', 'crm');
+  expect(narrow).toMatchObject({ kind: 'bearer', scope: 'read:orders', client_id: door.asClient['x-client-id'] });
+});
+
+test('A-191 one signature serves many requests of a caller, and no two callers or services share one', async () => {
+  const tokenOf = async (target: string, headers: Headers): Promise<string> =>
+    (await seenAt(target, headers))['x-orderpass-token'] ?? '';
+  const first = await tokenOf('/loyalty/items', door.asKey);
+  expect(first).not.toBe('');
+  expect(await tokenOf('/loyalty/items?page=2', door.asKey)).toBe(first);
+  expect(await tokenOf('/loyalty/items', door.asClient)).not.toBe(first);
+  const wide = await tokenOf('/loyalty/items', await door.bearerWith(['read:orders', 'read:menu']));
+  expect(await tokenOf('/loyalty/items', await door.bearerWith(['read:orders']))).not.toBe(wide);
+});
+
+test('A-192 the token of a service is no access token, and an access token is none at a service', async () => {
+  const token = (await seenAt('/pos/items', door.asClient)).authorization ?? '';
+  const refused = await sendRequest(door.url, 'GET', '/pos/items', { headers: { authorization: token } });
+  expect(refused.status).toBe(401);
+  expect(refused.headers['www-authenticate']).toContain('error="invalid_token"');
+  const access = door.asBearer.authorization?.replace(/^Bearer /, '') ?? '';
+  expect(decodeProtectedHeader(access).typ).toBe('at+jwt');
+  await expect(verify(access, 'https://pos.example')).rejects.toThrow();
+  await expect(verify(token.replace(/^Bearer /, ''), 'loyalty')).rejects.toThrow(/aud/);
+});
+
+test('A-193 plain fields name the caller to a service that wants them', async () => {
+  const client = await door.clientWith(['read:orders']);
+  const seen = await seenAt('/plain/items', client);
+  const id = client['x-client-id'];
+  expect(ownNames(seen).map((name) => [name, seen[name]])).toEqual([
+    ['x-orderpass-kind', 'api_client'],
+    ['x-orderpass-id', id],
+    ['x-orderpass-client', id],
+    ['x-orderpass-tenants', 'rst_1'],
+    ['x-orderpass-scopes', 'read:orders'],
+  ]);
+  const byKey = await seenAt('/plain/items', door.asKey);
+  expect(byKey['x-orderpass-kind']).toBe('api_key');
+  expect(byKey).not.toHaveProperty('x-orderpass-client');
+});
+
+test('A-194 what a caller sends in these fields never arrives, in any spelling, on any route', async () => {
+  const forged: Headers = {};
+  const names = ['token', 'id', 'kind', 'client', 'scopes', 'tenants', 'assertion'];
+  for (const name of names) {
+    forged[`X-Orderpass-${name}`] = 'forged';
+    forged[`x_orderpass_${name}`] = 'forged';
+    forged[`X-Orderpass_${name}`] = 'forged';
+  }
+  forged['X-Caller-Token'] = 'forged';
+  forged.x_caller_token = 'forged';
+  for (const name of Object.keys(kinds))
+    for (const [target, headers] of [
+      [`/${name}/items`, { ...forged, ...door.asKey }],
+      [`/${name}/open`, forged],
+    ] as const) {
+      const seen = await seenAt(target, headers);
+      const arrived = Object.entries(seen).filter(
+        ([field]) => field.replaceAll('_', '-') !== 'x-caller-token' || name === 'crm',
+      );
+      expect(arrived.filter(([, value]) => value === 'forged')).toEqual([]);
+      if (target.endsWith('/open')) expect([ownNames(seen), seen.authorization]).toEqual([[], undefined]);
+    }
+});
+
+test('A-195 a service with its own key of assertions can speak to no other service; none gets nothing', async () => {
+  const assertion = (await seenAt('/signed/items', door.asKey))['x-orderpass-assertion'];
+  const verifierOf = (name: string, audience = name) =>
+    createAssertionVerifier({
+      ...{ key: createSecretBox(masterKey).derive(`assertion/${name}`), audience },
+      now: () => Date.now(),
+    });
+  const request = { method: 'GET', target: '/signed/items' };
+  expect(verifierOf('signed')(assertion, request)?.kind).toBe('api_key');
+  expect(verifierOf('other', 'signed')(assertion, request)).toBeUndefined();
+  expect(verifierOf('ordering', 'signed')(assertion, request)).toBeUndefined();
+  const seen = await seenAt('/silent/items', door.asKey);
+  expect([ownNames(seen), seen.authorization]).toEqual([[], undefined]);
+});
+
+test('A-190 WebSockets and /auth/check state the caller in the same way', async () => {
+  const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
+  const key = { 'sec-websocket-key': Buffer.alloc(16).toString('base64') };
+  // The service declines the upgrade, so its answer is an ordinary one.
+  await sendRequest(door.url, 'GET', '/loyalty/items', { headers: { ...door.asKey, ...upgrade, ...key } });
+  expect(upstream.seen.at(-1)?.headers.upgrade).toBe('websocket');
+  const { payload } = await verify(String(upstream.seen.at(-1)?.headers['x-orderpass-token']), 'loyalty');
+  expect(payload.kind).toBe('api_key');
+  const checked = await sendRequest(door.url, 'GET', '/auth/check/loyalty/items', { headers: door.asClient });
+  expect(checked.status).toBe(200);
+  const stated = await verify(String(checked.headers['x-orderpass-token']), 'loyalty');
+  expect(stated.payload.sub).toBe(door.asClient['x-client-id']);
+  expect(checked.headers['x-orderpass-client']).toBe(door.asClient['x-client-id']);
+  const plain = await sendRequest(door.url, 'GET', '/auth/check/plain/items', { headers: door.asClient });
+  expect(plain.headers['x-orderpass-id']).toBe(door.asClient['x-client-id']);
+});
+
+test('A-196 a wrong identity in the route table is named with its path', async () => {
+  const open = (identity: unknown, passHeaders: string[] = [], requestHeaders?: object) =>
+    openDoor(upstream.url, {
+      table: { upstreams: { pos: { addresses: [upstream.url], identity, passHeaders } } },
+      moreRoutes: [
+        {
+          id: 'pos',
+          method: 'GET',
+          path: '/pos',
+          scopes: [],
+          upstream: 'pos',
+          ...(requestHeaders && { requestHeaders }),
+        },
+      ],
+    });
+  await expect(open('token')).rejects.toThrow(/upstreams\.pos\.identity/);
+  await expect(open({ kind: 'jwt', header: 'Host' })).rejects.toThrow(/upstreams\.pos\.identity/);
+  await expect(open({ kind: 'jwt', header: 'x-forwarded-for' })).rejects.toThrow(/upstreams\.pos\.identity/);
+  await expect(open({ kind: 'headers', audience: 'a' })).rejects.toThrow(/only `jwt` has this member/);
+  await expect(open({ kind: 'jwt', header: 'x-user' }, ['x-user'])).rejects.toThrow(/passHeaders has the same field/);
+  await expect(open({ kind: 'jwt', header: 'x-caller' }, [], { set: { 'x-caller': 'a' } })).rejects.toThrow(
+    /routes\.\d+\.requestHeaders: x-caller holds the identity/,
+  );
+  await expect(open({ kind: 'jwt', audience: origin })).rejects.toThrow(/access tokens have the address/);
+});
