@@ -43,6 +43,9 @@ export type Program = {
 
 const graceMs = 3_000;
 
+/** Gateways use most of their connections to the core within this time. */
+const coreDrainMs = 500;
+
 /** What every part of a role needs to start. */
 type Context = {
   settings: Settings;
@@ -118,7 +121,7 @@ const startInternal = async (context: Context): Promise<Internal> => {
   const server = createInternalServer(handler, certificates.createInternalServer);
   // Loopback, or the private network that the operator named: the core trusts assertions, not addresses.
   const listener = await listen(server, settings.internal_host, settings.internal_port);
-  closers.add(() => listener.close(graceMs));
+  closers.add(() => listener.close(graceMs, coreDrainMs));
   if (!runsOrdering(settings)) return { listener, core: undefined };
   if (certificates.createInternalServer === undefined || !runsGateway(settings)) return { listener, core: listener };
   // The certificate names the host of other processes. The gateway of this one needs no TLS to reach its own core.

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { RequestListener, Server, ServerOptions } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import Koa, { type Middleware } from 'koa';
 import { assertionKeyLabel, createAssertionVerifier } from '#src/contract/assertion.ts';
@@ -22,7 +22,12 @@ import type { Installation } from '../installation/installation.ts';
 import { orderingAudience } from '../settings/ordering-audience.ts';
 import { type CreateServer, createPlainServer } from './certificates.ts';
 
-export type Listener = { url: string; port: number; close(graceMs: number): Promise<void> };
+export type Listener = {
+  url: string;
+  port: number;
+  /** `drainMs`: how long idle connections stay open, see `drain`. */
+  close(graceMs: number, drainMs?: number): Promise<void>;
+};
 
 export const listen = async (server: Server, host: string, port: number): Promise<Listener> => {
   const sockets = new Set<Socket>();
@@ -43,22 +48,49 @@ export const listen = async (server: Server, host: string, port: number): Promis
   return {
     url: `${scheme}://${name}:${taken}`,
     port: taken,
-    close: (graceMs) => closeWithin(server, sockets, graceMs),
+    close: (graceMs, drainMs = 0) => closeWithin(server, sockets, { graceMs, drainMs }),
   };
 };
 
 /** The HTTP server does not know a connection before its TLS handshake has ended, so all sockets are destroyed here. */
-const closeWithin = (server: Server, sockets: ReadonlySet<Socket>, graceMs: number): Promise<void> =>
+const closeWithin = (
+  server: Server,
+  sockets: ReadonlySet<Socket>,
+  { graceMs, drainMs }: { graceMs: number; drainMs: number },
+): Promise<void> =>
   new Promise((resolve) => {
     const force = setTimeout(() => {
       for (const socket of sockets) socket.destroy();
     }, graceMs);
-    server.close(() => {
+    const stopDraining = drain(server, drainMs);
+    stopListening(server, () => {
       clearTimeout(force);
+      stopDraining();
       resolve();
     });
-    server.closeIdleConnections();
   });
+
+/** `close` of an HTTP server would also close its idle connections at once. */
+const stopListening = (server: Server, closed: () => void): void => {
+  NetServer.prototype.close.call(server, closed);
+};
+
+const idleEveryMs = 50;
+
+/**
+ * A client may be sending a request over an idle connection just as it is closed, and cannot know whether the request was
+ * carried out. So for `drainMs` each answer announces the end of its connection, and only then idle connections are closed.
+ */
+const drain = (server: Server, drainMs: number): (() => void) => {
+  server.prependListener('request', (_request, response) => {
+    response.shouldKeepAlive = false;
+  });
+  let timer = setTimeout(() => {
+    server.close();
+    timer = setInterval(() => server.closeIdleConnections(), idleEveryMs);
+  }, drainMs);
+  return () => clearTimeout(timer);
+};
 
 type CoreDeps = Pick<OperationDeps, 'db' | 'box' | 'clock' | 'serveLongWork'> & {
   log: Logger;
