@@ -12,6 +12,7 @@ import { keyCommands } from './commands/clients/key.ts';
 import { policyCommands } from './commands/clients/policy.ts';
 import { signingKeyCommands } from './commands/clients/signing-key.ts';
 import { tokenCommands } from './commands/clients/token.ts';
+import { usageCommand } from './commands/clients/usage.ts';
 import { configCommands } from './commands/program/config.ts';
 import { migrateCommand } from './commands/program/migrate.ts';
 import { routesCommands } from './commands/program/routes.ts';
@@ -57,6 +58,7 @@ export const createProgram = (output: Output): Command => {
     keyCommands,
     clientCommands,
     tokenCommands,
+    usageCommand,
     auditCommands,
     signingKeyCommands,
     endpointCommands,

@@ -11,6 +11,7 @@ const table = {
   INVALID_KEY: [401, 401, 'client', 'API key refused'],
   RESTAURANT_NOT_FOUND: [401, 401, 'client', 'Restaurant is gone'],
   API_DISABLED: [403, 403, 'client', 'API access is off'],
+  ADDRESS_NOT_ALLOWED: [403, 403, 'client', 'Address not allowed'],
   INSUFFICIENT_SCOPE: [403, 403, 'client', 'Scope missing'],
   UNAUTHORIZED: [403, 403, 'client', 'Not allowed'],
   MISSING_PARAMETER: [400, 200, 'client', 'Parameter missing'],

@@ -48,6 +48,7 @@ import { upstreamNames } from './upstream/upstreams.ts';
 import { createAnswerSelf } from './whoami/answer-self.ts';
 import { createDenialLog } from './whoami/denial-log.ts';
 
+export { type CallerUsage, reportCallerUsage, reportUsage } from './access/quotas/report-usage.ts';
 export { openExternalHeads } from './audit/chain/external-heads.ts';
 export { type AuditAction, auditActions } from './audit/event/event.ts';
 export { type FoundEvent, toEcs } from './audit/event/found-event.ts';
@@ -76,6 +77,7 @@ export { newestClientUse } from './credentials/lookup/use-store.ts';
 export { listOpenTenants } from './credentials/show/key-page-store.ts';
 export { listLiveCredentials } from './credentials/show/live-credentials.ts';
 export { pageClients, pageGrants } from './credentials/show/page-clients.ts';
+export { readBounds } from './credentials/show/show-bounds.ts';
 export { createKeyViews } from './credentials/show/show-keys.ts';
 export { attachDoor } from './edge/attach-door.ts';
 export { gatewayServerOptions } from './edge/client-error.ts';
@@ -88,6 +90,7 @@ export { readHashedTrace, readTrace } from './incident/read-trace.ts';
 export { revokeHashed, revokeTraced } from './incident/revoke-traced.ts';
 export type { Traced } from './incident/trace-credential.ts';
 export { createSourceOf } from './limits/source-address.ts';
+export { limitNames, type OwnLimits } from './model/own-limits.ts';
 export { rotateSigningKey } from './oauth/keys/rotate-signing-key.ts';
 export { revokePresentedToken } from './oauth/revoke-presented-token.ts';
 export { reportClientUse } from './policy/client-use.ts';
@@ -162,7 +165,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     tryScopes: createTryScopes({ noteDryRun: dryRuns.note }),
     limitBody: createLimitBody(),
     rewriteTarget,
-    answerSelf: createAnswerSelf({ db, table, policies: limits.rates.policies, denials, write: answers.write }),
+    answerSelf: createAnswerSelf({ db, clock, table, denials, write: answers.write }),
     ...upstreams.steps,
   };
   const upgrades = upstreams.openUpgrades(stepsFor('upgrade', steps));
@@ -194,6 +197,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
       limits.close();
       upgrades.close();
       await upstreams.close();
+      await access.close();
     },
   };
 };

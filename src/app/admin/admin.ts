@@ -6,7 +6,14 @@ import { userInfo } from 'node:os';
 import { assertionKeyLabel } from '#src/contract/assertion.ts';
 import { Fault } from '#src/contract/fault.ts';
 import { loadScopeNames, readRouteTable, routesFileOf } from '#src/gateway/config.ts';
-import { createCredentials, revokePresentedToken, rotateSigningKey } from '#src/gateway/index.ts';
+import {
+  createCredentials,
+  readBounds,
+  reportCallerUsage,
+  reportUsage,
+  revokePresentedToken,
+  rotateSigningKey,
+} from '#src/gateway/index.ts';
 import type { Logger } from '#src/platform/log.ts';
 import { type Installation, openInstallation } from '../installation/installation.ts';
 import { allMigrations } from '../installation/migrations.ts';
@@ -19,7 +26,16 @@ import { createUsersAdmin } from './admin-users.ts';
 import { createWebhooksAdmin } from './admin-webhooks.ts';
 
 /** The formats of an export, the most events that one search returns, and the type of an event and of a trace. */
-export { exportFormats, type FoundEvent, searchLimitMax, type Traced, toEcs } from '#src/gateway/index.ts';
+export {
+  type CallerUsage,
+  exportFormats,
+  type FoundEvent,
+  limitNames,
+  type OwnLimits,
+  searchLimitMax,
+  type Traced,
+  toEcs,
+} from '#src/gateway/index.ts';
 export type { LocationTerms } from '#src/ordering/index.ts';
 export { roles as roleNames } from '#src/staff/index.ts';
 
@@ -47,6 +63,7 @@ const createAdmin = (installation: Installation, settings: Settings) => {
     disableClient: credentials.disableClient,
     /** All other changes of credentials (src/gateway/credentials). */
     credentials,
+    ...usageAdmin({ db: store.db, clock }),
     revokeToken: (token: string) => revokePresentedToken({ db: store.db, box, clock }, token, actor),
     rotateSigningKey: () => rotateSigningKey({ db: store.db, box, clock, actor }),
     /** Base64. VALIDATION_ERROR when no upstream of this name gets assertions. */
@@ -71,6 +88,13 @@ const getsAssertions = (identity: unknown): boolean => {
   const kind = typeof identity === 'object' && identity !== null && 'kind' in identity ? identity.kind : identity;
   return kind === undefined || kind === 'assertion';
 };
+
+/** Limits of credentials, and what they used. Counts and limits only, so a reading is not in the audit. */
+const usageAdmin = (deps: Parameters<typeof reportUsage>[0]) => ({
+  readBounds: (kind: 'client' | 'key', id: string) => readBounds(deps.db, kind, id),
+  reportUsage: (asked: Parameters<typeof reportUsage>[1]) => reportUsage(deps, asked),
+  reportCallerUsage: (asked: Parameters<typeof reportCallerUsage>[1]) => reportCallerUsage(deps, asked),
+});
 
 /** The user of the command line, for the audit; a container may have no name for its user. */
 const userName = (): string => {

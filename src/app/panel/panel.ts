@@ -4,6 +4,7 @@ import { createPanel, type Panel } from '#src/panel/index.ts';
 import { listenOn } from '#src/platform/db/listen.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
 import { startStaff } from '../admin/staff.ts';
+import { createLimitPorts } from './limit-ports.ts';
 import type { PortDeps } from './port-deps.ts';
 import { createRestaurantPorts } from './restaurant-ports.ts';
 import { createSecurityPorts } from './security-ports.ts';
@@ -34,6 +35,7 @@ export const startPanel = (deps: PortDeps): Panel | undefined => {
       staff,
       restaurant: createRestaurantPorts(deps),
       support: createSupportPorts(deps),
+      limits: createLimitPorts(deps),
       security: createSecurityPorts(deps),
     },
   });

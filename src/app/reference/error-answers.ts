@@ -12,6 +12,7 @@ const general: readonly FaultCode[] = [
   'INVALID_KEY',
   'RESTAURANT_NOT_FOUND',
   'API_DISABLED',
+  'ADDRESS_NOT_ALLOWED',
   'INSUFFICIENT_SCOPE',
   'UNAUTHORIZED',
   'REQUEST_TIMEOUT',

@@ -6,6 +6,8 @@ export const faultTexts: Readonly<Record<FaultCode, string>> = {
   INVALID_KEY: 'The API key is unknown, revoked or expired, or it was used for another restaurant.',
   RESTAURANT_NOT_FOUND: 'The restaurant that the credential belongs to no longer exists.',
   API_DISABLED: 'API access is switched off for this restaurant; it can be switched on in its settings.',
+  ADDRESS_NOT_ALLOWED:
+    'The credential is right, but it may not be used from this address. Have the address added, or call from one of its networks.',
   INSUFFICIENT_SCOPE: 'The credential lacks scopes; missing_scopes names exactly those.',
   UNAUTHORIZED: 'The restaurant is not granted to the client, or the credential is quarantined.',
   MISSING_PARAMETER: 'A required parameter is missing. errors names every fault of the request at once.',

@@ -49,11 +49,21 @@ export const createOutput = (options: { json: boolean }) => {
 /** The members with a value, as `name=value` after the id. */
 export const toLine = (item: Readonly<Record<string, unknown>>): string =>
   Object.entries(item)
-    .filter(([, value]) => value !== null && value !== '')
+    .filter(([, value]) => value !== null && value !== '' && !isEmptyObject(value))
     .map(([name, value], index) => (index === 0 ? String(value) : `${name}=${toText(value)}`))
     .join('  ');
 
 const toText = (value: unknown): string => {
-  const text = Array.isArray(value) ? value.join(',') : String(value);
+  const text = Array.isArray(value) ? value.join(',') : isObject(value) ? pairsOf(value) : String(value);
   return /\s/.test(text) ? JSON.stringify(text) : text;
 };
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isEmptyObject = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0;
+
+const pairsOf = (value: object): string =>
+  Object.entries(value)
+    .map(([name, member]) => `${name}:${member}`)
+    .join(',');

@@ -5,7 +5,8 @@
 
 import type { Socket } from 'node:net';
 import type { RequireProof } from '../dpop/require-proof.ts';
-import { tokenInBody } from '../model/faults.ts';
+import type { CheckAddress } from '../limits/check-address.ts';
+import { addressNotAllowed, tokenInBody } from '../model/faults.ts';
 import type { Principal } from '../model/principal.ts';
 import { denialRoute, mayBeAnonymous, ownUpstream } from '../model/route.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
@@ -21,6 +22,7 @@ export type IdentifyCallerDeps = {
   authenticate: Authenticate;
   /** Undefined: tokens bound to a key are not accepted. */
   requireProof: RequireProof | undefined;
+  checkAddress: CheckAddress;
   /** Called for each accepted credential, with the address of the peer. */
   recordUse: (credentialId: string, address: string | undefined) => void;
 };
@@ -33,8 +35,12 @@ const admittedTo = ({ route }: Exchange): Admitted => {
 
 const searchedBytesMax = 64 * 1024;
 
-export const createIdentifyCaller = ({ authenticate, requireProof, recordUse }: IdentifyCallerDeps): Step => {
+export const createIdentifyCaller = (deps: IdentifyCallerDeps): Step => {
+  const { authenticate, requireProof, checkAddress, recordUse } = deps;
+  /** Last, so that the answer tells only the holder of a right credential where it may be used from. */
   const accept = (exchange: Exchange, principal: Principal): void => {
+    const elsewhere = checkAddress(principal, exchange.req);
+    if (elsewhere !== undefined) throw addressNotAllowed(principal.id, elsewhere);
     exchange.principal = principal;
     recordUse(principal.credentialId, exchange.req.socket.remoteAddress);
   };

@@ -9,6 +9,9 @@ import type { Exchange, Step } from '../request/exchange.ts';
 
 const unitsByClass: Readonly<Record<Route['class'], number>> = { R: 1, W: 2, H: 20 };
 
+/** Units of a request once its route is known. */
+export const unitsOf = ({ route }: Exchange): number => (route === undefined ? 0 : unitsByClass[route.class]);
+
 /** Requests without a credential have the limits of their source address together. */
 export const createLimitRate = ({
   limits,
@@ -22,7 +25,7 @@ export const createLimitRate = ({
     if (route === undefined || (principal === undefined && !mayBeAnonymous(route)))
       throw new Error('cannot charge units before the route and the caller are known');
     const caller = principal === undefined ? `address:${sourceOf(exchange.req)}` : principal.id;
-    const standing = limits.charge(caller, unitsByClass[route.class]);
+    const standing = limits.charge(caller, unitsOf(exchange));
     if (standing instanceof Promise) return standing.then((decided) => applyStanding(exchange, decided));
     applyStanding(exchange, standing);
   };

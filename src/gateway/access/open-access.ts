@@ -9,6 +9,7 @@ import { type CredentialCache, createCredentialCache } from '../credentials/look
 import { createCredentialUse } from '../credentials/lookup/count-use.ts';
 import type { DpopSettings } from '../dpop/config.ts';
 import { createDpop, type Dpop } from '../dpop/dpop.ts';
+import { type CheckAddress, createCheckAddress } from '../limits/check-address.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { RouteTable } from '../model/route.ts';
 import type { Step } from '../request/exchange.ts';
@@ -18,7 +19,9 @@ import { type CountAuthentication, countAuthentications } from './count-authenti
 import { createIdentifyCaller } from './identify-caller.ts';
 import { createAssertIdentity, createIdentifyTo, type IdentifyTo } from './identity/assert-identity.ts';
 import type { IdentityKey } from './identity/identity-token.ts';
-import { createLimitRate } from './limit-rate.ts';
+import { createLimitRate, unitsOf } from './limit-rate.ts';
+import { createLimitUse } from './quotas/limit-use.ts';
+import { openQuotas } from './quotas/open-quotas.ts';
 import { createRecordDecision, type RecordDecision } from './record-decision.ts';
 import { createRequireScopes } from './require-scopes.ts';
 
@@ -52,10 +55,13 @@ export type Access = Authenticator & {
   /** Undefined: the operator has DPoP off. */
   dpop: Dpop | undefined;
   recordUse: (credentialId: string, address: string | undefined) => void;
+  checkAddress: CheckAddress;
   decisions: RecordDecision;
   identifyTo: IdentifyTo;
   steps: Record<'identifyCaller' | 'requireScopes' | 'limitRate' | 'recordAllowed' | 'assertIdentity', Step>;
   services: Service[];
+  /** Returns what is held of quotas. */
+  close(): Promise<void>;
 };
 
 export const openAccess = (deps: AccessDeps): Access => {
@@ -83,8 +89,11 @@ export const openAccess = (deps: AccessDeps): Access => {
     currentKey: keys.current,
     now: () => clock.now().getTime(),
   });
+  const { quotas, usage, ...quotaParts } = openQuotas({ db, clock, log });
+  const checkAddress = createCheckAddress({ addressOf: limits.addressOf, noteElsewhere: usage.countElsewhere });
   const identifyCaller = createIdentifyCaller({
     authenticate,
+    checkAddress,
     requireProof: dpop?.requireProof,
     recordUse: use.record,
   });
@@ -95,15 +104,22 @@ export const openAccess = (deps: AccessDeps): Access => {
     tokens,
     dpop,
     recordUse: use.record,
+    checkAddress,
     decisions,
     identifyTo,
     steps: {
       identifyCaller: countAuthentications(identifyCaller, deps.countAuthentication),
       requireScopes: createRequireScopes(),
-      limitRate: createLimitRate({ limits: limits.rates, sourceOf }),
+      limitRate: createLimitUse({
+        limitRate: createLimitRate({ limits: limits.rates, sourceOf }),
+        unitsOf,
+        quotas,
+        usage,
+      }),
       recordAllowed: decisions.allow,
       assertIdentity: createAssertIdentity(identifyTo),
     },
-    services: [credentials.service, use.service],
+    services: [credentials.service, use.service, ...quotaParts.services],
+    close: quotaParts.close,
   };
 };

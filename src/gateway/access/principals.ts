@@ -55,6 +55,8 @@ export const createPrincipals = (deps: PrincipalsDeps) => {
       tenants: record.tenants,
       tenantsDisabled: record.tenantsDisabled,
       scopes,
+      ...(record.limits !== null && { limits: record.limits }),
+      ...(record.allowIp !== null && { allowIp: record.allowIp }),
       asserted: {
         kind,
         id,

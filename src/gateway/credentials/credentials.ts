@@ -5,18 +5,24 @@
  */
 import { validationFault } from '#src/contract/fault.ts';
 import { newApiKey, newClientId } from '../model/credential-values.ts';
+import type { OwnLimits } from '../model/own-limits.ts';
 import { change, noteChange, noteState, storedForm, type Tx } from './change/change.ts';
+import { applyAllowIp, applyLimits, limitChanges } from './change/limits.ts';
 import { type IssuedKey, type IssuedSecret, issueSecret, rotations } from './change/rotation.ts';
 import { stateChanges } from './change/states.ts';
 import * as store from './lookup/credential-store.ts';
 import { credentialViews } from './show/show-credentials.ts';
 import { assertFound, type CredentialsDeps } from './state/credentials-deps.ts';
+import type { LimitedKind } from './state/limit-store.ts';
 import { updateClientDpop, updateClientIntrospection } from './state/state-store.ts';
 
 export type { CredentialsDeps } from './state/credentials-deps.ts';
 
-export type NewApiKey = { tenant: string; name: string; expires?: Date };
-export type NewClient = {
+/** `allowIp`: addresses and networks in CIDR notation; without it everywhere. `limits`: beside the defaults. */
+type NewBounds = { allowIp?: readonly string[]; limits?: OwnLimits };
+
+export type NewApiKey = NewBounds & { tenant: string; name: string; expires?: Date };
+export type NewClient = NewBounds & {
   name: string;
   tenants: readonly string[];
   /** Null, as without it: all scopes, including future ones. */
@@ -35,6 +41,7 @@ export const createCredentials = (deps: CredentialsDeps) => ({
   ...clientChanges(deps),
   ...secretChanges(deps),
   ...stateChanges(deps),
+  ...limitChanges(deps),
   ...rotations(deps),
   ...credentialViews(deps),
 });
@@ -72,7 +79,7 @@ const tenantChanges = (deps: CredentialsDeps) => ({
 });
 
 const keyChanges = (deps: CredentialsDeps) => ({
-  createApiKey: ({ tenant, name, expires }: NewApiKey, tx?: Tx): Promise<IssuedKey> =>
+  createApiKey: ({ tenant, name, expires, ...bounds }: NewApiKey, tx?: Tx): Promise<IssuedKey> =>
     change(deps, tx, async (inner) => {
       assertFound(await store.tenantExists(inner, tenant), 'tenant', tenant);
       const { id, value } = newApiKey();
@@ -80,6 +87,7 @@ const keyChanges = (deps: CredentialsDeps) => ({
       const created = deps.clock.now();
       await store.insertApiKey(inner, { tenant, keyId: id, name, ...stored, created, expires: expires ?? null });
       await noteChange(deps, inner, { action: 'key.created', kind: 'api_key', credential_id: id, tenants: [tenant] });
+      await applyBounds(deps, inner, 'key', id, bounds);
       return { keyId: id, value };
     }),
 
@@ -89,6 +97,17 @@ const keyChanges = (deps: CredentialsDeps) => ({
       await noteState(deps, inner, { kind: 'api_key', credential: keyId, state: 'revoked', reason });
     }),
 });
+
+const applyBounds = async (
+  deps: CredentialsDeps,
+  tx: Tx,
+  kind: LimitedKind,
+  id: string,
+  { allowIp, limits }: NewBounds,
+): Promise<void> => {
+  if (limits !== undefined) await applyLimits(deps, tx, kind, id, limits);
+  if (allowIp !== undefined) await applyAllowIp(deps, tx, kind, id, allowIp);
+};
 
 const assertScopesExist = (deps: CredentialsDeps, scopes: readonly string[]): void => {
   const unknown = scopes.filter((scope) => deps.scopes?.includes(scope) === false);
@@ -100,7 +119,7 @@ const assertScopesExist = (deps: CredentialsDeps, scopes: readonly string[]): vo
 
 const clientChanges = (deps: CredentialsDeps) => ({
   createClient: (
-    { name, tenants, scopes = null, mayIntrospect, dpopRequired = false }: NewClient,
+    { name, tenants, scopes = null, mayIntrospect, dpopRequired = false, ...bounds }: NewClient,
     tx?: Tx,
   ): Promise<IssuedSecret & { clientId: string }> =>
     change(deps, tx, async (inner) => {
@@ -114,6 +133,7 @@ const clientChanges = (deps: CredentialsDeps) => ({
         await store.insertGrant(inner, clientId, tenant, created);
       }
       await noteChange(deps, inner, { action: 'client.created', client_id: clientId, tenants, scopes: scopes ?? [] });
+      await applyBounds(deps, inner, 'client', clientId, bounds);
       const secret = await issueSecret(deps, inner, clientId, null);
       return { clientId, ...secret };
     }),

@@ -3,9 +3,15 @@ import type { Kv } from '#src/platform/kv/index.ts';
 import type { LimitsSettings } from './config.ts';
 import { createFailureBudget, type FailureBudget } from './failure-budget.ts';
 import { createRateLimits, type RateLimits } from './rate-limits.ts';
-import { createSourceOf, type SourceOf } from './source-address.ts';
+import { type AddressOf, createAddressOf, createSourceOf, type SourceOf } from './source-address.ts';
 
-export type Limits = { rates: RateLimits; failures: FailureBudget; sourceOf: SourceOf; close(): void };
+export type Limits = {
+  rates: RateLimits;
+  failures: FailureBudget;
+  sourceOf: SourceOf;
+  addressOf: AddressOf;
+  close(): void;
+};
 
 export const createLimits = (settings: LimitsSettings, kv: Kv): Limits => {
   const rates = createRateLimits({
@@ -21,5 +27,6 @@ export const createLimits = (settings: LimitsSettings, kv: Kv): Limits => {
     rates.close();
     failures.close();
   };
-  return { rates, failures, sourceOf: createSourceOf(settings.trusted_proxy_hops), close };
+  const { trusted_proxy_hops: hops } = settings;
+  return { rates, failures, sourceOf: createSourceOf(hops), addressOf: createAddressOf(hops), close };
 };

@@ -7,6 +7,7 @@ import { openWindow, type RatePolicy, type RateWindow, secondsLeft } from './rat
 export type RateStanding = {
   /** RateLimit-Policy and RateLimit, as names and values in turn. */
   headers: readonly string[];
+  policies: readonly RatePolicy[];
   /** One figure per policy. */
   remaining: readonly number[];
   resetSeconds: readonly number[];
@@ -108,5 +109,5 @@ export const standingOf = (
     resetSeconds.push(window === undefined ? windowSeconds : secondsLeft(window.endsAtMs, nowMs));
   }
   const headers = ['ratelimit-policy', policyText, 'ratelimit', limitField(meters, remaining, resetSeconds)];
-  return { headers, remaining, resetSeconds, retryAfterSeconds };
+  return { headers, policies: meters, remaining, resetSeconds, retryAfterSeconds };
 };

@@ -1,6 +1,7 @@
-/** Pure: the source address of a request, in the form in which failures are counted. */
+/** Pure: the source of a request: its address, and the network in which failures are counted. */
 import type { IncomingMessage } from 'node:http';
 import { isIPv4, isIPv6 } from 'node:net';
+import { plainAddress } from './address-list.ts';
 
 /** An IPv4 address, or the first 64 bits of an IPv6 one, since a holder of one address has the whole network. */
 export type SourceOf = (req: IncomingMessage) => string;
@@ -24,9 +25,26 @@ export const createSourceOf = (hops: number): SourceOf => {
     if (hops === 0) return peer;
     const given = req.headers['x-forwarded-for'];
     if (given === undefined) return peer;
-    const seen = (Array.isArray(given) ? given.join(',') : given).split(',');
-    return networkOf(withoutPort((seen[Math.max(0, seen.length - hops)] ?? '').trim())) ?? peer;
+    return networkOf(seenBehind(given, hops)) ?? peer;
   };
+};
+
+/** The whole address, an IPv4-mapped one as IPv4; undefined when the client is gone. */
+export type AddressOf = (req: IncomingMessage) => string | undefined;
+
+/** The same source as that of `createSourceOf`, with all its bits. */
+export const createAddressOf =
+  (hops: number): AddressOf =>
+  (req) => {
+    const given = hops === 0 ? undefined : req.headers['x-forwarded-for'];
+    const seen = given === undefined ? undefined : plainAddress(seenBehind(given, hops));
+    return seen ?? plainAddress(req.socket.remoteAddress ?? '');
+  };
+
+/** The entry of X-Forwarded-For that the outermost of the operator's proxies appended. */
+const seenBehind = (given: string | string[], hops: number): string => {
+  const seen = (Array.isArray(given) ? given.join(',') : given).split(',');
+  return withoutPort((seen[Math.max(0, seen.length - hops)] ?? '').trim());
 };
 
 /** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */

@@ -1,5 +1,6 @@
 /** Every refusal of the gateway itself. Codes and statuses are those of interface 6.1. */
 import { Fault, type FaultOptions, validationFault } from '#src/contract/fault.ts';
+import { TracedFault } from './traced-fault.ts';
 
 export const noSuchOperation = (): Fault => new Fault('INVALID_ACTION', 'No such operation');
 
@@ -102,6 +103,29 @@ export const rateLimited = (retryAfterSeconds: number): Fault =>
     `Too many requests; try again in ${retryAfterSeconds} s`,
     tooMany(retryAfterSeconds),
   );
+
+/** A quota lasts for hours or days, so the text says which one it is and when it begins again. */
+export const quotaUsedUp = (period: 'day' | 'month', quota: number, endsMs: number, retryAfterSeconds: number): Fault =>
+  new Fault(
+    'RATE_LIMIT_EXCEEDED',
+    `The quota of ${quota} units for this ${period} (UTC) is used up; the next ${period} begins at ${new Date(endsMs).toISOString().replace('.000Z', 'Z')}`,
+    tooMany(retryAfterSeconds),
+  );
+
+/** `address`: as the gateway saw it, which helps the holder when a proxy is in between. */
+export const addressText = (address: string): string =>
+  `This credential may not be used from ${address}; its holder can have the address added`;
+
+/**
+ * 403 and not 401: the credential is right, and a client that gets 401 would fetch a new token again and again without effect
+ * (RFC 9110 sections 15.5.2 and 15.5.4, RFC 6750 section 3.1).
+ */
+export const addressNotAllowed = (callerId: string, address: string): Fault =>
+  new TracedFault('ADDRESS_NOT_ALLOWED', addressText(address), {
+    callerId,
+    reason: 'address_not_allowed',
+    detail: { address },
+  });
 
 export const tooManyFailures = (retryAfterSeconds: number): Fault =>
   new Fault(

@@ -1,5 +1,6 @@
 /** The caller behind a credential. Immutable; shared by all requests of one cached credential. */
 import type { AssertedCaller } from '#src/contract/assertion.ts';
+import type { OwnLimits } from './own-limits.ts';
 
 export type CredentialKind = 'api_key' | 'api_client' | 'bearer';
 
@@ -17,6 +18,10 @@ export type Principal = {
   tenants: readonly string[];
   tenantsDisabled: readonly string[];
   scopes: ReadonlySet<string>;
+  /** Its own limits beside the defaults; missing: it has none. */
+  limits?: OwnLimits;
+  /** Networks that it may be used from, as CIDR; missing: from everywhere. */
+  allowIp?: readonly string[];
   /** The identity that upstreams get. One object for all tokens of a client with the same scopes, like the lists above. */
   asserted: AssertedCaller;
 };

@@ -16,6 +16,7 @@ export const denialReasons = [
   'restaurant_gone',
   'restaurant_not_granted',
   'api_disabled',
+  'address_not_allowed',
   'scope_missing',
   'rate_limited',
   'parameters',

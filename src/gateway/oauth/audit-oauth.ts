@@ -60,7 +60,7 @@ export const createAuditOAuth = ({ recorder, fingerprint, sourceOf, countToken }
         action: 'token.refused',
         outcome: 'failure',
         ...requestOf(ctx, sourceOf),
-        reason: refusal.error,
+        reason: refusal.code === 'ADDRESS_NOT_ALLOWED' ? 'address_not_allowed' : refusal.error,
         // An unproven claim is kept only when it is a client id, since it may also be a secret in the wrong field.
         client_id: claimed !== undefined && isClientId(claimed) ? claimed : null,
       });

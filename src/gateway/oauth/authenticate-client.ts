@@ -5,8 +5,9 @@ import type { SecretBox } from '#src/platform/secret-box.ts';
 import type { CredentialCache } from '../credentials/lookup/cache.ts';
 import { type ClientRecord, provesClient } from '../credentials/lookup/records.ts';
 import { clientKeyName } from '../credentials/show/show-credentials.ts';
+import type { CheckAddress } from '../limits/check-address.ts';
 import { quarantineText } from '../model/faults.ts';
-import { invalidClient, OAuthRefusal } from './oauth-answers.ts';
+import { addressRefused, invalidClient, OAuthRefusal } from './oauth-answers.ts';
 import { type ClientProof, readClientProof } from './read-client-proof.ts';
 import type { Form } from './read-token-request.ts';
 import { clientOfAssertion, type VerifyAssertionDeps, verifyAssertion } from './verify-assertion.ts';
@@ -16,11 +17,15 @@ export type AuthenticateClientDeps = {
   clock: Clock;
   credentials: Pick<CredentialCache, 'findClient'>;
   assertions: VerifyAssertionDeps;
+  checkAddress: CheckAddress;
   /** Called for each proven credential, with the address of the peer. */
   recordUse: (credentialId: string, address: string | undefined) => void;
 };
 
-/** Rejects with invalid_request, invalid_client, or unauthorized_client for a quarantined client or secret. */
+/**
+ * Rejects with invalid_request, invalid_client, or unauthorized_client: for a quarantined client or secret, and for a call from
+ * an address outside the client's list.
+ */
 export type AuthenticateClient = (req: IncomingMessage, form: Form) => Promise<ProvenClient>;
 
 export type ProvenClient = {
@@ -40,6 +45,9 @@ export const createAuthenticateClient = (deps: AuthenticateClientDeps): Authenti
     const proof = readClientProof(form, req.rawHeaders);
     const proven = await prove(proof);
     if (proven === undefined) throw invalidClient();
+    const { clientId: id, allowIp } = proven.record;
+    const elsewhere = deps.checkAddress({ id, allowIp: allowIp ?? undefined }, req);
+    if (elsewhere !== undefined) throw addressRefused(elsewhere);
     deps.recordUse(proven.credentialId, req.socket.remoteAddress);
     if (proven.quarantine !== undefined) throw new OAuthRefusal('unauthorized_client', 400, proven.quarantine);
     const secret = proof.method === 'secret' ? proof.secret : undefined;

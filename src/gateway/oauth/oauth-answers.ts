@@ -1,5 +1,6 @@
 /** Answers of the OAuth POST endpoints: one shape for every error, whatever `Accept` says (interface 4.1). */
 import type { DetailCode, FaultCode, FaultDetail } from '#src/contract/fault.ts';
+import { addressText } from '../model/faults.ts';
 
 export type OAuthAnswer = {
   status: number;
@@ -79,6 +80,10 @@ export class NoClientAuthentication extends OAuthRefusal {
 /** One text for an unknown client, a disabled one and a wrong secret. */
 export const invalidClient = (): OAuthRefusal =>
   new OAuthRefusal('invalid_client', 401, 'Client authentication failed');
+
+/** Not invalid_client: the client proved itself, and trying again with another secret would not help (RFC 6749 section 5.2). */
+export const addressRefused = (address: string): OAuthRefusal =>
+  new OAuthRefusal('unauthorized_client', 400, addressText(address), { code: 'ADDRESS_NOT_ALLOWED' });
 
 export const slowDown = (description: string, retryAfterSeconds: number): OAuthRefusal =>
   new OAuthRefusal('slow_down', 429, description, { headers: { 'retry-after': String(retryAfterSeconds) } });

@@ -29,7 +29,7 @@ type OpenOAuthDeps = {
   log: Logger;
   kv: Kv;
   keys: SigningKeys;
-  access: Pick<Access, 'credentials' | 'tokens' | 'inspectToken' | 'dpop' | 'recordUse'>;
+  access: Pick<Access, 'credentials' | 'tokens' | 'inspectToken' | 'dpop' | 'recordUse' | 'checkAddress'>;
   audit: Pick<Audit, 'recorder' | 'fingerprint'>;
   limits: Pick<Limits, 'failures' | 'sourceOf'>;
   /** 'issued', or the error. */
@@ -53,6 +53,7 @@ export const openOAuth = (deps: OpenOAuthDeps): Middleware => {
     tokens: access.tokens,
     inspectToken: access.inspectToken,
     recordUse: access.recordUse,
+    checkAddress: access.checkAddress,
     dpop: access.dpop,
     revokeToken: createRevokeToken({ db, box, clock }),
     limitFailures: createLimitFailures(limits),

@@ -4,9 +4,9 @@
  */
 import type { Kysely } from 'kysely';
 import { Fault } from '#src/contract/fault.ts';
+import type { Clock } from '#src/platform/clock.ts';
 import { jsonType } from '../answer/dialects.ts';
 import type { WriteAnswer } from '../answer/write-answer.ts';
-import type { RatePolicy } from '../limits/rate-window.ts';
 import type { Principal } from '../model/principal.ts';
 import { denialRoute, ownUpstream, type RouteTable } from '../model/route.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
@@ -15,8 +15,8 @@ import { describeCredential } from './describe-credential.ts';
 
 type AnswerSelfDeps = {
   db: Kysely<unknown>;
+  clock: Clock;
   table: Pick<RouteTable, 'routes' | 'tenantWords'>;
-  policies: readonly RatePolicy[];
   denials: Pick<DenialLog, 'find'>;
   write: WriteAnswer;
 };
@@ -27,8 +27,12 @@ type Answerer = (exchange: Exchange, principal: Principal) => Promise<Record<str
 export const createAnswerSelf = (deps: AnswerSelfDeps): Step => {
   const answerers: Readonly<Record<string, Answerer>> = {
     whoami: async (exchange, principal) => ({
-      credential: await describeCredential({ db: deps.db, tenantWords: deps.table.tenantWords }, exchange, principal),
-      rate: ratesOf(deps.policies, exchange),
+      credential: await describeCredential(
+        { db: deps.db, clock: deps.clock, tenantWords: deps.table.tenantWords },
+        exchange,
+        principal,
+      ),
+      rate: ratesOf(exchange),
     }),
     [denialRoute]: async ({ path }, { id }) => {
       const denial = await deps.denials.find(id, path.slice(path.lastIndexOf('/') + 1));
@@ -56,8 +60,8 @@ export const createAnswerSelf = (deps: AnswerSelfDeps): Step => {
 };
 
 /** The same figures as in the headers of this answer. */
-const ratesOf = (policies: readonly RatePolicy[], { rate }: Exchange): Record<string, unknown>[] =>
-  policies.map(({ name, quota, windowSeconds }, i) => ({
+const ratesOf = ({ rate }: Exchange): Record<string, unknown>[] =>
+  (rate?.policies ?? []).map(({ name, quota, windowSeconds }, i) => ({
     policy: name,
     quota,
     window_seconds: windowSeconds,

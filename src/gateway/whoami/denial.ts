@@ -64,6 +64,8 @@ export const denialReasonOf = (fault: Fault, by: RefusedBy): DenialReason => {
       return 'scope_missing';
     case 'API_DISABLED':
       return 'api_disabled';
+    case 'ADDRESS_NOT_ALLOWED':
+      return 'address_not_allowed';
     case 'RATE_LIMIT_EXCEEDED':
       return 'rate_limited';
     case 'RESTAURANT_NOT_FOUND':
@@ -103,6 +105,7 @@ const hints: Readonly<Record<DenialReason, string>> = {
   restaurant_gone: 'What the credential was issued for no longer exists',
   restaurant_not_granted: 'Name only one of those that whoami lists, or none when there is one',
   api_disabled: 'API access is switched off; it can be switched on in the settings of the account',
+  address_not_allowed: 'Call from one of the networks that whoami lists, or have the address in detail added',
   scope_missing: 'Ask for a token with the missing scopes, or have them granted to the client',
   rate_limited: 'Wait for the seconds of Retry-After, and spread requests by the RateLimit header',
   parameters: 'Correct what errors names',

@@ -1,7 +1,10 @@
 /** Describes a credential to its holder: its grant, its end and the tenants that it reaches. */
 import { decodeJwt } from 'jose';
 import type { Kysely } from 'kysely';
+import type { Clock } from '#src/platform/clock.ts';
+import { findLastElsewhere } from '../access/quotas/report-usage.ts';
 import { idOfValue } from '../model/credential-values.ts';
+import { limitNames } from '../model/own-limits.ts';
 import type { Principal } from '../model/principal.ts';
 import type { TenantWords } from '../model/route.ts';
 import { isoSeconds } from '../model/traced-fault.ts';
@@ -9,19 +12,21 @@ import type { Exchange } from '../request/exchange.ts';
 import { readCredential } from '../request/read-credential.ts';
 import { readClientName, readKeyFacts, readSecretFacts, readTenantFacts } from './credential-facts-store.ts';
 
-type DescribeDeps = { db: Kysely<unknown>; tenantWords: TenantWords };
+type DescribeDeps = { db: Kysely<unknown>; clock: Clock; tenantWords: TenantWords };
 
 const tenantsMax = 100;
 
 /** The member `credential` of interface 11.5. */
 export const describeCredential = async (
-  { db, tenantWords }: DescribeDeps,
+  { db, clock, tenantWords }: DescribeDeps,
   exchange: Exchange,
   principal: Principal,
 ): Promise<Record<string, unknown>> => {
-  const [life, tenants] = await Promise.all([
+  const { limits, allowIp } = principal;
+  const [life, tenants, elsewhere] = await Promise.all([
     lifeOf(db, exchange, principal),
     readTenantFacts(db, principal.tenants, tenantsMax),
+    findLastElsewhere({ db, clock }, principal.id),
   ]);
   const { list, facts: names } = tenantWords;
   return {
@@ -38,6 +43,12 @@ export const describeCredential = async (
     issued_iso: isoOrNull(life.issued),
     expires_iso: isoOrNull(life.expires),
     retiring_iso: isoOrNull(life.retiring),
+    limits: Object.fromEntries(limitNames.map((name) => [name, limits?.[name] ?? null])),
+    allow_ip: allowIp ?? null,
+    refused_elsewhere:
+      elsewhere === null
+        ? null
+        : { calls: elsewhere.calls, last_iso: isoSeconds(elsewhere.last), last_address: elsewhere.address },
   };
 };
 

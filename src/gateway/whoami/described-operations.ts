@@ -36,6 +36,15 @@ export const describedSelfOperations = ({ list, facts }: TenantWords): Described
         issued_iso: isoOrNull,
         expires_iso: isoOrNull,
         retiring_iso: isoOrNull,
+        limits: z.object({
+          minute: z.int().nullable(),
+          burst: z.int().nullable(),
+          day: z.int().nullable(),
+          month: z.int().nullable(),
+          concurrency: z.int().nullable(),
+        }),
+        allow_ip: z.array(z.string()).nullable(),
+        refused_elsewhere: z.object({ calls: z.int(), last_iso: z.string(), last_address: z.string() }).nullable(),
       }),
       rate: z.array(
         z.object({

@@ -1,9 +1,11 @@
 /** The types of all ports. The app implements them, so the panel imports no other feature. */
+import type { LimitPorts } from './limits.ts';
 import type { RestaurantPorts } from './restaurant.ts';
 import type { SecurityPorts } from './security.ts';
 import type { StaffPorts } from './staff.ts';
 import type { SupportPorts } from './support.ts';
 
+export type { LimitPorts } from './limits.ts';
 export type {
   AuditEntry,
   AuditFilter,
@@ -17,8 +19,13 @@ export type {
   SignedHead,
   Verification,
 } from './security.ts';
-
 export type { SupportPorts } from './support.ts';
 
 /** One group for each area of pages. Functions that change something take the actor first: `panel:<user id>`. */
-export type Ports = { staff: StaffPorts; restaurant: RestaurantPorts; support: SupportPorts; security: SecurityPorts };
+export type Ports = {
+  staff: StaffPorts;
+  restaurant: RestaurantPorts;
+  support: SupportPorts;
+  limits: LimitPorts;
+  security: SecurityPorts;
+};

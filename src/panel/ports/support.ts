@@ -1,4 +1,5 @@
 /** The port of the pages of support; `src/app/panel/support-ports.ts` implements it with the features. */
+import type { LimitedCaller } from './limits.ts';
 
 export type SupportRestaurant = {
   restuid: string;
@@ -53,6 +54,10 @@ export type ShownClient = Omit<ListedClient, 'tenantsCount' | 'lastUsed'> & {
   mayIntrospect: boolean;
   /** Whether its tokens must be bound to a key (RFC 9449). */
   dpop: 'optional' | 'required';
+  /** A missing one is the default, or no limit. */
+  limits: LimitedCaller['limits'];
+  /** Null: every address. */
+  allowIp: readonly string[] | null;
   secrets: readonly ShownSecret[];
   /** Public keys of the client for private_key_jwt. */
   keys: readonly { id: string; type: string; state: SecretState; calls5m: number; lastUsed: Date | null }[];

@@ -4,6 +4,7 @@ import { type Html, html } from '../page/html.ts';
 import type { Page, View } from '../page/page.ts';
 import type { ShownClient } from '../ports/support.ts';
 import { credentialBadge } from '../view/badge.ts';
+import { elsewhereNote } from '../view/limits-view.ts';
 import { table } from '../view/table.ts';
 import { time } from '../view/time.ts';
 import { clientPath } from './client-table.ts';
@@ -47,6 +48,7 @@ export const showClient = async (
     title: client.name,
     status: isRefused ? 422 : 200,
     body: html`${client.state === 'revoked' && html`<p class="message bad">${texts.support.client.isDisabled}</p>`}
+${client.allowIp !== null && elsewhereNote(view, await ports.limits.show('client', client.clientId))}
 ${facts(texts, client, ports.support.scopes.length)}
 <h2>${texts.support.client.secrets}</h2>
 <div id="secrets" hx-get="${path}/secrets" hx-trigger="sse:${useTopic}, sse:${credentialsTopic}">${secretTable(texts, client)}</div>
@@ -68,10 +70,18 @@ const facts = (texts: View['texts'], client: ShownClient, scopesMax: number): Ht
 ${client.reason !== null && html`<dt>${t.reason}</dt><dd>${client.reason}</dd>`}
 <dt>${t.created}</dt><dd>${time(client.created)}</dd>
 <dt>${t.scopes}</dt><dd>${client.scopes === null ? clients.allScopes : clients.someScopes(client.scopes.length, scopesMax)} · <a href="${clientPath(client.clientId)}/use">${texts.support.use.nav}</a></dd>
+<dt>${texts.limits.limitsTitle}</dt><dd>${limitFacts(texts, client)} · <a href="${clientPath(client.clientId)}/limits">${texts.limits.nav}</a></dd>
+<dt>${texts.limits.addressesTitle}</dt><dd>${client.allowIp === null ? texts.limits.everywhere : client.allowIp.join(', ')}</dd>
 <dt>${t.mayUseTokens}</dt><dd>${client.mayUseTokens ? yes : no}</dd>
 <dt>${t.mayIntrospect}</dt><dd>${client.mayIntrospect ? yes : no}</dd>
 <dt>${t.dpop}</dt><dd>${client.dpop === 'required' ? t.required : t.optional}</dd>
 </dl>`;
+};
+
+const limitFacts = (texts: View['texts'], { limits }: ShownClient): string => {
+  const { names, onlyDefaults, number } = texts.limits;
+  const own = Object.entries(limits).map(([name, value]) => `${names[name as keyof typeof names]}: ${number(value)}`);
+  return own.length === 0 ? onlyDefaults : own.join('; ');
 };
 
 const rotateForm = ({ texts, csrfField }: View, path: string): Html => {

@@ -3,6 +3,7 @@ import type { Page } from '../page/page.ts';
 import { clientListPages } from './client-list-pages.ts';
 import { clientPages } from './client-pages.ts';
 import { grantPages } from './grant-pages.ts';
+import { limitPages } from './limit-pages.ts';
 import { restaurantChoicePages } from './restaurant-choice.ts';
 import { restaurantPages } from './restaurant-pages.ts';
 import { secretPages } from './secret-pages.ts';
@@ -19,5 +20,6 @@ export const supportPages: readonly Page[] = [
   ...grantPages,
   ...stopPages,
   ...usePages,
+  ...limitPages,
   ...unusedScopesPages,
 ];

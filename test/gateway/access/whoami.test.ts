@@ -62,6 +62,9 @@ test('A-125 a key gets its kind, id, name, fixed scopes, its one restaurant and 
     issued_iso: json.credential.issued_iso,
     expires_iso: json.credential.expires_iso,
     retiring_iso: null,
+    limits: { minute: null, burst: null, day: null, month: null, concurrency: null },
+    allow_ip: null,
+    refused_elsewhere: null,
   });
 });
 

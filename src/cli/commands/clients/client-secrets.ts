@@ -59,8 +59,14 @@ const addShow = (group: Command, output: Output): void => {
     .description('one client: its rights, secrets and keys, their use, and whether each can be retired safely')
     .requiredOption('--client-id <id>', 'the client')
     .action(async (options: ById, command: Command) => {
-      const shown = await withAdmin(command, (admin) => admin.credentials.showClient(options.clientId));
-      const { tenants, secrets, keys, ...client } = shown;
+      const { clientId: id } = options;
+      const { used, ...shown } = await withAdmin(command, async (admin) => ({
+        ...(await admin.credentials.showClient(id)),
+        used: await admin.reportCallerUsage({ kind: 'client', id, days: 1 }),
+      }));
+      const { tenants, secrets, keys, ...rest } = shown;
+      const { dayUnits, monthUnits, elsewhere } = used;
+      const client = { ...rest, dayUnits, monthUnits, refusedElsewhere: elsewhere };
       if (output.json) return output.result(toWire({ ...client, restaurants: tenants, secrets, keys }));
       output.result(toWire({ ...client, restaurants: tenants }));
       for (const { safeToRetire: _safe, advice, ...secret } of secrets) {

@@ -3,8 +3,16 @@ import type { Output } from '../../terminal/output.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 import { clientSecretCommands } from './client-secrets.ts';
 import { clientStateCommands } from './client-states.ts';
+import { limitCommands, networks } from './limits.ts';
 
-type CreateOptions = { name: string; restaurant: string[]; scope?: string; introspect?: boolean; dpop?: 'required' };
+type CreateOptions = {
+  name: string;
+  restaurant: string[];
+  scope?: string;
+  introspect?: boolean;
+  dpop?: 'required';
+  allowIp?: string[];
+};
 
 const append = (value: string, earlier: string[] | undefined): string[] => [...(earlier ?? []), value];
 
@@ -24,6 +32,11 @@ export const clientCommands = (program: Command, output: Output): void => {
     .addOption(
       new Option('--dpop <when>', 'tokens of the client must be bound to its key (RFC 9449)').choices(['required']),
     )
+    .option(
+      '--allow-ip <cidr...>',
+      'address or network that the client may be used from; repeat it for several',
+      networks,
+    )
     .action(async (options: CreateOptions, command: Command) => {
       const scopes = options.scope?.split(/\s+/).filter((scope) => scope !== '');
       const made = await withAdmin(command, (admin) =>
@@ -32,6 +45,7 @@ export const clientCommands = (program: Command, output: Output): void => {
           tenants: options.restaurant,
           ...(options.introspect === true ? { mayIntrospect: true } : undefined),
           ...(options.dpop === 'required' ? { dpopRequired: true } : undefined),
+          ...(options.allowIp === undefined ? undefined : { allowIp: options.allowIp }),
           ...(scopes === undefined || scopes.length === 0 ? undefined : { scopes }),
         }),
       );
@@ -47,4 +61,5 @@ export const clientCommands = (program: Command, output: Output): void => {
     });
   clientSecretCommands(group, output);
   clientStateCommands(group, output);
+  limitCommands(group, output, 'client');
 };

@@ -3,6 +3,7 @@ import { type Output, UsageError } from '../../terminal/output.ts';
 import { toWire } from '../../terminal/to-wire.ts';
 import { withAdmin } from '../../terminal/with-admin.ts';
 import { overlapHours } from './client-secrets.ts';
+import { limitCommands, networks } from './limits.ts';
 
 export const keyCommands = (program: Command, output: Output): void => {
   const group = program.command('key').description('API keys of a restaurant');
@@ -11,9 +12,11 @@ export const keyCommands = (program: Command, output: Output): void => {
     .description('create an API key; it is shown once')
     .requiredOption('--restaurant <restuid>', 'restaurant that the key belongs to')
     .option('--name <name>', 'what the key is for', 'API key')
-    .action(async (options: { restaurant: string; name: string }, command: Command) => {
+    .option('--allow-ip <cidr...>', 'address or network that the key may be used from; repeat it for several', networks)
+    .action(async (options: { restaurant: string; name: string; allowIp?: string[] }, command: Command) => {
+      const { restaurant: tenant, name, allowIp } = options;
       const made = await withAdmin(command, (admin) =>
-        admin.createKey({ tenant: options.restaurant, name: options.name }),
+        admin.createKey({ tenant, name, ...(allowIp === undefined ? undefined : { allowIp }) }),
       );
       output.result({ api_key: made.value, key_id: made.keyId }, 'The key is shown only now.');
     });
@@ -41,6 +44,7 @@ export const keyCommands = (program: Command, output: Output): void => {
     });
   addRevoke(group, output);
   addStates(group, output);
+  limitCommands(group, output, 'key');
 };
 
 const addRevoke = (group: Command, output: Output): void => {

@@ -11,6 +11,7 @@ import * as store from '../lookup/credential-store.ts';
 import { adviceTexts } from '../show/retire-advice.ts';
 import { clientKeyName, credentialViews, type ShownSecret } from '../show/show-credentials.ts';
 import { assertFound, type CredentialsDeps } from '../state/credentials-deps.ts';
+import { copyKeyLimits } from '../state/limit-store.ts';
 import * as states from '../state/state-store.ts';
 import { change, noteChange, noteState, storedForm, type Tx } from './change.ts';
 
@@ -66,7 +67,7 @@ export const rotations = (deps: CredentialsDeps) => ({
     });
   },
 
-  /** Issues a new key with the same tenant and name. The old one ends in `overlapHours` (0 to 720). */
+  /** Issues a new key with the same tenant, name, limits and networks; its quotas begin anew. The old one ends in `overlapHours` (0 to 720). */
   rotateApiKey: async (keyId: string, overlapHours: number, tx?: Tx): Promise<IssuedKey> => {
     const end = endOf(deps, overlapHours);
     return change(deps, tx, async (inner) => {
@@ -83,6 +84,7 @@ export const rotations = (deps: CredentialsDeps) => ({
         details: JSON.stringify({ successor_of: keyId }),
       });
       await store.insertApiKey(inner, { ...old, ...storedForm(deps, value), keyId: id, created, expires: null });
+      await copyKeyLimits(inner, keyId, id);
       return { keyId: id, value };
     });
   },

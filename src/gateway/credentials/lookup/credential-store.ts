@@ -2,13 +2,17 @@
  * SQL of tenants, API keys and API clients. Only credentials.ts calls the changes, because each must raise the epoch.
  */
 import { type Kysely, sql } from 'kysely';
+import type { OwnLimits } from '../../model/own-limits.ts';
 import { stateText } from './epoch-store.ts';
 
 type Db = Kysely<unknown>;
 
 export type TenantState = { id: string; apiEnabled: boolean; gone: boolean };
 
-export type KeyRow = {
+/** Limits of its own and networks that it may be used from; null: the defaults, and everywhere. */
+type Bounds = { limits: OwnLimits | null; allowIp: readonly string[] | null };
+
+export type KeyRow = Bounds & {
   keyId: string;
   revoked: boolean;
   expiresMs: number | null;
@@ -25,7 +29,7 @@ export type SecretRow = {
 
 export type ClientKeyRow = { keyId: string; jwk: Readonly<Record<string, unknown>> };
 
-export type ClientRow = {
+export type ClientRow = Bounds & {
   clientId: string;
   /** null: all. */
   scopes: readonly string[] | null;
@@ -58,17 +62,20 @@ export const findApiKey = async (db: Db, digest: Buffer): Promise<Found<KeyRow>>
     id: string;
     api_enabled: boolean;
     gone: boolean;
+    limits: OwnLimits | null;
+    allow_ip: string[] | null;
   }>`
-    select ${stateText} as state, k.key_id, k.revoked_at is not null as revoked, k.expires, k.quarantined_reason, t.id,
-      t.api_enabled, t.gone_at is not null as gone
+    select ${stateText} as state, k.key_id, k.revoked_at is not null as revoked, k.expires, k.quarantined_reason, k.limits,
+      k.allow_ip, t.id, t.api_enabled, t.gone_at is not null as gone
     from gateway.credential_epoch e
     left join (gateway.api_keys k join gateway.tenants t on t.id = k.tenant) on k.digest = ${digest}`.execute(db);
   const row = stateRow(rows);
   const { state, key_id: keyId } = row;
   if (keyId === null) return { state, row: undefined };
   const tenant = { id: row.id, apiEnabled: row.api_enabled, gone: row.gone };
-  const { revoked, quarantined_reason: quarantinedReason } = row;
-  return { state, row: { keyId, revoked, expiresMs: row.expires?.getTime() ?? null, quarantinedReason, tenant } };
+  const { revoked, quarantined_reason: quarantinedReason, limits, allow_ip: allowIp } = row;
+  const expiresMs = row.expires?.getTime() ?? null;
+  return { state, row: { keyId, revoked, expiresMs, quarantinedReason, limits, allowIp, tenant } };
 };
 
 const stateRow = <T>([row]: readonly T[]): T => {
@@ -81,6 +88,7 @@ export const findClient = async (db: Db, clientId: string): Promise<Found<Client
   const { rows } = await sql<Omit<ReadClient, 'client_id'> & { state: string; client_id: string | null }>`
     select ${stateText} as state, c.client_id, c.scopes, c.may_use_tokens, c.may_introspect,
       c.disabled_at is not null as disabled, c.dpop_required, c.quarantined_reason, c.tokens_not_before,
+      c.limits, c.allow_ip,
       (select coalesce(json_agg(json_build_object('id', s.secret_id, 'digest', encode(s.digest, 'hex'),
          'expires', floor(extract(epoch from s.expires) * 1000), 'quarantined', s.quarantined_reason) order by s.created, s.secret_id), '[]')
        from gateway.client_secrets s where s.client_id = c.client_id and s.revoked_at is null) as secrets,
@@ -107,6 +115,8 @@ type ReadClient = {
   disabled: boolean;
   quarantined_reason: string | null;
   tokens_not_before: Date | null;
+  limits: OwnLimits | null;
+  allow_ip: string[] | null;
   secrets: { id: string; digest: string; expires: number | null; quarantined: string | null }[];
   keys: { id: string; jwk: Record<string, unknown> }[];
   tenants: { id: string; enabled: boolean; gone: boolean }[];
@@ -121,6 +131,8 @@ const toClientRow = (row: ReadClient): ClientRow => ({
   disabled: row.disabled,
   quarantinedReason: row.quarantined_reason,
   tokensNotBeforeMs: row.tokens_not_before?.getTime() ?? null,
+  limits: row.limits,
+  allowIp: row.allow_ip,
   secrets: row.secrets.map(({ id, digest, expires, quarantined }) => ({
     secretId: id,
     digest: Buffer.from(digest, 'hex'),

@@ -2,6 +2,7 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { equalInConstantTime } from '#src/contract/equal-in-constant-time.ts';
 import type { SecretBox } from '#src/platform/secret-box.ts';
+import type { OwnLimits } from '../../model/own-limits.ts';
 import type { ClientKeyRow, ClientRow, KeyRow, SecretRow, TenantState } from './credential-store.ts';
 
 type Reach = {
@@ -29,6 +30,10 @@ export type ClientRecord = Reach & {
   quarantinedReason: string | null;
   /** Tokens issued before this time are refused. */
   tokensNotBeforeMs: number | null;
+  /** null: the defaults. */
+  limits: OwnLimits | null;
+  /** null: it may be used from everywhere. */
+  allowIp: readonly string[] | null;
   secrets: readonly SecretRow[];
   keys: readonly ClientKey[];
   /** Secrets that matched before, because a digest costs about 10 µs on every request. */
@@ -52,6 +57,8 @@ export const toKeyRecord = (row: KeyRow | undefined): KeyRecord | undefined =>
         revoked: row.revoked,
         expiresMs: row.expiresMs,
         quarantinedReason: row.quarantinedReason,
+        limits: row.limits,
+        allowIp: row.allowIp,
         ...reachOf([row.tenant]),
       };
 

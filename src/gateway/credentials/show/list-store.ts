@@ -1,5 +1,6 @@
 /** SQL that lists credentials, including ended and revoked ones, without digests. */
 import { type Kysely, sql } from 'kysely';
+import type { OwnLimits } from '../../model/own-limits.ts';
 
 type Db = Kysely<unknown>;
 
@@ -18,6 +19,8 @@ export type ShownClientRow = ShownRow & {
   mayIntrospect: boolean;
   dpopRequired: boolean;
   tokensNotBefore: Date | null;
+  limits: OwnLimits | null;
+  allowIp: string[] | null;
   tenants: string[];
 };
 
@@ -28,6 +31,7 @@ export const listClients = async (db: Db, clientId?: string): Promise<ShownClien
       select c.client_id as id, c.name, c.created, null::timestamptz as expires, c.disabled_at is not null as revoked,
         c.quarantined_reason as "quarantinedReason", c.scopes, c.may_use_tokens as "mayUseTokens",
         c.may_introspect as "mayIntrospect", c.dpop_required as "dpopRequired", c.tokens_not_before as "tokensNotBefore",
+        c.limits, c.allow_ip as "allowIp",
         array(select tenant from gateway.client_tenants g
               where g.client_id = c.client_id and g.withdrawn_at is null order by tenant) as tenants
       from gateway.clients c where ${clientId ?? null}::text is null or c.client_id = ${clientId ?? null}

@@ -1,9 +1,11 @@
 /** Shows credentials to operators: state with reason, actor and time, and their use. */
 import { Fault } from '#src/contract/fault.ts';
 import { minuteMs } from '#src/platform/clock.ts';
+import type { OwnLimits } from '../../model/own-limits.ts';
 import { tenantExists } from '../lookup/credential-store.ts';
 import { findUses, type Use } from '../lookup/use-store.ts';
 import { assertFound, type CredentialsDeps } from '../state/credentials-deps.ts';
+import { findCallerLimits } from '../state/limit-store.ts';
 import { findLastChanges, type StateChange } from '../state/state-store.ts';
 import * as lists from './list-store.ts';
 import { type Advised, adviseRetirement, type RetireAdvice } from './retire-advice.ts';
@@ -33,6 +35,9 @@ export type ShownSecret = ShownCredential & {
   advice: RetireAdvice | null;
 };
 
+/** `allowIp` null: it may be used from everywhere. */
+type ListedKey = ShownCredential & { name: string; limits: OwnLimits; allowIp: readonly string[] | null };
+
 export type ShownClient = {
   clientId: string;
   name: string;
@@ -50,6 +55,10 @@ export type ShownClient = {
   /** Whether its tokens must be bound to a key (RFC 9449). */
   dpop: 'optional' | 'required';
   tokensNotBefore: Date | null;
+  /** Its own; a missing one is the default, or no limit. */
+  limits: OwnLimits;
+  /** null: it may be used from everywhere. */
+  allowIp: readonly string[] | null;
 };
 
 /** A credential without a use in this time counts as quiet. Calls are counted by the minute and written every 15 s. */
@@ -145,6 +154,8 @@ const showClient = async (deps: CredentialsDeps, row: lists.ShownClientRow): Pro
     mayIntrospect: row.mayIntrospect,
     dpop: row.dpopRequired ? 'required' : 'optional',
     tokensNotBefore: row.tokensNotBefore,
+    limits: row.limits ?? {},
+    allowIp: row.allowIp,
   };
 };
 
@@ -165,9 +176,17 @@ export const credentialViews = (deps: CredentialsDeps) => ({
   showSecrets: async (clientId: string): Promise<ShownSecret[]> => (await showSecrets(deps, clientId)).secrets,
 
   /** NOT_FOUND for an unknown tenant, so that it does not look like a tenant without keys. */
-  listApiKeys: async (tenant: string): Promise<(ShownCredential & { name: string })[]> => {
+  listApiKeys: async (tenant: string): Promise<ListedKey[]> => {
     const rows = await showRows(deps, await lists.listApiKeys(deps.db, tenant));
     if (rows.length === 0) assertFound(await tenantExists(deps.db, tenant), 'tenant', tenant);
-    return rows.map(({ shown, row }) => ({ ...shown, name: row.name }));
+    const bounds = await findCallerLimits(
+      deps.db,
+      rows.map(({ row }) => row.id),
+    );
+    const byId = new Map(bounds.map((one) => [one.id, one]));
+    return rows.map(({ shown, row }) => {
+      const { limits, allowIp } = byId.get(row.id) ?? { limits: null, allowIp: null };
+      return { ...shown, name: row.name, limits: limits ?? {}, allowIp };
+    });
   },
 });

@@ -106,6 +106,10 @@ export const integrator = {
       title: 'API access of the restaurant is off',
       text: 'The owner can switch it on in the panel under API access.',
     },
+    address_not_allowed: {
+      title: 'The credential may not be used from this address',
+      text: 'GET /api/whoami lists the networks that it may be used from. If the address is yours, have it added; if not, replace the credential.',
+    },
     scope_missing: {
       title: 'A scope was missing',
       text: 'Request a token with the scopes below, or ask support to grant them to the client.',

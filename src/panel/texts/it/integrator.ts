@@ -108,6 +108,10 @@ export const integrator: Texts['integrator'] = {
       title: 'L’accesso API del ristorante è disattivato',
       text: 'Il titolare può attivarlo nel pannello sotto Accesso API.',
     },
+    address_not_allowed: {
+      title: 'La credenziale non si può usare da questo indirizzo',
+      text: 'GET /api/whoami elenca le reti da cui si può usare. Se l’indirizzo è tuo, fallo aggiungere; altrimenti sostituisci la credenziale.',
+    },
     scope_missing: {
       title: 'Mancava un permesso',
       text: 'Richiedi un token con i permessi qui sotto, o chiedi all’assistenza di concederli al client.',

@@ -1,0 +1,64 @@
+/** The callers whose quotas this process spends from. */
+import type { OwnLimits } from '../../model/own-limits.ts';
+import { openLeases, type QuotaLease } from './quota-lease.ts';
+
+export type QuotaCaller = {
+  id: string;
+  limits: OwnLimits;
+  leases: QuotaLease[];
+  /** Wall clock: the first of its days and months to end. */
+  endsMs: number;
+  /** Units of requests that wait for the store. */
+  waitingUnits: number;
+  asking: Promise<void> | undefined;
+  /** Monotonic: not before this time is a block fetched ahead again after a failure. */
+  aheadFromMs: number;
+  usedAtMs: number;
+};
+
+export type QuotaCallers = {
+  /** With leases of the running day and month under these limits. `limits`: the same object until they change. */
+  get(id: string, limits: OwnLimits, nowMs: number): QuotaCaller;
+  all(): Iterable<QuotaCaller>;
+  forget(id: string): void;
+};
+
+/** Beyond it the caller that came first is forgotten, and what is held for it counts as spent. */
+const callersMax = 100_000;
+
+export const createQuotaCallers = (): QuotaCallers => {
+  const callers = new Map<string, QuotaCaller>();
+  return {
+    get: (id, limits, nowMs) => {
+      const known = callers.get(id);
+      if (known !== undefined) {
+        if (known.limits !== limits || nowMs >= known.endsMs) renew(known, limits, nowMs);
+        return known;
+      }
+      const first = callers.size >= callersMax ? callers.keys().next().value : undefined;
+      if (first !== undefined) callers.delete(first);
+      const made = newCaller(id, limits, nowMs);
+      callers.set(id, made);
+      return made;
+    },
+    all: () => callers.values(),
+    forget: (id) => {
+      callers.delete(id);
+    },
+  };
+};
+
+const newCaller = (id: string, limits: OwnLimits, nowMs: number): QuotaCaller => {
+  const leases = openLeases(limits, nowMs, []);
+  const endsMs = firstEnd(leases);
+  return { id, limits, leases, endsMs, waitingUnits: 0, asking: undefined, aheadFromMs: 0, usedAtMs: 0 };
+};
+
+/** Leases that end, or whose quota is gone, are dropped with what they hold. */
+const renew = (caller: QuotaCaller, limits: OwnLimits, nowMs: number): void => {
+  caller.leases = openLeases(limits, nowMs, caller.leases);
+  caller.limits = limits;
+  caller.endsMs = firstEnd(caller.leases);
+};
+
+const firstEnd = (leases: readonly QuotaLease[]): number => Math.min(...leases.map(({ endsMs }) => endsMs));

@@ -1,0 +1,143 @@
+/** The limits of one client or key: what it used of them, a chart, and the forms that change them. */
+import { Fault } from '#src/contract/fault.ts';
+import { type Html, html } from '../page/html.ts';
+import type { View } from '../page/page.ts';
+import type { LimitedCaller, LimitName } from '../ports/limits.ts';
+import { barChart } from './bar-chart.ts';
+import { fieldNote } from './field.ts';
+import { message } from './layout.ts';
+import { table } from './table.ts';
+import { time } from './time.ts';
+
+const names: readonly LimitName[] = ['minute', 'burst', 'day', 'month', 'concurrency'];
+
+export type LimitProblems = Partial<Record<LimitName | 'allow_ip', string>>;
+
+type Shown = {
+  caller: LimitedCaller;
+  /** Path of the page, to which `/addresses` is added for the second form. */
+  path: string;
+  problems: LimitProblems;
+  /** The viewer may change the limits; the addresses may be changed by everybody who sees the page. */
+  mayLimit: boolean;
+};
+
+export const limitsView = (view: View, { caller, path, problems, mayLimit }: Shown): Html => {
+  const t = view.texts.limits;
+  const isRefused = Object.keys(problems).length > 0;
+  return html`${isRefused && message({ tone: 'bad', text: t.correct })}
+${usedTable(view, caller)}
+${chart(view, caller)}
+<h2>${t.limitsTitle}</h2>
+${mayLimit ? limitsForm(view, { caller, path, problems }) : html`<p>${t.askSupport}</p>`}
+<h2 id="addresses">${t.addressesTitle}</h2>
+${elsewhereNote(view, caller)}
+${addressForm(view, { caller, path, problems })}`;
+};
+
+const usedOf = ({ dayUnits, monthUnits }: LimitedCaller, name: LimitName): number | undefined =>
+  name === 'day' ? dayUnits : name === 'month' ? monthUnits : undefined;
+
+const usedTable = ({ texts, ports }: View, caller: LimitedCaller): Html => {
+  const t = texts.limits;
+  const { defaults } = ports.limits;
+  return table({
+    caption: t.usedCaption,
+    columns: [t.limit, { title: t.used, kind: 'number' }, { title: t.allowed, kind: 'number' }],
+    rows: names.map((name) => {
+      const used = usedOf(caller, name);
+      const own = caller.limits[name];
+      const standard = name === 'minute' || name === 'burst' ? defaults[name] : undefined;
+      return [
+        t.names[name],
+        used === undefined ? '–' : t.number(used),
+        own !== undefined ? t.number(own) : standard === undefined ? t.none : t.standard(t.number(standard)),
+      ];
+    }),
+  });
+};
+
+const chart = ({ texts }: View, { days }: LimitedCaller): Html => {
+  const t = texts.limits;
+  const units = days.map((day) => day.units);
+  const total = units.reduce((sum, one) => sum + one, 0);
+  const most = Math.max(0, ...units);
+  return html`<div class="card"><h2>${t.chartTitle} <span class="figure">${t.number(total)}</span></h2>
+${barChart(units, { label: t.chartLabel(t.number(total), t.number(most)), tone: 'used' })}
+<details><summary>${t.asTable}</summary>${table({
+    isStacked: false,
+    columns: [t.day, ...[t.requests, t.units, t.limited].map((title) => ({ title, kind: 'number' as const }))],
+    rows: [...days].reverse().map((day) => [time(day.day, 'day'), day.requests, day.units, day.limited]),
+  })}</details></div>`;
+};
+
+type Forms = Pick<Shown, 'caller' | 'path' | 'problems'>;
+
+const limitsForm = (view: View, { caller, path, problems }: Forms): Html => {
+  const t = view.texts.limits;
+  const { defaults } = view.ports.limits;
+  return html`<form method="post" action="${path}" class="card">${view.csrfField}
+<p>${t.limitsText}</p>
+${names.map((name) => {
+  const hint = name === 'minute' || name === 'burst' ? t.emptyIsDefault(t.number(defaults[name])) : t.emptyIsNone;
+  const note = fieldNote(name, problems[name], hint);
+  const value = view.form.get(name) ?? String(caller.limits[name] ?? '');
+  return html`<label>${t.names[name]}<input name="${name}" inputmode="numeric" maxlength="13" autocomplete="off" value="${value}"${note.attributes}></label>${note.line}`;
+})}
+<button class="primary">${t.save}</button></form>`;
+};
+
+/** Says when calls from other addresses were refused, since the credential may be in other hands. */
+export const elsewhereNote = ({ texts }: View, { elsewhere }: LimitedCaller): Html | false => {
+  const t = texts.limits;
+  return (
+    elsewhere !== null &&
+    html`<p class="message warn">${t.elsewhere(elsewhere.calls, elsewhere.address)} ${time(elsewhere.last)}. ${t.elsewhereAdvice}</p>`
+  );
+};
+
+const addressForm = (view: View, { caller, path, problems }: Forms): Html => {
+  const t = view.texts.limits;
+  const note = fieldNote('allow_ip', problems.allow_ip, t.addressesHint(view.address));
+  const value = view.form.get('allow_ip') ?? (caller.allowIp ?? []).join('\n');
+  return html`<form method="post" action="${path}/addresses" class="card">${view.csrfField}
+<p>${t.addressesText}</p>
+<label>${t.addresses}<textarea name="allow_ip" rows="4" spellcheck="false" autocomplete="off"${note.attributes}>${value}</textarea></label>${note.line}
+<button class="primary">${t.saveAddresses}</button></form>`;
+};
+
+/** An empty field removes the limit. Text that is no number becomes NaN, which the port refuses. */
+export const readLimitsForm = (form: URLSearchParams): Record<LimitName, number | null> => {
+  const read = (name: LimitName): number | null => {
+    const text = (form.get(name) ?? '').trim();
+    if (text === '') return null;
+    return /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  };
+  return {
+    minute: read('minute'),
+    burst: read('burst'),
+    day: read('day'),
+    month: read('month'),
+    concurrency: read('concurrency'),
+  };
+};
+
+/** One entry per line; blanks and commas separate too. Null: every address. */
+export const readAddressForm = (form: URLSearchParams): readonly string[] | null => {
+  const found = (form.get('allow_ip') ?? '').split(/[\s,]+/).filter((text) => text !== '');
+  return found.length === 0 ? null : found;
+};
+
+/** The problems of the fields; undefined when the refusal is not about fields. */
+export const limitProblemsOf = ({ texts }: View, error: unknown): LimitProblems | undefined => {
+  if (!(error instanceof Fault) || error.errors === undefined) return undefined;
+  const t = texts.limits;
+  const problems: LimitProblems = {};
+  for (const { pointer, message: english } of error.errors) {
+    // The message begins with the wrong entry, which may have colons of its own.
+    if (pointer === 'allow_ip') problems.allow_ip ??= t.addressProblem(english.slice(0, english.indexOf(': ')));
+    const name = names.find((one) => one === pointer);
+    if (name !== undefined) problems[name] = t.limitProblem;
+  }
+  return Object.keys(problems).length === 0 ? undefined : problems;
+};

@@ -1,0 +1,131 @@
+/** Limits and addresses of a client and of a key in the panel, over its forms. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until, withinASecond } from '../../support/until.ts';
+import {
+  browserBinary,
+  expectAccessible,
+  type HarnessUser,
+  type PanelHarness,
+  startPanelHarness,
+  takeScreenshots,
+} from '../harness/panel-harness.ts';
+
+if (browserBinary === undefined) process.stderr.write('support-limits: skipped in part, no Chromium is installed\n');
+
+let harness: PanelHarness;
+
+beforeAll(async () => {
+  harness = await startPanelHarness({ ORDERPASS_TRUSTED_PROXY_HOPS: '1' });
+});
+
+afterAll(() => harness?.close());
+
+type Answer = { status: number; text: string };
+
+/** The pages as this user gets them, without a browser. */
+const visitor = async (user: HarnessUser) => {
+  const cookie = await harness.cookieOf(user);
+  const headers = { cookie, origin: harness.url };
+  const home = await (await fetch(`${harness.url}/panel/account`, { headers })).text();
+  const csrf = /name="csrf" value="([^"]+)"/.exec(home)?.[1] ?? '';
+  const ask = async (path: string, fields?: Record<string, string>): Promise<Answer> => {
+    const answer = await fetch(`${harness.url}${path}`, {
+      redirect: 'manual',
+      headers,
+      ...(fields && { method: 'POST', body: new URLSearchParams({ csrf, ...fields }) }),
+    });
+    return { status: answer.status, text: await answer.text() };
+  };
+  return ask;
+};
+
+const call = async (headers: Record<string, string>, address: string): Promise<Response> => {
+  const answer = await fetch(`${harness.url}/api/whoami`, { headers: { ...headers, 'x-forwarded-for': address } });
+  await answer.arrayBuffer();
+  return answer;
+};
+
+const makeClient = async () => {
+  const [restaurant = ''] = harness.restaurants;
+  const { client_id = '', client_secret = '' } = await harness.command(
+    ...['client', 'create', '--name', 'Ada Delivery', '--restaurant', restaurant],
+  );
+  return { id: client_id, headers: { 'x-client-id': client_id, 'x-client-secret': client_secret } };
+};
+
+test('A-228 A-225 support sets limits and addresses of a client, wrong ones are refused beside their field, and the page shows calls from elsewhere', async () => {
+  const { id, headers } = await makeClient();
+  const ask = await visitor(await harness.user('support'));
+  const path = `/panel/clients/${id}/limits`;
+  expect((await ask(path)).text).toContain('Limits of Ada Delivery');
+  const wrong = await ask(path, { minute: 'ten', day: '0', month: '5000' });
+  expect(wrong.status).toBe(422);
+  expect(wrong.text).toContain('id="minute-note"');
+  expect(wrong.text.match(/Give a whole number from 1 on/g)).toHaveLength(2);
+  expect(wrong.text).toContain('value="5000"');
+  expect((await ask(path, { day: '1000', month: '5000' })).status).toBe(303);
+  await expect
+    .poll(async () => (await call(headers, '192.0.2.1')).headers.get('ratelimit-policy'), withinASecond)
+    .toContain('"day";q=1000;w=86400, "month";q=5000;');
+  const bits = await ask(`${path}/addresses`, { allow_ip: '192.0.2.0/24\n10.1.2.3/8' });
+  expect(bits.status).toBe(422);
+  expect(bits.text).toContain('10.1.2.3/8 is not valid');
+  expect((await ask(`${path}/addresses`, { allow_ip: '192.0.2.0/24, 2001:db8::/32' })).status).toBe(303);
+  await expect.poll(async () => (await call(headers, '203.0.113.5')).status, withinASecond).toBe(403);
+  expect((await call(headers, '192.0.2.1')).status).toBe(200);
+  await until(async () => (await ask(`/panel/clients/${id}`)).text.includes('203.0.113.5'));
+  const shown = (await ask(path)).text;
+  expect(shown).toMatch(/calls? from other addresses (was|were) refused, the last one from 203\.0\.113\.5/);
+  expect(shown).toMatch(/Units in a day \(UTC\).*?1,000/s);
+  expect((await ask(path, { day: '', month: '' })).status).toBe(303);
+  await expect
+    .poll(async () => (await call(headers, '192.0.2.1')).headers.get('ratelimit-policy'), withinASecond)
+    .not.toContain('"day"');
+});
+
+test('A-228 an owner sets the addresses of a key of the restaurant and not its limits; of another restaurant there is nothing', async () => {
+  const [restaurant = '', other = ''] = harness.restaurants;
+  const { api_key: key = '', key_id: id = '' } = await harness.command('key', 'create', '--restaurant', restaurant);
+  const { key_id: foreign = '' } = await harness.command('key', 'create', '--restaurant', other);
+  const ask = await visitor(await harness.user('owner'));
+  const path = `/panel/restaurants/${restaurant}/keys/${id}/limits`;
+  const page = await ask(path);
+  expect(page.text).toContain('Support sets the limits of a key');
+  expect((await ask(path, { day: '5' })).status).toBe(403);
+  expect((await ask(`${path}/addresses`, { allow_ip: '192.0.2.7' })).status).toBe(303);
+  await expect.poll(async () => (await call({ 'x-api-key': key }, '192.0.2.8')).status, withinASecond).toBe(403);
+  expect((await call({ 'x-api-key': key }, '192.0.2.7')).status).toBe(200);
+  for (const at of [
+    `/panel/restaurants/${restaurant}/keys/${foreign}`,
+    `/panel/restaurants/${other}/keys/${foreign}`,
+  ]) {
+    expect((await ask(`${at}/limits`)).status).toBe(404);
+    expect((await ask(`${at}/limits/addresses`, { allow_ip: '192.0.2.7' })).status).toBe(404);
+  }
+  const support = await visitor(await harness.user('support'));
+  expect((await support(path, { day: '77' })).status).toBe(303);
+  expect(await harness.command('key', 'limits', id)).toMatchObject({ day: 77 });
+});
+
+test.skipIf(browserBinary === undefined)('A-228 the page is accessible, as wide as a phone, and Italian', async () => {
+  const { id, headers } = await makeClient();
+  await harness.command('client', 'limits', id, '--day', '1000');
+  for (let i = 0; i < 5; i += 1) await call(headers, '192.0.2.1');
+  const { page, problems } = await harness.signIn(await harness.user('support'));
+  await page.goto(`${harness.url}/panel/clients/${id}/limits`);
+  await expectAccessible(page);
+  await takeScreenshots(page, 'support-limits');
+  await page.getByRole('button', { name: 'Italiano' }).click();
+  await page.locator('html[lang="it"]').waitFor();
+  await page.goto(`${harness.url}/panel/clients/${id}/limits`);
+  await page.getByRole('heading', { level: 1, name: 'Limiti di Ada Delivery' }).waitFor();
+  expect(await page.locator('main').innerText()).not.toMatch(/\b(the|is|are|not|Save|Units|Empty|Day)\b/);
+  await page.setViewportSize({ width: 360, height: 900 });
+  const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+  expect(overflow).toBe(0);
+  await page.getByLabel('Unità in un mese (UTC)').fill('9');
+  await page.getByRole('button', { name: 'Salva i limiti' }).click();
+  await page.getByText('Salvato.').waitFor();
+  expect(await harness.command('client', 'limits', id)).toMatchObject({ day: 1_000, month: 9 });
+  expect(problems).toEqual([]);
+});
