@@ -15,6 +15,7 @@ export { type ExplainedRoute, explainRoute } from './routing/explain-route.ts';
 export {
   loadRouteTable,
   loadScopeNames,
+  plainAddressProblems,
   readRouteTable,
   routeTableProblems,
   upstreamNamesIn,
@@ -68,16 +69,17 @@ export const gatewaySettings = z.strictObject({
     description: 'All header fields of a request together (431)',
     env: 'ORDERPASS_HEADER_BYTES_MAX',
   }),
-  upstream_connect_timeout_ms: number(50, 60_000, 5_000).meta({
-    description: 'Time to open a connection to an upstream (502)',
+  upstream_connect_timeout_ms: z.coerce.number().int().min(50).max(60_000).optional().meta({
+    description: 'Time to open a connection to any upstream (502). Default: as the route table says, else 5000',
     env: 'ORDERPASS_UPSTREAM_CONNECT_TIMEOUT_MS',
   }),
-  upstream_connections_max: number(1, 10_000, 256).meta({
-    description: 'Connections to one address of an upstream',
+  upstream_connections_max: z.coerce.number().int().min(1).max(10_000).optional().meta({
+    description: 'Connections to one address of any upstream. Default: as the route table says, else 256',
     env: 'ORDERPASS_UPSTREAM_CONNECTIONS_MAX',
   }),
-  upstream_waiting_max: number(0, 100_000, 1_024).meta({
-    description: 'Requests that may wait for a connection to one upstream; more are refused (503)',
+  upstream_waiting_max: z.coerce.number().int().min(0).max(100_000).optional().meta({
+    description:
+      'Requests that may wait for a connection to one upstream; more are refused (503). Default: as the route table says, else 1024',
     env: 'ORDERPASS_UPSTREAM_WAITING_MAX',
   }),
   ...policySettings.shape,

@@ -43,8 +43,8 @@ import { createAllowOrigins } from './routing/cors.ts';
 import { createMatchRoute } from './routing/match-route.ts';
 import { rewriteTarget } from './routing/rewrite-target.ts';
 import { type CompiledRoutes, compileRoutes } from './routing/route-table.ts';
+import { upstreamNames } from './upstream/addresses/resolve-upstreams.ts';
 import { openUpstreams } from './upstream/open-upstreams.ts';
-import { upstreamNames } from './upstream/upstreams.ts';
 import { createAnswerSelf } from './whoami/answer-self.ts';
 import { createDenialLog } from './whoami/denial-log.ts';
 
@@ -99,6 +99,7 @@ export { reportDryRuns } from './policy/dry-run-report.ts';
 export { pageDryRuns } from './policy/page-dry-runs.ts';
 export { shrinkClientScopes } from './policy/shrink-scopes.ts';
 export { reportUnusedScopes } from './policy/unused-scopes.ts';
+export { type ProbedAddress, probeUpstream } from './upstream/addresses/probe-upstream.ts';
 export { type DescribedSelfOperation, describedSelfOperations } from './whoami/described-operations.ts';
 
 export const gatewayMigrations = loadMigrations('gateway', new URL('./migrations/', import.meta.url));
@@ -145,7 +146,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const routes = compileRoutes(table);
   const kv = deps.kv ?? createMemoryKv();
   const metrics = createGatewayMetrics(deps.metrics ?? createMetrics({ process: false }), () => performance.now());
-  const { answered, refused, token: countToken, authenticated: countAuthentication } = metrics;
+  const { answered, refused, repeated, token: countToken, authenticated: countAuthentication } = metrics;
   const keys = await openSigningKeys({ db, box, clock, settings });
   const limits = createLimits(settings, kv);
   const audit = await openAudit({ settings, db, box, clock, log });
@@ -157,7 +158,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
   const denials = createDenialLog({ db, clock, log });
   const { note: noteDenial } = denials;
   const answers = openAnswers({ ...deps, answered, refused, settle, noteDenial, auditRefusal });
-  const upstreams = openUpstreams({ ...known, access, answers, noteDenial, answered });
+  const upstreams = openUpstreams({ ...known, access, answers, noteDenial, answered, repeated });
   const steps: Steps = {
     ...matchRouteSteps(table, routes, answers.write),
     checkVersion: createCheckVersion(),
@@ -187,7 +188,7 @@ export const createGateway = async (deps: GatewayDeps): Promise<Gateway> => {
     sharedHealth: kv.health,
     readiness,
     storeWaiting: () => deps.pool.waitingCount,
-    upstreamsOut: upstreams.addressesOut,
+    upstreamAddresses: upstreams.addresses,
   });
   return {
     ...door,

@@ -69,7 +69,7 @@ const processes = [
   ['src/platform', 'each, with tracing'],
 ] as const;
 
-const metricPattern = /\.(counter|histogram|total|gauge)\(\s*'([a-z_]+)',\s*(?:'([^']*)'|`([^`]*)`)/g;
+const metricPattern = /\.(counter|histogram|total|gauges?)\(\s*'([a-z_]+)',\s*(?:'([^']*)'|`([^`]*)`)/g;
 
 /** The metrics of a file, from its calls of the port: most are made only where all of a process runs. */
 const metricsIn = (path: string): { kind: string; name: string; help: string }[] => {
@@ -84,7 +84,7 @@ const metricsIn = (path: string): { kind: string; name: string; help: string }[]
       return value?.[1] === undefined ? (value?.[2]?.replaceAll('_', ',') ?? whole) : filled(value[1]);
     });
   return [...text.matchAll(metricPattern)].map(([, kind = '', name = '', plain, template]) => ({
-    kind: kind === 'total' ? 'counter' : kind,
+    kind: kind === 'total' ? 'counter' : kind.replace('gauges', 'gauge'),
     name,
     help: plain ?? filled(template ?? ''),
   }));

@@ -29,7 +29,9 @@ export const membersOf = (schema: Schema = routeFileSchema(), path = ''): Member
   const { items, additionalProperties } = schema;
   const inItems = items === undefined ? [] : membersOf(items, `${path}[]`);
   const inRecord = typeof additionalProperties === 'object' ? membersOf(additionalProperties, `${path}.NAME`) : [];
-  return [...own, ...inItems, ...inRecord];
+  // Members of alternatives; those of CORS are described once, under `cors`.
+  const inAlternatives = path.endsWith('.cors') ? [] : (schema.anyOf ?? []).flatMap((one) => membersOf(one, path));
+  return [...own, ...inItems, ...inRecord, ...inAlternatives];
 };
 
 const typeOf = (schema: Schema): string => {

@@ -1,5 +1,7 @@
 /** Reading the route table from the command line (interface 15). */
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -88,6 +90,29 @@ test('A-158 explain says 404 and 405 as the gateway would, with exit code 1, and
     'a service may read the path as another spelling of a more specific one',
   );
   expect((await run(['explain', 'GET', 'shop'])).code).toBe(2);
+});
+
+test('A-205 explain shows the addresses behind a route with their weights, and which of them work', async () => {
+  const server = createServer((socket) => socket.end()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const working = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const addresses = [working, { url: 'http://127.0.0.1:9', weight: 3 }];
+  try {
+    const upstream = { upstream: 'stock' };
+    const { stdout } = await run(['explain', 'GET', '/stock', '--json'], {
+      ...{ scopes, upstreams: { stock: { addresses } } },
+      routes: [route('stock', '/stock', upstream)],
+    });
+    expect(JSON.parse(stdout)).toMatchObject({
+      upstream: 'stock',
+      addresses: [
+        { address: working, weight: 1, works: true },
+        { address: 'http://127.0.0.1:9', weight: 3, works: false },
+      ],
+    });
+  } finally {
+    server.close();
+  }
 });
 
 test('A-158 list shows every route once; check names every problem, and nothing needs a database', async () => {

@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { routesFileOf, routeTableProblems, upstreamNamesIn } from '#src/gateway/config.ts';
+import { plainAddressProblems, routesFileOf, routeTableProblems, upstreamNamesIn } from '#src/gateway/config.ts';
 import { parseMasterKey } from '#src/platform/secret-box.ts';
 import { deleteAt } from './at-path.ts';
 import {
@@ -91,8 +91,10 @@ const gatewayProblems = (settings: Settings): SettingProblem[] => {
   const file = routesFileOf(gateway);
   const known = new Set([...upstreams, ...upstreamNamesIn(file)]);
   const unknown = gateway.auth_check_audiences.filter((name) => !known.has(name));
+  const ownCore = settings.role === 'all' ? { [orderingAudience]: 'http://127.0.0.1' } : {};
+  const plain = plainAddressProblems(file, { ...gateway.upstreams, ...ownCore });
   return [
-    ...routeTableProblems(file, upstreams).map((message) => ({
+    ...[...routeTableProblems(file, upstreams), ...plain].map((message) => ({
       path: nameOf('gateway.routes_file'),
       message: `${file}: ${message}`,
     })),

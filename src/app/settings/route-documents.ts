@@ -9,6 +9,7 @@ import {
   routesFileOf,
   routeTableProblems,
 } from '#src/gateway/config.ts';
+import { type ProbedAddress, probeUpstream } from '#src/gateway/index.ts';
 import { programVersion } from '#src/platform/log.ts';
 import { upstreamNames } from './check-settings.ts';
 import { loadSettings, type Settings, type SettingsSource } from './config.ts';
@@ -34,8 +35,15 @@ export const currentRouteProblems = (source: SettingsSource): { file: string; pr
   return { file, problems: routeTableProblems(file, upstreamNames(settings)) };
 };
 
-/** Which of the current routes a request would meet. */
-export const explainCurrentRoute = (
+/** Which of the current routes a request would meet, and whether the addresses of its upstream work at the moment. */
+export const explainCurrentRoute = async (
   source: SettingsSource,
   asked: { method: string; target: string; host: string | undefined },
-): ExplainedRoute => explainRoute(readRouteTable(routesFileOf(settingsOf(source).gateway)), asked);
+): Promise<ExplainedRoute & { addresses: readonly ProbedAddress[] }> => {
+  const { gateway } = settingsOf(source);
+  const table = readRouteTable(routesFileOf(gateway));
+  const explained = explainRoute(table, asked);
+  const { route } = explained;
+  const addresses = route === undefined ? [] : await probeUpstream(route.upstream, table, gateway.upstreams, gateway);
+  return { ...explained, addresses };
+};

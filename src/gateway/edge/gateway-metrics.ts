@@ -15,6 +15,8 @@ export type GatewayMetrics = {
   /** `outcome`: issued, or the error of RFC 6749. */
   token(outcome: string): void;
   revocationLag(seconds: number): void;
+  /** A request lost its connection after it was sent. `isAllowed`: it is sent again, within the retry budget. */
+  repeated(isAllowed: boolean): void;
   /** Adds figures that are read at each scrape. */
   watch(sources: GatewaySources): void;
 };
@@ -26,7 +28,7 @@ type GatewaySources = {
   /** Places at which the audit was found changed. */
   auditProblems: () => number;
   storeWaiting: () => number;
-  upstreamsOut: () => number;
+  upstreamAddresses: () => readonly { upstream: string; address: string; state: string }[];
   tokenCache: () => TokenCacheFigures;
   sharedHealth: () => KvHealth;
   readiness: () => Promise<Readiness>;
@@ -84,12 +86,13 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
       if (outcome === 'slow_down') overFailures.inc();
     },
     revocationLag: (value) => lag.observe(value),
+    repeated: countRepeats(metrics),
     watch: ({
       auditWaiting,
       auditLag,
       auditProblems,
       storeWaiting,
-      upstreamsOut,
+      upstreamAddresses,
       tokenCache,
       sharedHealth,
       readiness,
@@ -97,7 +100,7 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
       metrics.gauge('audit_waiting', 'Events of the audit that are not written yet', auditWaiting);
       metrics.gauge('audit_problems', 'Places at which the audit was found changed or removed', auditProblems);
       metrics.gauge('store_waiting', 'Statements that wait for a connection to the store', storeWaiting);
-      metrics.gauge('upstream_addresses_out', 'Addresses of upstreams that are left out for a while', upstreamsOut);
+      watchUpstreams(metrics, upstreamAddresses);
       metrics.gauge('audit_lag_seconds', 'Age of the oldest event of the audit that is not written yet', auditLag);
       metrics.gauge('token_cache_entries', 'Verified tokens that are remembered', () => tokenCache().entries);
       metrics.total('token_cache_hits_total', 'Tokens that were remembered', () => tokenCache().hits);
@@ -111,6 +114,31 @@ export const createGatewayMetrics = (metrics: Metrics, nowMs: () => number): Gat
       );
     },
   };
+};
+
+const countRepeats = (metrics: Metrics): GatewayMetrics['repeated'] => {
+  const repeats = metrics.counter(
+    'upstream_repeats_total',
+    'Requests that lost their connection after they were sent and may be repeated: repeated, or over_budget',
+    ['outcome'],
+  );
+  const repeated = repeats.child({ outcome: 'repeated' });
+  const overBudget = repeats.child({ outcome: 'over_budget' });
+  return (isAllowed) => (isAllowed ? repeated : overBudget).inc();
+};
+
+const watchUpstreams = (metrics: Metrics, upstreamAddresses: GatewaySources['upstreamAddresses']): void => {
+  metrics.gauge(
+    'upstream_addresses_out',
+    'Addresses of upstreams that failed their checks or several requests in a row',
+    () => upstreamAddresses().filter(({ state }) => state !== 'in_use').length,
+  );
+  metrics.gauges(
+    'upstream_address_state',
+    '1 for the state of each address: in_use; failing (in use, since half of the addresses are out); paused (left out after failed requests); down (left out by its checks)',
+    ['upstream', 'address', 'state'],
+    () => upstreamAddresses().map((labels) => [labels, 1]),
+  );
 };
 
 const createChildren = <T>(make: (name: string) => T): ((name: string) => T) => {

@@ -153,10 +153,10 @@ export const overloaded = (internalText: string): Fault =>
     internalText,
   });
 
-/** Every address of an upstream failed lately, so the request does not wait for a connection. */
-export const upstreamOut = (name: string, retryAfterSeconds: number): Fault =>
+/** Every address of an upstream failed lately, and this request reached none of them: it was not sent. */
+export const upstreamOut = (name: string): Fault =>
   new Fault('OVERLOADED', 'The service behind this address is not available right now; try again shortly', {
-    headers: { 'retry-after': String(retryAfterSeconds) },
+    headers: { 'retry-after': '1' },
     internalText: `every address of ${name} is out`,
   });
 

@@ -59,12 +59,14 @@ const problemsOfUpstreams = ({ upstreams }: CheckedFile): Problem[] =>
     if (policy === undefined) return found;
     if (isTokenHeaderPassed(policy.identity, policy.passHeaders))
       found.push([['upstreams', name, 'identity', 'header'], 'passHeaders has the same field']);
-    const origins = addressesIn(policy);
+    const origins = addressesIn(policy).map(({ origin }) => origin);
     if (name === ownUpstream && origins.length > 0)
       found.push([['upstreams', name, 'addresses'], 'operations of the gateway itself have no address']);
     for (const [index, origin] of origins.entries())
       if (origins.indexOf(origin) !== index)
         found.push([['upstreams', name, 'addresses', index], `${origin} is listed twice`]);
+    if (policy.tls !== undefined && origins.some((origin) => origin.startsWith('http:')))
+      found.push([['upstreams', name, 'tls'], 'needs addresses that begin with https://']);
     return found;
   });
 

@@ -24,7 +24,7 @@ const mayHoldToken = (name: string): boolean =>
 
 const detailed = z
   .strictObject({
-    kind,
+    kind: kind.meta({ description: 'The form, as above' }),
     header: z
       .string()
       .refine(mayHoldToken, 'a field in lower case that nothing else uses, such as `authorization` or `x-caller-token`')

@@ -24,11 +24,13 @@ export const policySettings = z.strictObject({
     env: 'ORDERPASS_LEGACY_STATUS',
   }),
   upstream_failures_max: number(1, 1_000, 5).meta({
-    description: 'Failed connections in a row, or requests without an answer, that take an address out for a while',
+    description:
+      'Failed connections in a row, or requests without an answer, after which an address is left out until it works; at most half of the addresses are',
     env: 'ORDERPASS_UPSTREAM_FAILURES_MAX',
   }),
-  upstream_pause_ms_max: number(100, 600_000, 30_000).meta({
-    description: 'Longest pause of an address; the first is 500 ms, each following one twice as long',
+  upstream_pause_ms_max: number(100, 600_000, 1_000).meta({
+    description:
+      'Longest time until an address that fails is probed; the first is 500 ms, each following one twice as long',
     env: 'ORDERPASS_UPSTREAM_PAUSE_MS_MAX',
   }),
   upgrades_max: number(0, 100_000, 1_000).meta({

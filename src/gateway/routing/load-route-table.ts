@@ -4,6 +4,7 @@ import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { ownUpstream, parseRouteTable, type RouteTable } from '../model/route.ts';
 import type { Problem } from '../model/route-contradictions.ts';
+import { looseTlsFileProblems, tlsFileProblems, withAbsolutePaths } from './tls-files.ts';
 
 /** An invalid route table: every problem with its path. */
 class RouteTableError extends Error {
@@ -15,11 +16,11 @@ class RouteTableError extends Error {
   }
 }
 
-/** Reads the table without checking the upstream addresses. Throws RouteTableError with all problems together. */
+/** Reads the table without checking that upstreams have addresses and usable files of TLS. Throws RouteTableError with all problems together. */
 export const readRouteTable = (file: string): RouteTable => {
   const { table, problems } = parseRouteTable(readValue(file));
   if (table === undefined) throw new RouteTableError(file, problems.map(textOf));
-  return table;
+  return withAbsolutePaths(table, file);
 };
 
 /** Throws RouteTableError with all problems together. `upstreamNames`: those that have an address outside the table. */
@@ -29,7 +30,8 @@ export const loadRouteTable = (file: string, upstreamNames: readonly string[]): 
     table.routes.map(({ upstream }) => upstream),
     [...upstreamNames, ...addressedUpstreams(table)],
   );
-  if (lost.length > 0) throw new RouteTableError(file, lost);
+  const problems = [...tlsFileProblems(table.upstreams), ...lost];
+  if (problems.length > 0) throw new RouteTableError(file, problems);
   return table;
 };
 
@@ -41,7 +43,8 @@ export const routeTableProblems = (file: string, upstreamNames: readonly string[
   } catch (error) {
     if (!(error instanceof RouteTableError)) throw error;
     const known = [...upstreamNames, ...upstreamNamesIn(file)];
-    return [...new Set([...error.problems, ...lostUpstreams(namedUpstreams(file), known)])];
+    const files = looseTlsFileProblems(tryValue(file), file);
+    return [...new Set([...error.problems, ...files, ...lostUpstreams(namedUpstreams(file), known)])];
   }
 };
 
@@ -54,6 +57,18 @@ export const upstreamNamesIn = (file: string): string[] => {
   return Object.entries(loose.parse(tryValue(file)).upstreams).flatMap(([name, policy]) =>
     typeof policy === 'object' && policy !== null && 'addresses' in policy ? [name] : [],
   );
+};
+
+/**
+ * Upstreams with TLS whose addresses in the settings are plain, which would be a connection without the protection that the
+ * table demands. `urls`: name -> address, several separated by `|`.
+ */
+export const plainAddressProblems = (file: string, urls: Readonly<Record<string, string>>): string[] => {
+  const loose = z.object({ upstreams: z.record(z.string(), z.object({ tls: z.unknown() }).catch({ tls: undefined })) });
+  const upstreams = loose.safeParse(tryValue(file)).data?.upstreams ?? {};
+  return Object.keys(upstreams)
+    .filter((name) => upstreams[name]?.tls !== undefined && urls[name]?.includes('http://') === true)
+    .map((name) => `upstreams.${name}.tls: needs addresses that begin with https://, and the settings name others`);
 };
 
 const namedUpstreams = (file: string): string[] => {

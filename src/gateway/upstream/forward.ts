@@ -1,4 +1,4 @@
-/** Sends a request to its upstream, retries it on another address, and turns a failure into a refusal. */
+/** Sends a request to its upstream, tries other addresses, and turns a failure into a refusal. */
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { Fault } from '#src/contract/fault.ts';
@@ -8,13 +8,16 @@ import type { WriteFault } from '../answer/write-answer.ts';
 import { overloaded, upstreamOut, upstreamTimeout, upstreamUnreachable } from '../model/faults.ts';
 import type { Route } from '../model/route.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
-import { endTrial, noteAnswer, noteFailure } from './address-health.ts';
+import type { Address } from './addresses/address.ts';
+import { chooseAddress } from './addresses/choose-address.ts';
+import { countRequest, takeRepeat } from './addresses/retry-budget.ts';
+import { everyAddressFails, noteAnswered, noteFailure, type Upstream } from './addresses/upstreams.ts';
+import { canBeKept, readWholeBody } from './keep-body.ts';
 import { createRelay, type Relay } from './relay-answer.ts';
 import { buildRequestHeaders, type ForwardedFacts } from './request-headers.ts';
 import { createBodyStream } from './stream-body.ts';
 import { endAttempt, noteAttemptStatus, startAttempt } from './trace-attempt.ts';
 import type { TranslateError } from './translate-errors.ts';
-import { type Address, type Choice, chooseAddress, secondsUntilTrial, type Upstream } from './upstreams.ts';
 
 type ForwardDeps = {
   /** See RecordDecision. */
@@ -27,6 +30,8 @@ type ForwardDeps = {
   edgeHeaders: EdgeHeaders;
   translate: TranslateError;
   writeFault: WriteFault;
+  /** Called when a request that was sent could be sent again: whether the retry budget allows it. */
+  repeated: (isAllowed: boolean) => void;
 };
 
 /** Time that a request may wait for a connection when all are busy. */
@@ -38,65 +43,99 @@ type Sending = {
   readonly route: Route;
   readonly upstream: Upstream;
   method: string;
-  /** The method has no effect, and the request was not repeated yet. */
+  /** It may be sent once more after its connection was lost. */
   mayRepeat: boolean;
-  /** One stream for all attempts: as long as nothing was sent, nothing was read from it. */
-  readonly body: Readable | null;
+  /** A stream serves all attempts as long as nothing was sent, since then nothing was read from it. */
+  body: Readable | Buffer | null;
   /** Addresses that failed. */
-  failed: Address[];
+  tried: Address[] | undefined;
+  /** The address that lost the connection: tried again when no other is left, since it may only have closed an idle one. */
+  lost: Address | undefined;
   relay: Relay | undefined;
 };
 
+/** An upstream with a hundred addresses that are all silent must not keep a request for minutes. */
+const attemptsMax = 10;
+
 export const createForward = (deps: ForwardDeps): Step => {
-  const { upstreams } = deps;
   return (exchange) => {
     if (exchange.res.destroyed) return deps.settle(exchange);
     const { route } = exchange;
-    const upstream = route === undefined ? undefined : upstreams.get(route.upstream);
+    const upstream = route === undefined ? undefined : deps.upstreams.get(route.upstream);
     if (route === undefined || upstream === undefined) throw new Error('cannot forward a request without a route');
     if (upstream.inFlight >= upstream.inFlightMax) throw overloaded(`no room for ${upstream.name}`);
-    const mayRepeat = exchange.method === 'GET' || exchange.method === 'HEAD';
-    // Chosen before the body is read: while all addresses are out, no client is invited to send a body.
-    const choice = chooseOrRefuse(upstream, mayRepeat);
-    const body =
-      exchange.body === 'unread'
-        ? createBodyStream(exchange, { bodyBytesMax: route.bodyBytesMax, bodyTimeoutMs: route.timeouts.bodyMs })
-        : null;
+    countRequest(upstream.budget, exchange.startedAtMs);
     const sending: Sending = {
       exchange,
       route,
       upstream,
       method: exchange.method,
-      mayRepeat,
-      body,
-      failed: [],
+      mayRepeat: isRepeatable(exchange),
+      body: null,
+      tried: undefined,
+      lost: undefined,
       relay: undefined,
     };
-    // The body may fail while the request still waits for a connection; undici would report it only later.
-    body?.once('error', (error) => sending.relay?.fail(error));
-    send(deps, sending, choice);
-    exchange.answered = true;
+    if (exchange.body !== 'unread') return begin(deps, sending);
+    const bounds = { bodyBytesMax: route.bodyBytesMax, bodyTimeoutMs: route.timeouts.bodyMs };
+    const body = createBodyStream(exchange, bounds);
+    if (sending.mayRepeat && canBeKept(exchange)) return beginWithWholeBody(deps, sending, body);
+    sending.mayRepeat = false;
+    sending.body = body;
+    // The stream may fail while the request still waits for a connection; undici would report it only later.
+    body.once('error', (error) => sending.relay?.fail(error));
+    begin(deps, sending);
   };
 };
 
-const send = (deps: ForwardDeps, sending: Sending, { address, trial }: Choice): void => {
+/**
+ * Safe methods have no effect (RFC 9110 section 9.2.1). With an Idempotency-Key the caller says that the request can be sent
+ * again. Everything else is sent once, since the gateway cannot know whether a request without an answer was carried out.
+ */
+const isRepeatable = ({ method, req }: Exchange): boolean =>
+  method === 'GET' || method === 'HEAD' || req.headers['idempotency-key'] !== undefined;
+
+const begin = (deps: ForwardDeps, sending: Sending): void => {
+  send(deps, sending, firstAddress(sending.upstream));
+  sending.exchange.answered = true;
+};
+
+const beginWithWholeBody = async (deps: ForwardDeps, sending: Sending, stream: Readable): Promise<void> => {
   const { exchange, upstream } = sending;
-  const span = startAttempt(exchange, sending.method, address.origin, sending.failed.length);
+  // Counted as a request in flight, so that the bodies in memory are bounded too.
+  upstream.inFlight += 1;
+  try {
+    sending.body = await readWholeBody(stream);
+  } finally {
+    upstream.inFlight -= 1;
+  }
+  if (exchange.res.destroyed) return deps.settle(exchange);
+  begin(deps, sending);
+};
+
+const firstAddress = ({ addresses, name }: Upstream): Address => {
+  const address = chooseAddress(addresses, undefined);
+  if (address === undefined) throw new Error(`the upstream ${name} has no address`);
+  return address;
+};
+
+const send = (deps: ForwardDeps, sending: Sending, address: Address): void => {
+  const { exchange, upstream } = sending;
+  const span = startAttempt(exchange, sending.method, address.origin, sending.tried?.length ?? 0);
   const relay = createRelay(deps, exchange, {
     onSettled: (error) => {
       endAttempt(span, error);
       upstream.inFlight -= 1;
       address.inFlight -= 1;
-      if (trial) endTrial(address.health);
     },
     onAnswer: (status) => {
       noteAttemptStatus(span, status);
-      noteAnswer(address.health);
+      noteAnswered(upstream, address);
     },
     onFailure: (error, sawAnswer) => {
-      if (!sawAnswer && isFailureOfAddress(error))
-        noteFailure(address.health, trial, performance.now(), upstream.bounds);
-      guarded(deps, sending, () => retry(deps, sending, address, error, sawAnswer));
+      const wasSent = relay.wasSent();
+      if (!sawAnswer && isFailureOfAddress(error)) noteFailure(upstream, address, wasSent);
+      guarded(deps, sending, () => tryAgain(deps, sending, address, error, wasSent));
     },
     onErrorWithoutBody: () => guarded(deps, sending, () => askAgainWithGet(deps, sending)),
     asksAgain: sending.method === 'HEAD',
@@ -113,27 +152,38 @@ const askAgainWithGet = (deps: ForwardDeps, sending: Sending): void => {
   const { exchange, upstream } = sending;
   exchange.identity = deps.identifyTo(exchange, 'GET');
   sending.method = 'GET';
-  sending.mayRepeat = false;
-  send(deps, sending, chooseOrRefuse(upstream, false));
+  sending.mayRepeat = true;
+  sending.tried = undefined;
+  send(deps, sending, firstAddress(upstream));
 };
 
-/** Every request may go to another address as long as nothing was sent; GET and HEAD once after that too. */
-const retry = (deps: ForwardDeps, sending: Sending, address: Address, error: Error, sawAnswer: boolean): void => {
-  const wasSent = sending.relay?.wasSent() ?? true;
-  sending.failed.push(address);
-  if (!wasSent && !(error instanceof Fault)) {
-    const next = chooseAddress(sending.upstream, performance.now(), {
-      mayRepeat: sending.mayRepeat,
-      without: sending.failed,
-    });
-    if (next !== undefined) return send(deps, sending, next);
-  } else if (!sawAnswer && sending.mayRepeat && isLostConnection(error)) {
-    sending.mayRepeat = false;
-    const options = { mayRepeat: true, without: sending.failed, orAgain: true };
-    const next = chooseAddress(sending.upstream, performance.now(), options);
-    if (next !== undefined) return send(deps, sending, next);
-  }
-  refuse(deps, sending, faultFor(error));
+/** Every request may go to another address as long as nothing was sent; a repeatable one once after that too. */
+const tryAgain = (deps: ForwardDeps, sending: Sending, address: Address, error: Error, wasSent: boolean): void => {
+  sending.tried ??= [];
+  sending.tried.push(address);
+  const mayTry = !(error instanceof Fault) && (!wasSent || takesRepeat(deps, sending, address, error));
+  const next = mayTry ? nextAddress(sending) : undefined;
+  if (next !== undefined) return send(deps, sending, next);
+  refuse(deps, sending, faultFor(sending.upstream, error, wasSent));
+};
+
+/** True: the request is sent a second time, within the budget. */
+const takesRepeat = (deps: ForwardDeps, sending: Sending, address: Address, error: Error): boolean => {
+  if (!sending.mayRepeat || !isLostConnection(error)) return false;
+  const isAllowed = takeRepeat(sending.upstream.budget, performance.now());
+  deps.repeated(isAllowed);
+  sending.mayRepeat = false;
+  sending.lost = address;
+  return isAllowed;
+};
+
+const nextAddress = (sending: Sending): Address | undefined => {
+  if (sending.tried !== undefined && sending.tried.length >= attemptsMax) return undefined;
+  const next = chooseAddress(sending.upstream.addresses, sending.tried);
+  if (next !== undefined) return next;
+  const { lost } = sending;
+  sending.lost = undefined;
+  return lost;
 };
 
 const guarded = (deps: ForwardDeps, sending: Sending, action: () => void): void => {
@@ -145,28 +195,27 @@ const guarded = (deps: ForwardDeps, sending: Sending, action: () => void): void 
 };
 
 const refuse = (deps: ForwardDeps, sending: Sending, error: unknown): void => {
-  sending.body?.destroy();
+  if (sending.body !== null && !Buffer.isBuffer(sending.body)) sending.body.destroy();
   deps.writeFault(sending.exchange, error);
 };
 
-const chooseOrRefuse = (upstream: Upstream, mayRepeat: boolean): Choice => {
-  const nowMs = performance.now();
-  const choice = chooseAddress(upstream, nowMs, { mayRepeat });
-  if (choice === undefined) throw upstreamOut(upstream.name, secondsUntilTrial(upstream, nowMs));
-  return choice;
-};
+/** undici takes the name of the TLS server beside the options that its types know. */
+type UpstreamRequest = Dispatcher.DispatchOptions & { servername: string | undefined };
 
 const dispatch = (sending: Sending, address: Address, relay: Relay, facts: ForwardedFacts): void => {
   const { exchange, route, upstream } = sending;
-  const options: Dispatcher.DispatchOptions = {
+  const headers = buildRequestHeaders(exchange, facts);
+  if (upstream.preserveHost && exchange.host !== undefined) headers.push('host', exchange.host);
+  const options: UpstreamRequest = {
     path: exchange.upstreamTarget ?? exchange.target,
     method: sending.method,
-    headers: buildRequestHeaders(exchange, facts),
+    headers,
     body: sending.body,
     // A connection has one request at a time anyway; without this undici looks at it once more when the head has come.
     blocking: false,
     headersTimeout: route.timeouts.answerMs,
     bodyTimeout: route.timeouts.answerMs,
+    servername: address.servername,
   };
   const hasRoom = address.connections.dispatch(options, relay);
   if (!hasRoom) relay.limitWaiting(waitingMs, () => overloaded(`${upstream.name}: every connection is busy`));
@@ -175,17 +224,30 @@ const dispatch = (sending: Sending, address: Address, relay: Relay, facts: Forwa
 const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '');
 
 /**
- * A kept-alive connection that the upstream closed just as it was used again (RFC 9110 section 9.2.2). Only methods
- * without effect are repeated, since the gateway cannot know whether another one was carried out.
+ * The connection broke without an answer, as when the upstream closes an idle connection just as it is used again (RFC 9110
+ * section 9.2.2).
  */
 const isLostConnection = (error: Error): boolean => ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'].includes(codeOf(error));
 
-/** No answer at all is a failure of the address; a broken answer depends on the request, and a Fault on the client. */
-const isFailureOfAddress = (error: Error): boolean => !(error instanceof Fault) && !codeOf(error).startsWith('HPE_');
+/** Failures that depend on the request or on one answer, and say nothing about the address. */
+const ofOneRequest: ReadonlySet<string> = new Set([
+  'UND_ERR_ABORTED',
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+]);
 
-const faultFor = (error: Error): Fault => {
+/** No answer at all is a failure of the address; a broken answer depends on the request, and a Fault on the client. */
+const isFailureOfAddress = (error: Error): boolean => {
+  const code = codeOf(error);
+  return !(error instanceof Fault) && !code.startsWith('HPE_') && !ofOneRequest.has(code);
+};
+
+const faultFor = (upstream: Upstream, error: Error, wasSent: boolean): Fault => {
   if (error instanceof Fault) return error;
   const code = codeOf(error);
   if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT') return upstreamTimeout(error);
-  return upstreamUnreachable(error);
+  // Only a request that was not sent may be sent again without a doubt, which 503 invites to.
+  return !wasSent && everyAddressFails(upstream) ? upstreamOut(upstream.name) : upstreamUnreachable(error);
 };

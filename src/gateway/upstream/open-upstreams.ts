@@ -1,4 +1,5 @@
 /** Opens the connections to the services behind the gateway, and what forwards requests and WebSockets over them. */
+import type { Logger } from '#src/platform/log.ts';
 import type { Access } from '../access/open-access.ts';
 import { honestStatus } from '../answer/legacy-status.ts';
 import type { Answers } from '../answer/open-answers.ts';
@@ -6,10 +7,12 @@ import type { NoteDenial } from '../answer/write-answer.ts';
 import type { RouteTable } from '../model/route.ts';
 import { identityPolicyOf } from '../model/upstream-identity.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
+import { type AddressState, stateOf } from './addresses/address-health.ts';
+import { resolveUpstreams, type UpstreamSettings } from './addresses/resolve-upstreams.ts';
+import { closeUpstream, createUpstream } from './addresses/upstreams.ts';
 import { createForward } from './forward.ts';
 import { createTranslateError } from './translate-errors.ts';
 import { createUpgrades, type Upgrades } from './upgrade.ts';
-import { createUpstreams, type UpstreamSettings } from './upstreams.ts';
 
 type UpstreamsDeps = {
   settings: UpstreamSettings & { upgrades_max: number; upgrade_idle_ms: number };
@@ -23,14 +26,19 @@ type UpstreamsDeps = {
   answers: Answers;
   noteDenial: NoteDenial;
   answered: (exchange: Exchange, status: number) => void;
+  /** See ForwardDeps. */
+  repeated: (isAllowed: boolean) => void;
+  log: Logger;
 };
+
+type ShownAddress = { upstream: string; address: string; state: AddressState };
 
 export type OpenUpstreams = {
   steps: Record<'forward', Step>;
   /** `steps`: the steps of kind `upgrade` (pipeline.ts). */
   openUpgrades: (steps: readonly Step[]) => Upgrades;
-  /** Addresses that get no requests at the moment. */
-  addressesOut: () => number;
+  /** Every address with its state. */
+  addresses: () => ShownAddress[];
   close: () => Promise<void>;
 };
 
@@ -39,8 +47,12 @@ export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
   const { edgeHeaders, dialects, write, writeFault, writeHonestFault, statusFor } = answers;
   const { identifyTo, decisions } = access;
   const { settle, refuse: auditRefusal } = decisions;
-  const upstreams = createUpstreams({ policies: table.upstreams, urls: deps.upstreams }, settings, origin);
-  const addresses = [...upstreams.values()].flatMap((upstream) => upstream.addresses);
+  const upstreams = new Map(
+    resolveUpstreams(table.upstreams, deps.upstreams, settings).map((options) => [
+      options.name,
+      createUpstream(options, origin, deps.log),
+    ]),
+  );
   const { protocol, host } = new URL(origin);
   const passedClaims = new Map(
     Object.entries(table.upstreams).map(([name, policy]) => [name, new Set(policy.passHeaders)]),
@@ -62,6 +74,7 @@ export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
         ...carrying,
         translate: createTranslateError({ ...common, writeFault, statusFor }),
         writeFault,
+        repeated: deps.repeated,
       }),
     },
     openUpgrades: (steps) =>
@@ -74,9 +87,16 @@ export const openUpstreams = (deps: UpstreamsDeps): OpenUpstreams => {
         upgradesMax: settings.upgrades_max,
         idleMs: settings.upgrade_idle_ms,
       }),
-    addressesOut: () => addresses.filter(({ health }) => health.outUntilMs !== 0).length,
+    addresses: () =>
+      [...upstreams.values()].flatMap(({ name, addresses, failuresMax }) =>
+        addresses.map(({ origin: address, health }) => ({
+          upstream: name,
+          address,
+          state: stateOf(health, failuresMax),
+        })),
+      ),
     close: async () => {
-      await Promise.all(addresses.map(({ connections }) => connections.destroy()));
+      await Promise.all([...upstreams.values()].map(closeUpstream));
     },
   };
 };

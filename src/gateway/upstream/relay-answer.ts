@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { EdgeHeaders } from '../answer/security-headers.ts';
 import type { Exchange } from '../request/exchange.ts';
-import type { Tracked } from './connections.ts';
-import type { ToPublicLocation } from './public-location.ts';
+import type { Tracked } from './addresses/connections.ts';
+import type { ToPublicLocation } from './addresses/public-location.ts';
 import { type AnswerRules, lacksCacheControl, passHeaders, type UpstreamHeaders } from './response-headers.ts';
 import type { ErrorCollector, TranslateError } from './translate-errors.ts';
 

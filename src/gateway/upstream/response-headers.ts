@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isRuled, pushSetFields } from '../model/header-rules.ts';
 import { hopByHop, reservedName } from '../model/hop-by-hop.ts';
 import type { Route } from '../model/route.ts';
-import type { ToPublicLocation } from './public-location.ts';
+import type { ToPublicLocation } from './addresses/public-location.ts';
 import { connectionNames } from './request-headers.ts';
 
 /** Set by the gateway, or revealing the software behind it. Only the gateway sends `www-authenticate` and `dpop-nonce`. */

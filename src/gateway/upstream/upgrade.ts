@@ -15,12 +15,11 @@ import type { Exchange, Step } from '../request/exchange.ts';
 import { announcesBody } from '../request/limit-body.ts';
 import { readCredential } from '../request/read-credential.ts';
 import { type CompiledRoutes, findRoute } from '../routing/route-table.ts';
-import { endTrial, noteAnswer, noteFailure } from './address-health.ts';
-import { type Connection, connectToUpstream } from './connect-address.ts';
+import { type Connection, connectToUpstream } from './addresses/connect-address.ts';
+import { noteAnswered, noteFailure, type Upstream } from './addresses/upstreams.ts';
 import { buildRequestHeaders, type ForwardedFacts } from './request-headers.ts';
 import { type AnswerRules, passHeaders } from './response-headers.ts';
 import type { TranslateError } from './translate-errors.ts';
-import type { Upstream } from './upstreams.ts';
 
 type UpgradesDeps = {
   authenticate: Authenticate;
@@ -99,7 +98,6 @@ export const createUpgrades = (deps: UpgradesDeps): Upgrades => {
     exchange.identity = deps.identifyTo(exchange, 'GET');
     const connection = await connectToUpstream(upstream);
     if (socket.destroyed) {
-      endTrial(connection.choice.address.health);
       connection.socket.destroy();
       return;
     }
@@ -171,25 +169,25 @@ const timedOut = new Error('the upstream does not answer the upgrade');
 
 const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connection: Connection, head: Buffer): void => {
   const { exchange, socket } = tunnel;
-  const { address, trial } = connection.choice;
+  const { address } = connection;
   let answered = false;
   address.inFlight += 1;
   connection.socket.once('close', (hadError) => {
     address.inFlight -= 1;
-    if (trial) endTrial(address.health);
     if (exchange.res.statusCode !== 101) return;
     if (hadError) socket.destroy();
     else socket.destroySoon();
   });
   socket.once('close', () => connection.socket.destroy());
   exchange.req.url = exchange.upstreamTarget ?? exchange.target;
-  exchange.req.headers = upgradeHeaders(exchange, deps.facts, address.origin);
+  const host = (upstream.preserveHost ? exchange.host : undefined) ?? address.host;
+  exchange.req.headers = upgradeHeaders(exchange, deps.facts, host);
   const proxy = httpProxy.createProxyServer({ toProxy: true, prependPath: false });
   proxy.on('proxyReqWs', (request: ClientRequest) => {
     request.setTimeout(exchange.route?.timeouts.answerMs ?? 0, () => request.destroy(timedOut));
     const onResponse = (answer: IncomingMessage): void => {
       answered = true;
-      noteAnswer(address.health);
+      noteAnswered(upstream, address);
       socket.setTimeout(refusalMs);
       refuse(deps, exchange, answer, upstream);
     };
@@ -198,7 +196,7 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
     queueMicrotask(() => request.removeAllListeners('response').once('response', onResponse));
     request.once('upgrade', (answer: IncomingMessage) => {
       answered = true;
-      noteAnswer(address.health);
+      noteAnswered(upstream, address);
       if (answer.headers.upgrade?.toLowerCase() !== 'websocket') socket.destroy();
       exchange.res.statusCode = 101;
       deps.settle(exchange);
@@ -215,7 +213,7 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
   const onError = (error: Error): void => {
     if (answered || socket.destroyed) return;
     answered = true;
-    noteFailure(address.health, trial, performance.now(), upstream.bounds);
+    noteFailure(upstream, address, true);
     deps.writeFault(exchange, error === timedOut ? upstreamTimeout(error) : upstreamUnreachable(error));
   };
   const { hostname, port } = new URL(address.origin);
@@ -223,9 +221,9 @@ const carry = (deps: UpgradesDeps, upstream: Upstream, tunnel: Tunnel, connectio
   proxy.ws(exchange.req, socket, head, options, onError);
 };
 
-const upgradeHeaders = (exchange: Exchange, facts: ForwardedFacts, origin: string): Record<string, string> => {
+const upgradeHeaders = (exchange: Exchange, facts: ForwardedFacts, host: string): Record<string, string> => {
   const flat = buildRequestHeaders(exchange, facts);
-  const headers: Record<string, string> = { host: new URL(origin).host, connection: 'Upgrade', upgrade: 'websocket' };
+  const headers: Record<string, string> = { host, connection: 'Upgrade', upgrade: 'websocket' };
   for (let i = 0; i + 1 < flat.length; i += 2) headers[flat[i] ?? ''] = flat[i + 1] ?? '';
   return headers;
 };

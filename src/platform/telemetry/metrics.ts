@@ -10,6 +10,13 @@ export type Metrics = {
   total(name: string, help: string, read: () => number): void;
   /** `read` is called at each scrape. When it fails the metric is NaN, and the page is still complete. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
+  /** A gauge with labels: `read` returns every set of them with its value. */
+  gauges<L extends string>(
+    name: string,
+    help: string,
+    labels: readonly L[],
+    read: () => readonly (readonly [Record<L, string>, number])[],
+  ): void;
   /** The exposition format, and its content type. */
   render(): Promise<{ contentType: string; text: string }>;
 };
@@ -47,6 +54,18 @@ export const createMetrics = ({ process = true }: { process?: boolean } = {}): M
         help,
         registers,
         collect: async (): Promise<void> => gauge.set(await orNaN(read)),
+      });
+    },
+    gauges: (name, help, labelNames, read) => {
+      const gauge: Gauge = new Gauge({
+        name: prefix + name,
+        help,
+        labelNames,
+        registers,
+        collect: () => {
+          gauge.reset();
+          for (const [labels, value] of read()) gauge.set(labels, value);
+        },
       });
     },
     render: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),

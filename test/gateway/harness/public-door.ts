@@ -59,9 +59,9 @@ type RouteFile = { scopes: { name: string }[]; apiKeyScopes: string[]; routes: R
 export const routeFile = (): RouteFile =>
   JSON.parse(readFileSync(new URL('../../../config/routes.json', import.meta.url), 'utf8')) as RouteFile;
 
-/** `upstream`: address of what stands behind every route. `routes`: members that every route gets, such as a time limit. */
+/** `upstream`: address of what stands behind every route; undefined: `table` names it. `routes`: members that every route gets, such as a time limit. */
 export const openDoor = async (
-  upstream: string,
+  upstream: string | undefined,
   change: {
     routes?: Record<string, unknown>;
     /** What becomes of each route; `routes` first. */
@@ -103,7 +103,7 @@ export const openDoor = async (
     box,
     clock: systemClock,
     log,
-    upstreams: { ordering: upstream },
+    upstreams: upstream === undefined ? {} : { ordering: upstream },
     ...(change.metrics && { metrics: change.metrics }),
   });
   const ended = new AbortController();

@@ -122,7 +122,7 @@ test('F-12 a Location of any address of the upstream leaves with the public one,
 });
 
 test('F-12 an address that leaves its default port out is the same as one that names it', async () => {
-  const { createPublicLocation } = await import('#src/gateway/upstream/public-location.ts');
+  const { createPublicLocation } = await import('#src/gateway/upstream/addresses/public-location.ts');
   const toPublic = createPublicLocation(['http://inner', 'https://Core.example:443', 'http://[::1]:8081'], origin);
   for (const value of [
     'http://inner/x',

@@ -29,14 +29,16 @@ export const readRoutesCommands = (group: Command, output: Output): void => {
     });
   group
     .command('explain')
-    .description('say which route a request would meet, and why no other; exit code 1 when no route answers')
+    .description(
+      'say which route a request would meet, why no other, and which addresses behind it work at the moment; exit code 1 when no route answers',
+    )
     .argument('<method>', 'such as GET')
     .argument('<url>', 'path and query as they are sent, or a whole URL, whose host counts')
     .option('--host <host>', 'the Host field of the request')
-    .action((method: string, url: string, options: { host?: string }, command: Command) => {
+    .action(async (method: string, url: string, options: { host?: string }, command: Command) => {
       const { target, host } = requestOf(url);
       const asked = { method: method.toUpperCase(), target, host: options.host ?? host };
-      showExplained(explainCurrentRoute(sourceOf(command), asked), output);
+      showExplained(await explainCurrentRoute(sourceOf(command), asked), output);
     });
 };
 
@@ -61,7 +63,7 @@ const requestOf = (url: string): { target: string; host: string | undefined } =>
 };
 
 const showExplained = (
-  { route, upstreamTarget, allow, others }: ReturnType<typeof explainCurrentRoute>,
+  { route, upstreamTarget, allow, others, addresses }: Awaited<ReturnType<typeof explainCurrentRoute>>,
   output: Output,
 ) => {
   const answers = route !== undefined && upstreamTarget !== undefined;
@@ -72,6 +74,7 @@ const showExplained = (
     ...(refusal !== null && { status: refusal, ...(allow !== undefined && { allow }) }),
     ...(route !== undefined && decisionOf(route)),
     upstream_target: upstreamTarget ?? null,
+    ...(route !== undefined && { addresses }),
   };
   const not = others.map((other) => ({ id: other.route.id, path: other.route.path, reason: other.reason }));
   if (output.json) return output.result({ ...members, others: not });

@@ -122,6 +122,13 @@ const parseAuthorities = (pem: Buffer): Chain | string => {
   return other === undefined ? chain : `holds the certificate of ${oneLine(other.subject)}, which is no authority`;
 };
 
+/** PEM of the authorities in a file; a text is the problem. */
+export const readAuthorities = (path: string): Buffer | string => {
+  const content = readBounded(path);
+  const parsed = typeof content === 'string' ? content : parseAuthorities(content);
+  return typeof parsed === 'string' ? parsed : parsed.pem;
+};
+
 const parseKey = (pem: Buffer): { pem: Buffer; object: KeyObject } | string => {
   try {
     return { pem, object: createPrivateKey(pem) };

@@ -2,7 +2,7 @@
  * Pure: rewrites addresses of an upstream in its answers to the public address. An upstream that builds a Location from the
  * Host that it gets names an internal address, which callers cannot reach.
  */
-import type { Route } from '../model/route.ts';
+import type { Route } from '../../model/route.ts';
 
 type PathChange = Pick<Route, 'stripPrefix' | 'addPrefix'>;
 
