@@ -97,12 +97,16 @@ export const lacksCacheControl = (headers: UpstreamHeaders, route: AnswerRules['
   return own.set['cache-control'] === undefined;
 };
 
+/** In 416 it is the length of what was asked for (RFC 9110 section 15.5.17) and has nothing to do with the body. */
+const isAboutBody = (name: string, status: number): boolean =>
+  ofReplacedBody.has(name) && !(status === 416 && name === 'content-range');
+
 /** Fields kept when the gateway replaces the body: `Retry-After` and other fields that are not about the body. */
-export const passHeadersWithoutBody = (headers: UpstreamHeaders, rules: AnswerRules): string[] => {
+export const passHeadersWithoutBody = (headers: UpstreamHeaders, status: number, rules: AnswerRules): string[] => {
   const listed = connectionNames(connectionOf(headers));
   const kept: string[] = [];
   for (const name in headers) {
-    if (leaves(name, listed, rules) && !ofReplacedBody.has(name)) pushField(kept, name, headers, rules);
+    if (leaves(name, listed, rules) && !isAboutBody(name, status)) pushField(kept, name, headers, rules);
   }
   const set = rules.route?.responseHeaders?.set ?? {};
   for (const name in set) if (!ofReplacedBody.has(name)) kept.push(name, set[name] as string);

@@ -152,7 +152,7 @@ const writeRefusal = (
   const by = refusal.codeKnown ? 'upstream' : 'foreign';
   deps.noteDenial(exchange, refusal.fault, by);
   const rendered = render(refusal, exchange, dialect, deps.dialects, decoded);
-  const kept = passHeadersWithoutBody(headers, rules);
+  const kept = passHeadersWithoutBody(headers, status, rules);
   const own = ['content-type', rendered.contentType, 'cache-control', 'no-store'];
   if (rendered.challenge !== undefined) own.push('www-authenticate', rendered.challenge);
   if ((status === 429 || status === 503) && retryAfter === undefined) own.push('retry-after', '1');

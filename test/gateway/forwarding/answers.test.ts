@@ -69,6 +69,21 @@ test('A-169 a range, its conditions and its headers go both ways untouched', asy
   expect([upstream.seen[0]?.headers.range, upstream.seen[0]?.headers['if-range']]).toEqual(['bytes=100-299', '"7"']);
 });
 
+test('A-169 416 tells every caller the length of what was asked for', async () => {
+  upstream.answer = (_req, res) => {
+    const fields = { 'content-range': `bytes */${file.length}`, 'content-type': 'text/html', etag: '"7"' };
+    res.writeHead(416, fields).end('<h1>Range Not Satisfiable</h1>');
+  };
+  for (const caller of [door.asKey, door.asBearer, { ...door.asKey, accept: 'application/problem+json' }]) {
+    const reply = await sendRequest(door.url, 'GET', path, { headers: { ...caller, range: 'bytes=20000-' } });
+    const { 'content-range': range, etag, 'content-type': type } = reply.headers;
+    expect([reply.status, range, etag, /json/.test(type ?? '')]).toEqual([416, 'bytes */10000', undefined, true]);
+  }
+  // Elsewhere the range is that of a body which is replaced.
+  upstream.answer = (_req, res) => void res.writeHead(404, { 'content-range': 'bytes 0-1/2' }).end('no');
+  expect((await get()).headers['content-range']).toBeUndefined();
+});
+
 test('A-169 304 to a conditional request, 204, and HEAD have their headers and no body', async () => {
   const fields = { etag: '"7"', 'content-length': String(file.length), 'cache-control': 'max-age=60' };
   upstream.answer = (req, res) => void res.writeHead(req.headers['if-none-match'] === '"7"' ? 304 : 200, fields).end();
