@@ -214,7 +214,7 @@ const openGateway = async (
 ): Promise<Gateway> => {
   const { store, box, clock, log } = installation;
   const webhookKeys = await publishWebhookKeys(installation);
-  const kv = createKv({ url: settings.redis_url, waitMsMax: settings.redis_wait_ms, log });
+  const kv = await createKv({ url: settings.redis_url, waitMsMax: settings.redis_wait_ms, log });
   closers.add(() => kv.close());
   const gateway = await createGateway({
     kv,

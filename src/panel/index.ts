@@ -32,8 +32,6 @@ export type {
 } from './ports/ports.ts';
 export type * from './ports/restaurant.ts';
 
-export { linkPath, providerReturnPath } from './sign-in/paths.ts';
-
 export type PanelDeps = {
   clock: Clock;
   log: Logger;

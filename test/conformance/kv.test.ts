@@ -1,7 +1,8 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createMemoryKv, createRedisKv, type Kv, KvAway } from '#src/platform/kv/index.ts';
+import { createMemoryKv, type Kv, KvAway } from '#src/platform/kv/index.ts';
+import { createRedisKv } from '#src/platform/kv/redis-kv.ts';
 import { hasRedis, startRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 

@@ -6,7 +6,7 @@ import type { ClientRecord } from '../credentials/lookup/records.ts';
 import type { OAuthSettings } from './config.ts';
 import type { SigningKey, SigningKeys } from './keys/signing-keys.ts';
 import { OAuthRefusal } from './oauth-answers.ts';
-import { createTokenMaker, type MadeToken, type MakeToken } from './provider/token-maker.ts';
+import type { MadeToken, MakeToken } from './provider/token-maker.ts';
 import type { Form } from './read-token-request.ts';
 
 export type TokenIssuerDeps = {
@@ -26,6 +26,8 @@ export type IssueToken = (form: Form, client: ClientRecord, jkt?: string) => Pro
 export const tokenPath = '/api/oauth/token';
 
 export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
+  // Loaded beside the rest of the start: of a command's time it would take a fifth, and no command issues tokens.
+  const loading = import('./provider/token-maker.ts');
   let made: { key: SigningKey; makeToken: MakeToken } | undefined;
   return async (form, client, jkt) => {
     requireRights(client);
@@ -33,11 +35,13 @@ export const createTokenIssuer = (deps: TokenIssuerDeps): IssueToken => {
     const scope = settleScope(deps.allScopes, form.scope, client);
     const key = deps.keys.current();
     // The provider's key set is fixed when it is made, so another key is another provider.
-    if (made?.key !== key)
+    if (made?.key !== key) {
+      const { createTokenMaker } = await loading;
       made = {
         key,
         makeToken: createTokenMaker({ origin: deps.origin, lifetimeS: deps.settings.token_lifetime, key }),
       };
+    }
     return made.makeToken(client, scope, jkt);
   };
 };

@@ -2,12 +2,15 @@
 import type { Logger } from '../log.ts';
 import type { Kv } from './kv.ts';
 import { createMemoryKv } from './memory-kv.ts';
-import { createRedisKv } from './redis-kv.ts';
 
 export { type Count, type Kv, KvAway, type KvHealth, type WindowCounter } from './kv.ts';
-export { createMemoryKv, createRedisKv };
+export { createMemoryKv };
 
 type KvDeps = { url: string | undefined; waitMsMax: number; log: Logger };
 
-export const createKv = ({ url, waitMsMax, log }: KvDeps): Kv =>
-  url === undefined ? createMemoryKv() : createRedisKv({ url, waitMsMax, log });
+export const createKv = async ({ url, waitMsMax, log }: KvDeps): Promise<Kv> => {
+  if (url === undefined) return createMemoryKv();
+  // Loaded only where it is used.
+  const { createRedisKv } = await import('./redis-kv.ts');
+  return createRedisKv({ url, waitMsMax, log });
+};

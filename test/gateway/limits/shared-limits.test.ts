@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createFailureBudget } from '#src/gateway/limits/failure-budget.ts';
 import { createRateLimits, type RateLimits } from '#src/gateway/limits/rate-limits.ts';
 import { createThrottle } from '#src/gateway/limits/throttle.ts';
-import { createMemoryKv, createRedisKv, type Kv } from '#src/platform/kv/index.ts';
+import { createMemoryKv, type Kv } from '#src/platform/kv/index.ts';
+import { createRedisKv } from '#src/platform/kv/redis-kv.ts';
 import { hasRedis, startRedis, type TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 

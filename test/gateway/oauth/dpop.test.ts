@@ -4,7 +4,7 @@ import { decodeJwt } from 'jose';
 import * as oauth from 'oauth4webapi';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createRedisKv } from '#src/platform/kv/index.ts';
+import { createRedisKv } from '#src/platform/kv/redis-kv.ts';
 import { athOf, makeProof, newProofKey, type ProofChange, type ProofKey } from '../../support/proofs.ts';
 import { hasRedis, startRedis } from '../../support/redis.ts';
 import { until, withinASecond } from '../../support/until.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import type { DemoCredentials } from '#src/app/demo/demo.ts';
-import { type Program, startProgram } from '#src/app/run.ts';
+import type { Program } from '#src/app/run.ts';
 import { settingsProblems, unknownNames } from '#src/app/settings/check-settings.ts';
 import { loadProcessSettings, processSettingsSource, type Settings, SettingsError } from '#src/app/settings/config.ts';
 import { createLog, type Logger } from '#src/platform/log.ts';
@@ -47,6 +47,8 @@ const startUnlessStopped = async (
   stopping: AbortSignal,
 ): Promise<Program | undefined> => {
   try {
+    // Loaded only here, since every other command would wait for it.
+    const { startProgram } = await import('#src/app/run.ts');
     return await startProgram(settings, log, stopping);
   } catch (error) {
     if (stopping.aborted && error === stopping.reason) return undefined;
