@@ -27,9 +27,11 @@ local left_out = {
 local identity = {
   "x-orderpass-kind",
   "x-orderpass-id",
+  "x-orderpass-client",
   "x-orderpass-tenants",
   "x-orderpass-scopes",
   "x-orderpass-assertion",
+  "x-orderpass-token",
 }
 
 -- Lists of HAProxy begin at 0 or at 1, depending on the function.

@@ -61,13 +61,22 @@ describe.each(proxies)('$title', (kind) => {
         upstream.seen.length = 0;
         const target = `${list}?page=1&x=%2F&y=a;b&z=%zz&q='()+`;
         const answer = await sendRequest(proxy.url, 'GET', target, {
-          headers: { ...headers, 'x-orderpass-id': 'forged', 'x-orderpass-tenants': 'rst_other' },
+          headers: {
+            ...headers,
+            'x-orderpass-id': 'forged',
+            'x-orderpass-client': 'other',
+            'x-orderpass-token': 'a.b.c',
+          },
         });
         expect([answer.status, answer.text]).toEqual([200, '{"success":true}']);
         const [seen] = upstream.seen;
         expect(seen?.target).toBe(target);
         expect(seen?.headers).toMatchObject({ 'x-orderpass-kind': kindOfCaller, 'x-orderpass-tenants': 'rst_1' });
         expect(seen?.headers['x-orderpass-id']).not.toContain('forged');
+        expect(seen?.headers['x-orderpass-client']).toBe(
+          kindOfCaller === 'api_key' ? undefined : door.asClient['x-client-id'],
+        );
+        expect(seen?.headers['x-orderpass-token']).toBeUndefined();
         expect(seen?.headers['x-orderpass-assertion']).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/);
         for (const name of ['authorization', 'x-api-key', 'x-client-id', 'x-client-secret'])
           expect([name, seen?.headers[name]]).toEqual([name, undefined]);
