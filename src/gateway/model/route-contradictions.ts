@@ -13,6 +13,8 @@ export type Problem = [Path, string];
 type CheckedFile = Pick<RouteFile, 'scopes' | 'apiKeyScopes' | 'cors'> & {
   upstreams: Readonly<Record<string, UpstreamPolicy | undefined>>;
   routes: (FileRoute | undefined)[];
+  /** Also those of malformed routes. Default: those of `routes`. */
+  namedUpstreams?: readonly string[];
 };
 
 /** Every contradiction with its path in the file. */
@@ -44,8 +46,8 @@ const problemsOfScopes = (file: CheckedFile, known: ReadonlySet<string>): Proble
   return found;
 };
 
-const unusedUpstreams = ({ upstreams, routes }: CheckedFile): Problem[] => {
-  const used = new Set(routes.map((route) => route?.upstream));
+const unusedUpstreams = ({ upstreams, routes, namedUpstreams }: CheckedFile): Problem[] => {
+  const used = new Set(namedUpstreams ?? routes.map((route) => route?.upstream));
   return Object.keys(upstreams)
     .filter((name) => !used.has(name))
     .map((name) => [['upstreams', name], 'no route goes to this upstream']);

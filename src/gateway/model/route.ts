@@ -58,19 +58,49 @@ export const parseRouteTable = (
   return problems.length > 0 ? { problems } : { table: tableOf(parsed.data) };
 };
 
-/** So that a problem in one route does not hide those between the others. */
+/** So that a problem in one member does not hide those between the others, and causes no other. */
 const wellFormedPart = (value: unknown): Parameters<typeof contradictions>[0] => {
-  const { scopes, apiKeyScopes, cors } = routeFile.shape;
+  const { apiKeyScopes, cors } = routeFile.shape;
+  const named = z.object({ name: z.string() }).transform(({ name }) => ({ name, description: name }));
   const loose = z
     .object({
-      scopes: scopes.catch([]),
+      scopes: z.array(named.optional().catch(undefined)).catch([]),
       apiKeyScopes: apiKeyScopes.catch([]),
       upstreams: z.record(z.string(), upstreamPolicy.optional().catch(undefined)).catch({}),
       cors: cors.catch({}),
-      routes: z.array(routeMembers.optional().catch(undefined)).catch([]),
+      routes: z.array(z.unknown()).catch([]),
     })
     .catch({ scopes: [], apiKeyScopes: [], upstreams: {}, cors: {}, routes: [] });
-  return loose.parse(value);
+  const file = loose.parse(value);
+  const upstream = z.object({ upstream: z.string() });
+  return {
+    ...file,
+    scopes: file.scopes.filter((scope) => scope !== undefined),
+    routes: file.routes.map(withoutWrongMembers),
+    namedUpstreams: file.routes.flatMap((route) => upstream.safeParse(route).data?.upstream ?? []),
+  };
+};
+
+/** Members on which no rule about another member depends. */
+const independent: ReadonlySet<string> = new Set([
+  ...['kinds', 'class', 'stripPrefix', 'addPrefix', 'body', 'bodyBytesMax', 'timeouts', 'requestHeaders'],
+  ...['responseHeaders', 'cors', 'upgrade', 'dryRun'],
+]);
+
+/** Undefined: what is wrong could make other members look wrong, such as the path or the scopes. */
+const withoutWrongMembers = (value: unknown): FileRoute | undefined => {
+  const { success, data, error } = routeMembers.safeParse(value);
+  if (success) return data;
+  if (typeof value !== 'object' || value === null) return undefined;
+  const wrong = new Set(
+    error.issues.flatMap((issue) =>
+      issue.code === 'unrecognized_keys' && issue.path.length === 0 ? issue.keys : [String(issue.path[0])],
+    ),
+  );
+  if ([...wrong].some((name) => name in routeMembers.shape && !independent.has(name))) return undefined;
+  // What it may name depends on the policy for scripts.
+  if (wrong.has('cors')) wrong.add('responseHeaders');
+  return routeMembers.safeParse(Object.fromEntries(Object.entries(value).filter(([name]) => !wrong.has(name)))).data;
 };
 
 const tableOf = ({ $schema, ...file }: RouteFile): RouteTable => {

@@ -100,6 +100,31 @@ test.each([
   expect(wrongRoutes.length - 1 + same.length + 3).toBeGreaterThanOrEqual(40);
 });
 
+test('A-241 several mistakes of one route are all named, and none makes another part of the file look wrong', () => {
+  const file = {
+    scopes: [{ name: 'read:a', description: 'A' }, { name: 'read:b' }],
+    upstreams: { shop: { addresses: ['http://a:1'] }, stock: { addresses: ['http://a:2'] } },
+    routes: [
+      { ...good, id: 'a', path: '/a', metod: 'GET', class: 'X', scopes: ['no:such'], stripPrefix: '/other' },
+      { ...good, id: 'a', path: '/a', timeouts: { bodyMs: 1 }, bodyBytesMax: -1, scopes: ['read:b'] },
+      { ...good, id: 'c', path: 'c', upstream: 'stock' },
+    ],
+  };
+  const problems = problemsOf('several.json', JSON.stringify(file));
+  expect(problems.map((one) => one.slice(0, one.indexOf(':'))).toSorted()).toEqual([
+    'routes.0',
+    'routes.0.class',
+    'routes.0.scopes',
+    'routes.0.stripPrefix',
+    'routes.1',
+    'routes.1.bodyBytesMax',
+    'routes.1.id',
+    'routes.1.timeouts.bodyMs',
+    'routes.2.path',
+    'scopes.1.description',
+  ]);
+});
+
 test('A-157 a file that is no JSON or YAML, and aliases that grow without bound, are one problem each', () => {
   expect(problemsOf('broken.json', '{"routes": [')).toHaveLength(1);
   expect(problemsOf('broken.yaml', 'routes: [a: {')).toHaveLength(1);
