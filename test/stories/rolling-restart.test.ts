@@ -10,6 +10,9 @@ import { type RunningProgram, runJson, startProgram } from '../support/program.t
 import { until } from '../support/until.ts';
 
 const restarts = Number(process.env.TEST_ROLL_RESTARTS ?? 3);
+/** A start takes seconds on a machine that has other work. */
+const timeoutMs = 240_000 + restarts * 60_000;
+
 /** Callers that send one request after the other, of each kind. */
 const callersOfAKind = 3;
 
@@ -79,44 +82,48 @@ const send = async (kind: Kind): Promise<Answered> => {
   return { kind, status: answer.status, code };
 };
 
-test('A-204 a rolling restart of two cores under load loses no GET, HEAD, keyed POST, and no request that was not sent', async () => {
-  const answers: Answered[] = [];
-  let done = false;
-  const kinds: Kind[] = ['GET', 'HEAD', 'keyed POST', 'POST'];
-  const callers = kinds.flatMap((kind) =>
-    Array.from({ length: callersOfAKind }, async () => {
-      while (!done) answers.push(await send(kind));
-    }),
-  );
-  const usedAfterMs: number[] = [];
-  try {
-    await until(() => answers.length > 100);
-    for (let count = 0; count < restarts; count += 1) {
-      const core = cores[count % 2] as Core;
-      const exited = new Promise((resolve) => core.program.child.once('exit', resolve));
-      core.program.child.kill('SIGTERM');
-      await exited;
-      await until(async () => (await stateOf(core)) === 'paused');
-      core.program = await startProgram(core.env);
-      const upAtMs = performance.now();
-      await until(async () => (await stateOf(core)) === 'in_use');
-      usedAfterMs.push(Math.round(performance.now() - upAtMs));
-      const before = answers.length;
-      await until(() => answers.length > before + 50);
+test(
+  'A-204 a rolling restart of two cores under load loses no GET, HEAD, keyed POST, and no request that was not sent',
+  async () => {
+    const answers: Answered[] = [];
+    let done = false;
+    const kinds: Kind[] = ['GET', 'HEAD', 'keyed POST', 'POST'];
+    const callers = kinds.flatMap((kind) =>
+      Array.from({ length: callersOfAKind }, async () => {
+        while (!done) answers.push(await send(kind));
+      }),
+    );
+    const usedAfterMs: number[] = [];
+    try {
+      await until(() => answers.length > 100);
+      for (let count = 0; count < restarts; count += 1) {
+        const core = cores[count % 2] as Core;
+        const exited = new Promise((resolve) => core.program.child.once('exit', resolve));
+        core.program.child.kill('SIGTERM');
+        await exited;
+        await until(async () => (await stateOf(core)) === 'paused');
+        core.program = await startProgram(core.env);
+        const upAtMs = performance.now();
+        await until(async () => (await stateOf(core)) === 'in_use');
+        usedAfterMs.push(Math.round(performance.now() - upAtMs));
+        const before = answers.length;
+        await until(() => answers.length > before + 50);
+      }
+    } finally {
+      done = true;
+      await Promise.all(callers);
     }
-  } finally {
-    done = true;
-    await Promise.all(callers);
-  }
-  const failed = answers.filter(({ status }) => status !== 200);
-  const counts = Object.groupBy(answers, ({ kind }) => kind);
-  const figures = kinds.map((kind) => `${kind} ${counts[kind]?.length ?? 0}`).join(', ');
-  process.stdout.write(
-    `${restarts} restarts: ${figures}; not answered by a core: ${failed.length} POST without a key; ` +
-      `a core was used ${usedAfterMs.join(', ')} ms after its start\n`,
-  );
-  // A POST without a key that was sent when its core ended may have been carried out, so it is 502 and never repeated.
-  expect(failed.filter(({ kind, status }) => kind !== 'POST' || status !== 502)).toEqual([]);
-  expect(failed.length).toBeLessThanOrEqual(restarts);
-  expect(Math.max(...usedAfterMs)).toBeLessThan(5_000);
-});
+    const failed = answers.filter(({ status }) => status !== 200);
+    const counts = Object.groupBy(answers, ({ kind }) => kind);
+    const figures = kinds.map((kind) => `${kind} ${counts[kind]?.length ?? 0}`).join(', ');
+    process.stdout.write(
+      `${restarts} restarts: ${figures}; not answered by a core: ${failed.length} POST without a key; ` +
+        `a core was used ${usedAfterMs.join(', ')} ms after its start\n`,
+    );
+    // A POST without a key that was sent when its core ended may have been carried out, so it is 502 and never repeated.
+    expect(failed.filter(({ kind, status }) => kind !== 'POST' || status !== 502)).toEqual([]);
+    expect(failed.length).toBeLessThanOrEqual(restarts);
+    expect(Math.max(...usedAfterMs)).toBeLessThan(10_000);
+  },
+  timeoutMs,
+);
