@@ -63,8 +63,12 @@ const alternativeName = (name: string): Buffer => {
   return text(0x82, name);
 };
 
+/** Lines of 64 characters: OpenSSL takes no empty one at the end. */
 const pem = (label: string, content: Buffer): string =>
-  `-----BEGIN ${label}-----\n${content.toString('base64').replaceAll(/.{64}/g, '$&\n')}\n-----END ${label}-----\n`;
+  `-----BEGIN ${label}-----\n${content
+    .toString('base64')
+    .match(/.{1,64}/g)
+    ?.join('\n')}\n-----END ${label}-----\n`;
 
 type Keys = { publicKey: KeyObject; privateKey: KeyObject };
 const makeKeys = (): Keys => generateKeyPairSync('ec', { namedCurve: 'P-256' });
