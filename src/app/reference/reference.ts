@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { readRouteTable, routesFileOf } from '#src/gateway/config.ts';
+import { readRouteTable, routeFileSchema, routesFileOf } from '#src/gateway/config.ts';
 import { describedSelfOperations, type Page } from '#src/gateway/index.ts';
 import { describedEvents, describedOperations } from '#src/ordering/index.ts';
 import {
@@ -38,6 +38,7 @@ export const createReference = (
   });
   return new Map<string, Page>([
     ['/api/openapi.json', { type: 'application/json; charset=utf-8', body: JSON.stringify(document) }],
+    ['/docs/routes.schema.json', { type: 'application/schema+json', body: JSON.stringify(routeFileSchema()) }],
     ['/docs', html(viewerPage({ hasPanel: panel.enabled === 'on' }))],
     ['/docs/errors', html(errorsPage())],
     ['/docs/webhooks', html(webhooksPage(webhooks.signature_header))],
