@@ -46,6 +46,10 @@ const harmless: Readonly<Record<string, string>> = {
   '/clients/new': 'makes a client',
   '/clients/:client/grant': 'gives',
   '/clients/:client/reactivate': 'gives',
+  '/clients/:client/limits': 'saves a form that shows all that it changes',
+  '/clients/:client/limits/addresses': 'saves a form that shows all that it changes',
+  '/restaurants/:restaurant/keys/:key/limits': 'saves a form that shows all that it changes',
+  '/restaurants/:restaurant/keys/:key/limits/addresses': 'saves a form that shows all that it changes',
   '/security/incident': 'looks',
   '/security/integrity/verify': 'looks',
 };
