@@ -8,6 +8,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
 import { importsAnswer } from '../support/orders/imports-answer.ts';
 import { type RunningProgram, root, runCommand, runJson, startProgram } from '../support/program.ts';
+import { signalOne } from '../support/signal.ts';
 import { until } from '../support/until.ts';
 
 let database: TestDatabase;
@@ -62,7 +63,7 @@ test('F-65 the import process outlives SIGHUP', async () => {
   await importsAnswer(program.url, headers);
   const [pid = 0] = childrenOf(program);
   expect(pid).not.toBe(0);
-  process.kill(pid, 'SIGHUP');
+  signalOne(pid, 'SIGHUP');
   expect(await imports()).toBe(200);
   expect(childrenOf(program)).toEqual([pid]);
 });

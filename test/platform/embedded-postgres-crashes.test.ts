@@ -6,6 +6,7 @@ import { serversOf } from '#src/platform/db/embedded/leftover.ts';
 import { readPidFile } from '#src/platform/db/embedded/pid-file.ts';
 import { createPool } from '#src/platform/db/pool.ts';
 import { isTransient } from '#src/platform/db/transaction.ts';
+import { signalOne } from '../support/signal.ts';
 import { type Folder, makeFolder, query, startOwner, untilNoServer } from '../support/store-owner.ts';
 import { until } from '../support/until.ts';
 
@@ -17,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => folder.remove());
 
-const postmaster = async (): Promise<number> => (await readPidFile(folder.cluster))?.pid ?? -1;
+const postmaster = async (): Promise<number | undefined> => (await readPidFile(folder.cluster))?.pid;
 
 describe('kill -9 of the process that owns the store', () => {
   test('stops its PostgreSQL too, and the next start has everything that was committed', async () => {
@@ -55,7 +56,7 @@ describe('kill -9 of the process that owns the store', () => {
     const owner = await startOwner(folder);
     await query(owner.connection, 'create table dishes (name text)', `insert into dishes values ('soup')`);
     owner.child.kill('SIGSTOP');
-    process.kill(await postmaster(), 'SIGKILL');
+    signalOne(await postmaster(), 'SIGKILL');
     await owner.kill();
     expect(await readPidFile(folder.cluster)).toBeDefined();
     const next = await startEmbedded({ dataDir: folder.dataDir, log });
@@ -73,7 +74,7 @@ describe('kill -9 of the process that owns the store', () => {
       (await readFile(`${folder.dataDir}/postgres.log`, 'utf8').catch(() => '')).includes('creating subdirectories'),
     );
     const pid = Number(await readFile(`${folder.dataDir}/owner.pid`, 'utf8'));
-    process.kill(pid, 'SIGKILL');
+    signalOne(pid, 'SIGKILL');
     await first;
     const next = await startEmbedded({ dataDir: folder.dataDir, log });
     try {
@@ -93,7 +94,7 @@ describe('PostgreSQL that ends while Orderpass runs', () => {
       try {
         await pool.query('create table dishes (name text)');
         const before = await postmaster();
-        process.kill(before, signal);
+        signalOne(before, signal);
         const failures: unknown[] = [];
         await until(async () => {
           const inserted = await pool.query(`insert into dishes values ('soup')`).then(
@@ -121,7 +122,9 @@ describe('PostgreSQL that ends while Orderpass runs', () => {
     try {
       const before = await postmaster();
       // What a terminal does: the signal goes to the whole process group.
-      process.kill(-(owner.child.pid ?? 0), 'SIGINT');
+      const group = owner.child.pid;
+      if (group === undefined) throw new Error('the owner was not started');
+      process.kill(-group, 'SIGINT');
       expect(await query(owner.connection, 'select pg_sleep(0.2)::text as slept')).toEqual([{ slept: '' }]);
       expect(await postmaster()).toBe(before);
     } finally {

@@ -13,6 +13,7 @@ import { freePort } from '../support/free-port.ts';
 import { runCommand, runJson } from '../support/program.ts';
 import { createRandom, randomSeed } from '../support/random.ts';
 import { type RestlessProgram, startRestless } from '../support/restless-program.ts';
+import { signalOne } from '../support/signal.ts';
 import { type Folder, makeFolder, query, type StoreOwner, startOwner } from '../support/store-owner.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, status, type WebhookReceiver } from '../support/webhook-receiver.ts';
@@ -190,21 +191,12 @@ const order = async (email: string, productUid: string): Promise<void> => {
 
 const killed = { postmaster: 0, backend: 0 };
 
-/** A process that was found a moment ago may have ended. */
-const killIfThere = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 'SIGKILL');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
-    throw error;
-  }
-};
-
 /** PostgreSQL as a whole, or one of its backends, after which it starts itself anew. Its watcher brings it back. */
 const killPostgres = async (): Promise<void> => {
   if (random.next() < 0.5) {
     const pid = (await readPidFile(folder.cluster))?.pid;
-    if (pid !== undefined && killIfThere(pid)) killed.postmaster += 1;
+    // PostgreSQL makes the file empty first.
+    if (pid !== undefined && pid !== 0 && signalOne(pid, 'SIGKILL')) killed.postmaster += 1;
     return;
   }
   const rows = (await query(
@@ -212,7 +204,7 @@ const killPostgres = async (): Promise<void> => {
     `select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid() order by pid`,
   ).catch(() => [])) as { pid: number }[];
   const victim = rows[random.between(0, rows.length - 1)];
-  if (victim !== undefined && killIfThere(victim.pid)) killed.backend += 1;
+  if (victim !== undefined && signalOne(victim.pid, 'SIGKILL')) killed.backend += 1;
 };
 
 const chaos = async (isOver: () => boolean): Promise<void> => {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { importsAnswer } from '../support/orders/imports-answer.ts';
 import { makeDataDir, type RunningProgram, runJson, startProgram } from '../support/program.ts';
+import { signalOne } from '../support/signal.ts';
 import { until } from '../support/until.ts';
 
 const data = makeDataDir();
@@ -170,7 +171,7 @@ test('a process that dies in the middle of an import costs a 503 and nothing els
       resolve(answer.statusCode);
     });
     // The rest is never sent, so the import is under way until its process is gone.
-    asked.write(body.slice(0, 50), () => process.kill(pid, 'SIGKILL'));
+    asked.write(body.slice(0, 50), () => signalOne(pid, 'SIGKILL'));
   });
   expect(status).toBe(503);
   expect(await categories()).toEqual(['First']);

@@ -11,6 +11,7 @@ import { type Answer, type CallOptions, type Json, request } from '../support/or
 import { createOrderModel } from '../support/orders/order-model.ts';
 import { command, compare, type OrderHarness, type Placed, play } from '../support/orders/order-play.ts';
 import { type RunningProgram, runJson, startProgram } from '../support/program.ts';
+import { signalOne } from '../support/signal.ts';
 import { type Folder, makeFolder, query, type StoreOwner, startOwner } from '../support/store-owner.ts';
 import { until } from '../support/until.ts';
 
@@ -66,7 +67,12 @@ const killed: string[] = [];
 
 const kill = async (what: string): Promise<void> => {
   killed.push(what);
-  if (what === 'database') return void process.kill((await readPidFile(folder.cluster))?.pid ?? -1, 'SIGKILL');
+  if (what === 'database') {
+    // After the last kill there may be no server yet, or one that has written an empty file.
+    const pid = (await readPidFile(folder.cluster))?.pid;
+    if (pid !== undefined && pid !== 0) signalOne(pid, 'SIGKILL');
+    return;
+  }
   const [running, start] = what === 'program' ? [program, supervised] : [worker, startWorker];
   const next = running.then(async (old): Promise<RunningProgram> => {
     await old.kill();

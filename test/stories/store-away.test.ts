@@ -11,6 +11,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectionUrl } from '#src/platform/db/driver/socket-connection.ts';
 import { type Embedded, startEmbedded } from '#src/platform/db/embedded/embedded.ts';
 import { type RunningProgram, runJson, startProgram } from '../support/program.ts';
+import { signalOne } from '../support/signal.ts';
 import { until, withinASecond } from '../support/until.ts';
 
 let folder: string;
@@ -115,7 +116,7 @@ const serverPids = (): number[] => {
 };
 
 const signalAll = (pids: readonly number[], signal: NodeJS.Signals): void => {
-  for (const pid of pids) process.kill(pid, signal);
+  for (const pid of pids) signalOne(pid, signal);
 };
 
 /** How both treat a token that lives and one that was revoked a moment before the store went away. */
