@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const main = fileURLToPath(new URL('../main.ts', import.meta.url));
+const compileCache = new URL('compile-cache.mjs', import.meta.url).href;
 
 const ownNode = () => {
   try {
@@ -16,6 +17,7 @@ const ownNode = () => {
 };
 
 if (Number(process.versions.node.split('.')[0]) >= 24) {
+  await import(compileCache);
   await import(main);
 } else {
   const node = ownNode();
@@ -25,7 +27,7 @@ if (Number(process.versions.node.split('.')[0]) >= 24) {
     );
     process.exit(1);
   }
-  const child = spawn(node, [main, ...process.argv.slice(2)], { stdio: 'inherit' });
+  const child = spawn(node, ['--import', compileCache, main, ...process.argv.slice(2)], { stdio: 'inherit' });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   child.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1));
 }

@@ -15,7 +15,7 @@ export type Listening = {
 
 /** Resolves when it says that it listens, or has ended. */
 export const openListen = async (args: readonly string[], env: Record<string, string>): Promise<Listening> => {
-  const child = spawn(process.execPath, [join(root, 'src/main.ts'), 'listen', ...args], {
+  const child = spawn(process.execPath, [join(root, 'src/cli/launch.mjs'), 'listen', ...args], {
     cwd: root,
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -62,7 +62,7 @@ test.skipIf(!canMount)(
   async () => {
     writeFileSync(filler, '');
     fill();
-    const child = spawn(process.execPath, [join(root, 'src/main.ts'), 'start'], {
+    const child = spawn(process.execPath, [join(root, 'src/cli/launch.mjs'), 'start'], {
       cwd: root,
       env: { PATH: process.env.PATH ?? '', PORT: '0', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],

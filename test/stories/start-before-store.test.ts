@@ -35,7 +35,7 @@ type Starting = { said: () => string; gone: Promise<unknown[]> };
 
 const start = (more: Record<string, string> = {}): Starting => {
   let said = '';
-  child = spawn(process.execPath, [join(root, 'src/main.ts'), 'start'], {
+  child = spawn(process.execPath, [join(root, 'src/cli/launch.mjs'), 'start'], {
     env: { PATH: process.env.PATH ?? '', ...env, ...more },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 export const root = resolve(import.meta.dirname, '../..');
-const main = join(root, 'src/main.ts');
+const launcher = join(root, 'src/cli/launch.mjs');
 
 export type RunningProgram = {
   url: string;
@@ -48,7 +48,7 @@ const withFolder = (env: Record<string, string>): Record<string, string> => {
 
 /** Starts the program and waits until it says where it listens. */
 export const startProgram = async (env: Record<string, string>): Promise<RunningProgram> => {
-  const child = spawn(process.execPath, [main, 'start'], {
+  const child = spawn(process.execPath, [launcher, 'start'], {
     cwd: root,
     env: { ...plainEnv(), PORT: '0', ...withFolder(env) },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -93,7 +93,7 @@ export const runCommand = (args: readonly string[], env: Record<string, string>)
   new Promise((resolveResult) => {
     execFile(
       process.execPath,
-      [main, ...args],
+      [launcher, ...args],
       { cwd: root, env: { ...plainEnv(), ...withFolder(env) } },
       (error, stdout, stderr) => {
         resolveResult({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : 1, stdout, stderr });
@@ -118,7 +118,10 @@ export const runWithInput = (
   input: string,
 ): Promise<CommandResult> =>
   new Promise((resolveResult) => {
-    const child = spawn(process.execPath, [main, ...args], { cwd: root, env: { ...plainEnv(), ...withFolder(env) } });
+    const child = spawn(process.execPath, [launcher, ...args], {
+      cwd: root,
+      env: { ...plainEnv(), ...withFolder(env) },
+    });
     let [stdout, stderr] = ['', ''];
     child.stdout.on('data', (chunk: Buffer) => {
       stdout += chunk.toString();

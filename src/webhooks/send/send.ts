@@ -12,7 +12,7 @@ import {
   type TargetVerdict,
   urlProblem,
 } from '../target/target.ts';
-import { createConnections } from './connections.ts';
+import type { Connections } from './connections.ts';
 import { post, sinceMs } from './post.ts';
 import type { Failure, SendResult } from './send-result.ts';
 import { createTimeLimits, type TimeLimit } from './time-limits.ts';
@@ -56,7 +56,12 @@ const createTargets = (rules: TargetRules): ((text: string) => Target) => {
 };
 
 export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void> } => {
-  const connections = createConnections(deps.timeoutMs);
+  // Loaded with the first attempt: the HTTP client takes longer to load than many a command that sends nothing takes as a whole.
+  let opening: Promise<Connections> | undefined;
+  const open = (): Promise<Connections> => {
+    opening ??= import('./connections.ts').then(({ createConnections }) => createConnections(deps.timeoutMs));
+    return opening;
+  };
   const targetOf = createTargets(deps.rules);
   const beginLimit = createTimeLimits(deps.timeoutMs);
   const send: Send = async (url, headers, body, signal) => {
@@ -71,6 +76,7 @@ export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void>
       if (verdict.kind === 'refused') return unsent('target_refused', verdict.reason, startedMs, dns);
       if (verdict.kind === 'unresolved') return unsent('dns', verdict.reason, startedMs, dns);
       const { origin, path } = target;
+      const connections = await open();
       const connection = connections.take(origin, verdict.addresses);
       const { status, failure, retryAfter, response, firstByteMs, reusable } = await post(connection, {
         path,
@@ -79,7 +85,7 @@ export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void>
         limit,
         startedMs,
       });
-      const opening = connection.takeOpening();
+      const handshake = connection.takeOpening();
       const address = connection.address();
       connections.release(connection, reusable);
       return {
@@ -90,8 +96,8 @@ export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void>
         response,
         timings: {
           dns,
-          connect: opening?.connectMs ?? (address === null ? null : 0),
-          tls: opening === undefined ? (address !== null && origin.startsWith('https:') ? 0 : null) : opening.tlsMs,
+          connect: handshake?.connectMs ?? (address === null ? null : 0),
+          tls: handshake === undefined ? (address !== null && origin.startsWith('https:') ? 0 : null) : handshake.tlsMs,
           firstByte: firstByteMs,
           total: sinceMs(startedMs),
         },
@@ -100,7 +106,10 @@ export const createSend = (deps: SendDeps): { send: Send; close(): Promise<void>
       limit.close();
     }
   };
-  return { send, close: connections.close };
+  return {
+    send,
+    close: async () => (await opening)?.close(),
+  };
 };
 
 const unsent = (failure: Failure, response: string, startedMs: number, dns: number | null): SendResult => ({
