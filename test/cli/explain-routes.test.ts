@@ -159,3 +159,21 @@ test('A-195 upstream key prints the secret of one service, and refuses one that 
     await database.drop();
   }
 });
+
+test('A-219 explain shows what a request costs and which limits it meets beside those of its caller', async () => {
+  const limited = route('limited', '/limited/{shop}', { tenant: '{shop}', limits: { cost: 5, perMinute: 100 } });
+  const table = { scopes, routes: [...routes, limited], tenantLimits: { perMinute: 1_000, burst: 50 } };
+  const explained = async (target: string) =>
+    JSON.parse((await run(['explain', 'GET', target, '--json'], table)).stdout) as Record<string, unknown>;
+  expect(await explained('/limited/one')).toMatchObject({
+    units: 5,
+    limits: {
+      caller_on_route: { per_minute: 100, burst: null },
+      tenant: { per_minute: 1_000, burst: 50, named_by: '{shop}' },
+    },
+  });
+  expect(await explained('/shop/items')).toMatchObject({
+    units: 1,
+    limits: { caller_on_route: { per_minute: null, burst: null }, tenant: { per_minute: 1_000, named_by: null } },
+  });
+});

@@ -1,31 +1,41 @@
 /** Interface 6.2, step 8: charges the units of the operation. From here on every answer carries the rate limit fields. */
 
-import type { RateLimits } from '../limits/rate-limits.ts';
-import type { RateStanding } from '../limits/rate-meters.ts';
+import { createFindFurtherLimits } from '../limits/further-limits.ts';
+import type { FurtherLimits, RateLimits } from '../limits/rate-limits.ts';
+import { type RateStanding, withConcurrency } from '../limits/rate-meters.ts';
+import type { RunningRequests } from '../limits/running-requests.ts';
 import type { SourceOf } from '../limits/source-address.ts';
-import { rateLimited } from '../model/faults.ts';
-import { mayBeAnonymous, type Route } from '../model/route.ts';
+import { rateLimited, tooManyRunning } from '../model/faults.ts';
+import { mayBeAnonymous } from '../model/route.ts';
+import { unitsOfRoute } from '../model/route-limits.ts';
 import type { Exchange, Step } from '../request/exchange.ts';
 
-const unitsByClass: Readonly<Record<Route['class'], number>> = { R: 1, W: 2, H: 20 };
+type LimitRateDeps = {
+  limits: Pick<RateLimits, 'charge' | 'look'>;
+  running: Pick<RunningRequests, 'take'>;
+  sourceOf: SourceOf;
+};
+
+/** What a request is charged to. */
+type Charge = { caller: string; units: number; further: readonly FurtherLimits[] | undefined };
 
 /** Units of a request once its route is known. */
-export const unitsOf = ({ route }: Exchange): number => (route === undefined ? 0 : unitsByClass[route.class]);
+export const unitsOf = ({ route }: Exchange): number => (route === undefined ? 0 : unitsOfRoute(route));
 
 /** Requests without a credential have the limits of their source address together. */
-export const createLimitRate = ({
-  limits,
-  sourceOf,
-}: {
-  limits: Pick<RateLimits, 'charge'>;
-  sourceOf: SourceOf;
-}): Step => {
+export const createLimitRate = (deps: LimitRateDeps): Step => {
+  const { limits, sourceOf } = deps;
+  const furtherLimits = createFindFurtherLimits();
   return (exchange) => {
     const { route, principal } = exchange;
     if (route === undefined || (principal === undefined && !mayBeAnonymous(route)))
       throw new Error('cannot charge units before the route and the caller are known');
     const caller = principal === undefined ? `address:${sourceOf(exchange.req)}` : principal.id;
-    const standing = limits.charge(caller, unitsOf(exchange));
+    const units = unitsOf(exchange);
+    const further = furtherLimits(route, caller, exchange);
+    if (principal?.limits?.concurrency !== undefined)
+      return takeSlot(deps, exchange, principal.limits.concurrency, { caller, units, further });
+    const standing = limits.charge(caller, units, principal?.limits, further);
     if (standing instanceof Promise) return standing.then((decided) => applyStanding(exchange, decided));
     applyStanding(exchange, standing);
   };
@@ -34,4 +44,29 @@ export const createLimitRate = ({
 const applyStanding = (exchange: Exchange, standing: RateStanding): void => {
   exchange.rate = standing;
   if (standing.retryAfterSeconds !== undefined) throw rateLimited(standing.retryAfterSeconds);
+};
+
+/**
+ * A request runs from here until its response has ended or its connection is closed, so streams and WebSockets count for as
+ * long as they last. The slot comes before the charge, so that a request without a slot costs no units.
+ */
+const takeSlot = async (
+  { limits, running }: LimitRateDeps,
+  exchange: Exchange,
+  max: number,
+  { caller, units, further }: Charge,
+): Promise<void> => {
+  const { res, principal } = exchange;
+  const slot = running.take(caller, max);
+  if (slot !== undefined) {
+    res.once('close', slot.release);
+    if (res.destroyed) slot.release();
+  }
+  if (slot === undefined || (slot.admitted !== true && !(await slot.admitted))) {
+    const standing = limits.look(caller, units, principal?.limits, further);
+    exchange.rate = withConcurrency(standing, max, 0);
+    throw tooManyRunning(max, standing.retryAfterSeconds ?? 1);
+  }
+  const standing = await limits.charge(caller, units, principal?.limits, further);
+  applyStanding(exchange, withConcurrency(standing, max, max - slot.running));
 };

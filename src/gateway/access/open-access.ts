@@ -111,7 +111,7 @@ export const openAccess = (deps: AccessDeps): Access => {
       identifyCaller: countAuthentications(identifyCaller, deps.countAuthentication),
       requireScopes: createRequireScopes(),
       limitRate: createLimitUse({
-        limitRate: createLimitRate({ limits: limits.rates, sourceOf }),
+        limitRate: createLimitRate({ limits: limits.rates, running: limits.running, sourceOf }),
         unitsOf,
         quotas,
         usage,

@@ -1,5 +1,7 @@
 /**
- * Units per caller in fixed windows (interface 9.1), shared by all gateways when there is a Redis.
+ * Units in fixed windows (interface 9.1 and 20), shared by all gateways when there is a Redis. Every request is charged to its
+ * caller; one on a route with limits also to the caller on that route, and one for a tenant with limits to the tenant. It is
+ * charged to all of them or, when one has no room, to none.
  *
  * A request is charged in this process at once, and added to the shared counter a few milliseconds later in a batch. It
  * waits for the shared counter only where the answer could differ: when less than a quarter of a window is left, or when
@@ -11,106 +13,177 @@
  */
 import type { Kv } from '#src/platform/kv/index.ts';
 import { createRecentMap } from '#src/platform/recent-map.ts';
-import { policyField } from './rate-headers.ts';
+import type { OwnLimits } from '../model/own-limits.ts';
 import {
   chargeWindows,
-  createMeters,
-  fullPolicies,
+  createMetered,
+  createMeterSet,
   type Meter,
-  type MeteredCaller,
+  type Metered,
+  type MeterSet,
   mustAskShared,
   openedWindow,
   type RateStanding,
   secondsUntilRoom,
   standingOf,
 } from './rate-meters.ts';
-import { learn, type RatePolicy, type RateWindow } from './rate-window.ts';
+import { learn, type RatePolicy, type RateWindow, secondsLeft } from './rate-window.ts';
 import { createChargeSettlement } from './settle-charges.ts';
 
+/** Limits that a request meets beside those of its caller. `id`: key of the counters, one for each list of policies. */
+export type FurtherLimits = { id: string; policies: readonly RatePolicy[] };
+
+/** Own limits of a caller that replace the quota of the policy of that name. */
+type OwnQuotas = Pick<OwnLimits, 'minute' | 'burst'>;
+
 export type RateLimits = {
-  policies: readonly RatePolicy[];
-  /** Never rejects. A promise only where the shared counter decides. */
-  charge(callerId: string, units: number): RateStanding | Promise<RateStanding>;
-  /** Sends the shared counter what is owed. */
+  /** Never rejects. A promise only where the shared counters decide. */
+  charge(
+    callerId: string,
+    units: number,
+    own?: OwnQuotas,
+    further?: readonly FurtherLimits[],
+  ): RateStanding | Promise<RateStanding>;
+  /** The standing of a request that another limit refuses: charges nothing. */
+  look(callerId: string, units: number, own?: OwnQuotas, further?: readonly FurtherLimits[]): RateStanding;
+  /** Sends the shared counters what is owed. */
   settle(): void;
   close(): void;
 };
 
 type RateLimitsDeps = {
   kv: Kv;
+  /** Of every caller without own limits. */
   policies: readonly RatePolicy[];
   /** Monotonic milliseconds: a step of the wall clock must not refuse any caller. */
   elapsedMs?: () => number;
 };
 
 const callersMax = 100_000;
+/** Lists of policies with equal figures share their meters. */
+const meterSetsMax = 10_000;
 
 export const createRateLimits = ({ kv, policies, elapsedMs = () => performance.now() }: RateLimitsDeps): RateLimits => {
-  const meters = createMeters(kv, policies);
-  const settlement = createChargeSettlement({ kv, meters, elapsedMs });
-  const callers = createRecentMap<string, MeteredCaller>(callersMax);
-  const policyText = policyField(policies);
+  const settlement = createChargeSettlement({ kv, elapsedMs });
+  const find = createFindMetered(kv, policies);
 
-  const callerOf = (id: string): MeteredCaller => {
-    const known = callers.get(id);
-    if (known !== undefined) return known;
-    const caller = { id, windows: meters.map(() => undefined) };
-    callers.set(id, caller);
-    return caller;
-  };
-
-  const decideHere = (caller: MeteredCaller, units: number): RateStanding => {
+  const decideHere = (charged: readonly Metered[], units: number): RateStanding => {
     const nowMs = elapsedMs();
-    const full = fullPolicies(meters, caller, units, nowMs);
-    if (full !== undefined) {
-      return standingOf(meters, policyText, caller, secondsUntilRoom(caller, full, nowMs), nowMs);
+    const seconds = secondsUntilRoom(charged, units, nowMs);
+    if (seconds !== undefined) return standingOf(charged, seconds, nowMs);
+    for (const metered of charged) {
+      chargeWindows(metered, units, nowMs);
+      if (kv.health() !== 'local') settlement.settleSoon(metered);
     }
-    chargeWindows(meters, caller, units, nowMs);
-    if (kv.health() !== 'local') settlement.settleSoon(caller);
-    return standingOf(meters, policyText, caller, undefined, nowMs);
+    return standingOf(charged, undefined, nowMs);
   };
 
   /** Asks all shared counters in one round trip. When one refuses, the units taken from the others are released. */
-  const decideShared = async (caller: MeteredCaller, units: number): Promise<RateStanding> => {
+  const decideShared = async (charged: readonly Metered[], units: number): Promise<RateStanding> => {
     const nowMs = elapsedMs();
-    const windows = meters.map((meter, i) => openedWindow(caller, i, meter, nowMs));
+    const asked = charged.flatMap((metered) =>
+      metered.set.meters.map((meter, i) => ({ metered, meter, window: openedWindow(metered, i, meter, nowMs) })),
+    );
     // Sent first on the same connection, so that the decision includes it.
-    settlement.settleCaller(caller);
-    const answers = await Promise.allSettled(meters.map(({ counter }) => counter.take(caller.id, units)));
+    for (const metered of charged) settlement.settleNow(metered);
+    const answers = await Promise.allSettled(asked.map(({ metered, meter }) => meter.counter.take(metered.id, units)));
     const afterMs = elapsedMs();
     let away = false;
-    const full: number[] = [];
-    const taken: number[] = [];
+    let seconds: number | undefined;
+    const taken: typeof asked = [];
     for (const [i, answer] of answers.entries()) {
+      const one = asked[i] as (typeof asked)[number];
       if (answer.status === 'rejected') {
         away = true;
         continue;
       }
-      learn(windows[i] as RateWindow, answer.value, afterMs);
-      (answer.value.taken ? taken : full).push(i);
+      learn(one.window, answer.value, afterMs);
+      if (answer.value.taken) taken.push(one);
+      else seconds = Math.max(seconds ?? 1, secondsLeft(one.window.endsAtMs, afterMs));
     }
-    if (full.length === 0 && !away) return standingOf(meters, policyText, caller, undefined, elapsedMs());
-    for (const i of taken) releaseUnits(caller, windows[i] as RateWindow, meters[i] as Meter, units);
-    if (full.length === 0) return decideHere(caller, units);
-    return standingOf(meters, policyText, caller, secondsUntilRoom(caller, full, afterMs), elapsedMs());
+    if (seconds === undefined && !away) return standingOf(charged, undefined, elapsedMs());
+    for (const { metered, window, meter } of taken) releaseUnits(metered, window, meter, units);
+    if (seconds === undefined) return decideHere(charged, units);
+    return standingOf(charged, seconds, elapsedMs());
   };
 
   return {
-    policies,
-    charge: (callerId, units) => {
-      const caller = callerOf(callerId);
-      if (kv.health() !== 'up') return decideHere(caller, units);
+    charge: (callerId, units, own, further) => {
+      const charged = find(callerId, own, further);
+      if (kv.health() !== 'up') return decideHere(charged, units);
       const nowMs = elapsedMs();
-      const isShared =
-        fullPolicies(meters, caller, units, nowMs) === undefined && mustAskShared(meters, caller, units, nowMs);
-      return isShared ? decideShared(caller, units) : decideHere(caller, units);
+      const isShared = secondsUntilRoom(charged, units, nowMs) === undefined && mustAskShared(charged, units, nowMs);
+      return isShared ? decideShared(charged, units) : decideHere(charged, units);
+    },
+    look: (callerId, units, own, further) => {
+      const charged = find(callerId, own, further);
+      const nowMs = elapsedMs();
+      return standingOf(charged, secondsUntilRoom(charged, units, nowMs), nowMs);
     },
     settle: settlement.settle,
     close: settlement.close,
   };
 };
 
-const releaseUnits = (caller: MeteredCaller, window: RateWindow, { counter }: Meter, units: number): void => {
+type FindMetered = (callerId: string, own?: OwnQuotas, further?: readonly FurtherLimits[]) => readonly Metered[];
+
+/** Finds or makes what a request is charged to. The least recently used ones are forgotten, with their open windows. */
+const createFindMetered = (kv: Kv, policies: readonly RatePolicy[]): FindMetered => {
+  const defaults = createMeterSet(kv, policies);
+  const callers = createRecentMap<string, Metered>(callersMax);
+  const furthers = createRecentMap<string, Metered>(callersMax);
+  const sets = createRecentMap<string, MeterSet>(meterSetsMax);
+
+  const setOf = (wanted: readonly RatePolicy[]): MeterSet => {
+    const key = wanted.map(({ name, quota, windowSeconds }) => `${name}=${quota}/${windowSeconds}`).join(' ');
+    const known = sets.get(key);
+    if (known !== undefined) return known;
+    const made = createMeterSet(kv, wanted);
+    sets.set(key, made);
+    return made;
+  };
+
+  const callerOf = (id: string, own: OwnQuotas | undefined): Metered => {
+    let caller = callers.get(id);
+    if (caller === undefined) {
+      caller = createMetered(id, defaults);
+      callers.set(id, caller);
+    }
+    if (own === undefined) caller.set = defaults;
+    // Running windows go on under the new quotas, so a change of limits gives no units anew.
+    else if (!hasQuotas(caller.set, policies, own)) caller.set = setOf(policies.map((one) => withQuota(one, own)));
+    return caller;
+  };
+
+  const furtherOf = ({ id, policies: wanted }: FurtherLimits): Metered => {
+    const key = `${wanted[0]?.name} ${id}`;
+    const known = furthers.get(key);
+    if (known !== undefined && isSame(known.set, wanted)) return known;
+    const made = createMetered(id, setOf(wanted));
+    furthers.set(key, made);
+    return made;
+  };
+
+  return (callerId, own, further) => {
+    const caller = callerOf(callerId, own);
+    return further === undefined ? caller.alone : [caller, ...further.map(furtherOf)];
+  };
+};
+
+const quotaOf = ({ name, quota }: RatePolicy, own: OwnQuotas): number =>
+  (name === 'minute' ? own.minute : name === 'burst' ? own.burst : undefined) ?? quota;
+
+const withQuota = (policy: RatePolicy, own: OwnQuotas): RatePolicy => ({ ...policy, quota: quotaOf(policy, own) });
+
+const hasQuotas = ({ meters }: MeterSet, policies: readonly RatePolicy[], own: OwnQuotas): boolean =>
+  policies.every((policy, i) => meters[i]?.quota === quotaOf(policy, own));
+
+/** False after the limits of a route or of tenants were changed: their windows begin anew. */
+const isSame = ({ meters }: MeterSet, policies: readonly RatePolicy[]): boolean =>
+  meters.length === policies.length &&
+  policies.every(({ name, quota }, i) => meters[i]?.name === name && meters[i]?.quota === quota);
+
+const releaseUnits = ({ id }: Metered, window: RateWindow, { counter }: Meter, units: number): void => {
   window.used -= units;
-  counter.release(caller.id, units).catch(() => undefined);
+  counter.release(id, units).catch(() => undefined);
 };

@@ -1,9 +1,9 @@
-/** Pure: the windows of one caller under every policy. Index `i` means the same policy in all lists. */
+/** Pure: the windows of one caller, of one caller on a route, or of a tenant. Index `i` means the same policy in all lists. */
 import type { Kv, WindowCounter } from '#src/platform/kv/index.ts';
-import { limitField } from './rate-headers.ts';
+import { limitField, policyField } from './rate-headers.ts';
 import { openWindow, type RatePolicy, type RateWindow, secondsLeft } from './rate-window.ts';
 
-/** The state of a caller's limits after a charge. */
+/** The state of all limits that a request met, after its charge. */
 export type RateStanding = {
   /** RateLimit-Policy and RateLimit, as names and values in turn. */
   headers: readonly string[];
@@ -15,8 +15,6 @@ export type RateStanding = {
   retryAfterSeconds: number | undefined;
 };
 
-export type MeteredCaller = { id: string; windows: (RateWindow | undefined)[] };
-
 /** One policy with its shared counter and its bounds. */
 export type Meter = RatePolicy & {
   counter: WindowCounter;
@@ -26,88 +24,126 @@ export type Meter = RatePolicy & {
   owedMax: number;
 };
 
-export const createMeters = (kv: Kv, policies: readonly RatePolicy[]): readonly Meter[] =>
-  policies.map((policy) => ({
-    ...policy,
-    counter: kv.windows({ ...policy, name: `rate:${policy.name}` }),
-    nearAt: policy.quota - Math.floor(policy.quota / 4),
-    owedMax: Math.max(1, Math.floor(policy.quota / 20)),
-  }));
+/** A list of policies, and the field that names them. */
+export type MeterSet = { meters: readonly Meter[]; policyText: string };
+
+/** What units are charged to. */
+export type Metered = {
+  /** Key of its counters. */
+  id: string;
+  set: MeterSet;
+  windows: (RateWindow | undefined)[];
+  /** The list of this one, so that a charge of nothing else needs no new list. */
+  alone: readonly Metered[];
+};
+
+const createMeter = (kv: Kv, policy: RatePolicy): Meter => ({
+  ...policy,
+  counter: kv.windows({ ...policy, name: `rate:${policy.name}` }),
+  nearAt: policy.quota - Math.floor(policy.quota / 4),
+  owedMax: Math.max(1, Math.floor(policy.quota / 20)),
+});
+
+export const createMeterSet = (kv: Kv, policies: readonly RatePolicy[]): MeterSet => ({
+  meters: policies.map((policy) => createMeter(kv, policy)),
+  policyText: policyField(policies),
+});
+
+export const createMetered = (id: string, set: MeterSet): Metered => {
+  const alone: Metered[] = [];
+  const metered: Metered = { id, set, windows: set.meters.map(() => undefined), alone };
+  alone.push(metered);
+  return metered;
+};
 
 /** Undefined: no window of this policy is open. */
-export const runningWindow = ({ windows }: MeteredCaller, i: number, nowMs: number): RateWindow | undefined => {
+export const runningWindow = ({ windows }: Metered, i: number, nowMs: number): RateWindow | undefined => {
   const window = windows[i];
   return window === undefined || nowMs >= window.endsAtMs ? undefined : window;
 };
 
 /** Opens the window when none is running. */
-export const openedWindow = (caller: MeteredCaller, i: number, policy: RatePolicy, nowMs: number): RateWindow => {
-  const window = runningWindow(caller, i, nowMs) ?? openWindow(policy, nowMs);
-  caller.windows[i] = window;
+export const openedWindow = (metered: Metered, i: number, policy: RatePolicy, nowMs: number): RateWindow => {
+  const window = runningWindow(metered, i, nowMs) ?? openWindow(policy, nowMs);
+  metered.windows[i] = window;
   return window;
 };
 
-export const chargeWindows = (meters: readonly Meter[], caller: MeteredCaller, units: number, nowMs: number): void => {
+export const chargeWindows = (metered: Metered, units: number, nowMs: number): void => {
+  const { meters } = metered.set;
   for (let i = 0; i < meters.length; i += 1) {
-    const window = openedWindow(caller, i, meters[i] as Meter, nowMs);
+    const window = openedWindow(metered, i, meters[i] as Meter, nowMs);
     window.used += units;
     window.owed += units;
   }
 };
 
-/** Policies under which the units do not fit. Undefined: they fit under all. */
-export const fullPolicies = (
-  meters: readonly Meter[],
-  caller: MeteredCaller,
-  units: number,
-  nowMs: number,
-): number[] | undefined => {
-  let full: number[] | undefined;
-  for (let i = 0; i < meters.length; i += 1) {
-    const window = runningWindow(caller, i, nowMs);
-    if (window === undefined || window.used + units <= (meters[i] as Meter).quota) continue;
-    full ??= [];
-    full.push(i);
+/** Seconds until the last of the windows ends that have no room for the units, at least 1. Undefined: all have room. */
+export const secondsUntilRoom = (charged: readonly Metered[], units: number, nowMs: number): number | undefined => {
+  let seconds: number | undefined;
+  for (const metered of charged) {
+    const { meters } = metered.set;
+    for (let i = 0; i < meters.length; i += 1) {
+      const { quota, windowSeconds } = meters[i] as Meter;
+      const window = runningWindow(metered, i, nowMs);
+      if ((window === undefined ? 0 : window.used) + units <= quota) continue;
+      const left = window === undefined ? windowSeconds : secondsLeft(window.endsAtMs, nowMs);
+      if (seconds === undefined || left > seconds) seconds = left;
+    }
   }
-  return full;
+  return seconds;
 };
 
-/** True when the caller is near a limit, or when this process owes the shared counter too much for it. */
-export const mustAskShared = (
-  meters: readonly Meter[],
-  caller: MeteredCaller,
-  units: number,
-  nowMs: number,
-): boolean => {
-  for (let i = 0; i < meters.length; i += 1) {
-    const { nearAt, owedMax } = meters[i] as Meter;
-    const window = runningWindow(caller, i, nowMs);
-    if ((window?.used ?? 0) + units > nearAt) return true;
-    if ((window === undefined ? 0 : window.owed + window.sent) + units > owedMax) return true;
+/** True when a limit is near, or when this process owes a shared counter too much. */
+export const mustAskShared = (charged: readonly Metered[], units: number, nowMs: number): boolean => {
+  for (const metered of charged) {
+    const { meters } = metered.set;
+    for (let i = 0; i < meters.length; i += 1) {
+      const { nearAt, owedMax } = meters[i] as Meter;
+      const window = runningWindow(metered, i, nowMs);
+      if ((window?.used ?? 0) + units > nearAt) return true;
+      if ((window === undefined ? 0 : window.owed + window.sent) + units > owedMax) return true;
+    }
   }
   return false;
 };
 
-/** Seconds until the last of the full windows ends, at least 1. */
-export const secondsUntilRoom = (caller: MeteredCaller, full: readonly number[], nowMs: number): number =>
-  Math.max(1, ...full.map((i) => secondsLeft(runningWindow(caller, i, nowMs)?.endsAtMs ?? nowMs, nowMs)));
-
-/** `policyText`: the RateLimit-Policy field of these meters. */
 export const standingOf = (
-  meters: readonly Meter[],
-  policyText: string,
-  caller: MeteredCaller,
+  charged: readonly Metered[],
   retryAfterSeconds: number | undefined,
   nowMs: number,
 ): RateStanding => {
+  const [first] = charged;
+  const policies =
+    first !== undefined && charged.length === 1 ? first.set.meters : charged.flatMap(({ set }) => set.meters);
+  const policyText =
+    first !== undefined && charged.length === 1
+      ? first.set.policyText
+      : charged.map(({ set }) => set.policyText).join(', ');
   const remaining: number[] = [];
   const resetSeconds: number[] = [];
-  for (let i = 0; i < meters.length; i += 1) {
-    const { quota, windowSeconds } = meters[i] as Meter;
-    const window = runningWindow(caller, i, nowMs);
-    remaining.push(window === undefined ? quota : Math.max(0, quota - window.used));
-    resetSeconds.push(window === undefined ? windowSeconds : secondsLeft(window.endsAtMs, nowMs));
+  for (const metered of charged) {
+    const { meters } = metered.set;
+    for (let i = 0; i < meters.length; i += 1) {
+      const { quota, windowSeconds } = meters[i] as Meter;
+      const window = runningWindow(metered, i, nowMs);
+      remaining.push(window === undefined ? quota : Math.max(0, quota - window.used));
+      resetSeconds.push(window === undefined ? windowSeconds : secondsLeft(window.endsAtMs, nowMs));
+    }
   }
-  const headers = ['ratelimit-policy', policyText, 'ratelimit', limitField(meters, remaining, resetSeconds)];
-  return { headers, policies: meters, remaining, resetSeconds, retryAfterSeconds };
+  const headers = ['ratelimit-policy', policyText, 'ratelimit', limitField(policies, remaining, resetSeconds)];
+  return { headers, policies, remaining, resetSeconds, retryAfterSeconds };
+};
+
+/**
+ * Adds the bound on running requests to the fields, in the quota unit that the draft has for it. It has no window, so the other
+ * members of a standing leave it out. `left`: slots that are free as far as this gateway knows.
+ */
+export const withConcurrency = (standing: RateStanding, max: number, left: number): RateStanding => {
+  const [policyName = '', policies, limitName = '', limits] = standing.headers;
+  const added = `"concurrency";q=${max};qu="concurrent-requests"`;
+  return {
+    ...standing,
+    headers: [policyName, `${policies}, ${added}`, limitName, `${limits}, "concurrency";r=${left}`],
+  };
 };

@@ -1,16 +1,16 @@
 /** Adds what this process charged by itself to the shared counters, in batches a few milliseconds later. */
 import type { Kv } from '#src/platform/kv/index.ts';
-import { type Meter, type MeteredCaller, runningWindow } from './rate-meters.ts';
+import { type Meter, type Metered, runningWindow } from './rate-meters.ts';
 import { learn, type RateWindow } from './rate-window.ts';
 
-type SettlementDeps = { kv: Kv; meters: readonly Meter[]; elapsedMs: () => number };
+type SettlementDeps = { kv: Kv; elapsedMs: () => number };
 
 export type ChargeSettlement = {
-  /** The caller owes units; they are sent with the next batch. */
-  settleSoon(caller: MeteredCaller): void;
-  /** Sends what one caller owes now, so that it is counted before what follows on the same connection. */
-  settleCaller(caller: MeteredCaller): void;
-  /** Sends what all callers owe now. */
+  /** It owes units; they are sent with the next batch. */
+  settleSoon(metered: Metered): void;
+  /** Sends what it owes now, so that it is counted before what follows on the same connection. */
+  settleNow(metered: Metered): void;
+  /** Sends everything that is owed now. */
   settle(): void;
   close(): void;
 };
@@ -19,12 +19,12 @@ const settleMs = 5;
 /** While the shared counter is away. */
 const retryMs = 100;
 
-export const createChargeSettlement = ({ kv, meters, elapsedMs }: SettlementDeps): ChargeSettlement => {
-  const owing = new Set<MeteredCaller>();
+export const createChargeSettlement = ({ kv, elapsedMs }: SettlementDeps): ChargeSettlement => {
+  const owing = new Set<Metered>();
   let timer: NodeJS.Timeout | undefined;
 
-  const settleSoon = (caller: MeteredCaller): void => {
-    owing.add(caller);
+  const settleSoon = (metered: Metered): void => {
+    owing.add(metered);
     timer ??= setTimeout(settle, kv.health() === 'up' ? settleMs : retryMs).unref();
   };
 
@@ -33,24 +33,25 @@ export const createChargeSettlement = ({ kv, meters, elapsedMs }: SettlementDeps
     timer = undefined;
     const all = [...owing];
     owing.clear();
-    for (const caller of all) settleCaller(caller);
+    for (const metered of all) settleNow(metered);
   };
 
-  const settleCaller = (caller: MeteredCaller): void => {
+  const settleNow = (metered: Metered): void => {
     const nowMs = elapsedMs();
+    const { meters } = metered.set;
     for (let i = 0; i < meters.length; i += 1) {
-      const window = runningWindow(caller, i, nowMs);
+      const window = runningWindow(metered, i, nowMs);
       if (window === undefined || window.owed === 0) continue;
-      if (kv.health() === 'up') send(caller, window, meters[i] as Meter);
-      else settleSoon(caller);
+      if (kv.health() === 'up') send(metered, window, meters[i] as Meter);
+      else settleSoon(metered);
     }
   };
 
-  const send = (caller: MeteredCaller, window: RateWindow, { counter }: Meter): void => {
+  const send = (metered: Metered, window: RateWindow, { counter }: Meter): void => {
     const units = window.owed;
     window.owed = 0;
     window.sent += units;
-    counter.add(caller.id, units).then(
+    counter.add(metered.id, units).then(
       (count) => {
         window.sent -= units;
         learn(window, count, elapsedMs());
@@ -58,10 +59,10 @@ export const createChargeSettlement = ({ kv, meters, elapsedMs }: SettlementDeps
       () => {
         window.sent -= units;
         window.owed += units;
-        settleSoon(caller);
+        settleSoon(metered);
       },
     );
   };
 
-  return { settleSoon, settleCaller, settle, close: () => clearTimeout(timer) };
+  return { settleSoon, settleNow, settle, close: () => clearTimeout(timer) };
 };

@@ -127,6 +127,13 @@ export const addressNotAllowed = (callerId: string, address: string): Fault =>
     detail: { address },
   });
 
+export const tooManyRunning = (max: number, retryAfterSeconds: number): Fault =>
+  new Fault(
+    'RATE_LIMIT_EXCEEDED',
+    `${max} requests of this credential are running, which is its limit; try again when one has ended`,
+    tooMany(retryAfterSeconds),
+  );
+
 export const tooManyFailures = (retryAfterSeconds: number): Fault =>
   new Fault(
     'RATE_LIMIT_EXCEEDED',

@@ -1,7 +1,8 @@
 /** What a file of routes may not say although each member by itself is well-formed. */
 import { isRuled } from './header-rules.ts';
 import { type FileRoute, methodsOf, opensToKeys, ownUpstream, type RouteFile, scopesFor } from './route-file.ts';
-import { type Method, patternOf } from './route-path.ts';
+import { unitsOfRoute } from './route-limits.ts';
+import { isParameter, type Method, patternOf, segmentsOf } from './route-path.ts';
 import { identityPolicyOf, isTokenHeaderPassed } from './upstream-identity.ts';
 import { addressesIn, type UpstreamPolicy, upstreamName } from './upstream-policy.ts';
 
@@ -10,7 +11,7 @@ type Path = (string | number)[];
 export type Problem = [Path, string];
 
 /** A file of which some routes and upstreams may be malformed. */
-type CheckedFile = Pick<RouteFile, 'scopes' | 'apiKeyScopes' | 'cors'> & {
+type CheckedFile = Pick<RouteFile, 'scopes' | 'apiKeyScopes' | 'cors' | 'tenantLimits'> & {
   upstreams: Readonly<Record<string, UpstreamPolicy | undefined>>;
   routes: (FileRoute | undefined)[];
   /** Also those of malformed routes. Default: those of `routes`. */
@@ -31,9 +32,10 @@ export const contradictions = (file: CheckedFile): Problem[] => {
     ...file.routes.flatMap((route, index) =>
       route === undefined
         ? []
-        : problemsOfRoute(route, { known, keyScopes, hostsHaveCors }).map(
-            ([path, message]): Problem => [['routes', index, ...path], message],
-          ),
+        : [
+            ...problemsOfRoute(route, { known, keyScopes, hostsHaveCors }),
+            ...problemsOfLimits(route, file.tenantLimits),
+          ].map(([path, message]): Problem => [['routes', index, ...path], message]),
     ),
   ];
 };
@@ -161,5 +163,26 @@ const problemsOfAccess = (route: FileRoute, named: readonly Method[]): Problem[]
   if (left.length > 0) found.push([['scopes'], `say which scopes ${left.join(', ')} needs; [] lets every caller in`]);
   const others = Object.keys(scopes).filter((method) => !(named as readonly string[]).includes(method));
   if (others.length > 0) found.push([['scopes'], `the route does not have ${others.join(', ')}`]);
+  return found;
+};
+
+/** Limits that no request could meet, and a tenant that the path does not name. */
+const problemsOfLimits = (
+  { limits, tenant, path, class: given }: FileRoute,
+  ofTenants: RouteFile['tenantLimits'],
+): Problem[] => {
+  const found: Problem[] = [];
+  // A route of several methods costs least with the cheapest of them, so the class R stands for a missing one.
+  const least = unitsOfRoute({ class: given ?? 'R', limits });
+  for (const name of ['perMinute', 'burst'] as const) {
+    const own = limits?.[name];
+    if (own !== undefined && own < least)
+      found.push([['limits', name], `a request costs ${least} units, so every one would be refused`]);
+    const all = ofTenants?.[name];
+    if (all !== undefined && all < least)
+      found.push([['limits', 'cost'], `tenantLimits.${name} is ${all}, so every request would be refused`]);
+  }
+  if (tenant !== undefined && isParameter(tenant) && !segmentsOf(path).includes(tenant))
+    found.push([['tenant'], `the path has no ${tenant}`]);
   return found;
 };

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { corsOfHosts, corsOfRoute } from './cors.ts';
 import { forwardingMembers } from './forwarding.ts';
 import { headerRuleMembers } from './header-rules.ts';
+import { limitMembers, tenantLimits } from './route-limits.ts';
 import { hostMember, type Method, methods, methodsMember, pathMember } from './route-path.ts';
 import { upstreamPolicy } from './upstream-policy.ts';
 
@@ -53,6 +54,7 @@ export const routeMembers = z.strictObject({
     description:
       'Cost of a request: R one unit, W two, H twenty. Default: R for GET, HEAD and OPTIONS, W for other methods',
   }),
+  ...limitMembers,
   ...forwardingMembers,
   ...headerRuleMembers,
   cors: corsOfRoute,
@@ -99,6 +101,7 @@ export const routeFile = z.strictObject({
     .default({})
     .meta({ description: 'Name of an upstream -> where it is, and the policy towards it' }),
   cors: corsOfHosts,
+  tenantLimits,
   routes: z.array(routeMembers).min(1).max(10_000).meta({ description: 'The routes; their sequence has no meaning' }),
 });
 

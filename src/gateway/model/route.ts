@@ -15,6 +15,7 @@ import {
   routeMembers,
   scopesFor,
 } from './route-file.ts';
+import type { RouteClass, TenantLimits } from './route-limits.ts';
 import type { Method } from './route-path.ts';
 import { upstreamPolicy } from './upstream-policy.ts';
 
@@ -33,7 +34,9 @@ export type Route = Omit<FileRoute, 'method' | 'scopes' | 'kinds' | 'class' | 'a
   /** Beside `scopes`, one of these sets is needed. Empty: no set is. */
   anyOf: readonly (readonly string[])[];
   kinds: readonly z.infer<typeof kind>[];
-  class: 'R' | 'W' | 'H';
+  class: RouteClass;
+  /** Those of the file, on every route. */
+  tenantLimits?: TenantLimits;
 };
 
 /** A request without a credential passes. One that is presented is checked all the same. */
@@ -60,7 +63,7 @@ export const parseRouteTable = (
 
 /** So that a problem in one member does not hide those between the others, and causes no other. */
 const wellFormedPart = (value: unknown): Parameters<typeof contradictions>[0] => {
-  const { apiKeyScopes, cors } = routeFile.shape;
+  const { apiKeyScopes, cors, tenantLimits } = routeFile.shape;
   const named = z.object({ name: z.string() }).transform(({ name }) => ({ name, description: name }));
   const loose = z
     .object({
@@ -68,6 +71,7 @@ const wellFormedPart = (value: unknown): Parameters<typeof contradictions>[0] =>
       apiKeyScopes: apiKeyScopes.catch([]),
       upstreams: z.record(z.string(), upstreamPolicy.optional().catch(undefined)).catch({}),
       cors: cors.catch({}),
+      tenantLimits: tenantLimits.catch(undefined),
       routes: z.array(z.unknown()).catch([]),
     })
     .catch({ scopes: [], apiKeyScopes: [], upstreams: {}, cors: {}, routes: [] });
@@ -120,6 +124,7 @@ const tableOf = ({ $schema, ...file }: RouteFile): RouteTable => {
         anyOf,
         kinds: route.kinds ?? (opensToKeys({ scopes, anyOf }, keyScopes) ? kind.options : ['api_client', 'bearer']),
         class: route.class ?? (readMethods.has(method) ? 'R' : 'W'),
+        ...(file.tenantLimits !== undefined && { tenantLimits: file.tenantLimits }),
       };
     }),
   );

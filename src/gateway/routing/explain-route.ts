@@ -1,6 +1,7 @@
 /** Says which route a request would meet, and why no other, by comparing it with each route: for people, not for requests. */
 
 import type { Route, RouteTable } from '../model/route.ts';
+import { unitsOfRoute } from '../model/route-limits.ts';
 import { isParameter, segmentsOf } from '../model/route-path.ts';
 import { areSegments, isOneSegment } from './path-segment.ts';
 import { rewrittenTarget } from './rewrite-target.ts';
@@ -9,6 +10,8 @@ import { allowOf, compileRoutes, findRoute, namesHost } from './route-table.ts';
 export type ExplainedRoute = {
   /** Undefined: no route answers. */
   route: Route | undefined;
+  /** Units that the request costs. Undefined: no route answers. */
+  units: number | undefined;
   /** What the upstream gets. Undefined: nothing, since no route answers or the path could not be changed. */
   upstreamTarget: string | undefined;
   /** The refusal without a route: 405 with `allow`, else 404. */
@@ -39,6 +42,7 @@ export const explainRoute = (
     }));
   return {
     route,
+    units: route && unitsOfRoute(route),
     upstreamTarget: route && rewrittenTarget(route, target),
     allow: route === undefined ? allowOf(compiled, { path, host }) : undefined,
     others,

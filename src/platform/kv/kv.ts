@@ -1,4 +1,4 @@
-/** Shared state that may be lost: counters of fixed windows, and messages to all processes. */
+/** Shared state that may be lost: counters of fixed windows, leases, and messages to all processes. */
 
 /** `used` units in the current window, which ends in `msLeft`. */
 export type Count = { used: number; msLeft: number };
@@ -15,14 +15,28 @@ export type WindowCounter = {
   release(key: string, units: number): Promise<void>;
 };
 
+/**
+ * Slots of a key that expire `leaseMs` after they were taken or renewed, so that a process that was killed frees its slots.
+ * A `holder` is unique among all processes.
+ */
+export type Leases = {
+  /** Takes a slot if fewer than `max` are held. */
+  take(key: string, holder: string, max: number): Promise<boolean>;
+  /** Holds these slots for another `leaseMs`, also those that had expired or were taken while the state was away. */
+  renew(key: string, holders: readonly string[]): Promise<void>;
+  release(key: string, holder: string): Promise<void>;
+};
+
 export type KvHealth = 'local' | 'up' | 'down';
 
-/** Every promise of a counter settles within milliseconds: with an answer, or with KvAway. */
+/** Every promise of a counter or a lease settles within milliseconds: with an answer, or with KvAway. */
 export type Kv = {
   /** local: this process alone. down: other processes cannot be reached, so each process counts alone meanwhile. */
   health(): KvHealth;
   /** The number of keys must be bounded by the number of possible callers. */
   windows(options: WindowOptions): WindowCounter;
+  /** Missing: other processes cannot be reached. */
+  leases?(options: { name: string; leaseMs: number }): Leases;
   /** Sends to all processes, this one included. A message may get lost; there is no acknowledgement. */
   publish(channel: string, message: string): void;
   /** Returns the function that ends the subscription. */

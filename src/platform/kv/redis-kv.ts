@@ -6,7 +6,7 @@
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
 import type { Logger } from '../log.ts';
-import { type Count, type Kv, KvAway, type WindowCounter, type WindowOptions } from './kv.ts';
+import { type Count, type Kv, KvAway, type Leases, type WindowCounter, type WindowOptions } from './kv.ts';
 
 type RedisKvDeps = {
   url: string;
@@ -41,6 +41,7 @@ export const createRedisKv = ({ url, log, waitMsMax = waitMsDefault }: RedisKvDe
   return {
     health: () => (gate.isOpen() ? 'up' : 'down'),
     windows: (options) => createCounter(client, gate, options),
+    leases: (options) => createLeases(client, gate, options),
     publish: (channel, message) => messages.publish(channel, message),
     subscribe: messages.subscribe,
     close: async () => {
@@ -196,6 +197,39 @@ const countOf = ({ consumedPoints, msBeforeNext }: RateLimiterRes): Count => ({
   used: consumedPoints,
   msLeft: msBeforeNext,
 });
+
+const readClock = `
+local time = redis.call('time')
+local now = 1000 * time[1] + math.floor(time[2] / 1000)`;
+
+/** ARGV: holder, most slots, milliseconds of a lease. */
+const takeSlot = `${readClock}
+redis.call('zremrangebyscore', KEYS[1], '-inf', now)
+if redis.call('zcard', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
+redis.call('zadd', KEYS[1], now + tonumber(ARGV[3]), ARGV[1])
+redis.call('pexpire', KEYS[1], ARGV[3])
+return 1`;
+
+/** ARGV: milliseconds of a lease, holders. */
+const renewSlots = `${readClock}
+for i = 2, #ARGV do redis.call('zadd', KEYS[1], now + tonumber(ARGV[1]), ARGV[i]) end
+redis.call('pexpire', KEYS[1], ARGV[1])
+return 1`;
+
+/** A sorted set for each key: a holder scores the time at which its slot expires, by the clock of Redis. */
+const createLeases = (client: Redis, gate: Gate, { name, leaseMs }: { name: string; leaseMs: number }): Leases => {
+  const keyOf = (key: string): string => `${namePrefix}:${name}:${key}`;
+  return {
+    take: async (key, holder, max) =>
+      (await gate.ask(() => client.eval(takeSlot, 1, keyOf(key), holder, max, leaseMs))) === 1,
+    renew: async (key, holders) => {
+      await gate.ask(() => client.eval(renewSlots, 1, keyOf(key), leaseMs, ...holders));
+    },
+    release: async (key, holder) => {
+      await gate.ask(() => client.zrem(keyOf(key), holder));
+    },
+  };
+};
 
 type Messages = Pick<Kv, 'publish' | 'subscribe'> & { close(): void };
 

@@ -207,3 +207,32 @@ test('a window opens with its first charge and ends after its seconds, not with 
   nowMs += 1;
   expect(charge(1)).toEqual([19, 60, undefined]);
 });
+
+test('A-215 own limits replace the defaults of one caller, and what was used of a running window stays used when they change', () => {
+  let nowMs = 0;
+  const limits = createRateLimits({
+    kv: createMemoryKv(),
+    policies: [
+      { name: 'minute', quota: 20, windowSeconds: 60 },
+      { name: 'burst', quota: 20, windowSeconds: 1 },
+    ],
+    elapsedMs: () => nowMs,
+  });
+  const charge = (callerId: string, units: number, own?: { minute?: number; burst?: number }) => {
+    const standing = limits.charge(callerId, units, own);
+    if (standing instanceof Promise) throw new Error('memory decides at once');
+    return [standing.headers[1], standing.remaining, standing.retryAfterSeconds];
+  };
+  const [defaults, own] = ['"minute";q=20;w=60, "burst";q=20;w=1', '"minute";q=50;w=60, "burst";q=20;w=1'];
+  expect(charge('opc_1', 20)).toEqual([defaults, [0, 0], undefined]);
+  nowMs += 1_000;
+  expect(charge('opc_1', 10)).toEqual([defaults, [0, 20], 59]);
+  expect(charge('opc_1', 10, { minute: 50 })).toEqual([own, [20, 10], undefined]);
+  expect(charge('opc_1', 11, { minute: 50 })).toEqual([own, [20, 10], 1]);
+  expect(charge('opc_2', 20)).toEqual([defaults, [0, 0], undefined]);
+  expect(charge('opc_1', 1)).toEqual([defaults, [0, 10], 59]);
+  // A limit below the cost of a request has no room for it, with or without an open window.
+  expect(charge('opc_3', 2, { burst: 1 })).toEqual(['"minute";q=20;w=60, "burst";q=1;w=1', [20, 1], 1]);
+  nowMs += 59_000;
+  expect(charge('opc_1', 20)).toEqual([defaults, [0, 0], undefined]);
+});

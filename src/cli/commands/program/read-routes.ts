@@ -63,7 +63,7 @@ const requestOf = (url: string): { target: string; host: string | undefined } =>
 };
 
 const showExplained = (
-  { route, upstreamTarget, allow, others, addresses }: Awaited<ReturnType<typeof explainCurrentRoute>>,
+  { route, units, upstreamTarget, allow, others, addresses }: Awaited<ReturnType<typeof explainCurrentRoute>>,
   output: Output,
 ) => {
   const answers = route !== undefined && upstreamTarget !== undefined;
@@ -72,7 +72,7 @@ const showExplained = (
   const members = {
     route: route?.id ?? null,
     ...(refusal !== null && { status: refusal, ...(allow !== undefined && { allow }) }),
-    ...(route !== undefined && decisionOf(route)),
+    ...(route !== undefined && { ...decisionOf(route), units }),
     upstream_target: upstreamTarget ?? null,
     ...(route !== undefined && { addresses }),
   };
@@ -90,7 +90,14 @@ const decisionOf = (route: CurrentRoute) => ({
   any_of: route.anyOf,
   kinds: route.kinds,
   class: route.class,
+  limits: limitsOf(route),
   body: route.body,
   body_bytes_max: route.bodyBytesMax,
   upstream: route.upstream,
+});
+
+/** Beside the limits of the caller for all routes. */
+const limitsOf = ({ limits, tenant, tenantLimits }: CurrentRoute) => ({
+  caller_on_route: { per_minute: limits?.perMinute ?? null, burst: limits?.burst ?? null },
+  tenant: { per_minute: tenantLimits?.perMinute ?? null, burst: tenantLimits?.burst ?? null, named_by: tenant ?? null },
 });
