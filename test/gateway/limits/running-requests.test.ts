@@ -2,7 +2,8 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createRunningRequests, type RunningRequests } from '#src/gateway/limits/running-requests.ts';
-import { createMemoryKv, createRedisKv, type Kv } from '#src/platform/kv/index.ts';
+import { createMemoryKv, type Kv } from '#src/platform/kv/index.ts';
+import { createRedisKv } from '#src/platform/kv/redis-kv.ts';
 import { hasRedis, startRedis, type TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 
