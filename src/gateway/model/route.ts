@@ -88,7 +88,7 @@ const wellFormedPart = (value: unknown): Parameters<typeof contradictions>[0] =>
 /** Members on which no rule about another member depends. */
 const independent: ReadonlySet<string> = new Set([
   ...['kinds', 'class', 'stripPrefix', 'addPrefix', 'body', 'bodyBytesMax', 'timeouts', 'requestHeaders'],
-  ...['responseHeaders', 'cors', 'upgrade', 'dryRun'],
+  ...['responseHeaders', 'cors', 'upgrade', 'dryRun', 'limits'],
 ]);
 
 /** Undefined: what is wrong could make other members look wrong, such as the path or the scopes. */
